@@ -1,0 +1,74 @@
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.set-up
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_NO_INPUT := 1
+export PIP_ROOT_USER_ACTION := ignore
+
+.PHONY: help setup run check lint test coverage-gate bench docs requirements clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(STAMP) ## Make .venv with everything that is needed
+
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo 'Python 3.11 or newer is needed; name one with: make setup PYTHON=python3.12' >&2; exit 1; }
+	@if ! $(PYTHON) -c 'import ensurepip, venv' 2>/dev/null; then \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    echo 'Installing python3-venv'; \
+	    export DEBIAN_FRONTEND=noninteractive; \
+	    apt-get -qq update && apt-get -qq install --yes --no-install-recommends python3-venv >/dev/null; \
+	  else \
+	    echo 'Python lacks its venv module; on Debian: apt install python3-venv' >&2; exit 1; \
+	  fi; \
+	fi
+	@echo 'Setting up $(VENV)'
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install -qq --upgrade 'pip>=24.2'
+	@$(BIN)/python -m pip install -qq --editable '.[tests]'
+	@touch $@
+
+run: setup ## Two devices answer one agent's questions
+	@$(BIN)/python examples/two_devices.py
+
+lint: setup ## Style, types and the direction of imports
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/basedpyright
+	$(BIN)/lint-imports
+
+check: lint ## The quick part: lint, and all tests but the slow ones
+	$(BIN)/python -m pytest -q -m 'not slow'
+
+test: lint ## Everything, on a fresh clone too: set-up, lint, all tests, the coverage gate
+	$(BIN)/coverage run -m pytest
+	@$(MAKE) coverage-gate
+
+coverage-gate:
+	@$(BIN)/coverage json -q
+	@$(BIN)/python -m tests.coverage_gate build/coverage.json
+	$(BIN)/coverage report --include='reducers/*,schemas/*' --fail-under=100
+
+bench: setup ## Measure
+	@$(BIN)/python -m benchmarks
+
+docs: setup ## Write the generated pages again
+	@$(BIN)/python docs/build.py
+
+requirements: setup ## Which rules are proven by a test, and which piece of work brings the others
+	@$(BIN)/python -m tests.requirements_table
+
+clean: ## Remove everything that was made
+	rm -rf $(VENV) build dist .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

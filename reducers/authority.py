@@ -1,0 +1,41 @@
+"""What each role may do, before anything else is looked at."""
+
+from typing import get_args
+
+from ..schemas.actions import (
+    Action,
+    ClientAction,
+    InputAnswerChanged,
+    InputCompleted,
+    IsReadChanged,
+)
+from ..schemas.principals import Principal, Role
+from ..schemas.refusals import Refusal, RefusalCode
+
+# An answerer answers questions. Letting a tool run, steering the agent or changing the session are
+# the owner's; an observer only looks on.
+MAY: dict[Role, frozenset[type]] = {
+    Role.OWNER: frozenset(get_args(ClientAction)),
+    Role.AGENT: frozenset(get_args(Action)),
+    Role.ANSWERER: frozenset({InputAnswerChanged, InputCompleted, IsReadChanged}),
+    Role.OBSERVER: frozenset(),
+}
+
+_WORDS = {
+    Role.OWNER: "Only the agent of this session may say that.",
+    Role.ANSWERER: "You may answer this session's questions, but not do that.",
+    Role.OBSERVER: "You may watch this session, but not change it.",
+}
+
+
+def check_role(principal: Principal, action: Action) -> Refusal | None:
+    if type(action) in MAY[principal.role]:
+        return None
+    return Refusal(code=RefusalCode.ROLE, message=_WORDS[principal.role])
+
+
+def check_session(principal: Principal, resource: str) -> Refusal | None:
+    """A share link opens one session and no other."""
+    if principal.session is None or principal.session == resource:
+        return None
+    return Refusal(code=RefusalCode.OTHER_SESSION, message="Your access is to another session.")

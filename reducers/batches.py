@@ -1,0 +1,211 @@
+"""What an accepted action brings with it: all that becomes durable and visible together.
+
+Completing a request records its outcome; ending a turn abandons what was open in it; a change that
+must wait is put off. The result is one batch for the log, in order.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from ..schemas.actions import (
+    AgentChanged,
+    InputAnswerChanged,
+    InputCompleted,
+    InputRequested,
+    ModelChanged,
+    ResponsePartAdded,
+    SessionAction,
+    Truncated,
+    TurnCancelled,
+    TurnComplete,
+    TurnFailed,
+    TurnStarted,
+)
+from ..schemas.calls import Call, Outcome
+from ..schemas.messages import SYSTEM_NOTIFICATION, Message, MessageOrigin
+from ..schemas.principals import Provenance, Stamp
+from ..schemas.questions import (
+    Answer,
+    AnswerMeta,
+    Draft,
+    InputRequest,
+    RequestMeta,
+    ResponseKind,
+)
+from ..schemas.record import (
+    CallAbandoned,
+    ChangeDeferred,
+    CompletionHeld,
+    OutcomeRecorded,
+    RecordAction,
+    SessionRecord,
+)
+from ..schemas.session import SessionState
+from ..schemas.turns import SystemNotificationPart
+from .answers import check_answer
+from .input_rules import effective_answers, question_of
+from .notes import abandoned_note, outcome_note, subject
+from .requests import open_request
+
+Batch = tuple[RecordAction, ...]
+
+
+def batch_of(record: SessionRecord, action: SessionAction, stamp: Stamp) -> Batch:
+    """The batch for an action that the rules allow, with the host's marks on it."""
+    match action:
+        case InputAnswerChanged():
+            return (_stamped_change(action, stamp),)
+        case InputCompleted():
+            return completion(record.public, action, stamp)
+        case InputRequested():
+            return question(record.public, _of_agent(record.public, action, stamp))
+        case ModelChanged() | AgentChanged() if record.public.active_turn is not None:
+            return (ChangeDeferred(change=action),)
+        case TurnComplete() if has_joined(record):
+            return (CompletionHeld(turn_id=action.turn_id),)
+        case TurnCancelled() | TurnFailed() | Truncated():
+            return (*abandonment(record, stamp), action)
+        case _:
+            return (action,)
+
+
+def completion(state: SessionState, action: InputCompleted, stamp: Stamp) -> Batch:
+    """The request leaves the public state; who answered what stays readable in the turn."""
+    request = open_request(state, action.request_id)
+    assert request is not None  # the rules saw it open
+    own = _stamped_answers(action.answers, stamp)
+    outcome = Outcome(
+        request=msgspec.structs.replace(request, answers=None),
+        response=action.response,
+        answers=_final(request, effective_answers(request, own)),
+        by=stamp.by,
+        via=stamp.via,
+        at=stamp.at,
+        turn_id=None if state.active_turn is None else state.active_turn.id,
+    )
+    completed = msgspec.structs.replace(action, answers=own)
+    return (*note(state, outcome_note(outcome)), completed, OutcomeRecorded(outcome=outcome))
+
+
+def question(state: SessionState, action: InputRequested) -> Batch:
+    """A question joins the active turn; without one, the host opens a turn to show it in."""
+    return (*host_turn(state, action.request.id, subject(action.request)), action)
+
+
+def host_turn(state: SessionState, reason_id: str, text: str) -> Batch:
+    """A turn of the host's own, unless one is active. It ends with the last thing in it."""
+    if state.active_turn is not None:
+        return ()
+    message = Message(text=text, origin=MessageOrigin(kind=SYSTEM_NOTIFICATION))
+    return (TurnStarted(turn_id=f"turn:{reason_id}", message=message),)
+
+
+def note(state: SessionState, text: str) -> Batch:
+    """A line in the active turn, if there is one."""
+    if state.active_turn is None:
+        return ()
+    part = SystemNotificationPart(content=text)
+    return (ResponsePartAdded(turn_id=state.active_turn.id, part=part),)
+
+
+def abandonment(record: SessionRecord, stamp: Stamp) -> Batch:
+    """Everything that joined the turn ends with it, and the turn says so before it ends."""
+    if not has_joined(record):
+        return ()
+    state, calls = record.public, open_calls(record)
+    requests = state.input_requests or ()
+    given_up = msgspec.structs.replace(stamp, via=Provenance.ABANDONED)
+    return (
+        *note(state, abandoned_note(calls, requests)),
+        *(CallAbandoned(call_id=call.id, reason="the turn ended") for call in calls),
+        *(OutcomeRecorded(outcome=_cancelled(state, r, given_up)) for r in requests),
+    )
+
+
+def withdrawal(record: SessionRecord, call_id: str, stamp: Stamp) -> Batch:
+    """Closes the questions of a call that can no longer take their answers."""
+    taken_back = msgspec.structs.replace(stamp, via=Provenance.WITHDRAWN)
+    batch: list[RecordAction] = []
+    for request in record.public.input_requests or ():
+        if request.meta is not None and request.meta.call == call_id:
+            action = InputCompleted(request_id=request.id, response=ResponseKind.CANCEL)
+            batch += completion(record.public, action, taken_back)
+    return tuple(batch)
+
+
+def has_joined(record: SessionRecord) -> bool:
+    """Whether a call or a question is open: both live in the active turn."""
+    return bool(record.public.input_requests) or any(
+        c.is_open for c in record.private.calls.values()
+    )
+
+
+def open_calls(record: SessionRecord) -> list[Call]:
+    return [call for call in record.private.calls.values() if call.is_open]
+
+
+def _cancelled(state: SessionState, request: InputRequest, stamp: Stamp) -> Outcome:
+    return Outcome(
+        request=msgspec.structs.replace(request, answers=None),
+        response=ResponseKind.CANCEL,
+        by=stamp.by,
+        via=stamp.via,
+        at=stamp.at,
+        turn_id=None if state.active_turn is None else state.active_turn.id,
+    )
+
+
+def _stamped_change(action: InputAnswerChanged, stamp: Stamp) -> InputAnswerChanged:
+    if action.answer is None:
+        return action
+    return msgspec.structs.replace(action, answer=_stamped(action.answer, stamp))
+
+
+def _stamped_answers(
+    answers: Mapping[str, Answer] | None, stamp: Stamp
+) -> dict[str, Answer] | None:
+    if answers is None:
+        return None
+    return {question_id: _stamped(answer, stamp) for question_id, answer in answers.items()}
+
+
+def _stamped(answer: Answer, stamp: Stamp) -> Answer:
+    """Whatever a client wrote there is overwritten."""
+    meta = AnswerMeta(by=stamp.by, at=stamp.at, via=stamp.via)
+    return msgspec.structs.replace(answer, meta=meta)
+
+
+def _final(request: InputRequest, answers: Mapping[str, Answer]) -> dict[str, Answer] | None:
+    """What counts: submitted and skipped answers to questions that exist."""
+    final: dict[str, Answer] = {
+        question_id: answer
+        for question_id, answer in answers.items()
+        if not isinstance(answer, Draft) and question_of(request, question_id) is not None
+    }
+    return final or None
+
+
+def _of_agent(state: SessionState, action: InputRequested, stamp: Stamp) -> InputRequested:
+    """An agent's own question: it can set a deadline, but not pass for a call's.
+
+    When it replaces a question, the answers that still fit are kept.
+    """
+    request = action.request
+    meta = None
+    if request.meta is not None and request.meta.expires_at is not None:
+        meta = RequestMeta(expires_at=request.meta.expires_at, on_expiry=request.meta.on_expiry)
+    answers = _stamped_answers(request.answers, stamp)
+    existing = open_request(state, request.id)
+    if answers is None and existing is not None and existing.answers is not None:
+        answers = _still_fitting(request, existing.answers)
+    return InputRequested(request=msgspec.structs.replace(request, meta=meta, answers=answers))
+
+
+def _still_fitting(request: InputRequest, answers: Mapping[str, Answer]) -> dict[str, Answer]:
+    kept = {}
+    for question_id, answer in answers.items():
+        asked = question_of(request, question_id)
+        if asked is not None and check_answer(asked, answer) is None:
+            kept[question_id] = answer
+    return kept

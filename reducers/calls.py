@@ -1,0 +1,226 @@
+"""The life of a call, as its session's log tells it.
+
+    ToSend ─sent→ Sent ─input required→ Waiting ─last response→ ToSend …
+                   │└─doubted→ Uncertain ─accepted→ ToSend, from the start
+                   └─finished / failed
+
+Each transition asks for the phase and leg that it follows from and otherwise changes nothing, so
+that of any number of processes and devices exactly one sends a leg, whatever the order.
+"""
+
+from ..schemas.calls import (
+    Abandoned,
+    Asked,
+    Call,
+    CallError,
+    Failed,
+    FailureKind,
+    Finished,
+    Outcome,
+    Phase,
+    Remembered,
+    Sent,
+    ToSend,
+    Uncertain,
+    Waiting,
+)
+from ..schemas.limits import (
+    BACK_OFF_FIRST_MS,
+    BACK_OFF_LIMIT_MS,
+    FINISHED_CALLS_KEPT,
+    RESTARTS_PER_CALL,
+)
+from ..schemas.mcp import ElicitResult
+from ..schemas.questions import ResponseKind
+from ..schemas.record import (
+    CallAbandoned,
+    CallDoubted,
+    CallFailed,
+    CallFinished,
+    CallInputRequired,
+    CallRestarted,
+    CallSent,
+    CallStarted,
+    PrivateState,
+)
+from .forms import content_of
+from .updates import updated
+
+
+def call_started(private: PrivateState, action: CallStarted, at: int) -> PrivateState:
+    if action.call.id in private.calls:
+        return private
+    return updated(private, calls={**private.calls, action.call.id: action.call})
+
+
+def call_sent(private: PrivateState, action: CallSent, at: int) -> PrivateState:
+    call = private.calls.get(action.call_id)
+    if call is None or not isinstance(call.phase, ToSend) or call.phase.leg != action.leg:
+        return private
+    return _with_call(private, updated(call, phase=Sent(leg=action.leg)))
+
+
+def call_input_required(private: PrivateState, action: CallInputRequired, at: int) -> PrivateState:
+    call = private.calls.get(action.call_id)
+    if call is None or not _is_sent(call, action.leg) or call.rounds_of_run >= call.max_rounds:
+        return private
+    asked_again = updated(
+        call, round=call.round + 1, request_state=action.request_state, asked=action.asked
+    )
+    return _with_call(private, updated(asked_again, phase=_round_phase(asked_again, action, at)))
+
+
+def outcome_recorded(private: PrivateState, outcome: Outcome, at: int) -> PrivateState:
+    """Gives the outcome to the call that waits for it, if one does."""
+    meta = outcome.request.meta
+    call = None if meta is None or meta.call is None else private.calls.get(meta.call)
+    if call is None:
+        return private
+    if isinstance(call.phase, Waiting):
+        return _with_call(private, _answered(call, call.phase, outcome))
+    if isinstance(call.phase, Uncertain) and call.phase.request_id == outcome.request.id:
+        return _with_call(private, _decided(call, call.phase, outcome, at))
+    return private
+
+
+def call_restarted(private: PrivateState, action: CallRestarted, at: int) -> PrivateState:
+    call = private.calls.get(action.call_id)
+    if call is None or _leg_out(call) != action.leg or call.restarts >= RESTARTS_PER_CALL:
+        return private
+    return _with_call(private, _from_the_start(call, action.leg))
+
+
+def call_doubted(private: PrivateState, action: CallDoubted, at: int) -> PrivateState:
+    call = private.calls.get(action.call_id)
+    if call is None or _leg_out(call) != action.leg:
+        return private
+    doubted = Uncertain(leg=action.leg, request_id=action.request_id)
+    return _with_call(private, updated(call, phase=doubted))
+
+
+def call_finished(private: PrivateState, action: CallFinished, at: int) -> PrivateState:
+    call = private.calls.get(action.call_id)
+    if call is None or _leg_out(call) != action.leg:
+        return private
+    return _with_call(private, _ended(call, Finished(result=action.result, at=at)))
+
+
+def call_failed(private: PrivateState, action: CallFailed, at: int) -> PrivateState:
+    call = private.calls.get(action.call_id)
+    if call is None or not call.is_open:
+        return private
+    return _with_call(private, _ended(call, Failed(error=action.error, at=at)))
+
+
+def call_abandoned(private: PrivateState, action: CallAbandoned, at: int) -> PrivateState:
+    call = private.calls.get(action.call_id)
+    if call is None or not call.is_open:
+        return private
+    return _with_call(private, _ended(call, Abandoned(reason=action.reason, at=at)))
+
+
+def back_off(round_number: int) -> int:
+    """How long to wait before trying again when a server asks for nothing but patience."""
+    return min(BACK_OFF_FIRST_MS << (round_number - 1), BACK_OFF_LIMIT_MS)
+
+
+def elicit_result(asked: Asked, outcome: Outcome) -> ElicitResult:
+    """What the server is told: content goes only with `accept`, and only for forms."""
+    if outcome.response is not ResponseKind.ACCEPT or asked.schema is None:
+        return ElicitResult(action=outcome.response)
+    return ElicitResult(
+        action=outcome.response, content=content_of(asked.schema, outcome.answers or {})
+    )
+
+
+def _leg_out(call: Call) -> int | None:
+    """The leg whose answer is outstanding: sent, or held open by a server that waits for people."""
+    match call.phase:
+        case Sent(leg=leg) | Waiting(leg=leg, held=True):
+            return leg
+        case _:
+            return None
+
+
+def _is_sent(call: Call, leg: int) -> bool:
+    return isinstance(call.phase, Sent) and call.phase.leg == leg
+
+
+def _round_phase(call: Call, action: CallInputRequired, at: int) -> Phase:
+    """Of a round that just opened. Without a question in it, the server wants a later retry."""
+    if any(asked.response is None for asked in call.asked):
+        return Waiting(leg=action.leg, held=action.held)
+    return _all_answered(call, action.leg, held=action.held, at=at)
+
+
+def _all_answered(call: Call, leg: int, *, held: bool, at: int | None = None) -> Phase:
+    if held:
+        return Sent(leg=leg, held=True)
+    wait = None if call.asked or at is None else at + back_off(call.rounds_of_run)
+    return ToSend(leg=leg + 1, not_before=wait)
+
+
+def _answered(call: Call, waiting: Waiting, outcome: Outcome) -> Call:
+    asked = tuple(
+        updated(a, response=elicit_result(a, outcome))
+        if a.request_id == outcome.request.id and a.response is None
+        else a
+        for a in call.asked
+    )
+    answered = updated(call, asked=asked)
+    if answered is call or any(a.response is None for a in asked):
+        return answered
+    return updated(
+        answered,
+        phase=_all_answered(answered, waiting.leg, held=waiting.held),
+        remembered=_remembered(answered),
+    )
+
+
+def _remembered(call: Call) -> tuple[Remembered, ...]:
+    """Every answer given so far; a newer one for the same question replaces the older.
+
+    That a question was cancelled is no answer to it.
+    """
+    known = {(memory.key, memory.fingerprint): memory for memory in call.remembered}
+    for asked in call.asked:
+        if asked.response is not None and asked.response.action is not ResponseKind.CANCEL:
+            known[asked.key, asked.fingerprint] = Remembered(
+                key=asked.key, fingerprint=asked.fingerprint, response=asked.response
+            )
+    return tuple(known.values())
+
+
+def _decided(call: Call, uncertain: Uncertain, outcome: Outcome, at: int) -> Call:
+    """Only a person's yes runs the call again."""
+    if outcome.response is ResponseKind.ACCEPT:
+        return _from_the_start(call, uncertain.leg)
+    error = CallError(
+        kind=FailureKind.NOT_REPEATED, message="It may have run already and was not run again."
+    )
+    return _ended(call, Failed(error=error, at=at))
+
+
+def _from_the_start(call: Call, leg: int) -> Call:
+    return updated(
+        call,
+        phase=ToSend(leg=leg + 1),
+        run_start=call.round,
+        restarts=call.restarts + 1,
+        request_state=None,
+        asked=(),
+        remembered=_remembered(call),
+    )
+
+
+def _ended(call: Call, phase: Finished | Failed | Abandoned) -> Call:
+    """What an ended call no longer needs is dropped, above all the server's state."""
+    return updated(call, phase=phase, request_state=None, asked=(), remembered=())
+
+
+def _with_call(private: PrivateState, call: Call) -> PrivateState:
+    calls = {**private.calls, call.id: call}
+    ended = [c.id for c in calls.values() if not c.is_open]
+    for call_id in ended[:-FINISHED_CALLS_KEPT]:
+        del calls[call_id]
+    return updated(private, calls=calls)

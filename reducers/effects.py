@@ -1,0 +1,133 @@
+"""What is to be done next, derived from the record and nothing else.
+
+`pending` lists the work that a record calls for. An action's effects are what is pending after it
+and was not before, so the same work is never started twice, and a restart finds all of it again.
+"""
+
+from collections.abc import Iterator
+
+from ..schemas.actions import InputAnswerChanged, Truncated, TurnCancelled
+from ..schemas.calls import Abandoned, Call, Sent, ToSend, Waiting
+from ..schemas.effects import (
+    AnswerHeldCall,
+    ApplyDeferred,
+    CompleteTurn,
+    DeliverOutcome,
+    Effect,
+    ExpireRequest,
+    PublishSummary,
+    RecoverCall,
+    RunTurn,
+    SendCall,
+    SendNotice,
+    StartQueuedTurn,
+    StopCall,
+    StopTurn,
+)
+from ..schemas.messages import SYSTEM_NOTIFICATION
+from ..schemas.questions import InputRequest, OnExpiry
+from ..schemas.record import RecordAction, SessionRecord
+from ..schemas.session import Lifecycle
+from ..schemas.turns import ActiveTurn
+from .batches import has_joined
+
+
+def effects_of(
+    before: SessionRecord, action: RecordAction, after: SessionRecord
+) -> tuple[Effect, ...]:
+    """The work that an action brought. `before` and `after` stand around its whole batch."""
+    if after is before:
+        return ()
+    if isinstance(action, InputAnswerChanged):  # the hot path: a draft is news, never work
+        return tuple(_summary_news(before, after))
+    known = tuple(pending(before))
+    new = (effect for effect in pending(after) if effect not in known)
+    return (*new, *_passing(before, action, after), *_summary_news(before, after))
+
+
+def effects_after_restart(record: SessionRecord) -> tuple[Effect, ...]:
+    """All work that is still to be done, and the legs that were out when the process died."""
+    return (*pending(record), *_recoveries(record))
+
+
+def pending(record: SessionRecord) -> Iterator[Effect]:
+    """The work that this record calls for, now."""
+    for call in record.private.calls.values():
+        yield from _call_work(call)
+    turn = record.public.active_turn
+    if turn is None:
+        yield from _work_between_turns(record)
+    else:
+        yield from _turn_work(record, turn)
+    for request in record.public.input_requests or ():
+        yield from _expiry(request)
+
+
+def _call_work(call: Call) -> Iterator[Effect]:
+    match call.phase:
+        case ToSend(leg=leg, not_before=not_before):
+            yield SendCall(call_id=call.id, leg=leg, not_before=not_before)
+        case Sent(held=True):
+            yield AnswerHeldCall(call_id=call.id, round=call.round)
+        case _:
+            pass
+
+
+def _work_between_turns(record: SessionRecord) -> Iterator[Effect]:
+    for change in record.private.deferred:
+        yield ApplyDeferred(change=change)
+    queue = record.public.queued_messages
+    if queue and record.public.lifecycle is Lifecycle.READY:
+        yield StartQueuedTurn(message_id=queue[0].id)
+
+
+def _turn_work(record: SessionRecord, turn: ActiveTurn) -> Iterator[Effect]:
+    is_host_turn = turn.message.origin.kind == SYSTEM_NOTIFICATION
+    if not is_host_turn:
+        yield RunTurn(turn_id=turn.id)
+    for outcome in record.private.outcomes:
+        meta = outcome.request.meta
+        if outcome.turn_id == turn.id and (meta is None or meta.call is None):
+            yield DeliverOutcome(request_id=outcome.request.id)
+    is_held = record.private.held_completion == turn.id
+    if (is_host_turn or is_held) and not has_joined(record):
+        yield CompleteTurn(turn_id=turn.id)
+
+
+def _expiry(request: InputRequest) -> Iterator[Effect]:
+    """Someone who began to answer stops the use of defaults for good, but no hard deadline."""
+    meta = request.meta
+    if meta is None or meta.expires_at is None or meta.on_expiry is OnExpiry.WAIT:
+        return
+    if meta.on_expiry is OnExpiry.DEFAULTS and request.answers:
+        return
+    yield ExpireRequest(request_id=request.id, at=meta.expires_at)
+
+
+def _recoveries(record: SessionRecord) -> Iterator[Effect]:
+    for call in record.private.calls.values():
+        match call.phase:
+            case Sent(leg=leg) | Waiting(leg=leg, held=True):
+                yield RecoverCall(call_id=call.id, leg=leg)
+            case _:
+                pass
+
+
+def _passing(before: SessionRecord, action: RecordAction, after: SessionRecord) -> Iterator[Effect]:
+    """Work that belongs to the moment: a restart has no use for it."""
+    known = {request.id for request in before.public.input_requests or ()}
+    for request in after.public.input_requests or ():
+        if request.id not in known:
+            yield SendNotice(request_id=request.id)
+    for call_id, call in before.private.calls.items():
+        now = after.private.calls.get(call_id)
+        if call.is_open and now is not None and isinstance(now.phase, Abandoned):
+            yield StopCall(call_id=call_id)
+    turn = before.public.active_turn
+    if turn is not None and isinstance(action, TurnCancelled | Truncated):
+        yield StopTurn(turn_id=turn.id)
+
+
+def _summary_news(before: SessionRecord, after: SessionRecord) -> Iterator[Effect]:
+    if after.public.summary != before.public.summary:
+        yield PublishSummary(before=before.public.summary, after=after.public.summary)

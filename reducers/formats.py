@@ -1,0 +1,80 @@
+"""The four text formats of MCP forms. Formats beyond these are hints and check nothing."""
+
+import re
+from collections.abc import Callable
+from datetime import date, datetime
+from ipaddress import AddressValueError, IPv6Address
+
+import msgspec
+from email_validator import EmailNotValidError, validate_email
+
+_DATE_TIME = re.compile(
+    r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII | re.IGNORECASE
+)
+
+# RFC 3986, appendix A. No maintained library checks a URI strictly: those at hand normalise it.
+_PCHAR = r"(?:[\w.~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})"
+_URI = re.compile(
+    rf"[A-Za-z][A-Za-z0-9+.-]*:"
+    rf"(?://(?:(?:[\w.~!$&'()*+,;=:-]|%[0-9A-Fa-f]{{2}})*@)?"
+    rf"(?:\[(?P<ip6>[0-9A-Fa-f:.]+)\]|(?:[\w.~!$&'()*+,;=-]|%[0-9A-Fa-f]{{2}})*)"
+    rf"(?::(?P<port>\d*))?(?:/{_PCHAR}*)*"
+    rf"|/(?:{_PCHAR}+(?:/{_PCHAR}*)*)?|{_PCHAR}+(?:/{_PCHAR}*)*|)"
+    rf"(?:\?(?:{_PCHAR}|[/?])*)?(?:#(?:{_PCHAR}|[/?])*)?",
+    re.ASCII,
+)
+
+
+def is_email(text: str) -> bool:
+    """An address that could exist; whether it does is not for a form to find out.
+
+    The library refuses domains of private networks (`.local`, `localhost`); under one more label
+    their syntax is checked all the same.
+    """
+    try:
+        validate_email(f"{text}.example", check_deliverability=False)
+    except EmailNotValidError:
+        return False
+    return True
+
+
+def is_uri(text: str) -> bool:
+    """An absolute URI."""
+    found = _URI.fullmatch(text)
+    if found is None or int(found["port"] or 0) > 65_535:
+        return False
+    return found["ip6"] is None or _is_ip6(found["ip6"])
+
+
+def is_date(text: str) -> bool:
+    return _reads_as(text, date)
+
+
+def is_date_time(text: str) -> bool:
+    """RFC 3339, with its time zone."""
+    return _DATE_TIME.fullmatch(text) is not None and _reads_as(text, datetime)
+
+
+FORMATS: dict[str, tuple[Callable[[str], bool], str]] = {
+    "email": (is_email, "an e-mail address, such as ana@example.com"),
+    "uri": (is_uri, "a full URI, such as https://example.com"),
+    "date": (is_date, "a date, such as 2026-07-28"),
+    "date-time": (is_date_time, "a date and time with its zone, such as 2026-07-28T14:00:00Z"),
+}
+"""Name → check, and what the check wants, in words."""
+
+
+def _reads_as(text: str, shape: type[date]) -> bool:
+    try:
+        msgspec.convert(text, shape)
+    except msgspec.ValidationError:
+        return False
+    return True
+
+
+def _is_ip6(text: str) -> bool:
+    try:
+        IPv6Address(text)
+    except AddressValueError:
+        return False
+    return True

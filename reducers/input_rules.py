@@ -1,0 +1,175 @@
+"""Rules of input requests: what may be asked, answered and completed."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from ..schemas.actions import InputAnswerChanged, InputCompleted, InputRequested
+from ..schemas.calls import Outcome
+from ..schemas.limits import (
+    ID_CHARS,
+    OPEN_REQUESTS_PER_SESSION,
+    OPTIONS_PER_QUESTION,
+    QUESTIONS_PER_REQUEST,
+)
+from ..schemas.principals import Principal
+from ..schemas.questions import (
+    Answer,
+    Draft,
+    InputRequest,
+    MultiSelectQuestion,
+    Question,
+    ResponseKind,
+    SingleSelectQuestion,
+    Submitted,
+)
+from ..schemas.record import SessionRecord
+from ..schemas.refusals import Refusal, RefusalCode
+from .answers import check_answer, label
+from .notes import ending
+from .requests import open_request
+
+
+def question_of(request: InputRequest, question_id: str) -> Question | None:
+    return next((q for q in request.questions or () if q.id == question_id), None)
+
+
+def effective_answers(request: InputRequest, own: Mapping[str, Answer] | None) -> dict[str, Answer]:
+    """The answers of a request as it is completed: what the completion brings goes over drafts."""
+    return {**(request.answers or {}), **(own or {})}
+
+
+def input_requested(
+    principal: Principal, record: SessionRecord, action: InputRequested
+) -> Refusal | None:
+    request, state = action.request, record.public
+    existing = open_request(state, request.id)
+    if existing is not None and existing.meta is not None and existing.meta.call is not None:
+        return _refusal(request, RefusalCode.NOT_YOURS, "That question belongs to a call.")
+    if existing is None:
+        if len(state.input_requests or ()) >= OPEN_REQUESTS_PER_SESSION:
+            words = f"At most {OPEN_REQUESTS_PER_SESSION} questions can be open at once."
+            return _refusal(request, RefusalCode.LIMIT, words)
+        if outcome_of(record, request.id) is not None:
+            return _refusal(request, RefusalCode.DUPLICATE, "That id was used before.")
+    return check_form(request)
+
+
+def input_answer_changed(
+    principal: Principal, record: SessionRecord, action: InputAnswerChanged
+) -> Refusal | None:
+    request = open_request(record.public, action.request_id)
+    if request is None:
+        return _closed(record, action.request_id)
+    return _check(request, action.question_id, action.answer)
+
+
+def input_completed(
+    principal: Principal, record: SessionRecord, action: InputCompleted
+) -> Refusal | None:
+    request = open_request(record.public, action.request_id)
+    if request is None:
+        return _closed(record, action.request_id)
+    for question_id, answer in (action.answers or {}).items():
+        refusal = _check(request, question_id, _as_submitted(answer))
+        if refusal is not None:
+            return refusal
+    if action.response is ResponseKind.ACCEPT:
+        return _check_complete(request, effective_answers(request, action.answers))
+    return None
+
+
+def check_form(request: InputRequest) -> Refusal | None:
+    """Whether a request can be asked at all."""
+    questions = request.questions or ()
+    if len(questions) > QUESTIONS_PER_REQUEST:
+        words = f"A request may have at most {QUESTIONS_PER_REQUEST} questions."
+        return _refusal(request, RefusalCode.LIMIT, words)
+    if max(len(request.id), *(len(question.id) for question in questions), 0) > ID_CHARS:
+        words = f"An id may have at most {ID_CHARS} characters."
+        return _refusal(request, RefusalCode.LIMIT, words)
+    if len({question.id for question in questions}) < len(questions):
+        return _refusal(request, RefusalCode.DUPLICATE, "Two questions have the same id.")
+    for question in questions:
+        refusal = _check_question(request, question)
+        if refusal is not None:
+            return refusal
+    for question_id, answer in (request.answers or {}).items():
+        refusal = _check(request, question_id, answer)
+        if refusal is not None:
+            return refusal
+    return None
+
+
+def outcome_of(record: SessionRecord, request_id: str) -> Outcome | None:
+    """How a request ended, as long as it is remembered."""
+    outcomes = reversed(record.private.outcomes)
+    return next((o for o in outcomes if o.request.id == request_id), None)
+
+
+def _check_question(request: InputRequest, question: Question) -> Refusal | None:
+    if isinstance(question, SingleSelectQuestion | MultiSelectQuestion):
+        ids = {option.id for option in question.options}
+        if len(ids) < len(question.options):
+            words = f"{label(question)}: two options have the same id."
+            return _refusal(request, RefusalCode.DUPLICATE, words, question.id)
+        if len(ids) > OPTIONS_PER_QUESTION:
+            words = f"{label(question)}: at most {OPTIONS_PER_QUESTION} options are possible."
+            return _refusal(request, RefusalCode.LIMIT, words, question.id)
+        if not ids and not question.allow_freeform_input:
+            words = f"{label(question)}: there is nothing to choose from."
+            return _refusal(request, RefusalCode.BAD_FORM, words, question.id)
+    low, high = getattr(question, "min", None), getattr(question, "max", None)
+    if low is not None and high is not None and low > high:
+        words = f"{label(question)}: the least allowed is more than the most."
+        return _refusal(request, RefusalCode.BAD_FORM, words, question.id)
+    return None
+
+
+def _check(request: InputRequest, question_id: str, answer: Answer | None) -> Refusal | None:
+    question = question_of(request, question_id)
+    if question is None:
+        words = "There is no such question in this request."
+        return _refusal(request, RefusalCode.NO_QUESTION, words, question_id)
+    refusal = None if answer is None else check_answer(question, answer)
+    return refusal and msgspec.structs.replace(refusal, request_id=request.id)
+
+
+def _as_submitted(answer: Answer) -> Answer:
+    """What comes with a completion is final, so its drafts are checked like answers."""
+    return Submitted(value=answer.value) if isinstance(answer, Draft) else answer
+
+
+def _check_complete(request: InputRequest, answers: Mapping[str, Answer]) -> Refusal | None:
+    for question in request.questions or ():
+        answer = answers.get(question.id)
+        if isinstance(answer, Submitted):
+            # A request that was replaced may hold answers to what it used to ask.
+            refusal = _check(request, question.id, answer)
+            if refusal is not None:
+                return refusal
+        elif question.required:
+            words = f"{label(question)}: an answer is required."
+            return _refusal(request, RefusalCode.REQUIRED, words, question.id)
+    return None
+
+
+def _closed(record: SessionRecord, request_id: str) -> Refusal:
+    outcome = outcome_of(record, request_id)
+    if outcome is None:
+        return Refusal(
+            code=RefusalCode.NO_REQUEST,
+            message="That question is no longer open.",
+            request_id=request_id,
+        )
+    return Refusal(
+        code=RefusalCode.ALREADY_COMPLETED,
+        message=f"Too late: {ending(outcome)}",
+        request_id=request_id,
+    )
+
+
+def _refusal(
+    request: InputRequest, code: RefusalCode, message: str, question_id: str | None = None
+) -> Refusal:
+    return Refusal(code=code, message=message, request_id=request.id, question_id=question_id)

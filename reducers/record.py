@@ -1,0 +1,88 @@
+"""The reducer of a session's whole record: the public state and, beside it, the private one."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from ..schemas.actions import AgentChanged, ModelChanged, SessionAction
+from ..schemas.limits import OUTCOME_LIFETIME_MS, OUTCOMES_KEPT
+from ..schemas.record import (
+    CallAbandoned,
+    CallDoubted,
+    CallFailed,
+    CallFinished,
+    CallInputRequired,
+    CallRestarted,
+    CallSent,
+    CallStarted,
+    ChangeDeferred,
+    CompletionHeld,
+    OutcomeRecorded,
+    PrivateState,
+    RecordAction,
+    SessionRecord,
+)
+from . import calls
+from .session import TRANSITIONS
+from .updates import updated
+
+PrivateTransition = Callable[[PrivateState, Any, int], PrivateState]
+
+
+def outcome_recorded(private: PrivateState, action: OutcomeRecorded, at: int) -> PrivateState:
+    """Kept for a set time and number; a call takes what is meant for it at once."""
+    fresh = (o for o in private.outcomes if at - o.at < OUTCOME_LIFETIME_MS)
+    kept = (*fresh, action.outcome)[-OUTCOMES_KEPT:]
+    return calls.outcome_recorded(updated(private, outcomes=kept), action.outcome, at)
+
+
+def change_deferred(private: PrivateState, action: ChangeDeferred, at: int) -> PrivateState:
+    """A later change of the same kind replaces an earlier one."""
+    return updated(private, deferred=(*_without(private, type(action.change)), action.change))
+
+
+def completion_held(private: PrivateState, action: CompletionHeld, at: int) -> PrivateState:
+    return updated(private, held_completion=action.turn_id)
+
+
+PRIVATE_TRANSITIONS: dict[type, PrivateTransition] = {
+    OutcomeRecorded: outcome_recorded,
+    ChangeDeferred: change_deferred,
+    CompletionHeld: completion_held,
+    CallStarted: calls.call_started,
+    CallSent: calls.call_sent,
+    CallInputRequired: calls.call_input_required,
+    CallRestarted: calls.call_restarted,
+    CallDoubted: calls.call_doubted,
+    CallFinished: calls.call_finished,
+    CallFailed: calls.call_failed,
+    CallAbandoned: calls.call_abandoned,
+}
+
+
+def reduce_record(record: SessionRecord, action: RecordAction, at: int) -> SessionRecord:
+    """The record after the action; the same object if it changes nothing."""
+    private_transition = PRIVATE_TRANSITIONS.get(type(action))
+    if private_transition is not None:
+        return updated(record, private=private_transition(record.private, action, at))
+    public = TRANSITIONS[type(action)](record.public, action, at)
+    if public is record.public:
+        return record
+    changed = msgspec.structs.replace(record, public=public)
+    private = _after_public(changed, action)
+    return changed if private is changed.private else updated(changed, private=private)
+
+
+def _after_public(record: SessionRecord, action: RecordAction) -> PrivateState:
+    """A deferred change is done when it is made; a held completion, when its turn is over."""
+    private = record.private
+    if private.held_completion is not None and record.public.active_turn is None:
+        private = updated(private, held_completion=None)
+    if private.deferred and isinstance(action, ModelChanged | AgentChanged):
+        private = updated(private, deferred=_without(private, type(action)))
+    return private
+
+
+def _without(private: PrivateState, kind: type[SessionAction]) -> tuple[Any, ...]:
+    return tuple(change for change in private.deferred if type(change) is not kind)

@@ -1,0 +1,46 @@
+"""Transitions of input requests: asked, answered bit by bit, completed."""
+
+from ..schemas.actions import InputAnswerChanged, InputCompleted, InputRequested
+from ..schemas.questions import InputRequest
+from ..schemas.session import SessionState, Status
+from .status import marked, touched, with_status
+from .updates import updated
+
+
+def open_request(state: SessionState, request_id: str) -> InputRequest | None:
+    return next((r for r in state.input_requests or () if r.id == request_id), None)
+
+
+def input_requested(state: SessionState, action: InputRequested, at: int) -> SessionState:
+    """Adds the request, or replaces it; answers given so far stay unless it brings its own."""
+    request, open_requests = action.request, state.input_requests or ()
+    existing = open_request(state, request.id)
+    if existing is None:
+        requests = (*open_requests, request)
+    else:
+        if request.answers is None:
+            request = updated(request, answers=existing.answers)
+        requests = tuple(request if r.id == request.id else r for r in open_requests)
+    asked = with_status(updated(state, input_requests=requests))
+    return touched(marked(asked, Status.IS_READ, on=False), at)
+
+
+def input_answer_changed(state: SessionState, action: InputAnswerChanged, at: int) -> SessionState:
+    request = open_request(state, action.request_id)
+    if request is None:
+        return state
+    answers = dict(request.answers or {})
+    if action.answer is None:
+        answers.pop(action.question_id, None)
+    else:
+        answers[action.question_id] = action.answer
+    answered = updated(request, answers=answers or None)
+    requests = tuple(answered if r is request else r for r in state.input_requests or ())
+    return touched(updated(state, input_requests=requests), at)
+
+
+def input_completed(state: SessionState, action: InputCompleted, at: int) -> SessionState:
+    if open_request(state, action.request_id) is None:
+        return state
+    rest = tuple(r for r in state.input_requests or () if r.id != action.request_id)
+    return touched(with_status(updated(state, input_requests=rest or None)), at)

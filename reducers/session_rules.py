@@ -1,0 +1,106 @@
+"""Rules of what a session is and has: messages that wait, title, configuration, client, plugins."""
+
+from ..schemas.actions import (
+    ActiveClientChanged,
+    ActiveClientToolsChanged,
+    ConfigChanged,
+    CustomizationToggled,
+    PendingKind,
+    PendingMessageRemoved,
+    PendingMessageSet,
+    TitleChanged,
+)
+from ..schemas.limits import ID_CHARS, QUEUED_MESSAGES, TITLE_CHARS
+from ..schemas.messages import USER
+from ..schemas.principals import Principal, Role
+from ..schemas.record import SessionRecord
+from ..schemas.refusals import Refusal, RefusalCode
+from .configuration import check_config
+from .customizations import identity_of
+from .turn_rules import PASSIVE_PROVIDER
+
+
+def title_changed(
+    principal: Principal, record: SessionRecord, action: TitleChanged
+) -> Refusal | None:
+    if len(action.title) <= TITLE_CHARS:
+        return None
+    return _refusal(RefusalCode.LIMIT, f"A title may have at most {TITLE_CHARS} characters.")
+
+
+def pending_message_set(
+    principal: Principal, record: SessionRecord, action: PendingMessageSet
+) -> Refusal | None:
+    if principal.role is not Role.AGENT and action.message.origin.kind != USER:
+        words = "A message from a client must be a user's."
+        return _refusal(RefusalCode.NOT_A_USER_MESSAGE, words)
+    if record.public.summary.provider == PASSIVE_PROVIDER:
+        return _refusal(RefusalCode.PASSIVE_SESSION, "No agent listens in this session.")
+    if len(action.id) > ID_CHARS:
+        return _refusal(RefusalCode.LIMIT, f"An id may have at most {ID_CHARS} characters.")
+    queue = record.public.queued_messages or ()
+    is_new = action.kind is PendingKind.QUEUED and all(m.id != action.id for m in queue)
+    if is_new and len(queue) >= QUEUED_MESSAGES:
+        return _refusal(RefusalCode.LIMIT, f"At most {QUEUED_MESSAGES} messages can wait.")
+    return None
+
+
+def pending_message_removed(
+    principal: Principal, record: SessionRecord, action: PendingMessageRemoved
+) -> Refusal | None:
+    state = record.public
+    if action.kind is PendingKind.STEERING:
+        waiting = {state.steering_message.id} if state.steering_message is not None else set()
+    else:
+        waiting = {message.id for message in state.queued_messages or ()}
+    if action.id in waiting:
+        return None
+    return _refusal(RefusalCode.NO_MESSAGE, "That message no longer waits.")
+
+
+def config_changed(
+    principal: Principal, record: SessionRecord, action: ConfigChanged
+) -> Refusal | None:
+    config = record.public.config
+    shapes = {} if config is None else config.schema.properties
+    fixed = next((n for n in action.config if n in shapes and not shapes[n].session_mutable), None)
+    if fixed is not None:
+        words = f"The setting “{shapes[fixed].title}” is fixed for this session."
+        return _refusal(RefusalCode.NOT_CONFIGURABLE, words)
+    return check_config(shapes, action.config)
+
+
+def active_client_changed(
+    principal: Principal, record: SessionRecord, action: ActiveClientChanged
+) -> Refusal | None:
+    """A client claims the role for itself while it is free, and gives up only what is its own."""
+    current = record.public.active_client
+    if current is not None and current.client_id != principal.client_id:
+        who = current.display_name or current.client_id
+        return _refusal(RefusalCode.NOT_YOURS, f"{who} is the active client of this session.")
+    wanted = action.active_client
+    if wanted is not None and wanted.client_id != principal.client_id:
+        return _refusal(RefusalCode.NOT_YOURS, "A client can only make itself the active one.")
+    return None
+
+
+def active_client_tools_changed(
+    principal: Principal, record: SessionRecord, action: ActiveClientToolsChanged
+) -> Refusal | None:
+    current = record.public.active_client
+    if current is not None and current.client_id == principal.client_id:
+        return None
+    return _refusal(RefusalCode.NOT_YOURS, "Only the active client can change its tools.")
+
+
+def customization_toggled(
+    principal: Principal, record: SessionRecord, action: CustomizationToggled
+) -> Refusal | None:
+    entries = record.public.customizations or ()
+    if any(identity_of(entry) == action.id for entry in entries):
+        return None
+    return _refusal(RefusalCode.NO_CUSTOMIZATION, "There is nothing with this id to switch.")
+
+
+def _refusal(code: RefusalCode, message: str) -> Refusal:
+    return Refusal(code=code, message=message)

@@ -1,0 +1,47 @@
+"""What a session's status says: derived from the state, never set.
+
+The activity bits follow from what is open; the read and archived bits are people's and stay.
+"""
+
+from ..schemas.session import ACTIVITY_BITS, SessionState, Status
+from ..schemas.tool_calls import PendingConfirmation, PendingResultConfirmation
+from ..schemas.turns import ToolCallPart
+from .updates import updated
+
+
+def awaits_confirmation(state: SessionState) -> bool:
+    turn = state.active_turn
+    return turn is not None and any(
+        isinstance(part, ToolCallPart)
+        and isinstance(part.tool_call, PendingConfirmation | PendingResultConfirmation)
+        for part in turn.response_parts
+    )
+
+
+def activity(state: SessionState) -> Status:
+    if state.input_requests or awaits_confirmation(state):
+        return Status.INPUT_NEEDED
+    return Status.IN_PROGRESS if state.active_turn is not None else Status.IDLE
+
+
+def with_status(state: SessionState) -> SessionState:
+    """Brings the activity bits up to date with the rest of the state."""
+    return _with_bits(state, state.summary.status & ~ACTIVITY_BITS | activity(state))
+
+
+def with_error_status(state: SessionState) -> SessionState:
+    return _with_bits(state, state.summary.status & ~ACTIVITY_BITS | Status.ERROR)
+
+
+def marked(state: SessionState, flag: Status, *, on: bool) -> SessionState:
+    """Sets or clears one of people's own marks."""
+    status = state.summary.status
+    return _with_bits(state, status | flag if on else status & ~flag)
+
+
+def touched(state: SessionState, at: int) -> SessionState:
+    return updated(state, summary=updated(state.summary, modified_at=at))
+
+
+def _with_bits(state: SessionState, status: int) -> SessionState:
+    return updated(state, summary=updated(state.summary, status=int(status)))

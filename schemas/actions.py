@@ -1,0 +1,360 @@
+"""Every action of the root and session channels.
+
+What a client may dispatch and what only the host may say are two unions: the decoder of a client's
+socket knows the first alone, so no code has to remember the difference.
+"""
+
+from enum import StrEnum
+from typing import TypeAlias
+
+import msgspec
+
+from .customizations import Customization, McpServerState
+from .messages import Message
+from .questions import Answer, InputRequest, ResponseKind
+from .root import AgentInfo, TerminalInfo
+from .session import ActiveClient, AgentSelection, Changeset, ModelSelection
+from .tool_calls import (
+    CancellationReason,
+    ConfirmationOption,
+    ConfirmationReason,
+    Contributor,
+    FileEdits,
+    ToolContent,
+    ToolDefinition,
+    ToolResult,
+)
+from .turns import ResponsePart, UsageInfo
+from .wire import Count, ErrorInfo, Extra, Text, Uri, Wire
+
+
+class PendingKind(StrEnum):
+    STEERING = "steering"
+    QUEUED = "queued"
+
+
+class ActionBase(Wire, frozen=True, kw_only=True, tag_field="type"):
+    """A fact that changes a channel; its `type` names the fact."""
+
+
+class ToolCallAction(ActionBase, frozen=True, kw_only=True):
+    turn_id: str
+    tool_call_id: str
+    meta: Extra | None = msgspec.field(default=None, name="_meta")
+
+
+# Root channel
+
+
+class RootAgentsChanged(ActionBase, frozen=True, kw_only=True, tag="root/agentsChanged"):
+    agents: tuple[AgentInfo, ...]
+
+
+class RootActiveSessionsChanged(
+    ActionBase, frozen=True, kw_only=True, tag="root/activeSessionsChanged"
+):
+    active_sessions: Count
+
+
+class RootTerminalsChanged(ActionBase, frozen=True, kw_only=True, tag="root/terminalsChanged"):
+    terminals: tuple[TerminalInfo, ...]
+
+
+class RootConfigChanged(ActionBase, frozen=True, kw_only=True, tag="root/configChanged"):
+    config: Extra
+    replace: bool | None = None
+
+
+# Session channel: lifecycle and turns
+
+
+class Ready(ActionBase, frozen=True, kw_only=True, tag="session/ready"):
+    pass
+
+
+class CreationFailed(ActionBase, frozen=True, kw_only=True, tag="session/creationFailed"):
+    error: ErrorInfo
+
+
+class TurnStarted(ActionBase, frozen=True, kw_only=True, tag="session/turnStarted"):
+    turn_id: str
+    message: Message
+    queued_message_id: str | None = None
+
+
+class Delta(ActionBase, frozen=True, kw_only=True, tag="session/delta"):
+    turn_id: str
+    part_id: str
+    content: str
+
+
+class Reasoning(ActionBase, frozen=True, kw_only=True, tag="session/reasoning"):
+    turn_id: str
+    part_id: str
+    content: str
+
+
+class ResponsePartAdded(ActionBase, frozen=True, kw_only=True, tag="session/responsePart"):
+    turn_id: str
+    part: ResponsePart
+
+
+class TurnComplete(ActionBase, frozen=True, kw_only=True, tag="session/turnComplete"):
+    turn_id: str
+
+
+class TurnCancelled(ActionBase, frozen=True, kw_only=True, tag="session/turnCancelled"):
+    turn_id: str
+
+
+class TurnFailed(ActionBase, frozen=True, kw_only=True, tag="session/error"):
+    turn_id: str
+    error: ErrorInfo
+
+
+class Usage(ActionBase, frozen=True, kw_only=True, tag="session/usage"):
+    turn_id: str
+    usage: UsageInfo
+
+
+class Truncated(ActionBase, frozen=True, kw_only=True, tag="session/truncated"):
+    turn_id: str | None = None
+
+
+# Session channel: tool calls
+
+
+class ToolCallStart(ToolCallAction, frozen=True, kw_only=True, tag="session/toolCallStart"):
+    tool_name: str
+    display_name: str
+    contributor: Contributor | None = None
+
+
+class ToolCallDelta(ToolCallAction, frozen=True, kw_only=True, tag="session/toolCallDelta"):
+    content: str
+    invocation_message: Text | None = None
+
+
+class ToolCallReady(ToolCallAction, frozen=True, kw_only=True, tag="session/toolCallReady"):
+    invocation_message: Text
+    tool_input: str | None = None
+    confirmation_title: Text | None = None
+    edits: FileEdits | None = None
+    editable: bool | None = None
+    confirmed: ConfirmationReason | None = None
+    options: tuple[ConfirmationOption, ...] | None = None
+
+
+class ToolCallConfirmed(ToolCallAction, frozen=True, kw_only=True, tag="session/toolCallConfirmed"):
+    """Approval brings `confirmed`, denial brings `reason`; the rules hold them to it."""
+
+    approved: bool
+    confirmed: ConfirmationReason | None = None
+    edited_tool_input: str | None = None
+    reason: CancellationReason | None = None
+    reason_message: Text | None = None
+    user_suggestion: Message | None = None
+    selected_option_id: str | None = None
+
+
+class ToolCallComplete(ToolCallAction, frozen=True, kw_only=True, tag="session/toolCallComplete"):
+    result: ToolResult
+    requires_result_confirmation: bool | None = None
+
+
+class ToolCallResultConfirmed(
+    ToolCallAction, frozen=True, kw_only=True, tag="session/toolCallResultConfirmed"
+):
+    approved: bool
+
+
+class ToolCallContentChanged(
+    ToolCallAction, frozen=True, kw_only=True, tag="session/toolCallContentChanged"
+):
+    content: tuple[ToolContent, ...]
+
+
+# Session channel: input requests
+
+
+class InputRequested(ActionBase, frozen=True, kw_only=True, tag="session/inputRequested"):
+    request: InputRequest
+
+
+class InputAnswerChanged(ActionBase, frozen=True, kw_only=True, tag="session/inputAnswerChanged"):
+    request_id: str
+    question_id: str
+    answer: Answer | None = None
+
+
+class InputCompleted(ActionBase, frozen=True, kw_only=True, tag="session/inputCompleted"):
+    request_id: str
+    response: ResponseKind
+    answers: dict[str, Answer] | None = None
+
+
+# Session channel: pending messages
+
+
+class PendingMessageSet(ActionBase, frozen=True, kw_only=True, tag="session/pendingMessageSet"):
+    kind: PendingKind
+    id: str
+    message: Message
+
+
+class PendingMessageRemoved(
+    ActionBase, frozen=True, kw_only=True, tag="session/pendingMessageRemoved"
+):
+    kind: PendingKind
+    id: str
+
+
+class QueuedMessagesReordered(
+    ActionBase, frozen=True, kw_only=True, tag="session/queuedMessagesReordered"
+):
+    order: tuple[str, ...]
+
+
+# Session channel: what the session is and has
+
+
+class TitleChanged(ActionBase, frozen=True, kw_only=True, tag="session/titleChanged"):
+    title: str
+
+
+class ModelChanged(ActionBase, frozen=True, kw_only=True, tag="session/modelChanged"):
+    model: ModelSelection
+
+
+class AgentChanged(ActionBase, frozen=True, kw_only=True, tag="session/agentChanged"):
+    agent: AgentSelection | None = None
+
+
+class IsReadChanged(ActionBase, frozen=True, kw_only=True, tag="session/isReadChanged"):
+    is_read: bool
+
+
+class IsArchivedChanged(ActionBase, frozen=True, kw_only=True, tag="session/isArchivedChanged"):
+    is_archived: bool
+
+
+class ActivityChanged(ActionBase, frozen=True, kw_only=True, tag="session/activityChanged"):
+    activity: str | None = None
+
+
+class ConfigChanged(ActionBase, frozen=True, kw_only=True, tag="session/configChanged"):
+    config: Extra
+    replace: bool | None = None
+
+
+class MetaChanged(ActionBase, frozen=True, kw_only=True, tag="session/metaChanged"):
+    meta: Extra | None = msgspec.field(default=None, name="_meta")
+
+
+class ChangesetsChanged(ActionBase, frozen=True, kw_only=True, tag="session/changesetsChanged"):
+    changesets: tuple[Changeset, ...] | None = None
+
+
+class ServerToolsChanged(ActionBase, frozen=True, kw_only=True, tag="session/serverToolsChanged"):
+    tools: tuple[ToolDefinition, ...]
+
+
+class ActiveClientChanged(ActionBase, frozen=True, kw_only=True, tag="session/activeClientChanged"):
+    """`activeClient` is `null` on the wire, not absent, when the role is released."""
+
+    active_client: ActiveClient | None
+
+
+class ActiveClientToolsChanged(
+    ActionBase, frozen=True, kw_only=True, tag="session/activeClientToolsChanged"
+):
+    tools: tuple[ToolDefinition, ...]
+
+
+class CustomizationsChanged(
+    ActionBase, frozen=True, kw_only=True, tag="session/customizationsChanged"
+):
+    customizations: tuple[Customization, ...]
+
+
+class CustomizationToggled(
+    ActionBase, frozen=True, kw_only=True, tag="session/customizationToggled"
+):
+    id: str
+    enabled: bool
+
+
+class CustomizationUpdated(
+    ActionBase, frozen=True, kw_only=True, tag="session/customizationUpdated"
+):
+    customization: Customization
+
+
+class CustomizationRemoved(
+    ActionBase, frozen=True, kw_only=True, tag="session/customizationRemoved"
+):
+    id: str
+
+
+class McpServerStateChanged(
+    ActionBase, frozen=True, kw_only=True, tag="session/mcpServerStateChanged"
+):
+    id: str
+    state: McpServerState
+    channel: Uri | None = None
+
+
+ClientRootAction: TypeAlias = RootConfigChanged
+HostRootAction: TypeAlias = RootAgentsChanged | RootActiveSessionsChanged | RootTerminalsChanged
+RootAction: TypeAlias = ClientRootAction | HostRootAction
+
+ClientSessionAction: TypeAlias = (
+    TurnStarted
+    | TurnCancelled
+    | Truncated
+    | ToolCallConfirmed
+    | ToolCallComplete
+    | ToolCallResultConfirmed
+    | ToolCallContentChanged
+    | InputAnswerChanged
+    | InputCompleted
+    | PendingMessageSet
+    | PendingMessageRemoved
+    | QueuedMessagesReordered
+    | TitleChanged
+    | ModelChanged
+    | AgentChanged
+    | IsReadChanged
+    | IsArchivedChanged
+    | ConfigChanged
+    | ActiveClientChanged
+    | ActiveClientToolsChanged
+    | CustomizationToggled
+)
+HostSessionAction: TypeAlias = (
+    Ready
+    | CreationFailed
+    | Delta
+    | Reasoning
+    | ResponsePartAdded
+    | TurnComplete
+    | TurnFailed
+    | Usage
+    | ToolCallStart
+    | ToolCallDelta
+    | ToolCallReady
+    | InputRequested
+    | ActivityChanged
+    | MetaChanged
+    | ChangesetsChanged
+    | ServerToolsChanged
+    | CustomizationsChanged
+    | CustomizationUpdated
+    | CustomizationRemoved
+    | McpServerStateChanged
+)
+SessionAction: TypeAlias = ClientSessionAction | HostSessionAction
+
+ClientAction: TypeAlias = ClientRootAction | ClientSessionAction
+HostAction: TypeAlias = HostRootAction | HostSessionAction
+Action: TypeAlias = ClientAction | HostAction

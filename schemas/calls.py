@@ -1,0 +1,156 @@
+"""A blocked MCP call and what is known of it: the private half of a session's story.
+
+Nothing here ever reaches a client: arguments, `requestState` and results live in the log alone.
+"""
+
+from enum import StrEnum
+from typing import TypeAlias
+
+from .limits import ROUNDS_PER_CALL
+from .mcp import CallMethod, ElicitResult
+from .principals import Author, Provenance
+from .questions import Answer, InputRequest, ResponseKind
+from .wire import Count, Extra, Json, Millis, Wire
+
+
+class Outcome(Wire, frozen=True, kw_only=True):
+    """How an input request ended. `answers` holds what was submitted or skipped, no drafts."""
+
+    request: InputRequest
+    response: ResponseKind
+    via: Provenance
+    at: Millis
+    answers: dict[str, Answer] | None = None
+    by: Author | None = None
+    turn_id: str | None = None
+
+
+class Asked(Wire, frozen=True, kw_only=True):
+    """One embedded request of a round. `fingerprint` recognises it when it is asked again."""
+
+    key: str
+    request_id: str
+    fingerprint: str
+    schema: Extra | None = None
+    response: ElicitResult | None = None
+
+
+class Remembered(Wire, frozen=True, kw_only=True):
+    """An answer that outlives its round, in case the call must start over."""
+
+    key: str
+    fingerprint: str
+    response: ElicitResult
+
+
+class FailureKind(StrEnum):
+    ROUND_LIMIT = "roundLimit"
+    RESTART_LIMIT = "restartLimit"
+    UNSUPPORTED_REQUEST = "unsupportedRequest"
+    UNSHOWABLE_FORM = "unshowableForm"
+    INVALID_RESULT = "invalidResult"
+    NOT_REPEATED = "notRepeated"
+    UPSTREAM = "upstream"
+
+
+class CallError(Wire, frozen=True, kw_only=True):
+    kind: FailureKind
+    message: str
+    data: Json = None
+
+
+class PhaseBase(Wire, frozen=True, kw_only=True, tag_field="phase"):
+    """Where a call stands. A *leg* is one request to the server; legs count from 0."""
+
+
+class ToSend(PhaseBase, frozen=True, kw_only=True, tag="toSend"):
+    """The next leg is decided on and may go out, once."""
+
+    leg: Count
+    not_before: Millis | None = None
+
+
+class Sent(PhaseBase, frozen=True, kw_only=True, tag="sent"):
+    """Durable before the leg goes out: if the process dies now, it may have run.
+
+    `held`: people have answered on the way, and the open connection is to be told.
+    """
+
+    leg: Count
+    held: bool = False
+
+
+class Waiting(PhaseBase, frozen=True, kw_only=True, tag="waiting"):
+    """A round is open. `held`: a 2025-era server waits on the connection instead of a retry."""
+
+    leg: Count
+    held: bool = False
+
+
+class Uncertain(PhaseBase, frozen=True, kw_only=True, tag="uncertain"):
+    """It may have run already; a person decides whether it runs again."""
+
+    leg: Count
+    request_id: str
+
+
+class Finished(PhaseBase, frozen=True, kw_only=True, tag="finished"):
+    result: Extra
+    at: Millis
+
+
+class Failed(PhaseBase, frozen=True, kw_only=True, tag="failed"):
+    error: CallError
+    at: Millis
+
+
+class Abandoned(PhaseBase, frozen=True, kw_only=True, tag="abandoned"):
+    reason: str
+    at: Millis
+
+
+OpenPhase: TypeAlias = ToSend | Sent | Waiting | Uncertain
+EndPhase: TypeAlias = Finished | Failed | Abandoned
+Phase: TypeAlias = OpenPhase | EndPhase
+
+
+class Call(Wire, frozen=True, kw_only=True):
+    """One MCP request, driven to its end through any number of rounds.
+
+    `params` are the original ones, sent again unchanged with every leg. `repeatable` holds for
+    tools marked read-only or idempotent: only these are run again without asking. `round` counts
+    over the whole life of the call, so that request ids derived from it never repeat; `run_start`
+    is its value when the call last started over.
+    """
+
+    id: str
+    server: str
+    method: CallMethod
+    params: Extra
+    turn_id: str
+    started_at: Millis
+    by: Author | None = None
+    repeatable: bool = False
+    private_arguments: tuple[str, ...] = ()
+    max_rounds: Count = ROUNDS_PER_CALL
+    phase: Phase = ToSend(leg=0)
+    round: Count = 0
+    run_start: Count = 0
+    restarts: Count = 0
+    request_state: str | None = None
+    asked: tuple[Asked, ...] = ()
+    remembered: tuple[Remembered, ...] = ()
+
+    @property
+    def is_open(self) -> bool:
+        return isinstance(self.phase, ToSend | Sent | Waiting | Uncertain)
+
+    @property
+    def rounds_of_run(self) -> int:
+        """Rounds since the call last started over: what the round limit is about."""
+        return self.round - self.run_start
+
+    @property
+    def target(self) -> str:
+        """The tool, prompt or resource that is asked for."""
+        return str(self.params.get("name") or self.params.get("uri") or self.method)

@@ -1,0 +1,104 @@
+"""Decoders and the encoder: built once, and with one kind of error.
+
+Duplicate keys in an object: the last one wins. Numbers outside a float's range, lone surrogates,
+bad UTF-8 and nesting beyond `JSON_DEPTH` are refused.
+"""
+
+import re
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from .actions import Action, ClientAction
+from .commands import UndecodedDispatchParams
+from .errors import DecodingError, MalformedError, MismatchError, UnknownKindError
+from .frames import AgentFrame, ClientFrame, FrameHead, HostNotification
+from .limits import JSON_DEPTH
+from .record import PrivateAction, SessionRecord
+from .root import RootState
+from .session import SessionState
+from .variants import decode_variant, encode_variant
+
+T = TypeVar("T")
+
+_ERROR = re.compile(r"(?P<reason>.*?)(?: - at `(?P<path>.*)`)?\Z", re.DOTALL)
+_UNKNOWN_TAG = re.compile(r"Invalid value '(?P<kind>.*)'\Z", re.DOTALL)
+_STRING_OR_BRACKET = re.compile(rb'"(?:[^"\\]|\\.)*+"|[\[{]|[\]}]', re.DOTALL)
+
+
+_decode_anything = msgspec.json.Decoder().decode
+
+
+class Decoder(Generic[T]):
+    """Decodes one shape. Every failure is a `DecodingError`."""
+
+    __slots__ = ("_decode",)
+
+    def __init__(self, shape: Any) -> None:
+        self._decode = msgspec.json.Decoder(shape, dec_hook=decode_variant).decode
+
+    def __call__(self, data: bytes | str) -> T:
+        raw = _utf8(data) if isinstance(data, str) else data
+        try:
+            if raw.count(b"[") + raw.count(b"{") > JSON_DEPTH and is_too_deep(raw):
+                raise MalformedError(f"nested deeper than {JSON_DEPTH} levels")
+            decoded: T = self._decode(raw)
+        except msgspec.ValidationError as error:
+            raise _explained(raw, error) from None
+        except (msgspec.DecodeError, UnicodeError) as error:
+            raise MalformedError(str(error)) from None
+        return decoded
+
+
+def _utf8(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise MalformedError(str(error)) from None
+
+
+def is_too_deep(raw: bytes) -> bool:
+    """Counts brackets outside strings; only texts with many brackets get here."""
+    depth = 0
+    for token in _STRING_OR_BRACKET.finditer(raw):
+        first = token[0][:1]
+        if first in b"[{":
+            depth += 1
+            if depth > JSON_DEPTH:
+                return True
+        elif first != b'"':
+            depth -= 1
+    return False
+
+
+def _explained(raw: bytes, error: msgspec.ValidationError) -> DecodingError:
+    """msgspec stops at the first mismatch, so what follows it may not even be JSON.
+
+    What went wrong it tells in words only; the tests pin the ones relied on here.
+    """
+    try:
+        _decode_anything(raw)
+    except (msgspec.DecodeError, UnicodeError) as syntax:
+        return MalformedError(str(syntax))
+    found = _ERROR.fullmatch(str(error))
+    assert found is not None  # the pattern matches any text
+    reason, path = found["reason"], found["path"] or "$"
+    unknown = _UNKNOWN_TAG.fullmatch(reason)
+    if unknown is not None:
+        return UnknownKindError(unknown["kind"], path)
+    return MismatchError(reason, path)
+
+
+encode = msgspec.json.Encoder(enc_hook=encode_variant).encode
+
+decode_client_frame: Decoder[ClientFrame] = Decoder(ClientFrame)
+decode_agent_frame: Decoder[AgentFrame] = Decoder(AgentFrame)
+decode_frame_head: Decoder[FrameHead] = Decoder(FrameHead)
+decode_undecoded_dispatch: Decoder[UndecodedDispatchParams] = Decoder(UndecodedDispatchParams)
+decode_host_notification: Decoder[HostNotification] = Decoder(HostNotification)
+decode_client_action: Decoder[ClientAction] = Decoder(ClientAction)
+decode_action: Decoder[Action] = Decoder(Action)
+decode_record_action: Decoder[Action | PrivateAction] = Decoder(Action | PrivateAction)
+decode_root_state: Decoder[RootState] = Decoder(RootState)
+decode_session_state: Decoder[SessionState] = Decoder(SessionState)
+decode_session_record: Decoder[SessionRecord] = Decoder(SessionRecord)

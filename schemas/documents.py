@@ -1,0 +1,399 @@
+"""What clients meet on the wire, as documents: a JSON Schema and an AsyncAPI description.
+
+Both are made from the Structs that decode and encode, so they cannot say anything else. Private
+shapes have no place here. `docs/build.py` above writes the files.
+"""
+
+import inspect
+from typing import Any, TypeAlias, get_args
+
+import msgspec
+
+from .actions import Action, ClientAction, HostAction
+from .commands import (
+    CompletionsResult,
+    FetchTurnsResult,
+    InitializeResult,
+    ListSessionsResult,
+    ReconnectReplay,
+    ReconnectSnapshot,
+    ResolveSessionConfigResult,
+    SessionConfigCompletionsResult,
+    SubscribeResult,
+)
+from .customizations import ChildCustomization, Customization, LoadState, McpServerState
+from .errors import AuthRequiredData, ErrorCode, PermissionDeniedData, UnsupportedVersionData
+from .frames import (
+    AgentDispatchAction,
+    AgentFrame,
+    Authenticate,
+    ClientFrame,
+    Completions,
+    CreateSession,
+    DisposeSession,
+    Failure,
+    FetchTurns,
+    FrameBase,
+    HostNotification,
+    Initialize,
+    ListSessions,
+    Ping,
+    Reconnect,
+    RejectionNotification,
+    RequestBase,
+    ResolveSessionConfig,
+    Result,
+    SessionConfigCompletions,
+    Subscribe,
+)
+from .messages import Attachment
+from .questions import Answer, Question, Value
+from .root import RootState, TerminalClaim
+from .session import SessionState, Status
+from .tool_calls import Contributor, ToolCall, ToolContent
+from .turns import ResponsePart
+from .variants import Variant, members
+from .wire import SAFE_INTEGER, Extra, Wire
+
+Schema: TypeAlias = dict[str, Any]
+
+AHP_VERSION = "0.3.0"
+
+UNIONS: dict[str, tuple[Any, str]] = {
+    "Action": (Action, "Any public action, as envelopes carry it."),
+    "ClientAction": (ClientAction, "What any client may dispatch."),
+    "HostAction": (HostAction, "What only the host, or a connection of role `agent`, may say."),
+    "ClientFrame": (ClientFrame, "What a client may send."),
+    "AgentFrame": (AgentFrame, "What a connection of role `agent` may send."),
+    "HostNotification": (HostNotification, "What the host sends unasked."),
+    "ReconnectResult": (ReconnectReplay | ReconnectSnapshot, "How a client catches up."),
+    "Question": (Question, "A typed question of an input request."),
+    "Answer": (Answer, "What a question holds: a draft, a submitted answer, or a skip."),
+    "Value": (Value, "The value of an answer, in the kind of its question."),
+    "ToolCall": (ToolCall, "A tool call in one of its six states."),
+    "Contributor": (Contributor, "Where a tool comes from."),
+    "TerminalClaim": (TerminalClaim, "Who holds a terminal."),
+    "LoadState": (LoadState, "How far a plugin or directory has been loaded."),
+    "McpServerState": (McpServerState, "Where an MCP server stands."),
+}
+"""Closed unions, by the name that the documents give them. A union without one is an error."""
+
+FAMILIES: tuple[type[Variant], ...] = (
+    Attachment,
+    ChildCustomization,
+    Customization,
+    ResponsePart,
+    ToolContent,
+)
+
+RESULTS: dict[type[RequestBase], Any] = {
+    Initialize: InitializeResult,
+    Ping: None,
+    Reconnect: ReconnectReplay | ReconnectSnapshot,
+    Subscribe: SubscribeResult,
+    CreateSession: None,
+    DisposeSession: None,
+    ListSessions: ListSessionsResult,
+    FetchTurns: FetchTurnsResult,
+    Authenticate: Extra,
+    ResolveSessionConfig: ResolveSessionConfigResult,
+    SessionConfigCompletions: SessionConfigCompletionsResult,
+    Completions: CompletionsResult,
+}
+"""What each command answers with; AHP's result of `authenticate` is an empty object."""
+
+ERROR_DATA: dict[ErrorCode, type[Wire]] = {
+    ErrorCode.UNSUPPORTED_PROTOCOL_VERSION: UnsupportedVersionData,
+    ErrorCode.AUTH_REQUIRED: AuthRequiredData,
+    ErrorCode.PERMISSION_DENIED: PermissionDeniedData,
+}
+
+CLIENT_FRAMES: tuple[type[FrameBase], ...] = (*get_args(ClientFrame), AgentDispatchAction)
+HOST_FRAMES: tuple[type[FrameBase], ...] = (
+    *get_args(HostNotification),
+    RejectionNotification,
+    Failure,
+)
+
+
+def json_schema() -> Schema:
+    """A JSON Schema 2020-12 document: one entry of `$defs` for every shape, by its plain name."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"urn:session-server:ahp:{AHP_VERSION}",
+        "title": f"AHP {AHP_VERSION}, as session-server speaks it",
+        "description": (
+            "Every shape that clients meet. An optional field is left out when there is nothing to"
+            " say, and null is read as left out. Fields that are not listed are ignored."
+        ),
+        "$defs": _definitions(),
+    }
+
+
+def asyncapi() -> Schema:
+    """An AsyncAPI 3.0 document of the WebSocket endpoint, seen from the host."""
+    messages = {
+        **{frame.__name__: _message(frame) for frame in (*CLIENT_FRAMES, *HOST_FRAMES)},
+        **{_result_name(request): _result_message(request) for request in RESULTS},
+    }
+    document = {
+        "asyncapi": "3.0.0",
+        "id": "urn:session-server:host",
+        "info": _info(),
+        "defaultContentType": "application/json",
+        "servers": {"plain": _server("ws"), "secure": _server("wss")},
+        "channels": {"ahp": _channel(messages)},
+        "operations": {
+            **{_operation_name(frame): _operation("receive", frame) for frame in CLIENT_FRAMES},
+            **{_operation_name(frame): _operation("send", frame) for frame in HOST_FRAMES},
+        },
+        "components": {
+            "messages": messages,
+            "schemas": _definitions(),
+            "correlationIds": {"request": {"location": "$message.payload#/id"}},
+            "securitySchemes": _security_schemes(),
+        },
+    }
+    relocated: Schema = _relocated(document)
+    return relocated
+
+
+# Definitions
+
+
+def _definitions() -> dict[str, Schema]:
+    known = [member for family in FAMILIES for member in members(family).values()]
+    named = [shape for shape, _ in UNIONS.values()]
+    whole = [RootState, SessionState, RejectionNotification, Result, Failure, *ERROR_DATA.values()]
+    shapes = [*named, *known, *whole, *RESULTS.values()]
+    _, found = msgspec.json.schema_components(shapes, schema_hook=_family_ref)
+    definitions = {
+        **{name: _corrected(name, _tidied(schema)) for name, schema in found.items()},
+        **{name: _union(name) for name in UNIONS},
+        **{family.__name__: _family(family) for family in FAMILIES},
+        "ErrorCode": _error_code(),
+        "HostFrame": _host_frame(),
+        "Status": _status(),
+    }
+    return dict(sorted(definitions.items()))
+
+
+def _ref(name: str) -> Schema:
+    return {"$ref": f"#/$defs/{name}"}
+
+
+def _family_ref(family: type) -> Schema:
+    return _ref(family.__name__)
+
+
+_UNION_NAMES = {
+    frozenset(_ref(member.__name__)["$ref"] for member in get_args(shape)): name
+    for name, (shape, _) in UNIONS.items()
+}
+
+
+def _tidied(schema: Schema) -> Schema:
+    """What msgspec wrote, with unions by their names and without what says nothing."""
+    if "discriminator" in schema:
+        return _ref(_UNION_NAMES[frozenset(schema["discriminator"]["mapping"].values())])
+    tidied: Schema = {}
+    for keyword, value in schema.items():
+        tidied |= _tidied_keyword(keyword, value)
+    return tidied
+
+
+def _tidied_keyword(keyword: str, value: Any) -> Schema:
+    match keyword, value:
+        case "properties", _:
+            return {keyword: {name: _tidied(schema) for name, schema in value.items()}}
+        case "anyOf", _:
+            return {keyword: [_tidied(schema) for schema in value]}
+        case "items" | "additionalProperties", _:
+            return {keyword: _tidied(value)}
+        case "description", _:
+            return {keyword: inspect.cleandoc(value)}
+        case "enum", [only]:
+            return {"const": only}
+        case ("default", None) | ("required", []):
+            return {}
+        case _:
+            return {keyword: value}
+
+
+def _corrected(name: str, schema: Schema) -> Schema:
+    """Adds what the types of the fields alone do not tell."""
+    properties = schema.get("properties", {})
+    if "jsonrpc" in properties:
+        # It has a default for whoever builds a frame; on the wire it is never left out.
+        properties["jsonrpc"].pop("default")
+        schema["required"] = ["jsonrpc", *schema["required"]]
+    match name:
+        case "Snapshot":
+            properties["state"] = {"anyOf": [_ref("RootState"), _ref("SessionState")]}
+        case "SessionSummary" | "SummaryChanges":
+            properties["status"] = _ref("Status")
+        case "RpcError":
+            properties["code"] = {"anyOf": [_ref("ErrorCode"), {"type": "integer"}]}
+            schema["allOf"] = [_error_data(code) for code in ERROR_DATA]
+        case _:
+            pass
+    return schema
+
+
+def _error_data(code: ErrorCode) -> Schema:
+    return {
+        "if": {"properties": {"code": {"const": code.value}}},
+        "then": {"properties": {"data": _ref(ERROR_DATA[code].__name__)}},
+    }
+
+
+def _union(name: str) -> Schema:
+    shape, description = UNIONS[name]
+    choices = [_ref(member.__name__) for member in get_args(shape)]
+    return {"title": name, "description": description, "oneOf": choices}
+
+
+def _family(family: type[Variant]) -> Schema:
+    """The members that are known, and any object that says it is something else."""
+    known = members(family)
+    tag = {"type": "string", "not": {"enum": list(known)}}
+    other = {
+        "description": "A kind that this version does not know; it is kept whole.",
+        "type": "object",
+        "properties": {family.discriminator: tag},
+        "required": [family.discriminator],
+    }
+    choices = [_ref(member.__name__) for member in known.values()]
+    described = {"description": inspect.cleandoc(family.__doc__)} if family.__doc__ else {}
+    return {"title": family.__name__, **described, "anyOf": [*choices, other]}
+
+
+def _error_code() -> Schema:
+    return {
+        "title": "ErrorCode",
+        "oneOf": [{"title": code.name, "const": code.value} for code in ErrorCode],
+    }
+
+
+def _host_frame() -> Schema:
+    # Not `oneOf`: a rejected action that decodes is also a valid notification of an action.
+    names = ("HostNotification", "RejectionNotification", "Result", "Failure")
+    return {
+        "title": "HostFrame",
+        "description": "What the host sends.",
+        "anyOf": [_ref(name) for name in names],
+    }
+
+
+def _status() -> Schema:
+    # Iterating a flag leaves out members of more than one bit.
+    bits = ", ".join(f"{name} {bit.value}" for name, bit in Status.__members__.items())
+    return {
+        "title": "Status",
+        "description": f"{inspect.cleandoc(Status.__doc__ or '')}\n\n{bits}",
+        "type": "integer",
+        "minimum": 0,
+        "maximum": SAFE_INTEGER,
+    }
+
+
+# Messages and operations
+
+
+def _info() -> Schema:
+    return {
+        "title": "session-server",
+        "version": AHP_VERSION,
+        "description": (
+            f"The Agent Host Protocol {AHP_VERSION}: one JSON-RPC 2.0 message per WebSocket text"
+            " frame. The version is the protocol's."
+        ),
+        "license": {"name": "MIT"},
+    }
+
+
+def _server(protocol: str) -> Schema:
+    return {
+        "host": "{address}",
+        "protocol": protocol,
+        "description": "A host on loopback may ask for no credential.",
+        "variables": {"address": {"description": "Where the host listens: a name and a port."}},
+        "security": [
+            {"$ref": f"#/components/securitySchemes/{name}"} for name in _security_schemes()
+        ],
+    }
+
+
+def _security_schemes() -> Schema:
+    return {
+        "query": {"type": "httpApiKey", "in": "query", "name": "tkn"},
+        "bearer": {"type": "http", "scheme": "bearer"},
+    }
+
+
+def _channel(messages: dict[str, Schema]) -> Schema:
+    return {
+        "address": "/ahp",
+        "title": "AHP",
+        "description": "One connection of one client; AHP's own channels are named in `params`.",
+        "messages": {name: {"$ref": f"#/components/messages/{name}"} for name in messages},
+        "bindings": {"ws": {"method": "GET", "bindingVersion": "0.1.0"}},
+    }
+
+
+def _method(frame: type[FrameBase]) -> str:
+    return str(frame.__struct_config__.tag or frame.__name__)
+
+
+def _message(frame: type[FrameBase]) -> Schema:
+    message = {"name": frame.__name__, "title": _method(frame), "payload": _ref(frame.__name__)}
+    return message | _correlation() if "id" in frame.__struct_fields__ else message
+
+
+def _result_name(request: type[RequestBase]) -> str:
+    return f"{request.__name__}Result"
+
+
+def _result_message(request: type[RequestBase]) -> Schema:
+    (result,), _ = msgspec.json.schema_components([RESULTS[request]], schema_hook=_family_ref)
+    return {
+        "name": _result_name(request),
+        "title": f"Result of {_method(request)}",
+        "payload": {"allOf": [_ref("Result"), {"properties": {"result": _tidied(result)}}]},
+        **_correlation(),
+    }
+
+
+def _correlation() -> Schema:
+    return {"correlationId": {"$ref": "#/components/correlationIds/request"}}
+
+
+def _operation_name(frame: type[FrameBase]) -> str:
+    return frame.__name__[0].lower() + frame.__name__[1:]
+
+
+def _operation(action: str, frame: type[FrameBase]) -> Schema:
+    operation = {"action": action, "title": _method(frame), **_messages(frame.__name__)}
+    if issubclass(frame, RequestBase):
+        operation["reply"] = _messages(_result_name(frame), "Failure")
+    return operation
+
+
+def _messages(*names: str) -> Schema:
+    return {
+        "channel": {"$ref": "#/channels/ahp"},
+        "messages": [{"$ref": f"#/channels/ahp/messages/{name}"} for name in names],
+    }
+
+
+def _relocated(value: Any) -> Any:
+    """The same with the definitions where AsyncAPI keeps them."""
+    match value:
+        case {"$ref": str(target)}:
+            return {"$ref": target.replace("#/$defs/", "#/components/schemas/")}
+        case dict():
+            return {key: _relocated(item) for key, item in value.items()}
+        case list():
+            return [_relocated(item) for item in value]
+        case _:
+            return value

@@ -1,0 +1,240 @@
+"""JSON-RPC 2.0 frames, one per WebSocket text message, told apart by `method`.
+
+Methods that this host does not offer have no frame here, so that decoding one is already the
+answer: `METHOD_NOT_FOUND`.
+"""
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from .commands import (
+    AgentDispatchActionParams,
+    AuthenticateParams,
+    CompletionsParams,
+    CreateSessionParams,
+    DispatchActionParams,
+    FetchTurnsParams,
+    InitializeParams,
+    ListSessionsParams,
+    Params,
+    ReconnectParams,
+    ResolveSessionConfigParams,
+    RootParams,
+    SessionConfigCompletionsParams,
+)
+from .customizations import AuthRequiredReason
+from .envelopes import ActionEnvelope, RejectionEnvelope
+from .errors import RpcError
+from .presence import PresenceChangedParams, PresenceUpdateParams
+from .session import (
+    AgentSelection,
+    ChangesSummary,
+    ModelSelection,
+    ProjectInfo,
+    SessionSummary,
+)
+from .wire import Count, Json, Millis, Uri, Wire
+
+JSONRPC: Literal["2.0"] = "2.0"
+
+
+class FrameBase(Wire, frozen=True, kw_only=True, omit_defaults=False):
+    """`omit_defaults` is off: the version marker and a `null` result must be on the wire."""
+
+    jsonrpc: Literal["2.0"] = JSONRPC
+
+
+class RequestBase(FrameBase, frozen=True, kw_only=True, tag_field="method"):
+    id: Count
+
+
+class NotificationBase(FrameBase, frozen=True, kw_only=True, tag_field="method"):
+    pass
+
+
+# From clients
+
+
+class Initialize(RequestBase, frozen=True, kw_only=True, tag="initialize"):
+    params: InitializeParams
+
+
+class Ping(RequestBase, frozen=True, kw_only=True, tag="ping"):
+    params: RootParams
+
+
+class Reconnect(RequestBase, frozen=True, kw_only=True, tag="reconnect"):
+    params: ReconnectParams
+
+
+class Subscribe(RequestBase, frozen=True, kw_only=True, tag="subscribe"):
+    params: Params
+
+
+class CreateSession(RequestBase, frozen=True, kw_only=True, tag="createSession"):
+    params: CreateSessionParams
+
+
+class DisposeSession(RequestBase, frozen=True, kw_only=True, tag="disposeSession"):
+    params: Params
+
+
+class ListSessions(RequestBase, frozen=True, kw_only=True, tag="listSessions"):
+    params: ListSessionsParams
+
+
+class FetchTurns(RequestBase, frozen=True, kw_only=True, tag="fetchTurns"):
+    params: FetchTurnsParams
+
+
+class Authenticate(RequestBase, frozen=True, kw_only=True, tag="authenticate"):
+    params: AuthenticateParams
+
+
+class ResolveSessionConfig(RequestBase, frozen=True, kw_only=True, tag="resolveSessionConfig"):
+    params: ResolveSessionConfigParams
+
+
+class SessionConfigCompletions(
+    RequestBase, frozen=True, kw_only=True, tag="sessionConfigCompletions"
+):
+    params: SessionConfigCompletionsParams
+
+
+class Completions(RequestBase, frozen=True, kw_only=True, tag="completions"):
+    params: CompletionsParams
+
+
+class Unsubscribe(NotificationBase, frozen=True, kw_only=True, tag="unsubscribe"):
+    params: Params
+
+
+class DispatchAction(NotificationBase, frozen=True, kw_only=True, tag="dispatchAction"):
+    params: DispatchActionParams
+
+
+class AgentDispatchAction(NotificationBase, frozen=True, kw_only=True, tag="dispatchAction"):
+    params: AgentDispatchActionParams
+
+
+class PresenceUpdate(NotificationBase, frozen=True, kw_only=True, tag="presence/update"):
+    params: PresenceUpdateParams
+
+
+Command: TypeAlias = (
+    Initialize
+    | Ping
+    | Reconnect
+    | Subscribe
+    | CreateSession
+    | DisposeSession
+    | ListSessions
+    | FetchTurns
+    | Authenticate
+    | ResolveSessionConfig
+    | SessionConfigCompletions
+    | Completions
+    | Unsubscribe
+    | PresenceUpdate
+)
+ClientFrame: TypeAlias = Command | DispatchAction
+AgentFrame: TypeAlias = Command | AgentDispatchAction
+
+
+class FrameHead(Wire, frozen=True, kw_only=True):
+    """What a refusal of an undecodable frame needs: whom to answer, and what it was about."""
+
+    jsonrpc: Json = None
+    id: Json = None
+    method: Json = None
+    params: msgspec.Raw | None = None
+
+
+# To clients
+
+
+class Result(FrameBase, frozen=True, kw_only=True):
+    """A void result is `null`, never missing."""
+
+    id: Count
+    result: Json
+
+
+class Failure(FrameBase, frozen=True, kw_only=True):
+    """`id` is `null` when the request's could not be read."""
+
+    id: Count | str | None
+    error: RpcError
+
+
+class ActionNotification(NotificationBase, frozen=True, kw_only=True, tag="action"):
+    params: ActionEnvelope
+
+
+class RejectionNotification(NotificationBase, frozen=True, kw_only=True, tag="action"):
+    params: RejectionEnvelope
+
+
+class SessionAddedParams(Params, frozen=True, kw_only=True):
+    summary: SessionSummary
+
+
+class SessionRemovedParams(Params, frozen=True, kw_only=True):
+    session: Uri
+
+
+class SummaryChanges(Wire, frozen=True, kw_only=True):
+    """The fields of a summary that changed; a field that was cleared is `null`, the rest absent."""
+
+    title: str | msgspec.UnsetType = msgspec.UNSET
+    status: Count | msgspec.UnsetType = msgspec.UNSET
+    modified_at: Millis | msgspec.UnsetType = msgspec.UNSET
+    activity: str | msgspec.UnsetType | None = msgspec.UNSET
+    project: ProjectInfo | msgspec.UnsetType | None = msgspec.UNSET
+    model: ModelSelection | msgspec.UnsetType | None = msgspec.UNSET
+    agent: AgentSelection | msgspec.UnsetType | None = msgspec.UNSET
+    working_directory: Uri | msgspec.UnsetType | None = msgspec.UNSET
+    changes: ChangesSummary | msgspec.UnsetType | None = msgspec.UNSET
+
+
+class SessionSummaryChangedParams(Params, frozen=True, kw_only=True):
+    session: Uri
+    changes: SummaryChanges
+
+
+class AuthRequiredParams(Params, frozen=True, kw_only=True):
+    resource: str
+    reason: AuthRequiredReason | None = None
+
+
+class SessionAdded(NotificationBase, frozen=True, kw_only=True, tag="root/sessionAdded"):
+    params: SessionAddedParams
+
+
+class SessionRemoved(NotificationBase, frozen=True, kw_only=True, tag="root/sessionRemoved"):
+    params: SessionRemovedParams
+
+
+class SessionSummaryChanged(
+    NotificationBase, frozen=True, kw_only=True, tag="root/sessionSummaryChanged"
+):
+    params: SessionSummaryChangedParams
+
+
+class AuthRequired(NotificationBase, frozen=True, kw_only=True, tag="auth/required"):
+    params: AuthRequiredParams
+
+
+class PresenceChanged(NotificationBase, frozen=True, kw_only=True, tag="presence/changed"):
+    params: PresenceChangedParams
+
+
+HostNotification: TypeAlias = (
+    ActionNotification
+    | SessionAdded
+    | SessionRemoved
+    | SessionSummaryChanged
+    | AuthRequired
+    | PresenceChanged
+)

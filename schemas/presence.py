@@ -1,0 +1,31 @@
+"""Host extension: who is looking at a session right now. Never logged, never in state.
+
+Channel `ahp-presence:/<id>` has no snapshot; `presence/update` tells, `presence/changed` is told.
+"""
+
+from .principals import Author
+from .wire import Uri, Wire
+
+
+class EditingPlace(Wire, frozen=True, kw_only=True):
+    request_id: str
+    question_id: str
+
+
+class PresenceUpdateParams(Wire, frozen=True, kw_only=True):
+    channel: Uri
+    editing: EditingPlace | None = None
+    idle: bool | None = None
+    name: str | None = None
+
+
+class Present(Wire, frozen=True, kw_only=True):
+    client_id: str
+    by: Author
+    editing: EditingPlace | None = None
+    idle: bool | None = None
+
+
+class PresenceChangedParams(Wire, frozen=True, kw_only=True):
+    channel: Uri
+    present: tuple[Present, ...]

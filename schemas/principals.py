@@ -1,0 +1,63 @@
+"""Who acts, with what authority, and how an answer came about."""
+
+from enum import StrEnum
+
+from .wire import Millis, Uri, Wire
+
+
+class Role(StrEnum):
+    OWNER = "owner"
+    AGENT = "agent"
+    ANSWERER = "answerer"
+    OBSERVER = "observer"
+
+
+class Provenance(StrEnum):
+    """How an answer or an outcome came about; a timeout is never a person's decline."""
+
+    PERSON = "person"
+    POLICY = "policy"
+    DEFAULT = "default"
+    TIMEOUT = "timeout"
+    WITHDRAWN = "withdrawn"
+    ABANDONED = "abandoned"
+
+
+class Author(Wire, frozen=True, kw_only=True):
+    """A principal as others see it: in envelopes, beside answers, in outcomes."""
+
+    id: str
+    name: str | None = None
+
+    def __str__(self) -> str:
+        return self.name or self.id
+
+
+class Principal(Wire, frozen=True, kw_only=True):
+    """Who is really connected, proved by a credential, as seen through one connection.
+
+    `client_id` is that connection's label; it proves nothing, but tools belong to it.
+    `session` limits the principal to one session (share links).
+    """
+
+    id: str
+    role: Role
+    name: str | None = None
+    client_id: str | None = None
+    session: Uri | None = None
+
+    @property
+    def author(self) -> Author:
+        return Author(id=self.id, name=self.name)
+
+
+class Stamp(Wire, frozen=True, kw_only=True):
+    """What the host adds to an action before it is reduced: when, by whom, how."""
+
+    at: Millis
+    by: Author | None = None
+    via: Provenance = Provenance.PERSON
+
+
+HOST = Author(id="host")
+"""The author of what the host does on its own: timeouts, notes, queued turns."""

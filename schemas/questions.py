@@ -1,0 +1,170 @@
+"""Input requests: typed questions, and the answers people draft, submit or skip."""
+
+from enum import StrEnum
+from typing import TypeAlias
+
+import msgspec
+
+from .principals import Author, Provenance
+from .wire import Count, Millis, Uri, Wire
+
+Number: TypeAlias = int | float
+
+
+class Option(Wire, frozen=True, kw_only=True):
+    id: str
+    label: str
+    description: str | None = None
+    recommended: bool | None = None
+
+
+class QuestionMeta(Wire, frozen=True, kw_only=True):
+    """Host extension: a pattern that a text answer must match (RE2 syntax, searched)."""
+
+    pattern: str | None = None
+
+
+class QuestionBase(Wire, frozen=True, kw_only=True, tag_field="kind"):
+    id: str
+    message: str
+    title: str | None = None
+    required: bool | None = None
+    meta: QuestionMeta | None = msgspec.field(default=None, name="_meta")
+
+
+class TextQuestion(QuestionBase, frozen=True, kw_only=True, tag="text"):
+    format: str | None = None
+    min: Count | None = None
+    max: Count | None = None
+    default_value: str | None = None
+
+
+class NumberQuestion(QuestionBase, frozen=True, kw_only=True, tag="number"):
+    min: Number | None = None
+    max: Number | None = None
+    default_value: Number | None = None
+
+
+class IntegerQuestion(QuestionBase, frozen=True, kw_only=True, tag="integer"):
+    min: Number | None = None
+    max: Number | None = None
+    default_value: Number | None = None
+
+
+class BooleanQuestion(QuestionBase, frozen=True, kw_only=True, tag="boolean"):
+    default_value: bool | None = None
+
+
+class SingleSelectQuestion(QuestionBase, frozen=True, kw_only=True, tag="single-select"):
+    options: tuple[Option, ...]
+    allow_freeform_input: bool | None = None
+
+
+class MultiSelectQuestion(QuestionBase, frozen=True, kw_only=True, tag="multi-select"):
+    options: tuple[Option, ...]
+    allow_freeform_input: bool | None = None
+    min: Count | None = None
+    max: Count | None = None
+
+
+Question: TypeAlias = (
+    TextQuestion
+    | NumberQuestion
+    | IntegerQuestion
+    | BooleanQuestion
+    | SingleSelectQuestion
+    | MultiSelectQuestion
+)
+
+
+class ValueBase(Wire, frozen=True, kw_only=True, tag_field="kind"):
+    """A value in the kind of its question."""
+
+
+class TextValue(ValueBase, frozen=True, kw_only=True, tag="text"):
+    value: str
+
+
+class NumberValue(ValueBase, frozen=True, kw_only=True, tag="number"):
+    value: Number
+
+
+class BooleanValue(ValueBase, frozen=True, kw_only=True, tag="boolean"):
+    value: bool
+
+
+class SelectedValue(ValueBase, frozen=True, kw_only=True, tag="selected"):
+    value: str
+    freeform_values: tuple[str, ...] | None = None
+
+
+class SelectedManyValue(ValueBase, frozen=True, kw_only=True, tag="selected-many"):
+    value: tuple[str, ...]
+    freeform_values: tuple[str, ...] | None = None
+
+
+Value: TypeAlias = TextValue | NumberValue | BooleanValue | SelectedValue | SelectedManyValue
+
+
+class AnswerMeta(Wire, frozen=True, kw_only=True):
+    """Host extension: who gave this answer, when and how. Always the host's, never a client's."""
+
+    by: Author | None = None
+    at: Millis | None = None
+    via: Provenance | None = None
+
+
+class AnswerBase(Wire, frozen=True, kw_only=True, tag_field="state"):
+    meta: AnswerMeta | None = msgspec.field(default=None, name="_meta")
+
+
+class Draft(AnswerBase, frozen=True, kw_only=True, tag="draft"):
+    """Shared as it is typed; it never counts as an answer. The rules refuse one without value."""
+
+    value: Value | None = None
+
+
+class Submitted(AnswerBase, frozen=True, kw_only=True, tag="submitted"):
+    value: Value | None = None
+
+
+class Skipped(AnswerBase, frozen=True, kw_only=True, tag="skipped"):
+    freeform_values: tuple[str, ...] | None = None
+
+
+Answer: TypeAlias = Draft | Submitted | Skipped
+
+
+class ResponseKind(StrEnum):
+    ACCEPT = "accept"
+    DECLINE = "decline"
+    CANCEL = "cancel"
+
+
+class OnExpiry(StrEnum):
+    """What a deadline brings: `cancel` is hard; `defaults` stops for good at the first draft."""
+
+    CANCEL = "cancel"
+    DEFAULTS = "defaults"
+    WAIT = "wait"
+
+
+class RequestMeta(Wire, frozen=True, kw_only=True):
+    """Host extension: who asks. A page shows one form per (call, round)."""
+
+    call: str | None = None
+    round: Count | None = None
+    key: str | None = None
+    server: str | None = None
+    tool: str | None = None
+    expires_at: Millis | None = None
+    on_expiry: OnExpiry | None = None
+
+
+class InputRequest(Wire, frozen=True, kw_only=True):
+    id: str
+    message: str | None = None
+    url: Uri | None = None
+    questions: tuple[Question, ...] | None = None
+    answers: dict[str, Answer] | None = None
+    meta: RequestMeta | None = msgspec.field(default=None, name="_meta")

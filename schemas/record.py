@@ -1,0 +1,106 @@
+"""What a session's log folds into, and the private actions that only the log ever sees."""
+
+from typing import TypeAlias
+
+from .actions import ActionBase, AgentChanged, ModelChanged, SessionAction
+from .calls import Asked, Call, CallError, Outcome
+from .session import SessionState
+from .wire import Count, Extra, Wire
+
+DeferredChange: TypeAlias = ModelChanged | AgentChanged
+
+
+class PrivateState(Wire, frozen=True, kw_only=True):
+    calls: dict[str, Call] = {}
+    outcomes: tuple[Outcome, ...] = ()
+    deferred: tuple[DeferredChange, ...] = ()
+    held_completion: str | None = None
+
+
+class SessionRecord(Wire, frozen=True, kw_only=True):
+    """`public` is what snapshots show; `private` never leaves the host."""
+
+    public: SessionState
+    private: PrivateState = PrivateState()
+
+
+class OutcomeRecorded(ActionBase, frozen=True, kw_only=True, tag="private/outcomeRecorded"):
+    """Shares its batch with the public action that ended the request."""
+
+    outcome: Outcome
+
+
+class ChangeDeferred(ActionBase, frozen=True, kw_only=True, tag="private/changeDeferred"):
+    """A change of model or agent that waits for the turn to end."""
+
+    change: DeferredChange
+
+
+class CompletionHeld(ActionBase, frozen=True, kw_only=True, tag="private/completionHeld"):
+    """The agent is done, but calls or questions of its turn are not."""
+
+    turn_id: str
+
+
+class CallStarted(ActionBase, frozen=True, kw_only=True, tag="private/callStarted"):
+    call: Call
+
+
+class CallAction(ActionBase, frozen=True, kw_only=True):
+    call_id: str
+
+
+class CallSent(CallAction, frozen=True, kw_only=True, tag="private/callSent"):
+    """Logged before the leg goes out; whoever's entry takes effect is the one who sends."""
+
+    leg: Count
+
+
+class CallInputRequired(CallAction, frozen=True, kw_only=True, tag="private/callInputRequired"):
+    leg: Count
+    asked: tuple[Asked, ...]
+    request_state: str | None = None
+    held: bool = False
+
+
+class CallRestarted(CallAction, frozen=True, kw_only=True, tag="private/callRestarted"):
+    """The server no longer knows its state: start over, with the answers kept."""
+
+    leg: Count
+
+
+class CallDoubted(CallAction, frozen=True, kw_only=True, tag="private/callDoubted"):
+    """The leg may have run; `request_id` asks a person whether to run it again."""
+
+    leg: Count
+    request_id: str
+
+
+class CallFinished(CallAction, frozen=True, kw_only=True, tag="private/callFinished"):
+    leg: Count
+    result: Extra
+
+
+class CallFailed(CallAction, frozen=True, kw_only=True, tag="private/callFailed"):
+    error: CallError
+
+
+class CallAbandoned(CallAction, frozen=True, kw_only=True, tag="private/callAbandoned"):
+    reason: str
+
+
+PrivateAction: TypeAlias = (
+    OutcomeRecorded
+    | ChangeDeferred
+    | CompletionHeld
+    | CallStarted
+    | CallSent
+    | CallInputRequired
+    | CallRestarted
+    | CallDoubted
+    | CallFinished
+    | CallFailed
+    | CallAbandoned
+)
+RecordAction: TypeAlias = SessionAction | PrivateAction
+"""Everything a session's log may hold."""
