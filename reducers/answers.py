@@ -5,7 +5,6 @@ submitted answer is checked in full.
 """
 
 import math
-from collections.abc import Iterable
 
 from ..schemas.limits import ANSWER_CHARS, FREEFORM_VALUES, OPTIONS_PER_QUESTION
 from ..schemas.questions import (
@@ -38,10 +37,10 @@ def label(question: Question) -> str:
 def check_answer(question: Question, answer: Answer) -> Refusal | None:
     """Why this answer cannot be stored for this question, if so."""
     if isinstance(answer, Skipped):
-        return _check_size(question, (), answer.freeform_values)
+        return _check_size(question, answer)
     if answer.value is None:
         return _refusal(question, RefusalCode.NO_VALUE, "an answer needs a value")
-    refusal = _check_kind(question, answer.value)
+    refusal = _check_kind(question, answer.value) or _check_size(question, answer)
     if refusal is not None or isinstance(answer, Draft):
         return refusal
     return check_value(question, answer.value)
@@ -61,51 +60,51 @@ def check_value(question: Question, value: Value) -> Refusal | None:
         case MultiSelectQuestion(), SelectedManyValue():
             return _check_selected_many(question, value)
         case _:
-            return _refusal(question, RefusalCode.WRONG_KIND, _kind_words(question))
+            return _check_kind(question, value)
+
+
+# A draft is checked with every key that is pressed, so the pairs are looked up, not matched.
+_KINDS: dict[type, tuple[type, str]] = {
+    TextQuestion: (TextValue, "the answer must be text"),
+    NumberQuestion: (NumberValue, "the answer must be a number"),
+    IntegerQuestion: (NumberValue, "the answer must be a number"),
+    BooleanQuestion: (BooleanValue, "the answer must be yes or no"),
+    SingleSelectQuestion: (SelectedValue, "the answer must be one of the options"),
+    MultiSelectQuestion: (SelectedManyValue, "the answer must be a list of options"),
+}
 
 
 def _check_kind(question: Question, value: Value) -> Refusal | None:
-    match question, value:
-        case TextQuestion(), TextValue(value=text):
-            return _check_size(question, (text,), None)
-        case (NumberQuestion() | IntegerQuestion(), NumberValue()) | (
-            BooleanQuestion(),
-            BooleanValue(),
-        ):
-            return None
-        case SingleSelectQuestion(), SelectedValue(value=chosen):
-            return _check_size(question, (chosen,), value.freeform_values)
-        case MultiSelectQuestion(), SelectedManyValue(value=many):
-            return _check_size(question, many, value.freeform_values)
-        case _:
-            return _refusal(question, RefusalCode.WRONG_KIND, _kind_words(question))
+    fitting, words = _KINDS[type(question)]
+    if type(value) is not fitting:
+        return _refusal(question, RefusalCode.WRONG_KIND, words)
+    return None
 
 
-def _kind_words(question: Question) -> str:
-    match question:
-        case TextQuestion():
-            return "the answer must be text"
-        case NumberQuestion() | IntegerQuestion():
-            return "the answer must be a number"
-        case BooleanQuestion():
-            return "the answer must be yes or no"
-        case SingleSelectQuestion():
-            return "the answer must be one of the options"
-        case MultiSelectQuestion():
-            return "the answer must be a list of options"
-
-
-def _check_size(
-    question: Question, texts: Iterable[str], freeform: tuple[str, ...] | None
-) -> Refusal | None:
-    texts, freeform = tuple(texts), freeform or ()
-    if len(texts) > OPTIONS_PER_QUESTION or len(freeform) > FREEFORM_VALUES:
+def _check_size(question: Question, answer: Answer) -> Refusal | None:
+    texts, own = _texts(answer)
+    if len(texts) > OPTIONS_PER_QUESTION or len(own) > FREEFORM_VALUES:
         words = f"at most {OPTIONS_PER_QUESTION} options and {FREEFORM_VALUES} own values"
         return _refusal(question, RefusalCode.LIMIT, words)
-    if sum(map(len, texts)) + sum(map(len, freeform)) > ANSWER_CHARS:
+    if sum(map(len, texts)) + sum(map(len, own)) > ANSWER_CHARS:
         words = f"an answer may have at most {ANSWER_CHARS} characters"
         return _refusal(question, RefusalCode.LIMIT, words)
     return None
+
+
+def _texts(answer: Answer) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What people chose, and what they wrote beside it."""
+    if isinstance(answer, Skipped):
+        return (), answer.freeform_values or ()
+    match answer.value:
+        case TextValue(value=text):
+            return (text,), ()
+        case SelectedValue(value=chosen, freeform_values=own):
+            return (chosen,), own or ()
+        case SelectedManyValue(value=many, freeform_values=own):
+            return many, own or ()
+        case _:
+            return (), ()
 
 
 def _check_text(question: TextQuestion, text: str) -> Refusal | None:

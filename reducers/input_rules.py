@@ -31,7 +31,10 @@ from .requests import open_request
 
 
 def question_of(request: InputRequest, question_id: str) -> Question | None:
-    return next((q for q in request.questions or () if q.id == question_id), None)
+    for question in request.questions or ():
+        if question.id == question_id:
+            return question
+    return None
 
 
 def effective_answers(request: InputRequest, own: Mapping[str, Answer] | None) -> dict[str, Answer]:

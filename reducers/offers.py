@@ -142,9 +142,9 @@ def _select_losses(question: SingleSelectQuestion | MultiSelectQuestion) -> list
     losses = []
     if question.allow_freeform_input:
         losses.append("answers of your own cannot be given here")
-    advised = ", ".join(option.label for option in question.options if option.recommended)
+    advised = [option.label for option in question.options if option.recommended]
     if advised:
-        losses.append(f"recommended: {advised}")
+        losses.append(f"recommended: {', '.join(advised)}")
     return losses
 
 

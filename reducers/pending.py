@@ -45,7 +45,8 @@ def queued_messages_reordered(
 
 def without_message(state: SessionState, message_id: str) -> SessionState:
     """A turn that began with a waiting message takes it, wherever it waited."""
-    return _without_queued(_without_steering(state, message_id), message_id)
+    rest = _without_queued(_without_steering(state, message_id), message_id)
+    return updated(rest, queued_messages=rest.queued_messages or None)
 
 
 def _without_steering(state: SessionState, message_id: str) -> SessionState:
@@ -56,5 +57,6 @@ def _without_steering(state: SessionState, message_id: str) -> SessionState:
 
 
 def _without_queued(state: SessionState, message_id: str) -> SessionState:
-    rest = tuple(m for m in state.queued_messages or () if m.id != message_id)
-    return updated(state, queued_messages=rest or None)
+    queue = state.queued_messages or ()
+    rest = tuple(m for m in queue if m.id != message_id)
+    return state if len(rest) == len(queue) else updated(state, queued_messages=rest or None)

@@ -1,5 +1,7 @@
 """Transitions of input requests: asked, answered bit by bit, completed."""
 
+import msgspec
+
 from ..schemas.actions import InputAnswerChanged, InputCompleted, InputRequested
 from ..schemas.questions import InputRequest
 from ..schemas.session import SessionState, Status
@@ -8,7 +10,10 @@ from .updates import updated
 
 
 def open_request(state: SessionState, request_id: str) -> InputRequest | None:
-    return next((r for r in state.input_requests or () if r.id == request_id), None)
+    for request in state.input_requests or ():
+        if request.id == request_id:
+            return request
+    return None
 
 
 def input_requested(state: SessionState, action: InputRequested, at: int) -> SessionState:
@@ -35,8 +40,14 @@ def input_answer_changed(state: SessionState, action: InputAnswerChanged, at: in
     else:
         answers[action.question_id] = action.answer
     answered = updated(request, answers=answers or None)
-    requests = tuple(answered if r is request else r for r in state.input_requests or ())
-    return touched(updated(state, input_requests=requests), at)
+    if answered is request:
+        return touched(state, at)
+    # The hot path: what is known to differ is not compared again.
+    return msgspec.structs.replace(
+        state,
+        input_requests=tuple([answered if r is request else r for r in state.input_requests or ()]),
+        summary=msgspec.structs.replace(state.summary, modified_at=at),
+    )
 
 
 def input_completed(state: SessionState, action: InputCompleted, at: int) -> SessionState:

@@ -53,10 +53,11 @@ def tool_call_delta(state: SessionState, action: ToolCallDelta, at: int) -> Sess
     def grown(call: ToolCall) -> ToolCall:
         if not isinstance(call, Streaming):
             return call
+        message = action.invocation_message
         return updated(
             call,
             partial_input=(call.partial_input or "") + action.content,
-            invocation_message=action.invocation_message or call.invocation_message,
+            invocation_message=call.invocation_message if message is None else message,
         )
 
     return _with_call(state, action.turn_id, action.tool_call_id, grown)

@@ -68,7 +68,7 @@ titled = options.map(lambda values: [{"const": v, "title": f"“{v}”"} for v i
 def string_properties(draw: st.DrawFn) -> dict[str, Any]:
     extras = draw(
         keywords(
-            format=st.sampled_from(["email", "uri", "date", "date-time", "hostname"]),
+            format=st.sampled_from(["email", "uri", "date", "date-time", "phone"]),
             pattern=st.sampled_from(PATTERNS),
             default=texts,
         )

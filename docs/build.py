@@ -1,0 +1,181 @@
+"""Writes the generated pages into `docs/reference/`; with `--check`, only names the stale ones."""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from session_server.schemas import documents, limits
+from session_server.schemas.errors import ErrorCode
+from session_server.schemas.refusals import RefusalCode
+
+REFERENCE = Path(__file__).parent / "reference"
+
+MEANINGS: dict[RefusalCode, str] = {
+    RefusalCode.ROLE: "The sender's role does not allow this action.",
+    RefusalCode.OTHER_SESSION: "The sender has access to one session, and it is not this one.",
+    RefusalCode.LIMIT: "Something is longer or more than the [limits](limits.md) allow.",
+    RefusalCode.NO_REQUEST: "No such input request is open, and how it ended is not known.",
+    RefusalCode.ALREADY_COMPLETED: "The input request has ended; the words say how and by whom.",
+    RefusalCode.NO_QUESTION: "The input request has no question with this id.",
+    RefusalCode.NO_VALUE: (
+        "The answer has no value, or a confirmation does not say how or why it was given."
+    ),
+    RefusalCode.WRONG_KIND: "The value is not of the question's kind, or not a finite number.",
+    RefusalCode.NOT_AN_OPTION: "The value is not one of the question's options.",
+    RefusalCode.NO_FREEFORM: "The question takes no values beside its options.",
+    RefusalCode.DUPLICATE: "An id is used a second time, or an option is chosen twice.",
+    RefusalCode.TOO_SHORT: "The text has fewer characters than the question asks for.",
+    RefusalCode.TOO_LONG: "The text has more characters than the question allows.",
+    RefusalCode.TOO_SMALL: "The number is below the question's minimum.",
+    RefusalCode.TOO_LARGE: "The number is above the question's maximum.",
+    RefusalCode.TOO_FEW: "Fewer options are chosen than the question asks for.",
+    RefusalCode.TOO_MANY: "More options are chosen than the question allows.",
+    RefusalCode.NOT_AN_INTEGER: "The question asks for a whole number.",
+    RefusalCode.BAD_FORMAT: "The text is not of the question's format, such as `email` or `date`.",
+    RefusalCode.BAD_PATTERN: "The text does not match the question's pattern.",
+    RefusalCode.NOT_SUBMITTED: "The answer is only a draft where a submitted one is needed.",
+    RefusalCode.REQUIRED: "A required question has no submitted answer yet.",
+    RefusalCode.BAD_FORM: "The question cannot be asked: nobody could answer it.",
+    RefusalCode.TURN_ACTIVE: "A turn is in progress, and only one can be.",
+    RefusalCode.NO_TURN: "The turn is not in progress, or does not exist.",
+    RefusalCode.PASSIVE_SESSION: "No agent listens in this session; it only asks questions.",
+    RefusalCode.NOT_A_USER_MESSAGE: "A client may only send messages whose origin is the user.",
+    RefusalCode.WRONG_STATE: "The tool call or the session is not in the state that this needs.",
+    RefusalCode.NOT_YOURS: "The tool, role or question belongs to someone else.",
+    RefusalCode.NO_OPTION: "The tool call does not offer the option, or it means the opposite.",
+    RefusalCode.NOT_EDITABLE: "The input of this tool call cannot be edited.",
+    RefusalCode.NO_MESSAGE: "No message with this id is waiting.",
+    RefusalCode.NO_CUSTOMIZATION: "The session has no customization with this id.",
+    RefusalCode.NOT_CONFIGURABLE: "The setting is unknown or fixed, or does not take this value.",
+}
+
+LIMIT_MEANINGS: dict[str, str] = {
+    "FRAME_BYTES": "Bytes of one frame from a client.",
+    "JSON_DEPTH": "Levels of nesting in one JSON text.",
+    "QUESTIONS_PER_REQUEST": "Questions in one input request.",
+    "OPTIONS_PER_QUESTION": "Options of one question, and chosen ones in one answer.",
+    "OPEN_REQUESTS_PER_SESSION": "Input requests that are open in one session at a time.",
+    "ANSWER_CHARS": "Characters of one answer, own values included.",
+    "FREEFORM_VALUES": "Own values in one answer, beside the options.",
+    "TITLE_CHARS": "Characters of a session's title.",
+    "ID_CHARS": "Characters of the id of a turn, a request, a question or a waiting message.",
+    "QUEUED_MESSAGES": "Messages that wait for their turn in one session.",
+    "PATTERN_CHARS": "Characters of a pattern; a longer one is not checked.",
+    "ROUNDS_PER_CALL": "Rounds of questions in one call, unless it names a number of its own.",
+    "RESTARTS_PER_CALL": "Times that a call may start over.",
+    "BACK_OFF_FIRST_MS": (
+        "Milliseconds before the first try of a call that was told only to try again; doubled"
+        " each time."
+    ),
+    "BACK_OFF_LIMIT_MS": "Milliseconds that such a wait never exceeds.",
+    "OUTCOMES_KEPT": "Ended input requests that a session remembers.",
+    "OUTCOME_LIFETIME_MS": "Milliseconds for which it remembers them.",
+    "FINISHED_CALLS_KEPT": "Ended calls that a session remembers.",
+}
+
+ERROR_MEANINGS: dict[ErrorCode, str] = {
+    ErrorCode.PARSE_ERROR: "The frame is not JSON; the answer's `id` is `null`.",
+    ErrorCode.INVALID_REQUEST: "The frame is JSON, but not a JSON-RPC 2.0 message.",
+    ErrorCode.METHOD_NOT_FOUND: "The host does not offer the method, or not at this moment.",
+    ErrorCode.INVALID_PARAMS: "The parameters do not fit the method.",
+    ErrorCode.INTERNAL_ERROR: "The host failed; it is not the client's fault.",
+    ErrorCode.SESSION_NOT_FOUND: "There is no such session or channel.",
+    ErrorCode.PROVIDER_NOT_FOUND: "No agent has this provider name.",
+    ErrorCode.SESSION_EXISTS: "The session URI is taken.",
+    ErrorCode.TURN_IN_PROGRESS: "The command has to wait until the turn ends.",
+    ErrorCode.UNSUPPORTED_PROTOCOL_VERSION: "The host speaks none of the offered versions.",
+    ErrorCode.CONTENT_NOT_FOUND: "There is no such content.",
+    ErrorCode.AUTH_REQUIRED: "A protected resource needs a token: call `authenticate`.",
+    ErrorCode.NOT_FOUND: "What was named is not known; at `reconnect`, the `clientId`.",
+    ErrorCode.PERMISSION_DENIED: "The connection's principal may not do this.",
+    ErrorCode.ALREADY_EXISTS: "What was to be made is already there.",
+    ErrorCode.CONFLICT: "Something else changed in the meantime.",
+}
+
+
+def pages() -> dict[str, str]:
+    """The text of every generated page, by its file name."""
+    return {
+        "ahp.schema.json": json_text(documents.json_schema()),
+        "asyncapi.json": json_text(documents.asyncapi()),
+        "errors.md": errors_page(),
+        "limits.md": limits_page(),
+        "refusals.md": refusals_page(),
+    }
+
+
+def json_text(document: dict[str, Any]) -> str:
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def refusals_page() -> str:
+    rows = ((f"`{code}`", MEANINGS[code]) for code in RefusalCode)
+    opening = (
+        "Why an action was refused. The code is stable; the words that come with it are for"
+        " people and may change."
+    )
+    return page("Refusals", opening, ("Code", "Meaning"), rows)
+
+
+def limits_page() -> str:
+    numbers = {name: value for name, value in vars(limits).items() if name.isupper()}
+    rows = ((f"`{name}`", f"{value:,}", LIMIT_MEANINGS[name]) for name, value in numbers.items())
+    opening = "The numbers that bound what may be sent, asked and kept."
+    return page("Limits", opening, ("Name", "Number", "Meaning"), rows)
+
+
+def errors_page() -> str:
+    rows = (
+        (f"`{code}`", f"`{code.name}`", ERROR_MEANINGS[code], data_of(code)) for code in ErrorCode
+    )
+    opening = (
+        "The codes of failed requests. `data` names the shape in"
+        " [ahp.schema.json](ahp.schema.json) that the error may carry."
+    )
+    return page("Errors", opening, ("Code", "Name", "Meaning", "`data`"), rows)
+
+
+def data_of(code: ErrorCode) -> str:
+    shape = documents.ERROR_DATA.get(code)
+    return "" if shape is None else f"`{shape.__name__}`"
+
+
+def page(title: str, opening: str, heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    table = [heads, tuple("---" for _ in heads), *rows]
+    lines = [f"| {' | '.join(cells)} |" for cells in table]
+    made = "<!-- Written by docs/build.py. -->"
+    return "\n".join([f"# {title}", "", made, "", opening, "", *lines, ""])
+
+
+def stale(folder: Path) -> list[str]:
+    """The names of the pages that are missing from the folder or differ there."""
+    return [
+        name
+        for name, text in pages().items()
+        if not (folder / name).is_file() or (folder / name).read_text(encoding="utf-8") != text
+    ]
+
+
+def write(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in pages().items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def main(arguments: list[str], folder: Path = REFERENCE) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if stale")
+    if not parser.parse_args(arguments).check:
+        write(folder)
+        return 0
+    found = stale(folder)
+    for name in found:
+        print(f"stale: docs/reference/{name}", file=sys.stderr)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

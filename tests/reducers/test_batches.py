@@ -1,0 +1,496 @@
+"""What an accepted action brings with it, and that it all comes together or not at all."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from session_server.reducers.batches import batch_of, host_turn, note, withdrawal
+from session_server.reducers.deadlines import expired, proposed_answers, withdrawn
+from session_server.reducers.effects import effects_of, pending
+from session_server.reducers.session import TRANSITIONS
+from session_server.schemas.actions import (
+    AgentChanged,
+    InputAnswerChanged,
+    InputCompleted,
+    InputRequested,
+    ModelChanged,
+    ResponsePartAdded,
+    TitleChanged,
+    Truncated,
+    TurnCancelled,
+    TurnComplete,
+    TurnFailed,
+    TurnStarted,
+)
+from session_server.schemas.calls import Abandoned, Call, Outcome
+from session_server.schemas.codec import decode_session_state, encode
+from session_server.schemas.effects import (
+    ApplyDeferred,
+    CompleteTurn,
+    DeliverOutcome,
+    ExpireRequest,
+)
+from session_server.schemas.limits import OUTCOME_LIFETIME_MS, OUTCOMES_KEPT
+from session_server.schemas.principals import HOST, Author, Provenance
+from session_server.schemas.questions import (
+    AnswerMeta,
+    BooleanQuestion,
+    BooleanValue,
+    Draft,
+    InputRequest,
+    IntegerQuestion,
+    MultiSelectQuestion,
+    NumberValue,
+    OnExpiry,
+    Option,
+    RequestMeta,
+    ResponseKind,
+    SelectedManyValue,
+    SelectedValue,
+    SingleSelectQuestion,
+    Skipped,
+    Submitted,
+    TextQuestion,
+    TextValue,
+)
+from session_server.schemas.record import (
+    CallAbandoned,
+    CallStarted,
+    ChangeDeferred,
+    CompletionHeld,
+    OutcomeRecorded,
+    SessionRecord,
+)
+from session_server.schemas.session import AgentSelection, ModelSelection
+from session_server.schemas.turns import SystemNotificationPart
+from session_server.schemas.wire import ErrorInfo
+from tests.sessions import AGENT, OWNER, PHONE, accepted, asking, fold, in_turn, session, stamp
+
+FORM = InputRequest(
+    id="r",
+    message="Deploy",
+    questions=(
+        TextQuestion(id="name", message="Name?", required=True),
+        IntegerQuestion(id="size", message="Size?"),
+    ),
+)
+OSLO = TextValue(value="Oslo")
+FORGED = AnswerMeta(by=Author(id="someone else"), at=1, via=Provenance.POLICY)
+
+
+def draft(value: str, principal: Any, record: SessionRecord, at: int = 100) -> SessionRecord:
+    action = InputAnswerChanged(
+        request_id="r",
+        question_id="name",
+        answer=Draft(value=TextValue(value=value), meta=FORGED),
+    )
+    return accepted(record, principal, action, at)
+
+
+def complete(response: str = "accept", **answers: Any) -> InputCompleted:
+    return InputCompleted(request_id="r", response=ResponseKind(response), answers=answers or None)
+
+
+def call(call_id: str = "c", **fields: Any) -> Call:
+    params = {"name": "deploy", "arguments": {}}
+    return Call(
+        id=call_id,
+        server="cloud",
+        method="tools/call",
+        params=params,
+        turn_id="t",
+        started_at=1,
+        **fields,
+    )
+
+
+# Marks of the host
+
+
+@pytest.mark.proves("design.wire.answer-meta", "design.wire.answer-meta-forged")
+def test_an_answer_is_marked_by_the_host_and_a_forgery_is_overwritten() -> None:
+    record = draft("Os", PHONE, asking(FORM), at=7)
+    answers = (record.public.input_requests or ())[0].answers or {}
+    assert answers["name"].meta == AnswerMeta(
+        by=Author(id="u-bo", name="Bo"), at=7, via=Provenance.PERSON
+    )
+    forged = complete(name=Submitted(value=OSLO, meta=FORGED))
+    (_, completed, _) = batch_of(record, forged, stamp(OWNER, at=9))
+    assert isinstance(completed, InputCompleted)
+    assert (completed.answers or {})["name"].meta == AnswerMeta(
+        by=Author(id="u-ana", name="Ana"), at=9, via=Provenance.PERSON
+    )
+
+
+@pytest.mark.proves("design.wire.answer-meta")
+def test_a_plain_mirror_carries_the_mark_along() -> None:
+    before = asking(FORM)
+    action = InputAnswerChanged(request_id="r", question_id="name", answer=Draft(value=OSLO))
+    (marked,) = batch_of(before, action, stamp(PHONE))
+    mirror = decode_session_state(encode(before.public))
+    reduced = TRANSITIONS[type(marked)](mirror, marked, 100)
+    assert reduced == fold(before, marked).public
+    assert b'"by":{"id":"u-bo","name":"Bo"}' in encode(reduced)
+
+
+def test_clearing_an_answer_needs_no_mark() -> None:
+    action = InputAnswerChanged(request_id="r", question_id="name")
+    assert batch_of(asking(FORM), action, stamp(PHONE)) == (action,)
+
+
+@pytest.mark.proves("design.wire.request-meta-forged")
+def test_an_agents_question_does_not_pass_for_a_calls() -> None:
+    forged = RequestMeta(call="c", round=1, key="k", server="bank", tool="pay", expires_at=500)
+    request = msgspec.structs.replace(FORM, meta=forged)
+    (action,) = batch_of(in_turn(), InputRequested(request=request), stamp(AGENT))
+    assert isinstance(action, InputRequested)
+    assert action.request.meta == RequestMeta(expires_at=500)
+    plain = msgspec.structs.replace(FORM, meta=RequestMeta(call="c"))
+    (action,) = batch_of(in_turn(), InputRequested(request=plain), stamp(AGENT))
+    assert isinstance(action, InputRequested)
+    assert action.request.meta is None
+
+
+def test_replacing_a_question_keeps_the_answers_that_still_fit() -> None:
+    kept, lost = Draft(value=OSLO), Draft(value=NumberValue(value=3))
+    before = asking(msgspec.structs.replace(FORM, answers={"name": kept, "size": lost}))
+    shorter = msgspec.structs.replace(FORM, questions=(FORM.questions or ())[:1])
+    after = accepted(before, AGENT, InputRequested(request=shorter))
+    assert (after.public.input_requests or ())[0].answers == {"name": kept}
+    other_kind = InputRequest(id="r", questions=(BooleanQuestion(id="name", message="?"),))
+    emptied = accepted(before, AGENT, InputRequested(request=other_kind))
+    assert (emptied.public.input_requests or ())[0].answers == {}
+    own = msgspec.structs.replace(FORM, answers={"name": Draft(value=TextValue(value="mine"))})
+    replaced = accepted(before, AGENT, InputRequested(request=own))
+    answers = (replaced.public.input_requests or ())[0].answers or {}
+    assert set(answers) == {"name"}
+    assert answers["name"].meta is not None
+
+
+# Completion
+
+
+@pytest.mark.proves(
+    "design.calls.one-batch",
+    "design.outcomes.complete",
+    "design.provenance.person",
+    "ahp.rules.complete-merges",
+)
+def test_completion_and_outcome_are_one_batch() -> None:
+    record = draft("Bergen", PHONE, asking(FORM))
+    record = accepted(
+        record,
+        PHONE,
+        InputAnswerChanged(request_id="r", question_id="size", answer=Skipped()),
+    )
+    batch = batch_of(record, complete(name=Submitted(value=OSLO)), stamp(OWNER, at=9))
+    assert [type(action) for action in batch] == [
+        ResponsePartAdded,
+        InputCompleted,
+        OutcomeRecorded,
+    ]
+    (outcome,) = fold(record, *batch).private.outcomes
+    assert outcome.request == FORM
+    assert outcome.response is ResponseKind.ACCEPT
+    assert (outcome.by, outcome.via, outcome.at) == (OWNER.author, Provenance.PERSON, 9)
+    assert outcome.turn_id == "t"
+    answers = outcome.answers or {}
+    assert isinstance(answers["size"], Skipped)
+    assert isinstance(answers["name"], Submitted)
+    assert answers["name"].value == OSLO
+
+
+def test_drafts_and_answers_to_nothing_do_not_count() -> None:
+    answers = {"name": Draft(value=OSLO), "gone": Submitted(value=OSLO)}
+    record = asking(msgspec.structs.replace(FORM, answers=answers))
+    after = accepted(record, OWNER, complete("decline"))
+    assert after.private.outcomes[0].answers is None
+
+
+@pytest.mark.proves("design.calls.answered-noted")
+def test_a_late_joiner_reads_in_the_turn_what_was_answered() -> None:
+    after = accepted(asking(FORM), OWNER, complete(name=Submitted(value=OSLO)))
+    assert after.public.input_requests is None
+    assert after.public.active_turn is not None
+    assert after.public.active_turn.response_parts == (
+        SystemNotificationPart(content="Ana answered “Deploy”. Name?: Oslo"),
+    )
+
+
+def test_a_long_answer_is_shown_short() -> None:
+    long = TextValue(value="x\n" * 5_000)
+    after = accepted(asking(FORM), OWNER, complete(name=Submitted(value=long)))
+    assert after.public.active_turn is not None
+    (part,) = after.public.active_turn.response_parts
+    assert isinstance(part, SystemNotificationPart)
+    assert len(str(part.content)) < 300
+    assert str(part.content).endswith("…")
+
+
+def test_a_question_outside_any_turn_is_completed_without_a_note() -> None:
+    record = session(input_requests=(FORM,))
+    batch = batch_of(record, complete("cancel"), stamp(OWNER))
+    assert [type(action) for action in batch] == [InputCompleted, OutcomeRecorded]
+    assert fold(record, *batch).private.outcomes[0].turn_id is None
+
+
+@pytest.mark.proves("design.outcomes.bounded")
+def test_outcomes_are_forgotten_by_number_and_by_age() -> None:
+    def ended(number: int, at: int) -> OutcomeRecorded:
+        request = InputRequest(id=str(number))
+        outcome = Outcome(
+            request=request, response=ResponseKind.CANCEL, via=Provenance.PERSON, at=at
+        )
+        return OutcomeRecorded(outcome=outcome)
+
+    record = session()
+    for number in range(OUTCOMES_KEPT + 3):
+        record = fold(record, ended(number, at=1000), at=1000)
+    kept = [outcome.request.id for outcome in record.private.outcomes]
+    assert kept == [str(number) for number in range(3, OUTCOMES_KEPT + 3)]
+    later = 1000 + OUTCOME_LIFETIME_MS
+    assert len(fold(record, ended(999, later - 1), at=later - 1).private.outcomes) == OUTCOMES_KEPT
+    record = fold(record, ended(999, later), at=later)
+    assert [outcome.request.id for outcome in record.private.outcomes] == ["999"]
+
+
+# Turns
+
+
+@pytest.mark.proves("design.calls.joins-turn", "design.calls.opens-turn")
+def test_a_question_joins_the_turn_or_gets_one() -> None:
+    action = InputRequested(request=FORM)
+    assert batch_of(in_turn(), action, stamp(AGENT)) == (action,)
+    opened, asked = batch_of(session(), action, stamp(AGENT))
+    assert asked == action
+    assert isinstance(opened, TurnStarted)
+    assert opened.message.origin.kind == "systemNotification"
+    assert opened.message.text == "Deploy"
+    assert host_turn(session().public, "c", "Deploying") != ()
+    assert host_turn(in_turn().public, "c", "Deploying") == ()
+
+
+@pytest.mark.proves("design.calls.closes-turn")
+def test_a_hosts_turn_is_closed_with_the_last_thing_in_it() -> None:
+    second = InputRequest(id="s", message="And this?")
+    record = session()
+    for request in (FORM, second):
+        action = InputRequested(request=request)
+        after = accepted(record, AGENT, action)
+        assert not any(isinstance(e, CompleteTurn) for e in effects_of(record, action, after))
+        record = after
+    first_done = accepted(record, OWNER, complete("decline"))
+    assert not any(isinstance(effect, CompleteTurn) for effect in pending(first_done))
+    last = InputCompleted(request_id="s", response=ResponseKind.ACCEPT)
+    all_done = accepted(first_done, OWNER, last)
+    turn = all_done.public.active_turn
+    assert turn is not None
+    assert CompleteTurn(turn_id=turn.id) in effects_of(first_done, last, all_done)
+    assert DeliverOutcome(request_id="s") in effects_of(first_done, last, all_done)
+    closed = accepted(all_done, AGENT, TurnComplete(turn_id=turn.id))
+    assert closed.public.active_turn is None
+    assert list(pending(closed)) == []
+
+
+@pytest.mark.proves("design.calls.held-turn")
+@pytest.mark.parametrize("joined", ["question", "call"])
+def test_an_agents_completion_waits_for_what_joined_the_turn(joined: str) -> None:
+    record = asking(FORM) if joined == "question" else fold(in_turn(), CallStarted(call=call()))
+    action = TurnComplete(turn_id="t")
+    assert batch_of(record, action, stamp(AGENT)) == (CompletionHeld(turn_id="t"),)
+    held = accepted(record, AGENT, action)
+    assert held.public.active_turn is not None
+    assert not any(isinstance(effect, CompleteTurn) for effect in pending(held))
+    end = (
+        batch_of(held, complete("decline"), stamp(OWNER))
+        if joined == "question"
+        else (CallAbandoned(call_id="c", reason="enough"),)
+    )
+    free = fold(held, *end)
+    assert CompleteTurn(turn_id="t") in list(pending(free))
+    done = accepted(free, AGENT, action)
+    assert done.public.active_turn is None
+    assert done.private.held_completion is None
+
+
+@pytest.mark.proves(
+    "design.calls.cancelled-turn", "design.calls.cancelled-noted", "design.provenance.abandoned"
+)
+@pytest.mark.parametrize(
+    "ending",
+    [
+        TurnCancelled(turn_id="t"),
+        TurnFailed(turn_id="t", error=ErrorInfo(error_type="x", message="broke")),
+        Truncated(),
+    ],
+)
+def test_what_joined_a_turn_is_abandoned_with_it(ending: Any) -> None:
+    record = fold(asking(FORM), CallStarted(call=call()))
+    batch = batch_of(record, ending, stamp(OWNER))
+    assert [type(action) for action in batch] == [
+        ResponsePartAdded,
+        CallAbandoned,
+        OutcomeRecorded,
+        type(ending),
+    ]
+    assert batch[0] == ResponsePartAdded(
+        turn_id="t",
+        part=SystemNotificationPart(
+            content="Abandoned as the turn ended: the call to cloud/deploy, the question “Deploy”."
+        ),
+    )
+    after = fold(record, *batch)
+    assert isinstance(after.private.calls["c"].phase, Abandoned)
+    (outcome,) = after.private.outcomes
+    assert (outcome.response, outcome.via) == (ResponseKind.CANCEL, Provenance.ABANDONED)
+    assert after.public.input_requests is None
+    assert after.public.active_turn is None
+
+
+def test_a_turn_with_nothing_in_it_just_ends() -> None:
+    for action in (TurnCancelled(turn_id="t"), TurnComplete(turn_id="t")):
+        assert batch_of(in_turn(), action, stamp(AGENT)) == (action,)
+    assert note(session().public, "nobody reads this") == ()
+
+
+# Changes that wait
+
+
+@pytest.mark.proves("ahp.rules.change-deferred", "design.effects.deferred")
+def test_a_change_of_model_waits_for_the_turn_to_end() -> None:
+    model, newer = (ModelChanged(model=ModelSelection(id=i)) for i in ("one", "two"))
+    agent = AgentChanged(agent=AgentSelection(uri="x:a"))
+    record = in_turn()
+    for change in (model, agent, newer):
+        assert batch_of(record, change, stamp(OWNER)) == (ChangeDeferred(change=change),)
+        record = accepted(record, OWNER, change)
+        assert record.public == in_turn().public
+    ended = accepted(record, AGENT, TurnComplete(turn_id="t"))
+    due = [effect for effect in pending(ended) if isinstance(effect, ApplyDeferred)]
+    assert due == [ApplyDeferred(change=agent), ApplyDeferred(change=newer)]
+    for effect in due:
+        ended = accepted(ended, OWNER, effect.change)
+    assert ended.public.summary.model == ModelSelection(id="two")
+    assert ended.public.summary.agent == AgentSelection(uri="x:a")
+    assert ended.private.deferred == ()
+
+
+def test_without_a_turn_a_change_is_made_at_once() -> None:
+    action = ModelChanged(model=ModelSelection(id="m"))
+    assert batch_of(session(), action, stamp(OWNER)) == (action,)
+    title = TitleChanged(title="New")
+    assert batch_of(in_turn(), title, stamp(OWNER)) == (title,)
+
+
+# Deadlines and withdrawal
+
+PROPOSING = InputRequest(
+    id="r",
+    message="Deploy",
+    questions=(
+        TextQuestion(id="name", message="?", required=True, default_value="Oslo"),
+        IntegerQuestion(id="size", message="?", default_value=3),
+        IntegerQuestion(id="none", message="?"),
+        BooleanQuestion(id="sure", message="?", default_value=False),
+        SingleSelectQuestion(
+            id="one", message="?", options=(Option(id="a", label="A", recommended=True),)
+        ),
+        MultiSelectQuestion(
+            id="many",
+            message="?",
+            options=(Option(id="a", label="A", recommended=True), Option(id="b", label="B")),
+        ),
+        SingleSelectQuestion(id="free", message="?", options=(Option(id="a", label="A"),)),
+        MultiSelectQuestion(id="any", message="?", options=(Option(id="a", label="A"),)),
+        TextQuestion(id="plain", message="?"),
+        TextQuestion(id="bad", message="?", default_value="x", min=3),
+    ),
+)
+
+
+def due(request: InputRequest, on_expiry: OnExpiry | None, **fields: Any) -> SessionRecord:
+    meta = RequestMeta(expires_at=500, on_expiry=on_expiry)
+    return asking(msgspec.structs.replace(request, meta=meta, **fields))
+
+
+@pytest.mark.proves("design.wire.expires-at", "design.provenance.timeout", "mcp.form.nobody")
+@pytest.mark.parametrize("on_expiry", [None, OnExpiry.CANCEL])
+def test_a_hard_deadline_cancels_and_is_no_decline(on_expiry: OnExpiry | None) -> None:
+    record = draft("Os", PHONE, due(FORM, on_expiry))
+    assert ExpireRequest(request_id="r", at=500) in list(pending(record))
+    assert b'"_meta":{"expiresAt":500' in encode(record.public)
+    assert expired(record.public, "r", 499) == ()
+    after = fold(record, *expired(record.public, "r", 500))
+    (outcome,) = after.private.outcomes
+    assert (outcome.response, outcome.via, outcome.by) == (
+        ResponseKind.CANCEL,
+        Provenance.TIMEOUT,
+        HOST,
+    )
+    assert expired(after.public, "r", 501) == ()
+
+
+@pytest.mark.proves("design.provenance.default")
+def test_defaults_are_used_and_recorded_as_such() -> None:
+    record = due(PROPOSING, OnExpiry.DEFAULTS)
+    after = fold(record, *expired(record.public, "r", 500))
+    (outcome,) = after.private.outcomes
+    assert (outcome.response, outcome.via) == (ResponseKind.ACCEPT, Provenance.DEFAULT)
+    answers = {
+        name: answer.value
+        for name, answer in (outcome.answers or {}).items()
+        if isinstance(answer, Submitted)
+    }
+    assert answers == {
+        "name": OSLO,
+        "size": NumberValue(value=3),
+        "sure": BooleanValue(value=False),
+        "one": SelectedValue(value="a"),
+        "many": SelectedManyValue(value=("a",)),
+    }
+    assert all(
+        answer.meta is not None and answer.meta.via is Provenance.DEFAULT
+        for answer in (outcome.answers or {}).values()
+    )
+
+
+def test_defaults_that_do_not_satisfy_the_form_are_a_timeout() -> None:
+    assert proposed_answers(FORM) is None
+    record = due(FORM, OnExpiry.DEFAULTS)
+    after = fold(record, *expired(record.public, "r", 500))
+    assert after.private.outcomes[0].via is Provenance.TIMEOUT
+
+
+def test_whoever_begins_to_answer_stops_the_use_of_defaults() -> None:
+    record = draft("Os", PHONE, due(PROPOSING, OnExpiry.DEFAULTS))
+    assert expired(record.public, "r", 500) == ()
+    assert not any(isinstance(effect, ExpireRequest) for effect in pending(record))
+
+
+def test_a_question_may_wait_for_ever() -> None:
+    record = due(FORM, OnExpiry.WAIT)
+    assert expired(record.public, "r", 10**9) == ()
+    assert not any(isinstance(effect, ExpireRequest) for effect in pending(record))
+    assert expired(asking(FORM).public, "r", 10**9) == ()
+
+
+@pytest.mark.proves("design.provenance.withdrawn")
+def test_an_asker_can_take_its_question_back() -> None:
+    record = asking(FORM)
+    after = fold(record, *withdrawn(record.public, "r", stamp(AGENT)))
+    (outcome,) = after.private.outcomes
+    assert (outcome.response, outcome.via, outcome.by) == (
+        ResponseKind.CANCEL,
+        Provenance.WITHDRAWN,
+        AGENT.author,
+    )
+    assert withdrawn(after.public, "r", stamp(AGENT)) == ()
+
+
+def test_only_the_questions_of_a_call_are_withdrawn_with_it() -> None:
+    mine = InputRequest(id="c/1/a", meta=RequestMeta(call="c"))
+    other = InputRequest(id="d/1/a", meta=RequestMeta(call="d"))
+    record = asking(mine, other, FORM)
+    after = fold(record, *withdrawal(record, "c", stamp(AGENT)))
+    assert after.public.input_requests == (other, FORM)

@@ -1,0 +1,134 @@
+"""Effects: the work that a change calls for, derived from records and nothing else."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from session_server.reducers.effects import effects_after_restart, effects_of, pending
+from session_server.schemas.actions import (
+    ActivityChanged,
+    InputAnswerChanged,
+    InputRequested,
+    IsReadChanged,
+    PendingKind,
+    PendingMessageSet,
+    QueuedMessagesReordered,
+    Ready,
+    ServerToolsChanged,
+    Truncated,
+    TurnCancelled,
+    TurnComplete,
+    TurnStarted,
+)
+from session_server.schemas.codec import decode_session_record, encode
+from session_server.schemas.effects import (
+    Effect,
+    PublishSummary,
+    RunTurn,
+    SendNotice,
+    StartQueuedTurn,
+    StopTurn,
+)
+from session_server.schemas.messages import PendingMessage
+from session_server.schemas.questions import Draft, InputRequest, TextQuestion, TextValue
+from session_server.schemas.record import SessionRecord
+from session_server.schemas.session import Lifecycle
+from tests.sessions import AGENT, OWNER, PHONE, accepted, asking, in_turn, session, user_message
+
+FORM = InputRequest(id="r", questions=(TextQuestion(id="q", message="?"),))
+DRAFT = InputAnswerChanged(
+    request_id="r", question_id="q", answer=Draft(value=TextValue(value="x"))
+)
+
+
+def brought(record: SessionRecord, principal: Any, action: Any) -> tuple[Effect, ...]:
+    return effects_of(record, action, accepted(record, principal, action))
+
+
+def work(effects: tuple[Effect, ...]) -> list[Effect]:
+    return [effect for effect in effects if not isinstance(effect, PublishSummary)]
+
+
+@pytest.mark.proves("design.effects.agent")
+def test_a_turn_wakes_its_agent_and_a_cancelled_one_stops_it() -> None:
+    start = TurnStarted(turn_id="t", message=user_message())
+    assert work(brought(session(), OWNER, start)) == [RunTurn(turn_id="t")]
+    assert work(brought(in_turn(), OWNER, TurnCancelled(turn_id="t"))) == [StopTurn(turn_id="t")]
+    assert work(brought(in_turn(), OWNER, Truncated())) == [StopTurn(turn_id="t")]
+    assert work(brought(in_turn(), AGENT, TurnComplete(turn_id="t"))) == []
+    assert work(brought(session(), OWNER, Truncated())) == []
+
+
+def test_an_agent_is_woken_once() -> None:
+    action = ServerToolsChanged(tools=())
+    assert brought(in_turn(), AGENT, action) == ()
+    assert list(pending(in_turn())) == [RunTurn(turn_id="t")]
+
+
+@pytest.mark.proves("design.effects.summary")
+def test_a_changed_summary_is_published_and_nothing_else_is() -> None:
+    before = session()
+    after = accepted(before, OWNER, IsReadChanged(is_read=True))
+    assert effects_of(before, IsReadChanged(is_read=True), after) == (
+        PublishSummary(before=before.public.summary, after=after.public.summary),
+    )
+    assert brought(session(), AGENT, ServerToolsChanged(tools=())) == ()
+    assert brought(session(), OWNER, IsReadChanged(is_read=False)) == ()
+    published = brought(in_turn(), AGENT, ActivityChanged(activity="Thinking"))
+    assert [type(effect) for effect in published] == [PublishSummary]
+
+
+@pytest.mark.proves("design.effects.notice")
+def test_a_new_question_is_worth_a_notice_and_an_old_one_is_not() -> None:
+    ask = InputRequested(request=FORM)
+    assert work(brought(in_turn(), AGENT, ask)) == [SendNotice(request_id="r")]
+    assert work(brought(asking(FORM), AGENT, ask)) == []
+    assert SendNotice(request_id="r") not in effects_after_restart(asking(FORM))
+
+
+def test_a_draft_is_news_and_never_work() -> None:
+    effects = brought(asking(FORM), PHONE, DRAFT)
+    assert [type(effect) for effect in effects] == [PublishSummary]
+    record = accepted(asking(FORM), PHONE, DRAFT)
+    assert effects_of(record, DRAFT, record) == ()
+
+
+@pytest.mark.proves("ahp.queue.next", "ahp.queue.idle")
+def test_a_queued_message_starts_the_next_turn_or_one_at_once() -> None:
+    queue = tuple(PendingMessage(id=i, message=user_message()) for i in "ab")
+    busy = in_turn(queued_messages=queue)
+    assert StartQueuedTurn(message_id="a") not in list(pending(busy))
+    ended = brought(busy, AGENT, TurnComplete(turn_id="t"))
+    assert work(ended) == [StartQueuedTurn(message_id="a")]
+    waits = PendingMessageSet(kind=PendingKind.QUEUED, id="m", message=user_message())
+    assert work(brought(session(), OWNER, waits)) == [StartQueuedTurn(message_id="m")]
+    reordered = QueuedMessagesReordered(order=("b",))
+    idle = session(queued_messages=queue)
+    assert work(brought(idle, OWNER, reordered)) == [StartQueuedTurn(message_id="b")]
+
+
+def test_a_session_that_is_being_created_starts_nothing() -> None:
+    queue = (PendingMessage(id="a", message=user_message()),)
+    creating = session(lifecycle=Lifecycle.CREATING, queued_messages=queue)
+    assert list(pending(creating)) == []
+    assert work(brought(creating, AGENT, Ready())) == [StartQueuedTurn(message_id="a")]
+
+
+@pytest.mark.proves("design.effects.pure", "design.effects.from-record")
+def test_effects_follow_from_records_alone() -> None:
+    before = asking(FORM)
+    action = TurnCancelled(turn_id="t")
+    after = accepted(before, OWNER, action)
+    frozen = encode(before), encode(after)
+    effects = effects_of(before, action, after)
+    assert effects_of(before, action, after) == effects
+    assert (encode(before), encode(after)) == frozen
+    revived = decode_session_record(frozen[0]), decode_session_record(frozen[1])
+    assert effects_of(revived[0], action, revived[1]) == effects
+    assert effects_after_restart(revived[0]) == effects_after_restart(before)
+
+
+def test_effects_can_be_written_down() -> None:
+    effect = StartQueuedTurn(message_id="m")
+    assert msgspec.json.decode(msgspec.json.encode(effect), type=StartQueuedTurn) == effect

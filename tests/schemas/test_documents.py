@@ -1,0 +1,499 @@
+"""The published documents say what decoders and encoder do, and nothing of what is private."""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from functools import cache
+from types import ModuleType
+from typing import Any, get_args
+
+import jsonschema
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from session_server.schemas import (
+    actions,
+    calls,
+    codec,
+    documents,
+    effects,
+    frames,
+    mcp,
+    principals,
+    record,
+    refusals,
+)
+from session_server.schemas.errors import DecodingError, ErrorCode
+from session_server.schemas.variants import Variant
+from session_server.schemas.wire import Wire
+
+from . import wire_examples as examples
+
+SCHEMA = documents.json_schema()
+ASYNCAPI = documents.asyncapi()
+DEFS: dict[str, Any] = SCHEMA["$defs"]
+UNPUBLISHED = (calls, effects, mcp, record, refusals)
+
+
+@cache
+def by_schema(name: str) -> jsonschema.Draft202012Validator:
+    return jsonschema.Draft202012Validator({**SCHEMA, "$ref": f"#/$defs/{name}"})
+
+
+@cache
+def by_payload(message: str) -> jsonschema.Draft7Validator:
+    """AsyncAPI's schemas are a superset of draft 7."""
+    target = f"#/components/messages/{message}/payload"
+    return jsonschema.Draft7Validator({**ASYNCAPI, "$ref": target})
+
+
+def on_the_wire(value: Any) -> Any:
+    return json.loads(codec.encode(value))
+
+
+def name_of(value: object) -> str:
+    return value if isinstance(value, str) else type(value).__name__
+
+
+def refs(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        if "$ref" in value:
+            assert list(value) == ["$ref"]  # draft 7 would ignore anything beside it
+            yield value["$ref"]
+        for item in value.values():
+            yield from refs(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from refs(item)
+
+
+def resolved(document: Any, ref: str) -> Any:
+    assert ref.startswith("#/")
+    for key in ref[2:].split("/"):
+        document = document[key]
+    return document
+
+
+def shapes_of(module: ModuleType) -> set[str]:
+    """The names of the classes that a module defines itself."""
+    found = (value for value in vars(module).values() if isinstance(value, type))
+    return {shape.__name__ for shape in found if shape.__module__ == module.__name__}
+
+
+def wire_shapes(base: type[Wire] = Wire) -> Iterator[type[Wire]]:
+    for shape in base.__subclasses__():
+        if shape.__module__.startswith("session_server.schemas."):
+            yield shape
+            yield from wire_shapes(shape)
+
+
+# The JSON Schema as a document
+
+
+def test_the_schema_is_a_valid_schema() -> None:
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    assert SCHEMA["$schema"] == jsonschema.Draft202012Validator.META_SCHEMA["$id"]
+
+
+def test_every_reference_resolves() -> None:
+    assert all(resolved(SCHEMA, ref) for ref in refs(SCHEMA))
+
+
+def test_documents_are_made_afresh_and_always_the_same() -> None:
+    first, second = documents.json_schema(), documents.json_schema()
+    assert json.dumps(first) == json.dumps(second)
+    first["$defs"]["Status"]["type"] = first["$defs"]["Snapshot"]["properties"]["state"] = "spoilt"
+    assert documents.json_schema() == second
+    assert json.dumps(documents.asyncapi()) == json.dumps(ASYNCAPI)
+
+
+def test_names_are_plain_and_in_order() -> None:
+    assert list(DEFS) == sorted(DEFS)
+    assert all(name.isidentifier() and schema["title"] == name for name, schema in DEFS.items())
+
+
+def test_descriptions_are_the_docstrings() -> None:
+    assert DEFS["Snapshot"]["description"] == (
+        "The state of a channel, encoded once for all who ask: `RootState` or `SessionState`.\n\n"
+        "Every later action has `serverSeq > fromSeq`."
+    )
+    assert DEFS["ResponsePart"]["description"] == "One piece of an agent's response."
+    assert "description" not in DEFS["Attachment"]
+
+
+def keywords(schema: dict[str, Any]) -> Iterator[str]:
+    yield from schema
+    inner = [*schema.get("properties", {}).values()]
+    inner += [s for k in ("anyOf", "oneOf", "allOf") for s in schema.get(k, ())]
+    inner += [schema[k] for k in ("items", "additionalProperties", "not", "if") if k in schema]
+    for each in inner:
+        yield from keywords(each)
+
+
+def test_only_keywords_of_json_schema_are_used() -> None:
+    used = {keyword for schema in DEFS.values() for keyword in keywords(schema)}
+    known = {*jsonschema.Draft202012Validator.VALIDATORS, "title", "description", "then"}
+    assert used - known == set()
+    assert "default" not in used
+
+
+# What is in it, and what is not
+
+
+def test_every_public_shape_is_published() -> None:
+    unpublished = {shape for module in UNPUBLISHED for shape in shapes_of(module)}
+    unpublished |= {"FrameHead", "Principal", "Stamp", "UndecodedDispatchParams"}
+    leaves = {shape.__name__ for shape in wire_shapes() if not shape.__subclasses__()}
+    assert leaves - unpublished - set(DEFS) == set()
+
+
+@pytest.mark.parametrize("shape", get_args(actions.Action), ids=lambda shape: shape.__name__)
+def test_every_public_action_is_published_with_its_fields(shape: type[Wire]) -> None:
+    schema = DEFS[shape.__name__]
+    fields = msgspec.structs.fields(shape)
+    assert schema["properties"]["type"] == {"const": shape.__struct_config__.tag}
+    assert list(schema["properties"]) == ["type", *(field.encode_name for field in fields)]
+    needed = [field.encode_name for field in fields if field.required]
+    assert schema["required"] == ["type", *needed]
+
+
+def test_actions_that_are_not_public_are_exactly_the_private_ones() -> None:
+    every = {shape for shape in wire_shapes(actions.ActionBase) if not shape.__subclasses__()}
+    assert every - set(get_args(actions.Action)) == set(get_args(record.PrivateAction))
+
+
+@pytest.mark.parametrize("name", ["Action", "ClientAction", "HostAction"])
+def test_a_union_of_actions_is_a_choice_by_type(name: str) -> None:
+    members = [resolved(SCHEMA, choice["$ref"]) for choice in DEFS[name]["oneOf"]]
+    types = [member["properties"]["type"]["const"] for member in members]
+    assert types == [shape.__struct_config__.tag for shape in get_args(getattr(actions, name))]
+    assert len(set(types)) == len(types)
+    assert all("type" in member["required"] for member in members)
+
+
+@pytest.mark.parametrize("module", UNPUBLISHED, ids=lambda module: module.__name__)
+def test_no_private_shape_is_published(module: ModuleType) -> None:
+    assert shapes_of(module)
+    assert shapes_of(module) & (set(DEFS) | set(ASYNCAPI["components"]["messages"])) == set()
+
+
+def test_of_principals_only_the_author_and_the_provenance_are_published() -> None:
+    assert shapes_of(principals) & set(DEFS) == {"Author", "Provenance"}
+
+
+@pytest.mark.proves("design.calls.secret-state")
+@pytest.mark.parametrize("document", [SCHEMA, ASYNCAPI], ids=["json schema", "asyncapi"])
+def test_no_private_tag_or_field_is_mentioned(document: dict[str, Any]) -> None:
+    text = json.dumps(document)
+    tags = {str(shape.__struct_config__.tag) for shape in get_args(record.PrivateAction)}
+    fields = {"requestState", "privateArguments", "fingerprint", "heldCompletion", "notBefore"}
+    assert {word for word in tags | fields if f'"{word}"' in text} == set()
+
+
+def test_every_open_family_is_published() -> None:
+    ours = [f for f in Variant.__subclasses__() if f.__module__.startswith("session_server.")]
+    assert set(ours) == set(documents.FAMILIES)
+
+
+def test_error_codes_are_published_by_name() -> None:
+    published = {choice["title"]: choice["const"] for choice in DEFS["ErrorCode"]["oneOf"]}
+    assert published == {code.name: code.value for code in ErrorCode}
+
+
+def test_status_bits_are_told_with_those_of_several_bits() -> None:
+    told = DEFS["Status"]["description"].splitlines()[-1]
+    assert told == "IDLE 1, ERROR 2, IN_PROGRESS 8, INPUT_NEEDED 24, IS_READ 32, IS_ARCHIVED 64"
+
+
+def test_a_union_without_a_name_is_an_error() -> None:
+    unnamed = {"discriminator": {"propertyName": "type", "mapping": {"a": "#/$defs/A"}}}
+    with pytest.raises(KeyError):
+        documents._tidied(unnamed)
+
+
+# What the schema accepts
+
+ALL = (
+    *examples.STATES,
+    *examples.CLIENT_ACTIONS,
+    *examples.HOST_ACTIONS,
+    *examples.CLIENT_FRAMES,
+    *examples.HOST_FRAMES,
+)
+UNIONS = {
+    "Action": (*examples.CLIENT_ACTIONS, *examples.HOST_ACTIONS),
+    "ClientAction": examples.CLIENT_ACTIONS,
+    "HostAction": examples.HOST_ACTIONS,
+    "HostFrame": examples.HOST_FRAMES,
+}
+
+
+def test_there_is_an_example_of_everything() -> None:
+    shown = {type(example) for example in ALL}
+    wanted = {*get_args(actions.Action), *documents.CLIENT_FRAMES, *documents.HOST_FRAMES}
+    assert wanted - shown == set()
+    assert set(examples.RESULTS) == set(documents.RESULTS)
+
+
+@pytest.mark.parametrize("example", ALL, ids=name_of)
+def test_what_is_encoded_is_accepted(example: Wire) -> None:
+    by_schema(type(example).__name__).validate(on_the_wire(example))
+
+
+@pytest.mark.parametrize("name", UNIONS)
+def test_what_is_encoded_is_accepted_by_its_union(name: str) -> None:
+    for example in UNIONS[name]:
+        by_schema(name).validate(on_the_wire(example))
+
+
+def test_a_rejected_action_may_be_anything() -> None:
+    rejection = on_the_wire(
+        next(f for f in examples.HOST_FRAMES if isinstance(f, frames.RejectionNotification))
+    )
+    rejection["params"]["action"] = None
+    by_schema("HostFrame").validate(rejection)
+
+
+def without(value: dict[str, Any], key: str) -> dict[str, Any]:
+    return {name: item for name, item in value.items() if name != key}
+
+
+@pytest.mark.parametrize("example", ALL, ids=name_of)
+def test_a_value_without_a_required_field_is_refused(example: Wire) -> None:
+    name, value = type(example).__name__, on_the_wire(example)
+    assert DEFS[name]["required"]
+    for field in DEFS[name]["required"]:
+        assert not by_schema(name).is_valid(without(value, field)), field
+
+
+@pytest.mark.parametrize("example", ALL, ids=name_of)
+def test_a_value_of_the_wrong_type_is_refused(example: Wire) -> None:
+    name, value = type(example).__name__, on_the_wire(example)
+    anything = {name for name, schema in DEFS[name]["properties"].items() if not schema}
+    for field in value.keys() - anything:
+        assert not by_schema(name).is_valid({**value, field: [[1]]}), field
+    others: tuple[Any, ...] = (None, [], 1, "text", True)
+    for other in others:
+        assert not by_schema(name).is_valid(other)
+
+
+@pytest.mark.parametrize("union", ["Action", "ClientAction", "HostAction"])
+def test_a_wrong_tag_is_refused(union: str) -> None:
+    for example in UNIONS[union]:
+        value = on_the_wire(example)
+        assert not by_schema(union).is_valid({**value, "type": "session/unheardOf"})
+        assert not by_schema(union).is_valid({**value, "type": "private/callSent"})
+
+
+def test_clients_and_the_host_have_no_action_in_common() -> None:
+    for said in examples.CLIENT_ACTIONS:
+        assert not by_schema("HostAction").is_valid(on_the_wire(said))
+    for done in examples.HOST_ACTIONS:
+        assert not by_schema("ClientAction").is_valid(on_the_wire(done))
+
+
+def test_only_an_agent_may_dispatch_a_host_action() -> None:
+    frame = on_the_wire(examples.CLIENT_FRAMES[-1])
+    assert by_schema("AgentFrame").is_valid(frame)
+    assert not by_schema("ClientFrame").is_valid(frame)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "valid"),
+    [
+        ("Customization", {"type": "planet", "rings": 3}, True),
+        ("Customization", {"type": "plugin"}, False),
+        ("Customization", {"rings": 3}, False),
+        ("Customization", {"type": 3}, False),
+        ("ResponsePart", {"kind": "song"}, True),
+        ("ResponsePart", {"kind": "markdown", "id": "p1"}, False),
+        ("Question", {"kind": "riddle", "id": "q", "message": "?"}, False),
+        ("InputAnswerChanged", "no object", False),
+        ("RpcError", {"code": -32001, "message": ""}, True),
+        ("RpcError", {"code": 1, "message": ""}, True),
+        ("RpcError", {"code": "1", "message": ""}, False),
+        ("RpcError", {"code": -32007, "message": "", "data": {"resources": []}}, True),
+        ("RpcError", {"code": -32007, "message": "", "data": {}}, False),
+        ("RpcError", {"code": -32008, "message": "", "data": {}}, True),
+        ("ErrorCode", -32011, True),
+        ("ErrorCode", 0, False),
+        ("Status", 24 | 32, True),
+        ("Status", -1, False),
+        ("Status", 1.5, False),
+        ("Snapshot", {"resource": "x", "fromSeq": 1, "state": {}}, False),
+        ("SummaryChanges", {}, True),
+        ("SummaryChanges", {"activity": None}, True),
+        ("SummaryChanges", {"title": None}, False),
+        ("ReconnectResult", {"type": "replay", "actions": []}, False),
+        ("ReconnectResult", {"type": "replay", "actions": [], "missing": []}, True),
+    ],
+)
+def test_the_schema_draws_the_line_where_it_should(name: str, value: Any, valid: bool) -> None:
+    assert by_schema(name).is_valid(value) is valid
+
+
+@pytest.mark.proves("ahp.frames.null-is-absent")
+@pytest.mark.parametrize("example", ALL, ids=name_of)
+def test_null_is_accepted_for_every_optional_field(example: Wire) -> None:
+    name, value = type(example).__name__, on_the_wire(example)
+    optional = set(DEFS[name]["properties"]) - set(DEFS[name]["required"])
+    by_schema(name).validate({**value, **dict.fromkeys(optional)})
+
+
+# The schema and the decoders
+
+DECODED: tuple[tuple[str, Callable[[bytes], object], tuple[Wire, ...]], ...] = (
+    ("ClientAction", codec.decode_client_action, examples.CLIENT_ACTIONS),
+    ("Action", codec.decode_action, examples.HOST_ACTIONS),
+    ("ClientFrame", codec.decode_client_frame, examples.CLIENT_FRAMES),
+    ("AgentFrame", codec.decode_agent_frame, examples.CLIENT_FRAMES),
+    ("HostNotification", codec.decode_host_notification, examples.HOST_FRAMES),
+    ("RootState", codec.decode_root_state, (examples.ROOT_STATE,)),
+    ("SessionState", codec.decode_session_state, (examples.SESSION_STATE, examples.FRESH_STATE)),
+)
+JUNK: tuple[Any, ...] = (
+    None,
+    0,
+    -1,
+    1.5,
+    2**53,
+    True,
+    "x",
+    "",
+    [],
+    {},
+    ["x"],
+    [{}],
+    {"type": "x", "kind": "x"},
+)
+
+
+def is_decoded(decode: Callable[[bytes], object], value: Any) -> bool:
+    try:
+        decode(json.dumps(value).encode())
+    except DecodingError:
+        return False
+    return True
+
+
+@st.composite
+def spoilt(draw: st.DrawFn, value: Any) -> Any:
+    """The same with one thing, somewhere in it, left out or replaced."""
+    inner = [*value] if isinstance(value, dict) else []
+    inner = [*range(len(value))] if isinstance(value, list) else inner
+    if not inner or draw(st.integers(0, 5)) == 0:
+        return draw(st.sampled_from(JUNK))
+    key = draw(st.sampled_from(inner))
+    if isinstance(value, list):
+        return [*value[:key], draw(spoilt(value[key])), *value[key + 1 :]]
+    # The decoder forgives a frame without its version, and a client's plugin without its type.
+    if key != "jsonrpc" and "nonce" not in value and draw(st.booleans()):
+        return without(value, key)
+    return {**value, key: draw(spoilt(value[key]))}
+
+
+@settings(max_examples=400)
+@given(data=st.data())
+def test_the_schema_accepts_exactly_what_is_decoded(data: st.DataObject) -> None:
+    name, decode, values = data.draw(st.sampled_from(DECODED))
+    value = data.draw(spoilt(on_the_wire(data.draw(st.sampled_from(values)))))
+    assert by_schema(name).is_valid(value) is is_decoded(decode, value)
+
+
+# AsyncAPI
+
+MESSAGES: dict[str, Any] = ASYNCAPI["components"]["messages"]
+OPERATIONS: dict[str, Any] = ASYNCAPI["operations"]
+CHANNEL: dict[str, Any] = ASYNCAPI["channels"]["ahp"]
+REQUESTS = [f for f in documents.CLIENT_FRAMES if issubclass(f, frames.RequestBase)]
+
+
+def spoken(operation: dict[str, Any]) -> list[str]:
+    """The messages of an operation or a reply, which AsyncAPI wants to be the channel's."""
+    assert operation["channel"] == {"$ref": "#/channels/ahp"}
+    prefix = "#/channels/ahp/messages/"
+    assert all(message["$ref"].startswith(prefix) for message in operation["messages"])
+    return [message["$ref"].removeprefix(prefix) for message in operation["messages"]]
+
+
+def test_asyncapi_is_of_version_3_and_about_the_one_endpoint() -> None:
+    assert ASYNCAPI["asyncapi"] == "3.0.0"
+    assert ASYNCAPI["info"].keys() >= {"title", "version"}
+    assert [channel["address"] for channel in ASYNCAPI["channels"].values()] == ["/ahp"]
+
+
+def test_every_reference_of_asyncapi_resolves() -> None:
+    assert all(resolved(ASYNCAPI, ref) for ref in refs(ASYNCAPI))
+
+
+def test_asyncapi_has_the_same_shapes() -> None:
+    assert ASYNCAPI["components"]["schemas"].keys() == DEFS.keys()
+    assert "$defs" not in json.dumps(ASYNCAPI)
+
+
+def test_keys_are_of_the_form_that_asyncapi_allows() -> None:
+    maps = [*ASYNCAPI["components"].values(), OPERATIONS, CHANNEL["messages"]]
+    keys = [key for entries in maps for key in entries]
+    assert [key for key in keys if not re.fullmatch(r"[A-Za-z0-9._-]+", key)] == []
+
+
+@pytest.mark.parametrize(
+    "frame", [*documents.CLIENT_FRAMES, *documents.HOST_FRAMES], ids=lambda frame: frame.__name__
+)
+def test_every_frame_has_a_message_on_the_channel(frame: type[frames.FrameBase]) -> None:
+    message = MESSAGES[frame.__name__]
+    assert CHANNEL["messages"][frame.__name__] == {
+        "$ref": f"#/components/messages/{frame.__name__}"
+    }
+    assert message["payload"] == {"$ref": f"#/components/schemas/{frame.__name__}"}
+    assert message["title"] == (frame.__struct_config__.tag or frame.__name__)
+    assert ("correlationId" in message) is ("id" in frame.__struct_fields__)
+
+
+def test_every_frame_is_in_a_message() -> None:
+    every = {f for f in wire_shapes(frames.FrameBase) if not f.__subclasses__()} - {frames.Result}
+    assert every == {*documents.CLIENT_FRAMES, *documents.HOST_FRAMES}
+
+
+def test_the_host_receives_what_clients_send_and_sends_the_rest() -> None:
+    said = {
+        action: [name for o in OPERATIONS.values() if o["action"] == action for name in spoken(o)]
+        for action in ("receive", "send")
+    }
+    assert said["receive"] == [frame.__name__ for frame in documents.CLIENT_FRAMES]
+    assert said["send"] == [frame.__name__ for frame in documents.HOST_FRAMES]
+
+
+def test_every_request_and_nothing_else_has_a_reply() -> None:
+    replies = {
+        spoken(operation)[0]: spoken(operation["reply"])
+        for operation in OPERATIONS.values()
+        if "reply" in operation
+    }
+    assert set(REQUESTS) == set(documents.RESULTS)
+    assert replies == {f.__name__: [f"{f.__name__}Result", "Failure"] for f in REQUESTS}
+
+
+def test_every_message_is_used() -> None:
+    used = [name for o in OPERATIONS.values() for name in spoken(o)]
+    used += [name for o in OPERATIONS.values() if "reply" in o for name in spoken(o["reply"])]
+    assert set(used) == set(MESSAGES) == set(CHANNEL["messages"])
+
+
+@pytest.mark.parametrize("example", [*examples.CLIENT_FRAMES, *examples.HOST_FRAMES], ids=name_of)
+def test_a_frame_is_accepted_by_its_message(example: Wire) -> None:
+    by_payload(type(example).__name__).validate(on_the_wire(example))
+    assert not by_payload(type(example).__name__).is_valid({})
+
+
+@pytest.mark.parametrize("request_", examples.RESULTS, ids=lambda frame: frame.__name__)
+def test_a_result_is_accepted_by_its_message(request_: type[frames.RequestBase]) -> None:
+    payload = by_payload(f"{request_.__name__}Result")
+    for result in examples.RESULTS[request_]:
+        answer = on_the_wire(frames.Result(id=1, result=result))
+        payload.validate(answer)
+        assert not payload.is_valid({**answer, "result": "something else"})
+        assert not payload.is_valid(without(answer, "result"))
+        assert not payload.is_valid(without(answer, "id"))
