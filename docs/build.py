@@ -36,7 +36,6 @@ MEANINGS: dict[RefusalCode, str] = {
     RefusalCode.NOT_AN_INTEGER: "The question asks for a whole number.",
     RefusalCode.BAD_FORMAT: "The text is not of the question's format, such as `email` or `date`.",
     RefusalCode.BAD_PATTERN: "The text does not match the question's pattern.",
-    RefusalCode.NOT_SUBMITTED: "The answer is only a draft where a submitted one is needed.",
     RefusalCode.REQUIRED: "A required question has no submitted answer yet.",
     RefusalCode.BAD_FORM: "The question cannot be asked: nobody could answer it.",
     RefusalCode.TURN_ACTIVE: "A turn is in progress, and only one can be.",

@@ -121,7 +121,7 @@ def _check_text(question: TextQuestion, text: str) -> Refusal | None:
             return _refusal(question, RefusalCode.BAD_FORMAT, f"must be {wanted}")
     pattern = question.meta.pattern if question.meta is not None else None
     if pattern is not None and not matches(pattern, text):
-        return _refusal(question, RefusalCode.BAD_PATTERN, f"must match the pattern {pattern}")
+        return _refusal(question, RefusalCode.BAD_PATTERN, f"must match the pattern “{pattern}”")
     return None
 
 
@@ -169,4 +169,4 @@ def _check_selected_many(question: MultiSelectQuestion, value: SelectedManyValue
 
 
 def _refusal(question: Question, code: RefusalCode, words: str) -> Refusal:
-    return Refusal(code=code, message=f"{label(question)}: {words}", question_id=question.id)
+    return Refusal(code=code, message=f"{label(question)}: {words}.", question_id=question.id)

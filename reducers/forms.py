@@ -13,7 +13,6 @@ import msgspec
 
 from ..schemas.limits import OPTIONS_PER_QUESTION, QUESTIONS_PER_REQUEST
 from ..schemas.mcp import (
-    ArrayProperty,
     BooleanProperty,
     ConstOption,
     Content,
@@ -107,7 +106,7 @@ def content_value(question: Question, value: Value) -> ContentValue:
             return chosen[0] if len(chosen) == 1 else chosen
         case SelectedManyValue():
             return [*value.value, *(value.freeform_values or ())]
-        case TextValue() | BooleanValue():
+        case _:
             return value.value
 
 
@@ -205,7 +204,7 @@ def _question(name: str, shape: Property, *, required: bool) -> Question:
             return IntegerQuestion(**common, min=low, max=high)
         case BooleanProperty():
             return BooleanQuestion(**common)
-        case ArrayProperty():
+        case _:
             options = _options(shape.items.enum, None, shape.items.any_of)
             return MultiSelectQuestion(
                 **common, options=options, min=shape.min_items, max=shape.max_items

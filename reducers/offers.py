@@ -112,7 +112,7 @@ def _property(question: Question) -> tuple[dict[str, Any], list[str]]:
         case SingleSelectQuestion():
             one_of = _titled(question.options)
             return _described(question, type="string", oneOf=one_of), _select_losses(question)
-        case MultiSelectQuestion():
+        case _:
             shape = _described(
                 question,
                 type="array",

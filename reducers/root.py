@@ -21,7 +21,7 @@ def reduce_root(state: RootState, action: RootAction) -> RootState:
             return updated(state, active_sessions=action.active_sessions)
         case RootTerminalsChanged():
             return updated(state, terminals=action.terminals)
-        case RootConfigChanged():
+        case _:
             return _config_changed(state, action)
 
 

@@ -1,10 +1,11 @@
 """Decoders and the encoder: built once, and with one kind of error.
 
-Duplicate keys in an object: the last one wins. Numbers outside a float's range, lone surrogates,
+Duplicate keys in an object: the last one wins. Fractions outside a float's range, lone surrogates,
 bad UTF-8 and nesting beyond `JSON_DEPTH` are refused.
 """
 
 import re
+from collections.abc import Iterator
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -21,9 +22,9 @@ from .variants import decode_variant, encode_variant
 
 T = TypeVar("T")
 
-_ERROR = re.compile(r"(?P<reason>.*?)(?: - at `(?P<path>.*)`)?\Z", re.DOTALL)
+_PLACE = re.compile(r"(?P<reason>.*) - at `\$(?P<path>[^`]*)`", re.DOTALL)
 _UNKNOWN_TAG = re.compile(r"Invalid value '(?P<kind>.*)'\Z", re.DOTALL)
-_STRING_OR_BRACKET = re.compile(rb'"(?:[^"\\]|\\.)*+"|[\[{]|[\]}]', re.DOTALL)
+_STRING_OR_BRACKET = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
 
 
 _decode_anything = msgspec.json.Decoder().decode
@@ -38,8 +39,12 @@ class Decoder(Generic[T]):
         self._decode = msgspec.json.Decoder(shape, dec_hook=decode_variant).decode
 
     def __call__(self, data: bytes | str) -> T:
-        raw = _utf8(data) if isinstance(data, str) else data
+        return self._decoded(_utf8(data) if isinstance(data, str) else data)
+
+    def _decoded(self, raw: bytes) -> T:
         try:
+            if not raw.isascii():
+                raw.decode()  # msgspec skips over the text of fields that it does not know
             if raw.count(b"[") + raw.count(b"{") > JSON_DEPTH and is_too_deep(raw):
                 raise MalformedError(f"nested deeper than {JSON_DEPTH} levels")
             decoded: T = self._decode(raw)
@@ -48,6 +53,42 @@ class Decoder(Generic[T]):
         except (msgspec.DecodeError, UnicodeError) as error:
             raise MalformedError(str(error)) from None
         return decoded
+
+
+class FrameDecoder(Decoder[T]):
+    """Of a socket: what stands where only the host writes is overwritten, so it may be anything."""
+
+    __slots__ = ()
+
+    def _decoded(self, raw: bytes) -> T:
+        try:
+            return super()._decoded(raw)
+        except MismatchError as error:
+            if "._meta" not in error.path:
+                raise
+        frame = _decode_anything(raw)
+        for holder in _holders_of_host_fields(frame):
+            holder.pop("_meta", None)
+        return super()._decoded(encode(frame))
+
+
+def _holders_of_host_fields(frame: Any) -> Iterator[dict[str, Any]]:
+    """The answers, request and questions of a dispatched action."""
+    action = _get(_get(frame, "params"), "action")
+    request = _get(action, "request")
+    answers = (_get(action, "answers"), _get(request, "answers"))
+    questions = _get(request, "questions")
+    found = (
+        request,
+        _get(action, "answer"),
+        *(answer for given in answers if isinstance(given, dict) for answer in given.values()),
+        *(questions if isinstance(questions, list) else ()),
+    )
+    return (holder for holder in found if isinstance(holder, dict))
+
+
+def _get(value: Any, key: str) -> Any:
+    return value.get(key) if isinstance(value, dict) else None
 
 
 def _utf8(text: str) -> bytes:
@@ -80,19 +121,25 @@ def _explained(raw: bytes, error: msgspec.ValidationError) -> DecodingError:
         _decode_anything(raw)
     except (msgspec.DecodeError, UnicodeError) as syntax:
         return MalformedError(str(syntax))
-    found = _ERROR.fullmatch(str(error))
-    assert found is not None  # the pattern matches any text
-    reason, path = found["reason"], found["path"] or "$"
+    reason, path = _placed(str(error))
     unknown = _UNKNOWN_TAG.fullmatch(reason)
     if unknown is not None:
         return UnknownKindError(unknown["kind"], path)
     return MismatchError(reason, path)
 
 
+def _placed(words: str) -> tuple[str, str]:
+    """What went wrong, and where: within open families each level appends its place."""
+    path = ""
+    while found := _PLACE.fullmatch(words):
+        words, path = found["reason"], path + found["path"]
+    return words, f"${path}"
+
+
 encode = msgspec.json.Encoder(enc_hook=encode_variant).encode
 
-decode_client_frame: Decoder[ClientFrame] = Decoder(ClientFrame)
-decode_agent_frame: Decoder[AgentFrame] = Decoder(AgentFrame)
+decode_client_frame: FrameDecoder[ClientFrame] = FrameDecoder(ClientFrame)
+decode_agent_frame: FrameDecoder[AgentFrame] = FrameDecoder(AgentFrame)
 decode_frame_head: Decoder[FrameHead] = Decoder(FrameHead)
 decode_undecoded_dispatch: Decoder[UndecodedDispatchParams] = Decoder(UndecodedDispatchParams)
 decode_host_notification: Decoder[HostNotification] = Decoder(HostNotification)

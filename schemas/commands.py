@@ -1,6 +1,6 @@
 """Parameters and results of the commands on the root and session channels."""
 
-from typing import Literal
+from typing import Final, Literal, TypeAlias
 
 import msgspec
 
@@ -12,7 +12,8 @@ from .session import ActiveClient, AgentSelection, ModelSelection, SessionSummar
 from .turns import Turn
 from .wire import Count, Extra, Seq, Uri, Wire
 
-ROOT_CHANNEL: Uri = "ahp-root://"
+ROOT_CHANNEL: Final = "ahp-root://"
+PROTOCOL_VERSION: Final = "0.3.0"
 
 
 class Params(Wire, frozen=True, kw_only=True):
@@ -78,6 +79,9 @@ class ReconnectSnapshot(Wire, frozen=True, kw_only=True, tag_field="type", tag="
     snapshots: tuple[Snapshot, ...]
 
 
+ReconnectResult: TypeAlias = ReconnectReplay | ReconnectSnapshot
+
+
 class SubscribeResult(Wire, frozen=True, kw_only=True):
     """Stateless channels, such as presence, have no snapshot."""
 
@@ -106,6 +110,10 @@ class UndecodedDispatchParams(Params, frozen=True, kw_only=True):
 class AuthenticateParams(RootParams, frozen=True, kw_only=True):
     resource: str
     token: str
+
+
+class AuthenticateResult(Wire, frozen=True, kw_only=True):
+    """Nothing to say: that it came at all means that the token was taken."""
 
 
 class ListSessionsParams(RootParams, frozen=True, kw_only=True):

@@ -11,12 +11,13 @@ import msgspec
 
 from .actions import Action, ClientAction, HostAction
 from .commands import (
+    PROTOCOL_VERSION,
+    AuthenticateResult,
     CompletionsResult,
     FetchTurnsResult,
     InitializeResult,
     ListSessionsResult,
-    ReconnectReplay,
-    ReconnectSnapshot,
+    ReconnectResult,
     ResolveSessionConfigResult,
     SessionConfigCompletionsResult,
     SubscribeResult,
@@ -33,7 +34,6 @@ from .frames import (
     DisposeSession,
     Failure,
     FetchTurns,
-    FrameBase,
     HostNotification,
     Initialize,
     ListSessions,
@@ -53,11 +53,9 @@ from .session import SessionState, Status
 from .tool_calls import Contributor, ToolCall, ToolContent
 from .turns import ResponsePart
 from .variants import Variant, members
-from .wire import SAFE_INTEGER, Extra, Wire
+from .wire import SAFE_INTEGER, Wire
 
 Schema: TypeAlias = dict[str, Any]
-
-AHP_VERSION = "0.3.0"
 
 UNIONS: dict[str, tuple[Any, str]] = {
     "Action": (Action, "Any public action, as envelopes carry it."),
@@ -66,7 +64,7 @@ UNIONS: dict[str, tuple[Any, str]] = {
     "ClientFrame": (ClientFrame, "What a client may send."),
     "AgentFrame": (AgentFrame, "What a connection of role `agent` may send."),
     "HostNotification": (HostNotification, "What the host sends unasked."),
-    "ReconnectResult": (ReconnectReplay | ReconnectSnapshot, "How a client catches up."),
+    "ReconnectResult": (ReconnectResult, "How a client catches up."),
     "Question": (Question, "A typed question of an input request."),
     "Answer": (Answer, "What a question holds: a draft, a submitted answer, or a skip."),
     "Value": (Value, "The value of an answer, in the kind of its question."),
@@ -89,18 +87,18 @@ FAMILIES: tuple[type[Variant], ...] = (
 RESULTS: dict[type[RequestBase], Any] = {
     Initialize: InitializeResult,
     Ping: None,
-    Reconnect: ReconnectReplay | ReconnectSnapshot,
+    Reconnect: ReconnectResult,
     Subscribe: SubscribeResult,
     CreateSession: None,
     DisposeSession: None,
     ListSessions: ListSessionsResult,
     FetchTurns: FetchTurnsResult,
-    Authenticate: Extra,
+    Authenticate: AuthenticateResult,
     ResolveSessionConfig: ResolveSessionConfigResult,
     SessionConfigCompletions: SessionConfigCompletionsResult,
     Completions: CompletionsResult,
 }
-"""What each command answers with; AHP's result of `authenticate` is an empty object."""
+"""What each command answers with."""
 
 ERROR_DATA: dict[ErrorCode, type[Wire]] = {
     ErrorCode.UNSUPPORTED_PROTOCOL_VERSION: UnsupportedVersionData,
@@ -108,8 +106,8 @@ ERROR_DATA: dict[ErrorCode, type[Wire]] = {
     ErrorCode.PERMISSION_DENIED: PermissionDeniedData,
 }
 
-CLIENT_FRAMES: tuple[type[FrameBase], ...] = (*get_args(ClientFrame), AgentDispatchAction)
-HOST_FRAMES: tuple[type[FrameBase], ...] = (
+CLIENT_FRAMES: tuple[type[Wire], ...] = (*get_args(ClientFrame), AgentDispatchAction)
+HOST_FRAMES: tuple[type[Wire], ...] = (
     *get_args(HostNotification),
     RejectionNotification,
     Failure,
@@ -120,8 +118,8 @@ def json_schema() -> Schema:
     """A JSON Schema 2020-12 document: one entry of `$defs` for every shape, by its plain name."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": f"urn:session-server:ahp:{AHP_VERSION}",
-        "title": f"AHP {AHP_VERSION}, as session-server speaks it",
+        "$id": f"urn:session-server:ahp:{PROTOCOL_VERSION}",
+        "title": f"AHP {PROTOCOL_VERSION}, as session-server speaks it",
         "description": (
             "Every shape that clients meet. An optional field is left out when there is nothing to"
             " say, and null is read as left out. Fields that are not listed are ignored."
@@ -223,9 +221,8 @@ def _tidied_keyword(keyword: str, value: Any) -> Schema:
 def _corrected(name: str, schema: Schema) -> Schema:
     """Adds what the types of the fields alone do not tell."""
     properties = schema.get("properties", {})
-    if "jsonrpc" in properties:
-        # It has a default for whoever builds a frame; on the wire it is never left out.
-        properties["jsonrpc"].pop("default")
+    if properties.get("jsonrpc", {}).pop("default", None):
+        # A default for the host that builds the frame; on the wire it is never left out.
         schema["required"] = ["jsonrpc", *schema["required"]]
     match name:
         case "Snapshot":
@@ -303,10 +300,10 @@ def _status() -> Schema:
 def _info() -> Schema:
     return {
         "title": "session-server",
-        "version": AHP_VERSION,
+        "version": PROTOCOL_VERSION,
         "description": (
-            f"The Agent Host Protocol {AHP_VERSION}: one JSON-RPC 2.0 message per WebSocket text"
-            " frame. The version is the protocol's."
+            f"The Agent Host Protocol {PROTOCOL_VERSION}: one JSON-RPC 2.0 message per WebSocket"
+            " text frame. The version is the protocol's."
         ),
         "license": {"name": "MIT"},
     }
@@ -341,11 +338,11 @@ def _channel(messages: dict[str, Schema]) -> Schema:
     }
 
 
-def _method(frame: type[FrameBase]) -> str:
+def _method(frame: type[Wire]) -> str:
     return str(frame.__struct_config__.tag or frame.__name__)
 
 
-def _message(frame: type[FrameBase]) -> Schema:
+def _message(frame: type[Wire]) -> Schema:
     message = {"name": frame.__name__, "title": _method(frame), "payload": _ref(frame.__name__)}
     return message | _correlation() if "id" in frame.__struct_fields__ else message
 
@@ -368,11 +365,11 @@ def _correlation() -> Schema:
     return {"correlationId": {"$ref": "#/components/correlationIds/request"}}
 
 
-def _operation_name(frame: type[FrameBase]) -> str:
+def _operation_name(frame: type[Wire]) -> str:
     return frame.__name__[0].lower() + frame.__name__[1:]
 
 
-def _operation(action: str, frame: type[FrameBase]) -> Schema:
+def _operation(action: str, frame: type[Wire]) -> Schema:
     operation = {"action": action, "title": _method(frame), **_messages(frame.__name__)}
     if issubclass(frame, RequestBase):
         operation["reply"] = _messages(_result_name(frame), "Failure")

@@ -45,12 +45,19 @@ class FrameBase(Wire, frozen=True, kw_only=True, omit_defaults=False):
     jsonrpc: Literal["2.0"] = JSONRPC
 
 
-class RequestBase(FrameBase, frozen=True, kw_only=True, tag_field="method"):
+class RequestBase(Wire, frozen=True, kw_only=True, tag_field="method"):
+    """A client must say that it speaks JSON-RPC."""
+
+    jsonrpc: Literal["2.0"]
     id: Count
 
 
+class ClientNotificationBase(Wire, frozen=True, kw_only=True, tag_field="method"):
+    jsonrpc: Literal["2.0"]
+
+
 class NotificationBase(FrameBase, frozen=True, kw_only=True, tag_field="method"):
-    pass
+    """From the host; it has no id because it has no answer."""
 
 
 # From clients
@@ -106,19 +113,19 @@ class Completions(RequestBase, frozen=True, kw_only=True, tag="completions"):
     params: CompletionsParams
 
 
-class Unsubscribe(NotificationBase, frozen=True, kw_only=True, tag="unsubscribe"):
+class Unsubscribe(ClientNotificationBase, frozen=True, kw_only=True, tag="unsubscribe"):
     params: Params
 
 
-class DispatchAction(NotificationBase, frozen=True, kw_only=True, tag="dispatchAction"):
+class DispatchAction(ClientNotificationBase, frozen=True, kw_only=True, tag="dispatchAction"):
     params: DispatchActionParams
 
 
-class AgentDispatchAction(NotificationBase, frozen=True, kw_only=True, tag="dispatchAction"):
+class AgentDispatchAction(ClientNotificationBase, frozen=True, kw_only=True, tag="dispatchAction"):
     params: AgentDispatchActionParams
 
 
-class PresenceUpdate(NotificationBase, frozen=True, kw_only=True, tag="presence/update"):
+class PresenceUpdate(ClientNotificationBase, frozen=True, kw_only=True, tag="presence/update"):
     params: PresenceUpdateParams
 
 
@@ -148,7 +155,7 @@ class FrameHead(Wire, frozen=True, kw_only=True):
     jsonrpc: Json = None
     id: Json = None
     method: Json = None
-    params: msgspec.Raw | None = None
+    params: msgspec.Raw = msgspec.Raw(b"null")
 
 
 # To clients
@@ -238,3 +245,4 @@ HostNotification: TypeAlias = (
     | AuthRequired
     | PresenceChanged
 )
+HostFrame: TypeAlias = Result | Failure | RejectionNotification | HostNotification

@@ -1,14 +1,15 @@
 """Input requests: typed questions, and the answers people draft, submit or skip."""
 
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
 
 import msgspec
 
 from .principals import Author, Provenance
 from .wire import Count, Millis, Uri, Wire
 
-Number: TypeAlias = int | float
+Number: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)] | float
+"""A whole number that is written as one stays one; beyond 64 bits, write it as a float."""
 
 
 class Option(Wire, frozen=True, kw_only=True):

@@ -26,7 +26,6 @@ class RefusalCode(StrEnum):
     NOT_AN_INTEGER = "notAnInteger"
     BAD_FORMAT = "badFormat"
     BAD_PATTERN = "badPattern"
-    NOT_SUBMITTED = "notSubmitted"
     REQUIRED = "required"
     BAD_FORM = "badForm"
     TURN_ACTIVE = "turnActive"

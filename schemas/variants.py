@@ -72,7 +72,11 @@ def decode_variant(expected: type, value: Any) -> Any:
     member = members(expected).get(tag)
     if member is None:
         return unknown_member(expected)(value)
-    return msgspec.convert(value, member, dec_hook=decode_variant)
+    try:
+        return msgspec.convert(value, member, dec_hook=decode_variant)
+    except msgspec.ValidationError as error:
+        # msgspec adds the outer path to a plain ValueError, and leaves its own kind alone.
+        raise ValueError(str(error)) from None
 
 
 def encode_variant(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Hypothesis strategies for everything in `session_server.schemas`, built from the shapes themselves.
+"""Hypothesis strategies for all that `schemas` holds, built from the shapes themselves.
 
 `shapes(T)` gives any value of a shape. Ids come from a small pool, so that independent draws of a
 state and an action often speak of the same turn, call or request. Below it stand values that fit
@@ -114,7 +114,8 @@ def _of(info: shape.Type) -> Strategy:  # noqa: C901, PLR0912
 def _integers(info: shape.IntType) -> Strategy:
     if info.ge is None:
         return whole_numbers
-    return st.one_of(st.integers(info.ge, info.ge + 3), st.integers(info.ge, info.le))
+    least = max(info.ge, -3)
+    return st.one_of(st.integers(least, least + 6), st.integers(info.ge, info.le))
 
 
 @cache
@@ -225,19 +226,16 @@ def questions(draw: st.DrawFn, identity: str = "q") -> Question:
 def fitting_values(question: Question) -> st.SearchStrategy[Value]:
     """Values that may be submitted as the answer to a question of `questions`."""
     match question:
-        case TextQuestion(format=None):
-            text = st.text(min_size=question.min or 0, max_size=question.max)
+        case TextQuestion():
+            free = st.text(min_size=question.min or 0, max_size=question.max)
+            text = st.sampled_from(FORMATTED[question.format]) if question.format else free
             return st.builds(TextValue, value=text)
-        case TextQuestion(format=str() as wanted):
-            return st.builds(TextValue, value=st.sampled_from(FORMATTED[wanted]))
         case NumberQuestion():
-            number = st.one_of(
-                st.integers(_bound(question.min), _bound(question.max)),
-                st.floats(_bound(question.min), _bound(question.max)),
-            )
+            low, high = _range(question)
+            number = st.one_of(st.integers(low, high), st.floats(low, high))
             return st.builds(NumberValue, value=number)
         case IntegerQuestion():
-            whole = st.integers(_bound(question.min), _bound(question.max))
+            whole = st.integers(*_range(question))
             return st.builds(NumberValue, value=st.one_of(whole, whole.map(float)))
         case BooleanQuestion():
             return st.builds(BooleanValue, value=st.booleans())
@@ -254,8 +252,9 @@ def fitting_values(question: Question) -> st.SearchStrategy[Value]:
             return st.builds(SelectedManyValue, value=choices.map(tuple))
 
 
-def _bound(number: float | None) -> int | None:
-    return None if number is None else int(number)
+def _range(question: NumberQuestion | IntegerQuestion) -> tuple[int, int]:
+    low = -1000 if question.min is None else int(question.min)
+    return low, 1000 if question.max is None else int(question.max)
 
 
 def fitting_answers(question: Question) -> st.SearchStrategy[Answer]:

@@ -1,4 +1,4 @@
-"""Loads the corpus of reducer cases, `tests/corpus/reducers/*.json`; its README explains the format."""
+"""Loads the corpus of reducer cases; `tests/corpus/README.md` explains its format."""
 
 import copy
 import json

@@ -138,6 +138,7 @@ def test_a_bad_value_can_be_drafted_but_not_submitted(
     assert refusal.code is code
     assert refusal.question_id == "q"
     assert refusal.message.startswith(question.message)
+    assert refusal.message.endswith(".")
     assert check_answer(question, Draft(value=value)) is None
 
 

@@ -134,7 +134,7 @@ def test_names_tell_cases_apart() -> None:
 
 
 def test_actions_are_as_the_host_sends_them() -> None:
-    """So that JavaScript needs no decoder; the nulls that Python's takes have a file of their own."""
+    """So that JavaScript needs no decoder; the nulls that ours takes have a file of their own."""
     for case in CASES:
         if case.topic != "nulls":
             for raw in case.case.do:
@@ -241,7 +241,8 @@ def test_every_kind_of_answer_is_given() -> None:
 
 
 def test_the_time_is_touched_by_these_actions_alone() -> None:
-    touching, leaving = set(), set()
+    touching: set[str] = set()
+    leaving: set[str] = set()
     for case in SINGLE:
         if case.is_change and case.topic != "root":
             times = [state["summary"]["modifiedAt"] for state in (case.start, case.expected)]

@@ -26,8 +26,11 @@ from session_server.schemas import (
     refusals,
 )
 from session_server.schemas.errors import DecodingError, ErrorCode
+from session_server.schemas.root import RootState
+from session_server.schemas.session import SessionState
 from session_server.schemas.variants import Variant
 from session_server.schemas.wire import Wire
+from tests.strategies import shapes
 
 from . import wire_examples as examples
 
@@ -334,7 +337,6 @@ def test_the_schema_draws_the_line_where_it_should(name: str, value: Any, valid:
     assert by_schema(name).is_valid(value) is valid
 
 
-@pytest.mark.proves("ahp.frames.null-is-absent")
 @pytest.mark.parametrize("example", ALL, ids=name_of)
 def test_null_is_accepted_for_every_optional_field(example: Wire) -> None:
     name, value = type(example).__name__, on_the_wire(example)
@@ -402,6 +404,22 @@ def test_the_schema_accepts_exactly_what_is_decoded(data: st.DataObject) -> None
     assert by_schema(name).is_valid(value) is is_decoded(decode, value)
 
 
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [
+        ("Action", actions.Action),
+        ("AgentFrame", frames.AgentFrame),
+        ("ClientFrame", frames.ClientFrame),
+        ("HostNotification", frames.HostNotification),
+        ("RootState", RootState),
+        ("SessionState", SessionState),
+    ],
+)
+@given(data=st.data())
+def test_whatever_can_be_encoded_is_accepted(name: str, shape: Any, data: st.DataObject) -> None:
+    by_schema(name).validate(on_the_wire(data.draw(shapes(shape))))
+
+
 # AsyncAPI
 
 MESSAGES: dict[str, Any] = ASYNCAPI["components"]["messages"]
@@ -442,7 +460,7 @@ def test_keys_are_of_the_form_that_asyncapi_allows() -> None:
 @pytest.mark.parametrize(
     "frame", [*documents.CLIENT_FRAMES, *documents.HOST_FRAMES], ids=lambda frame: frame.__name__
 )
-def test_every_frame_has_a_message_on_the_channel(frame: type[frames.FrameBase]) -> None:
+def test_every_frame_has_a_message_on_the_channel(frame: type[Wire]) -> None:
     message = MESSAGES[frame.__name__]
     assert CHANNEL["messages"][frame.__name__] == {
         "$ref": f"#/components/messages/{frame.__name__}"
@@ -453,7 +471,9 @@ def test_every_frame_has_a_message_on_the_channel(frame: type[frames.FrameBase])
 
 
 def test_every_frame_is_in_a_message() -> None:
-    every = {f for f in wire_shapes(frames.FrameBase) if not f.__subclasses__()} - {frames.Result}
+    bases = (frames.FrameBase, frames.RequestBase, frames.ClientNotificationBase)
+    every = {f for base in bases for f in wire_shapes(base) if not f.__subclasses__()}
+    every -= {frames.Result}
     assert every == {*documents.CLIENT_FRAMES, *documents.HOST_FRAMES}
 
 

@@ -483,8 +483,9 @@ RESULTS: dict[type[frames.RequestBase], tuple[Any, ...]] = {
 
 # Frames
 
-CLIENT_FRAMES: tuple[frames.FrameBase, ...] = (
+CLIENT_FRAMES: tuple[Wire, ...] = (
     frames.Initialize(
+        jsonrpc="2.0",
         id=1,
         params=c.InitializeParams(
             channel=ROOT,
@@ -495,15 +496,17 @@ CLIENT_FRAMES: tuple[frames.FrameBase, ...] = (
             capabilities=c.ClientCapabilities(mcp_apps={}),
         ),
     ),
-    frames.Ping(id=2, params=c.RootParams(channel=ROOT)),
+    frames.Ping(jsonrpc="2.0", id=2, params=c.RootParams(channel=ROOT)),
     frames.Reconnect(
+        jsonrpc="2.0",
         id=1,
         params=c.ReconnectParams(
             channel=ROOT, client_id="phone", last_seen_server_seq=7, subscriptions=(SESSION,)
         ),
     ),
-    frames.Subscribe(id=3, params=c.Params(channel=SESSION)),
+    frames.Subscribe(jsonrpc="2.0", id=3, params=c.Params(channel=SESSION)),
     frames.CreateSession(
+        jsonrpc="2.0",
         id=4,
         params=c.CreateSessionParams(
             channel=SESSION,
@@ -516,39 +519,53 @@ CLIENT_FRAMES: tuple[frames.FrameBase, ...] = (
             active_client=ACTIVE_CLIENT,
         ),
     ),
-    frames.DisposeSession(id=5, params=c.Params(channel=SESSION)),
-    frames.ListSessions(id=6, params=c.ListSessionsParams(channel=ROOT, filter={"k": 1})),
-    frames.FetchTurns(id=7, params=c.FetchTurnsParams(channel=SESSION, before="t1", limit=10)),
+    frames.DisposeSession(jsonrpc="2.0", id=5, params=c.Params(channel=SESSION)),
+    frames.ListSessions(
+        jsonrpc="2.0", id=6, params=c.ListSessionsParams(channel=ROOT, filter={"k": 1})
+    ),
+    frames.FetchTurns(
+        jsonrpc="2.0", id=7, params=c.FetchTurnsParams(channel=SESSION, before="t1", limit=10)
+    ),
     frames.Authenticate(
-        id=8, params=c.AuthenticateParams(channel=ROOT, resource="https://x", token="abc")
+        jsonrpc="2.0",
+        id=8,
+        params=c.AuthenticateParams(channel=ROOT, resource="https://x", token="abc"),
     ),
     frames.ResolveSessionConfig(
-        id=9, params=c.ResolveSessionConfigParams(channel=ROOT, provider="demo", config={})
+        jsonrpc="2.0",
+        id=9,
+        params=c.ResolveSessionConfigParams(channel=ROOT, provider="demo", config={}),
     ),
     frames.SessionConfigCompletions(
+        jsonrpc="2.0",
         id=10,
         params=c.SessionConfigCompletionsParams(channel=ROOT, property="mode", query="a"),
     ),
     frames.Completions(
-        id=11, params=c.CompletionsParams(channel=SESSION, kind="userMessage", text="@", offset=1)
+        jsonrpc="2.0",
+        id=11,
+        params=c.CompletionsParams(channel=SESSION, kind="userMessage", text="@", offset=1),
     ),
-    frames.Unsubscribe(params=c.Params(channel=SESSION)),
+    frames.Unsubscribe(jsonrpc="2.0", params=c.Params(channel=SESSION)),
     frames.PresenceUpdate(
+        jsonrpc="2.0",
         params=presence.PresenceUpdateParams(
             channel="ahp-presence:/s1",
             editing=presence.EditingPlace(request_id="r1", question_id="name"),
             idle=False,
             name="Anna",
-        )
+        ),
     ),
     frames.DispatchAction(
-        params=c.DispatchActionParams(channel=SESSION, client_seq=1, action=CLIENT_ACTIONS[10])
+        jsonrpc="2.0",
+        params=c.DispatchActionParams(channel=SESSION, client_seq=1, action=CLIENT_ACTIONS[10]),
     ),
     frames.AgentDispatchAction(
-        params=c.AgentDispatchActionParams(channel=SESSION, client_seq=1, action=HOST_ACTIONS[5])
+        jsonrpc="2.0",
+        params=c.AgentDispatchActionParams(channel=SESSION, client_seq=1, action=HOST_ACTIONS[5]),
     ),
 )
-HOST_FRAMES: tuple[frames.FrameBase, ...] = (
+HOST_FRAMES: tuple[Wire, ...] = (
     frames.ActionNotification(params=ENVELOPE),
     frames.ActionNotification(params=HOST_ENVELOPE),
     frames.RejectionNotification(

@@ -1,0 +1,54 @@
+"""What a call says of itself."""
+
+from typing import Any, get_args
+
+import pytest
+from hypothesis import given
+
+from session_server.schemas.calls import Call, EndPhase, OpenPhase, Phase
+from session_server.schemas.mcp import CallMethod
+from tests.strategies import shapes
+
+
+def call(method: CallMethod = "tools/call", **params: Any) -> dict[str, Any]:
+    return {
+        "id": "k",
+        "server": "s",
+        "method": method,
+        "params": params,
+        "turn_id": "t",
+        "started_at": 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "target"),
+    [
+        ("tools/call", {"name": "hose", "arguments": {}}, "hose"),
+        ("prompts/get", {"name": "weekly"}, "weekly"),
+        ("resources/read", {"uri": "plot:/plan"}, "plot:/plan"),
+        ("tools/call", {}, "tools/call"),
+        ("tools/call", {"name": ""}, "tools/call"),
+    ],
+)
+def test_a_call_is_named_after_what_it_asks_for(
+    method: CallMethod, params: dict[str, Any], target: str
+) -> None:
+    assert Call(**call(method, **params)).target == target
+
+
+def test_a_new_call_is_open_and_to_be_sent() -> None:
+    assert Call(**call()).is_open
+
+
+def test_rounds_count_from_the_last_start() -> None:
+    assert Call(**call(), round=5, run_start=3).rounds_of_run == 2
+
+
+@given(phase=shapes(Phase))
+def test_a_call_is_open_until_it_ends(phase: Phase) -> None:
+    assert Call(**call(), phase=phase).is_open is isinstance(phase, get_args(OpenPhase))
+
+
+def test_every_phase_is_either_open_or_an_end() -> None:
+    assert set(get_args(Phase)) == {*get_args(OpenPhase), *get_args(EndPhase)}

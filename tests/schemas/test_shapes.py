@@ -1,0 +1,49 @@
+"""Every shape there is survives encoding and decoding, and is made the way `Wire` promises."""
+
+import importlib
+import pkgutil
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from session_server import schemas
+from session_server.schemas.codec import Decoder, encode
+from session_server.schemas.wire import Wire
+from tests.strategies import shapes
+
+
+def subclasses(cls: type[Any]) -> Iterator[type[Any]]:
+    for subclass in cls.__subclasses__():
+        yield subclass
+        yield from subclasses(subclass)
+
+
+for found in pkgutil.iter_modules(schemas.__path__, f"{schemas.__name__}."):
+    importlib.import_module(found.name)
+SHAPES: list[Any] = sorted(
+    {cls for cls in subclasses(Wire) if cls.__module__.startswith(schemas.__name__)},
+    key=lambda cls: (cls.__module__, cls.__qualname__),
+)
+every_shape = pytest.mark.parametrize("cls", SHAPES, ids=lambda cls: cls.__qualname__)
+
+
+@pytest.mark.proves("design.decode.round-trip")
+@every_shape
+@settings(max_examples=max(5, settings().max_examples // 50))
+@given(data=st.data())
+def test_a_shape_survives_encoding_and_decoding(cls: Any, data: st.DataObject) -> None:
+    value = data.draw(shapes(cls))
+    decode: Decoder[Any] = Decoder(cls)
+    assert decode(encode(value)) == value
+    assert encode(decode(encode(value))) == encode(value)
+
+
+@every_shape
+def test_a_shape_is_frozen_and_tolerates_what_it_does_not_know(cls: Any) -> None:
+    config = cls.__struct_config__
+    assert config.frozen
+    assert not config.array_like
+    assert not config.forbid_unknown_fields
