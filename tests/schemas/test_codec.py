@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from session_server.schemas import codec
@@ -338,10 +338,13 @@ def test_a_repeated_type_is_taken_once_or_refused() -> None:
 # Nesting
 
 
-def nested(depth: int, inner: str = "") -> str:
+def nested_lists(depth: int) -> str:
+    return "[" * depth + "]" * depth
+
+
+def nested(depth: int) -> str:
     """An action that is nested this deep in all."""
-    lists = depth - 2
-    return with_meta("[" * lists + inner + "]" * lists)
+    return with_meta(nested_lists(depth - 2))
 
 
 @pytest.mark.proves("design.limits.depth")
@@ -389,6 +392,15 @@ def test_brackets_inside_strings_are_no_nesting(words: str) -> None:
 def test_many_brackets_side_by_side_are_no_nesting() -> None:
     side_by_side = ",".join(['{"a":[]}'] * 500)
     assert len(decode_action(with_meta(f"[{side_by_side}]")).meta["x"]) == 500
+
+
+@pytest.mark.proves("design.limits.depth")
+def test_shallow_neighbours_do_not_make_up_for_nesting() -> None:
+    neighbours = "[]," * 500
+    at_limit = with_meta("[" + neighbours + nested_lists(JSON_DEPTH - 3) + "]")
+    beyond = with_meta("[" + neighbours + nested_lists(JSON_DEPTH - 2) + "]")
+    assert not isinstance(settle("decode_action", at_limit), DecodingError)
+    assert type(refusal("decode_action", beyond)) is MalformedError
 
 
 @pytest.mark.proves("design.limits.depth")
@@ -549,6 +561,103 @@ def test_nobody_may_say_private_actions(action: Any) -> None:
         assert isinstance(refusal(name, dispatched(action)), UnknownKindError)
     for name in ("decode_client_action", "decode_action"):
         assert isinstance(refusal(name, encode(action)), UnknownKindError)
+
+
+# Where only the host writes
+
+ANSWER = {"state": "draft", "value": {"kind": "text", "value": "x"}}
+QUESTION = {"kind": "text", "id": "q", "message": "m"}
+CHANGE = {"type": "session/inputAnswerChanged", "requestId": "r", "questionId": "q"}
+COMPLETION = {"type": "session/inputCompleted", "requestId": "r", "response": "accept"}
+
+
+def marked_actions(meta: Any) -> list[dict[str, Any]]:
+    """Actions that have this `_meta` in a place of the host's: the first two are a client's."""
+    answer, question = {**ANSWER, "_meta": meta}, {**QUESTION, "_meta": meta}
+    requests = [
+        {"id": "r", "_meta": meta},
+        {"id": "r", "questions": [QUESTION, question]},
+        {"id": "r", "answers": {"q": answer}},
+    ]
+    return [
+        {**CHANGE, "answer": answer},
+        {**COMPLETION, "answers": {"p": ANSWER, "q": answer}},
+        *({"type": "session/inputRequested", "request": request} for request in requests),
+    ]
+
+
+@pytest.mark.proves("design.wire.answer-meta-forged", "design.wire.request-meta-forged")
+@example(meta=5)
+@example(meta={"by": "me"})
+@example(meta={"via": "magic"})
+@example(meta={"pattern": 1})
+@example(meta={"round": -1})
+@given(meta=json_values)
+def test_anything_may_stand_where_only_the_host_writes(meta: Any) -> None:
+    actions = zip(marked_actions(meta), marked_actions(None), strict=True)
+    for index, (action, unmarked) in enumerate(actions):
+        decoders: list[Decoder[Any]] = [codec.decode_agent_frame]
+        if index < 2:
+            decoders.append(codec.decode_client_frame)
+        for decode in decoders:
+            decoded = decode(dispatched(action)).params.action
+            said = plain(decoded)
+            assert without_host_fields(said) == without_host_fields(unmarked)
+
+
+def without_host_fields(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: without_host_fields(item) for key, item in value.items() if key != "_meta"}
+    return [without_host_fields(item) for item in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("meta", [5, {"by": "me"}, {"at": -1}, {"via": "magic"}])
+def test_what_has_the_wrong_shape_there_is_dropped(meta: Any) -> None:
+    frame: Any = codec.decode_client_frame(dispatched(marked_actions(meta)[0]))
+    assert frame.params.action.answer.meta is None
+
+
+def test_what_has_the_right_shape_there_is_left_to_the_host_to_overwrite() -> None:
+    frame: Any = codec.decode_client_frame(dispatched(marked_actions({"at": 3})[0]))
+    assert frame.params.action.answer.meta.at == 3
+
+
+@pytest.mark.parametrize(
+    ("action", "path"),
+    [
+        ({**CHANGE, "answer": {**ANSWER, "value": 5, "_meta": 5}}, "$.params.action.answer.value"),
+        (
+            {**COMPLETION, "answers": {"p": {**ANSWER, "_meta": 5}, "q": 5}},
+            "$.params.action.answers[...]",
+        ),
+        (
+            {
+                "type": "session/turnStarted",
+                "turnId": "t",
+                "message": {"text": "m", "origin": {"kind": "user"}, "_meta": 5},
+                "request": 5,
+                "answer": [],
+                "answers": 5,
+            },
+            "$.params.action.message._meta",
+        ),
+        (
+            {
+                "type": "session/toolCallComplete",
+                "turnId": "t",
+                "toolCallId": "c",
+                "result": {"success": True, "pastTenseMessage": "p"},
+                "_meta": [],
+                "request": {"questions": {}, "answers": []},
+            },
+            "$.params.action._meta",
+        ),
+    ],
+)
+def test_what_is_wrong_elsewhere_is_refused_all_the_same(action: Any, path: str) -> None:
+    error = refusal("decode_client_frame", dispatched(action))
+    assert type(error) is MismatchError
+    assert error.path == path
 
 
 @given(action=st.one_of(host_actions, private_actions, json_values))

@@ -1,0 +1,89 @@
+"""What a client writes where only the host writes does not get its action refused."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from session_server.schemas.codec import decode_agent_frame, decode_client_frame
+from session_server.schemas.errors import MismatchError
+
+RUBBISH = ["x", 5, [], {"at": "yesterday"}, {"by": 7}, {"pattern": []}, {"expiresAt": "soon"}]
+VALUE = {"kind": "text", "value": "x"}
+QUESTION = {"id": "q", "kind": "text", "message": "?"}
+
+
+def frame(action: Any) -> bytes:
+    params = {"channel": "ahp-session:/1", "clientSeq": 1, "action": action}
+    return msgspec.json.encode({"jsonrpc": "2.0", "method": "dispatchAction", "params": params})
+
+
+def change(**answer: Any) -> dict[str, Any]:
+    answer = {"state": "draft", "value": VALUE, **answer}
+    return {
+        "type": "session/inputAnswerChanged",
+        "requestId": "r",
+        "questionId": "q",
+        "answer": answer,
+    }
+
+
+def completion(**answer: Any) -> dict[str, Any]:
+    answer = {"state": "submitted", "value": VALUE, **answer}
+    return {
+        "type": "session/inputCompleted",
+        "requestId": "r",
+        "response": "accept",
+        "answers": {"q": answer},
+    }
+
+
+def request(*, in_question: Any = None, in_answer: Any = None, **fields: Any) -> dict[str, Any]:
+    question = {**QUESTION, "_meta": in_question}
+    answer = {"state": "draft", "value": VALUE, "_meta": in_answer}
+    asked = {"id": "r", "questions": [question], "answers": {"q": answer}, **fields}
+    return {"type": "session/inputRequested", "request": asked}
+
+
+@pytest.mark.proves("design.wire.answer-meta-forged")
+@pytest.mark.parametrize("rubbish", RUBBISH)
+def test_rubbish_in_an_answers_meta_is_ignored(rubbish: Any) -> None:
+    clean = decode_client_frame(frame(change()))
+    assert decode_client_frame(frame(change(_meta=rubbish))) in (
+        clean,
+        decode_client_frame(frame(change(_meta={}))),
+    )
+    assert decode_client_frame(frame(completion(_meta=rubbish))) in (
+        decode_client_frame(frame(completion())),
+        decode_client_frame(frame(completion(_meta={}))),
+    )
+
+
+@pytest.mark.proves("design.wire.request-meta-forged")
+def test_rubbish_in_a_requests_meta_is_ignored() -> None:
+    clean = decode_agent_frame(frame(request()))
+    for rubbish in ("x", {"expiresAt": "soon"}):
+        assert decode_agent_frame(frame(request(_meta=rubbish))) == clean
+    assert decode_agent_frame(frame(request(in_question={"pattern": []}))) == clean
+    assert decode_agent_frame(frame(request(in_answer={"at": "x"}))) == clean
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        change(_meta={"at": "x"}, value=5),
+        completion(_meta={"at": "x"}, value=5),
+        request(_meta={"expiresAt": "soon"}, questions=5),
+        request(_meta={"expiresAt": "soon"}, questions=["?"]),
+        request(_meta={"expiresAt": "soon"}, answers=[5]),
+        {**change(_meta={"at": "x"}), "requestId": 5},
+    ],
+)
+def test_whatever_else_is_wrong_is_still_wrong(action: Any) -> None:
+    with pytest.raises(MismatchError):
+        decode_agent_frame(frame(action))
+
+
+def test_metadata_elsewhere_is_checked() -> None:
+    with pytest.raises(MismatchError, match="_meta"):
+        decode_agent_frame(frame({"type": "session/metaChanged", "_meta": 5}))
