@@ -1,6 +1,7 @@
 """Transitions of a session's customizations: plugins, directories, MCP servers."""
 
 from collections.abc import Callable
+from typing import TypeVar
 
 from ..schemas.actions import (
     CustomizationRemoved,
@@ -22,6 +23,8 @@ from ..schemas.customizations import (
 from ..schemas.session import SessionState
 from ..schemas.variants import Unknown
 from .updates import updated
+
+E = TypeVar("E", Customization, ChildCustomization)
 
 
 def identity_of(entry: Customization | ChildCustomization) -> str | None:
@@ -63,14 +66,10 @@ def customization_removed(
 ) -> SessionState:
     """Removes a top-level entry with all it holds, or else the child of that id."""
     entries = state.customizations or ()
-    kept = tuple(entry for entry in entries if identity_of(entry) != action.id)
+    kept = _without_first(entries, action.id)
     if len(kept) < len(entries):
         return updated(state, customizations=kept)
-
-    def without(children: tuple[ChildCustomization, ...]) -> tuple[ChildCustomization, ...]:
-        return tuple(child for child in children if identity_of(child) != action.id)
-
-    return _with_children(state, without)
+    return _with_children(state, lambda children: _without_first(children, action.id))
 
 
 def mcp_server_state_changed(
@@ -81,7 +80,7 @@ def mcp_server_state_changed(
     def changed(entry: McpServer) -> McpServer:
         return updated(entry, state=action.state, channel=action.channel)
 
-    if any(isinstance(e, McpServer) and e.id == action.id for e in state.customizations or ()):
+    if any(identity_of(entry) == action.id for entry in state.customizations or ()):
         return _with_entry(
             state, action.id, lambda e: changed(e) if isinstance(e, McpServer) else e
         )
@@ -95,15 +94,23 @@ def mcp_server_state_changed(
     return _with_children(state, with_state)
 
 
+def _without_first(entries: tuple[E, ...], identity: str) -> tuple[E, ...]:
+    for index, entry in enumerate(entries):
+        if identity_of(entry) == identity:
+            return (*entries[:index], *entries[index + 1 :])
+    return entries
+
+
 def _with_entry(
     state: SessionState, identity: str | None, change: Callable[[Customization], Customization]
 ) -> SessionState:
-    if state.customizations is None:
-        return state
-    entries = tuple(
-        change(entry) if identity_of(entry) == identity else entry for entry in state.customizations
-    )
-    return updated(state, customizations=entries)
+    """Changes the first entry of that id."""
+    entries = list(state.customizations or ())
+    for index, entry in enumerate(entries):
+        if identity_of(entry) == identity:
+            entries[index] = change(entry)
+            return updated(state, customizations=tuple(entries))
+    return state
 
 
 def _with_children(

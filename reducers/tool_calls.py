@@ -195,6 +195,8 @@ def _identity(call: ToolCall) -> dict[str, Any]:
 def _selected(
     options: tuple[ConfirmationOption, ...] | None, option_id: str | None
 ) -> ConfirmationOption | None:
+    if not option_id:
+        return None
     return next((option for option in options or () if option.id == option_id), None)
 
 

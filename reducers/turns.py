@@ -38,7 +38,7 @@ def active_turn(state: SessionState, turn_id: str) -> ActiveTurn | None:
 def turn_started(state: SessionState, action: TurnStarted, at: int) -> SessionState:
     turn = ActiveTurn(id=action.turn_id, message=action.message, response_parts=())
     started = marked(with_status(updated(state, active_turn=turn)), Status.IS_READ, on=False)
-    if action.queued_message_id is not None:
+    if action.queued_message_id:
         started = without_message(started, action.queued_message_id)
     return touched(started, at)
 

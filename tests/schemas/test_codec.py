@@ -1,100 +1,34 @@
 """Decoders take any input and give a value or the one error; what they give, encodes again."""
 
-import json
-import time
-from typing import Any, get_args
+from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from session_server.schemas import codec
-from session_server.schemas.actions import Action, ClientAction, HostAction
-from session_server.schemas.codec import Decoder, encode
-from session_server.schemas.commands import UndecodedDispatchParams
+from session_server.schemas.codec import encode
 from session_server.schemas.errors import (
     DecodingError,
     MalformedError,
     MismatchError,
     UnknownKindError,
 )
-from session_server.schemas.frames import AgentFrame, ClientFrame, FrameHead, HostNotification
-from session_server.schemas.limits import JSON_DEPTH
-from session_server.schemas.record import PrivateAction, SessionRecord
-from session_server.schemas.root import RootState
-from session_server.schemas.session import SessionState
 from session_server.schemas.variants import Unknown
-from tests.strategies import host_actions, json_values, private_actions, shapes, texts
-
-SHAPES: dict[str, Any] = {
-    "decode_client_frame": ClientFrame,
-    "decode_agent_frame": AgentFrame,
-    "decode_frame_head": FrameHead,
-    "decode_undecoded_dispatch": UndecodedDispatchParams,
-    "decode_host_notification": HostNotification,
-    "decode_client_action": ClientAction,
-    "decode_action": Action,
-    "decode_record_action": Action | PrivateAction,
-    "decode_root_state": RootState,
-    "decode_session_state": SessionState,
-    "decode_session_record": SessionRecord,
-}
-DECODERS: dict[str, Decoder[Any]] = {
-    name: value for name, value in vars(codec).items() if isinstance(value, Decoder)
-}
-every_decoder = pytest.mark.parametrize("name", sorted(DECODERS))
-fewer = settings(max_examples=max(10, settings().max_examples // 20))
-"""For tests that run once per decoder or kind: together they see as many examples as the others."""
-
-decode_action: Decoder[Any] = codec.decode_action
-
-
-def plain(value: Any) -> Any:
-    return msgspec.json.decode(encode(value))
-
-
-def attempt(name: str, data: bytes | str) -> Any:
-    try:
-        return DECODERS[name](data)
-    except DecodingError as error:
-        return error
-
-
-def settle(name: str, data: bytes | str) -> Any:
-    """What the decoder makes of the data. Anything but a value or the one error fails the test."""
-    value = attempt(name, data)
-    if isinstance(value, DecodingError):
-        assert value.reason
-        assert value.path.startswith("$")
-        assert str(value)
-        return value
-    again = encode(value)
-    assert DECODERS[name](again) == value
-    assert encode(DECODERS[name](again)) == again
-    return value
-
-
-def refusal(name: str, data: bytes | str) -> DecodingError:
-    error = settle(name, data)
-    assert isinstance(error, DecodingError), f"{data!r} was taken for {error!r}"
-    return error
-
-
-def titled(title: str) -> str:
-    return f'{{"type":"session/titleChanged","title":{title}}}'
-
-
-def with_meta(value: str) -> str:
-    return f'{{"type":"session/metaChanged","_meta":{{"x":{value}}}}}'
-
-
-def number_answer(number: str) -> str:
-    value = f'{{"kind":"number","value":{number}}}'
-    return (
-        '{"type":"session/inputAnswerChanged","requestId":"r","questionId":"q",'
-        f'"answer":{{"state":"draft","value":{value}}}}}'
-    )
+from tests.schemas.decoding import (
+    DECODERS,
+    SHAPES,
+    decode_action,
+    every_decoder,
+    fewer,
+    number_answer,
+    plain,
+    refusal,
+    settle,
+    titled,
+    with_meta,
+)
+from tests.strategies import json_values, shapes, texts
 
 
 def test_every_decoder_is_looked_at() -> None:
@@ -335,97 +269,6 @@ def test_a_repeated_type_is_taken_once_or_refused() -> None:
     assert isinstance(refusal("decode_action", other), DecodingError)
 
 
-# Nesting
-
-
-def nested_lists(depth: int) -> str:
-    return "[" * depth + "]" * depth
-
-
-def nested(depth: int) -> str:
-    """An action that is nested this deep in all."""
-    return with_meta(nested_lists(depth - 2))
-
-
-@pytest.mark.proves("design.limits.depth")
-def test_nesting_up_to_the_limit_is_taken() -> None:
-    assert not isinstance(settle("decode_action", nested(JSON_DEPTH)), DecodingError)
-
-
-@pytest.mark.proves("design.limits.depth")
-@pytest.mark.parametrize("depth", [JSON_DEPTH + 1, 1000, 100_000])
-@every_decoder
-def test_nesting_beyond_the_limit_is_malformed(name: str, depth: int) -> None:
-    error = refusal(name, nested(depth))
-    assert type(error) is MalformedError
-    assert str(JSON_DEPTH) in error.reason
-
-
-@pytest.mark.proves("design.limits.depth")
-@pytest.mark.parametrize(
-    "text",
-    [
-        "[" * 100_000,
-        '{"a":' * 100_000,
-        "[{" * 1000,
-        '{"type":' * 70 + '"x"' + "}" * 70,
-        '["[' + "]" * 1000 + '",' + "[" * 70,
-        '["\\\\",' + "[" * 70,
-    ],
-)
-def test_unfinished_or_mixed_nesting_beyond_the_limit_is_malformed(text: str) -> None:
-    for name in DECODERS:
-        assert type(refusal(name, text)) is MalformedError
-
-
-@pytest.mark.proves("design.limits.depth")
-@pytest.mark.parametrize(
-    "words", ["[" * 1000, "{[" * 1000, '\\"[' * 1000, "[\\\\" * 1000, '\\\\\\"{' * 99]
-)
-def test_brackets_inside_strings_are_no_nesting(words: str) -> None:
-    title = json.loads(f'"{words}"')
-    assert decode_action(titled(f'"{words}"')).title == title
-    assert decode_action(with_meta(f'{{"{words}":1}}')).meta == {"x": {title: 1}}
-
-
-@pytest.mark.proves("design.limits.depth")
-def test_many_brackets_side_by_side_are_no_nesting() -> None:
-    side_by_side = ",".join(['{"a":[]}'] * 500)
-    assert len(decode_action(with_meta(f"[{side_by_side}]")).meta["x"]) == 500
-
-
-@pytest.mark.proves("design.limits.depth")
-def test_shallow_neighbours_do_not_make_up_for_nesting() -> None:
-    neighbours = "[]," * 500
-    at_limit = with_meta("[" + neighbours + nested_lists(JSON_DEPTH - 3) + "]")
-    beyond = with_meta("[" + neighbours + nested_lists(JSON_DEPTH - 2) + "]")
-    assert not isinstance(settle("decode_action", at_limit), DecodingError)
-    assert type(refusal("decode_action", beyond)) is MalformedError
-
-
-@pytest.mark.proves("design.limits.depth")
-@pytest.mark.parametrize("depth", range(JSON_DEPTH - 2, JSON_DEPTH + 3))
-@fewer
-@given(data=st.data())
-def test_the_limit_counts_what_json_counts(depth: int, data: st.DataObject) -> None:
-    kinds = data.draw(st.lists(st.booleans(), min_size=depth - 2, max_size=depth - 2))
-    key = encode(data.draw(st.text('[]{}\\"a', max_size=5))).decode()
-    text = "".join(f"{{{key}:" if is_object else f"[{key}," for is_object in kinds)
-    text += key + "".join("}" if is_object else "]" for is_object in reversed(kinds))
-    refused = isinstance(settle("decode_action", with_meta(text)), DecodingError)
-    assert refused is (depth > JSON_DEPTH)
-
-
-@pytest.mark.proves("design.limits.depth")
-@pytest.mark.parametrize("tail", ['"' + '\\"' * 16_000, '"' * 32_001, '"\\' * 16_000])
-def test_looking_for_nesting_takes_no_time(tail: str) -> None:
-    """A frame of a megabyte has no more than a few hundredths of a second to waste."""
-    text = "[" + "[]," * 100 + tail
-    began = time.perf_counter()
-    assert isinstance(refusal("decode_action", text), DecodingError)
-    assert time.perf_counter() - began < 1
-
-
 # What the error tells
 
 PART = '{"type":"session/responsePart","turnId":"t","part":%s}'
@@ -517,155 +360,3 @@ def test_a_value_of_any_spelling_is_a_mismatch_in_its_place(kind: str) -> None:
     error = refusal("decode_action", COMPLETED % encode(kind).decode())
     assert type(error) is MismatchError
     assert error.path == "$.response"
-
-
-# Who may say what
-
-
-def dispatched(action: Any) -> bytes:
-    params = {"channel": "ahp-session:/1", "clientSeq": 1, "action": action}
-    return encode({"jsonrpc": "2.0", "method": "dispatchAction", "params": params})
-
-
-@pytest.mark.proves("design.decode.client")
-@pytest.mark.parametrize("kind", get_args(ClientAction), ids=lambda kind: kind.__name__)
-@fewer
-@given(data=st.data())
-def test_clients_and_agents_may_say_client_actions(kind: Any, data: st.DataObject) -> None:
-    action = data.draw(shapes(kind))
-    for decode in (codec.decode_client_frame, codec.decode_agent_frame):
-        frame: Any = decode(dispatched(action))
-        assert frame.params.action == action
-    assert codec.decode_client_action(encode(action)) == action
-
-
-@pytest.mark.proves("design.decode.client", "design.decode.agent")
-@pytest.mark.parametrize("kind", get_args(HostAction), ids=lambda kind: kind.__name__)
-@fewer
-@given(data=st.data())
-def test_only_agents_may_say_host_actions(kind: Any, data: st.DataObject) -> None:
-    action = data.draw(shapes(kind))
-    frame: Any = codec.decode_agent_frame(dispatched(action))
-    assert frame.params.action == action
-    error = refusal("decode_client_frame", dispatched(action))
-    assert isinstance(error, UnknownKindError)
-    assert (error.kind, error.path) == (kind.__struct_config__.tag, "$.params.action.type")
-    assert isinstance(refusal("decode_client_action", encode(action)), UnknownKindError)
-
-
-@pytest.mark.proves("design.record.not-decoded")
-@given(action=private_actions)
-def test_nobody_may_say_private_actions(action: Any) -> None:
-    assert codec.decode_record_action(encode(action)) == action
-    for name in ("decode_client_frame", "decode_agent_frame"):
-        assert isinstance(refusal(name, dispatched(action)), UnknownKindError)
-    for name in ("decode_client_action", "decode_action"):
-        assert isinstance(refusal(name, encode(action)), UnknownKindError)
-
-
-# Where only the host writes
-
-ANSWER = {"state": "draft", "value": {"kind": "text", "value": "x"}}
-QUESTION = {"kind": "text", "id": "q", "message": "m"}
-CHANGE = {"type": "session/inputAnswerChanged", "requestId": "r", "questionId": "q"}
-COMPLETION = {"type": "session/inputCompleted", "requestId": "r", "response": "accept"}
-
-
-def marked_actions(meta: Any) -> list[dict[str, Any]]:
-    """Actions that have this `_meta` in a place of the host's: the first two are a client's."""
-    answer, question = {**ANSWER, "_meta": meta}, {**QUESTION, "_meta": meta}
-    requests = [
-        {"id": "r", "_meta": meta},
-        {"id": "r", "questions": [QUESTION, question]},
-        {"id": "r", "answers": {"q": answer}},
-    ]
-    return [
-        {**CHANGE, "answer": answer},
-        {**COMPLETION, "answers": {"p": ANSWER, "q": answer}},
-        *({"type": "session/inputRequested", "request": request} for request in requests),
-    ]
-
-
-@pytest.mark.proves("design.wire.answer-meta-forged", "design.wire.request-meta-forged")
-@example(meta=5)
-@example(meta={"by": "me"})
-@example(meta={"via": "magic"})
-@example(meta={"pattern": 1})
-@example(meta={"round": -1})
-@given(meta=json_values)
-def test_anything_may_stand_where_only_the_host_writes(meta: Any) -> None:
-    actions = zip(marked_actions(meta), marked_actions(None), strict=True)
-    for index, (action, unmarked) in enumerate(actions):
-        decoders: list[Decoder[Any]] = [codec.decode_agent_frame]
-        if index < 2:
-            decoders.append(codec.decode_client_frame)
-        for decode in decoders:
-            decoded = decode(dispatched(action)).params.action
-            said = plain(decoded)
-            assert without_host_fields(said) == without_host_fields(unmarked)
-
-
-def without_host_fields(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: without_host_fields(item) for key, item in value.items() if key != "_meta"}
-    return [without_host_fields(item) for item in value] if isinstance(value, list) else value
-
-
-@pytest.mark.parametrize("meta", [5, {"by": "me"}, {"at": -1}, {"via": "magic"}])
-def test_what_has_the_wrong_shape_there_is_dropped(meta: Any) -> None:
-    frame: Any = codec.decode_client_frame(dispatched(marked_actions(meta)[0]))
-    assert frame.params.action.answer.meta is None
-
-
-def test_what_has_the_right_shape_there_is_left_to_the_host_to_overwrite() -> None:
-    frame: Any = codec.decode_client_frame(dispatched(marked_actions({"at": 3})[0]))
-    assert frame.params.action.answer.meta.at == 3
-
-
-@pytest.mark.parametrize(
-    ("action", "path"),
-    [
-        ({**CHANGE, "answer": {**ANSWER, "value": 5, "_meta": 5}}, "$.params.action.answer.value"),
-        (
-            {**COMPLETION, "answers": {"p": {**ANSWER, "_meta": 5}, "q": 5}},
-            "$.params.action.answers[...]",
-        ),
-        (
-            {
-                "type": "session/turnStarted",
-                "turnId": "t",
-                "message": {"text": "m", "origin": {"kind": "user"}, "_meta": 5},
-                "request": 5,
-                "answer": [],
-                "answers": 5,
-            },
-            "$.params.action.message._meta",
-        ),
-        (
-            {
-                "type": "session/toolCallComplete",
-                "turnId": "t",
-                "toolCallId": "c",
-                "result": {"success": True, "pastTenseMessage": "p"},
-                "_meta": [],
-                "request": {"questions": {}, "answers": []},
-            },
-            "$.params.action._meta",
-        ),
-    ],
-)
-def test_what_is_wrong_elsewhere_is_refused_all_the_same(action: Any, path: str) -> None:
-    error = refusal("decode_client_frame", dispatched(action))
-    assert type(error) is MismatchError
-    assert error.path == path
-
-
-@given(action=st.one_of(host_actions, private_actions, json_values))
-def test_an_action_that_is_not_understood_is_kept_to_be_refused(action: Any) -> None:
-    raw = encode(action)
-    frame = codec.decode_frame_head(dispatched(msgspec.Raw(raw)))
-    assert frame.method == "dispatchAction"
-    assert isinstance(frame.params, msgspec.Raw)
-    dispatch = codec.decode_undecoded_dispatch(bytes(frame.params))
-    assert (dispatch.channel, dispatch.client_seq) == ("ahp-session:/1", 1)
-    assert bytes(dispatch.action) == raw

@@ -32,7 +32,7 @@ every_shape = pytest.mark.parametrize("cls", SHAPES, ids=lambda cls: cls.__qualn
 
 @pytest.mark.proves("design.decode.round-trip")
 @every_shape
-@settings(max_examples=max(5, settings().max_examples // 50))
+@settings(max_examples=5)
 @given(data=st.data())
 def test_a_shape_survives_encoding_and_decoding(cls: Any, data: st.DataObject) -> None:
     value = data.draw(shapes(cls))

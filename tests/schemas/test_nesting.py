@@ -1,0 +1,110 @@
+"""How deep JSON may be nested, and that finding out is cheap."""
+
+import json
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from session_server.schemas.codec import encode
+from session_server.schemas.errors import DecodingError, MalformedError
+from session_server.schemas.limits import JSON_DEPTH
+from tests.schemas.decoding import (
+    DECODERS,
+    decode_action,
+    every_decoder,
+    fewer,
+    refusal,
+    settle,
+    titled,
+    with_meta,
+)
+
+
+def nested_lists(depth: int) -> str:
+    return "[" * depth + "]" * depth
+
+
+def nested(depth: int) -> str:
+    """An action that is nested this deep in all."""
+    return with_meta(nested_lists(depth - 2))
+
+
+@pytest.mark.proves("design.limits.depth")
+def test_nesting_up_to_the_limit_is_taken() -> None:
+    assert not isinstance(settle("decode_action", nested(JSON_DEPTH)), DecodingError)
+
+
+@pytest.mark.proves("design.limits.depth")
+@pytest.mark.parametrize("depth", [JSON_DEPTH + 1, 1000, 100_000])
+@every_decoder
+def test_nesting_beyond_the_limit_is_malformed(name: str, depth: int) -> None:
+    error = refusal(name, nested(depth))
+    assert type(error) is MalformedError
+    assert str(JSON_DEPTH) in error.reason
+
+
+@pytest.mark.proves("design.limits.depth")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 100_000,
+        '{"a":' * 100_000,
+        "[{" * 1000,
+        '{"type":' * 70 + '"x"' + "}" * 70,
+        '["[' + "]" * 1000 + '",' + "[" * 70,
+        '["\\\\",' + "[" * 70,
+    ],
+)
+def test_unfinished_or_mixed_nesting_beyond_the_limit_is_malformed(text: str) -> None:
+    for name in DECODERS:
+        assert type(refusal(name, text)) is MalformedError
+
+
+@pytest.mark.proves("design.limits.depth")
+@pytest.mark.parametrize(
+    "words", ["[" * 1000, "{[" * 1000, '\\"[' * 1000, "[\\\\" * 1000, '\\\\\\"{' * 99]
+)
+def test_brackets_inside_strings_are_no_nesting(words: str) -> None:
+    title = json.loads(f'"{words}"')
+    assert decode_action(titled(f'"{words}"')).title == title
+    assert decode_action(with_meta(f'{{"{words}":1}}')).meta == {"x": {title: 1}}
+
+
+@pytest.mark.proves("design.limits.depth")
+def test_many_brackets_side_by_side_are_no_nesting() -> None:
+    side_by_side = ",".join(['{"a":[]}'] * 500)
+    assert len(decode_action(with_meta(f"[{side_by_side}]")).meta["x"]) == 500
+
+
+@pytest.mark.proves("design.limits.depth")
+def test_shallow_neighbours_do_not_make_up_for_nesting() -> None:
+    neighbours = "[]," * 500
+    at_limit = with_meta("[" + neighbours + nested_lists(JSON_DEPTH - 3) + "]")
+    beyond = with_meta("[" + neighbours + nested_lists(JSON_DEPTH - 2) + "]")
+    assert not isinstance(settle("decode_action", at_limit), DecodingError)
+    assert type(refusal("decode_action", beyond)) is MalformedError
+
+
+@pytest.mark.proves("design.limits.depth")
+@pytest.mark.parametrize("depth", range(JSON_DEPTH - 2, JSON_DEPTH + 3))
+@fewer
+@given(data=st.data())
+def test_the_limit_counts_what_json_counts(depth: int, data: st.DataObject) -> None:
+    kinds = data.draw(st.lists(st.booleans(), min_size=depth - 2, max_size=depth - 2))
+    key = encode(data.draw(st.text('[]{}\\"a', max_size=5))).decode()
+    text = "".join(f"{{{key}:" if is_object else f"[{key}," for is_object in kinds)
+    text += key + "".join("}" if is_object else "]" for is_object in reversed(kinds))
+    refused = isinstance(settle("decode_action", with_meta(text)), DecodingError)
+    assert refused is (depth > JSON_DEPTH)
+
+
+@pytest.mark.proves("design.limits.depth")
+@pytest.mark.parametrize("tail", ['"' + '\\"' * 16_000, '"' * 32_001, '"\\' * 16_000])
+def test_looking_for_nesting_takes_no_time(tail: str) -> None:
+    """A frame of a megabyte has no more than a few hundredths of a second to waste."""
+    text = "[" + "[]," * 100 + tail
+    began = time.perf_counter()
+    assert isinstance(refusal("decode_action", text), DecodingError)
+    assert time.perf_counter() - began < 1
