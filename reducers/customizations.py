@@ -24,7 +24,7 @@ from ..schemas.session import SessionState
 from ..schemas.variants import Unknown
 from .updates import updated
 
-E = TypeVar("E", Customization, ChildCustomization)
+E = TypeVar("E", bound=Customization | ChildCustomization)
 
 
 def identity_of(entry: Customization | ChildCustomization) -> str | None:
