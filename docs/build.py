@@ -53,6 +53,7 @@ MEANINGS: dict[RefusalCode, str] = {
 
 LIMIT_MEANINGS: dict[str, str] = {
     "FRAME_BYTES": "Bytes of one frame from a client.",
+    "OUTBOX_BYTES": "Bytes that wait for a client that reads too slowly, before it is let go.",
     "JSON_DEPTH": "Levels of nesting in one JSON text.",
     "QUESTIONS_PER_REQUEST": "Questions in one input request.",
     "OPTIONS_PER_QUESTION": "Options of one question, and chosen ones in one answer.",

@@ -1,6 +1,7 @@
 """The numbers that bound what may be sent, asked and kept. One place, one name each."""
 
 FRAME_BYTES = 1_048_576
+OUTBOX_BYTES = 4_194_304
 JSON_DEPTH = 64
 QUESTIONS_PER_REQUEST = 100
 OPTIONS_PER_QUESTION = 500

@@ -1,0 +1,140 @@
+"""The built-in agents: `demo` asks something in every turn, `people` never does."""
+
+from session_server.agents.interface import TurnContext
+from session_server.host.host import Host
+from session_server.reducers.forms import content_value
+from session_server.reducers.notes import ending
+from session_server.reducers.turn_rules import PASSIVE_PROVIDER
+from session_server.schemas.actions import TurnStarted
+from session_server.schemas.calls import Outcome
+from session_server.schemas.commands import CreateSessionParams
+from session_server.schemas.messages import USER, Message, MessageOrigin
+from session_server.schemas.principals import Principal, Role
+from session_server.schemas.questions import (
+    BooleanQuestion,
+    IntegerQuestion,
+    MultiSelectQuestion,
+    NumberQuestion,
+    Option,
+    Question,
+    ResponseKind,
+    SingleSelectQuestion,
+    Submitted,
+    TextQuestion,
+)
+from session_server.schemas.root import AgentInfo
+
+TRIP: tuple[Question, ...] = (
+    TextQuestion(
+        id="name", title="Name", message="What should we call the trip?", required=True, max=60
+    ),
+    SingleSelectQuestion(
+        id="city",
+        title="City",
+        message="Where to?",
+        required=True,
+        allow_freeform_input=True,
+        options=(
+            Option(id="oslo", label="Oslo", description="Fjords and museums", recommended=True),
+            Option(id="lisbon", label="Lisbon", description="Hills and the sea"),
+            Option(id="kyoto", label="Kyoto", description="Temples and gardens"),
+        ),
+    ),
+    IntegerQuestion(
+        id="people", title="People", message="How many are coming?", min=1, max=12, default_value=2
+    ),
+    NumberQuestion(id="budget", title="Budget", message="Budget per day, in euros?", min=0),
+    MultiSelectQuestion(
+        id="interests",
+        title="Interests",
+        message="What do you like? Up to three.",
+        max=3,
+        options=tuple(
+            Option(id=word.lower(), label=word)
+            for word in ("Food", "Music", "Hiking", "Museums", "Sailing")
+        ),
+    ),
+    BooleanQuestion(
+        id="refundable", title="Refundable", message="Only refundable bookings?", default_value=True
+    ),
+)
+
+
+class DemoAgent:
+    """Asks about a trip, in every kind of question. Say "link" to be shown a URL as well."""
+
+    info = AgentInfo(
+        provider="demo",
+        display_name="Demo",
+        description="Asks a few questions in every turn and says what it got.",
+        models=(),
+    )
+    resumes = True
+
+    async def run(self, turn: TurnContext) -> None:
+        await turn.say("Let me ask a few things first.", key="hello")
+        outcome = await turn.ask(*TRIP, key="trip", message="Planning your trip")
+        if outcome.response is not ResponseKind.ACCEPT:
+            await turn.say(f"No trip, then. {ending(outcome)}", key="answer")
+            return
+        if "link" in turn.message.text.lower():
+            linked = await turn.ask(
+                key="link", message="Have a look at this map.", url="https://www.openstreetmap.org/"
+            )
+            await turn.say(ending(linked), key="linked")
+        await turn.say(summary(outcome), key="answer")
+
+
+class PeopleAgent:
+    """Behind sessions that programs make in order to ask; it has no turns of its own."""
+
+    info = AgentInfo(
+        provider=PASSIVE_PROVIDER,
+        display_name="People",
+        description="A session for asking people; no agent listens in it.",
+        models=(),
+    )
+    resumes = True
+
+    async def run(self, turn: TurnContext) -> None:
+        """Only the host opens turns here, and it closes them itself."""
+
+
+DEMO_SESSION = "ahp-session:/demo"
+
+
+def open_demo(host: Host) -> None:
+    """A session to look at, with its question open; nothing if it is there already."""
+    if DEMO_SESSION in host.sessions:
+        return
+    owner = Principal(id="local", role=Role.OWNER)
+    message = Message(text="Plan a trip for us", origin=MessageOrigin(kind=USER))
+
+    def start_turn() -> None:
+        host.dispatch(
+            owner,
+            host.sessions[DEMO_SESSION],
+            TurnStarted(turn_id="first", message=message),
+            refused=lambda _: None,
+            failed=lambda _: None,
+        )
+
+    host.create_session(
+        owner,
+        CreateSessionParams(channel=DEMO_SESSION, provider="demo"),
+        title="A trip",
+        done=start_turn,
+        failed=lambda _: None,
+    )
+
+
+def summary(outcome: Outcome) -> str:
+    lines = ["Here is what I have:", ""]
+    for question in outcome.request.questions or ():
+        answer = (outcome.answers or {}).get(question.id)
+        if isinstance(answer, Submitted) and answer.value is not None:
+            value = content_value(question, answer.value)
+            shown = ", ".join(value) if isinstance(value, list) else value
+            by = f" ({answer.meta.by})" if answer.meta is not None and answer.meta.by else ""
+            lines.append(f"- **{question.title or question.id}**: {shown}{by}")
+    return "\n".join(lines)

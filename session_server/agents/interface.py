@@ -1,0 +1,78 @@
+"""The interface of agents: what they are given, and what they must be."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from session_server.schemas.calls import Outcome
+from session_server.schemas.messages import Message
+from session_server.schemas.questions import Question
+from session_server.schemas.root import AgentInfo
+from session_server.schemas.tool_calls import ToolResult
+from session_server.schemas.wire import Text, Uri
+
+
+class TurnContext(Protocol):
+    """A turn, as its agent sees it.
+
+    `key` names a step within the turn. A step that was done before a restart is not done again:
+    what was said is not repeated, and an answered question returns its outcome at once.
+    """
+
+    @property
+    def session(self) -> Uri: ...
+
+    @property
+    def turn_id(self) -> str: ...
+
+    @property
+    def message(self) -> Message: ...
+
+    async def say(self, text: str, *, key: str) -> None:
+        """Adds markdown to the response."""
+        ...
+
+    async def stream(self, chunk: str, *, key: str) -> None:
+        """Appends to the markdown of this key, adding it first if need be."""
+        ...
+
+    async def think(self, text: str, *, key: str) -> None:
+        """Adds reasoning to the response."""
+        ...
+
+    async def show_tool_call(
+        self, name: str, *, key: str, message: Text, tool_input: str | None = None
+    ) -> None:
+        """Shows a tool call as running."""
+        ...
+
+    async def finish_tool_call(self, *, key: str, result: ToolResult) -> None: ...
+
+    async def ask(
+        self,
+        *questions: Question,
+        key: str,
+        message: str | None = None,
+        url: Uri | None = None,
+        expires_at: int | None = None,
+    ) -> Outcome:
+        """Asks people and waits for how it ended, however long that takes."""
+        ...
+
+
+class Agent(Protocol):
+    """Handles turns. `run` is cancelled when the turn is; what it raises fails the turn."""
+
+    @property
+    def info(self) -> AgentInfo:
+        """How the agent presents itself to clients; `provider` is its name."""
+        ...
+
+    @property
+    def resumes(self) -> bool:
+        """Whether `run` may be called again for a turn that a restart interrupted."""
+        ...
+
+    async def run(self, turn: TurnContext) -> None: ...
+
+
+Agents = Sequence[Agent]

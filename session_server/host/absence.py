@@ -1,0 +1,79 @@
+"""What happens when the active client of a session goes away for good."""
+
+import asyncio
+from collections import Counter
+from typing import Any
+
+from session_server.host.channel import Channel, Submission
+from session_server.schemas.actions import ActiveClientChanged, ToolCallComplete
+from session_server.schemas.principals import HOST, Stamp
+from session_server.schemas.record import SessionRecord
+from session_server.schemas.tool_calls import ClientContributor, Running, ToolError, ToolResult
+from session_server.schemas.turns import ToolCallPart
+from session_server.schemas.wire import Uri
+
+GRACE_SECONDS = 30.0
+"""How long an active client may be away before its role and its tool calls are given up."""
+
+GONE = "The client that ran this tool is gone."
+
+
+class ActiveClients:
+    """Counts the connections of each client, and releases what a gone one holds."""
+
+    def __init__(
+        self, sessions: dict[Uri, Channel[SessionRecord]], grace: float = GRACE_SECONDS
+    ) -> None:
+        self._sessions = sessions
+        self._grace = grace
+        self._connections: Counter[str] = Counter()
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+
+    def arrived(self, client_id: str) -> None:
+        self._connections[client_id] += 1
+        timer = self._timers.pop(client_id, None)
+        if timer is not None:
+            timer.cancel()
+
+    def left(self, client_id: str) -> None:
+        self._connections[client_id] -= 1
+        if self._connections[client_id] <= 0:
+            del self._connections[client_id]
+            loop = asyncio.get_running_loop()
+            self._timers[client_id] = loop.call_later(self._grace, self._release, client_id)
+
+    def restarted(self) -> None:
+        """After a start nobody is connected: everyone who was active gets the grace period."""
+        for channel in self._sessions.values():
+            active = channel.committed and channel.committed.public.active_client
+            if active and active.client_id not in self._timers:
+                self._connections[active.client_id] += 1
+                self.left(active.client_id)
+
+    def _release(self, client_id: str) -> None:
+        self._timers.pop(client_id, None)
+        for channel in self._sessions.values():
+            active = channel.committed and channel.committed.public.active_client
+            if active and active.client_id == client_id:
+                channel.submit(Submission(lambda r, s: released(r, s, client_id), by=HOST))
+
+
+def released(record: SessionRecord, _: Stamp, client_id: str) -> Any:
+    """Its running tool calls end without success; then the role is free."""
+    active = record.public.active_client
+    if active is None or active.client_id != client_id:
+        return ()
+    return (*lost_tool_calls(record, client_id), ActiveClientChanged(active_client=None))
+
+
+def lost_tool_calls(record: SessionRecord, client_id: str) -> tuple[ToolCallComplete, ...]:
+    turn = record.public.active_turn
+    result = ToolResult(success=False, past_tense_message=GONE, error=ToolError(message=GONE))
+    return tuple(
+        ToolCallComplete(turn_id=turn.id, tool_call_id=part.tool_call.tool_call_id, result=result)
+        for part in (() if turn is None else turn.response_parts)
+        if turn is not None
+        and isinstance(part, ToolCallPart)
+        and isinstance(part.tool_call, Running)
+        and part.tool_call.contributor == ClientContributor(client_id=client_id)
+    )

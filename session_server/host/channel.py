@@ -1,0 +1,304 @@
+"""One channel: actions are judged on its head, made durable by the log, and only then seen.
+
+`head` is ahead by what is still being written; `committed` is what the log has, and what snapshots
+show. One batch is in flight at a time; what comes meanwhile makes the next one.
+"""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+import msgspec
+
+from session_server.host.delivery import Message, Outbox
+from session_server.host.kinds import Kind
+from session_server.host.logged import Logged, LoggedAction, decode_logged
+from session_server.log import (
+    Batch,
+    Durable,
+    Entry,
+    Log,
+    NewEntry,
+    Outcome,
+    Refused,
+    RefusedBecause,
+)
+from session_server.schemas.codec import encode
+from session_server.schemas.envelopes import ActionEnvelope, ActionOrigin, EnvelopeMeta
+from session_server.schemas.principals import Author, Provenance, Stamp
+from session_server.schemas.refusals import Refusal
+from session_server.schemas.wire import Uri
+
+R = TypeVar("R", bound=msgspec.Struct)
+
+HISTORY = 1_000
+"""Envelopes that a channel keeps at hand for clients that come back."""
+
+ENTRIES_PER_BATCH = 512
+
+_BEFORE_ENVELOPE = b'{"jsonrpc":"2.0","method":"action","params":'
+
+Plan = Callable[[Any, Stamp], Sequence[LoggedAction] | Refusal]
+"""What to write, given the record that it will follow; asked again if that record changes."""
+
+
+def _nothing(*_: object) -> None:
+    pass
+
+
+class Submission(NamedTuple):
+    """Something that wants to change a channel, and whom to tell what became of it."""
+
+    plan: Plan
+    by: Author | None
+    via: Provenance = Provenance.PERSON
+    origin: ActionOrigin | None = None
+    done: Callable[[], None] = _nothing
+    refused: Callable[[Refusal], None] = _nothing
+    failed: Callable[[str], None] = _nothing
+
+
+class Step(NamedTuple, Generic[R]):
+    """A submission that was judged: a refusal, or entries that lead from one record to another."""
+
+    submission: Submission
+    before: R | None
+    after: R | None
+    logged: tuple[Logged, ...]
+    entries: tuple[NewEntry, ...]
+    refusal: Refusal | None
+
+
+class World(Protocol):
+    """What a channel needs from outside: time, names, and someone who can wait."""
+
+    def now(self) -> int: ...
+
+    def new_id(self) -> str: ...
+
+    def reached(self, seq: int) -> None:
+        """Everything up to this seq has been handed to its subscribers."""
+        ...
+
+    def settle_unknown(self, channel: "Channel[Any]", ids: tuple[str, ...]) -> None:
+        """Finds out which entries are stored, then calls `channel.resolve`."""
+        ...
+
+    def catch_up(self, channel: "Channel[Any]") -> None:
+        """Reads what others wrote, then calls `channel.absorb`."""
+        ...
+
+    def committed(
+        self, channel: "Channel[Any]", before: Any, action: LoggedAction, after: Any
+    ) -> None:
+        """A step became durable: its effects are due."""
+        ...
+
+
+class Channel(Generic[R]):
+    def __init__(self, uri: Uri, kind: Kind[R], log: Log, world: World) -> None:
+        self.uri = uri
+        self.kind = kind
+        self.head: R | None = kind.empty
+        self.committed: R | None = kind.empty
+        self.last_seq = 0
+        self.floor = 0
+        self.entries_since_snapshot = 0
+        self.subscribers: dict[Outbox, None] = {}
+        self._log = log
+        self._world = world
+        self._history: deque[tuple[int, bytes]] = deque()
+        self._flying: list[Step[R]] | None = None
+        self._next: list[Step[R]] = []
+        self._parked: list[Submission] | None = None
+        self._closed: str | None = None
+        self._shown: tuple[R | None, bytes] = (None, b"null")
+
+    # Coming in
+
+    def submit(self, submission: Submission) -> None:
+        if self._closed is not None:
+            submission.failed(self._closed)
+            return
+        if self._parked is not None:
+            self._parked.append(submission)
+            return
+        step = self._judged(submission)
+        if not step.entries and self._flying is None and not self._next:
+            self._report(step)
+            return
+        self._next.append(step)
+        self._launch()
+
+    def _judged(self, submission: Submission) -> Step[R]:
+        stamp = Stamp(at=self._world.now(), by=submission.by, via=submission.via)
+        before = self.head
+        planned = submission.plan(before, stamp)
+        if isinstance(planned, Refusal):
+            return Step(submission, before, before, (), (), planned)
+        after = before
+        for action in planned:
+            after = self.kind.reduce(after, action, stamp.at)
+        logged = tuple(
+            Logged(action=action, stamp=stamp, origin=submission.origin) for action in planned
+        )
+        entries = tuple(NewEntry(self._world.new_id(), encode(entry)) for entry in logged)
+        self.head = after
+        return Step(submission, before, after, logged, entries, None)
+
+    def close(self, words: str) -> None:
+        """Takes nothing more; what is being written is still reported."""
+        self._closed = words
+        self.subscribers.clear()
+
+    # Becoming durable
+
+    def _launch(self) -> None:
+        if self._flying is not None:
+            return
+        while self._next:
+            flying, entries = self._taken()
+            if entries:
+                self._flying = flying
+                self._log.append(Batch(self.uri, self.last_seq, entries), self._settled)
+                return
+            for step in flying:
+                self._report(step)
+
+    def _taken(self) -> tuple[list[Step[R]], tuple[NewEntry, ...]]:
+        """The next batch: whole steps, up to a number of entries."""
+        taken: list[Step[R]] = []
+        entries: list[NewEntry] = []
+        for step in self._next:
+            if taken and len(entries) + len(step.entries) > ENTRIES_PER_BATCH:
+                break
+            taken.append(step)
+            entries += step.entries
+        del self._next[: len(taken)]
+        return taken, tuple(entries)
+
+    def _settled(self, outcome: Outcome) -> None:
+        flying = self._flying
+        assert flying is not None
+        if isinstance(outcome, Durable):
+            self._commit(flying, outcome.seqs)
+        elif isinstance(outcome, Refused):
+            self._fall_back(outcome)
+        else:
+            self._parked = []
+            ids = tuple(entry.id for step in flying for entry in step.entries)
+            self._world.settle_unknown(self, ids)
+
+    def _commit(self, flying: list[Step[R]], seqs: tuple[int, ...]) -> None:
+        position = 0
+        for step in flying:
+            for logged in step.logged:
+                self._publish(seqs[position], logged)
+                position += 1
+            if step.logged:
+                self.committed = step.after
+                self.entries_since_snapshot += len(step.logged)
+                self._world.committed(self, step.before, step.logged[-1].action, step.after)
+            self._report(step)
+        self._flying = None
+        self._launch()
+
+    def _fall_back(self, refused: Refused) -> None:
+        """Nothing of it happened: judge again on what is really there, or say that it failed."""
+        steps = [*(self._flying or ()), *self._next]
+        self._flying, self._next, self.head = None, [], self.committed
+        if refused.because is RefusedBecause.CONFLICT:
+            self._parked = [step.submission for step in steps]
+            self._world.catch_up(self)
+            return
+        for step in steps:
+            step.submission.failed(refused.words)
+
+    def resolve(self, found: dict[str, int]) -> None:
+        """An unknown outcome became known: all of the batch is stored, or none of it."""
+        flying, parked = self._flying or [], self._parked or []
+        self._parked = None
+        ids = [entry.id for step in flying for entry in step.entries]
+        if all(entry_id in found for entry_id in ids):
+            self._commit(flying, tuple(found[entry_id] for entry_id in ids))
+        else:
+            steps = [*flying, *self._next]
+            self._flying, self._next, self.head = None, [], self.committed
+            parked = [*(step.submission for step in steps), *parked]
+        for submission in parked:
+            self.submit(submission)
+
+    def absorb(self, entries: Sequence[Entry]) -> None:
+        """Others wrote to this channel: fold and deliver that, then go on."""
+        if not entries:
+            self.close("The log no longer agrees with what was read from it.")
+        for entry in entries:
+            self._take(entry, deliver=True)
+        self.head = self.committed
+        parked, self._parked = self._parked or [], None
+        for submission in parked:
+            self.submit(submission)
+
+    # Being seen
+
+    def _publish(self, seq: int, logged: Logged) -> None:
+        self.last_seq = seq
+        self._world.reached(seq)
+        if not self.kind.is_public(logged.action):
+            return
+        envelope = ActionEnvelope(
+            channel=self.uri,
+            action=logged.action,  # type: ignore[arg-type]  # public ones are just these
+            server_seq=seq,
+            origin=logged.origin,
+            meta=EnvelopeMeta(at=logged.stamp.at, by=logged.stamp.by),
+        )
+        text = encode(envelope)
+        self._remember(seq, text)
+        if self.subscribers:
+            message = Message(_BEFORE_ENVELOPE + text + b"}")
+            for outbox in tuple(self.subscribers):
+                outbox.send(message)
+
+    def _remember(self, seq: int, envelope: bytes) -> None:
+        if len(self._history) >= HISTORY:
+            self.floor, _ = self._history.popleft()
+        self._history.append((seq, envelope))
+
+    def _report(self, step: Step[R]) -> None:
+        if step.refusal is not None:
+            step.submission.refused(step.refusal)
+        else:
+            step.submission.done()
+
+    def shown(self) -> bytes:
+        """What a snapshot holds, encoded once per state."""
+        record = self.committed
+        assert record is not None
+        if self._shown[0] is not record:
+            self._shown = (record, self.kind.shown(record))
+        return self._shown[1]
+
+    def since(self, seq: int) -> list[tuple[int, bytes]] | None:
+        """Envelopes after this position, or `None` if some of them are no longer at hand."""
+        if seq < self.floor:
+            return None
+        return [(at, envelope) for at, envelope in self._history if at > seq]
+
+    # Starting from what is stored
+
+    def restore(self, data: bytes, seq: int) -> None:
+        self.head = self.committed = self.kind.decode(data)
+        self.last_seq = self.floor = seq
+
+    def replay(self, entry: Entry) -> None:
+        self._take(entry, deliver=False)
+        self.head = self.committed
+
+    def _take(self, entry: Entry, *, deliver: bool) -> None:
+        logged = decode_logged(entry.data)
+        before = self.committed
+        self.committed = self.kind.reduce(before, logged.action, logged.stamp.at)
+        self._publish(entry.seq, logged)
+        if deliver:
+            self._world.committed(self, before, logged.action, self.committed)

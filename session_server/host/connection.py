@@ -1,0 +1,391 @@
+"""The protocol of one client: frames in, frames out, without a socket.
+
+A transport feeds `receive` with the text of each frame and gives an `Outbox` for the answers.
+Before the handshake only `ping`, `initialize` and `reconnect` are understood.
+"""
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from session_server.host.channel import Channel
+from session_server.host.delivery import Message, Outbox
+from session_server.host.errors import CloseCode, CommandError, no_session, not_permitted
+from session_server.host.host import Host
+from session_server.host.presence import session_of
+from session_server.host.sessions import page_of_turns
+from session_server.schemas import frames
+from session_server.schemas.codec import (
+    decode_agent_frame,
+    decode_client_frame,
+    decode_frame_head,
+    decode_undecoded_dispatch,
+    encode,
+)
+from session_server.schemas.commands import (
+    PROTOCOL_VERSION,
+    FetchTurnsResult,
+    InitializeResult,
+    ListSessionsResult,
+    ReconnectSnapshot,
+    SubscribeResult,
+    UndecodedDispatchParams,
+)
+from session_server.schemas.envelopes import ActionOrigin, RejectionEnvelope
+from session_server.schemas.errors import (
+    DecodingError,
+    ErrorCode,
+    MalformedError,
+    RpcError,
+    UnknownKindError,
+    UnsupportedVersionData,
+)
+from session_server.schemas.limits import ID_CHARS
+from session_server.schemas.principals import Principal, Role
+from session_server.schemas.record import SessionRecord
+from session_server.schemas.wire import Uri, Wire
+
+TURNS_PER_PAGE = 50
+SUBSCRIPTIONS = 256
+FRAMES_WAITING = 64
+NO_AUTHENTICATION = "No resource here takes tokens."
+
+
+class ReplayedActions(Wire, frozen=True, kw_only=True, tag_field="type", tag="replay"):
+    """`ReconnectReplay` with envelopes that were encoded when they were first sent."""
+
+    actions: tuple[msgspec.Raw, ...]
+    missing: tuple[Uri, ...]
+
+
+class Connection:
+    def __init__(self, host: Host, principal: Principal, outbox: Outbox) -> None:
+        self.host = host
+        self.principal = principal
+        self.outbox = outbox
+        self.subscriptions: dict[Uri, Channel[Any]] = {}
+        self._ready = False
+        self._waiting: list[bytes] | None = None
+        is_agent = principal.role is Role.AGENT
+        self._decode = decode_agent_frame if is_agent else decode_client_frame
+
+    # Frames in
+
+    def receive(self, text: bytes) -> None:
+        if self._waiting is not None:
+            self._wait_with(text)
+            return
+        try:
+            frame = self._decode(text)
+        except DecodingError as error:
+            self._refuse_frame(text, error)
+            return
+        self._handle(frame)
+
+    def _handle(self, frame: Any) -> None:
+        if isinstance(frame, frames.DispatchAction | frames.AgentDispatchAction):
+            if self._ready:
+                self._dispatch(frame.params)
+            return
+        request_id: int | None = getattr(frame, "id", None)
+        try:
+            self._check_order(frame)
+            _COMMANDS[type(frame)](self, frame)
+        except CommandError as error:
+            if request_id is not None:
+                self._fail(request_id, error.error)
+
+    def _check_order(self, frame: Any) -> None:
+        is_handshake = isinstance(frame, frames.Initialize | frames.Reconnect)
+        if is_handshake == self._ready and not isinstance(frame, frames.Ping):
+            words = "The handshake is done." if self._ready else "The handshake comes first."
+            raise CommandError(ErrorCode.METHOD_NOT_FOUND, words)
+
+    def closed(self) -> None:
+        """The other side is gone."""
+        self.host.presence.leave_all(self.outbox)
+        if self._ready:
+            self.host.active_clients.left(self.client_id)
+        for channel in self.subscriptions.values():
+            channel.subscribers.pop(self.outbox, None)
+        self.subscriptions.clear()
+
+    # The handshake
+
+    def initialize(self, frame: frames.Initialize) -> None:
+        params = frame.params
+        if PROTOCOL_VERSION not in params.protocol_versions:
+            raise CommandError(
+                ErrorCode.UNSUPPORTED_PROTOCOL_VERSION,
+                f"This host speaks AHP {PROTOCOL_VERSION}.",
+                UnsupportedVersionData(supported_versions=(PROTOCOL_VERSION,)),
+            )
+        self._bind(params.client_id)
+
+        def done() -> None:
+            self._arrive()
+            channels = self._all_subscribed(params.initial_subscriptions or ())
+            snapshots = tuple(self.host.snapshot(c) for c in channels.values() if c is not None)
+            result = InitializeResult(
+                protocol_version=PROTOCOL_VERSION,
+                server_seq=self.host.position,
+                snapshots=snapshots,
+            )
+            self._answer(frame.id, result)
+            self._go_on()
+
+        self._waiting = []
+        self._know(frame.id, done)
+
+    def reconnect(self, frame: frames.Reconnect) -> None:
+        params = frame.params
+        known = self.host.known_client(params.client_id)
+        if known is None:
+            raise CommandError(ErrorCode.NOT_FOUND, "This clientId is not known; initialize.")
+        if known.principal_id != self.principal.id:
+            raise not_permitted(f"The clientId {params.client_id!r} belongs to someone else.")
+        self._bind(params.client_id)
+        self._arrive()
+        channels = self._all_subscribed(params.subscriptions)
+        found = [channel for channel in channels.values() if channel is not None]
+        missing = tuple(uri for uri, channel in channels.items() if channel is None)
+        replay = self._replay(found, params.last_seen_server_seq)
+        if replay is None:
+            snapshots = tuple(self.host.snapshot(channel) for channel in found)
+            self._answer(frame.id, ReconnectSnapshot(snapshots=snapshots))
+        else:
+            self._answer(frame.id, ReplayedActions(actions=replay, missing=missing))
+
+    def _replay(
+        self, channels: list[Channel[Any]], last_seen: int
+    ) -> tuple[msgspec.Raw, ...] | None:
+        """What the client has missed, in order; `None` if snapshots are the only way."""
+        if last_seen > self.host.position:
+            return None
+        envelopes: list[tuple[int, bytes]] = []
+        for channel in channels:
+            since = channel.since(last_seen)
+            if since is None:
+                return None
+            envelopes += since
+        return tuple(msgspec.Raw(envelope) for _, envelope in sorted(envelopes))
+
+    def _bind(self, client_id: str) -> None:
+        if not client_id or len(client_id) > ID_CHARS:
+            words = f"A clientId has between 1 and {ID_CHARS} characters."
+            raise CommandError(ErrorCode.INVALID_PARAMS, words)
+        self.principal = msgspec.structs.replace(self.principal, client_id=client_id)
+
+    def _arrive(self) -> None:
+        self._ready = True
+        self.host.active_clients.arrived(self.client_id)
+
+    def _know(self, request_id: int, done: Callable[[], None]) -> None:
+        def failed(words: str) -> None:
+            self._fail(request_id, RpcError(code=ErrorCode.INTERNAL_ERROR, message=words))
+            self._go_on()
+
+        try:
+            self.host.know_client(self.principal, PROTOCOL_VERSION, done=done, failed=failed)
+        except CommandError:
+            self._waiting = None
+            raise
+
+    def _wait_with(self, text: bytes) -> None:
+        """Frames that come while the handshake is being written keep their order."""
+        assert self._waiting is not None
+        if len(self._waiting) >= FRAMES_WAITING:
+            self.outbox.close(CloseCode.TOO_MANY_REQUESTS, "too many frames before the handshake")
+            return
+        self._waiting.append(text)
+
+    def _go_on(self) -> None:
+        waiting, self._waiting = self._waiting or [], None
+        for text in waiting:
+            self.receive(text)
+
+    # Commands
+
+    def ping(self, frame: frames.Ping) -> None:
+        self._answer(frame.id, None)
+
+    def subscribe(self, frame: frames.Subscribe) -> None:
+        uri = frame.params.channel
+        if self._joined(uri):
+            self._answer(frame.id, SubscribeResult())
+            return
+        channel = self._subscribed(uri)
+        if channel is None:
+            raise no_session(uri)
+        self._answer(frame.id, SubscribeResult(snapshot=self.host.snapshot(channel)))
+
+    def unsubscribe(self, frame: frames.Unsubscribe) -> None:
+        self.host.presence.leave(frame.params.channel, self.outbox)
+        channel = self.subscriptions.pop(frame.params.channel, None)
+        if channel is not None:
+            channel.subscribers.pop(self.outbox, None)
+
+    def create_session(self, frame: frames.CreateSession) -> None:
+        self.host.create_session(
+            self.principal,
+            frame.params,
+            done=partial(self._answer, frame.id, None),
+            failed=lambda words: self._fail(
+                frame.id, RpcError(code=ErrorCode.INTERNAL_ERROR, message=words)
+            ),
+        )
+
+    def dispose_session(self, frame: frames.DisposeSession) -> None:
+        uri = frame.params.channel
+        self.host.dispose_session(self.principal, uri, done=partial(self._answer, frame.id, None))
+
+    def list_sessions(self, frame: frames.ListSessions) -> None:
+        items = tuple(self.host.summaries(self.principal))
+        self._answer(frame.id, ListSessionsResult(items=items))
+
+    def fetch_turns(self, frame: frames.FetchTurns) -> None:
+        params = frame.params
+        channel = self.host.channel(self.principal, params.channel)
+        if channel is None or channel is self.host.root:
+            raise no_session(params.channel)
+        limit = min(params.limit or TURNS_PER_PAGE, TURNS_PER_PAGE)
+        record = channel.committed
+        assert isinstance(record, SessionRecord)
+        turns, more = page_of_turns(record.public.turns, params.before, limit)
+        self._answer(frame.id, FetchTurnsResult(turns=turns, has_more=more))
+
+    def authenticate(self, _: frames.Authenticate) -> None:
+        raise CommandError(ErrorCode.NOT_FOUND, NO_AUTHENTICATION)
+
+    def presence_update(self, frame: frames.PresenceUpdate) -> None:
+        self.host.presence.update(frame.params, self.principal, self.outbox)
+
+    def not_offered(self, frame: Any) -> None:
+        method = frame.__struct_config__.tag
+        raise CommandError(ErrorCode.METHOD_NOT_FOUND, f"{method} is not offered here.")
+
+    # Actions
+
+    def _dispatch(self, params: Any) -> None:
+        channel = self.host.channel(self.principal, params.channel)
+        if channel is None:
+            return  # the protocol asks for silence
+        origin = ActionOrigin(client_id=self.client_id, client_seq=params.client_seq)
+        reject = partial(self._reject, params.channel, encode(params.action), origin)
+        self.host.dispatch(
+            self.principal,
+            channel,
+            params.action,
+            origin,
+            refused=lambda refusal: reject(refusal.message),
+            failed=lambda words: reject(f"This could not be saved: {words}"),
+        )
+
+    def _reject(self, channel: Uri, action: bytes, origin: ActionOrigin, reason: str) -> None:
+        """To its sender alone; it takes no place in the order."""
+        envelope = RejectionEnvelope(
+            channel=channel,
+            action=msgspec.Raw(action),
+            server_seq=self.host.position,
+            origin=origin,
+            rejection_reason=reason,
+        )
+        self._send(frames.RejectionNotification(params=envelope))
+
+    @property
+    def client_id(self) -> str:
+        assert self.principal.client_id is not None
+        return self.principal.client_id
+
+    # Frames that cannot be read
+
+    def _refuse_frame(self, text: bytes, error: DecodingError) -> None:
+        if isinstance(error, MalformedError):
+            self._fail(None, RpcError(code=ErrorCode.PARSE_ERROR, message=str(error)))
+            return
+        try:
+            head = decode_frame_head(text)
+        except DecodingError:
+            self._fail(None, RpcError(code=ErrorCode.INVALID_REQUEST, message=str(error)))
+            return
+        if head.method == "dispatchAction":
+            self._refuse_dispatch(bytes(head.params), error)
+            return
+        request_id = head.id if _is_id(head.id) else None
+        is_request = _is_id(head.id) and isinstance(head.method, str) and head.jsonrpc == "2.0"
+        if head.id is None and isinstance(head.method, str) and head.jsonrpc == "2.0":
+            return  # a notification that is not understood has no answer
+        code = ErrorCode.INVALID_PARAMS if is_request else ErrorCode.INVALID_REQUEST
+        if is_request and isinstance(error, UnknownKindError) and error.path == "$.method":
+            code = ErrorCode.METHOD_NOT_FOUND
+        self._fail(request_id, RpcError(code=code, message=str(error)))
+
+    def _refuse_dispatch(self, params: bytes, error: DecodingError) -> None:
+        """An action that is not understood is refused like one that is not allowed."""
+        if not self._ready:
+            return
+        try:
+            dispatch: UndecodedDispatchParams = decode_undecoded_dispatch(params)
+        except DecodingError:
+            self._fail(None, RpcError(code=ErrorCode.INVALID_REQUEST, message=str(error)))
+            return
+        origin = ActionOrigin(client_id=self.client_id, client_seq=dispatch.client_seq)
+        if self.host.channel(self.principal, dispatch.channel) is not None:
+            self._reject(dispatch.channel, bytes(dispatch.action), origin, str(error))
+
+    # Frames out
+
+    def _subscribed(self, uri: Uri) -> Channel[Any] | None:
+        channel = self.host.channel(self.principal, uri)
+        if channel is None:
+            return None
+        if uri not in self.subscriptions and len(self.subscriptions) >= SUBSCRIPTIONS:
+            words = f"A connection can watch at most {SUBSCRIPTIONS} channels."
+            raise CommandError(ErrorCode.CONFLICT, words)
+        self.subscriptions[uri] = channel
+        channel.subscribers[self.outbox] = None
+        return channel
+
+    def _all_subscribed(self, uris: Iterable[Uri]) -> dict[Uri, Channel[Any] | None]:
+        return {uri: self._subscribed(uri) for uri in uris if not self._joined(uri)}
+
+    def _joined(self, uri: Uri) -> bool:
+        """Presence has no state, so there is nothing to show and nothing to replay."""
+        watched = session_of(uri)
+        if watched is None or self.host.channel(self.principal, watched) is None:
+            return False
+        self.host.presence.join(uri, self.principal, self.outbox)
+        return True
+
+    def _answer(self, request_id: int, result: Any) -> None:
+        self._send(frames.Result(id=request_id, result=result))
+
+    def _fail(self, request_id: int | None, error: RpcError) -> None:
+        self._send(frames.Failure(id=request_id, error=error))
+
+    def _send(self, frame: Any) -> None:
+        self.outbox.send(Message.of(frame))
+
+
+_COMMANDS: dict[type, Callable[[Connection, Any], None]] = {
+    frames.Initialize: Connection.initialize,
+    frames.Reconnect: Connection.reconnect,
+    frames.Ping: Connection.ping,
+    frames.Subscribe: Connection.subscribe,
+    frames.Unsubscribe: Connection.unsubscribe,
+    frames.CreateSession: Connection.create_session,
+    frames.DisposeSession: Connection.dispose_session,
+    frames.ListSessions: Connection.list_sessions,
+    frames.FetchTurns: Connection.fetch_turns,
+    frames.Authenticate: Connection.authenticate,
+    frames.ResolveSessionConfig: Connection.not_offered,
+    frames.SessionConfigCompletions: Connection.not_offered,
+    frames.Completions: Connection.not_offered,
+    frames.PresenceUpdate: Connection.presence_update,
+}
+
+
+def _is_id(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)

@@ -1,0 +1,148 @@
+"""Doing what records call for: turns, timers, changes that waited, news.
+
+Effects are derived by the core; here is where each kind of them is carried out. Doing one twice is
+harmless, because whatever it writes is planned on the record as it then is.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from session_server.host.channel import Channel, Plan, Submission
+from session_server.host.host import Host
+from session_server.host.logged import LoggedAction
+from session_server.host.summaries import SummaryNews
+from session_server.reducers.batches import batch_of
+from session_server.reducers.deadlines import expired
+from session_server.reducers.effects import effects_after_restart, effects_of
+from session_server.reducers.turns import active_turn
+from session_server.schemas.actions import (
+    PendingKind,
+    PendingMessageRemoved,
+    TurnComplete,
+    TurnStarted,
+)
+from session_server.schemas.effects import (
+    ApplyDeferred,
+    CompleteTurn,
+    DeliverOutcome,
+    Effect,
+    ExpireRequest,
+    PublishSummary,
+    RunTurn,
+    StartQueuedTurn,
+    StopTurn,
+)
+from session_server.schemas.principals import HOST, Stamp
+from session_server.schemas.record import SessionRecord
+
+logger = logging.getLogger("session_server.host")
+
+SessionChannel = Channel[SessionRecord]
+
+
+class TurnRunner(Protocol):
+    """Who runs turns: the agents."""
+
+    def run(self, channel: SessionChannel, turn_id: str, *, resumed: bool) -> None: ...
+
+    def stop(self, channel: SessionChannel, turn_id: str) -> None: ...
+
+    def deliver(self, channel: SessionChannel, request_id: str) -> None: ...
+
+
+class EffectRunner:
+    def __init__(self, host: Host, turns: TurnRunner) -> None:
+        self._host = host
+        self._turns = turns
+        self._news = SummaryNews(host)
+        self._timers: dict[tuple[str, str], asyncio.TimerHandle] = {}
+        self._work: dict[type, Callable[[SessionChannel, Any], None]] = {
+            PublishSummary: lambda _, e: self._news.changed(e.before, e.after),
+            RunTurn: lambda c, e: self._turns.run(c, e.turn_id, resumed=False),
+            StopTurn: lambda c, e: self._turns.stop(c, e.turn_id),
+            DeliverOutcome: lambda c, e: self._turns.deliver(c, e.request_id),
+            CompleteTurn: self._complete_turn,
+            StartQueuedTurn: self._start_queued_turn,
+            ApplyDeferred: self._apply_deferred,
+            ExpireRequest: self._expire_request,
+        }
+        host.on_committed.append(self.committed)
+
+    def committed(
+        self,
+        channel: SessionChannel,
+        before: SessionRecord,
+        action: LoggedAction,
+        after: SessionRecord,
+    ) -> None:
+        for effect in effects_of(before, action, after):  # type: ignore[arg-type]
+            self._do(channel, effect)
+
+    def restarted(self) -> None:
+        """After a start: everything that is still to be done."""
+        for channel in tuple(self._host.sessions.values()):
+            for effect in effects_after_restart(channel.committed) if channel.committed else ():
+                if isinstance(effect, RunTurn):
+                    self._turns.run(channel, effect.turn_id, resumed=True)
+                else:
+                    self._do(channel, effect)
+
+    def _do(self, channel: SessionChannel, effect: Effect) -> None:
+        work = self._work.get(type(effect))
+        if work is None:
+            return
+        try:
+            work(channel, effect)
+        except Exception:
+            logger.exception("an effect failed: %s", type(effect).__name__)
+
+    def _write(self, channel: SessionChannel, plan: Plan) -> None:
+        channel.submit(Submission(plan, by=HOST))
+
+    def _complete_turn(self, channel: SessionChannel, effect: CompleteTurn) -> None:
+        action = TurnComplete(turn_id=effect.turn_id)
+
+        def plan(record: SessionRecord, stamp: Stamp) -> Any:
+            is_active = active_turn(record.public, effect.turn_id) is not None
+            return batch_of(record, action, stamp) if is_active else ()
+
+        self._write(channel, plan)
+
+    def _start_queued_turn(self, channel: SessionChannel, effect: StartQueuedTurn) -> None:
+        turn_id = f"turn:{effect.message_id}:{self._host.new_id()[:8]}"
+
+        def plan(record: SessionRecord, _: Stamp) -> Any:
+            queue = record.public.queued_messages or ()
+            first = queue[0] if queue else None
+            if record.public.active_turn or first is None or first.id != effect.message_id:
+                return ()
+            return (
+                PendingMessageRemoved(kind=PendingKind.QUEUED, id=first.id),
+                TurnStarted(turn_id=turn_id, message=first.message, queued_message_id=first.id),
+            )
+
+        self._write(channel, plan)
+
+    def _apply_deferred(self, channel: SessionChannel, effect: ApplyDeferred) -> None:
+        def plan(record: SessionRecord, stamp: Stamp) -> Any:
+            due = effect.change in record.private.deferred
+            return batch_of(record, effect.change, stamp) if due else ()
+
+        self._write(channel, plan)
+
+    def _expire_request(self, channel: SessionChannel, effect: ExpireRequest) -> None:
+        key = (channel.uri, effect.request_id)
+        known = self._timers.pop(key, None)
+        if known is not None:
+            known.cancel()
+        delay = max(0, effect.at - self._host.now()) / 1000
+
+        def fire() -> None:
+            self._timers.pop(key, None)
+            self._write(
+                channel, lambda record, stamp: expired(record.public, effect.request_id, stamp.at)
+            )
+
+        self._timers[key] = asyncio.get_running_loop().call_later(delay, fire)

@@ -1,0 +1,348 @@
+"""The host: all channels of one deployment, and what may be done with them.
+
+Above it stand connections, HTTP and agents; below it the log. Everything happens on one event loop,
+and nothing in here waits except `start` and `stop`.
+"""
+
+import asyncio
+import logging
+import time
+import uuid
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any
+
+import msgspec
+
+from session_server.host.absence import ActiveClients
+from session_server.host.channel import Channel, Submission
+from session_server.host.delivery import Message
+from session_server.host.errors import CommandError, no_session, not_permitted
+from session_server.host.kinds import CLIENTS, ROOT, SESSION
+from session_server.host.logged import (
+    CLIENTS_CHANNEL,
+    ClientSeen,
+    KnownClient,
+    KnownClients,
+    LoggedAction,
+    SessionOpened,
+)
+from session_server.host.presence import Presence
+from session_server.host.sessions import check_uri, opening_record, retitled
+from session_server.log import Log, StoredSnapshot
+from session_server.reducers.batches import batch_of
+from session_server.reducers.rules import judge, judge_root
+from session_server.schemas.actions import (
+    Action,
+    Ready,
+    RootActiveSessionsChanged,
+    RootAgentsChanged,
+)
+from session_server.schemas.codec import encode
+from session_server.schemas.commands import ROOT_CHANNEL, CreateSessionParams, Snapshot
+from session_server.schemas.envelopes import ActionOrigin
+from session_server.schemas.errors import ErrorCode
+from session_server.schemas.frames import (
+    SessionAdded,
+    SessionAddedParams,
+    SessionRemoved,
+    SessionRemovedParams,
+)
+from session_server.schemas.principals import HOST, Principal, Role, Stamp
+from session_server.schemas.record import SessionRecord
+from session_server.schemas.refusals import Refusal
+from session_server.schemas.root import AgentInfo, RootState
+from session_server.schemas.session import SessionSummary
+from session_server.schemas.wire import Uri
+
+logger = logging.getLogger("session_server.host")
+
+READ_AT_ONCE = 5_000
+ENTRIES_BETWEEN_SNAPSHOTS = 1_000
+MAKERS = (Role.OWNER, Role.AGENT)
+
+Committed = Callable[[Channel[SessionRecord], SessionRecord, LoggedAction, SessionRecord], None]
+
+
+class Host:
+    def __init__(self, log: Log, agents: tuple[AgentInfo, ...]) -> None:
+        self.log = log
+        self.agents = agents
+        self.sessions: dict[Uri, Channel[SessionRecord]] = {}
+        self.root: Channel[RootState] = Channel(ROOT_CHANNEL, ROOT, log, self)
+        self.clients: Channel[KnownClients] = Channel(CLIENTS_CHANNEL, CLIENTS, log, self)
+        self.presence = Presence()
+        self.active_clients = ActiveClients(self.sessions)
+        self.position = 0
+        self.on_committed: list[Committed] = []
+        self._opening: set[Uri] = set()
+        self._disposing: set[Uri] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    # Life
+
+    async def start(self) -> None:
+        """Folds what the log holds; from then on the host is ready."""
+        for stored in await self.log.snapshots():
+            self._stored_channel(stored.channel).restore(stored.data, stored.seq)
+        after = 0
+        while entries := await self.log.read(after=after, limit=READ_AT_ONCE):
+            for entry in entries:
+                channel = self._stored_channel(entry.channel)
+                if entry.seq > channel.last_seq:
+                    channel.replay(entry)
+            after = entries[-1].seq
+        for uri, floor in (await self.log.floors()).items():
+            channel = self._stored_channel(uri)
+            channel.floor = max(channel.floor, floor)
+        self.position = max(self.position, self.log.last_seq)
+        self._tell_root(RootAgentsChanged(agents=self.agents))
+        self._count_sessions()
+        self.active_clients.restarted()
+
+    async def stop(self) -> None:
+        """No new work; what is being written is finished."""
+        for task in tuple(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.log.close()
+
+    def _stored_channel(self, uri: Uri) -> Channel[Any]:
+        if uri == ROOT_CHANNEL:
+            return self.root
+        if uri == CLIENTS_CHANNEL:
+            return self.clients
+        if uri not in self.sessions:
+            self.sessions[uri] = Channel(uri, SESSION, self.log, self)
+        return self.sessions[uri]
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """A task of the host's own: it ends with the host, and its failure is not silent."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            logger.error("a task of the host failed", exc_info=task.exception())
+
+    # What channels need (World)
+
+    def now(self) -> int:
+        return time.time_ns() // 1_000_000
+
+    def new_id(self) -> str:
+        return uuid.uuid4().hex
+
+    def reached(self, seq: int) -> None:
+        self.position = max(self.position, seq)
+
+    def settle_unknown(self, channel: Channel[Any], ids: tuple[str, ...]) -> None:
+        async def settle() -> None:
+            channel.resolve(await self.log.find(ids))
+
+        self.spawn(settle())
+
+    def catch_up(self, channel: Channel[Any]) -> None:
+        async def read() -> None:
+            entries = await self.log.read(
+                after=channel.last_seq, limit=READ_AT_ONCE, channels=(channel.uri,)
+            )
+            channel.absorb(entries)
+
+        self.spawn(read())
+
+    def committed(
+        self, channel: Channel[Any], before: Any, action: LoggedAction, after: Any
+    ) -> None:
+        if channel.entries_since_snapshot >= ENTRIES_BETWEEN_SNAPSHOTS:
+            self._take_snapshot(channel)
+        if isinstance(before, SessionRecord):
+            for hook in self.on_committed:
+                hook(channel, before, action, after)
+
+    def _take_snapshot(self, channel: Channel[Any]) -> None:
+        channel.entries_since_snapshot = 0
+        stored = StoredSnapshot(channel.uri, channel.last_seq, encode(channel.committed))
+
+        async def save() -> None:
+            await self.log.save_snapshot(stored)
+            await self.log.trim(channel.uri, stored.seq - ENTRIES_BETWEEN_SNAPSHOTS)
+
+        self.spawn(save())
+
+    # Looking
+
+    def channel(self, principal: Principal, uri: Uri) -> Channel[Any] | None:
+        """A channel that this principal may look at."""
+        if principal.session is not None and principal.session != uri:
+            return None
+        if uri == ROOT_CHANNEL:
+            return self.root
+        channel = self.sessions.get(uri)
+        return None if channel is None or channel.committed is None else channel
+
+    def snapshot(self, channel: Channel[Any]) -> Snapshot:
+        return Snapshot(
+            resource=channel.uri, state=msgspec.Raw(channel.shown()), from_seq=self.position
+        )
+
+    def summaries(self, principal: Principal) -> Iterator[SessionSummary]:
+        for uri, channel in self.sessions.items():
+            if channel.committed is not None and principal.session in (None, uri):
+                yield channel.committed.public.summary
+
+    def record(self, uri: Uri) -> SessionRecord | None:
+        channel = self.sessions.get(uri)
+        return None if channel is None else channel.committed
+
+    # Changing
+
+    def dispatch(
+        self,
+        principal: Principal,
+        channel: Channel[Any],
+        action: Action,
+        origin: ActionOrigin | None = None,
+        *,
+        refused: Callable[[Refusal], None],
+        failed: Callable[[str], None],
+    ) -> None:
+        """An action of somebody's: judged by the rules, then on its way."""
+        rules = judge_root if channel is self.root else judge
+
+        def plan(record: Any, stamp: Stamp) -> Any:
+            refusal = rules(principal, record, action)  # type: ignore[arg-type]
+            if refusal is not None:
+                return refusal
+            return (action,) if channel is self.root else batch_of(record, action, stamp)  # type: ignore[arg-type]
+
+        channel.submit(
+            Submission(plan, by=principal.author, origin=origin, refused=refused, failed=failed)
+        )
+
+    def create_session(
+        self,
+        principal: Principal,
+        params: CreateSessionParams,
+        *,
+        done: Callable[[], None],
+        failed: Callable[[str], None],
+        title: str | None = None,
+    ) -> None:
+        """Durable before it is answered; then ready, and made known."""
+        uri = params.channel
+        check_uri(uri)
+        self._check_maker(principal)
+        if uri in self.sessions or uri in self._opening:
+            raise CommandError(ErrorCode.SESSION_EXISTS, f"There is a session {uri} already.")
+        provider = params.provider or self.agents[0].provider
+        if all(agent.provider != provider for agent in self.agents):
+            raise CommandError(ErrorCode.PROVIDER_NOT_FOUND, f"There is no provider {provider!r}.")
+        source = self._fork_source(params)
+        record = retitled(opening_record(params, provider, self.now(), source), title)
+        channel: Channel[SessionRecord] = Channel(uri, SESSION, self.log, self)
+        self._opening.add(uri)
+
+        def opened() -> None:
+            self._opening.discard(uri)
+            self.sessions[uri] = channel
+            self.announce(
+                SessionAdded(
+                    params=SessionAddedParams(channel=ROOT_CHANNEL, summary=record.public.summary)
+                )
+            )
+            self._count_sessions()
+            done()
+            channel.submit(Submission(lambda *_: (Ready(),), by=HOST))
+
+        def not_opened(words: str) -> None:
+            self._opening.discard(uri)
+            failed(words)
+
+        channel.submit(
+            Submission(
+                lambda *_: (SessionOpened(record=record),),
+                by=principal.author,
+                done=opened,
+                failed=not_opened,
+            )
+        )
+
+    def dispose_session(self, principal: Principal, uri: Uri, *, done: Callable[[], None]) -> None:
+        self._check_maker(principal)
+        channel = self.channel(principal, uri)
+        if channel is None or channel is self.root or uri in self._disposing:
+            raise no_session(uri)
+        self._disposing.add(uri)
+        channel.close("This session is gone.")
+
+        async def dispose() -> None:
+            try:
+                await self.log.drop(uri)
+            finally:
+                self._disposing.discard(uri)
+            del self.sessions[uri]
+            self.announce(
+                SessionRemoved(params=SessionRemovedParams(channel=ROOT_CHANNEL, session=uri))
+            )
+            self._count_sessions()
+            done()
+
+        self.spawn(dispose())
+
+    def know_client(
+        self,
+        principal: Principal,
+        version: str,
+        *,
+        done: Callable[[], None],
+        failed: Callable[[str], None],
+    ) -> None:
+        """Durable before `initialize` is answered, so that `reconnect` works after a restart."""
+        client_id = principal.client_id
+        assert client_id is not None
+        known = self.known_client(client_id)
+        if known is not None and known.principal_id != principal.id:
+            raise not_permitted(f"The clientId {client_id!r} belongs to someone else.")
+        seen = ClientSeen(client_id=client_id, principal_id=principal.id, version=version)
+        self.clients.submit(
+            Submission(lambda *_: (seen,), by=principal.author, done=done, failed=failed)
+        )
+
+    def known_client(self, client_id: str) -> KnownClient | None:
+        known = self.clients.committed
+        return None if known is None else known.clients.get(client_id)
+
+    # Helpers
+
+    def _check_maker(self, principal: Principal) -> None:
+        if principal.role not in MAKERS or principal.session is not None:
+            raise not_permitted("Only owners and agents can make or dispose of sessions.")
+
+    def _fork_source(self, params: CreateSessionParams) -> SessionRecord | None:
+        if params.fork is None:
+            return None
+        source = self.record(params.fork.session)
+        if source is None:
+            raise no_session(params.fork.session)
+        return source
+
+    def _tell_root(self, action: LoggedAction) -> None:
+        """Writes to the root channel unless it says so already."""
+
+        def plan(state: Any, stamp: Stamp) -> tuple[LoggedAction, ...]:
+            changed = ROOT.reduce(state, action, stamp.at)
+            return () if changed is state else (action,)
+
+        self.root.submit(Submission(plan, by=HOST))
+
+    def _count_sessions(self) -> None:
+        self._tell_root(RootActiveSessionsChanged(active_sessions=len(self.sessions)))
+
+    def announce(self, notification: Any) -> None:
+        """A notification of the protocol's own, to whoever watches the root; never replayed."""
+        message = Message.of(notification)
+        for outbox in tuple(self.root.subscribers):
+            outbox.send(message)

@@ -1,0 +1,81 @@
+"""The kinds of channels: how each folds its entries, and what of it clients may see."""
+
+from collections.abc import Callable
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from session_server.host.logged import (
+    ClientSeen,
+    KnownClient,
+    KnownClients,
+    LoggedAction,
+    SessionOpened,
+    decode_clients,
+    decode_record,
+    decode_root,
+)
+from session_server.reducers.record import PRIVATE_TRANSITIONS, reduce_record
+from session_server.reducers.root import reduce_root
+from session_server.schemas.codec import encode
+from session_server.schemas.record import SessionRecord
+from session_server.schemas.root import RootState
+
+R = TypeVar("R", bound=msgspec.Struct)
+
+
+class Kind(NamedTuple, Generic[R]):
+    """Everything a channel has to know about what it holds."""
+
+    empty: R | None
+    reduce: Callable[[R | None, Any, int], R]
+    decode: Callable[[bytes], R]
+    shown: Callable[[R], bytes]
+    is_public: Callable[[LoggedAction], bool]
+
+
+def _reduce_session(record: SessionRecord | None, action: Any, at: int) -> SessionRecord:
+    if record is None:
+        assert isinstance(action, SessionOpened), "a session's log begins with its opening"
+        return action.record
+    return reduce_record(record, action, at)
+
+
+def _reduce_root(state: RootState | None, action: Any, _at: int) -> RootState:
+    return reduce_root(state or RootState(agents=()), action)
+
+
+def _reduce_clients(known: KnownClients | None, action: ClientSeen, at: int) -> KnownClients:
+    seen = KnownClient(principal_id=action.principal_id, version=action.version, seen_at=at)
+    clients = {} if known is None else known.clients
+    return KnownClients(clients={**clients, action.client_id: seen})
+
+
+_PRIVATE = frozenset({*PRIVATE_TRANSITIONS, SessionOpened, ClientSeen})
+
+
+def is_public(action: LoggedAction) -> bool:
+    return type(action) not in _PRIVATE
+
+
+SESSION: Kind[SessionRecord] = Kind(
+    empty=None,
+    reduce=_reduce_session,
+    decode=decode_record,
+    shown=lambda record: encode(record.public),
+    is_public=is_public,
+)
+ROOT: Kind[RootState] = Kind(
+    empty=RootState(agents=()),
+    reduce=_reduce_root,
+    decode=decode_root,
+    shown=encode,
+    is_public=is_public,
+)
+CLIENTS: Kind[KnownClients] = Kind(
+    empty=KnownClients(),
+    reduce=_reduce_clients,
+    decode=decode_clients,
+    shown=encode,
+    is_public=lambda _: False,
+)

@@ -1,0 +1,77 @@
+"""Who is looking at a session right now, and where they type. Never logged, never in state."""
+
+import asyncio
+
+import msgspec
+
+from session_server.host.delivery import Message, Outbox
+from session_server.schemas.frames import PresenceChanged
+from session_server.schemas.presence import (
+    PresenceChangedParams,
+    PresenceUpdateParams,
+    Present,
+)
+from session_server.schemas.principals import Principal
+from session_server.schemas.wire import Uri
+
+PREFIX = "ahp-presence:/"
+TOLD_EVERY_SECONDS = 0.05
+"""News of one room is gathered for this long, so that typing does not flood it."""
+
+NAME_CHARS = 80
+
+
+def session_of(room: Uri) -> Uri | None:
+    """The session whose presence channel this is."""
+    return f"ahp-session:/{room.removeprefix(PREFIX)}" if room.startswith(PREFIX) else None
+
+
+class Presence:
+    def __init__(self) -> None:
+        self._rooms: dict[Uri, dict[Outbox, Present]] = {}
+        self._due: set[Uri] = set()
+
+    def join(self, room: Uri, principal: Principal, outbox: Outbox) -> None:
+        assert principal.client_id is not None
+        present = Present(client_id=principal.client_id, by=principal.author)
+        self._rooms.setdefault(room, {})[outbox] = present
+        self._tell_soon(room)
+
+    def update(self, params: PresenceUpdateParams, principal: Principal, outbox: Outbox) -> None:
+        """A name counts only where the credential carries none."""
+        present = self._rooms.get(params.channel, {}).get(outbox)
+        if present is None:
+            return
+        by = principal.author
+        if by.name is None and params.name:
+            by = msgspec.structs.replace(by, name=params.name[:NAME_CHARS])
+        now = msgspec.structs.replace(present, by=by, editing=params.editing, idle=params.idle)
+        if now != present:
+            self._rooms[params.channel][outbox] = now
+            self._tell_soon(params.channel)
+
+    def leave(self, room: Uri, outbox: Outbox) -> None:
+        people = self._rooms.get(room, {})
+        if people.pop(outbox, None) is None:
+            return
+        if people:
+            self._tell_soon(room)
+        else:
+            del self._rooms[room]
+
+    def leave_all(self, outbox: Outbox) -> None:
+        for room in [room for room, people in self._rooms.items() if outbox in people]:
+            self.leave(room, outbox)
+
+    def _tell_soon(self, room: Uri) -> None:
+        if room not in self._due:
+            self._due.add(room)
+            asyncio.get_running_loop().call_later(TOLD_EVERY_SECONDS, self._tell, room)
+
+    def _tell(self, room: Uri) -> None:
+        self._due.discard(room)
+        people = self._rooms.get(room, {})
+        params = PresenceChangedParams(channel=room, present=tuple(people.values()))
+        message = Message.of(PresenceChanged(params=params))
+        for outbox in tuple(people):
+            outbox.send(message)

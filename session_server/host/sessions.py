@@ -1,0 +1,83 @@
+"""How a session begins: from what a client asked for, or from the history of another."""
+
+import msgspec
+
+from session_server.host.errors import CommandError
+from session_server.schemas.commands import CreateSessionParams
+from session_server.schemas.errors import ErrorCode
+from session_server.schemas.record import SessionRecord
+from session_server.schemas.session import (
+    Lifecycle,
+    SessionState,
+    SessionSummary,
+    Status,
+)
+from session_server.schemas.turns import Turn
+from session_server.schemas.wire import Uri
+
+UNTITLED = "New session"
+RESERVED_PREFIX = "ahp-"
+SESSION_PREFIX = "ahp-session:"
+
+
+def check_uri(uri: Uri) -> None:
+    """Any scheme will do, but the protocol's own are taken."""
+    scheme, colon, path = uri.partition(":")
+    if not colon or not scheme or not path:
+        raise CommandError(ErrorCode.INVALID_PARAMS, f"{uri!r} is not a session URI.")
+    if uri.startswith(RESERVED_PREFIX) and not uri.startswith(SESSION_PREFIX):
+        raise CommandError(ErrorCode.INVALID_PARAMS, f"{scheme}: is not for sessions.")
+
+
+def opening_record(
+    params: CreateSessionParams, provider: str, at: int, source: SessionRecord | None
+) -> SessionRecord:
+    """A fork brings the turns of its source up to and including the named one."""
+    summary = SessionSummary(
+        resource=params.channel,
+        provider=provider,
+        title=UNTITLED if source is None else source.public.summary.title,
+        status=int(Status.IDLE),
+        created_at=at,
+        modified_at=at,
+        model=params.model,
+        agent=params.agent,
+        working_directory=params.working_directory,
+    )
+    turns: tuple[Turn, ...] = ()
+    if source is not None and params.fork is not None:
+        turns = turns_up_to(source.public.turns, params.fork.turn_id)
+    return SessionRecord(
+        public=SessionState(
+            summary=summary,
+            lifecycle=Lifecycle.CREATING,
+            turns=turns,
+            active_client=params.active_client,
+        )
+    )
+
+
+def turns_up_to(turns: tuple[Turn, ...], turn_id: str) -> tuple[Turn, ...]:
+    for index, turn in enumerate(turns):
+        if turn.id == turn_id:
+            return turns[: index + 1]
+    raise CommandError(ErrorCode.INVALID_PARAMS, f"There is no turn {turn_id} to fork from.")
+
+
+def page_of_turns(
+    turns: tuple[Turn, ...], before: str | None, limit: int
+) -> tuple[tuple[Turn, ...], bool]:
+    """The latest turns before one, oldest first, and whether there are more."""
+    end = len(turns)
+    if before is not None:
+        end = next((i for i, turn in enumerate(turns) if turn.id == before), 0)
+    start = max(0, end - limit)
+    return turns[start:end], start > 0
+
+
+def retitled(record: SessionRecord, title: str | None) -> SessionRecord:
+    if title is None:
+        return record
+    public = record.public
+    summary = msgspec.structs.replace(public.summary, title=title)
+    return msgspec.structs.replace(record, public=msgspec.structs.replace(public, summary=summary))

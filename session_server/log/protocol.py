@@ -1,0 +1,163 @@
+"""What every log promises, and the few shapes it deals in."""
+
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from enum import StrEnum
+from typing import NamedTuple, Protocol, TypeAlias
+
+from session_server.schemas.wire import Seq, Uri
+
+
+class NewEntry(NamedTuple):
+    """An entry on its way into the log. `id` is the writer's own and never used twice."""
+
+    id: str
+    data: bytes
+
+
+class Entry(NamedTuple):
+    seq: Seq
+    channel: Uri
+    id: str
+    data: bytes
+
+
+class Batch(NamedTuple):
+    """Entries of one channel that become durable together, or not at all.
+
+    `expected` is the seq of the channel's last entry as the writer knows it, 0 for none.
+    """
+
+    channel: Uri
+    expected: Seq
+    entries: tuple[NewEntry, ...]
+
+
+class Durable(NamedTuple):
+    """All of it is stored; `seqs` are the entries' places, in their order."""
+
+    seqs: tuple[Seq, ...]
+
+
+class RefusedBecause(StrEnum):
+    CONFLICT = "conflict"
+    FULL = "full"
+    READ_ONLY = "readOnly"
+    BROKEN = "broken"
+    CLOSED = "closed"
+
+
+class Refused(NamedTuple):
+    """None of it is stored, and never will be. `words` tell an operator what to do."""
+
+    because: RefusedBecause
+    words: str
+
+
+class Unknown(NamedTuple):
+    """It may be stored or not: look for the entries' ids before saying anything."""
+
+    words: str
+
+
+Outcome: TypeAlias = Durable | Refused | Unknown
+
+
+class Sync(StrEnum):
+    """What `Durable` survives: with `FULL` a power cut, with `NORMAL` the death of the process.
+
+    After a power cut, a log with `NORMAL` may have lost its last entries; it then has a new epoch.
+    """
+
+    FULL = "full"
+    NORMAL = "normal"
+
+
+class StoredSnapshot(NamedTuple):
+    """A channel's state after its entry `seq`; `data` is the channel's own encoding."""
+
+    channel: Uri
+    seq: Seq
+    data: bytes
+
+
+class Log(Protocol):
+    """One total order of entries, in channels.
+
+    Order: seqs increase over the whole log, in the order in which batches became durable; they need
+    not be dense. The entries of a batch are neighbours within their channel.
+
+    Atomicity: a batch is stored whole or not at all. It is refused with `CONFLICT` when the
+    channel's last seq is not `expected`, when the log has one of its ids already, and while an
+    earlier batch of the channel is `Unknown` and `find` was not asked about it. A channel has at
+    most one batch in flight; batches of different channels share a commit where the backend can.
+    What is appended, saved, trimmed and dropped takes effect in the order in which it was asked.
+
+    Durability: when `Durable` is reported, the entries survive the death of the process and, with
+    full sync, a power cut. `settled` is called exactly once per batch, on the event loop's thread,
+    never before `append` has returned; for one channel in the order of its batches.
+
+    Epoch: stays the same as long as no stored entry was ever lost. A log that begins anew has
+    another one, so that clients do not take its seqs for the ones they know.
+    """
+
+    @property
+    def epoch(self) -> str: ...
+
+    @property
+    def last_seq(self) -> Seq:
+        """The highest seq that is durable, 0 in an empty log."""
+        ...
+
+    def append(self, batch: Batch, settled: Callable[[Outcome], None]) -> None:
+        """Takes the batch and returns at once."""
+        ...
+
+    async def read(
+        self, *, after: Seq, limit: int, channels: Collection[Uri] | None = None
+    ) -> Sequence[Entry]:
+        """Durable entries with a higher seq, in order, of these channels or of all."""
+        ...
+
+    async def find(self, ids: Collection[str]) -> dict[str, Seq]:
+        """Which of these entries are stored, and where. Settles an unknown outcome.
+
+        While that cannot be told, it raises `FailedError`: ask again later.
+        """
+        ...
+
+    def follow(self, after: Seq) -> AsyncIterator[Sequence[Entry]]:
+        """Entries as they become durable, whoever wrote them, beginning after `after`; no gaps.
+
+        What was trimmed or dropped before it was read is passed over. Ends when the log is closed.
+        """
+        ...
+
+    async def save_snapshot(self, snapshot: StoredSnapshot) -> None:
+        """Replaces the channel's older snapshot; a newer one stays.
+
+        A snapshot beyond the channel's last entry fails with `CONFLICT`.
+        """
+        ...
+
+    async def snapshots(self) -> Sequence[StoredSnapshot]:
+        """The latest snapshot of every channel that has one."""
+        ...
+
+    async def trim(self, channel: Uri, up_to: Seq) -> None:
+        """Forgets the channel's entries up to and including this seq.
+
+        Only what a snapshot covers may go: a higher seq than the snapshot's is lowered to it.
+        """
+        ...
+
+    async def floors(self) -> dict[Uri, Seq]:
+        """For each trimmed channel, the highest seq that was forgotten."""
+        ...
+
+    async def drop(self, channel: Uri) -> None:
+        """Forgets a channel altogether: its entries, its snapshot and its floor."""
+        ...
+
+    async def close(self) -> None:
+        """Settles what is in flight, then refuses the rest as `CLOSED`."""
+        ...

@@ -1,0 +1,1 @@
+"""HTTP: the doors for programs that do not speak AHP."""

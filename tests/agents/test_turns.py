@@ -1,0 +1,225 @@
+"""Agents at work: every step is in the session, and questions wait for people."""
+
+from typing import Any
+
+from session_server.agents.demo import TRIP, open_demo
+from session_server.agents.interface import TurnContext
+from session_server.host.host import Host
+from session_server.schemas.questions import TextQuestion
+from session_server.schemas.root import AgentInfo
+from session_server.schemas.tool_calls import ToolResult
+from tests.host.harness import ANA, BO, ROOT, SESSION, Client, hosting, joined, run, with_session
+
+ANSWERS = {
+    "name": {"state": "submitted", "value": {"kind": "text", "value": "Summer"}},
+    "city": {"state": "submitted", "value": {"kind": "selected", "value": "oslo"}},
+    "people": {"state": "submitted", "value": {"kind": "number", "value": 3}},
+}
+
+
+def start(text: str = "Go", turn_id: str = "t") -> dict[str, Any]:
+    message = {"text": text, "origin": {"kind": "user"}}
+    return {"type": "session/turnStarted", "turnId": turn_id, "message": message}
+
+
+def complete(request_id: str, response: str = "accept", **answers: Any) -> dict[str, Any]:
+    return {
+        "type": "session/inputCompleted",
+        "requestId": request_id,
+        "response": response,
+        "answers": answers,
+    }
+
+
+async def turn_over(client: Client) -> None:
+    await client.wait_for_action("session/turnComplete")
+
+
+def words(host: Host, uri: str = SESSION) -> list[str]:
+    """What the last finished turn says."""
+    record = host.record(uri)
+    assert record is not None
+    parts = record.public.turns[-1].response_parts
+    return [str(getattr(part, "content", part)) for part in parts]
+
+
+@run
+async def test_the_demo_asks_in_every_kind_and_says_what_it_got() -> None:
+    async with hosting() as host:
+        client = await with_session(host, "demo")
+        await client.act(start())
+        asked = await client.wait_for_action("session/inputRequested")
+        kinds = {question["kind"] for question in asked["action"]["request"]["questions"]}
+        assert len(kinds) == len(TRIP) == 6
+        await client.act(complete("t:trip", **ANSWERS))
+        await turn_over(client)
+        assert words(host)[-1] == (
+            "Here is what I have:\n\n- **Name**: Summer (Ana)\n- **City**: oslo (Ana)\n"
+            "- **People**: 3 (Ana)"
+        )
+
+
+@run
+async def test_the_demo_takes_no_for_an_answer() -> None:
+    async with hosting() as host:
+        client = await with_session(host, "demo")
+        await client.act(start())
+        await client.wait_for_action("session/inputRequested")
+        phone = await joined(host, BO, "phone", SESSION)
+        await phone.act(complete("t:trip", "decline"))
+        await turn_over(client)
+        assert words(host)[-1] == "No trip, then. Bo declined “Planning your trip”."
+
+
+@run
+async def test_the_demo_shows_a_link_when_asked_for_one() -> None:
+    async with hosting() as host:
+        client = await with_session(host, "demo")
+        await client.act(start("With a link please"))
+        await client.wait_for_action("session/inputRequested")
+        await client.act(complete("t:trip", **ANSWERS))
+        await client.wait_for(
+            lambda f: (
+                f.get("method") == "action"
+                and f["params"]["action"].get("request", {}).get("url") is not None
+            )
+        )
+        await client.act(complete("t:link"))
+        await turn_over(client)
+
+
+@run
+async def test_the_demo_session_opens_itself_once() -> None:
+    async with hosting() as host:
+        open_demo(host)
+        client = await joined(host, ANA, "laptop", ROOT)
+        asks = lambda f: f.get("params", {}).get("changes", {}).get("status") == 24  # noqa: E731
+        await client.wait_for(asks)
+        open_demo(host)
+        assert await client.call("ping") is None
+        assert len(host.sessions) == 1
+
+
+@run
+async def test_cancelling_a_turn_stops_the_agent_and_closes_its_question() -> None:
+    async with hosting() as host:
+        client = await with_session(host, "demo")
+        await client.act(start())
+        await client.wait_for_action("session/inputRequested")
+        await client.act({"type": "session/turnCancelled", "turnId": "t"})
+        record = host.record(SESSION)
+        assert record is not None
+        assert record.public.input_requests is None
+        assert record.private.outcomes[-1].via == "abandoned"
+        await client.act(start(turn_id="u"))
+        assert "rejectionReason" not in client.received[-1].get("params", {})
+
+
+@run
+async def test_queued_messages_become_turns_one_after_the_other() -> None:
+    async with hosting() as host:
+        client = await with_session(host, "demo")
+        for name in ("a", "b"):
+            message = {"text": name, "origin": {"kind": "user"}}
+            await client.act(
+                {
+                    "type": "session/pendingMessageSet",
+                    "kind": "queued",
+                    "id": name,
+                    "message": message,
+                }
+            )
+        for name in ("a", "b"):
+            frame = await client.wait_for(
+                lambda f, name=name: (
+                    f.get("method") == "action"
+                    and f["params"]["action"].get("queuedMessageId") == name
+                )
+            )
+            turn_id = frame["params"]["action"]["turnId"]
+            await client.wait_for(
+                lambda f, turn_id=turn_id: (
+                    f.get("method") == "action"
+                    and f["params"]["action"].get("request", {}).get("id") == f"{turn_id}:trip"
+                )
+            )
+            await client.act(complete(f"{turn_id}:trip", "decline"))
+        record = host.record(SESSION)
+        assert record is not None
+        assert record.public.queued_messages is None
+
+
+@run
+async def test_a_change_of_model_waits_for_the_turn_to_end() -> None:
+    async with hosting() as host:
+        client = await with_session(host, "demo")
+        await client.act(start())
+        await client.wait_for_action("session/inputRequested")
+        client.dispatch({"type": "session/modelChanged", "model": {"id": "m"}})
+        await client.act(complete("t:trip", "decline"))
+        changed = await client.wait_for_action("session/modelChanged")
+        over = await client.wait_for_action("session/turnComplete")
+        assert changed["serverSeq"] > over["serverSeq"]
+
+
+class ScriptedAgent:
+    """An agent that does whatever a test wants."""
+
+    info = AgentInfo(provider="scripted", display_name="S", description="", models=())
+    resumes = False
+
+    async def run(self, turn: TurnContext) -> None:
+        match turn.message.text:
+            case "fail":
+                raise RuntimeError("secret details")
+            case "bad question":
+                same = TextQuestion(id="q", message="?")
+                await turn.ask(same, same, key="q")
+            case _:
+                await turn.think("Hm.", key="thought")
+                await turn.stream("Hel", key="text")
+                await turn.stream("lo", key="text")
+                await turn.show_tool_call("ls", key="tool", message="Listing")
+                await turn.show_tool_call("ls", key="tool", message="Listing")
+                done = ToolResult(success=True, past_tense_message="Listed")
+                await turn.finish_tool_call(key="tool", result=done)
+
+
+@run
+async def test_an_agent_can_think_stream_and_show_tools() -> None:
+    async with hosting(agents={"scripted": ScriptedAgent()}) as host:
+        client = await with_session(host, "scripted")
+        await client.act(start())
+        await turn_over(client)
+        record = host.record(SESSION)
+        assert record is not None
+        kinds = [type(part).__name__ for part in record.public.turns[-1].response_parts]
+        assert kinds == ["ReasoningPart", "MarkdownPart", "ToolCallPart"]
+        assert words(host)[1] == "Hello"
+
+
+@run
+async def test_an_agent_that_fails_fails_its_turn_without_telling_secrets() -> None:
+    async with hosting(agents={"scripted": ScriptedAgent()}) as host:
+        client = await with_session(host, "scripted")
+        for turn_id, text in (("t", "fail"), ("u", "bad question")):
+            await client.act(start(text, turn_id))
+            await client.wait_for(
+                lambda f, turn_id=turn_id: (
+                    f.get("method") == "action"
+                    and f["params"]["action"]["type"] == "session/error"
+                    and f["params"]["action"]["turnId"] == turn_id
+                )
+            )
+        record = host.record(SESSION)
+        assert record is not None
+        assert record.public.summary.status == 2
+        assert "secret" not in str(record.public)
+
+
+@run
+async def test_a_message_reaches_an_agent_that_the_session_is_of() -> None:
+    async with hosting() as host:
+        client = await with_session(host, "people")
+        refused = await client.act(start())
+        assert "No agent listens" in refused["rejectionReason"]

@@ -1,0 +1,338 @@
+"""The protocol of one client, without a socket."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from session_server.host.connection import FRAMES_WAITING, SUBSCRIPTIONS
+from session_server.log.opening import open_log
+from tests.host.harness import (
+    AGENT,
+    ANA,
+    BO,
+    ROOT,
+    SESSION,
+    Client,
+    hosting,
+    joined,
+    run,
+    with_session,
+)
+
+TITLE = {"type": "session/titleChanged", "title": "Oslo"}
+
+
+@run
+async def test_initialize_answers_with_version_position_and_snapshots() -> None:
+    async with hosting() as host:
+        client = Client(host)
+        result = await client.initialize("laptop", ROOT, "ahp-session:/unknown")
+        assert result["protocolVersion"] == "0.3.0"
+        assert [s["resource"] for s in result["snapshots"]] == [ROOT]
+        assert result["snapshots"][0]["fromSeq"] == result["serverSeq"]
+        providers = {a["provider"] for a in result["snapshots"][0]["state"]["agents"]}
+        assert providers == {"demo", "people"}
+
+
+@run
+async def test_a_version_that_nobody_speaks_is_refused_with_those_that_are() -> None:
+    async with hosting() as host:
+        error = await Client(host).call("initialize", protocolVersions=["9"], clientId="x")
+        assert (error["code"], error["data"]) == (-32005, {"supportedVersions": ["0.3.0"]})
+
+
+@run
+async def test_before_the_handshake_only_ping_is_understood() -> None:
+    async with hosting() as host:
+        client = Client(host)
+        assert await client.call("ping") is None
+        assert (await client.call("listSessions"))["code"] == -32601
+        client.dispatch(TITLE)
+        await client.initialize()
+        assert (await client.call("initialize", protocolVersions=["0.3.0"], clientId="x"))[
+            "code"
+        ] == -32601
+        assert await client.call("ping") is None
+        assert client.envelopes() == []
+
+
+@run
+async def test_frames_that_come_during_the_handshake_keep_their_order() -> None:
+    async with hosting() as host:
+        client = Client(host)
+        client.say(
+            {
+                "jsonrpc": "2.0",
+                "id": 100,
+                "method": "initialize",
+                "params": {"channel": ROOT, "protocolVersions": ["0.3.0"], "clientId": "x"},
+            }
+        )
+        items = (await client.call("listSessions"))["items"]
+        assert items == []
+        assert [frame["id"] for frame in client.received] == [100, 1]
+
+
+@run
+async def test_frames_before_the_handshake_are_bounded() -> None:
+    async with hosting() as host:
+        client = Client(host)
+        params = {"channel": ROOT, "protocolVersions": ["0.3.0"], "clientId": "x"}
+        client.say({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params})
+        for number in range(FRAMES_WAITING + 1):
+            ping = {"jsonrpc": "2.0", "id": number, "method": "ping", "params": {"channel": ROOT}}
+            client.say(ping)
+        assert client.closed is not None
+        assert client.closed[0] == 4500
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        (b"nonsense", -32700),
+        (b"\xff", -32700),
+        (b"[1]", -32600),
+        (b"{}", -32600),
+        (b'{"jsonrpc":"1.0","id":3,"method":"ping","params":{"channel":"ahp-root://"}}', -32600),
+        (b'{"jsonrpc":"2.0","id":"x","method":"ping","params":{"channel":"ahp-root://"}}', -32600),
+        (b'{"jsonrpc":"2.0","id":3,"method":"createTerminal","params":{}}', -32601),
+        (b'{"jsonrpc":"2.0","id":3,"method":"completions","params":{}}', -32602),
+        (b'{"jsonrpc":"2.0","id":3,"method":"subscribe","params":{}}', -32602),
+        (b'{"jsonrpc":"2.0","method":"dispatchAction","params":{}}', -32600),
+    ],
+)
+@run
+async def test_a_bad_frame_gets_its_code_and_harms_nobody(text: bytes, code: int) -> None:
+    async with hosting() as host:
+        client, other = await joined(host), await joined(host, ANA, "other")
+        client.connection.receive(text)
+        assert client.received[-1]["error"]["code"] == code
+        assert await client.call("ping") is None
+        assert await other.call("ping") is None
+
+
+@run
+async def test_a_notification_that_is_not_understood_is_ignored() -> None:
+    async with hosting() as host:
+        client = await joined(host)
+        before = len(client.received)
+        client.say({"jsonrpc": "2.0", "method": "foo", "params": {}})
+        assert len(client.received) == before
+
+
+@run
+async def test_subscribing_shows_the_session_and_then_every_action_after_it() -> None:
+    async with hosting() as host:
+        maker = await with_session(host)
+        watcher = await joined(host, BO, "phone")
+        snapshot = (await watcher.call("subscribe", SESSION))["snapshot"]
+        assert snapshot["state"]["lifecycle"] == "ready"
+        envelope = await maker.act(TITLE)
+        assert envelope["serverSeq"] > snapshot["fromSeq"]
+        assert envelope["_meta"]["by"] == {"id": "ana", "name": "Ana"}
+        assert (await watcher.wait_for_action("session/titleChanged")) == envelope
+        watcher.say({"jsonrpc": "2.0", "method": "unsubscribe", "params": {"channel": SESSION}})
+        await maker.act(TITLE)
+        assert len(watcher.envelopes()) == 1
+
+
+@run
+async def test_there_is_nothing_to_subscribe_to_where_there_is_no_channel() -> None:
+    async with hosting() as host:
+        client = await joined(host)
+        assert (await client.call("subscribe", "ahp-session:/none"))["code"] == -32001
+        assert (await client.call("fetchTurns", "ahp-session:/none"))["code"] == -32001
+        client.dispatch(TITLE, "ahp-session:/none")
+        assert await client.call("ping") is None
+        assert client.envelopes() == []
+
+
+@run
+async def test_a_refusal_goes_to_its_sender_alone_and_takes_no_place() -> None:
+    async with hosting() as host:
+        maker = await with_session(host)
+        watcher = await joined(host, BO, "phone", SESSION)
+        refused = await watcher.act(TITLE)
+        assert refused["rejectionReason"].startswith("You may answer")
+        assert refused["action"] == TITLE
+        accepted = await maker.act(TITLE)
+        assert accepted["serverSeq"] == refused["serverSeq"] + 1
+        assert all("rejectionReason" not in f.get("params", {}) for f in maker.received)
+
+
+@run
+async def test_an_action_that_is_not_understood_is_refused_as_it_came() -> None:
+    async with hosting() as host:
+        client = await with_session(host)
+        odd = {"type": "session/levitated", "height": 3}
+        envelope = await client.act(odd)
+        assert envelope["action"] == odd
+        assert "session/levitated" in envelope["rejectionReason"]
+
+
+@run
+async def test_host_actions_are_the_agents() -> None:
+    async with hosting() as host:
+        client = await with_session(host)
+        activity = {"type": "session/activityChanged", "activity": "Thinking"}
+        assert "rejectionReason" in await client.act(activity)
+        agent = await joined(host, AGENT, "agent", SESSION)
+        assert "rejectionReason" not in await agent.act(activity)
+
+
+@pytest.mark.parametrize(
+    ("channel", "params", "code"),
+    [
+        (SESSION, {"provider": "people"}, -32003),
+        ("ahp-session:/2", {"provider": "nobody"}, -32002),
+        ("ahp-chat:/2", {"provider": "people"}, -32602),
+        ("no uri", {"provider": "people"}, -32602),
+        (
+            "ahp-session:/2",
+            {"provider": "people", "fork": {"session": "ahp-session:/9", "turnId": "t"}},
+            -32001,
+        ),
+        (
+            "ahp-session:/2",
+            {"provider": "people", "fork": {"session": SESSION, "turnId": "t"}},
+            -32602,
+        ),
+    ],
+)
+@run
+async def test_a_session_that_cannot_be_made(
+    channel: str, params: dict[str, Any], code: int
+) -> None:
+    async with hosting() as host:
+        client = await with_session(host)
+        assert (await client.call("createSession", channel, **params))["code"] == code
+
+
+@run
+async def test_sessions_come_and_go_for_everyone_who_watches_the_root() -> None:
+    async with hosting() as host:
+        watcher = await joined(host, ANA, "wall", ROOT)
+        maker = await joined(host)
+        assert await maker.call("createSession", "custom:/x", provider="people") is None
+        added = await watcher.wait_for(lambda f: f.get("method") == "root/sessionAdded")
+        assert added["params"]["summary"]["resource"] == "custom:/x"
+        items = (await watcher.call("listSessions"))["items"]
+        assert [item["resource"] for item in items] == ["custom:/x"]
+        await maker.call("subscribe", "custom:/x")
+        assert await maker.call("disposeSession", "custom:/x") is None
+        removed = await watcher.wait_for(lambda f: f.get("method") == "root/sessionRemoved")
+        assert removed["params"]["session"] == "custom:/x"
+        assert (await maker.call("subscribe", "custom:/x"))["code"] == -32001
+        assert (await maker.call("disposeSession", "custom:/x"))["code"] == -32001
+        counts = [
+            e["action"]["activeSessions"]
+            for e in watcher.envelopes()
+            if e["action"]["type"] == "root/activeSessionsChanged"
+        ]
+        assert counts[-2:] == [1, 0]
+
+
+@run
+async def test_who_may_only_answer_makes_no_sessions() -> None:
+    async with hosting() as host:
+        await with_session(host)
+        client = await joined(host, BO, "phone")
+        assert (await client.call("createSession", "x:/1", provider="people"))["code"] == -32009
+        assert (await client.call("disposeSession", SESSION))["code"] == -32009
+
+
+@run
+async def test_subscriptions_are_bounded() -> None:
+    async with hosting() as host:
+        client = await joined(host)
+        for number in range(SUBSCRIPTIONS + 1):
+            await client.call("createSession", f"x:/{number}", provider="people")
+        for number in range(SUBSCRIPTIONS):
+            assert "snapshot" in await client.call("subscribe", f"x:/{number}")
+        assert (await client.call("subscribe", f"x:/{SUBSCRIPTIONS}"))["code"] == -32011
+        assert "snapshot" in await client.call("subscribe", "x:/0")
+
+
+# Coming back
+
+
+@run
+async def test_a_client_that_comes_back_gets_what_it_missed_and_nothing_twice() -> None:
+    async with hosting() as host:
+        maker = await with_session(host)
+        first = await maker.act(TITLE)
+        maker.connection.closed()
+        other = await joined(host, ANA, "other", SESSION)
+        for number in range(3):
+            await other.act({"type": "session/titleChanged", "title": str(number)})
+        back = Client(host)
+        answer = await back.call(
+            "reconnect",
+            clientId="laptop",
+            lastSeenServerSeq=first["serverSeq"],
+            subscriptions=[SESSION, "ahp-session:/gone"],
+        )
+        assert answer["type"] == "replay"
+        assert answer["missing"] == ["ahp-session:/gone"]
+        assert [e["action"]["title"] for e in answer["actions"]] == ["0", "1", "2"]
+        await other.act(TITLE)
+        await back.wait_for_action("session/titleChanged")
+        seqs = [e["serverSeq"] for e in [*answer["actions"], *back.envelopes()]]
+        assert seqs == sorted(set(seqs))
+
+
+@run
+async def test_an_unknown_client_is_told_to_initialize_and_can_on_the_same_socket() -> None:
+    async with hosting() as host:
+        client = Client(host)
+        error = await client.call(
+            "reconnect", clientId="new", lastSeenServerSeq=0, subscriptions=[]
+        )
+        assert error["code"] == -32008
+        assert "protocolVersion" in await client.initialize("new")
+
+
+@run
+async def test_nobody_comes_back_as_somebody_else() -> None:
+    async with hosting() as host:
+        await joined(host, ANA, "laptop")
+        thief = Client(host, BO)
+        error = await thief.call(
+            "reconnect", clientId="laptop", lastSeenServerSeq=0, subscriptions=[]
+        )
+        assert error["code"] == -32009
+        assert (await thief.initialize("laptop"))["code"] == -32009
+        assert "protocolVersion" in await thief.initialize("phone")
+
+
+@run
+async def test_a_position_ahead_of_the_host_gets_snapshots() -> None:
+    async with hosting() as host:
+        maker = await with_session(host)
+        maker.connection.closed()
+        back = Client(host)
+        answer = await back.call(
+            "reconnect", clientId="laptop", lastSeenServerSeq=10**6, subscriptions=[SESSION]
+        )
+        assert answer["type"] == "snapshot"
+        assert [s["resource"] for s in answer["snapshots"]] == [SESSION]
+
+
+@run
+async def test_a_host_that_starts_again_knows_its_sessions_and_its_clients(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path / 'log.db'}"
+    async with hosting(await open_log(store)) as host:
+        maker = await with_session(host)
+        last = await maker.act(TITLE)
+        before = host.record(SESSION)
+    async with hosting(await open_log(store)) as host:
+        assert host.record(SESSION) == before
+        back = Client(host)
+        answer = await back.call(
+            "reconnect",
+            clientId="laptop",
+            lastSeenServerSeq=last["serverSeq"] - 1,
+            subscriptions=[SESSION],
+        )
+        assert [e["serverSeq"] for e in answer["actions"]] == [last["serverSeq"]]

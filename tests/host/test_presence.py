@@ -1,0 +1,107 @@
+"""Who is there, and the active client that goes away."""
+
+import asyncio
+from typing import Any
+
+from session_server.host.absence import ActiveClients
+from tests.host.harness import AGENT, BO, SESSION, Client, hosting, joined, run, with_session
+
+ROOM = "ahp-presence:/1"
+
+
+def update(client: Client, **params: Any) -> None:
+    frame = {"jsonrpc": "2.0", "method": "presence/update", "params": {"channel": ROOM, **params}}
+    client.say(frame)
+
+
+async def told(client: Client, wanted: Any) -> list[dict[str, Any]]:
+    frame = await client.wait_for(
+        lambda f: f.get("method") == "presence/changed" and wanted(f["params"]["present"])
+    )
+    present: list[dict[str, Any]] = frame["params"]["present"]
+    return present
+
+
+@run
+async def test_people_see_each_other_come_type_and_go() -> None:
+    async with hosting() as host:
+        ana = await with_session(host)
+        bo = await joined(host, BO, "phone")
+        assert await ana.call("subscribe", ROOM) == {}
+        assert await bo.call("subscribe", ROOM) == {}
+        await told(ana, lambda present: len(present) == 2)
+        update(bo, editing={"requestId": "r", "questionId": "q"}, name="Mallory")
+        present = await told(ana, lambda present: any("editing" in p for p in present))
+        editor = next(p for p in present if "editing" in p)
+        assert editor["by"] == {"id": "bo", "name": "Bo"}
+        ana.received.clear()
+        bo.connection.closed()
+        assert len(await told(ana, lambda present: len(present) == 1)) == 1
+        record = host.record(SESSION)
+        assert "editing" not in str(record)
+
+
+@run
+async def test_presence_is_for_those_who_may_see_the_session() -> None:
+    async with hosting() as host:
+        ana = await with_session(host)
+        assert (await ana.call("subscribe", "ahp-presence:/none"))["code"] == -32001
+        update(ana, idle=True)
+        ana.say({"jsonrpc": "2.0", "method": "unsubscribe", "params": {"channel": ROOM}})
+        assert await ana.call("ping") is None
+
+
+@run
+async def test_an_active_client_that_stays_away_loses_its_role_and_its_tool_calls() -> None:
+    async with hosting() as host:
+        host.active_clients = ActiveClients(host.sessions, grace=0)
+        ana = await with_session(host, "demo")
+        claim = {"clientId": "laptop", "tools": [{"name": "open"}]}
+        await ana.act({"type": "session/activeClientChanged", "activeClient": claim})
+        agent = await joined(host, AGENT, "agent", SESSION)
+        message = {"text": "Go", "origin": {"kind": "user"}}
+        await ana.act({"type": "session/turnStarted", "turnId": "t", "message": message})
+        on_call = {"turnId": "t", "toolCallId": "c"}
+        await agent.act(
+            {
+                "type": "session/toolCallStart",
+                **on_call,
+                "toolName": "open",
+                "displayName": "Open",
+                "contributor": {"kind": "client", "clientId": "laptop"},
+            }
+        )
+        ready = {"type": "session/toolCallReady", **on_call, "invocationMessage": "Opening"}
+        await agent.act({**ready, "confirmed": "not-needed"})
+        ana.connection.closed()
+        done = await agent.wait_for_action("session/toolCallComplete")
+        assert done["action"]["result"]["success"] is False
+        await agent.wait_for_action("session/activeClientChanged")
+        record = host.record(SESSION)
+        assert record is not None
+        assert record.public.active_client is None
+
+
+@run
+async def test_an_active_client_that_comes_back_in_time_keeps_its_role() -> None:
+    async with hosting() as host:
+        ana = await with_session(host)
+        await ana.act(
+            {
+                "type": "session/activeClientChanged",
+                "activeClient": {"clientId": "laptop", "tools": []},
+            }
+        )
+        ana.connection.closed()
+        back = Client(host)
+        answer = await back.call(
+            "reconnect",
+            clientId="laptop",
+            lastSeenServerSeq=0,
+            subscriptions=[SESSION, ROOM],
+        )
+        assert answer["missing"] == []
+        await asyncio.sleep(0)
+        record = host.record(SESSION)
+        assert record is not None
+        assert record.public.active_client is not None
