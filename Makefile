@@ -60,8 +60,9 @@ coverage-gate:
 	@$(BIN)/python -m tests.coverage_gate build/coverage.json
 	$(BIN)/coverage report --include='reducers/*,schemas/*' --fail-under=100
 
-bench: setup ## Measure
+bench: setup ## Measure, beside peers, as ratios
 	@$(BIN)/python -m benchmarks
+	@$(BIN)/python -m benchmarks.fanout
 
 docs: setup ## Write the generated pages again
 	@$(BIN)/python docs/build.py

@@ -111,7 +111,7 @@ class EffectRunner:
         self._write(channel, plan)
 
     def _start_queued_turn(self, channel: SessionChannel, effect: StartQueuedTurn) -> None:
-        turn_id = f"turn:{effect.message_id}:{self._host.new_id()[:8]}"
+        turn_id = f"turn:{self._host.new_id()}"
 
         def plan(record: SessionRecord, _: Stamp) -> Any:
             queue = record.public.queued_messages or ()

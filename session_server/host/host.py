@@ -9,6 +9,7 @@ import logging
 import time
 import uuid
 from collections.abc import Callable, Coroutine, Iterator
+from itertools import count
 from typing import Any
 
 import msgspec
@@ -74,6 +75,8 @@ class Host:
         self.active_clients = ActiveClients(self.sessions)
         self.position = 0
         self.on_committed: list[Committed] = []
+        self._run = uuid.uuid4().hex
+        self._numbers = count()
         self._opening: set[Uri] = set()
         self._disposing: set[Uri] = set()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -133,7 +136,8 @@ class Host:
         return time.time_ns() // 1_000_000
 
     def new_id(self) -> str:
-        return uuid.uuid4().hex
+        """Never used before: the run's own random name and a number."""
+        return f"{self._run}-{next(self._numbers)}"
 
     def reached(self, seq: int) -> None:
         self.position = max(self.position, seq)

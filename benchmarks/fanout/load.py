@@ -1,0 +1,159 @@
+"""The load: subscribers that count deliveries at the speed of `recv`, and one writer.
+
+Runs as a process of its own and speaks WebSocket by hand, so that what is measured is the server:
+frames are prepared once, and what comes back is only searched for the one word each delivery has.
+"""
+
+import base64
+import os
+import selectors
+import socket
+import struct
+import sys
+from time import perf_counter, sleep
+
+import msgspec
+
+MARK = b'"serverSeq":'
+BUFFER = 1 << 18
+ACTION = {
+    "type": "session/inputAnswerChanged",
+    "requestId": "t:trip",
+    "questionId": "name",
+    "answer": {"state": "draft", "value": {"kind": "text", "value": "Oslo, or maybe Bergen"}},
+}
+
+
+class Peer:
+    """One connection, counting what it is sent."""
+
+    def __init__(self, port: int, path: str) -> None:
+        self.socket = socket.create_connection(("127.0.0.1", port))
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        key = base64.b64encode(os.urandom(16)).decode()
+        self.socket.sendall(
+            f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nUpgrade: websocket\r\n"
+            f"Connection: Upgrade\r\nSec-WebSocket-Key: {key}\r\n"
+            "Sec-WebSocket-Version: 13\r\n\r\n".encode()
+        )
+        self._tail = b""
+        self.count = 0
+        self.read_until(b"\r\n\r\n")
+
+    def read_until(self, wanted: bytes) -> bytes:
+        seen = b""
+        while wanted not in seen:
+            chunk = self.socket.recv(BUFFER)
+            if not chunk:
+                raise ConnectionError(seen[-200:])
+            seen += chunk
+        return seen
+
+    def call(self, request_id: int, method: str, **params: object) -> None:
+        params = {"channel": "ahp-root://", **params}
+        frame = {"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}
+        self.socket.sendall(masked(msgspec.json.encode(frame)))
+        self.read_until(b'"id":%d' % request_id)
+
+    def take(self) -> int:
+        """Deliveries in what has arrived; a word that is cut in two is counted with the rest."""
+        data = self._tail + self.socket.recv(BUFFER)
+        found = data.count(MARK)
+        self._tail = data[-(len(MARK) - 1) :]
+        self.count += found
+        return found
+
+
+def masked(payload: bytes) -> bytes:
+    """A client's text frame. The mask is zero, which the protocol allows and costs nothing."""
+    size = len(payload)
+    small = size < 126
+    head = struct.pack("!BB", 0x81, 0x80 | size) if small else struct.pack("!BBH", 0x81, 0xFE, size)
+    return head + b"\0\0\0\0" + payload
+
+
+def action_frame(channel: str, number: int) -> bytes:
+    params = {"channel": channel, "clientSeq": number, "action": ACTION}
+    frame = {"jsonrpc": "2.0", "method": "dispatchAction", "params": params}
+    return masked(msgspec.json.encode(frame))
+
+
+def ask(port: int, channel: str) -> None:
+    """Starts a turn of the demo agent and waits for its question, which the drafts answer."""
+    peer = Peer(port, "/ahp")
+    peer.call(
+        1,
+        "initialize",
+        protocolVersions=["0.3.0"],
+        clientId="asker",
+        initialSubscriptions=[channel],
+    )
+    message = {"text": "Go", "origin": {"kind": "user"}}
+    action = {"type": "session/turnStarted", "turnId": "t", "message": message}
+    params = {"channel": channel, "clientSeq": 1, "action": action}
+    frame = {"jsonrpc": "2.0", "method": "dispatchAction", "params": params}
+    peer.socket.sendall(masked(msgspec.json.encode(frame)))
+    peer.read_until(b"session/inputRequested")
+    peer.socket.close()
+
+
+def measure(
+    port: int, path: str, channel: str, subscribers: int, window: int, seconds: float, stalled: int
+) -> dict[str, object]:
+    """Keeps `window` actions outstanding and counts deliveries to all subscribers."""
+    speaks_ahp = path == "/ahp"
+    peers = [Peer(port, path) for _ in range(subscribers + stalled)]
+    if speaks_ahp:
+        for number, peer in enumerate(peers):
+            peer.call(
+                1,
+                "initialize",
+                protocolVersions=["0.3.0"],
+                clientId=f"load-{os.getpid()}-{number}",
+                initialSubscriptions=[channel],
+            )
+    else:
+        sleep(0.05 + subscribers / 20_000)
+    selector = selectors.DefaultSelector()
+    for peer in peers[:subscribers]:
+        peer.socket.settimeout(0)
+        selector.register(peer.socket, selectors.EVENT_READ, peer)
+    writer, sent, latencies = peers[0], 0, []
+    frame = action_frame(channel, 1)
+    started = perf_counter()
+    last_sent = started
+    end = started + seconds
+    writer.socket.settimeout(None)
+    while perf_counter() < end:
+        missing = window - (sent - writer.count)
+        if missing > 0:
+            last_sent = perf_counter()
+            writer.socket.sendall(frame * missing)
+            sent += missing
+        for key, _ in selector.select(1.0):
+            found = key.data.take()
+            if key.data is writer and window == 1 and found:
+                latencies.append(perf_counter() - last_sent)
+    elapsed = perf_counter() - started
+    total = sum(peer.count for peer in peers[:subscribers])
+    for peer in peers:
+        peer.socket.close()
+    latencies.sort()
+    return {
+        "deliveries": total / elapsed,
+        "actions": writer.count / elapsed,
+        "p50": latencies[len(latencies) // 2] * 1e6 if latencies else None,
+        "p99": latencies[len(latencies) * 99 // 100] * 1e6 if latencies else None,
+    }
+
+
+def main() -> None:
+    port, path, channel, subscribers, window, seconds, stalled = sys.argv[1:]
+    result = measure(
+        int(port), path, channel, int(subscribers), int(window), float(seconds), int(stalled)
+    )
+    sys.stdout.write(msgspec.json.encode(result).decode())
+
+
+if __name__ == "__main__":
+    main()
