@@ -1,0 +1,1 @@
+"""Pure functions over the shapes: reduce, judge, and say what follows."""

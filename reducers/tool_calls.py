@@ -6,6 +6,8 @@ An action that finds its call in another state than it expects changes nothing.
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from ..schemas.actions import (
     ToolCallComplete,
     ToolCallConfirmed,
@@ -156,18 +158,7 @@ def tool_call_result_confirmed(
                 reason=CancellationReason.RESULT_DENIED,
                 selected_option=call.selected_option,
             )
-        return Completed(
-            **_identity(call),
-            invocation_message=call.invocation_message,
-            tool_input=call.tool_input,
-            confirmed=call.confirmed,
-            selected_option=call.selected_option,
-            success=call.success,
-            past_tense_message=call.past_tense_message,
-            content=call.content,
-            structured_content=call.structured_content,
-            error=call.error,
-        )
+        return Completed(**msgspec.structs.asdict(call))
 
     return with_status(_with_call(state, action.turn_id, action.tool_call_id, confirmed))
 

@@ -1,0 +1,1 @@
+"""Wire and state shapes: msgspec Structs, and the decoders that read them."""

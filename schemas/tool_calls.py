@@ -180,30 +180,28 @@ class Running(ToolCallBase, frozen=True, kw_only=True, tag="running"):
     content: tuple[ToolContent, ...] | None = None
 
 
+class ResultBase(ToolCallBase, frozen=True, kw_only=True):
+    """A call that has run, with its result."""
+
+    invocation_message: Text
+    tool_input: str | None = None
+    confirmed: ConfirmationReason
+    selected_option: ConfirmationOption | None = None
+    success: bool
+    past_tense_message: Text
+    content: tuple[ToolContent, ...] | None = None
+    structured_content: Extra | None = None
+    error: ToolError | None = None
+
+
 class PendingResultConfirmation(
-    ToolCallBase, frozen=True, kw_only=True, tag="pending-result-confirmation"
+    ResultBase, frozen=True, kw_only=True, tag="pending-result-confirmation"
 ):
-    invocation_message: Text
-    tool_input: str | None = None
-    confirmed: ConfirmationReason
-    selected_option: ConfirmationOption | None = None
-    success: bool
-    past_tense_message: Text
-    content: tuple[ToolContent, ...] | None = None
-    structured_content: Extra | None = None
-    error: ToolError | None = None
+    """It has run, but the result may not be used yet."""
 
 
-class Completed(ToolCallBase, frozen=True, kw_only=True, tag="completed"):
-    invocation_message: Text
-    tool_input: str | None = None
-    confirmed: ConfirmationReason
-    selected_option: ConfirmationOption | None = None
-    success: bool
-    past_tense_message: Text
-    content: tuple[ToolContent, ...] | None = None
-    structured_content: Extra | None = None
-    error: ToolError | None = None
+class Completed(ResultBase, frozen=True, kw_only=True, tag="completed"):
+    pass
 
 
 class Cancelled(ToolCallBase, frozen=True, kw_only=True, tag="cancelled"):
