@@ -38,8 +38,8 @@ $(STAMP): pyproject.toml
 	@$(BIN)/python -m pip install -qq --editable '.[tests]'
 	@touch $@
 
-run: setup ## Two devices answer one agent's questions
-	@$(BIN)/python examples/two_devices.py
+run: setup ## Start the host on a file, with a session whose question is open
+	@$(BIN)/session-server serve --demo
 
 lint: setup ## Style, types and the direction of imports
 	$(BIN)/ruff check

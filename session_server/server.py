@@ -23,6 +23,7 @@ class Server(uvicorn.Server):
                     f"session-server at http://{where}:{port}\n"
                     f"  AHP   ws://{where}:{port}/ahp\n"
                     f"  HTTP  http://{where}:{port}/docs\n"
+                    f"        http://{where}:{port}/v1/sessions\n"
                 )
                 sys.stdout.flush()
 

@@ -1,0 +1,160 @@
+"""Logs that are slow, full, forgetful or dead, around one that is not."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from random import Random
+from typing import TypeAlias
+
+from session_server.log import (
+    Batch,
+    Durable,
+    Entry,
+    Log,
+    Outcome,
+    Refused,
+    RefusedBecause,
+    StoredSnapshot,
+    Unknown,
+)
+from session_server.log.refusals import CLOSED
+from session_server.schemas.wire import Seq, Uri
+
+Settled: TypeAlias = Callable[[Outcome], None]
+
+FULL = Refused(RefusedBecause.FULL, "the disk is full")
+NO_WORD = Unknown("no acknowledgement")
+
+
+class SlowLog:
+    """Holds batches back until they are released; a crash loses those that still wait.
+
+    `history` keeps every entry that ever became durable, beyond any trimming and any crash.
+    `trouble` is how often a batch is refused, or its fate is unknown.
+    """
+
+    def __init__(
+        self, inner: Log, dice: Random, history: dict[Seq, Entry], trouble: float = 0.0
+    ) -> None:
+        self.inner = inner
+        self.history = history
+        self.trouble = trouble
+        self.is_slow = True
+        self.is_dead = False
+        self.troubles = 0
+        self.held: deque[tuple[Batch, Settled]] = deque()
+        self._dice = dice
+        self._is_closed = False
+        self._loop = asyncio.get_running_loop()
+
+    @property
+    def epoch(self) -> str:
+        return self.inner.epoch
+
+    @property
+    def last_seq(self) -> Seq:
+        return self.inner.last_seq
+
+    def append(self, batch: Batch, settled: Settled) -> None:
+        if self._is_closed:
+            self._loop.call_soon(self._settle, settled, CLOSED)
+            return
+        self.held.append((batch, settled))
+        if not self.is_slow:
+            self.release(len(self.held))
+
+    def release(self, number: int) -> None:
+        for _ in range(min(number, len(self.held))):
+            self._store(*self.held.popleft())
+
+    def _store(self, batch: Batch, settled: Settled) -> None:
+        if self._dice.random() >= self.trouble:
+            self.inner.append(batch, lambda outcome: self._stored(batch, settled, outcome))
+            return
+        self.troubles += 1
+        match self._dice.randrange(3):
+            case 0:
+                self._loop.call_soon(self._settle, settled, FULL)
+            case 1:
+                self._loop.call_soon(self._settle, settled, NO_WORD)
+            case _:
+                self.inner.append(
+                    batch, lambda outcome: self._stored(batch, settled, outcome, NO_WORD)
+                )
+
+    def _stored(
+        self, batch: Batch, settled: Settled, outcome: Outcome, told: Outcome | None = None
+    ) -> None:
+        if isinstance(outcome, Durable):
+            for seq, (id_, data) in zip(outcome.seqs, batch.entries, strict=True):
+                self.history[seq] = Entry(seq, batch.channel, id_, data)
+        self._settle(settled, told or outcome)
+
+    def _settle(self, settled: Settled, outcome: Outcome) -> None:
+        if not self.is_dead:
+            settled(outcome)
+
+    def crash(self) -> None:
+        """Nothing that waits is written, and nobody is told any more."""
+        self.is_dead = self._is_closed = True
+        self.held.clear()
+
+    async def flush(self) -> None:
+        """Returns when everything that was appended before is settled."""
+        self.release(len(self.held))
+        await self.inner.find(())
+
+    async def close(self) -> None:
+        """The inner log stays open: whoever opened it looks into it afterwards."""
+        if not self.is_dead:
+            self.is_slow = False
+            await self.flush()
+            self._is_closed = True
+
+    async def read(
+        self, *, after: Seq, limit: int, channels: Collection[Uri] | None = None
+    ) -> Sequence[Entry]:
+        return await self.inner.read(after=after, limit=limit, channels=channels)
+
+    async def find(self, ids: Collection[str]) -> dict[str, Seq]:
+        return await self.inner.find(ids)
+
+    def follow(self, after: Seq) -> AsyncIterator[Sequence[Entry]]:
+        return self.inner.follow(after)
+
+    async def save_snapshot(self, snapshot: StoredSnapshot) -> None:
+        if not self.is_dead:
+            await self.inner.save_snapshot(snapshot)
+
+    async def snapshots(self) -> Sequence[StoredSnapshot]:
+        return await self.inner.snapshots()
+
+    async def trim(self, channel: Uri, up_to: Seq) -> None:
+        if not self.is_dead:
+            await self.inner.trim(channel, up_to)
+
+    async def floors(self) -> dict[Uri, Seq]:
+        return await self.inner.floors()
+
+    async def drop(self, channel: Uri) -> None:
+        if not self.is_dead:
+            await self.inner.drop(channel)
+
+
+class HastyLog(SlowLog):
+    """A defect on purpose: says `Durable` before it is."""
+
+    def append(self, batch: Batch, settled: Settled) -> None:
+        waiting = sum(len(held.entries) for held, _ in self.held)
+        first = self.inner.last_seq + waiting + 1
+        promised = Durable(tuple(range(first, first + len(batch.entries))))
+        super().append(batch, lambda _: None)
+        self._loop.call_soon(self._settle, settled, promised)
+
+
+async def entries_of(log: Log) -> list[Entry]:
+    """Everything that a log holds, in order."""
+    found: list[Entry] = []
+    while more := await log.read(after=found[-1].seq if found else 0, limit=1_000):
+        found += more
+    return found

@@ -1,0 +1,98 @@
+"""The network between a client and its host: in order, late, and cut off at any moment."""
+
+from collections import deque
+from random import Random
+from typing import Any
+
+import msgspec
+
+from session_server.host.connection import Connection
+from session_server.host.delivery import Message
+from session_server.host.host import Host
+from session_server.schemas.principals import Principal
+from tests.host.mirror import Mirror
+
+
+class Link:
+    """One connection. What was not taken from it when it is cut, is lost.
+
+    The host may notice much later that it was cut, and until then read what was sent before.
+    """
+
+    def __init__(self, host: Host, principal: Principal, mirror: Mirror, dice: Random) -> None:
+        self.mirror = mirror
+        self.up: deque[bytes] = deque()
+        self.down: deque[bytes] = deque()
+        self.is_cut = False
+        self.is_closed = False
+        self.dice = dice
+        self.connection = Connection(host, principal, self)
+        self.say(mirror.greet())
+
+    def say(self, frame: Any) -> None:
+        self.up.append(msgspec.json.encode(frame))
+
+    # The host's side: an Outbox
+
+    def send(self, message: Message) -> None:
+        if not self.is_cut:
+            self.down.append(message.text)
+
+    def close(self, code: int, reason: str) -> None:
+        self.is_closed = True
+
+    # Time passes
+
+    def carry_up(self, number: int) -> None:
+        for _ in range(min(number, len(self.up))):
+            self.connection.receive(self.up.popleft())
+
+    def carry_down(self, number: int) -> None:
+        for _ in range(min(number, len(self.down))):
+            reply = self.mirror.take(self.down.popleft())
+            if reply is not None:
+                self.say(reply)
+
+    def cut(self) -> None:
+        """The client is gone. The tail of what it sent may have got through, or not."""
+        self.is_cut = True
+        self.down.clear()
+        for _ in range(self.dice.randrange(len(self.up) + 1)):
+            self.up.pop()
+        self.mirror.hang_up()
+
+    def end(self) -> None:
+        """The host notices too."""
+        self.carry_up(len(self.up))
+        self.connection.closed()
+
+
+class LossyLink(Link):
+    """A defect on purpose: an action never arrives."""
+
+    odds = 0.01
+    lost = 0
+
+    def send(self, message: Message) -> None:
+        if not self.is_cut and is_action(message) and self.dice.random() < self.odds:
+            type(self).lost += 1
+            return
+        super().send(message)
+
+
+class ShufflingLink(Link):
+    """A defect on purpose: an action overtakes the one before it."""
+
+    odds = 0.01
+    shuffled = 0
+
+    def send(self, message: Message) -> None:
+        super().send(message)
+        if len(self.down) > 1 and is_action(message) and self.dice.random() < self.odds:
+            if b'"method":"action"' in self.down[-2] and b"rejectionReason" not in self.down[-2]:
+                type(self).shuffled += 1
+                self.down[-1], self.down[-2] = self.down[-2], self.down[-1]
+
+
+def is_action(message: Message) -> bool:
+    return b'"method":"action"' in message.text and b"rejectionReason" not in message.text

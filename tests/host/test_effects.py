@@ -1,0 +1,119 @@
+"""What the host does by itself: deadlines, news of summaries, forks and pages of history."""
+
+from typing import Any
+
+from session_server.host.summaries import changes_between
+from session_server.schemas.codec import encode
+from tests.host.harness import AGENT, ANA, ROOT, SESSION, hosting, joined, run, with_session
+
+
+def ask(request_id: str, **meta: Any) -> dict[str, Any]:
+    question = {"id": "q", "kind": "text", "message": "?", "defaultValue": "as usual"}
+    request = {"id": request_id, "message": "Well?", "questions": [question], "_meta": meta}
+    return {"type": "session/inputRequested", "request": request}
+
+
+@run
+async def test_a_deadline_cancels_the_question_and_the_turn_ends_with_it() -> None:
+    async with hosting() as host:
+        ana = await with_session(host)
+        agent = await joined(host, AGENT, "agent", SESSION)
+        await agent.act(ask("r", expiresAt=host.now() + 30))
+        done = await ana.wait_for_action("session/inputCompleted")
+        assert done["action"]["response"] == "cancel"
+        assert done["_meta"]["by"] == {"id": "host"}
+        await ana.wait_for_action("session/turnComplete")
+        record = host.record(SESSION)
+        assert record is not None
+        assert record.private.outcomes[-1].via == "timeout"
+
+
+@run
+async def test_a_deadline_may_mean_the_defaults() -> None:
+    async with hosting() as host:
+        ana = await with_session(host)
+        agent = await joined(host, AGENT, "agent", SESSION)
+        await agent.act(ask("r", expiresAt=host.now() - 1, onExpiry="defaults"))
+        done = await ana.wait_for_action("session/inputCompleted")
+        assert done["action"]["response"] == "accept"
+        assert done["action"]["answers"]["q"]["value"]["value"] == "as usual"
+        assert done["action"]["answers"]["q"]["_meta"]["via"] == "default"
+
+
+@run
+async def test_a_question_outside_a_turn_gets_one_that_ends_with_it() -> None:
+    async with hosting() as host:
+        ana = await with_session(host)
+        agent = await joined(host, AGENT, "agent", SESSION)
+        agent.dispatch(ask("r"))
+        started = await ana.wait_for_action("session/turnStarted")
+        assert started["action"]["message"]["origin"]["kind"] == "systemNotification"
+        await ana.wait_for_action("session/inputRequested")
+        await ana.act({"type": "session/inputCompleted", "requestId": "r", "response": "decline"})
+        await ana.wait_for_action("session/turnComplete")
+
+
+@run
+async def test_the_root_hears_of_changes_and_not_of_every_draft() -> None:
+    async with hosting() as host:
+        wall = await joined(host, ANA, "wall", ROOT)
+        ana = await with_session(host)
+        agent = await joined(host, AGENT, "agent", SESSION)
+        await agent.act(ask("r"))
+        draft = {"state": "draft", "value": {"kind": "text", "value": "x"}}
+        for _ in range(50):
+            await ana.act(
+                {
+                    "type": "session/inputAnswerChanged",
+                    "requestId": "r",
+                    "questionId": "q",
+                    "answer": draft,
+                }
+            )
+        news = [f for f in wall.received if f.get("method") == "root/sessionSummaryChanged"]
+        assert len(news) < 10
+        assert any(f["params"]["changes"].get("status") == 24 for f in news)
+        latest = await wall.wait_for(
+            lambda f: (
+                f.get("method") == "root/sessionSummaryChanged"
+                and set(f["params"]["changes"]) == {"modifiedAt"}
+            )
+        )
+        record = host.record(SESSION)
+        assert record is not None
+        assert latest["params"]["changes"]["modifiedAt"] == record.public.summary.modified_at
+
+
+@run
+async def test_a_cleared_field_of_a_summary_is_told_as_null() -> None:
+    async with hosting() as host:
+        await with_session(host)
+        agent = await joined(host, AGENT, "agent", SESSION)
+        await agent.act({"type": "session/activityChanged", "activity": "Thinking"})
+        record = host.record(SESSION)
+        assert record is not None
+        busy = record.public.summary
+        await agent.act({"type": "session/activityChanged"})
+        record = host.record(SESSION)
+        assert record is not None
+        assert encode(changes_between(busy, record.public.summary)) == b'{"activity":null}'
+
+
+@run
+async def test_a_fork_has_the_history_up_to_its_turn_and_pages_lead_back() -> None:
+    async with hosting() as host:
+        ana = await with_session(host, "demo")
+        agent = await joined(host, AGENT, "agent", SESSION)
+        for number in range(5):
+            message = {"text": "x", "origin": {"kind": "agent"}}
+            turn = {"turnId": f"t{number}"}
+            await agent.act({"type": "session/turnStarted", **turn, "message": message})
+            await ana.act({"type": "session/turnCancelled", **turn})
+        fork = {"session": SESSION, "turnId": "t2"}
+        assert await ana.call("createSession", "x:/fork", provider="demo", fork=fork) is None
+        page = await ana.call("fetchTurns", "x:/fork", limit=2)
+        assert ([t["id"] for t in page["turns"]], page["hasMore"]) == (["t1", "t2"], True)
+        page = await ana.call("fetchTurns", "x:/fork", before="t1")
+        assert ([t["id"] for t in page["turns"]], page["hasMore"]) == (["t0"], False)
+        page = await ana.call("fetchTurns", "x:/fork", before="unknown")
+        assert page == {"turns": [], "hasMore": False}
