@@ -1,0 +1,136 @@
+"""The reference: a log that lives and dies with its process."""
+
+import asyncio
+import secrets
+from bisect import bisect_right
+from collections.abc import AsyncIterator, Collection, Iterator, Sequence
+from itertools import islice
+from operator import attrgetter
+
+from session_server.log.errors import FailedError
+from session_server.log.protocol import Batch, Durable, Entry, Outcome, StoredSnapshot
+from session_server.log.refusals import CLOSED, KNOWN_ID, ahead, conflict
+from session_server.log.settling import Progress, Settled, follow, settle
+from session_server.schemas.wire import Seq, Uri
+
+
+class MemoryLog:
+    """What is appended in one turn of the event loop is settled together in the next."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._epoch = secrets.token_hex(8)
+        self._progress = Progress(0)
+        self._reached: Seq = 0
+        self._entries: list[Entry] = []
+        self._seqs: dict[str, Seq] = {}
+        self._lasts: dict[Uri, Seq] = {}
+        self._snapshots: dict[Uri, StoredSnapshot] = {}
+        self._floors: dict[Uri, Seq] = {}
+        self._waiting: list[tuple[Batch, Settled]] = []
+
+    @property
+    def epoch(self) -> str:
+        return self._epoch
+
+    @property
+    def last_seq(self) -> Seq:
+        return self._progress.last_seq
+
+    def append(self, batch: Batch, settled: Settled) -> None:
+        if self._progress.is_over:
+            self._loop.call_soon(settle, self._loop, [(settled, CLOSED)])
+            return
+        if not self._waiting:
+            self._loop.call_soon(self._commit)
+        self._waiting.append((batch, settled))
+
+    def _commit(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        settlements = [(settled, self._outcome(batch)) for batch, settled in waiting]
+        self._progress.reach(self._reached)
+        settle(self._loop, settlements)
+
+    def _outcome(self, batch: Batch) -> Outcome:
+        last = self._lasts.get(batch.channel, 0)
+        if last != batch.expected:
+            return conflict(batch, last)
+        ids = {entry.id for entry in batch.entries}
+        if len(ids) < len(batch.entries) or not ids.isdisjoint(self._seqs):
+            return KNOWN_ID
+        return Durable(tuple(self._stored(batch)))
+
+    def _stored(self, batch: Batch) -> Iterator[Seq]:
+        for entry in batch.entries:
+            self._reached = seq = self._reached + 1
+            self._entries.append(Entry(seq, batch.channel, entry.id, entry.data))
+            self._seqs[entry.id] = self._lasts[batch.channel] = seq
+            yield seq
+
+    async def read(
+        self, *, after: Seq, limit: int, channels: Collection[Uri] | None = None
+    ) -> Sequence[Entry]:
+        self._check_open()
+        start = bisect_right(self._entries, after, key=attrgetter("seq"))
+        entries: Iterator[Entry] = islice(self._entries, start, None)
+        if channels is not None:
+            wanted = frozenset(channels)
+            entries = (entry for entry in entries if entry.channel in wanted)
+        return list(islice(entries, limit))
+
+    async def find(self, ids: Collection[str]) -> dict[str, Seq]:
+        self._catch_up()
+        return {id_: self._seqs[id_] for id_ in ids if id_ in self._seqs}
+
+    def follow(self, after: Seq) -> AsyncIterator[Sequence[Entry]]:
+        return follow(self, self._progress, after)
+
+    async def save_snapshot(self, snapshot: StoredSnapshot) -> None:
+        self._catch_up()
+        last = self._lasts.get(snapshot.channel, 0)
+        if snapshot.seq > last:
+            raise ahead(snapshot, last)
+        older = self._snapshots.get(snapshot.channel)
+        if older is None or older.seq <= snapshot.seq:
+            self._snapshots[snapshot.channel] = snapshot
+
+    async def snapshots(self) -> Sequence[StoredSnapshot]:
+        self._check_open()
+        return list(self._snapshots.values())
+
+    async def trim(self, channel: Uri, up_to: Seq) -> None:
+        self._catch_up()
+        snapshot = self._snapshots.get(channel)
+        covered = min(up_to, snapshot.seq) if snapshot else 0
+        gone = [e.seq for e in self._entries if e.channel == channel and e.seq <= covered]
+        if gone:
+            self._forget(frozenset(gone))
+            self._floors[channel] = gone[-1]
+
+    async def floors(self) -> dict[Uri, Seq]:
+        self._check_open()
+        return dict(self._floors)
+
+    async def drop(self, channel: Uri) -> None:
+        self._catch_up()
+        self._forget(frozenset(e.seq for e in self._entries if e.channel == channel))
+        for known in (self._lasts, self._snapshots, self._floors):
+            known.pop(channel, None)
+
+    def _forget(self, seqs: frozenset[Seq]) -> None:
+        self._entries = [entry for entry in self._entries if entry.seq not in seqs]
+        self._seqs = {id_: seq for id_, seq in self._seqs.items() if seq not in seqs}
+
+    async def close(self) -> None:
+        if not self._progress.is_over:
+            self._progress.end()
+            self._commit()
+
+    def _catch_up(self) -> None:
+        """What is asked for takes effect after what was appended before it."""
+        self._check_open()
+        self._commit()
+
+    def _check_open(self) -> None:
+        if self._progress.is_over:
+            raise FailedError(*CLOSED)

@@ -1,0 +1,92 @@
+"""The file beside a database that says who has it open and how far it had come.
+
+The first keeps a second process out; the second tells a log from a copy of it, or from a backup
+that was put back in its place. The operating system releases a claim when its process dies.
+"""
+
+import fcntl
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from session_server.log.errors import InUseError
+from session_server.schemas.wire import Seq
+
+SUFFIX = "-claim"
+SYNCED = "synced"
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+UNKNOWN_BOOT = "unknown"
+SEQ_DIGITS = 16
+
+
+class Standing(NamedTuple):
+    """What was last known of the database.
+
+    `boot` is the boot of the machine that what was written must outlive to be on disk, or `SYNCED`.
+    """
+
+    seq: Seq
+    epoch: str
+    inode: int
+    boot: str
+
+    def fits(self, epoch: str, inode: int, last_seq: Seq) -> bool:
+        """Whether a database is the one that was known, with everything that was in it."""
+        is_same = (self.epoch, self.inode) == (epoch, inode)
+        is_kept = self.boot == SYNCED or self.boot == this_boot() != UNKNOWN_BOOT
+        return is_same and is_kept and self.seq <= last_seq
+
+
+def this_boot() -> str:
+    try:
+        return BOOT_ID.read_text().strip()
+    except OSError:
+        return UNKNOWN_BOOT
+
+
+class Claim:
+    """Raises `InUseError` when another process has one, and `OSError` when it cannot be written."""
+
+    def __init__(self, database: Path) -> None:
+        self._path = database.with_name(database.name + SUFFIX)
+        self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise self._in_use(database) from None
+        except BaseException:
+            os.close(self._file)
+            raise
+
+    def _in_use(self, database: Path) -> InUseError:
+        words = os.pread(self._file, 1_000, 0).decode(errors="replace").split()
+        os.close(self._file)
+        pid = int(words[-1]) if words and words[-1].isdecimal() else None
+        owner = "another process" if pid is None else f"process {pid}"
+        return InUseError(f"{database} is in use by {owner}; only one can have it open.", pid)
+
+    def standing(self) -> Standing | None:
+        """What the claim before this one left; `None` if nothing, or nothing legible."""
+        words = os.pread(self._file, 1_000, 0).decode(errors="replace").split()
+        try:
+            seq, epoch, inode, boot, _pid = words
+            return Standing(int(seq), epoch, int(inode), boot)
+        except ValueError:
+            return None
+
+    def write(self, standing: Standing) -> None:
+        text = f"{standing.seq:0{SEQ_DIGITS}d} {standing.epoch} {standing.inode} {standing.boot}"
+        line = f"{text} {os.getpid()}\n".encode()
+        os.pwrite(self._file, line, 0)
+        os.ftruncate(self._file, len(line))
+        os.fsync(self._file)
+
+    def reach(self, seq: Seq) -> None:
+        """Not synced: it need only outlive the process. Too low a seq does no harm."""
+        with suppress(OSError):
+            os.pwrite(self._file, f"{seq:0{SEQ_DIGITS}d}".encode(), 0)
+
+    def release(self) -> None:
+        """The file stays: what it says is for the next claim."""
+        os.close(self._file)

@@ -1,0 +1,181 @@
+"""The file: its claim, the connection that writes and the one that reads.
+
+Only the first ever writes or checkpoints. So nothing stops it, and SQLite's WAL-reset bug, which
+takes two connections that do (all versions before 3.51.3), cannot happen.
+"""
+
+import os
+import secrets
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeVar
+
+from session_server.log.errors import DamagedError, FailedError, NotWritableError, OpenError
+from session_server.log.protocol import RefusedBecause, Sync
+from session_server.log.refusals import CLOSED
+from session_server.log.sqlite.claim import SYNCED, Claim, Standing, this_boot
+from session_server.log.sqlite.faults import opening_error, refusal
+from session_server.log.sqlite.ledger import Ledger
+from session_server.log.sqlite.schema import check, check_header, migrate, version_of
+from session_server.schemas.wire import Seq
+
+T = TypeVar("T")
+
+WAL_PAGES = 4_000
+"""Pages after which a commit also tidies up. The WAL stays near 16 MB; its blocks are reused."""
+
+CACHE_KIB = 16_000
+LOCKED_SECONDS = 5.0
+
+
+class Database:
+    """Raises `OpenError` when there is no writing to the file, or no trusting it."""
+
+    def __init__(self, path: Path, sync: Sync) -> None:
+        self._path = path.resolve()
+        self._sync = sync
+        self._lock = threading.Lock()
+        self._writing: sqlite3.Connection | None = None
+        self._reading: sqlite3.Connection | None = None
+        self._is_closed = False
+        self.epoch = ""
+        if not self._path.parent.is_dir():
+            raise NotWritableError(f"There is no folder {self._path.parent}: make it first.")
+        try:
+            self._claim = Claim(self._path)
+        except OSError as error:
+            raise opening_error(self._path, error) from error
+        try:
+            self._begin()
+        except BaseException as error:
+            self._disconnect()
+            self._claim.release()
+            if isinstance(error, (OSError, sqlite3.Error)):
+                raise opening_error(self._path, error) from error
+            raise
+
+    def _begin(self) -> None:
+        # What people have answered is nobody else's to read.
+        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
+        check_header(self._path)
+        connection = self._connect()
+        version = version_of(connection, self._path)
+        self._set_up(connection)
+        migrate(connection, version)
+        check(connection, self._path)
+        self._tidy(connection)
+        ledger = Ledger()
+        ledger.load(connection)
+        self._recognise(connection, ledger.last_seq)
+        self._reading = self._connected("ro")
+
+    def _connect(self) -> sqlite3.Connection:
+        self._writing = self._connected("rw")
+        return self._writing
+
+    def _connected(self, mode: str) -> sqlite3.Connection:
+        return sqlite3.connect(
+            f"{self._path.as_uri()}?mode={mode}",
+            uri=True,
+            timeout=LOCKED_SECONDS,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+
+    def _set_up(self, connection: sqlite3.Connection) -> None:
+        (mode,) = connection.execute("PRAGMA journal_mode = wal").fetchone()
+        if mode != "wal":
+            raise OpenError(f"{self._path} is on a file system without shared memory for a log.")
+        connection.execute(f"PRAGMA synchronous = {self._sync}")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {WAL_PAGES}")
+        connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
+
+    def _disconnect(self) -> None:
+        """The one that writes goes last: whoever goes last tidies up."""
+        for connection in (self._reading, self._writing):
+            if connection is not None:
+                with suppress(sqlite3.Error):
+                    connection.close()
+        self._reading = self._writing = None
+
+    def _tidy(self, connection: sqlite3.Connection) -> bool:
+        """Syncs what the WAL holds, moves it into the database, and empties the WAL."""
+        (is_busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        return not is_busy
+
+    def _recognise(self, connection: sqlite3.Connection, last_seq: Seq) -> None:
+        """A new epoch, unless this is what the last claim left. Something is always written."""
+        row = connection.execute("SELECT value FROM meta WHERE key = 'epoch'").fetchone()
+        if row is None:
+            raise DamagedError(f"{self._path} does not say which epoch it has.")
+        inode = self._path.stat().st_ino
+        known = self._claim.standing()
+        is_known = known is not None and known.fits(row[0], inode, last_seq)
+        self.epoch = row[0] if is_known else secrets.token_hex(8)
+        connection.executemany(
+            "UPDATE meta SET value = ? WHERE key = ?",
+            [(self.epoch, "epoch"), (time.time_ns(), "opened")],
+        )
+        self._stand(last_seq, SYNCED if self._sync is Sync.FULL else this_boot())
+
+    def _stand(self, seq: Seq, boot: str) -> None:
+        self._claim.write(Standing(seq, self.epoch, self._path.stat().st_ino, boot))
+
+    def writing(self) -> sqlite3.Connection:
+        """The connection that writes; a new one, with nothing left in doubt, after `distrust`."""
+        if self._writing is None:
+            with self._lock:
+                try:
+                    self._recover()
+                except (OSError, sqlite3.Error) as error:
+                    self._disconnect()
+                    raise FailedError(*refusal(error)) from error
+        assert self._writing is not None
+        return self._writing
+
+    def _recover(self) -> None:
+        """SQLite reads the WAL afresh, and what it finds goes where it cannot change any more."""
+        connection = self._connect()
+        self._set_up(connection)
+        if not self._tidy(connection):
+            raise sqlite3.OperationalError("another program is using the database")
+        folder = os.open(self._path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+        self._reading = self._connected("ro")
+
+    def distrust(self) -> None:
+        """Both connections go: as long as one is there, SQLite does not look at the WAL again."""
+        with self._lock:
+            self._disconnect()
+
+    def read(self, question: Callable[[sqlite3.Connection], T]) -> T:
+        with self._lock:
+            if self._is_closed:
+                raise FailedError(*CLOSED)
+            if self._reading is None:
+                raise FailedError(
+                    RefusedBecause.BROKEN, "The log's disk failed: see the last append."
+                )
+            try:
+                return question(self._reading)
+            except sqlite3.Error as error:
+                raise FailedError(*refusal(error)) from error
+
+    def reach(self, seq: Seq) -> None:
+        self._claim.reach(seq)
+
+    def close(self, last_seq: Seq) -> None:
+        with self._lock:
+            self._is_closed = True
+            with suppress(OSError, sqlite3.Error):
+                if self._writing is not None and self._tidy(self._writing):
+                    self._stand(last_seq, SYNCED)
+            self._disconnect()
+        self._claim.release()

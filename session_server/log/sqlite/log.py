@@ -1,0 +1,116 @@
+"""The log over SQLite, as the event loop sees it: what it asks, and where the answer comes from."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from sqlite3 import Connection
+from typing import Any, TypeVar
+
+from session_server.log.errors import FailedError
+from session_server.log.protocol import Batch, Entry, StoredSnapshot, Sync
+from session_server.log.refusals import CLOSED
+from session_server.log.settling import Settled, follow, settle
+from session_server.log.sqlite import reading
+from session_server.log.sqlite.database import Database
+from session_server.log.sqlite.store import Operation
+from session_server.log.sqlite.writer import Writer
+from session_server.schemas.wire import Seq, Uri
+
+T = TypeVar("T")
+
+
+class SqliteLog:
+    """Writes through one thread and reads through another; the loop waits for neither."""
+
+    def __init__(self, database: Database, loop: asyncio.AbstractEventLoop) -> None:
+        self._database = database
+        self._loop = loop
+        self._writer = Writer(database, loop)
+        self._reader = ThreadPoolExecutor(1, thread_name_prefix="session-server log reader")
+        self._is_closed = False
+
+    @classmethod
+    async def open(cls, path: Path, *, sync: Sync = Sync.FULL) -> "SqliteLog":
+        """Raises an `OpenError` that says what stands in the way."""
+        loop = asyncio.get_running_loop()
+        database = await loop.run_in_executor(None, Database, path, sync)
+        return cls(database, loop)
+
+    @property
+    def epoch(self) -> str:
+        return self._database.epoch
+
+    @property
+    def last_seq(self) -> Seq:
+        return self._writer.progress.last_seq
+
+    @property
+    def commits(self) -> int:
+        """How many transactions there were; with the number of batches, how many share one."""
+        return self._writer.commits
+
+    def append(self, batch: Batch, settled: Settled) -> None:
+        if self._is_closed:
+            self._loop.call_soon(settle, self._loop, [(settled, CLOSED)])
+        else:
+            self._writer.ask(batch, settled)
+
+    async def read(
+        self, *, after: Seq, limit: int, channels: Collection[Uri] | None = None
+    ) -> Sequence[Entry]:
+        return await self._ask_reader(lambda c: reading.read(c, after, limit, channels))
+
+    async def find(self, ids: Collection[str]) -> dict[str, Seq]:
+        """Asks the writer: it alone can tell, after what was appended before, and settle doubts."""
+        found: dict[str, Seq] = await self._ask_writer(lambda store: store.find(ids))
+        return found
+
+    def follow(self, after: Seq) -> AsyncIterator[Sequence[Entry]]:
+        return follow(self, self._writer.progress, after)
+
+    async def save_snapshot(self, snapshot: StoredSnapshot) -> None:
+        await self._ask_writer(lambda store: store.save_snapshot(snapshot))
+
+    async def snapshots(self) -> Sequence[StoredSnapshot]:
+        return await self._ask_reader(reading.snapshots)
+
+    async def trim(self, channel: Uri, up_to: Seq) -> None:
+        """In pieces, so that a long history holds no append up."""
+        while await self._ask_writer(lambda store: store.trim(channel, up_to)):
+            pass
+
+    async def floors(self) -> dict[Uri, Seq]:
+        return await self._ask_reader(reading.floors)
+
+    async def drop(self, channel: Uri) -> None:
+        await self._ask_writer(lambda store: store.drop(channel))
+
+    async def close(self) -> None:
+        if not self._is_closed:
+            self._is_closed = True
+            self._writer.progress.end()
+            self._writer.stop()
+        await asyncio.shield(self._writer.stopped)
+        self._reader.shutdown()
+
+    async def _ask_writer(self, operation: Operation) -> Any:
+        if self._is_closed:
+            raise FailedError(*CLOSED)
+        answer: asyncio.Future[Any] = self._loop.create_future()
+
+        def settled(result: object) -> None:
+            if answer.done():
+                return
+            if isinstance(result, FailedError):
+                answer.set_exception(result)
+            else:
+                answer.set_result(result)
+
+        self._writer.ask(operation, settled)
+        return await answer
+
+    async def _ask_reader(self, question: Callable[[Connection], T]) -> T:
+        if self._is_closed:
+            raise FailedError(*CLOSED)
+        return await self._loop.run_in_executor(self._reader, self._database.read, question)

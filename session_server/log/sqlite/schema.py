@@ -1,0 +1,109 @@
+"""The form of the database, how an older form becomes this one, and whether a file has it at all.
+
+What is looked at when a file is opened: SQLite's header, whose application it is, the version, all
+tables and columns, the end of every channel; and each page of files up to `CHECKED_BYTES`, which
+costs about a second per gigabyte. Damage elsewhere shows when it is read.
+"""
+
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+from session_server.log.errors import DamagedError, TooNewError
+
+HEADER = b"SQLite format 3\0"
+APPLICATION = int.from_bytes(b"SeLo")
+CHECKED_BYTES = 256 * 2**20
+
+Step: TypeAlias = Callable[[sqlite3.Connection], None]
+
+FIRST_FORM = f"""
+    PRAGMA application_id = {APPLICATION};
+    CREATE TABLE meta (key TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;
+    CREATE TABLE channels (
+        number INTEGER PRIMARY KEY, uri TEXT NOT NULL UNIQUE, floor INTEGER NOT NULL DEFAULT 0
+    );
+    CREATE TABLE entries (
+        seq INTEGER PRIMARY KEY, channel INTEGER NOT NULL, id TEXT NOT NULL UNIQUE,
+        data BLOB NOT NULL
+    );
+    CREATE INDEX entries_by_channel ON entries (channel);
+    CREATE TABLE snapshots (
+        channel INTEGER PRIMARY KEY, seq INTEGER NOT NULL, data BLOB NOT NULL
+    )
+"""
+
+
+def _create(connection: sqlite3.Connection) -> None:
+    """`channel` is the channel's number: URIs are long, and an index of them longer.
+
+    An index holds the row's key, so `entries_by_channel` is by channel and seq. `floor` is 0 where
+    nothing was trimmed. `meta` has `version`, `epoch`, the times `created` and `opened`, and
+    `reached`: the highest seq when a channel was last dropped.
+    """
+    for statement in FIRST_FORM.split(";"):
+        connection.execute(statement)
+    created = {"version": 0, "epoch": "", "reached": 0, "created": time.time_ns(), "opened": 0}
+    connection.executemany("INSERT INTO meta VALUES (?, ?)", created.items())
+
+
+STEPS: tuple[Step, ...] = (_create,)
+"""Step n leads from version n to n + 1; version 0 is an empty file. Steps are never changed."""
+
+SHAPE = {
+    "meta": "key, value",
+    "channels": "number, uri, floor",
+    "entries": "seq, channel, id, data",
+    "snapshots": "channel, seq, data",
+}
+
+
+def check_header(path: Path) -> None:
+    """Before SQLite opens the file: later, closing it here would release SQLite's own locks."""
+    with path.open("rb") as file:
+        start = file.read(len(HEADER))
+    if start not in (b"", HEADER):
+        raise DamagedError(f"{path} is not a SQLite database, or its beginning is damaged.")
+
+
+def version_of(connection: sqlite3.Connection, path: Path, known: int = len(STEPS)) -> int:
+    """The file's version, before anything is done to it; raises when it is not ours to touch."""
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    if application != APPLICATION:
+        if tables or application:
+            raise DamagedError(f"{path} is another application's database.")
+        return 0
+    row = connection.execute("SELECT value FROM meta WHERE key = 'version'").fetchone()
+    if row is None or not isinstance(row[0], int):
+        raise DamagedError(f"{path} does not say which version it has.")
+    version = row[0]
+    if version > known:
+        words = f"{path} was written by a newer session-server (form {version}, here {known})"
+        raise TooNewError(f"{words}: install that one, or begin a new log.", version, known)
+    return version
+
+
+def migrate(connection: sqlite3.Connection, version: int, steps: Sequence[Step] = STEPS) -> None:
+    """Brings the file to the version that the steps lead to; each happens whole or not at all."""
+    for number, step in enumerate(steps[version:], start=version + 1):
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            step(connection)
+            connection.execute("UPDATE meta SET value = ? WHERE key = 'version'", (number,))
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+
+def check(connection: sqlite3.Connection, path: Path) -> None:
+    for table, columns in SHAPE.items():
+        connection.execute(f"SELECT {columns} FROM {table} LIMIT 0")  # noqa: S608  # our own names
+    if path.stat().st_size <= CHECKED_BYTES:
+        (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+        if found != "ok":
+            raise DamagedError(f"{path} is damaged: {found}. Put a backup in its place.")

@@ -1,0 +1,142 @@
+"""The logs under test, and short ways of using them."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from itertools import count
+from pathlib import Path
+
+from session_server.log import Batch, Durable, Entry, Log, NewEntry, Outcome, Refused, Sync
+from session_server.log.memory import MemoryLog
+from session_server.log.sqlite import SqliteLog
+
+BOUND = 30
+_ids = count(1)
+
+
+class Backend:
+    """A place for a log. `survives` says whether it is still there after closing it."""
+
+    survives: bool
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    async def open(self) -> Log:
+        raise NotImplementedError
+
+    async def reopened(self, log: Log) -> Log:
+        """The same log, closed and opened again where it survives that."""
+        if not self.survives:
+            return log
+        await log.close()
+        return await self.open()
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[Log]:
+        log = await self.open()
+        try:
+            yield log
+        finally:
+            await log.close()
+
+
+class Memory(Backend):
+    survives = False
+
+    async def open(self) -> MemoryLog:
+        return MemoryLog()
+
+
+class Sqlite(Backend):
+    survives = True
+    sync = Sync.FULL
+
+    @property
+    def path(self) -> Path:
+        return self.folder / "log.db"
+
+    async def open(self) -> SqliteLog:
+        return await SqliteLog.open(self.path, sync=self.sync)
+
+
+class SqliteNormal(Sqlite):
+    sync = Sync.NORMAL
+
+
+BACKENDS: Sequence[type[Backend]] = (Memory, Sqlite, SqliteNormal)
+
+
+def entries(*datas: bytes) -> tuple[NewEntry, ...]:
+    """Entries with ids of their own, in the form that the host gives them."""
+    return tuple(NewEntry(f"{next(_ids):016x}", data) for data in datas)
+
+
+def batch(channel: str, expected: int, *datas: bytes) -> Batch:
+    return Batch(channel, expected, entries(*datas))
+
+
+def asked(log: Log, wanted: Batch) -> asyncio.Future[Outcome]:
+    """An append that is on its way."""
+    outcome: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+    log.append(wanted, outcome.set_result)
+    return outcome
+
+
+async def settled(log: Log, wanted: Batch) -> Outcome:
+    return await asyncio.wait_for(asked(log, wanted), BOUND)
+
+
+async def stored(log: Log, channel: str, expected: int, *datas: bytes) -> tuple[int, ...]:
+    """Seqs of what became durable, as it should."""
+    outcome = await settled(log, batch(channel, expected, *datas))
+    assert isinstance(outcome, Durable), outcome
+    return outcome.seqs
+
+
+async def refused(log: Log, wanted: Batch) -> str:
+    """Why a batch was refused, as it should."""
+    outcome = await settled(log, wanted)
+    assert isinstance(outcome, Refused), outcome
+    return outcome.because
+
+
+async def everything(log: Log, *, piece: int = 1_000, **options) -> list[Entry]:
+    """All entries, read in pieces."""
+    found: list[Entry] = []
+    after = 0
+    while entries_ := await log.read(after=after, limit=piece, **options):
+        assert len(entries_) <= piece
+        found += entries_
+        after = entries_[-1].seq
+    return found
+
+
+async def following(log: Log, after: int, count_: int) -> list[Entry]:
+    """The next so many entries that a follower gets."""
+    found: list[Entry] = []
+    stream = log.follow(after)
+    async with asyncio.timeout(BOUND):
+        while len(found) < count_:
+            found += await anext(stream)
+    await stream.aclose()
+    return found
+
+
+@asynccontextmanager
+async def held(log: SqliteLog) -> AsyncIterator[None]:
+    """The writer waits meanwhile, so that all that is asked for goes into its next commit."""
+    waits, go_on = threading.Event(), threading.Event()
+
+    def wait(_: object) -> None:
+        waits.set()
+        assert go_on.wait(BOUND)
+
+    holding = asyncio.ensure_future(log._ask_writer(wait))
+    await asyncio.to_thread(waits.wait, BOUND)
+    try:
+        yield
+    finally:
+        go_on.set()
+        await holding

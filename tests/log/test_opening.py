@@ -1,0 +1,77 @@
+"""The URL chooses the log, and a wrong one is answered in words that help."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from session_server.log import Sync
+from session_server.log.errors import BackendMissingError, NotWritableError, OpenError, UrlError
+from session_server.log.memory import MemoryLog
+from session_server.log.opening import open_log
+from session_server.log.sqlite import SqliteLog
+from tests.log.logs import everything, stored
+
+
+@pytest.mark.parametrize("url", ["memory:", "memory://", "MEMORY:"])
+async def test_memory_is_kept_nowhere(url: str) -> None:
+    log = await open_log(url)
+    assert isinstance(log, MemoryLog)
+    await log.close()
+
+
+async def test_three_slashes_are_relative_and_four_absolute(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    log = await open_log("sqlite:///a%20log.db", sync=Sync.NORMAL)
+    assert isinstance(log, SqliteLog)
+    await stored(log, "a", 0, b"x")
+    await log.close()
+    log = await open_log(f"sqlite:///{tmp_path}/a%20log.db")
+    assert [e.data for e in await everything(log)] == [b"x"]
+    await log.close()
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("", "known are memory:"),
+        ("data.db", "known are memory:"),
+        ("postgres://host/log", "known are memory:, sqlite:///relative/path"),
+        ("memory:///x", "more than memory: can use"),
+        ("sqlite:", "names no file"),
+        ("sqlite://", "names no file"),
+        ("sqlite:///", "names no file"),
+        ("sqlite:////", "names no file"),
+        ("sqlite://host/log.db", "names no file"),
+        ("sqlite:///log.db?mode=ro", "takes none"),
+    ],
+)
+async def test_a_wrong_url_is_explained(url: str, words: str) -> None:
+    with pytest.raises(UrlError) as failure:
+        await open_log(url)
+    assert words in failure.value.words
+    assert failure.value.code == "url"
+    assert not failure.value.retry_helps
+
+
+async def test_what_a_later_version_brings_is_named() -> None:
+    with pytest.raises(BackendMissingError, match=r"session-server\[nats\]"):
+        await open_log("nats://localhost")
+
+
+async def test_a_python_without_sqlite_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "session_server.log.sqlite", None)
+    with pytest.raises(BackendMissingError, match="cannot keep a log in SQLite"):
+        await open_log("sqlite:///log.db")
+
+
+async def test_a_folder_must_be_there(tmp_path: Path) -> None:
+    with pytest.raises(NotWritableError, match=r"no folder .*missing: make it first"):
+        await open_log(f"sqlite:///{tmp_path}/missing/log.db")
+
+
+async def test_a_folder_is_no_log(tmp_path: Path) -> None:
+    with pytest.raises(OpenError, match="Is a directory"):
+        await open_log(f"sqlite:///{tmp_path}")

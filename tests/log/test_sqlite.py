@@ -1,0 +1,354 @@
+"""What is SQLite's own: commits that are shared, the file and its form, and who may have it."""
+
+import asyncio
+import os
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from session_server.log import Batch, Durable, NewEntry
+from session_server.log.errors import (
+    DamagedError,
+    FailedError,
+    InUseError,
+    NotWritableError,
+    OpenError,
+    TooNewError,
+)
+from session_server.log.sqlite import SqliteLog, database, schema, writer
+from tests.log.logs import Sqlite, asked, batch, everything, held, settled, stored
+
+ROOT = Path(__file__).resolve().parents[2]
+BOUND = 30
+A, B = "ahp-session:/a", "ahp-session:/b"
+
+
+@pytest.fixture
+def backend(tmp_path: Path) -> Sqlite:
+    return Sqlite(tmp_path)
+
+
+# Commits
+
+
+@pytest.mark.proves("design.append.shared-commit")
+async def test_what_was_asked_during_a_commit_shares_the_next(backend: Sqlite) -> None:
+    async with backend.opened() as log:
+        async with held(log):
+            outcomes = [asked(log, batch(f"c{n}", 0, b"x")) for n in range(200)]
+            before = log.commits
+        await asyncio.gather(*outcomes)
+        assert log.commits - before == 2  # that of the one who held it, and one for all the others
+        assert len(await everything(log)) == 200
+
+
+async def test_a_commit_is_bounded(backend: Sqlite, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer, "ENTRIES_PER_COMMIT", 10)
+    async with backend.opened() as log:
+        async with held(log):
+            outcomes = [asked(log, batch(f"c{n}", 0, b"x", b"y")) for n in range(50)]
+            before = log.commits
+        await asyncio.gather(*outcomes)
+        assert log.commits - before == 1 + 10
+
+
+async def test_a_reader_holds_no_writer_up(backend: Sqlite) -> None:
+    reads, go_on = threading.Event(), threading.Event()
+
+    def question(connection: sqlite3.Connection) -> int:
+        connection.execute("BEGIN")
+        (before,) = connection.execute("SELECT count(*) FROM entries").fetchone()
+        reads.set()
+        assert go_on.wait(BOUND)
+        (after,) = connection.execute("SELECT count(*) FROM entries").fetchone()
+        connection.execute("COMMIT")
+        assert before == after
+        return after
+
+    async with backend.opened() as log:
+        (last,) = await stored(log, A, 0, b"x")
+        reading = asyncio.ensure_future(log._ask_reader(question))
+        await asyncio.to_thread(reads.wait, BOUND)
+        for _ in range(10):
+            (last,) = await stored(log, A, last, b"y" * 1_000)
+        go_on.set()
+        assert await reading == 1
+        assert len(await everything(log)) == 11
+
+
+async def test_what_sqlite_cannot_store_is_refused_alone(backend: Sqlite) -> None:
+    async with backend.opened() as log:
+        async with held(log):
+            wrong = asked(log, Batch(A, 0, (NewEntry("\ud800", b""),)))
+            right = asked(log, batch(B, 0, b"x"))
+        assert (await wrong).because == "broken"
+        assert isinstance(await right, Durable)
+
+
+async def test_another_program_that_locks_the_database_is_named(
+    backend: Sqlite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "LOCKED_SECONDS", 0.01)
+    async with backend.opened() as log:
+        with closing(sqlite3.connect(backend.path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            outcome = await settled(log, batch(A, 0, b"x"))
+            assert "Another program" in outcome.words
+            other.execute("ROLLBACK")
+        await stored(log, A, 0, b"x")
+
+
+def test_a_loop_that_ends_before_its_log_leaves_nothing_behind(backend: Sqlite) -> None:
+    async def leave() -> SqliteLog:
+        log = await backend.open()
+        await stored(log, A, 0, b"x")
+        return log
+
+    log = asyncio.run(leave())
+    log._writer.ask(batch(B, 0, b"y"), lambda _: None)
+    log._writer._thread.join(BOUND)
+    assert not log._writer._thread.is_alive()
+    log._reader.shutdown()
+
+    async def look() -> int:
+        async with backend.opened() as log:
+            return len(await everything(log))
+
+    assert asyncio.run(look()) == 2
+
+
+# Whose file it is
+
+
+async def test_a_second_log_on_the_same_file_is_refused(backend: Sqlite, tmp_path: Path) -> None:
+    link = tmp_path / "link.db"
+    link.symlink_to(backend.path)
+    async with backend.opened() as log:
+        for path in (backend.path, link):
+            with pytest.raises(InUseError, match=f"in use by process {os.getpid()}") as failure:
+                await SqliteLog.open(path)
+            assert failure.value.pid == os.getpid()
+            assert failure.value.retry_helps
+        await stored(log, A, 0, b"x")
+    async with backend.opened() as log:
+        assert len(await everything(log)) == 1
+
+
+async def test_a_second_process_is_refused(backend: Sqlite) -> None:
+    script = (
+        "import asyncio, sys\n"
+        "from session_server.log.errors import InUseError\n"
+        "from session_server.log.opening import open_log\n"
+        "try: asyncio.run(open_log('sqlite:///' + sys.argv[1]))\n"
+        "except InUseError as error: sys.exit(error.words)"
+    )
+    command = [sys.executable, "-c", script, str(backend.path)]
+    async with backend.opened() as log:
+        done = await asyncio.to_thread(
+            subprocess.run, command, cwd=ROOT, capture_output=True, text=True, timeout=BOUND
+        )
+        assert done.returncode == 1
+        assert f"{backend.path} is in use by process {os.getpid()}" in done.stderr
+        await stored(log, A, 0, b"x")
+
+
+async def test_the_file_is_for_its_owner_alone(backend: Sqlite) -> None:
+    async with backend.opened() as log:
+        await stored(log, A, 0, b"secret")
+        files = list(backend.folder.iterdir())
+        assert len(files) == 4
+        assert {file.stat().st_mode & 0o077 for file in files} == {0}
+
+
+# Files that are no log, or no longer
+
+
+@contextmanager
+def unwritable(path: Path) -> Iterator[None]:
+    """Permissions do not stop root; a mark in the file system does."""
+    if os.geteuid() != 0:
+        mode = path.stat().st_mode
+        path.chmod(mode & ~0o222)
+        yield
+        path.chmod(mode)
+        return
+    if subprocess.run(["chattr", "+i", path], capture_output=True, check=False).returncode:
+        pytest.skip("root can write everywhere on this file system")
+    try:
+        yield
+    finally:
+        subprocess.run(["chattr", "-i", path], check=True, timeout=BOUND)
+
+
+async def test_a_folder_without_writing_takes_no_log(backend: Sqlite) -> None:
+    with unwritable(backend.folder), pytest.raises(NotWritableError, match="opened for writing"):
+        await backend.open()
+
+
+@pytest.mark.parametrize("what", ["file", "folder"])
+async def test_a_log_that_cannot_be_written_is_not_opened(backend: Sqlite, what: str) -> None:
+    async with backend.opened() as log:
+        await stored(log, A, 0, b"x")
+    with (
+        unwritable(backend.path if what == "file" else backend.folder),
+        pytest.raises(NotWritableError) as failure,
+    ):
+        await backend.open()
+    assert str(backend.path) in failure.value.words
+    async with backend.opened() as log:
+        assert len(await everything(log)) == 1
+
+
+def overwrite(path: Path, start: int, data: bytes) -> None:
+    with path.open("r+b") as file:
+        file.seek(start)
+        file.write(data)
+
+
+def change(path: Path, *statements: str) -> None:
+    with closing(sqlite3.connect(path)) as connection, connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+def into_anothers(path: Path) -> None:
+    path.unlink()
+    change(path, "CREATE TABLE recipes (name TEXT)")
+
+
+NOISE = bytes(range(256)) * 64
+DAMAGES = {
+    "first bytes": lambda path: overwrite(path, 0, b"#!/bin/sh"),
+    "header": lambda path: overwrite(path, 16, NOISE[:84]),
+    "middle": lambda path: overwrite(path, path.stat().st_size // 2 // 4096 * 4096, NOISE),
+    "cut in half": lambda path: os.truncate(path, path.stat().st_size // 2),
+    "cut short": lambda path: os.truncate(path, 10),
+    "text": lambda path: path.write_text("Dear diary, " * 1_000),
+    "another application's": into_anothers,
+    "no snapshots": lambda path: change(path, "DROP TABLE snapshots"),
+    "no ids": lambda path: change(path, "ALTER TABLE entries RENAME id TO name"),
+    "no version": lambda path: change(path, "DELETE FROM meta WHERE key = 'version'"),
+    "no epoch": lambda path: change(path, "DELETE FROM meta WHERE key = 'epoch'"),
+}
+
+
+async def fill(backend: Sqlite) -> None:
+    async with backend.opened() as log:
+        last = 0
+        for _ in range(20):
+            *_, last = await stored(log, A, last, *[b"x" * 500] * 200)
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+async def test_a_damaged_file_is_named_and_left_alone(backend: Sqlite, damage: str) -> None:
+    await fill(backend)
+    DAMAGES[damage](backend.path)
+    before = backend.path.read_bytes()
+    with pytest.raises(DamagedError) as failure:
+        await backend.open()
+    assert str(backend.path) in failure.value.words
+    assert backend.path.read_bytes() == before
+
+
+async def test_damage_that_was_not_looked_for_shows_when_it_is_read(
+    backend: Sqlite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schema, "CHECKED_BYTES", 0)
+    await fill(backend)
+    size = backend.path.stat().st_size
+    overwrite(backend.path, size // 4 // 4096 * 4096, NOISE * (size // 8 // len(NOISE)))
+    async with backend.opened() as log:
+        with pytest.raises(FailedError) as failure:
+            await everything(log)
+        assert failure.value.because == "broken"
+        await stored(log, B, 0, b"x")
+
+
+# Versions
+
+
+async def test_a_file_of_a_newer_version_is_refused_and_left_alone(backend: Sqlite) -> None:
+    async with backend.opened():
+        pass
+    change(backend.path, "UPDATE meta SET value = 7 WHERE key = 'version'")
+    before = backend.path.read_bytes()
+    with pytest.raises(TooNewError, match="newer session-server") as failure:
+        await backend.open()
+    assert (failure.value.version, failure.value.known) == (7, len(schema.STEPS))
+    assert backend.path.read_bytes() == before
+
+
+def older_form(connection: sqlite3.Connection) -> None:
+    """A form that never was: channels by their URIs, and no ids."""
+    connection.execute(f"PRAGMA application_id = {schema.APPLICATION}")
+    connection.execute("CREATE TABLE meta (key TEXT PRIMARY KEY, value NOT NULL)")
+    connection.execute("INSERT INTO meta VALUES ('version', 1)")
+    connection.execute("CREATE TABLE facts (place INTEGER PRIMARY KEY, uri TEXT, data BLOB)")
+    rows = [(1, A, b"one"), (2, B, b"two"), (5, A, b"three")]
+    connection.executemany("INSERT INTO facts VALUES (?, ?, ?)", rows)
+
+
+def to_this_form(connection: sqlite3.Connection) -> None:
+    connection.execute("DROP TABLE meta")
+    schema._create(connection)
+    connection.execute("INSERT INTO channels (uri) SELECT DISTINCT uri FROM facts")
+    connection.execute(
+        "INSERT INTO entries SELECT place, number, 'old-' || place, data"
+        " FROM facts JOIN channels USING (uri)"
+    )
+    connection.execute("DROP TABLE facts")
+
+
+def with_steps(monkeypatch: pytest.MonkeyPatch, *steps: schema.Step) -> None:
+    """A future in which these steps lead to the form of today."""
+    monkeypatch.setattr(database, "migrate", lambda c, v: schema.migrate(c, v, steps))
+    monkeypatch.setattr(database, "version_of", lambda c, p: schema.version_of(c, p, len(steps)))
+
+
+def make_older_file(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection, connection:
+        older_form(connection)
+
+
+async def test_an_older_file_is_brought_to_this_form(
+    backend: Sqlite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_older_file(backend.path)
+    with_steps(monkeypatch, older_form, to_this_form)
+    for _ in range(2):
+        async with backend.opened() as log:
+            found = await everything(log)
+            assert [(e.seq, e.channel, e.data) for e in found[:3]] == [
+                (1, A, b"one"),
+                (2, B, b"two"),
+                (5, A, b"three"),
+            ]
+            assert log.last_seq == found[-1].seq
+            await stored(log, A, max(e.seq for e in found if e.channel == A), b"new")
+    with closing(sqlite3.connect(backend.path)) as connection:
+        assert connection.execute("SELECT value FROM meta WHERE key = 'version'").fetchone() == (2,)
+
+
+async def test_a_step_that_fails_leaves_the_older_file_as_it_was(
+    backend: Sqlite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(connection: sqlite3.Connection) -> None:
+        to_this_form(connection)
+        connection.execute("INSERT INTO nowhere VALUES (1)")
+
+    make_older_file(backend.path)
+    with_steps(monkeypatch, older_form, fails)
+    with pytest.raises(OpenError, match="nowhere"):
+        await backend.open()
+    with closing(sqlite3.connect(backend.path)) as connection:
+        assert connection.execute("SELECT count(*) FROM facts").fetchone() == (3,)
+        assert connection.execute("SELECT value FROM meta").fetchall() == [(1,)]
+    with_steps(monkeypatch, older_form, to_this_form)
+    async with backend.opened() as log:
+        assert log.last_seq == 5

@@ -1,0 +1,148 @@
+"""A log that may have lost entries, or is a copy, is not taken for the one that clients know."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from session_server.log import StoredSnapshot
+from session_server.log.sqlite import claim
+from session_server.log.sqlite.claim import SUFFIX
+from tests.log.logs import Sqlite, SqliteNormal, everything, stored
+from tests.log.test_sqlite_kill import killed_while_appending
+
+pytestmark = pytest.mark.proves("design.log.epoch")
+
+A = "ahp-session:/a"
+
+
+async def epoch_of(backend: Sqlite) -> str:
+    async with backend.opened() as log:
+        return log.epoch
+
+
+async def grown(backend: Sqlite) -> str:
+    """The epoch of a log to which something was added."""
+    async with backend.opened() as log:
+        found = await everything(log)
+        await stored(log, A, found[-1].seq if found else 0, b"x")
+        return log.epoch
+
+
+def files_of(backend: Sqlite) -> list[Path]:
+    return list(backend.folder.glob("log.db*"))
+
+
+def claim_of(backend: Sqlite) -> Path:
+    return backend.path.with_name(backend.path.name + SUFFIX)
+
+
+async def test_a_copy_is_another_log(tmp_path: Path) -> None:
+    original = Sqlite(tmp_path)
+    epoch = await grown(original)
+    copies = []
+    for name, files in (("alone", [original.path]), ("whole", files_of(original))):
+        (tmp_path / name).mkdir()
+        for file in files:
+            shutil.copy2(file, tmp_path / name)
+        copies.append(Sqlite(tmp_path / name))
+    assert len({epoch, *[await epoch_of(copy) for copy in copies]}) == 3
+    assert await epoch_of(original) == epoch
+
+
+async def test_a_log_that_is_moved_stays_the_same(tmp_path: Path) -> None:
+    epoch = await grown(Sqlite(tmp_path))
+    (tmp_path / "moved").mkdir()
+    for file in files_of(Sqlite(tmp_path)):
+        file.rename(tmp_path / "moved" / file.name)
+    assert await epoch_of(Sqlite(tmp_path / "moved")) == epoch
+
+
+async def test_a_backup_that_lacks_entries_is_another_log(tmp_path: Path) -> None:
+    backend = Sqlite(tmp_path)
+    epoch = await grown(backend)
+    backup = backend.path.read_bytes()
+    assert await grown(backend) == epoch
+    backend.path.write_bytes(backup)
+    restored = await epoch_of(backend)
+    assert restored != epoch
+    assert await epoch_of(backend) == restored
+
+
+async def test_a_backup_that_lacks_nothing_is_the_same_log(tmp_path: Path) -> None:
+    backend = Sqlite(tmp_path)
+    epoch = await grown(backend)
+    backup = backend.path.read_bytes()
+    assert await epoch_of(backend) == epoch
+    backend.path.write_bytes(backup)
+    assert await epoch_of(backend) == epoch
+
+
+async def test_what_was_forgotten_on_purpose_is_not_lost(tmp_path: Path) -> None:
+    backend = Sqlite(tmp_path)
+    epoch = await grown(backend)
+    async with backend.opened() as log:
+        await log.save_snapshot(StoredSnapshot(A, log.last_seq, b""))
+        await log.trim(A, log.last_seq)
+    assert await epoch_of(backend) == epoch
+    async with backend.opened() as log:
+        await log.drop(A)
+    assert await epoch_of(backend) == epoch
+
+
+@pytest.mark.parametrize("text", [b"", b"\xff\0 not a claim", b"1 2 3", b"x y z 4 5\n"])
+async def test_a_log_whose_claim_is_illegible_is_another_log(tmp_path: Path, text: bytes) -> None:
+    backend = Sqlite(tmp_path)
+    epoch = await grown(backend)
+    claim_of(backend).write_bytes(text)
+    assert await epoch_of(backend) != epoch
+
+
+async def test_a_log_that_lost_the_end_of_its_wal_is_another_log(tmp_path: Path) -> None:
+    backend = Sqlite(tmp_path)
+    epoch = await epoch_of(backend)
+    durable, _ = killed_while_appending(backend.path, 200)
+    wal = backend.path.with_name(backend.path.name + "-wal")
+    os.truncate(wal, wal.stat().st_size // 3)
+    async with backend.opened() as log:
+        assert log.last_seq < max(durable.values())
+        assert log.epoch != epoch
+
+
+@pytest.mark.parametrize("is_closed", [True, False])
+@pytest.mark.parametrize("is_rebooted", [True, False])
+@pytest.mark.parametrize("kind", [Sqlite, SqliteNormal])
+async def test_without_full_sync_a_log_that_was_open_does_not_outlive_a_reboot(
+    kind: type[Sqlite],
+    is_rebooted: bool,
+    is_closed: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    boot = tmp_path / "boot_id"
+    boot.write_text("this-boot\n")
+    monkeypatch.setattr(claim, "BOOT_ID", boot)
+    backend = kind(tmp_path)
+    async with backend.opened() as log:
+        await stored(log, A, 0, b"x")
+        await log.find([])
+        epoch, while_open = log.epoch, claim_of(backend).read_bytes()
+    if not is_closed:
+        claim_of(backend).write_bytes(while_open)
+    if is_rebooted:
+        boot.write_text("the-next-boot\n")
+    may_have_lost = kind is SqliteNormal and is_rebooted and not is_closed
+    assert (await epoch_of(backend) != epoch) == may_have_lost
+
+
+async def test_where_reboots_cannot_be_told_without_full_sync_nothing_is_taken_for_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(claim, "BOOT_ID", tmp_path / "missing")
+    backend = SqliteNormal(tmp_path)
+    async with backend.opened() as log:
+        epoch, while_open = log.epoch, claim_of(backend).read_bytes()
+    assert await epoch_of(backend) == epoch
+    claim_of(backend).write_bytes(while_open)
+    assert await epoch_of(backend) != epoch
