@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI, Request, Response
+from fastapi.responses import RedirectResponse
 from starlette.websockets import WebSocket
 
 from session_server import __version__
@@ -45,10 +46,16 @@ def create_app(
 
     app = FastAPI(title="session-server", version=__version__, lifespan=lifespan)
     app.include_router(sessions)
+    app.add_api_route("/", front_door, include_in_schema=False)
     app.add_api_route("/healthz", healthz, include_in_schema=False)
     app.add_api_route("/readyz", readyz, include_in_schema=False)
     app.add_api_websocket_route("/ahp", ahp)
     return app
+
+
+async def front_door() -> Response:
+    """Until there is a page, what there is to see are the HTTP docs."""
+    return RedirectResponse("/docs")
 
 
 async def healthz() -> Response:

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from session_server import __version__
+from session_server.agents.demo import DEMO_SESSION
 from session_server.app import create_app
 from session_server.log.errors import OpenError
 from session_server.log.opening import open_log
@@ -72,6 +73,8 @@ def serve(
     except OpenError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(1) from None
+    if demo:
+        typer.echo(f"A session with an open question: {DEMO_SESSION}")
     if not run(create_app(store, demo=demo), host, port):
         raise typer.Exit(1)
 

@@ -40,7 +40,7 @@ class ServerProcess:
         out = self._out()
         for line in out:
             self.output.append(line)
-            found = READY.match(line)
+            found = READY.search(line)
             if found is not None:
                 return found[1]
         self._collect()

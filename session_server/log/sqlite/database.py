@@ -20,7 +20,7 @@ from session_server.log.refusals import CLOSED
 from session_server.log.sqlite.claim import SYNCED, Claim, Standing, this_boot
 from session_server.log.sqlite.faults import opening_error, refusal
 from session_server.log.sqlite.ledger import Ledger
-from session_server.log.sqlite.schema import check, check_header, migrate, version_of
+from session_server.log.sqlite.schema import check, migrate, version_of
 from session_server.schemas.wire import Seq
 
 T = TypeVar("T")
@@ -61,7 +61,6 @@ class Database:
     def _begin(self) -> None:
         # What people have answered is nobody else's to read.
         os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
-        check_header(self._path)
         connection = self._connect()
         version = version_of(connection, self._path)
         self._set_up(connection)

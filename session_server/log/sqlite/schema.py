@@ -13,7 +13,6 @@ from typing import TypeAlias
 
 from session_server.log.errors import DamagedError, TooNewError
 
-HEADER = b"SQLite format 3\0"
 APPLICATION = int.from_bytes(b"SeLo")
 CHECKED_BYTES = 256 * 2**20
 
@@ -58,14 +57,6 @@ SHAPE = {
     "entries": "seq, channel, id, data",
     "snapshots": "channel, seq, data",
 }
-
-
-def check_header(path: Path) -> None:
-    """Before SQLite opens the file: later, closing it here would release SQLite's own locks."""
-    with path.open("rb") as file:
-        start = file.read(len(HEADER))
-    if start not in (b"", HEADER):
-        raise DamagedError(f"{path} is not a SQLite database, or its beginning is damaged.")
 
 
 def version_of(connection: sqlite3.Connection, path: Path, known: int = len(STEPS)) -> int:

@@ -1,0 +1,58 @@
+"""A client of the Agent Host Protocol: `async with connect(url) as client: …`
+
+It keeps a mirror of what it watches, shows its own actions at once, and takes care of broken
+connections by itself. It stands on `schemas` and `reducers` and knows nothing of the server.
+"""
+
+from session_server.client.client import Client
+from session_server.client.connecting import connect
+from session_server.client.errors import (
+    ClientError,
+    Closed,
+    CommandFailed,
+    ConnectionLost,
+    Disconnected,
+    GaveUp,
+    InvalidAnswer,
+    NotConnected,
+    NotUnderstood,
+    Rejected,
+    RequestClosed,
+    SessionExists,
+    SessionGone,
+    SessionNotFound,
+    TooLarge,
+    TooManyPending,
+    Unconfirmed,
+)
+from session_server.client.mirror import Cause, Change
+from session_server.client.session import Root, Session
+from session_server.client.status import Phase, Status
+
+__all__ = [
+    "Cause",
+    "Change",
+    "Client",
+    "ClientError",
+    "Closed",
+    "CommandFailed",
+    "ConnectionLost",
+    "Disconnected",
+    "GaveUp",
+    "InvalidAnswer",
+    "NotConnected",
+    "NotUnderstood",
+    "Phase",
+    "Rejected",
+    "RequestClosed",
+    "Root",
+    "Session",
+    "SessionExists",
+    "SessionGone",
+    "SessionNotFound",
+    "Status",
+    "TooLarge",
+    "TooManyPending",
+    "Unconfirmed",
+    "connect",
+]

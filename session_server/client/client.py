@@ -1,0 +1,173 @@
+"""A connected client: commands, sessions, and how the connection stands."""
+
+import asyncio
+import time
+import uuid
+from collections.abc import AsyncIterator
+from typing import Any, TypeVar
+
+from session_server.client.errors import ClientError, ConnectionLost, NotUnderstood
+from session_server.client.exchange import Answer
+from session_server.client.protocol import ClientProtocol
+from session_server.client.session import Root, Session
+from session_server.client.status import Status
+from session_server.schemas import frames
+from session_server.schemas.codec import Decoder
+from session_server.schemas.commands import (
+    ROOT_CHANNEL,
+    CreateSessionParams,
+    FetchTurnsParams,
+    FetchTurnsResult,
+    ForkSource,
+    ListSessionsParams,
+    ListSessionsResult,
+    Params,
+    RootParams,
+)
+from session_server.schemas.errors import DecodingError
+from session_server.schemas.session import ModelSelection, SessionSummary
+from session_server.schemas.wire import Extra, Uri
+
+T = TypeVar("T")
+
+SESSION_PREFIX = "ahp-session:/"
+
+_decode_nothing: Decoder[None] = Decoder(None)
+_decode_sessions: Decoder[ListSessionsResult] = Decoder(ListSessionsResult)
+_decode_turns: Decoder[FetchTurnsResult] = Decoder(FetchTurnsResult)
+
+
+class Client:
+    """Made by `connect`. Everything here waits for a connection if there is none just now."""
+
+    def __init__(self, protocol: ClientProtocol) -> None:
+        self._protocol = protocol
+        self._status = protocol.status
+        self._status_changed = asyncio.Event()
+        protocol.on_status = self._look_at_status
+
+    @property
+    def client_id(self) -> str:
+        """The label of this client in everything that it does."""
+        return self._protocol.client_id
+
+    # Connection
+
+    @property
+    def status(self) -> Status:
+        return self._status
+
+    async def statuses(self) -> AsyncIterator[Status]:
+        """The status now, and each time it changes; who reads slowly sees the latest one."""
+        shown: Status | None = None
+        while True:
+            if shown != self._status:
+                shown = self._status
+                yield shown
+            elif self._protocol.error is not None:
+                return
+            else:
+                await self._status_changed.wait()
+
+    async def wait_until_live(
+        self,
+        timeout: float | None = None,  # noqa: ASYNC109 - as asyncio.wait_for has it
+    ) -> None:
+        """Returns as soon as there is a connection; raises when there will be none any more."""
+        async with asyncio.timeout(timeout):
+            while not self._status.is_connected:
+                if self._protocol.error is not None:
+                    raise self._protocol.error
+                await self._status_changed.wait()
+
+    def _look_at_status(self) -> None:
+        status = self._protocol.status
+        if status != self._status:
+            self._status = status
+            self._status_changed.set()
+            self._status_changed = asyncio.Event()
+
+    # Channels
+
+    def session(self, uri: Uri) -> Session:
+        """`async with client.session(uri) as session: …`; raises `SessionNotFound`."""
+        return Session(self._protocol, uri)
+
+    def root(self) -> Root:
+        """`async with client.root() as root: …`"""
+        return Root(self._protocol, ROOT_CHANNEL)
+
+    # Commands
+
+    async def list_sessions(self) -> tuple[SessionSummary, ...]:
+        params = ListSessionsParams(channel=ROOT_CHANNEL)
+        return (await self._read(frames.ListSessions, params, _decode_sessions)).items
+
+    async def create_session(
+        self,
+        provider: str | None = None,
+        *,
+        uri: Uri | None = None,
+        model: str | None = None,
+        working_directory: Uri | None = None,
+        fork: ForkSource | None = None,
+        config: Extra | None = None,
+    ) -> Uri:
+        """Makes a session and returns its URI; without a provider the host's first one is taken.
+
+        Raises `ConnectionLost` when the connection breaks before the answer: with a `uri` of one's
+        own, trying again then either makes the session or raises `SessionExists`.
+        """
+        uri = uri or f"{SESSION_PREFIX}{uuid.uuid4()}"
+        params = CreateSessionParams(
+            channel=uri,
+            provider=provider,
+            model=None if model is None else ModelSelection(id=model),
+            working_directory=working_directory,
+            fork=fork,
+            config=config,
+        )
+        await self._command(frames.CreateSession, params, _decode_nothing)
+        return uri
+
+    async def dispose_session(self, uri: Uri) -> None:
+        """Ends the session for everybody; its history is gone."""
+        await self._command(frames.DisposeSession, Params(channel=uri), _decode_nothing)
+
+    async def fetch_turns(
+        self, uri: Uri, *, before: str | None = None, limit: int | None = None
+    ) -> FetchTurnsResult:
+        """Older turns, oldest first: those before a turn, or the latest ones."""
+        params = FetchTurnsParams(channel=uri, before=before, limit=limit)
+        return await self._read(frames.FetchTurns, params, _decode_turns)
+
+    async def ping(self) -> float:
+        """Seconds until the host has answered."""
+        started = time.perf_counter()
+        await self._read(frames.Ping, RootParams(channel=ROOT_CHANNEL), _decode_nothing)
+        return time.perf_counter() - started
+
+    async def _read(self, frame: Any, params: Any, decode: Decoder[T]) -> T:
+        """A command that changes nothing, and so may be asked again on the next connection."""
+        while True:
+            try:
+                return await self._command(frame, params, decode)
+            except ConnectionLost:
+                continue
+
+    async def _command(self, frame: Any, params: Any, decode: Decoder[T]) -> T:
+        await self.wait_until_live()
+        answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+
+        def resolve(answer: Answer) -> None:
+            if not answered.done():
+                answered.set_result(answer)
+
+        self._protocol.request(frame, params, resolve)
+        answer = await answered
+        if isinstance(answer, ClientError):
+            raise answer
+        try:
+            return decode(bytes(answer))
+        except DecodingError as error:
+            raise NotUnderstood(f"The host answered something that is not AHP: {error}") from error

@@ -1,0 +1,194 @@
+"""The socket under the protocol: connects, feeds it, writes for it, and comes back."""
+
+import asyncio
+import logging
+import time
+import uuid
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from ssl import SSLContext
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from websockets.asyncio.client import ClientConnection
+from websockets.asyncio.client import connect as open_socket
+from websockets.exceptions import WebSocketException
+
+from session_server.client.client import Client
+from session_server.client.errors import (
+    ClientError,
+    Closed,
+    ConnectionLost,
+    GaveUp,
+    NotConnected,
+)
+from session_server.client.protocol import ClientProtocol
+from session_server.client.reconnecting import BackOff, final_error
+
+logger = logging.getLogger("session_server.client")
+
+HANDSHAKE_SECONDS = 10.0
+CLOSING_SECONDS = 2.0
+SNAPSHOT_BYTES = 64 * 1024 * 1024
+"""The largest frame that is taken from a host: a snapshot holds a session's whole history."""
+
+AHP_PATH = "/ahp"
+_SCHEMES = {"http": "ws", "https": "wss", "ws": "ws", "wss": "wss"}
+
+
+@asynccontextmanager
+async def connect(
+    url: str,
+    *,
+    client_id: str | None = None,
+    token: str | None = None,
+    timeout: float | None = 10.0,  # noqa: ASYNC109 - of the first connection alone
+    ssl: SSLContext | None = None,
+) -> AsyncGenerator[Client, None]:
+    """A client of the host at `url`, which may be the address of its page.
+
+    Within `async with` the client stays connected: when the connection breaks it comes back by
+    itself, resumes where it was and sends what was done meanwhile. The first connection is tried
+    for `timeout` seconds (`None`: for ever), then `NotConnected` is raised; `GaveUp` means that
+    trying again would not help. `token` goes into a bearer header. A `client_id` should be new, or
+    have been this program's before.
+    """
+    protocol = ClientProtocol(client_id or uuid.uuid4().hex, _now)
+    line = Line(protocol, endpoint(url), token, ssl)
+    client = Client(protocol)
+    running = asyncio.create_task(line.run())
+    try:
+        await _first_connection(client, line, url, timeout)
+        yield client
+        await line.flush()
+    finally:
+        protocol.close(Closed("The client was closed."))
+        running.cancel()
+        await asyncio.wait((running,))
+
+
+async def _first_connection(
+    client: Client,
+    line: "Line",
+    url: str,
+    timeout: float | None,  # noqa: ASYNC109 - as above
+) -> None:
+    try:
+        await client.wait_until_live(timeout)
+    except TimeoutError:
+        why = "" if line.trouble is None else f": {line.trouble}"
+        raise NotConnected(f"No connection to {url} within {timeout:g} s{why}") from line.trouble
+
+
+def endpoint(url: str) -> str:
+    """The WebSocket address of a host: `http://127.0.0.1:8737` is enough."""
+    parts = urlsplit(url)
+    if parts.scheme not in _SCHEMES or not parts.netloc:
+        raise ValueError(f"{url!r} is not the address of a host, as in http://127.0.0.1:8737.")
+    path = AHP_PATH if parts.path in ("", "/") else parts.path
+    return urlunsplit((_SCHEMES[parts.scheme], parts.netloc, path, parts.query, ""))
+
+
+class Line:
+    """One socket after another, for one protocol."""
+
+    def __init__(
+        self, protocol: ClientProtocol, url: str, token: str | None, ssl: SSLContext | None
+    ) -> None:
+        self.trouble: Exception | None = None
+        self._protocol = protocol
+        self._url = url
+        self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        self._tls: dict[str, Any] = {} if ssl is None else {"ssl": ssl}
+        self._output = asyncio.Event()
+        self._is_written = asyncio.Event()
+        protocol.exchange.on_output = self._has_output
+
+    async def run(self) -> None:
+        """Until it is cancelled, or the host says that coming back does not help."""
+        back_off = BackOff()
+        try:
+            while True:
+                lasted = await self._connection()
+                await asyncio.sleep(back_off.next_delay(lasted))
+        except GaveUp as error:
+            self._protocol.close(error)
+        except Exception as error:
+            logger.exception("the connection failed in a way that it should not")
+            self._protocol.close(GaveUp(f"The client failed: {error!r}"))
+
+    async def flush(self) -> None:
+        """Gives what was dispatched last a chance to leave, if there is a connection."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CLOSING_SECONDS):
+                await self._is_written.wait()
+
+    async def _connection(self) -> float:
+        """Makes a connection and stays with it; returns for how many seconds it lasted."""
+        clock = asyncio.get_running_loop().time
+        began = clock()
+        try:
+            async with open_socket(
+                self._url,
+                additional_headers=self._headers,
+                compression=None,
+                max_size=SNAPSHOT_BYTES,
+                close_timeout=CLOSING_SECONDS,
+                **self._tls,
+            ) as socket:
+                began = clock()
+                await self._converse(socket)
+        except (OSError, WebSocketException, ClientError) as error:
+            self.trouble = error
+            final = final_error(error)
+            if final is not None:
+                raise final from error
+            logger.info("no connection: %s", error)
+        finally:
+            self._protocol.disconnected()
+            self._is_written.set()
+        return clock() - began
+
+    async def _converse(self, socket: ClientConnection) -> None:
+        """Reading says how a connection ends; writing just stops then."""
+        self._protocol.connected()
+        tasks = (
+            asyncio.create_task(self._read(socket)),
+            asyncio.create_task(self._write(socket)),
+        )
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+            for task in done:
+                task.result()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+
+    async def _read(self, socket: ClientConnection) -> None:
+        try:
+            async with asyncio.timeout(HANDSHAKE_SECONDS) as patience:
+                while True:
+                    self._protocol.receive(await socket.recv(decode=False))
+                    if self._protocol.is_live:
+                        patience.reschedule(None)
+        except TimeoutError:
+            raise ConnectionLost("The host did not answer the handshake in time.") from None
+
+    async def _write(self, socket: ClientConnection) -> None:
+        with suppress(WebSocketException):
+            while True:
+                await self._output.wait()
+                self._output.clear()
+                for frame in self._protocol.take():
+                    await socket.send(frame, text=True)
+                if not self._output.is_set():
+                    self._is_written.set()
+
+    def _has_output(self) -> None:
+        self._is_written.clear()
+        self._output.set()
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000

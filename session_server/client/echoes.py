@@ -1,0 +1,158 @@
+"""Recognising one's own actions: in an envelope, and in a state that came without envelopes.
+
+A connection that breaks leaves actions of which nobody knows whether they arrived. A replay tells,
+since it holds every envelope. A snapshot tells only what can be seen in it; what cannot be seen is
+sent again where twice does no more than once, and is otherwise reported as unconfirmed.
+"""
+
+from collections.abc import Callable
+from enum import Enum, auto
+from typing import Any
+
+import msgspec
+
+from session_server.schemas.actions import (
+    Action,
+    AgentChanged,
+    Delta,
+    InputAnswerChanged,
+    InputCompleted,
+    InputRequested,
+    ModelChanged,
+    PendingMessageRemoved,
+    PendingMessageSet,
+    Reasoning,
+    ResponsePartAdded,
+    ToolCallDelta,
+    Truncated,
+    TurnCancelled,
+    TurnComplete,
+    TurnStarted,
+)
+from session_server.schemas.messages import PendingMessage
+from session_server.schemas.questions import Answer, Draft
+from session_server.schemas.session import SessionState
+from session_server.schemas.turns import TurnState
+
+
+class Fate(Enum):
+    DONE = auto()
+    REPEAT = auto()
+    UNKNOWN = auto()
+
+
+def is_echo(sent: Action, received: Action) -> bool:
+    """Whether this is what we sent, apart from the marks that a host puts on it."""
+    if isinstance(sent, InputRequested) and isinstance(received, InputRequested):
+        return sent.request.id == received.request.id
+    return type(sent) is type(received) and _unmarked(sent) == _unmarked(received)
+
+
+def is_deferred_echo(sent: Action, received: Action) -> bool:
+    """Whether a host's own action settles ours: it made now what it had put off.
+
+    Of several changes that were put off only the last is made, so it settles all of them.
+    """
+    if isinstance(sent, ModelChanged | AgentChanged):
+        return type(sent) is type(received)
+    return isinstance(sent, TurnComplete) and sent == received
+
+
+def is_superseded(older: Action, newer: Action) -> bool:
+    """Drafts are worth sending only in their last version."""
+    return (
+        isinstance(older, InputAnswerChanged)
+        and isinstance(newer, InputAnswerChanged)
+        and isinstance(older.answer, Draft | None)
+        and (older.request_id, older.question_id) == (newer.request_id, newer.question_id)
+    )
+
+
+def is_closing(older: Action, newer: Action) -> bool:
+    """Whether the older action closes the question that the newer one still answers."""
+    return (
+        isinstance(older, InputCompleted)
+        and isinstance(newer, InputAnswerChanged)
+        and older.request_id == newer.request_id
+    )
+
+
+def fate_in(state: SessionState, action: Action) -> Fate:
+    """What a snapshot says about an action that was sent on a connection that broke."""
+    is_visible = _VISIBLE.get(type(action))
+    if is_visible is not None and is_visible(state, action):
+        return Fate.DONE
+    return Fate.UNKNOWN if isinstance(action, _NOT_TWICE) else Fate.REPEAT
+
+
+# Appending twice appends double; a message or a truncation could hit what came after it.
+_NOT_TWICE = (
+    Delta,
+    PendingMessageSet,
+    Reasoning,
+    ResponsePartAdded,
+    ToolCallDelta,
+    Truncated,
+)
+
+
+def _answer_is_there(state: SessionState, action: InputAnswerChanged) -> bool:
+    for request in state.input_requests or ():
+        if request.id == action.request_id:
+            found = (request.answers or {}).get(action.question_id)
+            return _bare(found) == _bare(action.answer)
+    return False
+
+
+def _turn_is_there(state: SessionState, action: TurnStarted) -> bool:
+    active = () if state.active_turn is None else (state.active_turn,)
+    return any(turn.id == action.turn_id for turn in (*active, *state.turns))
+
+
+def _turn_is_cancelled(state: SessionState, action: TurnCancelled) -> bool:
+    return any(
+        turn.id == action.turn_id and turn.state is TurnState.CANCELLED for turn in state.turns
+    )
+
+
+def _history_ends_there(state: SessionState, action: Truncated) -> bool:
+    last = state.turns[-1].id if state.turns else None
+    return state.active_turn is None and last == action.turn_id
+
+
+def _message_waits(state: SessionState, action: PendingMessageSet) -> bool:
+    return any(
+        waiting.id == action.id and waiting.message == action.message for waiting in _waiting(state)
+    )
+
+
+def _message_is_gone(state: SessionState, action: PendingMessageRemoved) -> bool:
+    return all(waiting.id != action.id for waiting in _waiting(state))
+
+
+def _waiting(state: SessionState) -> tuple[PendingMessage, ...]:
+    steering = () if state.steering_message is None else (state.steering_message,)
+    return (*steering, *(state.queued_messages or ()))
+
+
+_VISIBLE: dict[type, Callable[[SessionState, Any], bool]] = {
+    InputAnswerChanged: _answer_is_there,
+    TurnStarted: _turn_is_there,
+    TurnCancelled: _turn_is_cancelled,
+    Truncated: _history_ends_there,
+    PendingMessageSet: _message_waits,
+    PendingMessageRemoved: _message_is_gone,
+}
+
+
+def _unmarked(action: Action) -> Action:
+    if isinstance(action, InputAnswerChanged):
+        return msgspec.structs.replace(action, answer=_bare(action.answer))
+    if isinstance(action, InputCompleted) and action.answers is not None:
+        answers = {key: _bare(answer) for key, answer in action.answers.items()}
+        return msgspec.structs.replace(action, answers=answers)
+    return action
+
+
+def _bare(answer: Answer | None) -> Answer | None:
+    return None if answer is None else msgspec.structs.replace(answer, meta=None)

@@ -1,0 +1,142 @@
+"""The mirrors of the two kinds of channels: the root, and sessions with their questions."""
+
+from functools import partial
+from typing import Any, NamedTuple, get_args
+
+from session_server.client.echoes import Fate, fate_in
+from session_server.client.errors import NotUnderstood, RequestClosed
+from session_server.client.mirror import Mirror, Pending, Verdict
+from session_server.reducers.input_rules import input_completed
+from session_server.reducers.requests import open_request
+from session_server.reducers.root import reduce_root
+from session_server.reducers.session import TRANSITIONS, reduce_session
+from session_server.schemas.actions import (
+    Action,
+    InputAnswerChanged,
+    InputCompleted,
+    RootAction,
+)
+from session_server.schemas.calls import Outcome
+from session_server.schemas.codec import decode_root_state, decode_session_state
+from session_server.schemas.commands import ROOT_CHANNEL, Snapshot
+from session_server.schemas.envelopes import ActionEnvelope
+from session_server.schemas.errors import DecodingError
+from session_server.schemas.principals import Author, Principal, Provenance, Role
+from session_server.schemas.questions import InputRequest
+from session_server.schemas.record import PrivateState, SessionRecord
+from session_server.schemas.root import RootState
+from session_server.schemas.session import SessionState
+from session_server.schemas.wire import Uri
+
+CLOSINGS = 64
+"""How many closed questions a mirror remembers, in order to say who closed them."""
+
+
+class Closing(NamedTuple):
+    """A question that is no longer open, and the action that closed it."""
+
+    request: InputRequest
+    envelope: ActionEnvelope
+
+    @property
+    def by(self) -> Author | None:
+        return None if self.envelope.meta is None else self.envelope.meta.by
+
+
+def _reduce_session(state: SessionState, action: Any, at: int) -> SessionState:
+    return reduce_session(state, action, at) if type(action) in TRANSITIONS else state
+
+
+def _reduce_root(state: RootState, action: Any, _at: int) -> RootState:
+    return reduce_root(state, action) if isinstance(action, get_args(RootAction)) else state
+
+
+class RootMirror(Mirror[RootState]):
+    def __init__(self, client_id: str, state: RootState, position: int) -> None:
+        super().__init__(ROOT_CHANNEL, client_id, _reduce_root, state, position)
+
+
+class SessionMirror(Mirror[SessionState]):
+    """Remembers who closed which question, so that a late answer can be told."""
+
+    def __init__(self, channel: Uri, client_id: str, state: SessionState, position: int) -> None:
+        super().__init__(channel, client_id, _reduce_session, state, position)
+        self.closings: dict[str, Closing] = {}
+        self.author: Author | None = None
+        self._completing: dict[int, InputRequest] = {}
+
+    def dispatch(self, pending: Pending) -> None:
+        if isinstance(pending.action, InputCompleted):
+            request = open_request(self.confirmed, pending.action.request_id)
+            if request is not None:
+                self._completing[pending.client_seq] = request
+                pending.waiters.append(partial(self._completed, pending.client_seq))
+        super().dispatch(pending)
+
+    def _completed(self, client_seq: int, _: Verdict) -> None:
+        self._completing.pop(client_seq, None)
+
+    def _note(self, known: SessionState, envelope: ActionEnvelope) -> None:
+        for request in known.input_requests or ():
+            if open_request(self.confirmed, request.id) is None:
+                self.closings[request.id] = Closing(request, envelope)
+        while len(self.closings) > CLOSINGS:
+            del self.closings[next(iter(self.closings))]
+        is_own = envelope.origin is not None and envelope.origin.client_id == self._client_id
+        if is_own and envelope.meta is not None:
+            self.author = envelope.meta.by
+
+    def _refusal(self, pending: Pending, reason: str) -> Verdict:
+        action = pending.action
+        if not isinstance(action, InputAnswerChanged | InputCompleted):
+            return super()._refusal(pending, reason)
+        if isinstance(action, InputCompleted) and self._was_ours(pending, action, reason):
+            return self._as_seen(pending)
+        if open_request(self.confirmed, action.request_id) is not None:
+            return super()._refusal(pending, reason)
+        closing = self.closings.get(action.request_id)
+        by = None if closing is None else closing.by
+        return RequestClosed(reason, action, by=by, is_repeated=pending.is_repeated)
+
+    def _was_ours(self, pending: Pending, action: InputCompleted, reason: str) -> bool:
+        """Whether a repeated completion was refused only because its first copy had counted.
+
+        Without a replay there is no envelope to see it in. What is left is what the host says, and
+        it says it with the rule that we ask here as well: what would it say if it had been us?
+        """
+        request = self._completing.get(pending.client_seq)
+        if not pending.is_repeated or self.author is None or request is None:
+            return False
+        if action.request_id in self.closings:
+            return False
+        outcome = Outcome(
+            request=request,
+            response=action.response,
+            by=self.author,
+            via=Provenance.PERSON,
+            at=pending.at,
+        )
+        record = SessionRecord(public=self.confirmed, private=PrivateState(outcomes=(outcome,)))
+        ourselves = Principal(id=self.author.id, name=self.author.name, role=Role.OWNER)
+        refusal = input_completed(ourselves, record, action)
+        return refusal is not None and refusal.message == reason
+
+    def _fate(self, state: SessionState, action: Action) -> Fate:
+        return fate_in(state, action)
+
+
+def mirror_of(client_id: str, snapshot: Snapshot) -> Mirror[Any]:
+    state = state_of(snapshot)
+    if isinstance(state, RootState):
+        return RootMirror(client_id, state, snapshot.from_seq)
+    return SessionMirror(snapshot.resource, client_id, state, snapshot.from_seq)
+
+
+def state_of(snapshot: Snapshot) -> RootState | SessionState:
+    raw = bytes(snapshot.state)
+    try:
+        if snapshot.resource == ROOT_CHANNEL:
+            return decode_root_state(raw)
+        return decode_session_state(raw)
+    except DecodingError as error:
+        raise NotUnderstood(f"The state of {snapshot.resource} is not AHP: {error}") from error

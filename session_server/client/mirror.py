@@ -1,0 +1,247 @@
+"""A client's copy of one channel: what the host has confirmed, and our own actions on top of it.
+
+No I/O, no clock, no waiting: envelopes come in, changes and verdicts go out through callbacks. The
+protocol above decides when actions are sent; reducers below say what they do.
+"""
+
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
+from weakref import WeakSet
+
+from session_server.client.echoes import (
+    Fate,
+    is_closing,
+    is_deferred_echo,
+    is_echo,
+    is_superseded,
+)
+from session_server.client.errors import ClientError, Rejected, Unconfirmed
+from session_server.schemas.actions import Action
+from session_server.schemas.envelopes import ActionEnvelope, ActionOrigin
+from session_server.schemas.wire import Uri
+
+S = TypeVar("S")
+
+Verdict: TypeAlias = ActionEnvelope | ClientError
+"""What became of an own action."""
+
+
+class Cause(StrEnum):
+    ACTION = "action"
+    """Somebody else, or the host, did something."""
+    DISPATCHED = "dispatched"
+    """We did something that is not confirmed yet."""
+    CONFIRMED = "confirmed"
+    """The host accepted what we did."""
+    REJECTED = "rejected"
+    """The host refused what we did, so it is undone."""
+    SNAPSHOT = "snapshot"
+    """The host sent the whole state, because we were away for too long."""
+    SEVERAL = "several"
+    """Changes came faster than they were read; this one stands for all of them."""
+
+
+class Change(NamedTuple, Generic[S]):
+    """`before` and `after` are what people see: confirmed state with own actions on top."""
+
+    cause: Cause
+    before: S
+    after: S
+    envelope: ActionEnvelope | None = None
+    reason: str | None = None
+
+
+class Observer(Protocol[S]):
+    def changed(self, change: Change[S]) -> None: ...
+
+    def ended(self, error: ClientError) -> None: ...
+
+
+class Pending:
+    """An own action that the host has not judged yet. It keeps its number on every connection."""
+
+    __slots__ = ("action", "at", "client_seq", "frame", "is_repeated", "is_sent", "waiters")
+
+    def __init__(
+        self,
+        client_seq: int,
+        action: Action,
+        at: int,
+        frame: bytes,
+        settled: Callable[[Verdict], None],
+    ) -> None:
+        self.client_seq = client_seq
+        self.action = action
+        self.at = at
+        self.frame = frame
+        self.waiters = [settled]
+        self.is_sent = False
+        self.is_repeated = False
+
+    def settle(self, verdict: Verdict) -> None:
+        for settled in self.waiters:
+            settled(verdict)
+
+
+class Mirror(Generic[S]):
+    def __init__(
+        self,
+        channel: Uri,
+        client_id: str,
+        reduce: Callable[[S, Any, int], S],
+        state: S,
+        position: int,
+    ) -> None:
+        self.channel = channel
+        self.confirmed = state
+        self.state = state
+        self.position = position
+        self.pending: list[Pending] = []
+        self.error: ClientError | None = None
+        self._client_id = client_id
+        self._reduce = reduce
+        self._observers: WeakSet[Observer[S]] = WeakSet()
+
+    # Own actions
+
+    def dispatch(self, pending: Pending) -> None:
+        before = self.state
+        self.state = self._reduce(before, pending.action, pending.at)
+        self.pending.append(pending)
+        self._tell(Cause.DISPATCHED, before)
+
+    def compact(self) -> None:
+        """Drops drafts that a later one of ours replaces; whoever waits for them waits for it."""
+        kept: list[Pending] = []
+        for pending in self.pending:
+            older = self._replaced(kept, pending.action)
+            if older is not None:
+                kept.remove(older)
+                pending.waiters = [*older.waiters, *pending.waiters]
+            kept.append(pending)
+        self.pending = kept
+        self._rebase()
+
+    def _replaced(self, kept: list[Pending], action: Action) -> Pending | None:
+        for older in reversed(kept):
+            if is_superseded(older.action, action):
+                return older
+            if is_closing(older.action, action):
+                return None
+        return None
+
+    # From the host
+
+    def receive(self, envelope: ActionEnvelope, at: int) -> None:
+        """An accepted action; one that we have already, from before a reconnect, is passed over."""
+        if envelope.server_seq <= self.position:
+            return
+        before, known = self.state, self.confirmed
+        self.position = envelope.server_seq
+        self.confirmed = self._reduce(known, envelope.action, at)
+        self._note(known, envelope)
+        settled = [pending for pending in self.pending if self._settles(envelope, pending)]
+        for pending in settled:
+            self.pending.remove(pending)
+        self._rebase()
+        self._tell(Cause.CONFIRMED if settled else Cause.ACTION, before, envelope)
+        for pending in settled:
+            pending.settle(envelope)
+
+    def reject(self, client_seq: int, reason: str) -> None:
+        pending = next((p for p in self.pending if p.client_seq == client_seq), None)
+        if pending is None:
+            return
+        verdict = self._refusal(pending, reason)
+        before = self.state
+        self.pending.remove(pending)
+        self._rebase()
+        self._tell(Cause.REJECTED, before, reason=reason)
+        pending.settle(verdict)
+
+    def skip(self, position: int) -> None:
+        """An action of a kind that we do not know: like AHP's own reducers, we leave it out."""
+        self.position = max(self.position, position)
+
+    def replace(self, state: S, position: int) -> None:
+        """A snapshot: whatever happened meanwhile is in it."""
+        before = self.state
+        self.confirmed, self.position = state, position
+        self._rebase()
+        self._tell(Cause.SNAPSHOT, before)
+
+    def resume(self, state: S, position: int) -> None:
+        """A snapshot on a new connection, after which nothing of the old one will be answered."""
+        fates = [(p, self._fate(state, p.action) if p.is_sent else None) for p in self.pending]
+        self.pending = [p for p, fate in fates if fate in (None, Fate.REPEAT)]
+        self.replace(state, position)
+        for pending, fate in fates:
+            if fate is Fate.DONE:
+                pending.settle(self._as_seen(pending))
+            elif fate is Fate.UNKNOWN:
+                pending.settle(Unconfirmed(pending.action))
+
+    def end(self, error: ClientError) -> None:
+        """Nothing more will come."""
+        self.error = error
+        pending, self.pending = self.pending, []
+        self._rebase()
+        for observer in tuple(self._observers):
+            observer.ended(error)
+        for own in pending:
+            own.settle(error)
+
+    # Those who watch
+
+    def observe(self, observer: Observer[S]) -> None:
+        """Told as long as somebody holds it; letting go of it is enough."""
+        self._observers.add(observer)
+
+    # How
+
+    def _settles(self, envelope: ActionEnvelope, pending: Pending) -> bool:
+        """A batch can hold several actions of one origin, so the content counts too."""
+        origin = envelope.origin
+        if origin is None:
+            return pending.is_sent and is_deferred_echo(pending.action, envelope.action)
+        return (
+            origin.client_id == self._client_id
+            and origin.client_seq == pending.client_seq
+            and is_echo(pending.action, envelope.action)
+        )
+
+    def _as_seen(self, pending: Pending) -> ActionEnvelope:
+        """The envelope was missed; this is what is known of it."""
+        origin = ActionOrigin(client_id=self._client_id, client_seq=pending.client_seq)
+        return ActionEnvelope(
+            channel=self.channel, action=pending.action, server_seq=self.position, origin=origin
+        )
+
+    def _rebase(self) -> None:
+        state = self.confirmed
+        for pending in self.pending:
+            state = self._reduce(state, pending.action, pending.at)
+        self.state = state
+
+    def _tell(
+        self,
+        cause: Cause,
+        before: S,
+        envelope: ActionEnvelope | None = None,
+        reason: str | None = None,
+    ) -> None:
+        change = Change(cause, before, self.state, envelope, reason)
+        for observer in tuple(self._observers):
+            observer.changed(change)
+
+    # What kinds of channels do differently
+
+    def _note(self, known: S, envelope: ActionEnvelope) -> None:
+        """Called with the confirmed state from before the envelope."""
+
+    def _refusal(self, pending: Pending, reason: str) -> Verdict:
+        return Rejected(reason, pending.action, is_repeated=pending.is_repeated)
+
+    def _fate(self, state: S, action: Action) -> Fate:  # noqa: ARG002
+        return Fate.REPEAT

@@ -1,0 +1,241 @@
+"""The client's side of AHP without a socket: frames in, frames out.
+
+A transport calls `connected`, feeds `receive`, writes what `take` returns and calls `disconnected`;
+the rest is told through callbacks. What was watched and what was not confirmed outlives a
+connection: the next one resumes where the last one broke off.
+"""
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from session_server.client.channels import Channels, Watched
+from session_server.client.errors import (
+    ClientError,
+    CommandFailed,
+    ConnectionLost,
+    GaveUp,
+    NotUnderstood,
+    TooLarge,
+    TooManyPending,
+    command_failed,
+)
+from session_server.client.exchange import Answer, Answered, Exchange
+from session_server.client.mirror import Mirror, Pending, Verdict
+from session_server.client.status import Phase, Status
+from session_server.client.wire import (
+    HostMessage,
+    Replay,
+    decode_delivery,
+    decode_initialized,
+    decode_message,
+    decode_removed,
+    decode_resumption,
+)
+from session_server.schemas import frames
+from session_server.schemas.actions import Action
+from session_server.schemas.codec import encode
+from session_server.schemas.commands import (
+    PROTOCOL_VERSION,
+    ROOT_CHANNEL,
+    AgentDispatchActionParams,
+    InitializeParams,
+    ReconnectParams,
+)
+from session_server.schemas.errors import DecodingError, ErrorCode
+from session_server.schemas.frames import JSONRPC
+from session_server.schemas.limits import FRAME_BYTES
+from session_server.schemas.wire import Uri
+
+logger = logging.getLogger("session_server.client")
+
+PENDING_LIMIT = 1_000
+"""Own actions that may wait for confirmation; one more is not taken."""
+
+
+def _nothing() -> None:
+    pass
+
+
+class ClientProtocol:
+    def __init__(self, client_id: str, clock: Callable[[], int]) -> None:
+        self.client_id = client_id
+        self.error: ClientError | None = None
+        self.on_status: Callable[[], None] = _nothing
+        self.exchange = Exchange()
+        self.channels = Channels(client_id, clock, self.exchange)
+        self._clock = clock
+        self._client_seq = 0
+        self._is_known = False
+        self._resumed: tuple[Uri, ...] = ()
+
+    @property
+    def is_live(self) -> bool:
+        return self.channels.is_live
+
+    @property
+    def status(self) -> Status:
+        waiting = self.channels.waiting
+        if self.error is not None:
+            return Status(Phase.CLOSED)
+        if self.is_live:
+            return Status(Phase.SYNCING if waiting else Phase.LIVE, waiting)
+        return Status(Phase.OFFLINE if self._is_known else Phase.CONNECTING, waiting)
+
+    # The transport's side
+
+    def connected(self) -> None:
+        """A new socket: the handshake comes first."""
+        if self._is_known:
+            self._reconnect()
+        else:
+            self._initialize()
+
+    def disconnected(self) -> None:
+        """What was asked is lost; what was done waits for the next connection."""
+        self.channels.lost()
+        self.exchange.end(ConnectionLost("The connection broke."))
+        self.on_status()
+
+    def receive(self, text: bytes | str) -> None:
+        """Raises `GaveUp` when the host refuses us, and `NotUnderstood` when it makes no sense."""
+        try:
+            self._take_in(decode_message(text))
+        except DecodingError as error:
+            raise NotUnderstood(f"The host sent something that is not AHP: {error}") from error
+        self.on_status()
+
+    def take(self) -> list[bytes]:
+        """Everything that is to be written now."""
+        return self.exchange.take()
+
+    def close(self, error: ClientError) -> None:
+        """The end: everybody who waits for something gets this error."""
+        if self.error is None:
+            self.error = error
+            self.channels.end(error)
+            self.exchange.end(error)
+            self.on_status()
+
+    # The user's side
+
+    def request(self, frame: Any, params: Any, answered: Answered) -> None:
+        """Sends a command now; without a connection it fails now."""
+        if self.is_live:
+            self.exchange.ask(frame, params, answered)
+        else:
+            answered(self.error or ConnectionLost("There is no connection."))
+
+    def watch(self, channel: Uri, found: Callable[[Watched], None]) -> None:
+        """Gives the channel's mirror as soon as there is one. Each `watch` needs an `unwatch`."""
+        self.channels.watch(channel, found)
+        if self.error is not None:
+            self.channels.end(self.error)
+
+    def unwatch(self, channel: Uri) -> None:
+        self.channels.unwatch(channel)
+        self.on_status()
+
+    def dispatch(
+        self, mirror: Mirror[Any], action: Action, settled: Callable[[Verdict], None]
+    ) -> None:
+        """Takes effect in the mirror now, and at the host as soon as that can be reached.
+
+        The number of an action never changes and is never used again, so that its echo is known on
+        whichever connection it comes.
+        """
+        if mirror.error is not None:
+            raise mirror.error
+        if self.channels.waiting >= PENDING_LIMIT:
+            raise TooManyPending(f"{PENDING_LIMIT} actions are waiting to be confirmed already.")
+        frame = self._framed(mirror.channel, action)
+        self._client_seq += 1
+        pending = Pending(self._client_seq, action, self._clock(), frame, settled)
+        mirror.dispatch(pending)
+        if self.is_live:
+            self.exchange.send(pending)
+        else:
+            mirror.compact()
+        self.on_status()
+
+    def _framed(self, channel: Uri, action: Action) -> bytes:
+        params = AgentDispatchActionParams(
+            channel=channel, client_seq=self._client_seq + 1, action=action
+        )
+        frame = encode(frames.AgentDispatchAction(jsonrpc=JSONRPC, params=params))
+        if len(frame) > FRAME_BYTES:
+            raise TooLarge(f"This action has {len(frame)} bytes; a frame may have {FRAME_BYTES}.")
+        return frame
+
+    # The handshake
+
+    def _initialize(self) -> None:
+        self._resumed = tuple({ROOT_CHANNEL: None, **self.channels.mirrors})
+        params = InitializeParams(
+            channel=ROOT_CHANNEL,
+            protocol_versions=(PROTOCOL_VERSION,),
+            client_id=self.client_id,
+            initial_subscriptions=self._resumed,
+        )
+        self.exchange.ask(frames.Initialize, params, self._initialized)
+
+    def _reconnect(self) -> None:
+        self._resumed = tuple(self.channels.mirrors)
+        params = ReconnectParams(
+            channel=ROOT_CHANNEL,
+            client_id=self.client_id,
+            last_seen_server_seq=self.channels.last_seen,
+            subscriptions=self._resumed,
+        )
+        self.exchange.ask(frames.Reconnect, params, self._reconnected)
+
+    def _initialized(self, answer: Answer) -> None:
+        if isinstance(answer, ClientError):
+            _refused(answer)
+            return
+        result = decode_initialized(bytes(answer))
+        if result.protocol_version != PROTOCOL_VERSION:
+            raise GaveUp(f"The host speaks AHP {result.protocol_version}, not {PROTOCOL_VERSION}.")
+        self._is_known = True
+        self.channels.restart(result.snapshots, result.server_seq)
+        self.channels.go_live(self._resumed)
+
+    def _reconnected(self, answer: Answer) -> None:
+        if isinstance(answer, CommandFailed) and answer.code == ErrorCode.NOT_FOUND:
+            self._initialize()
+            return
+        if isinstance(answer, ClientError):
+            _refused(answer)
+            return
+        result = decode_resumption(bytes(answer))
+        if isinstance(result, Replay):
+            for delivery in result.actions:
+                self.channels.deliver(delivery)
+            for channel in result.missing:
+                self.channels.gone(channel)
+        else:
+            position = max((snapshot.from_seq for snapshot in result.snapshots), default=0)
+            self.channels.restart(result.snapshots, position)
+        self.channels.go_live(self._resumed)
+
+    # What the host says
+
+    def _take_in(self, message: HostMessage) -> None:
+        if message.method == "action":
+            self.channels.deliver(decode_delivery(bytes(message.params)))
+        elif message.method == "root/sessionRemoved":
+            self.channels.gone(decode_removed(bytes(message.params)).session)
+        elif message.method is None and message.id is not None:
+            failure = None if message.error is None else command_failed(message.error)
+            self.exchange.answer(message.id, failure or message.result)
+        elif message.method is None:
+            logger.warning("the host could not read a frame: %s", message.error)
+
+
+def _refused(error: ClientError) -> None:
+    """A handshake failed: it broke off, could not be written down, or is refused for good."""
+    if not isinstance(error, CommandFailed):
+        return  # the transport knows
+    if error.code == ErrorCode.INTERNAL_ERROR:
+        raise ConnectionLost(str(error))
+    raise GaveUp(str(error)) from error
