@@ -16,6 +16,7 @@ REFERENCE = Path(__file__).parent / "reference"
 MEANINGS: dict[RefusalCode, str] = {
     RefusalCode.ROLE: "The sender's role does not allow this action.",
     RefusalCode.OTHER_SESSION: "The sender has access to one session, and it is not this one.",
+    RefusalCode.OTHER_CHANNEL: "The action is not one of this channel's.",
     RefusalCode.LIMIT: "Something is longer or more than the [limits](limits.md) allow.",
     RefusalCode.NO_REQUEST: "No such input request is open, and how it ended is not known.",
     RefusalCode.ALREADY_COMPLETED: "The input request has ended; the words say how and by whom.",
@@ -54,7 +55,8 @@ MEANINGS: dict[RefusalCode, str] = {
 LIMIT_MEANINGS: dict[str, str] = {
     "FRAME_BYTES": "Bytes of one frame from a client.",
     "OUTBOX_BYTES": "Bytes that wait for a client that reads too slowly, before it is let go.",
-    "JSON_DEPTH": "Levels of nesting in one JSON text.",
+    "JSON_DEPTH": "Levels of nesting in one frame.",
+    "STORED_DEPTH": "Levels of nesting in what the host itself has written.",
     "QUESTIONS_PER_REQUEST": "Questions in one input request.",
     "OPTIONS_PER_QUESTION": "Options of one question, and chosen ones in one answer.",
     "OPEN_REQUESTS_PER_SESSION": "Input requests that are open in one session at a time.",

@@ -4,8 +4,6 @@ A draft has to be of the question's kind and of bounded size, no more: people ar
 submitted answer is checked in full.
 """
 
-import math
-
 from ..schemas.limits import ANSWER_CHARS, FREEFORM_VALUES, OPTIONS_PER_QUESTION
 from ..schemas.questions import (
     Answer,
@@ -28,6 +26,8 @@ from ..schemas.questions import (
 from ..schemas.refusals import Refusal, RefusalCode
 from .formats import FORMATS
 from .patterns import matches
+
+FLOAT_MAX = 1.7976931348623157e308
 
 
 def label(question: Question) -> str:
@@ -126,8 +126,11 @@ def _check_text(question: TextQuestion, text: str) -> Refusal | None:
 
 
 def _check_number(question: NumberQuestion | IntegerQuestion, number: float) -> Refusal | None:
-    if not math.isfinite(number):
+    if not -FLOAT_MAX <= number <= FLOAT_MAX:
         return _refusal(question, RefusalCode.WRONG_KIND, "must be a finite number")
+    is_whole = isinstance(question, IntegerQuestion) or isinstance(number, int)
+    if is_whole and not -(2**63) <= number < 2**63:
+        return _refusal(question, RefusalCode.TOO_LARGE, "must fit into 64 bits")
     if isinstance(question, IntegerQuestion) and number != int(number):
         return _refusal(question, RefusalCode.NOT_AN_INTEGER, "must be a whole number")
     if question.min is not None and number < question.min:

@@ -23,7 +23,12 @@ from ..schemas.actions import (
     TurnStarted,
 )
 from ..schemas.calls import Call, Outcome
-from ..schemas.messages import SYSTEM_NOTIFICATION, Message, MessageOrigin
+from ..schemas.messages import (
+    HOST_TURN_PREFIX,
+    SYSTEM_NOTIFICATION,
+    Message,
+    MessageOrigin,
+)
 from ..schemas.principals import Provenance, Stamp
 from ..schemas.questions import (
     Answer,
@@ -32,6 +37,7 @@ from ..schemas.questions import (
     InputRequest,
     RequestMeta,
     ResponseKind,
+    Submitted,
 )
 from ..schemas.record import (
     CallAbandoned,
@@ -75,15 +81,7 @@ def completion(state: SessionState, action: InputCompleted, stamp: Stamp) -> Bat
     request = open_request(state, action.request_id)
     assert request is not None  # the rules saw it open
     own = _stamped_answers(action.answers, stamp)
-    outcome = Outcome(
-        request=msgspec.structs.replace(request, answers=None),
-        response=action.response,
-        answers=_final(request, effective_answers(request, own)),
-        by=stamp.by,
-        via=stamp.via,
-        at=stamp.at,
-        turn_id=None if state.active_turn is None else state.active_turn.id,
-    )
+    outcome = _outcome(state, request, action.response, own, stamp)
     completed = msgspec.structs.replace(action, answers=own)
     return (*note(state, outcome_note(outcome)), completed, OutcomeRecorded(outcome=outcome))
 
@@ -98,7 +96,8 @@ def host_turn(state: SessionState, reason_id: str, text: str) -> Batch:
     if state.active_turn is not None:
         return ()
     message = Message(text=text, origin=MessageOrigin(kind=SYSTEM_NOTIFICATION))
-    return (TurnStarted(turn_id=f"turn:{reason_id}", message=message),)
+    turn_id = f"{HOST_TURN_PREFIX}{len(state.turns)}:{reason_id}"
+    return (TurnStarted(turn_id=turn_id, message=message),)
 
 
 def note(state: SessionState, text: str) -> Batch:
@@ -119,7 +118,10 @@ def abandonment(record: SessionRecord, stamp: Stamp) -> Batch:
     return (
         *note(state, abandoned_note(calls, requests)),
         *(CallAbandoned(call_id=call.id, reason="the turn ended") for call in calls),
-        *(OutcomeRecorded(outcome=_cancelled(state, r, given_up)) for r in requests),
+        *(
+            OutcomeRecorded(outcome=_outcome(state, r, ResponseKind.CANCEL, None, given_up))
+            for r in requests
+        ),
     )
 
 
@@ -145,10 +147,17 @@ def open_calls(record: SessionRecord) -> list[Call]:
     return [call for call in record.private.calls.values() if call.is_open]
 
 
-def _cancelled(state: SessionState, request: InputRequest, stamp: Stamp) -> Outcome:
+def _outcome(
+    state: SessionState,
+    request: InputRequest,
+    response: ResponseKind,
+    own: Mapping[str, Answer] | None,
+    stamp: Stamp,
+) -> Outcome:
     return Outcome(
         request=msgspec.structs.replace(request, answers=None),
-        response=ResponseKind.CANCEL,
+        response=response,
+        answers=_final(request, effective_answers(request, own)),
         by=stamp.by,
         via=stamp.via,
         at=stamp.at,
@@ -203,9 +212,16 @@ def _of_agent(state: SessionState, action: InputRequested, stamp: Stamp) -> Inpu
 
 
 def _still_fitting(request: InputRequest, answers: Mapping[str, Answer]) -> dict[str, Answer]:
-    kept = {}
+    """Answers that are no longer good enough become drafts; those of another kind go."""
+    kept: dict[str, Answer] = {}
     for question_id, answer in answers.items():
         asked = question_of(request, question_id)
-        if asked is not None and check_answer(asked, answer) is None:
+        if asked is None:
+            continue
+        if check_answer(asked, answer) is None:
             kept[question_id] = answer
+        elif isinstance(answer, Submitted):
+            draft = Draft(value=answer.value, meta=answer.meta)
+            if check_answer(asked, draft) is None:
+                kept[question_id] = draft
     return kept

@@ -31,6 +31,7 @@ from ..schemas.limits import (
     RESTARTS_PER_CALL,
 )
 from ..schemas.mcp import ElicitResult
+from ..schemas.principals import Provenance
 from ..schemas.questions import ResponseKind
 from ..schemas.record import (
     CallAbandoned,
@@ -85,14 +86,14 @@ def outcome_recorded(private: PrivateState, outcome: Outcome, at: int) -> Privat
 
 def call_restarted(private: PrivateState, action: CallRestarted, at: int) -> PrivateState:
     call = private.calls.get(action.call_id)
-    if call is None or _leg_out(call) != action.leg or call.restarts >= RESTARTS_PER_CALL:
+    if call is None or leg_out(call) != action.leg or call.restarts >= RESTARTS_PER_CALL:
         return private
     return _with_call(private, _from_the_start(call, action.leg))
 
 
 def call_doubted(private: PrivateState, action: CallDoubted, at: int) -> PrivateState:
     call = private.calls.get(action.call_id)
-    if call is None or _leg_out(call) != action.leg:
+    if call is None or leg_out(call) != action.leg:
         return private
     doubted = Uncertain(leg=action.leg, request_id=action.request_id)
     return _with_call(private, updated(call, phase=doubted))
@@ -100,14 +101,14 @@ def call_doubted(private: PrivateState, action: CallDoubted, at: int) -> Private
 
 def call_finished(private: PrivateState, action: CallFinished, at: int) -> PrivateState:
     call = private.calls.get(action.call_id)
-    if call is None or _leg_out(call) != action.leg:
+    if call is None or leg_out(call) != action.leg:
         return private
     return _with_call(private, _ended(call, Finished(result=action.result, at=at)))
 
 
 def call_failed(private: PrivateState, action: CallFailed, at: int) -> PrivateState:
     call = private.calls.get(action.call_id)
-    if call is None or not call.is_open:
+    if call is None or leg_out(call) != action.leg:
         return private
     return _with_call(private, _ended(call, Failed(error=action.error, at=at)))
 
@@ -133,7 +134,7 @@ def elicit_result(asked: Asked, outcome: Outcome) -> ElicitResult:
     )
 
 
-def _leg_out(call: Call) -> int | None:
+def leg_out(call: Call) -> int | None:
     """The leg whose answer is outstanding: sent, or held open by a server that waits for people."""
     match call.phase:
         case Sent(leg=leg) | Waiting(leg=leg, held=True):
@@ -186,14 +187,17 @@ def _remembered(call: Call) -> tuple[Remembered, ...]:
     for asked in call.asked:
         if asked.response is not None and asked.response.action is not ResponseKind.CANCEL:
             known[asked.key, asked.fingerprint] = Remembered(
-                key=asked.key, fingerprint=asked.fingerprint, response=asked.response
+                run=call.restarts,
+                key=asked.key,
+                fingerprint=asked.fingerprint,
+                response=asked.response,
             )
     return tuple(known.values())
 
 
 def _decided(call: Call, uncertain: Uncertain, outcome: Outcome, at: int) -> Call:
     """Only a person's yes runs the call again."""
-    if outcome.response is ResponseKind.ACCEPT:
+    if outcome.response is ResponseKind.ACCEPT and outcome.via is Provenance.PERSON:
         return _from_the_start(call, uncertain.leg)
     error = CallError(
         kind=FailureKind.NOT_REPEATED, message="It may have run already and was not run again."
@@ -219,8 +223,15 @@ def _ended(call: Call, phase: Finished | Failed | Abandoned) -> Call:
 
 
 def _with_call(private: PrivateState, call: Call) -> PrivateState:
+    """Of the ended calls those are forgotten first that ended first, never this one."""
     calls = {**private.calls, call.id: call}
-    ended = [c.id for c in calls.values() if not c.is_open]
-    for call_id in ended[:-FINISHED_CALLS_KEPT]:
-        del calls[call_id]
+    ended = sorted((c for c in calls.values() if not c.is_open and c is not call), key=_ended_at)
+    surplus = len(ended) + (not call.is_open) - FINISHED_CALLS_KEPT
+    for forgotten in ended[: max(0, surplus)]:
+        del calls[forgotten.id]
     return updated(private, calls=calls)
+
+
+def _ended_at(call: Call) -> int:
+    assert isinstance(call.phase, Finished | Failed | Abandoned)
+    return call.phase.at

@@ -3,7 +3,12 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..schemas.config import ConfigPropertySchema
+from ..schemas.config import (
+    ConfigPropertySchema,
+    RootConfigState,
+    SessionConfigPropertySchema,
+    SessionConfigState,
+)
 from ..schemas.refusals import Refusal, RefusalCode
 
 _FITS: dict[str, Callable[[Any], bool]] = {
@@ -15,18 +20,39 @@ _FITS: dict[str, Callable[[Any], bool]] = {
 }
 
 
+Config = RootConfigState | SessionConfigState
+
+
 def check_config(
-    properties: Mapping[str, ConfigPropertySchema], values: Mapping[str, Any]
+    config: Config | None, changes: Mapping[str, Any], *, replace: bool
 ) -> Refusal | None:
-    for name, value in values.items():
-        shape = properties.get(name)
+    """What is named must be known, changeable and fitting; what `replace` drops, droppable."""
+    shapes = {} if config is None else config.schema.properties
+    for name, value in changes.items():
+        shape = shapes.get(name)
         if shape is None:
             return _refusal(f"There is no setting {name!r}.")
-        if shape.read_only:
-            return _refusal(f"The setting “{shape.title}” is read-only.")
+        if _is_fixed(shape):
+            return _refusal(f"The setting “{shape.title}” cannot be changed.")
         if not _fits(shape, value):
             return _refusal(f"The setting “{shape.title}” does not take this value.")
+    return _check_dropped(config, changes) if replace and config is not None else None
+
+
+def _check_dropped(config: Config, changes: Mapping[str, Any]) -> Refusal | None:
+    needed = config.schema.required or ()
+    for name in config.values.keys() - changes.keys():
+        shape = config.schema.properties.get(name)
+        if name in needed or (shape is not None and _is_fixed(shape)):
+            return _refusal(f"The setting {name!r} cannot be left out.")
     return None
+
+
+def _is_fixed(shape: ConfigPropertySchema) -> bool:
+    """Read-only, or a session's that was meant to be chosen at its creation."""
+    if isinstance(shape, SessionConfigPropertySchema) and not shape.session_mutable:
+        return True
+    return bool(shape.read_only)
 
 
 def _fits(shape: ConfigPropertySchema, value: Any) -> bool:

@@ -24,18 +24,20 @@ from ..schemas.questions import (
     TextValue,
     Value,
 )
+from ..schemas.record import SessionRecord
 from ..schemas.session import SessionState
 from .answers import check_value
 from .batches import Batch, completion
 from .requests import open_request
 
 
-def expired(state: SessionState, request_id: str, at: int) -> Batch:
+def expired(record: SessionRecord, request_id: str, at: int) -> Batch:
     """Ends a request whose deadline has passed; nothing if it is closed, early, or waits on.
 
     With `defaults` it is accepted as it was proposed, unless somebody has begun to answer or a
     required question proposes nothing. Otherwise it is cancelled: an absence is not a no.
     """
+    state = record.public
     request = open_request(state, request_id)
     meta = None if request is None else request.meta
     if request is None or meta is None or meta.expires_at is None or at < meta.expires_at:
@@ -43,7 +45,7 @@ def expired(state: SessionState, request_id: str, at: int) -> Batch:
     if meta.on_expiry is OnExpiry.WAIT:
         return ()
     if meta.on_expiry is OnExpiry.DEFAULTS:
-        if request.answers:
+        if request_id in record.private.begun:
             return ()
         answers = proposed_answers(request)
         if answers is not None:

@@ -7,7 +7,7 @@ and was not before, so the same work is never started twice, and a restart finds
 from collections.abc import Iterator
 
 from ..schemas.actions import InputAnswerChanged, Truncated, TurnCancelled
-from ..schemas.calls import Abandoned, Call, Sent, ToSend, Waiting
+from ..schemas.calls import Abandoned, Call, Outcome, Sent, ToSend, Waiting
 from ..schemas.effects import (
     AnswerHeldCall,
     ApplyDeferred,
@@ -24,7 +24,7 @@ from ..schemas.effects import (
     StopCall,
     StopTurn,
 )
-from ..schemas.messages import SYSTEM_NOTIFICATION
+from ..schemas.messages import HOST_TURN_PREFIX
 from ..schemas.questions import InputRequest, OnExpiry
 from ..schemas.record import RecordAction, SessionRecord
 from ..schemas.session import Lifecycle
@@ -40,14 +40,30 @@ def effects_of(
         return ()
     if isinstance(action, InputAnswerChanged):  # the hot path: a draft is news, never work
         return tuple(_summary_news(before, after))
-    known = tuple(pending(before))
-    new = (effect for effect in pending(after) if effect not in known)
-    return (*new, *_passing(before, action, after), *_summary_news(before, after))
+    new: tuple[Effect, ...] = ()
+    if _causes(before) != _causes(after):
+        known = tuple(pending(before))
+        new = tuple(effect for effect in pending(after) if effect not in known)
+    passing = (e for e in _passing(before, action, after) if e not in new)
+    return (*new, *passing, *_summary_news(before, after))
+
+
+def _causes(record: SessionRecord) -> tuple[object, ...]:
+    """By identity, all that pending work depends on: most actions leave it as it is."""
+    state, turn = record.public, record.public.active_turn
+    return (
+        id(record.private),
+        id(state.input_requests),
+        id(state.queued_messages),
+        state.lifecycle,
+        None if turn is None else turn.id,
+    )
 
 
 def effects_after_restart(record: SessionRecord) -> tuple[Effect, ...]:
     """All work that is still to be done, and the legs that were out when the process died."""
-    return (*pending(record), *_recoveries(record))
+    gone = AnswerHeldCall  # the connection that it was for
+    return (*(e for e in pending(record) if not isinstance(e, gone)), *_recoveries(record))
 
 
 def pending(record: SessionRecord) -> Iterator[Effect]:
@@ -60,7 +76,7 @@ def pending(record: SessionRecord) -> Iterator[Effect]:
     else:
         yield from _turn_work(record, turn)
     for request in record.public.input_requests or ():
-        yield from _expiry(request)
+        yield from _expiry(record, request)
 
 
 def _call_work(call: Call) -> Iterator[Effect]:
@@ -82,24 +98,27 @@ def _work_between_turns(record: SessionRecord) -> Iterator[Effect]:
 
 
 def _turn_work(record: SessionRecord, turn: ActiveTurn) -> Iterator[Effect]:
-    is_host_turn = turn.message.origin.kind == SYSTEM_NOTIFICATION
-    if not is_host_turn:
+    is_host_turn = turn.id.startswith(HOST_TURN_PREFIX)
+    is_held = record.private.held_completion == turn.id
+    if not is_host_turn and not is_held and record.public.lifecycle is Lifecycle.READY:
         yield RunTurn(turn_id=turn.id)
     for outcome in record.private.outcomes:
-        meta = outcome.request.meta
-        if outcome.turn_id == turn.id and (meta is None or meta.call is None):
+        if outcome.turn_id == turn.id and not _is_of_call(outcome):
             yield DeliverOutcome(request_id=outcome.request.id)
-    is_held = record.private.held_completion == turn.id
     if (is_host_turn or is_held) and not has_joined(record):
         yield CompleteTurn(turn_id=turn.id)
 
 
-def _expiry(request: InputRequest) -> Iterator[Effect]:
+def _is_of_call(outcome: Outcome) -> bool:
+    return outcome.request.meta is not None and outcome.request.meta.call is not None
+
+
+def _expiry(record: SessionRecord, request: InputRequest) -> Iterator[Effect]:
     """Someone who began to answer stops the use of defaults for good, but no hard deadline."""
     meta = request.meta
     if meta is None or meta.expires_at is None or meta.on_expiry is OnExpiry.WAIT:
         return
-    if meta.on_expiry is OnExpiry.DEFAULTS and request.answers:
+    if meta.on_expiry is OnExpiry.DEFAULTS and request.id in record.private.begun:
         return
     yield ExpireRequest(request_id=request.id, at=meta.expires_at)
 
@@ -121,8 +140,13 @@ def _passing(before: SessionRecord, action: RecordAction, after: SessionRecord) 
             yield SendNotice(request_id=request.id)
     for call_id, call in before.private.calls.items():
         now = after.private.calls.get(call_id)
-        if call.is_open and now is not None and isinstance(now.phase, Abandoned):
+        if call.is_open and (now is None or isinstance(now.phase, Abandoned)):
             yield StopCall(call_id=call_id)
+    if after.private.outcomes is not before.private.outcomes:
+        old = {id(outcome) for outcome in before.private.outcomes}
+        for outcome in after.private.outcomes:
+            if id(outcome) not in old and not _is_of_call(outcome):
+                yield DeliverOutcome(request_id=outcome.request.id)
     turn = before.public.active_turn
     if turn is not None and isinstance(action, TurnCancelled | Truncated):
         yield StopTurn(turn_id=turn.id)

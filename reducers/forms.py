@@ -50,6 +50,9 @@ from ..schemas.questions import (
 )
 from .answers import check_value
 
+LAYERS = 4
+"""References and choices that may be wrapped around a property."""
+
 SHOWABLE_TYPES = ("string", "number", "integer", "boolean", "array")
 
 
@@ -58,8 +61,8 @@ def request_of(
 ) -> InputRequest | Unshowable:
     """An `elicitation/create`, form or URL, as an input request."""
     if elicitation.mode == "url":
-        if not elicitation.url:
-            return Unshowable(reason="a URL request without a URL")
+        if not (elicitation.url or "").startswith(("https://", "http://")):
+            return Unshowable(reason="a URL request without a web address")
         return InputRequest(
             id=request_id, message=elicitation.message, url=elicitation.url, meta=meta
         )
@@ -145,24 +148,17 @@ class _UnshowableError(Exception):
     """Leaves the builders of questions; never this module."""
 
 
-def _plain(form: RequestedSchema, raw: Mapping[str, Any]) -> Mapping[str, Any]:
+def _plain(form: RequestedSchema, raw: Mapping[str, Any], depth: int = 0) -> Mapping[str, Any]:
     """The property as MCP spells it: references looked up, "or null" dropped, type made explicit.
 
     Generators of schemas, pydantic above all, write enumerations as `$ref` and optional fields as
     a choice with `null`; an answer that may be left out says the same.
     """
-    reference = raw.get("$ref")
-    if isinstance(reference, str):
-        target = form.defs.get(reference.removeprefix("#/$defs/"))
-        if target is None or "$ref" in target:
-            raise _UnshowableError(f"refers to {reference}")
-        raw = {**target, **{key: value for key, value in raw.items() if key != "$ref"}}
-    choices = raw.get("anyOf")
-    if isinstance(choices, list):
-        real = [c for c in choices if isinstance(c, dict) and c.get("type") != "null"]
-        if len(real) != 1 or "anyOf" in real[0]:
-            raise _UnshowableError("is a choice of types")
-        return _plain(form, {**real[0], **{k: v for k, v in raw.items() if k != "anyOf"}})
+    if depth > LAYERS:
+        raise _UnshowableError("is wrapped too often")
+    unwrapped = _unwrapped(form, raw)
+    if unwrapped is not None:
+        return _plain(form, unwrapped, depth + 1)
     kind = raw.get("type")
     if isinstance(kind, list):
         kinds = [k for k in kind if k != "null"]
@@ -171,9 +167,28 @@ def _plain(form: RequestedSchema, raw: Mapping[str, Any]) -> Mapping[str, Any]:
         raw = {**raw, "enum": [raw["const"]]}
     if "type" not in raw and ("enum" in raw or "oneOf" in raw):
         raw = {**raw, "type": "string"}
+    if "enum" in raw and raw.get("type") != "string":
+        raise _UnshowableError("lists values that are not text")
     if raw.get("type") not in SHOWABLE_TYPES:
         raise _UnshowableError(f"is of type {raw.get('type')!r}, which a form cannot show")
     return raw
+
+
+def _unwrapped(form: RequestedSchema, raw: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """One layer less: what a reference means, or the one real choice; `None` if there is none."""
+    reference, choices = raw.get("$ref"), raw.get("anyOf")
+    if isinstance(reference, str):
+        inner = form.defs.get(reference.removeprefix("#/$defs/"))
+        if inner is None:
+            raise _UnshowableError(f"refers to {reference}")
+    elif isinstance(choices, list):
+        real = [c for c in choices if isinstance(c, dict) and c.get("type") != "null"]
+        if len(real) != 1:
+            raise _UnshowableError("is a choice of types")
+        inner = real[0]
+    else:
+        return None
+    return {**inner, **{key: v for key, v in raw.items() if key not in ("$ref", "anyOf")}}
 
 
 def _question(name: str, shape: Property, *, required: bool) -> Question:
@@ -238,13 +253,18 @@ def _bounds(
     """Exclusive limits become inclusive ones: the next number that is allowed."""
     lows = [shape.minimum, _maybe(above, shape.exclusive_minimum)]
     highs = [shape.maximum, _maybe(below, shape.exclusive_maximum)]
-    return (
+    bounds = (
         max((low for low in lows if low is not None), default=None),
         min((high for high in highs if high is not None), default=None),
     )
+    if any(bound is not None and not -(2**63) <= bound < 2**63 for bound in bounds):
+        raise _UnshowableError("has limits that do not fit into 64 bits")
+    return bounds
 
 
 def _maybe(step: Callable[[Number], Number], limit: Number | None) -> Number | None:
+    if limit is not None and not math.isfinite(limit):
+        raise _UnshowableError("has limits that are no numbers")
     return None if limit is None else step(limit)
 
 

@@ -4,15 +4,15 @@ from collections.abc import Mapping
 
 import msgspec
 
-from ..schemas.actions import InputAnswerChanged, InputCompleted, InputRequested
-from ..schemas.calls import Outcome
+from ..schemas.actions import Action, InputAnswerChanged, InputCompleted, InputRequested
+from ..schemas.calls import Outcome, Uncertain
 from ..schemas.limits import (
     ID_CHARS,
     OPEN_REQUESTS_PER_SESSION,
     OPTIONS_PER_QUESTION,
     QUESTIONS_PER_REQUEST,
 )
-from ..schemas.principals import Principal
+from ..schemas.principals import Principal, Provenance, Role
 from ..schemas.questions import (
     Answer,
     Draft,
@@ -25,9 +25,13 @@ from ..schemas.questions import (
 )
 from ..schemas.record import SessionRecord
 from ..schemas.refusals import Refusal, RefusalCode
+from ..schemas.session import Lifecycle
 from .answers import check_answer, label
 from .notes import ending
 from .requests import open_request
+
+CALL_PREFIX = "call:"
+"""Ids of requests that belong to calls; nobody else may open such a request."""
 
 
 def question_of(request: InputRequest, question_id: str) -> Question | None:
@@ -38,8 +42,21 @@ def question_of(request: InputRequest, question_id: str) -> Question | None:
 
 
 def effective_answers(request: InputRequest, own: Mapping[str, Answer] | None) -> dict[str, Answer]:
-    """The answers of a request as it is completed: what the completion brings goes over drafts."""
-    return {**(request.answers or {}), **(own or {})}
+    """The answers of a request as it is completed.
+
+    What the completion brings goes over what is there, but a draft never over an answer.
+    """
+    answers = dict(request.answers or {})
+    for question_id, answer in (own or {}).items():
+        if not (isinstance(answer, Draft) and isinstance(answers.get(question_id), Submitted)):
+            answers[question_id] = answer
+    return answers
+
+
+def provenance_of(principal: Principal, action: Action) -> Provenance:
+    """An agent that closes its question takes it back; all else that people send is theirs."""
+    is_taken_back = principal.role is Role.AGENT and isinstance(action, InputCompleted)
+    return Provenance.WITHDRAWN if is_taken_back else Provenance.PERSON
 
 
 def input_requested(
@@ -47,8 +64,12 @@ def input_requested(
 ) -> Refusal | None:
     request, state = action.request, record.public
     existing = open_request(state, request.id)
-    if existing is not None and existing.meta is not None and existing.meta.call is not None:
-        return _refusal(request, RefusalCode.NOT_YOURS, "That question belongs to a call.")
+    if request.id.startswith(CALL_PREFIX):
+        words = f"Ids that begin with {CALL_PREFIX} belong to calls."
+        return _refusal(request, RefusalCode.NOT_YOURS, words)
+    if state.lifecycle is Lifecycle.CREATION_FAILED:
+        words = "This session could not be created."
+        return _refusal(request, RefusalCode.WRONG_STATE, words)
     if existing is None:
         if len(state.input_requests or ()) >= OPEN_REQUESTS_PER_SESSION:
             words = f"At most {OPEN_REQUESTS_PER_SESSION} questions can be open at once."
@@ -73,6 +94,9 @@ def input_completed(
     request = open_request(record.public, action.request_id)
     if request is None:
         return _closed(record, action.request_id)
+    refusal = _check_completer(principal, record, request, action.response)
+    if refusal is not None:
+        return refusal
     for question_id, answer in (action.answers or {}).items():
         refusal = _check(request, question_id, _as_submitted(answer))
         if refusal is not None:
@@ -108,6 +132,23 @@ def outcome_of(record: SessionRecord, request_id: str) -> Outcome | None:
     """How a request ended, as long as it is remembered."""
     outcomes = reversed(record.private.outcomes)
     return next((o for o in outcomes if o.request.id == request_id), None)
+
+
+def _check_completer(
+    principal: Principal, record: SessionRecord, request: InputRequest, response: ResponseKind
+) -> Refusal | None:
+    """An agent can only take its own question back; running a call again is the owner's to say."""
+    call = None if request.meta is None else request.meta.call
+    if principal.role is Role.AGENT:
+        if response is ResponseKind.CANCEL and call is None:
+            return None
+        return _refusal(request, RefusalCode.ROLE, "An agent can only take its question back.")
+    phase = record.private.calls[call].phase if call in record.private.calls else None
+    is_doubt = isinstance(phase, Uncertain) and phase.request_id == request.id
+    if is_doubt and response is ResponseKind.ACCEPT and principal.role is not Role.OWNER:
+        words = "Whether it runs again is the owner's to say."
+        return _refusal(request, RefusalCode.ROLE, words)
+    return None
 
 
 def _check_question(request: InputRequest, question: Question) -> Refusal | None:

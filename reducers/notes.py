@@ -62,10 +62,12 @@ def _answer_list(outcome: Outcome) -> str:
     said = []
     for question in outcome.request.questions or ():
         match (outcome.answers or {}).get(question.id):
-            case Submitted(value=value) if value is not None:
+            case Submitted(value=value, meta=meta) if value is not None:
+                author = None if meta is None else meta.by
+                by = f" ({author})" if author is not None and author != outcome.by else ""
                 plain = content_value(question, value)
                 words = ", ".join(map(str, plain)) if isinstance(plain, list) else str(plain)
-                said.append(f"{_short(label(question))}: {_short(words)}")
+                said.append(f"{_short(label(question))}: {_short(words)}{by}")
             case Skipped():
                 said.append(f"{_short(label(question))}: skipped")
             case _:

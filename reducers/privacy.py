@@ -10,7 +10,7 @@ HIDDEN = "•••"
 
 
 def shown_arguments(call: Call) -> str:
-    """The arguments as text for people, with the private ones hidden.."""
+    """The arguments as text for people, with the private ones hidden."""
     arguments: dict[str, Any] = call.params.get("arguments") or {}
     shown = {
         name: HIDDEN if name in call.private_arguments else value

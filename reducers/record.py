@@ -5,8 +5,15 @@ from typing import Any
 
 import msgspec
 
-from ..schemas.actions import AgentChanged, ModelChanged, SessionAction
+from ..schemas.actions import (
+    AgentChanged,
+    Delta,
+    InputAnswerChanged,
+    ModelChanged,
+    SessionAction,
+)
 from ..schemas.limits import OUTCOME_LIFETIME_MS, OUTCOMES_KEPT
+from ..schemas.questions import OnExpiry
 from ..schemas.record import (
     CallAbandoned,
     CallDoubted,
@@ -23,7 +30,9 @@ from ..schemas.record import (
     RecordAction,
     SessionRecord,
 )
+from ..schemas.session import SessionState
 from . import calls
+from .requests import open_request
 from .session import TRANSITIONS
 from .updates import updated
 
@@ -67,21 +76,38 @@ def reduce_record(record: SessionRecord, action: RecordAction, at: int) -> Sessi
     if private_transition is not None:
         return updated(record, private=private_transition(record.private, action, at))
     public = TRANSITIONS[type(action)](record.public, action, at)
-    if public is record.public:
+    private = _after_public(record.private, public, action)
+    if public is record.public and private is record.private:
         return record
-    changed = msgspec.structs.replace(record, public=public)
-    private = _after_public(changed, action)
-    return changed if private is changed.private else updated(changed, private=private)
+    return msgspec.structs.replace(record, public=public, private=private)
 
 
-def _after_public(record: SessionRecord, action: RecordAction) -> PrivateState:
-    """A deferred change is done when it is made; a held completion, when its turn is over."""
-    private = record.private
-    if private.held_completion is not None and record.public.active_turn is None:
+def _after_public(
+    private: PrivateState, public: SessionState, action: RecordAction
+) -> PrivateState:
+    """What a public action means for the private half, which most mean nothing for."""
+    if private.held_completion is not None and public.active_turn is None:
         private = updated(private, held_completion=None)
     if private.deferred and isinstance(action, ModelChanged | AgentChanged):
         private = updated(private, deferred=_without(private, type(action)))
+    if isinstance(action, InputAnswerChanged):
+        return _begun(private, public, action)
+    if private.begun and not isinstance(action, Delta):
+        open_ids = {request.id for request in public.input_requests or ()}
+        return updated(private, begun=tuple(i for i in private.begun if i in open_ids))
     return private
+
+
+def _begun(private: PrivateState, public: SessionState, action: InputAnswerChanged) -> PrivateState:
+    """Whoever begins to answer keeps the question from being answered by defaults, for good."""
+    request_id = action.request_id
+    if request_id in private.begun:
+        return private
+    request = open_request(public, request_id)
+    meta = None if request is None else request.meta
+    if meta is None or meta.on_expiry is not OnExpiry.DEFAULTS:
+        return private
+    return updated(private, begun=(*private.begun, request_id))
 
 
 def _without(private: PrivateState, kind: type[SessionAction]) -> tuple[Any, ...]:

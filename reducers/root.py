@@ -21,12 +21,8 @@ def reduce_root(state: RootState, action: RootAction) -> RootState:
             return updated(state, active_sessions=action.active_sessions)
         case RootTerminalsChanged():
             return updated(state, terminals=action.terminals)
+        case RootConfigChanged() if state.config is not None:
+            values = new_values(state.config.values, action.config, replace=bool(action.replace))
+            return updated(state, config=updated(state.config, values=values))
         case _:
-            return _config_changed(state, action)
-
-
-def _config_changed(state: RootState, action: RootConfigChanged) -> RootState:
-    if state.config is None:
-        return state
-    values = new_values(state.config.values, action.config, replace=bool(action.replace))
-    return updated(state, config=updated(state.config, values=values))
+            return state

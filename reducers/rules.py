@@ -7,13 +7,14 @@ from collections.abc import Callable
 from typing import Any
 
 from ..schemas import actions
-from ..schemas.actions import Action, RootConfigChanged, SessionAction
+from ..schemas.actions import Action, RootAction, RootConfigChanged, SessionAction
+from ..schemas.commands import ROOT_CHANNEL
 from ..schemas.principals import Principal
 from ..schemas.record import SessionRecord
 from ..schemas.refusals import Refusal
 from ..schemas.root import RootState
 from . import input_rules, session_rules, turn_rules
-from .authority import check_role, check_session
+from .authority import check_channel, check_role, check_session
 from .configuration import check_config
 
 Rule = Callable[[Principal, SessionRecord, Any], Refusal | None]
@@ -25,7 +26,7 @@ RULES: dict[type, Rule] = {
     actions.TurnFailed: turn_rules.of_active_turn,
     actions.Delta: turn_rules.of_active_turn,
     actions.Reasoning: turn_rules.of_active_turn,
-    actions.ResponsePartAdded: turn_rules.of_active_turn,
+    actions.ResponsePartAdded: turn_rules.response_part_added,
     actions.Usage: turn_rules.of_active_turn,
     actions.Truncated: turn_rules.truncated,
     actions.ToolCallStart: turn_rules.tool_call_start,
@@ -51,8 +52,10 @@ RULES: dict[type, Rule] = {
 
 def judge(principal: Principal, record: SessionRecord, action: SessionAction) -> Refusal | None:
     """Why this principal may not do this to this session now, if so."""
-    refusal = check_role(principal, action) or check_session(
-        principal, record.public.summary.resource
+    refusal = (
+        check_role(principal, action)
+        or check_session(principal, record.public.summary.resource)
+        or check_channel(action, SessionAction)
     )
     if refusal is not None:
         return refusal
@@ -62,8 +65,11 @@ def judge(principal: Principal, record: SessionRecord, action: SessionAction) ->
 
 def judge_root(principal: Principal, state: RootState, action: Action) -> Refusal | None:
     """The same for the root channel. Whoever is limited to a session has no say here."""
-    refusal = check_role(principal, action) or check_session(principal, "ahp-root://")
+    refusal = (
+        check_role(principal, action)
+        or check_session(principal, ROOT_CHANNEL)
+        or check_channel(action, RootAction)
+    )
     if refusal is None and isinstance(action, RootConfigChanged):
-        schema = None if state.config is None else state.config.schema
-        return check_config({} if schema is None else schema.properties, action.config)
+        return check_config(state.config, action.config, replace=bool(action.replace))
     return refusal

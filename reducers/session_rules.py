@@ -61,13 +61,7 @@ def pending_message_removed(
 def config_changed(
     principal: Principal, record: SessionRecord, action: ConfigChanged
 ) -> Refusal | None:
-    config = record.public.config
-    shapes = {} if config is None else config.schema.properties
-    fixed = next((n for n in action.config if n in shapes and not shapes[n].session_mutable), None)
-    if fixed is not None:
-        words = f"The setting “{shapes[fixed].title}” is fixed for this session."
-        return _refusal(RefusalCode.NOT_CONFIGURABLE, words)
-    return check_config(shapes, action.config)
+    return check_config(record.public.config, action.config, replace=bool(action.replace))
 
 
 def active_client_changed(

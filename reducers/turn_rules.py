@@ -1,7 +1,5 @@
 """Rules of turns and the tool calls in them."""
 
-from typing import TypeVar
-
 from ..schemas.actions import (
     Delta,
     Reasoning,
@@ -22,7 +20,7 @@ from ..schemas.actions import (
     Usage,
 )
 from ..schemas.limits import ID_CHARS
-from ..schemas.messages import USER
+from ..schemas.messages import HOST_TURN_PREFIX, USER
 from ..schemas.principals import Principal, Role
 from ..schemas.record import SessionRecord
 from ..schemas.refusals import Refusal, RefusalCode
@@ -38,7 +36,7 @@ from ..schemas.tool_calls import (
     ToolCall,
 )
 from ..schemas.turns import ToolCallPart
-from .turns import active_turn
+from .turns import active_turn, part_id
 
 PASSIVE_PROVIDER = "people"
 """Its sessions are made by programs that ask; no agent waits behind them for a message."""
@@ -46,7 +44,7 @@ PASSIVE_PROVIDER = "people"
 TurnAction = (
     TurnCancelled | TurnComplete | TurnFailed | Delta | Reasoning | ResponsePartAdded | Usage
 )
-C = TypeVar("C")
+ENDINGS = (TurnCancelled, TurnComplete, TurnFailed)
 
 
 def turn_started(
@@ -66,6 +64,9 @@ def turn_started(
         return _refusal(RefusalCode.WRONG_STATE, "This session could not be created.")
     if len(action.turn_id) > ID_CHARS:
         return _refusal(RefusalCode.LIMIT, f"An id may have at most {ID_CHARS} characters.")
+    if action.turn_id.startswith(HOST_TURN_PREFIX):
+        words = f"Ids that begin with {HOST_TURN_PREFIX} belong to the host."
+        return _refusal(RefusalCode.NOT_YOURS, words)
     if any(turn.id == action.turn_id for turn in reversed(state.turns)):
         return _refusal(RefusalCode.DUPLICATE, "There is a turn with this id already.")
     return None
@@ -76,6 +77,21 @@ def of_active_turn(
 ) -> Refusal | None:
     if active_turn(record.public, action.turn_id) is None:
         return _refusal(RefusalCode.NO_TURN, "That turn is not in progress.")
+    is_hosts = action.turn_id.startswith(HOST_TURN_PREFIX)
+    if is_hosts and principal.role is Role.AGENT and isinstance(action, ENDINGS):
+        return _refusal(RefusalCode.NOT_YOURS, "The host ends its own turns.")
+    return None
+
+
+def response_part_added(
+    principal: Principal, record: SessionRecord, action: ResponsePartAdded
+) -> Refusal | None:
+    turn = active_turn(record.public, action.turn_id)
+    if turn is None:
+        return _refusal(RefusalCode.NO_TURN, "That turn is not in progress.")
+    new = part_id(action.part)
+    if new is not None and any(part_id(part) == new for part in turn.response_parts):
+        return _refusal(RefusalCode.DUPLICATE, "There is a part with this id already.")
     return None
 
 

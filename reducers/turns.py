@@ -108,7 +108,7 @@ def _appended(
     if turn is None:
         return state
     for index, part in enumerate(turn.response_parts):
-        if _part_id(part) == action.part_id:
+        if part_id(part) == action.part_id:
             if not isinstance(part, kind):
                 return state
             grown = updated(part, content=part.content + action.content)
@@ -117,7 +117,7 @@ def _appended(
     return state
 
 
-def _part_id(part: ResponsePart) -> str | None:
+def part_id(part: ResponsePart) -> str | None:
     match part:
         case MarkdownPart() | ReasoningPart():
             return part.id

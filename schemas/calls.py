@@ -36,8 +36,9 @@ class Asked(Wire, frozen=True, kw_only=True):
 
 
 class Remembered(Wire, frozen=True, kw_only=True):
-    """An answer that outlives its round, in case the call must start over."""
+    """An answer that outlives its round, in case the call must start over after that run."""
 
+    run: Count
     key: str
     fingerprint: str
     response: ElicitResult
@@ -152,5 +153,6 @@ class Call(Wire, frozen=True, kw_only=True):
 
     @property
     def target(self) -> str:
-        """The tool, prompt or resource that is asked for."""
-        return str(self.params.get("name") or self.params.get("uri") or self.method)
+        """The tool, prompt or resource that is asked for; of a URI, without its query."""
+        name = self.params.get("name") or self.params.get("uri") or self.method
+        return str(name).partition("?")[0].partition("#")[0]

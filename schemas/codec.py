@@ -1,7 +1,8 @@
 """Decoders and the encoder: built once, and with one kind of error.
 
 Duplicate keys in an object: the last one wins. Fractions outside a float's range, lone surrogates,
-bad UTF-8 and nesting beyond `JSON_DEPTH` are refused.
+bad UTF-8 and nesting beyond a limit are refused. The limit is higher for what the host stores: a
+record holds what a frame brought, some levels deeper.
 """
 
 import re
@@ -14,7 +15,7 @@ from .actions import Action, ClientAction
 from .commands import UndecodedDispatchParams
 from .errors import DecodingError, MalformedError, MismatchError, UnknownKindError
 from .frames import AgentFrame, ClientFrame, FrameHead, HostNotification
-from .limits import JSON_DEPTH
+from .limits import JSON_DEPTH, STORED_DEPTH
 from .record import PrivateAction, SessionRecord
 from .root import RootState
 from .session import SessionState
@@ -33,10 +34,11 @@ _decode_anything = msgspec.json.Decoder().decode
 class Decoder(Generic[T]):
     """Decodes one shape. Every failure is a `DecodingError`."""
 
-    __slots__ = ("_decode",)
+    __slots__ = ("_decode", "_depth")
 
-    def __init__(self, shape: Any) -> None:
+    def __init__(self, shape: Any, depth: int = STORED_DEPTH) -> None:
         self._decode = msgspec.json.Decoder(shape, dec_hook=decode_variant).decode
+        self._depth = depth
 
     def __call__(self, data: bytes | str) -> T:
         return self._decoded(_utf8(data) if isinstance(data, str) else data)
@@ -45,8 +47,8 @@ class Decoder(Generic[T]):
         try:
             if not raw.isascii():
                 raw.decode()  # msgspec skips over the text of fields that it does not know
-            if raw.count(b"[") + raw.count(b"{") > JSON_DEPTH and is_too_deep(raw):
-                raise MalformedError(f"nested deeper than {JSON_DEPTH} levels")
+            if raw.count(b"[") + raw.count(b"{") > self._depth and is_too_deep(raw, self._depth):
+                raise MalformedError(f"nested deeper than {self._depth} levels")
             decoded: T = self._decode(raw)
         except msgspec.ValidationError as error:
             raise _explained(raw, error) from None
@@ -55,8 +57,8 @@ class Decoder(Generic[T]):
         return decoded
 
 
-class FrameDecoder(Decoder[T]):
-    """Of a socket: what stands where only the host writes is overwritten, so it may be anything."""
+class ClientFrameDecoder(Decoder[T]):
+    """What a client writes where only the host writes is overwritten, so it may be anything."""
 
     __slots__ = ()
 
@@ -73,17 +75,11 @@ class FrameDecoder(Decoder[T]):
 
 
 def _holders_of_host_fields(frame: Any) -> Iterator[dict[str, Any]]:
-    """The answers, request and questions of a dispatched action."""
+    """The answers of a dispatched action."""
     action = _get(_get(frame, "params"), "action")
-    request = _get(action, "request")
-    answers = (_get(action, "answers"), _get(request, "answers"))
-    questions = _get(request, "questions")
-    found = (
-        request,
-        _get(action, "answer"),
-        *(answer for given in answers if isinstance(given, dict) for answer in given.values()),
-        *(questions if isinstance(questions, list) else ()),
-    )
+    answers = _get(action, "answers")
+    many = answers.values() if isinstance(answers, dict) else ()
+    found = (_get(action, "answer"), *many)
     return (holder for holder in found if isinstance(holder, dict))
 
 
@@ -98,14 +94,14 @@ def _utf8(text: str) -> bytes:
         raise MalformedError(str(error)) from None
 
 
-def is_too_deep(raw: bytes) -> bool:
+def is_too_deep(raw: bytes, limit: int) -> bool:
     """Counts brackets outside strings; only texts with many brackets get here."""
     depth = 0
     for token in _STRING_OR_BRACKET.finditer(raw):
         first = token[0][:1]
         if first in b"[{":
             depth += 1
-            if depth > JSON_DEPTH:
+            if depth > limit:
                 return True
         elif first != b'"':
             depth -= 1
@@ -138,13 +134,15 @@ def _placed(words: str) -> tuple[str, str]:
 
 encode = msgspec.json.Encoder(enc_hook=encode_variant).encode
 
-decode_client_frame: FrameDecoder[ClientFrame] = FrameDecoder(ClientFrame)
-decode_agent_frame: FrameDecoder[AgentFrame] = FrameDecoder(AgentFrame)
-decode_frame_head: Decoder[FrameHead] = Decoder(FrameHead)
-decode_undecoded_dispatch: Decoder[UndecodedDispatchParams] = Decoder(UndecodedDispatchParams)
+decode_client_frame: Decoder[ClientFrame] = ClientFrameDecoder(ClientFrame, JSON_DEPTH)
+decode_agent_frame: Decoder[AgentFrame] = Decoder(AgentFrame, JSON_DEPTH)
+decode_frame_head: Decoder[FrameHead] = Decoder(FrameHead, JSON_DEPTH)
+decode_undecoded_dispatch: Decoder[UndecodedDispatchParams] = Decoder(
+    UndecodedDispatchParams, JSON_DEPTH
+)
 decode_host_notification: Decoder[HostNotification] = Decoder(HostNotification)
-decode_client_action: Decoder[ClientAction] = Decoder(ClientAction)
-decode_action: Decoder[Action] = Decoder(Action)
+decode_client_action: Decoder[ClientAction] = Decoder(ClientAction, JSON_DEPTH)
+decode_action: Decoder[Action] = Decoder(Action, JSON_DEPTH)
 decode_record_action: Decoder[Action | PrivateAction] = Decoder(Action | PrivateAction)
 decode_root_state: Decoder[RootState] = Decoder(RootState)
 decode_session_state: Decoder[SessionState] = Decoder(SessionState)

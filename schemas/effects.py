@@ -30,7 +30,7 @@ class AnswerHeldCall(EffectBase, frozen=True, kw_only=True, tag="answerHeldCall"
 
 
 class RecoverCall(EffectBase, frozen=True, kw_only=True, tag="recoverCall"):
-    """The process died while this leg was out: see `recover`."""
+    """The process died while this leg was out: see `after_crash`."""
 
     call_id: str
     leg: Count

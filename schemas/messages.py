@@ -11,6 +11,10 @@ USER = "user"
 SYSTEM_NOTIFICATION = "systemNotification"
 
 
+HOST_TURN_PREFIX = "host:"
+"""Ids of turns that the host opens to show calls and questions in; nobody else may use one."""
+
+
 class MessageOrigin(Wire, frozen=True, kw_only=True):
     """`kind` is open: `user`, `agent`, `tool`, `systemNotification`, and what comes later."""
 

@@ -11,10 +11,13 @@ DeferredChange: TypeAlias = ModelChanged | AgentChanged
 
 
 class PrivateState(Wire, frozen=True, kw_only=True):
+    """`begun` names the open requests that somebody has begun to answer."""
+
     calls: dict[str, Call] = {}
     outcomes: tuple[Outcome, ...] = ()
     deferred: tuple[DeferredChange, ...] = ()
     held_completion: str | None = None
+    begun: tuple[str, ...] = ()
 
 
 class SessionRecord(Wire, frozen=True, kw_only=True):
@@ -82,6 +85,7 @@ class CallFinished(CallAction, frozen=True, kw_only=True, tag="private/callFinis
 
 
 class CallFailed(CallAction, frozen=True, kw_only=True, tag="private/callFailed"):
+    leg: Count
     error: CallError
 
 

@@ -8,6 +8,7 @@ from .wire import Wire
 class RefusalCode(StrEnum):
     ROLE = "role"
     OTHER_SESSION = "otherSession"
+    OTHER_CHANNEL = "otherChannel"
     LIMIT = "limit"
     NO_REQUEST = "noRequest"
     ALREADY_COMPLETED = "alreadyCompleted"

@@ -47,12 +47,16 @@ def _nothing(*_: object) -> None:
 
 
 class Submission(NamedTuple):
-    """Something that wants to change a channel, and whom to tell what became of it."""
+    """Something that wants to change a channel, and whom to tell what became of it.
+
+    `own` is the type of the sender's action: of all that it brings, only this carries its origin.
+    """
 
     plan: Plan
     by: Author | None
     via: Provenance = Provenance.PERSON
     origin: ActionOrigin | None = None
+    own: type | None = None
     done: Callable[[], None] = _nothing
     refused: Callable[[Refusal], None] = _nothing
     failed: Callable[[str], None] = _nothing
@@ -140,7 +144,12 @@ class Channel(Generic[R]):
         for action in planned:
             after = self.kind.reduce(after, action, stamp.at)
         logged = tuple(
-            Logged(action=action, stamp=stamp, origin=submission.origin) for action in planned
+            Logged(
+                action=action,
+                stamp=stamp,
+                origin=submission.origin if type(action) is submission.own else None,
+            )
+            for action in planned
         )
         entries = tuple(NewEntry(self._world.new_id(), encode(entry)) for entry in logged)
         self.head = after

@@ -111,7 +111,7 @@ class EffectRunner:
         self._write(channel, plan)
 
     def _start_queued_turn(self, channel: SessionChannel, effect: StartQueuedTurn) -> None:
-        turn_id = f"turn:{self._host.new_id()}"
+        turn_id = f"queued:{self._host.new_id()}"
 
         def plan(record: SessionRecord, _: Stamp) -> Any:
             queue = record.public.queued_messages or ()
@@ -141,8 +141,6 @@ class EffectRunner:
 
         def fire() -> None:
             self._timers.pop(key, None)
-            self._write(
-                channel, lambda record, stamp: expired(record.public, effect.request_id, stamp.at)
-            )
+            self._write(channel, lambda record, stamp: expired(record, effect.request_id, stamp.at))
 
         self._timers[key] = asyncio.get_running_loop().call_later(delay, fire)

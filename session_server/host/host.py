@@ -31,6 +31,7 @@ from session_server.host.presence import Presence
 from session_server.host.sessions import check_uri, opening_record, retitled
 from session_server.log import Log, StoredSnapshot
 from session_server.reducers.batches import batch_of
+from session_server.reducers.input_rules import provenance_of
 from session_server.reducers.rules import judge, judge_root
 from session_server.schemas.actions import (
     Action,
@@ -223,7 +224,15 @@ class Host:
             return (action,) if channel is self.root else batch_of(record, action, stamp)  # type: ignore[arg-type]
 
         channel.submit(
-            Submission(plan, by=principal.author, origin=origin, refused=refused, failed=failed)
+            Submission(
+                plan,
+                by=principal.author,
+                via=provenance_of(principal, action),
+                origin=origin,
+                own=type(action),
+                refused=refused,
+                failed=failed,
+            )
         )
 
     def create_session(

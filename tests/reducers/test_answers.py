@@ -104,6 +104,8 @@ BAD: list[tuple[Question, Value, RefusalCode]] = [
     (NUMBER, number(math.nan), RefusalCode.WRONG_KIND),
     (WHOLE, number(2.5), RefusalCode.NOT_AN_INTEGER),
     (WHOLE, number(11), RefusalCode.TOO_LARGE),
+    (IntegerQuestion(id="q", message="Any"), number(1e300), RefusalCode.TOO_LARGE),
+    (IntegerQuestion(id="q", message="Any"), number(-(2**63) - 1), RefusalCode.TOO_LARGE),
     (ONE, one("d"), RefusalCode.NOT_AN_OPTION),
     (ONE, one(""), RefusalCode.NOT_AN_OPTION),
     (ONE, one("a", "mine"), RefusalCode.NO_FREEFORM),

@@ -288,7 +288,7 @@ def test_a_hosts_turn_is_closed_with_the_last_thing_in_it() -> None:
     assert turn is not None
     assert CompleteTurn(turn_id=turn.id) in effects_of(first_done, last, all_done)
     assert DeliverOutcome(request_id="s") in effects_of(first_done, last, all_done)
-    closed = accepted(all_done, AGENT, TurnComplete(turn_id=turn.id))
+    closed = fold(all_done, *batch_of(all_done, TurnComplete(turn_id=turn.id), stamp(AGENT)))
     assert closed.public.active_turn is None
     assert list(pending(closed)) == []
 
@@ -420,21 +420,21 @@ def test_a_hard_deadline_cancels_and_is_no_decline(on_expiry: OnExpiry | None) -
     record = draft("Os", PHONE, due(FORM, on_expiry))
     assert ExpireRequest(request_id="r", at=500) in list(pending(record))
     assert b'"_meta":{"expiresAt":500' in encode(record.public)
-    assert expired(record.public, "r", 499) == ()
-    after = fold(record, *expired(record.public, "r", 500))
+    assert expired(record, "r", 499) == ()
+    after = fold(record, *expired(record, "r", 500))
     (outcome,) = after.private.outcomes
     assert (outcome.response, outcome.via, outcome.by) == (
         ResponseKind.CANCEL,
         Provenance.TIMEOUT,
         HOST,
     )
-    assert expired(after.public, "r", 501) == ()
+    assert expired(after, "r", 501) == ()
 
 
 @pytest.mark.proves("design.provenance.default")
 def test_defaults_are_used_and_recorded_as_such() -> None:
     record = due(PROPOSING, OnExpiry.DEFAULTS)
-    after = fold(record, *expired(record.public, "r", 500))
+    after = fold(record, *expired(record, "r", 500))
     (outcome,) = after.private.outcomes
     assert (outcome.response, outcome.via) == (ResponseKind.ACCEPT, Provenance.DEFAULT)
     answers = {
@@ -458,21 +458,21 @@ def test_defaults_are_used_and_recorded_as_such() -> None:
 def test_defaults_that_do_not_satisfy_the_form_are_a_timeout() -> None:
     assert proposed_answers(FORM) is None
     record = due(FORM, OnExpiry.DEFAULTS)
-    after = fold(record, *expired(record.public, "r", 500))
+    after = fold(record, *expired(record, "r", 500))
     assert after.private.outcomes[0].via is Provenance.TIMEOUT
 
 
 def test_whoever_begins_to_answer_stops_the_use_of_defaults() -> None:
     record = draft("Os", PHONE, due(PROPOSING, OnExpiry.DEFAULTS))
-    assert expired(record.public, "r", 500) == ()
+    assert expired(record, "r", 500) == ()
     assert not any(isinstance(effect, ExpireRequest) for effect in pending(record))
 
 
 def test_a_question_may_wait_for_ever() -> None:
     record = due(FORM, OnExpiry.WAIT)
-    assert expired(record.public, "r", 10**9) == ()
+    assert expired(record, "r", 10**9) == ()
     assert not any(isinstance(effect, ExpireRequest) for effect in pending(record))
-    assert expired(asking(FORM).public, "r", 10**9) == ()
+    assert expired(asking(FORM), "r", 10**9) == ()
 
 
 @pytest.mark.proves("design.provenance.withdrawn")
@@ -494,3 +494,65 @@ def test_only_the_questions_of_a_call_are_withdrawn_with_it() -> None:
     record = asking(mine, other, FORM)
     after = fold(record, *withdrawal(record, "c", stamp(AGENT)))
     assert after.public.input_requests == (other, FORM)
+
+
+def test_a_draft_never_goes_over_an_answer() -> None:
+    answered = msgspec.structs.replace(FORM, answers={"name": Submitted(value=OSLO)})
+    after = accepted(asking(answered), OWNER, complete(name=Draft(value=TextValue(value="x"))))
+    answers = after.private.outcomes[0].answers or {}
+    assert isinstance(answers["name"], Submitted)
+    assert answers["name"].value == OSLO
+
+
+def test_an_answer_that_is_no_longer_good_enough_becomes_a_draft() -> None:
+    answered = msgspec.structs.replace(FORM, answers={"name": Submitted(value=OSLO)})
+    other = InputRequest(id="r", questions=(BooleanQuestion(id="name", message="?"),))
+    after = accepted(asking(answered), AGENT, InputRequested(request=other))
+    assert (after.public.input_requests or ())[0].answers == {}
+    stricter = InputRequest(id="r", questions=(TextQuestion(id="name", message="?", min=9),))
+    after = accepted(asking(answered), AGENT, InputRequested(request=stricter))
+    assert (after.public.input_requests or ())[0].answers == {"name": Draft(value=OSLO)}
+
+
+def test_a_cleared_draft_does_not_bring_the_defaults_back() -> None:
+    record = draft("Os", PHONE, due(PROPOSING, OnExpiry.DEFAULTS))
+    cleared = accepted(record, PHONE, InputAnswerChanged(request_id="r", question_id="name"))
+    again = draft("Os", PHONE, cleared)
+    for state in (cleared, again):
+        assert expired(state, "r", 500) == ()
+        assert not any(isinstance(effect, ExpireRequest) for effect in pending(state))
+    assert cleared.private.begun == again.private.begun == ("r",)
+    closed = accepted(again, OWNER, complete("decline"))
+    assert closed.private.begun == ()
+
+
+def test_what_was_answered_before_a_turn_was_cancelled_is_kept_in_the_outcome() -> None:
+    answered = msgspec.structs.replace(FORM, answers={"name": Submitted(value=OSLO)})
+    after = accepted(asking(answered), OWNER, TurnCancelled(turn_id="t"))
+    (outcome,) = after.private.outcomes
+    assert outcome.answers == {"name": Submitted(value=OSLO)}
+    assert (outcome.by, outcome.turn_id) == (OWNER.author, "t")
+
+
+def test_the_note_says_whose_each_answer_is() -> None:
+    record = accepted(
+        asking(FORM),
+        PHONE,
+        InputAnswerChanged(request_id="r", question_id="name", answer=Submitted(value=OSLO)),
+    )
+    size = {"size": Submitted(value=NumberValue(value=3))}
+    after = accepted(record, OWNER, complete(**size))
+    assert after.public.active_turn is not None
+    assert after.public.active_turn.response_parts[-1] == SystemNotificationPart(
+        content="Ana answered “Deploy”. Name?: Oslo (Bo); Size?: 3"
+    )
+
+
+def test_a_deferred_change_that_changes_nothing_is_done_all_the_same() -> None:
+    model = ModelChanged(model=ModelSelection(id="m"))
+    record = accepted(session(), OWNER, model, at=100)
+    waiting = fold(record, ChangeDeferred(change=model))
+    assert waiting.private.deferred == (model,)
+    done = fold(waiting, model, at=100)
+    assert done.public is waiting.public
+    assert done.private.deferred == ()

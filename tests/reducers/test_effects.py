@@ -9,6 +9,7 @@ from session_server.reducers.effects import effects_after_restart, effects_of, p
 from session_server.schemas.actions import (
     ActivityChanged,
     InputAnswerChanged,
+    InputCompleted,
     InputRequested,
     IsReadChanged,
     PendingKind,
@@ -23,6 +24,7 @@ from session_server.schemas.actions import (
 )
 from session_server.schemas.codec import decode_session_record, encode
 from session_server.schemas.effects import (
+    DeliverOutcome,
     Effect,
     PublishSummary,
     RunTurn,
@@ -30,8 +32,14 @@ from session_server.schemas.effects import (
     StartQueuedTurn,
     StopTurn,
 )
-from session_server.schemas.messages import PendingMessage
-from session_server.schemas.questions import Draft, InputRequest, TextQuestion, TextValue
+from session_server.schemas.messages import Message, MessageOrigin, PendingMessage
+from session_server.schemas.questions import (
+    Draft,
+    InputRequest,
+    ResponseKind,
+    TextQuestion,
+    TextValue,
+)
 from session_server.schemas.record import SessionRecord
 from session_server.schemas.session import Lifecycle
 from tests.sessions import AGENT, OWNER, PHONE, accepted, asking, in_turn, session, user_message
@@ -132,3 +140,41 @@ def test_effects_follow_from_records_alone() -> None:
 def test_effects_can_be_written_down() -> None:
     effect = StartQueuedTurn(message_id="m")
     assert msgspec.json.decode(msgspec.json.encode(effect), type=StartQueuedTurn) == effect
+
+
+def test_an_agent_that_is_done_is_not_run_again() -> None:
+    record = asking(FORM)
+    held = accepted(record, AGENT, TurnComplete(turn_id="t"))
+    assert RunTurn(turn_id="t") in effects_after_restart(record)
+    assert RunTurn(turn_id="t") not in effects_after_restart(held)
+
+
+def test_a_turn_runs_when_its_session_is_ready() -> None:
+    turn = in_turn().public.active_turn
+    creating = in_turn(lifecycle=Lifecycle.CREATING, active_turn=turn)
+    assert list(pending(creating)) == []
+    assert RunTurn(turn_id="t") in brought(creating, AGENT, Ready())
+
+
+def test_whoever_asked_hears_that_the_question_was_abandoned() -> None:
+    cancelled = brought(asking(FORM), OWNER, TurnCancelled(turn_id="t"))
+    assert DeliverOutcome(request_id="r") in cancelled
+    assert cancelled.count(DeliverOutcome(request_id="r")) == 1
+
+
+def test_an_outcome_is_delivered_once_and_to_its_own_turn_after_a_restart() -> None:
+    done = InputCompleted(request_id="r", response=ResponseKind.DECLINE)
+    effects = brought(asking(FORM), OWNER, done)
+    assert effects.count(DeliverOutcome(request_id="r")) == 1
+    after = accepted(asking(FORM), OWNER, done)
+    assert DeliverOutcome(request_id="r") in effects_after_restart(after)
+    assert DeliverOutcome(request_id="r") not in brought(after, OWNER, IsReadChanged(is_read=True))
+    later = accepted(after, AGENT, TurnComplete(turn_id="t"))
+    other = accepted(later, OWNER, TurnStarted(turn_id="u", message=user_message()))
+    assert DeliverOutcome(request_id="r") not in effects_after_restart(other)
+
+
+def test_an_agents_own_system_turn_is_not_the_hosts_to_end() -> None:
+    message = Message(text="x", origin=MessageOrigin(kind="systemNotification"))
+    started = accepted(session(), AGENT, TurnStarted(turn_id="mine", message=message))
+    assert list(pending(started)) == [RunTurn(turn_id="mine")]

@@ -176,6 +176,8 @@ def test_the_default_of_a_selection_is_recommended_and_filled_in() -> None:
         ({"type": "string"}, 3),
         ({"type": "integer"}, True),
         ({"type": "integer"}, 1.5),
+        ({"type": "integer"}, 10**400),
+        ({"type": "number"}, 2**64),
         ({"type": "boolean"}, "yes"),
         ({"type": "string", "enum": ["a"]}, "b"),
         ({"type": "array", "items": {"enum": ["a"]}}, ["a", 1]),
@@ -212,7 +214,12 @@ def test_exactly_the_required_properties_are_required() -> None:
         {"type": "string", "minLength": "two"},
         {"type": ["string", "integer"]},
         {"anyOf": [{"type": "string"}, {"type": "integer"}]},
-        {"anyOf": [{"anyOf": [{"type": "string"}]}]},
+        {"anyOf": [{"$ref": "#/$defs/Knot"}]},
+        {"type": "integer", "enum": [1, 2]},
+        {"type": "boolean", "const": True},
+        {"type": "integer", "exclusiveMinimum": 1e300},
+        {"type": "integer", "exclusiveMinimum": 2**63 - 1},
+        {"type": "number", "exclusiveMaximum": float("inf")},
         {"$ref": "#/$defs/Missing"},
         {"$ref": "#/$defs/Loop"},
         {},
@@ -223,7 +230,10 @@ def test_what_cannot_be_shown_is_refused_by_name(shape: dict[str, Any]) -> None:
         {
             "type": "object",
             "properties": {"fine": {"type": "string"}, "p": shape},
-            "$defs": {"Loop": {"$ref": "#/$defs/Loop"}},
+            "$defs": {
+                "Loop": {"$ref": "#/$defs/Loop"},
+                "Knot": {"anyOf": [{"$ref": "#/$defs/Knot"}, {"type": "null"}]},
+            },
         }
     )
     assert isinstance(outcome, Unshowable)
@@ -257,7 +267,9 @@ def test_forms_are_bounded() -> None:
 def test_a_url_request_has_a_url_and_no_questions() -> None:
     asked = request_of("r", Elicitation(mode="url", message="Sign in", url="https://x.example/a"))
     assert asked == InputRequest(id="r", message="Sign in", url="https://x.example/a")
-    assert isinstance(request_of("r", Elicitation(mode="url", message="Sign in")), Unshowable)
+    for url in (None, "", "javascript:alert(1)", "example.com"):
+        asked = request_of("r", Elicitation(mode="url", message="Sign in", url=url))
+        assert isinstance(asked, Unshowable)
 
 
 def test_a_form_without_schema_asks_only_for_consent() -> None:

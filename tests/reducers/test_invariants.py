@@ -154,7 +154,7 @@ def some_action(dice: Random, host: "Host") -> SessionAction:
     turn = host.record.public.active_turn
     turn_id = turn.id if turn is not None and dice.random() < 0.9 else f"t{dice.randrange(99)}"
     requests = host.record.public.input_requests
-    request_id = dice.choice(requests).id if requests and dice.random() < 0.9 else "c1/1/a"
+    request_id = dice.choice(requests).id if requests and dice.random() < 0.9 else "call:c1/1/a"
     tool: dict[str, Any] = {"turn_id": turn_id, "tool_call_id": dice.choice("xxy")}
     makers: tuple[tuple[int, Callable[[], SessionAction]], ...] = (
         (
@@ -328,13 +328,13 @@ class Host:
         call = self.record.private.calls[call_id]
         how = dice.choice(("ask", "ask", "ask", "hold", "finish", "expire", "crash"))
         if how == "finish":
-            self.commit(finish(self.record, call, leg, {"content": []}, self.stamp()))
+            self.commit(finish(self.record, call_id, leg, {"content": []}, self.stamp()))
         elif how == "crash":
-            self.commit(after_crash(self.record, call, leg, self.stamp()))
+            self.commit(after_crash(self.record, call_id, leg, self.stamp()))
         elif isinstance(call.phase, Waiting):
             pass  # the server waits for its answers
         elif how == "expire":
-            self.commit(after_expired_state(self.record, call, leg, self.stamp()))
+            self.commit(after_expired_state(self.record, call_id, leg, self.stamp()))
         else:
             requests = some_round(dice)
             required = InputRequired(
@@ -343,12 +343,12 @@ class Host:
                 request_state=dice.choice((None, "", f"{SECRET}-state")) if requests else "again",
             )
             held = how == "hold" and bool(requests)
-            self.commit(open_round(self.record, call, leg, required, self.stamp(), held=held))
+            self.commit(open_round(self.record, call_id, leg, required, self.stamp(), held=held))
 
     def time_passes(self, dice: Random) -> None:
         self.at += dice.choice((10, 1_000))
         for request in self.record.public.input_requests or ():
-            self.commit(expired(self.record.public, request.id, self.at))
+            self.commit(expired(self.record, request.id, self.at))
 
     def asker_withdraws(self, dice: Random) -> None:
         request_id = f"r{dice.randrange(40)}"

@@ -5,6 +5,7 @@ from typing import Any, get_args
 import msgspec
 import pytest
 
+from session_server.reducers.input_rules import provenance_of
 from session_server.reducers.rules import RULES, judge, judge_root
 from session_server.schemas.actions import (
     Action,
@@ -26,6 +27,7 @@ from session_server.schemas.actions import (
     PendingKind,
     PendingMessageRemoved,
     PendingMessageSet,
+    ResponsePartAdded,
     RootActiveSessionsChanged,
     RootConfigChanged,
     SessionAction,
@@ -60,7 +62,7 @@ from session_server.schemas.limits import (
     TITLE_CHARS,
 )
 from session_server.schemas.messages import Message, MessageOrigin, PendingMessage
-from session_server.schemas.principals import Principal, Role
+from session_server.schemas.principals import Principal, Provenance, Role
 from session_server.schemas.questions import (
     BooleanQuestion,
     Draft,
@@ -96,7 +98,14 @@ from session_server.schemas.tool_calls import (
     ToolCall,
     ToolResult,
 )
-from session_server.schemas.turns import ActiveTurn, ToolCallPart, Turn, TurnState
+from session_server.schemas.turns import (
+    ActiveTurn,
+    MarkdownPart,
+    SystemNotificationPart,
+    ToolCallPart,
+    Turn,
+    TurnState,
+)
 from tests.sessions import (
     AGENT,
     OWNER,
@@ -115,6 +124,20 @@ from tests.sessions import (
 ROLES = {role: next(p for p in PEOPLE if p.role is role) for role in Role}
 
 ANSWERING = {InputAnswerChanged, InputCompleted, IsReadChanged}
+NOT_FOR_AGENTS = {
+    "Truncated",
+    "ToolCallConfirmed",
+    "ToolCallResultConfirmed",
+    "InputAnswerChanged",
+    "QueuedMessagesReordered",
+    "ModelChanged",
+    "AgentChanged",
+    "IsArchivedChanged",
+    "ConfigChanged",
+    "ActiveClientChanged",
+    "ActiveClientToolsChanged",
+    "CustomizationToggled",
+}
 
 
 def example(kind: type[msgspec.Struct]) -> Any:
@@ -139,7 +162,7 @@ def test_each_role_may_do_what_it_may_and_no_more(kind: type[msgspec.Struct]) ->
     is_client_action = kind in get_args(ClientSessionAction)
     allowed = {
         Role.OWNER: is_client_action,
-        Role.AGENT: True,
+        Role.AGENT: kind.__name__ not in NOT_FOR_AGENTS,
         Role.ANSWERER: kind in ANSWERING,
         Role.OBSERVER: False,
     }
@@ -158,7 +181,7 @@ def test_roles_do_get_to_act() -> None:
     draft = InputAnswerChanged(
         request_id="r", question_id="q", answer=Draft(value=TextValue(value="x"))
     )
-    for principal in (OWNER, PHONE, AGENT):
+    for principal in (OWNER, PHONE):
         assert judge(principal, record, draft) is None
     assert judge(OWNER, record, TitleChanged(title="New")) is None
     assert judge(AGENT, record, ActivityChanged(activity="Thinking")) is None
@@ -297,12 +320,16 @@ DENIAL = ToolCallConfirmed(**ON_CALL, approved=False, reason=CancellationReason.
     ],
 )
 def test_a_tool_call_must_be_in_the_right_state(action: SessionAction, states: set[type]) -> None:
+    confirms = isinstance(action, ToolCallConfirmed | ToolCallResultConfirmed)
+    who = OWNER if confirms else AGENT
     for state, call in STATES.items():
-        refusal = judge(AGENT, calling(call), action)
+        refusal = judge(who, calling(call), action)
         assert (refusal is None) == (state in states)
         assert refusal is None or refusal.code is RefusalCode.WRONG_STATE
-    assert refused(calling(None), AGENT, action).code is RefusalCode.WRONG_STATE
-    assert refused(session(), AGENT, action).code is RefusalCode.WRONG_STATE
+    assert refused(calling(None), who, action).code is RefusalCode.WRONG_STATE
+    assert refused(session(), who, action).code is RefusalCode.WRONG_STATE
+    other = Streaming(tool_call_id="other", tool_name="x", display_name="X")
+    assert refused(calling(other), who, action).message.startswith("That tool call ")
 
 
 def test_a_tool_call_starts_once_and_in_its_turn() -> None:
@@ -442,6 +469,8 @@ def answered(**answers: Any) -> SessionRecord:
         # A later, better answer wins, and so does a later, worse one.
         (answered(name=Draft(value=SHORT)), complete(name=Submitted(value=LONG)), None),
         (answered(name=Submitted(value=LONG)), complete(name=Skipped()), RefusalCode.REQUIRED),
+        # A draft never goes over an answer.
+        (answered(name=Submitted(value=LONG)), complete(name=Draft(value=LONG)), None),
         # A request that was replaced may hold an answer that no longer fits.
         (answered(name=Submitted(value=SHORT)), complete(), RefusalCode.TOO_SHORT),
         (answered(name=Submitted(value=SHORT)), complete("decline"), None),
@@ -527,8 +556,9 @@ def test_open_questions_are_bounded_and_ids_are_used_once() -> None:
 
 
 def test_an_agent_cannot_replace_the_question_of_a_call() -> None:
-    of_call = InputRequest(id="c/1/k", meta=RequestMeta(call="c"))
-    assert asked(InputRequest(id="c/1/k"), asking(of_call)) is RefusalCode.NOT_YOURS
+    of_call = InputRequest(id="call:c/1/k", meta=RequestMeta(call="c"))
+    for record in (asking(of_call), in_turn()):
+        assert asked(InputRequest(id="call:c/1/k"), record) is RefusalCode.NOT_YOURS
     with_deadline = InputRequest(id="mine", meta=RequestMeta(expires_at=5))
     assert asked(InputRequest(id="mine"), asking(with_deadline)) is None
 
@@ -680,7 +710,72 @@ def test_the_roots_configuration_is_held_to_its_schema_too() -> None:
     by_role = judge_root(WATCHER, root, RootConfigChanged(config={"theme": "dark"}))
     assert by_role is not None
     assert by_role.code is RefusalCode.ROLE
-    assert judge_root(AGENT, root, RootActiveSessionsChanged(active_sessions=1)) is None
+    for action in (RootActiveSessionsChanged(active_sessions=1), RootConfigChanged(config={})):
+        by_agent = judge_root(AGENT, root, action)
+        assert by_agent is not None
+        assert by_agent.code is RefusalCode.ROLE
+    required = ConfigSchema(type="object", properties=properties, required=("theme",))
+    needy = RootState(agents=(), config=RootConfigState(schema=required, values={"theme": "x"}))
+    emptied = RootConfigChanged(config={}, replace=True)
+    assert judge_root(OWNER, needy, emptied) is not None
+    assert judge_root(OWNER, needy, RootConfigChanged(config={})) is None
+    swapped = RootConfigChanged(config={"theme": "y"}, replace=True)
+    assert judge_root(OWNER, needy, swapped) is None
+
+
+def test_an_action_of_another_channel_is_refused() -> None:
+    of_root = judge(OWNER, session(), RootConfigChanged(config={}))  # type: ignore[arg-type]
+    of_session = judge_root(OWNER, RootState(agents=()), TitleChanged(title="x"))
+    for refusal in (of_root, of_session):
+        assert refusal is not None
+        assert refusal.code is RefusalCode.OTHER_CHANNEL
+
+
+def test_replacing_a_configuration_keeps_what_is_fixed() -> None:
+    values = {"fixed": "x", "name": "y", "gone": 1}
+    assert CONFIGURED.public.config is not None
+    config = msgspec.structs.replace(CONFIGURED.public.config, values=values)
+    record = session(config=config)
+    replace = ConfigChanged(config={"name": "z"}, replace=True)
+    assert refused(record, OWNER, replace).code is RefusalCode.NOT_CONFIGURABLE
+    free = session(config=msgspec.structs.replace(config, values={"name": "y", "gone": 1}))
+    assert judge(OWNER, free, replace) is None
+
+
+def test_an_agent_takes_its_own_question_back_and_answers_nobodys() -> None:
+    record = asking(FORM)
+    assert judge(AGENT, record, complete("cancel")) is None
+    assert provenance_of(AGENT, complete("cancel")) is Provenance.WITHDRAWN
+    assert provenance_of(OWNER, complete("cancel")) is Provenance.PERSON
+    for response in ("accept", "decline"):
+        assert refused(record, AGENT, complete(response)).code is RefusalCode.ROLE
+    of_call = asking(msgspec.structs.replace(FORM, meta=RequestMeta(call="c")))
+    assert refused(of_call, AGENT, complete("cancel")).code is RefusalCode.ROLE
+
+
+def test_a_session_that_failed_asks_nothing() -> None:
+    failed = session(lifecycle=Lifecycle.CREATION_FAILED)
+    assert asked(FORM, failed) is RefusalCode.WRONG_STATE
+
+
+def test_the_hosts_turns_are_the_hosts() -> None:
+    turn = ActiveTurn(id="host:0:r", message=user_message(), response_parts=())
+    record = in_turn(active_turn=turn)
+    for action in (TurnComplete(turn_id=turn.id), TurnCancelled(turn_id=turn.id)):
+        assert refused(record, AGENT, action).code is RefusalCode.NOT_YOURS
+    assert judge(OWNER, record, TurnCancelled(turn_id=turn.id)) is None
+    assert refused(session(), AGENT, start("host:1:x")).code is RefusalCode.NOT_YOURS
+
+
+def test_a_part_is_added_once_and_in_its_turn() -> None:
+    part = MarkdownPart(id="m", content="x")
+    turn = ActiveTurn(id="t", message=user_message(), response_parts=(part,))
+    add = ResponsePartAdded(turn_id="t", part=part)
+    assert judge(AGENT, in_turn(), add) is None
+    assert refused(in_turn(active_turn=turn), AGENT, add).code is RefusalCode.DUPLICATE
+    assert refused(session(), AGENT, add).code is RefusalCode.NO_TURN
+    note = ResponsePartAdded(turn_id="t", part=SystemNotificationPart(content="x"))
+    assert judge(AGENT, in_turn(active_turn=turn), note) is None
 
 
 def client(client_id: str) -> ActiveClient:

@@ -59,13 +59,16 @@ def test_rubbish_in_an_answers_meta_is_ignored(rubbish: Any) -> None:
     )
 
 
-@pytest.mark.proves("design.wire.request-meta-forged")
-def test_rubbish_in_a_requests_meta_is_ignored() -> None:
-    clean = decode_agent_frame(frame(request()))
-    for rubbish in ("x", {"expiresAt": "soon"}):
-        assert decode_agent_frame(frame(request(_meta=rubbish))) == clean
-    assert decode_agent_frame(frame(request(in_question={"pattern": []}))) == clean
-    assert decode_agent_frame(frame(request(in_answer={"at": "x"}))) == clean
+def test_an_agent_is_told_what_is_wrong_with_its_metadata() -> None:
+    decode_agent_frame(frame(request()))
+    for wrong in (
+        request(_meta={"expiresAt": "soon"}),
+        request(_meta={"onExpiry": "Cancel"}),
+        request(in_question={"pattern": []}),
+        request(in_answer={"at": "x"}),
+    ):
+        with pytest.raises(MismatchError):
+            decode_agent_frame(frame(wrong))
 
 
 @pytest.mark.parametrize(
@@ -73,17 +76,16 @@ def test_rubbish_in_a_requests_meta_is_ignored() -> None:
     [
         change(_meta={"at": "x"}, value=5),
         completion(_meta={"at": "x"}, value=5),
-        request(_meta={"expiresAt": "soon"}, questions=5),
-        request(_meta={"expiresAt": "soon"}, questions=["?"]),
-        request(_meta={"expiresAt": "soon"}, answers=[5]),
+        {**completion(_meta={"at": "x"}), "answers": [5]},
         {**change(_meta={"at": "x"}), "requestId": 5},
     ],
 )
 def test_whatever_else_is_wrong_is_still_wrong(action: Any) -> None:
     with pytest.raises(MismatchError):
-        decode_agent_frame(frame(action))
+        decode_client_frame(frame(action))
 
 
 def test_metadata_elsewhere_is_checked() -> None:
+    on_call = {"type": "session/toolCallResultConfirmed", "turnId": "t", "toolCallId": "c"}
     with pytest.raises(MismatchError, match="_meta"):
-        decode_agent_frame(frame({"type": "session/metaChanged", "_meta": 5}))
+        decode_client_frame(frame({**on_call, "approved": True, "_meta": 5}))

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from session_server.schemas.actions import TurnComplete
 from session_server.schemas.codec import encode
 from session_server.schemas.errors import DecodingError, MalformedError
-from session_server.schemas.limits import JSON_DEPTH
+from session_server.schemas.limits import JSON_DEPTH, STORED_DEPTH
 from tests.schemas.decoding import (
     DECODERS,
     decode_action,
@@ -20,6 +21,15 @@ from tests.schemas.decoding import (
     titled,
     with_meta,
 )
+from tests.sessions import AGENT, OWNER, accepted, session
+
+OF_THE_STORE = {
+    "decode_host_notification",
+    "decode_record_action",
+    "decode_root_state",
+    "decode_session_record",
+    "decode_session_state",
+}
 
 
 def nested_lists(depth: int) -> str:
@@ -37,12 +47,24 @@ def test_nesting_up_to_the_limit_is_taken() -> None:
 
 
 @pytest.mark.proves("design.limits.depth")
-@pytest.mark.parametrize("depth", [JSON_DEPTH + 1, 1000, 100_000])
+@pytest.mark.parametrize("beyond", [1, 1000, 100_000])
 @every_decoder
-def test_nesting_beyond_the_limit_is_malformed(name: str, depth: int) -> None:
-    error = refusal(name, nested(depth))
+def test_nesting_beyond_the_limit_is_malformed(name: str, beyond: int) -> None:
+    limit = STORED_DEPTH if name in OF_THE_STORE else JSON_DEPTH
+    error = refusal(name, nested(limit + beyond))
     assert type(error) is MalformedError
-    assert str(JSON_DEPTH) in error.reason
+    assert str(limit) in error.reason
+
+
+@pytest.mark.proves("design.limits.depth")
+def test_what_a_frame_brought_can_be_read_back_from_the_store() -> None:
+    """In a record the same value stands some levels deeper."""
+    deepest = nested_lists(JSON_DEPTH - 4)
+    message = f'{{"text":"x","origin":{{"kind":"user"}},"_meta":{{"m":{deepest}}}}}'
+    action = decode_action(f'{{"type":"session/turnStarted","turnId":"t","message":{message}}}')
+    record = accepted(session(), OWNER, action)
+    ended = accepted(record, AGENT, TurnComplete(turn_id="t"))
+    assert DECODERS["decode_session_record"](encode(ended)) == ended
 
 
 @pytest.mark.proves("design.limits.depth")
@@ -52,9 +74,9 @@ def test_nesting_beyond_the_limit_is_malformed(name: str, depth: int) -> None:
         "[" * 100_000,
         '{"a":' * 100_000,
         "[{" * 1000,
-        '{"type":' * 70 + '"x"' + "}" * 70,
-        '["[' + "]" * 1000 + '",' + "[" * 70,
-        '["\\\\",' + "[" * 70,
+        '{"type":' * 130 + '"x"' + "}" * 130,
+        '["[' + "]" * 1000 + '",' + "[" * 130,
+        '["\\\\",' + "[" * 130,
     ],
 )
 def test_unfinished_or_mixed_nesting_beyond_the_limit_is_malformed(text: str) -> None:
