@@ -11,7 +11,12 @@ from session_server.reducers.recognition import recognize_input_required
 from session_server.reducers.record import reduce_record
 from session_server.reducers.rounds import next_params, open_round
 from session_server.reducers.rules import judge
-from session_server.schemas.actions import InputAnswerChanged, InputCompleted, SessionAction
+from session_server.schemas.actions import (
+    InputAnswerChanged,
+    InputCompleted,
+    SessionAction,
+    TurnStarted,
+)
 from session_server.schemas.calls import Call
 from session_server.schemas.codec import decode_session_record, encode
 from session_server.schemas.effects import SendCall
@@ -99,21 +104,22 @@ class Desk:
 def main() -> None:
     desk = Desk()
     params = {"name": "deploy", "arguments": {"service": "shop"}}
-    turn = host_turn(desk.record.public, "c1", "Calling cloud/deploy")
+    (turn,) = host_turn(desk.record.public, "c1", "Calling cloud/deploy")
+    assert isinstance(turn, TurnStarted)
     call = Call(
         id="c1",
         server="cloud",
         method="tools/call",
         params=params,
-        turn_id="turn:c1",
+        turn_id=turn.turn_id,
         started_at=0,
     )
-    desk.fold(*turn, CallStarted(call=call), CallSent(call_id="c1", leg=0))
+    desk.fold(turn, CallStarted(call=call), CallSent(call_id="c1", leg=0))
 
     console.rule("[bold]cloud/deploy needs to know more: the call is parked")
     required = recognize_input_required(ASKING)
     assert isinstance(required, InputRequired)
-    desk.fold(*open_round(desk.record, desk.call, 0, required, Stamp(at=0, by=HOST)))
+    desk.fold(*open_round(desk.record, "c1", 0, required, Stamp(at=0, by=HOST)))
     (request,) = desk.record.public.input_requests or ()
     for question in request.questions or ():
         console.print(f"  {request.message} [bold]{question.id}[/]{hint(question)}")
