@@ -32,6 +32,12 @@ $(STAMP): pyproject.toml
 	    echo 'Python lacks its venv module; on Debian: apt install python3-venv' >&2; exit 1; \
 	  fi; \
 	fi
+	@if ! command -v strace >/dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  echo 'Installing strace'; \
+	  export DEBIAN_FRONTEND=noninteractive; \
+	  { apt-get -qq update && apt-get -qq install --yes --no-install-recommends strace >/dev/null; } \
+	    || echo 'There is no strace; tests that need it are skipped' >&2; \
+	fi
 	@echo 'Setting up $(VENV)'
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install -qq --upgrade 'pip>=24.2'

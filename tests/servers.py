@@ -6,16 +6,23 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
 READY = re.compile(r"session-server at (http://\S+)")
 
 
+SERVE = (sys.executable, "-m", "session_server", "serve")
+
+
 class ServerProcess:
-    def __init__(self, store: str, *arguments: str, port: int = 0) -> None:
-        command = [sys.executable, "-m", "session_server", "serve"]
+    """`output` is all that it has written so far. A thread reads it, or the pipe would fill up."""
+
+    def __init__(
+        self, store: str, *arguments: str, port: int = 0, command: Sequence[str] = SERVE
+    ) -> None:
         self.process = subprocess.Popen(
             [*command, "--port", str(port), "--store", store, *arguments],
             stdout=subprocess.PIPE,
@@ -24,6 +31,7 @@ class ServerProcess:
             env={**os.environ, "PYTHONUNBUFFERED": "1"},
         )
         self.output: list[str] = []
+        self._listener = threading.Thread(target=self._listen, daemon=True)
         self.url = self._address()
         self.port = int(self.url.rpartition(":")[2])
 
@@ -42,9 +50,14 @@ class ServerProcess:
             self.output.append(line)
             found = READY.search(line)
             if found is not None:
+                self._listener.start()
                 return found[1]
         self._collect()
         raise RuntimeError(f"the server did not start: {''.join(self.output)}")
+
+    def _listen(self) -> None:
+        for line in self._out():
+            self.output.append(line)
 
     def _out(self) -> IO[str]:
         assert self.process.stdout is not None
@@ -62,13 +75,17 @@ class ServerProcess:
         return self.process.returncode
 
     def _collect(self) -> None:
-        rest, _ = self.process.communicate(timeout=30)
-        self.output.append(rest)
+        self.process.wait(timeout=30)
+        if self._listener.is_alive():
+            self._listener.join(timeout=30)
+        self._out().close()
 
 
 @contextlib.contextmanager
-def serving(store: str, *arguments: str, port: int = 0) -> Iterator[ServerProcess]:
-    server = ServerProcess(store, *arguments, port=port)
+def serving(
+    store: str, *arguments: str, port: int = 0, command: Sequence[str] = SERVE
+) -> Iterator[ServerProcess]:
+    server = ServerProcess(store, *arguments, port=port, command=command)
     try:
         yield server
     finally:

@@ -28,10 +28,13 @@ from session_server.client.errors import (
 from session_server.client.mirror import Cause, Change
 from session_server.client.session import Root, Session
 from session_server.client.status import Phase, Status
+from session_server.client.values import Plain
+from session_server.client.watching import Changes
 
 __all__ = [
     "Cause",
     "Change",
+    "Changes",
     "Client",
     "ClientError",
     "Closed",
@@ -43,6 +46,7 @@ __all__ = [
     "NotConnected",
     "NotUnderstood",
     "Phase",
+    "Plain",
     "Rejected",
     "RequestClosed",
     "Root",

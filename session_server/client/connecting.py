@@ -77,16 +77,24 @@ async def _first_connection(
         await client.wait_until_live(timeout)
     except TimeoutError:
         why = "" if line.trouble is None else f": {line.trouble}"
-        raise NotConnected(f"No connection to {url} within {timeout:g} s{why}") from line.trouble
+        words = f"No connection to {_without_secrets(url)} within {timeout:g} s{why}"
+        raise NotConnected(words) from line.trouble
 
 
 def endpoint(url: str) -> str:
     """The WebSocket address of a host: `http://127.0.0.1:8737` is enough."""
     parts = urlsplit(url)
     if parts.scheme not in _SCHEMES or not parts.netloc:
-        raise ValueError(f"{url!r} is not the address of a host, as in http://127.0.0.1:8737.")
+        shown = _without_secrets(url)
+        raise ValueError(f"{shown!r} is not the address of a host, as in http://127.0.0.1:8737.")
     path = AHP_PATH if parts.path in ("", "/") else parts.path
     return urlunsplit((_SCHEMES[parts.scheme], parts.netloc, path, parts.query, ""))
+
+
+def _without_secrets(url: str) -> str:
+    """Error messages end up in logs; tokens must not."""
+    before, _, after = url.partition("?")[0].rpartition("@")
+    return f"{before.partition('//')[0]}//{after}" if before else after
 
 
 class Line:
@@ -160,6 +168,9 @@ class Line:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
             for task in done:
                 task.result()
+        except asyncio.CancelledError:
+            await socket.close()
+            raise
         finally:
             for task in tasks:
                 task.cancel()

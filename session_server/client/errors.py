@@ -83,7 +83,7 @@ class SessionGone(ClientError):
 
 
 class Rejected(ClientError):
-    """`is_repeated`: it was sent before on a connection that broke, and may have counted then."""
+    """`is_repeated`: it, or a draft that it replaced, was sent before and may have counted."""
 
     def __init__(self, reason: str, action: Action, *, is_repeated: bool = False) -> None:
         super().__init__(reason)

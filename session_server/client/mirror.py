@@ -112,24 +112,28 @@ class Mirror(Generic[S]):
         self._tell(Cause.DISPATCHED, before)
 
     def compact(self) -> None:
-        """Drops drafts that a later one of ours replaces; whoever waits for them waits for it."""
-        kept: list[Pending] = []
-        for pending in self.pending:
-            older = self._replaced(kept, pending.action)
-            if older is not None:
-                kept.remove(older)
-                pending.waiters = [*older.waiters, *pending.waiters]
-            kept.append(pending)
-        self.pending = kept
-        self._rebase()
+        for pending in tuple(self.pending):
+            self.supersede(pending)
 
-    def _replaced(self, kept: list[Pending], action: Action) -> Pending | None:
-        for older in reversed(kept):
-            if is_superseded(older.action, action):
-                return older
-            if is_closing(older.action, action):
-                return None
-        return None
+    def supersede(self, newer: Pending) -> None:
+        """Drops a draft that this one of ours replaces; whoever waits for it waits for this."""
+        older = self._replaced_by(newer)
+        if older is not None:
+            self.pending.remove(older)
+            newer.waiters = [*older.waiters, *newer.waiters]
+            newer.is_repeated |= older.is_sent or older.is_repeated
+            self._rebase()
+
+    def _replaced_by(self, newer: Pending) -> Pending | None:
+        found: Pending | None = None
+        for older in self.pending:
+            if older is newer:
+                break
+            if is_superseded(older.action, newer.action):
+                found = older
+            elif is_closing(older.action, newer.action):
+                found = None
+        return found
 
     # From the host
 

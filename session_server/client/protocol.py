@@ -155,7 +155,7 @@ class ClientProtocol:
         if self.is_live:
             self.exchange.send(pending)
         else:
-            mirror.compact()
+            mirror.supersede(pending)
         self.on_status()
 
     def _framed(self, channel: Uri, action: Action) -> bytes:

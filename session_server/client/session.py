@@ -64,6 +64,7 @@ class Watch(Generic[S, A]):
         except BaseException:
             self._protocol.unwatch(self.uri)
             raise
+        self._left = False
         return self
 
     async def __aexit__(
@@ -128,8 +129,11 @@ class Watch(Generic[S, A]):
     async def dispatch(self, action: A) -> ActionEnvelope:
         """Returns the envelope once the host has accepted the action, however long that takes.
 
-        Without a connection it waits for one. Raises `Rejected` with the host's reason; the local
-        state is then as if nothing had happened. Cancelling this stops the waiting, not the action.
+        Without a connection it waits for one, and after a broken one it is sent again unless the
+        host is known to have it: it counts at least once, where the host lets it. Raises `Rejected`
+        with the host's reason; the local state is then as if nothing had happened. Raises
+        `Unconfirmed` where nobody can say whether it counted and sending it again could do harm.
+        Cancelling this stops the waiting, not the action.
         """
         settled: asyncio.Future[ActionEnvelope] = asyncio.get_running_loop().create_future()
 

@@ -12,7 +12,7 @@ import msgspec
 
 from session_server.host.delivery import Message, Outbox
 from session_server.host.kinds import Kind
-from session_server.host.logged import Logged, LoggedAction, decode_logged
+from session_server.host.logged import Logged, LoggedAction, SessionOpened, decode_logged
 from session_server.log import (
     Batch,
     Durable,
@@ -158,7 +158,9 @@ class Channel(Generic[R]):
     def close(self, words: str) -> None:
         """Takes nothing more; what is being written is still reported."""
         self._closed = words
-        self.subscribers.clear()
+
+    def reopen(self) -> None:
+        self._closed = None
 
     # Becoming durable
 
@@ -254,6 +256,8 @@ class Channel(Generic[R]):
         self.last_seq = seq
         self._world.reached(seq)
         if not self.kind.is_public(logged.action):
+            if isinstance(logged.action, SessionOpened):
+                self.floor = seq  # what it opened with cannot be replayed, only shown
             return
         envelope = ActionEnvelope(
             channel=self.uri,

@@ -67,6 +67,7 @@ class Connection:
         self.outbox = outbox
         self.subscriptions: dict[Uri, Channel[Any]] = {}
         self._ready = False
+        self._gone = False
         self._waiting: list[bytes] | None = None
         is_agent = principal.role is Role.AGENT
         self._decode = decode_agent_frame if is_agent else decode_client_frame
@@ -105,6 +106,7 @@ class Connection:
 
     def closed(self) -> None:
         """The other side is gone."""
+        self._gone = True
         self.host.presence.leave_all(self.outbox)
         if self._ready:
             self.host.active_clients.left(self.client_id)
@@ -125,6 +127,8 @@ class Connection:
         self._bind(params.client_id)
 
         def done() -> None:
+            if self._gone:
+                return
             self._arrive()
             channels = self._all_subscribed(params.initial_subscriptions or ())
             snapshots = tuple(self.host.snapshot(c) for c in channels.values() if c is not None)
@@ -183,12 +187,18 @@ class Connection:
         self.host.active_clients.arrived(self.client_id)
 
     def _know(self, request_id: int, done: Callable[[], None]) -> None:
-        def failed(words: str) -> None:
-            self._fail(request_id, RpcError(code=ErrorCode.INTERNAL_ERROR, message=words))
+        def give_up(code: ErrorCode, words: str) -> None:
+            self._fail(request_id, RpcError(code=code, message=words))
             self._go_on()
 
         try:
-            self.host.know_client(self.principal, PROTOCOL_VERSION, done=done, failed=failed)
+            self.host.know_client(
+                self.principal,
+                PROTOCOL_VERSION,
+                done=done,
+                refused=lambda refusal: give_up(ErrorCode.PERMISSION_DENIED, refusal.message),
+                failed=partial(give_up, ErrorCode.INTERNAL_ERROR),
+            )
         except CommandError:
             self._waiting = None
             raise
@@ -239,7 +249,14 @@ class Connection:
 
     def dispose_session(self, frame: frames.DisposeSession) -> None:
         uri = frame.params.channel
-        self.host.dispose_session(self.principal, uri, done=partial(self._answer, frame.id, None))
+        self.host.dispose_session(
+            self.principal,
+            uri,
+            done=partial(self._answer, frame.id, None),
+            failed=lambda words: self._fail(
+                frame.id, RpcError(code=ErrorCode.INTERNAL_ERROR, message=words)
+            ),
+        )
 
     def list_sessions(self, frame: frames.ListSessions) -> None:
         items = tuple(self.host.summaries(self.principal))

@@ -69,6 +69,7 @@ class EffectRunner:
             ExpireRequest: self._expire_request,
         }
         host.on_committed.append(self.committed)
+        host.on_disposed.append(self._news.forget)
 
     def committed(
         self,

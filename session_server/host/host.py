@@ -8,9 +8,9 @@ import asyncio
 import logging
 import time
 import uuid
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from itertools import count
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -30,6 +30,7 @@ from session_server.host.logged import (
 from session_server.host.presence import Presence
 from session_server.host.sessions import check_uri, opening_record, retitled
 from session_server.log import Log, StoredSnapshot
+from session_server.log.errors import LogError
 from session_server.reducers.batches import batch_of
 from session_server.reducers.input_rules import provenance_of
 from session_server.reducers.rules import judge, judge_root
@@ -51,14 +52,17 @@ from session_server.schemas.frames import (
 )
 from session_server.schemas.principals import HOST, Principal, Role, Stamp
 from session_server.schemas.record import SessionRecord
-from session_server.schemas.refusals import Refusal
+from session_server.schemas.refusals import Refusal, RefusalCode
 from session_server.schemas.root import AgentInfo, RootState
-from session_server.schemas.session import SessionSummary
+from session_server.schemas.session import Lifecycle, SessionSummary
 from session_server.schemas.wire import Uri
 
 logger = logging.getLogger("session_server.host")
 
+T = TypeVar("T")
+
 READ_AT_ONCE = 5_000
+FIRST_PAUSE, LONGEST_PAUSE = 0.05, 5.0
 ENTRIES_BETWEEN_SNAPSHOTS = 1_000
 MAKERS = (Role.OWNER, Role.AGENT)
 
@@ -76,6 +80,7 @@ class Host:
         self.active_clients = ActiveClients(self.sessions)
         self.position = 0
         self.on_committed: list[Committed] = []
+        self.on_disposed: list[Callable[[Uri], None]] = []
         self._run = uuid.uuid4().hex
         self._numbers = count()
         self._opening: set[Uri] = set()
@@ -102,6 +107,8 @@ class Host:
         self._tell_root(RootAgentsChanged(agents=self.agents))
         self._count_sessions()
         self.active_clients.restarted()
+        for channel in self.sessions.values():
+            channel.submit(Submission(_readiness, by=HOST))
 
     async def stop(self) -> None:
         """No new work; what is being written is finished."""
@@ -145,18 +152,32 @@ class Host:
 
     def settle_unknown(self, channel: Channel[Any], ids: tuple[str, ...]) -> None:
         async def settle() -> None:
-            channel.resolve(await self.log.find(ids))
+            channel.resolve(await self._insist(lambda: self.log.find(ids)))
 
         self.spawn(settle())
 
     def catch_up(self, channel: Channel[Any]) -> None:
         async def read() -> None:
-            entries = await self.log.read(
-                after=channel.last_seq, limit=READ_AT_ONCE, channels=(channel.uri,)
+            channel.absorb(
+                await self._insist(
+                    lambda: self.log.read(
+                        after=channel.last_seq, limit=READ_AT_ONCE, channels=(channel.uri,)
+                    )
+                )
             )
-            channel.absorb(entries)
 
         self.spawn(read())
+
+    async def _insist(self, question: Callable[[], Awaitable[T]]) -> T:
+        """Asks the log until it answers: a channel that does not know cannot go on."""
+        pause = FIRST_PAUSE
+        while True:
+            try:
+                return await question()
+            except LogError:
+                logger.exception("the log does not answer; asking again in %.1f s", pause)
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, LONGEST_PAUSE)
 
     def committed(
         self, channel: Channel[Any], before: Any, action: LoggedAction, after: Any
@@ -268,7 +289,7 @@ class Host:
             )
             self._count_sessions()
             done()
-            channel.submit(Submission(lambda *_: (Ready(),), by=HOST))
+            channel.submit(Submission(_readiness, by=HOST))
 
         def not_opened(words: str) -> None:
             self._opening.discard(uri)
@@ -283,7 +304,14 @@ class Host:
             )
         )
 
-    def dispose_session(self, principal: Principal, uri: Uri, *, done: Callable[[], None]) -> None:
+    def dispose_session(
+        self,
+        principal: Principal,
+        uri: Uri,
+        *,
+        done: Callable[[], None],
+        failed: Callable[[str], None],
+    ) -> None:
         self._check_maker(principal)
         channel = self.channel(principal, uri)
         if channel is None or channel is self.root or uri in self._disposing:
@@ -294,9 +322,16 @@ class Host:
         async def dispose() -> None:
             try:
                 await self.log.drop(uri)
+            except LogError as error:
+                channel.reopen()
+                failed(str(error))
+                return
             finally:
                 self._disposing.discard(uri)
+            for hook in self.on_disposed:
+                hook(uri)
             del self.sessions[uri]
+            channel.subscribers.clear()
             self.announce(
                 SessionRemoved(params=SessionRemovedParams(channel=ROOT_CHANNEL, session=uri))
             )
@@ -311,17 +346,32 @@ class Host:
         version: str,
         *,
         done: Callable[[], None],
+        refused: Callable[[Refusal], None],
         failed: Callable[[str], None],
     ) -> None:
         """Durable before `initialize` is answered, so that `reconnect` works after a restart."""
         client_id = principal.client_id
         assert client_id is not None
         known = self.known_client(client_id)
+        taken = f"The clientId {client_id!r} belongs to someone else."
         if known is not None and known.principal_id != principal.id:
-            raise not_permitted(f"The clientId {client_id!r} belongs to someone else.")
+            raise not_permitted(taken)
         seen = ClientSeen(client_id=client_id, principal_id=principal.id, version=version)
+
+        def plan(clients: KnownClients, _: Stamp) -> Any:
+            owner = clients.clients.get(client_id)
+            if owner is not None and owner.principal_id != principal.id:
+                return Refusal(code=RefusalCode.NOT_YOURS, message=taken)
+            return (seen,)
+
         self.clients.submit(
-            Submission(lambda *_: (seen,), by=principal.author, done=done, failed=failed)
+            Submission(
+                plan,
+                by=principal.author,
+                done=done,
+                refused=refused,
+                failed=failed,
+            )
         )
 
     def known_client(self, client_id: str) -> KnownClient | None:
@@ -359,3 +409,8 @@ class Host:
         message = Message.of(notification)
         for outbox in tuple(self.root.subscribers):
             outbox.send(message)
+
+
+def _readiness(record: SessionRecord, _: Stamp) -> tuple[LoggedAction, ...]:
+    """A session that is being created is ready as soon as its opening is durable."""
+    return (Ready(),) if record.public.lifecycle is Lifecycle.CREATING else ()

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from session_server.agents.demo import TRIP, open_demo
 from session_server.agents.interface import TurnContext
 from session_server.host.host import Host
@@ -43,6 +45,7 @@ def words(host: Host, uri: str = SESSION) -> list[str]:
     return [str(getattr(part, "content", part)) for part in parts]
 
 
+@pytest.mark.proves("design.names.demo")
 @run
 async def test_the_demo_asks_in_every_kind_and_says_what_it_got() -> None:
     async with hosting() as host:
@@ -115,6 +118,7 @@ async def test_cancelling_a_turn_stops_the_agent_and_closes_its_question() -> No
         assert "rejectionReason" not in client.received[-1].get("params", {})
 
 
+@pytest.mark.proves("ahp.queue.order", "design.names.demo")
 @run
 async def test_queued_messages_become_turns_one_after_the_other() -> None:
     async with hosting() as host:
@@ -137,6 +141,9 @@ async def test_queued_messages_become_turns_one_after_the_other() -> None:
                 )
             )
             turn_id = frame["params"]["action"]["turnId"]
+            removed = {"type": "session/pendingMessageRemoved", "kind": "queued", "id": name}
+            told = [f.get("params", {}).get("action") for f in client.received]
+            assert told.index(removed) < told.index(frame["params"]["action"])
             await client.wait_for(
                 lambda f, turn_id=turn_id: (
                     f.get("method") == "action"

@@ -150,6 +150,7 @@ def test_a_bad_request_over_http_gets_a_problem(body: bytes, status: int) -> Non
             assert msgspec.json.decode(error.read())["status"] == status
 
 
+@pytest.mark.proves("ahp.frames.text-only")
 @run
 async def test_bad_frames_close_or_fail_and_disturb_nobody() -> None:
     with serving("memory:") as server:
@@ -203,6 +204,7 @@ def rubbish(dice: random.Random) -> str:
     return msgspec.json.encode(frame).decode()
 
 
+@pytest.mark.proves("design.deliver.no-waiting", "ahp.reconnect.too-old")
 @run
 async def test_a_subscriber_that_stops_reading_is_let_go_and_the_others_never_notice() -> None:
     with serving("memory:") as server:

@@ -33,6 +33,8 @@ class SlowLog:
     `trouble` is how often a batch is refused, or its fate is unknown.
     """
 
+    kinds: tuple[str, ...] = ("full", "lost and unknown", "stored but unknown")
+
     def __init__(
         self, inner: Log, dice: Random, history: dict[Seq, Entry], trouble: float = 0.0
     ) -> None:
@@ -44,6 +46,7 @@ class SlowLog:
         self.troubles = 0
         self.held: deque[tuple[Batch, Settled]] = deque()
         self._dice = dice
+        self._under_way: set[Uri] = set()
         self._is_closed = False
         self._loop = asyncio.get_running_loop()
 
@@ -59,9 +62,18 @@ class SlowLog:
         if self._is_closed:
             self._loop.call_soon(self._settle, settled, CLOSED)
             return
-        self.held.append((batch, settled))
+        assert batch.channel not in self._under_way, "a channel has one batch in flight"
+        self._under_way.add(batch.channel)
+        self.held.append((batch, self._arriving(batch, settled)))
         if not self.is_slow:
             self.release(len(self.held))
+
+    def _arriving(self, batch: Batch, settled: Settled) -> Settled:
+        def arrived(outcome: Outcome) -> None:
+            self._under_way.discard(batch.channel)
+            settled(outcome)
+
+        return arrived
 
     def release(self, number: int) -> None:
         for _ in range(min(number, len(self.held))):
@@ -72,10 +84,10 @@ class SlowLog:
             self.inner.append(batch, lambda outcome: self._stored(batch, settled, outcome))
             return
         self.troubles += 1
-        match self._dice.randrange(3):
-            case 0:
+        match self._dice.choice(self.kinds):
+            case "full":
                 self._loop.call_soon(self._settle, settled, FULL)
-            case 1:
+            case "lost and unknown":
                 self._loop.call_soon(self._settle, settled, NO_WORD)
             case _:
                 self.inner.append(
@@ -107,9 +119,8 @@ class SlowLog:
     async def close(self) -> None:
         """The inner log stays open: whoever opened it looks into it afterwards."""
         if not self.is_dead:
-            self.is_slow = False
-            await self.flush()
             self._is_closed = True
+            await self.flush()
 
     async def read(
         self, *, after: Seq, limit: int, channels: Collection[Uri] | None = None
@@ -148,13 +159,6 @@ class HastyLog(SlowLog):
         waiting = sum(len(held.entries) for held, _ in self.held)
         first = self.inner.last_seq + waiting + 1
         promised = Durable(tuple(range(first, first + len(batch.entries))))
+        self._under_way.clear()
         super().append(batch, lambda _: None)
         self._loop.call_soon(self._settle, settled, promised)
-
-
-async def entries_of(log: Log) -> list[Entry]:
-    """Everything that a log holds, in order."""
-    found: list[Entry] = []
-    while more := await log.read(after=found[-1].seq if found else 0, limit=1_000):
-        found += more
-    return found

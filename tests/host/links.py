@@ -24,7 +24,7 @@ class Link:
         self.up: deque[bytes] = deque()
         self.down: deque[bytes] = deque()
         self.is_cut = False
-        self.is_closed = False
+        self.closed: tuple[int, str] | None = None
         self.dice = dice
         self.connection = Connection(host, principal, self)
         self.say(mirror.greet())
@@ -39,7 +39,7 @@ class Link:
             self.down.append(message.text)
 
     def close(self, code: int, reason: str) -> None:
-        self.is_closed = True
+        self.closed = (code, reason)
 
     # Time passes
 
@@ -74,7 +74,7 @@ class LossyLink(Link):
     lost = 0
 
     def send(self, message: Message) -> None:
-        if not self.is_cut and is_action(message) and self.dice.random() < self.odds:
+        if not self.is_cut and is_action(message.text) and self.dice.random() < self.odds:
             type(self).lost += 1
             return
         super().send(message)
@@ -88,11 +88,11 @@ class ShufflingLink(Link):
 
     def send(self, message: Message) -> None:
         super().send(message)
-        if len(self.down) > 1 and is_action(message) and self.dice.random() < self.odds:
-            if b'"method":"action"' in self.down[-2] and b"rejectionReason" not in self.down[-2]:
-                type(self).shuffled += 1
-                self.down[-1], self.down[-2] = self.down[-2], self.down[-1]
+        latest = list(self.down)[-2:]
+        if len(latest) == 2 and all(map(is_action, latest)) and self.dice.random() < self.odds:
+            type(self).shuffled += 1
+            self.down[-1], self.down[-2] = latest
 
 
-def is_action(message: Message) -> bool:
-    return b'"method":"action"' in message.text and b"rejectionReason" not in message.text
+def is_action(text: bytes) -> bool:
+    return b'"method":"action"' in text and b"rejectionReason" not in text

@@ -176,7 +176,7 @@ class Mirror:
         self._wanted = tuple(wanted)
         self._is_careful = is_careful
         self._is_known = False
-        self._asked: dict[int, str] = {}
+        self._asked: dict[int, tuple[str, Uri]] = {}
         self._id = 0
         self._reached: Seq = 0
         self.client_seq = 0
@@ -212,7 +212,7 @@ class Mirror:
 
     def request(self, method: str, channel: Uri = ROOT, **params: Any) -> Frame:
         self._id += 1
-        self._asked[self._id] = method
+        self._asked[self._id] = (method, channel)
         params = {"channel": channel, **params}
         return {"jsonrpc": "2.0", "id": self._id, "method": method, "params": params}
 
@@ -223,6 +223,9 @@ class Mirror:
 
     def unsubscribe(self, channel: Uri) -> Frame:
         self.copies.pop(channel, None)
+        for id_, asked in self._asked.items():
+            if asked == ("subscribe", channel):
+                self._asked[id_] = ("subscribed and left", channel)
         return {"jsonrpc": "2.0", "method": "unsubscribe", "params": {"channel": channel}}
 
     def hang_up(self) -> None:
@@ -282,10 +285,10 @@ class Mirror:
             self.last_seen = max(self.last_seen, rejection.server_seq)
 
     def _answered(self, answer: Answer) -> Frame | None:
-        method = self._asked.pop(answer.id, None)
-        if method is None:
+        if answer.id not in self._asked:
             self.faults.append(f"an answer to {answer.id}, which was not asked")
             return None
+        method, _ = self._asked.pop(answer.id)
         if answer.error is not None:
             return self._failed(method, answer.error)
         match method:

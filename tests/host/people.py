@@ -5,7 +5,12 @@ from random import Random
 from typing import Any
 
 from session_server.schemas.principals import Principal, Role
-from session_server.schemas.questions import InputRequest, Question
+from session_server.schemas.questions import (
+    InputRequest,
+    MultiSelectQuestion,
+    Question,
+    SingleSelectQuestion,
+)
 from session_server.schemas.session import SessionState
 from session_server.schemas.turns import MarkdownPart, ToolCallPart
 from session_server.schemas.wire import Uri
@@ -57,9 +62,16 @@ def some_value(dice: Random, question: Question) -> dict[str, Any]:
         case "boolean":
             return {"kind": "boolean", "value": dice.random() < 0.5}
         case "single-select":
-            return {"kind": "selected", "value": dice.choice("aab")}
+            return {"kind": "selected", "value": dice.choice(options_of(question))}
         case _:
-            return {"kind": "selected-many", "value": dice.choice((["a"], ["b", "a"], []))}
+            options = options_of(question)
+            chosen = dice.sample(options, dice.randrange(min(len(options), 3)))
+            return {"kind": "selected-many", "value": chosen}
+
+
+def options_of(question: Question) -> list[str]:
+    assert isinstance(question, SingleSelectQuestion | MultiSelectQuestion)
+    return [option.id for option in question.options]
 
 
 def some_answer(dice: Random, question: Question, state: str) -> dict[str, Any]:
@@ -193,7 +205,7 @@ def using_tools(dice: Random, state: SessionState) -> Action | None:
     if turn is None:
         return None
     calls = [part.tool_call for part in turn.response_parts if isinstance(part, ToolCallPart)]
-    if not calls or dice.random() < 0.3:
+    if not calls or dice.random() < 0.15:
         return {
             "type": "session/toolCallStart",
             "turnId": turn.id,
@@ -265,14 +277,14 @@ HABITS: dict[Role, tuple[tuple[Habit, int], ...]] = {
     ),
     Role.ANSWERER: ((answering, 50), (completing, 8), (marking, 3), (retitling, 1)),
     Role.AGENT: (
-        (asking, 25),
-        (saying, 12),
-        (using_tools, 10),
+        (asking, 18),
+        (saying, 15),
+        (using_tools, 20),
         (finishing, 4),
         (being_busy, 3),
         (answering, 3),
     ),
-    Role.OBSERVER: ((answering, 1), (retitling, 1)),
+    Role.OBSERVER: ((answering, 10), (retitling, 1)),
 }
 
 

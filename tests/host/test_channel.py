@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from session_server.host.logged import Logged
 from session_server.log import (
     Batch,
@@ -60,6 +62,7 @@ class TroubledLog(MemoryLog):
         self.held.clear()
 
 
+@pytest.mark.proves("design.deliver.after-append")
 @run
 async def test_nothing_is_seen_before_it_is_durable() -> None:
     log = TroubledLog()
@@ -94,6 +97,7 @@ async def test_what_comes_while_a_batch_is_out_makes_the_next_one() -> None:
         assert seqs == sorted(set(seqs))
 
 
+@pytest.mark.proves("design.append.refused")
 @run
 async def test_a_refused_batch_is_told_to_its_senders_and_leaves_no_trace() -> None:
     log = TroubledLog()
@@ -111,6 +115,7 @@ async def test_a_refused_batch_is_told_to_its_senders_and_leaves_no_trace() -> N
         assert [e["action"] for e in bo.envelopes()] == [titled("Bergen")]
 
 
+@pytest.mark.proves("design.append.unknown")
 @run
 async def test_an_unknown_outcome_is_found_out_before_anything_is_said() -> None:
     for trouble in ("stored but unknown", "lost and unknown"):
@@ -135,6 +140,7 @@ async def test_an_unknown_outcome_is_found_out_before_anything_is_said() -> None
             assert sum(b"Oslo" in entry.data for entry in entries) == 1
 
 
+@pytest.mark.proves("design.append.refused")
 @run
 async def test_what_another_process_wrote_is_folded_in_and_the_action_judged_again() -> None:
     log = MemoryLog()

@@ -23,6 +23,7 @@ from tests.host.harness import (
 TITLE = {"type": "session/titleChanged", "title": "Oslo"}
 
 
+@pytest.mark.proves("ahp.connect.initialize", "ahp.connect.unknown-subscription")
 @run
 async def test_initialize_answers_with_version_position_and_snapshots() -> None:
     async with hosting() as host:
@@ -35,6 +36,7 @@ async def test_initialize_answers_with_version_position_and_snapshots() -> None:
         assert providers == {"demo", "people"}
 
 
+@pytest.mark.proves("ahp.connect.no-version")
 @run
 async def test_a_version_that_nobody_speaks_is_refused_with_those_that_are() -> None:
     async with hosting() as host:
@@ -42,6 +44,9 @@ async def test_a_version_that_nobody_speaks_is_refused_with_those_that_are() -> 
         assert (error["code"], error["data"]) == (-32005, {"supportedVersions": ["0.3.0"]})
 
 
+@pytest.mark.proves(
+    "ahp.connect.handshake-first", "ahp.connect.initialize-once", "ahp.connect.ping"
+)
 @run
 async def test_before_the_handshake_only_ping_is_understood() -> None:
     async with hosting() as host:
@@ -87,6 +92,7 @@ async def test_frames_before_the_handshake_are_bounded() -> None:
         assert client.closed[0] == 4500
 
 
+@pytest.mark.proves("ahp.errors.answered")
 @pytest.mark.parametrize(
     ("text", "code"),
     [
@@ -121,6 +127,7 @@ async def test_a_notification_that_is_not_understood_is_ignored() -> None:
         assert len(client.received) == before
 
 
+@pytest.mark.proves("ahp.channels.subscribe", "ahp.channels.unsubscribe")
 @run
 async def test_subscribing_shows_the_session_and_then_every_action_after_it() -> None:
     async with hosting() as host:
@@ -132,11 +139,13 @@ async def test_subscribing_shows_the_session_and_then_every_action_after_it() ->
         assert envelope["serverSeq"] > snapshot["fromSeq"]
         assert envelope["_meta"]["by"] == {"id": "ana", "name": "Ana"}
         assert (await watcher.wait_for_action("session/titleChanged")) == envelope
+        received = len(watcher.received)
         watcher.say({"jsonrpc": "2.0", "method": "unsubscribe", "params": {"channel": SESSION}})
         await maker.act(TITLE)
-        assert len(watcher.envelopes()) == 1
+        assert len(watcher.received) == received
 
 
+@pytest.mark.proves("ahp.channels.subscribe-unknown", "ahp.envelope.unknown-channel")
 @run
 async def test_there_is_nothing_to_subscribe_to_where_there_is_no_channel() -> None:
     async with hosting() as host:
@@ -148,12 +157,15 @@ async def test_there_is_nothing_to_subscribe_to_where_there_is_no_channel() -> N
         assert client.envelopes() == []
 
 
+@pytest.mark.proves("ahp.envelope.rejection-private", "design.rules.rejected")
 @run
 async def test_a_refusal_goes_to_its_sender_alone_and_takes_no_place() -> None:
     async with hosting() as host:
         maker = await with_session(host)
         watcher = await joined(host, BO, "phone", SESSION)
+        before = host.record(SESSION)
         refused = await watcher.act(TITLE)
+        assert host.record(SESSION) is before
         assert refused["rejectionReason"].startswith("You may answer")
         assert refused["action"] == TITLE
         accepted = await maker.act(TITLE)
@@ -181,6 +193,9 @@ async def test_host_actions_are_the_agents() -> None:
         assert "rejectionReason" not in await agent.act(activity)
 
 
+@pytest.mark.proves(
+    "ahp.channels.create-taken", "ahp.channels.create-provider", "design.names.reserved"
+)
 @pytest.mark.parametrize(
     ("channel", "params", "code"),
     [
@@ -209,6 +224,9 @@ async def test_a_session_that_cannot_be_made(
         assert (await client.call("createSession", channel, **params))["code"] == code
 
 
+@pytest.mark.proves(
+    "ahp.channels.any-scheme", "ahp.channels.list", "ahp.channels.root-notifications"
+)
 @run
 async def test_sessions_come_and_go_for_everyone_who_watches_the_root() -> None:
     async with hosting() as host:
@@ -257,6 +275,12 @@ async def test_subscriptions_are_bounded() -> None:
 # Coming back
 
 
+@pytest.mark.proves(
+    "ahp.reconnect.first-frame",
+    "ahp.reconnect.replay",
+    "ahp.reconnect.names-missing",
+    "ahp.reconnect.seamless",
+)
 @run
 async def test_a_client_that_comes_back_gets_what_it_missed_and_nothing_twice() -> None:
     async with hosting() as host:
@@ -282,6 +306,7 @@ async def test_a_client_that_comes_back_gets_what_it_missed_and_nothing_twice() 
         assert seqs == sorted(set(seqs))
 
 
+@pytest.mark.proves("ahp.reconnect.unknown-client")
 @run
 async def test_an_unknown_client_is_told_to_initialize_and_can_on_the_same_socket() -> None:
     async with hosting() as host:
@@ -306,6 +331,7 @@ async def test_nobody_comes_back_as_somebody_else() -> None:
         assert "protocolVersion" in await thief.initialize("phone")
 
 
+@pytest.mark.proves("ahp.reconnect.ahead")
 @run
 async def test_a_position_ahead_of_the_host_gets_snapshots() -> None:
     async with hosting() as host:
@@ -319,6 +345,7 @@ async def test_a_position_ahead_of_the_host_gets_snapshots() -> None:
         assert [s["resource"] for s in answer["snapshots"]] == [SESSION]
 
 
+@pytest.mark.proves("ahp.reconnect.after-restart")
 @run
 async def test_a_host_that_starts_again_knows_its_sessions_and_its_clients(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'log.db'}"

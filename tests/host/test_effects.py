@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from session_server.host.summaries import changes_between
 from session_server.schemas.codec import encode
 from tests.host.harness import AGENT, ANA, ROOT, SESSION, hosting, joined, run, with_session
@@ -53,6 +55,7 @@ async def test_a_question_outside_a_turn_gets_one_that_ends_with_it() -> None:
         await ana.wait_for_action("session/turnComplete")
 
 
+@pytest.mark.proves("ahp.channels.root-notifications")
 @run
 async def test_the_root_hears_of_changes_and_not_of_every_draft() -> None:
     async with hosting() as host:
@@ -99,6 +102,7 @@ async def test_a_cleared_field_of_a_summary_is_told_as_null() -> None:
         assert encode(changes_between(busy, record.public.summary)) == b'{"activity":null}'
 
 
+@pytest.mark.proves("ahp.channels.create-fork", "ahp.channels.fetch-turns")
 @run
 async def test_a_fork_has_the_history_up_to_its_turn_and_pages_lead_back() -> None:
     async with hosting() as host:

@@ -3,6 +3,8 @@
 import asyncio
 from typing import Any
 
+import pytest
+
 from session_server.host.absence import ActiveClients
 from tests.host.harness import AGENT, BO, SESSION, Client, hosting, joined, run, with_session
 
@@ -22,6 +24,7 @@ async def told(client: Client, wanted: Any) -> list[dict[str, Any]]:
     return present
 
 
+@pytest.mark.proves("design.wire.presence", "design.wire.presence-not-logged")
 @run
 async def test_people_see_each_other_come_type_and_go() -> None:
     async with hosting() as host:
@@ -30,6 +33,7 @@ async def test_people_see_each_other_come_type_and_go() -> None:
         assert await ana.call("subscribe", ROOM) == {}
         assert await bo.call("subscribe", ROOM) == {}
         await told(ana, lambda present: len(present) == 2)
+        logged = host.log.last_seq
         update(bo, editing={"requestId": "r", "questionId": "q"}, name="Mallory")
         present = await told(ana, lambda present: any("editing" in p for p in present))
         editor = next(p for p in present if "editing" in p)
@@ -37,8 +41,8 @@ async def test_people_see_each_other_come_type_and_go() -> None:
         ana.received.clear()
         bo.connection.closed()
         assert len(await told(ana, lambda present: len(present) == 1)) == 1
-        record = host.record(SESSION)
-        assert "editing" not in str(record)
+        assert host.log.last_seq == logged
+        assert "editing" not in str(host.record(SESSION))
 
 
 @run
@@ -51,6 +55,7 @@ async def test_presence_is_for_those_who_may_see_the_session() -> None:
         assert await ana.call("ping") is None
 
 
+@pytest.mark.proves("ahp.clients.released", "ahp.clients.tools-fail")
 @run
 async def test_an_active_client_that_stays_away_loses_its_role_and_its_tool_calls() -> None:
     async with hosting() as host:
@@ -82,6 +87,7 @@ async def test_an_active_client_that_stays_away_loses_its_role_and_its_tool_call
         assert record.public.active_client is None
 
 
+@pytest.mark.proves("ahp.clients.released")
 @run
 async def test_an_active_client_that_comes_back_in_time_keeps_its_role() -> None:
     async with hosting() as host:
@@ -97,7 +103,7 @@ async def test_an_active_client_that_comes_back_in_time_keeps_its_role() -> None
         answer = await back.call(
             "reconnect",
             clientId="laptop",
-            lastSeenServerSeq=0,
+            lastSeenServerSeq=host.position,
             subscriptions=[SESSION, ROOM],
         )
         assert answer["missing"] == []

@@ -4,17 +4,21 @@ import asyncio
 import tempfile
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from session_server.log import Batch, Durable, Entry, Log, Outcome, StoredSnapshot
+from session_server.log.sqlite import store
 from tests.log.logs import Backend, Memory, SqliteNormal, asked, batch, everything, following
 
 CHANNELS = [f"ahp-session:/{name}" for name in "abcde"]
 NOWHERE = 10**12
 BOUND = 60
+QUICK = "/dev/shm" if Path("/dev/shm").is_dir() else None
+"""What a log holds does not depend on the disk, and this one needs no time to sync."""
 
 channels = st.sampled_from(CHANNELS)
 shares = st.floats(0, 1)
@@ -122,8 +126,15 @@ async def lived(backend: Backend, life: list[tuple[Any, ...]]) -> None:
 
 
 @pytest.mark.proves("design.log.contract", "design.log.all-or-nothing", "design.log.read")
-@pytest.mark.parametrize("kind", [Memory, SqliteNormal])
+@pytest.mark.parametrize(
+    ("kind", "unplaced"), [(Memory, 0), (SqliteNormal, 5), (SqliteNormal, 999)]
+)
 @given(life=st.lists(requests, max_size=30))
-def test_a_log_is_what_its_requests_make_of_it(kind: type[Backend], life: list[Any]) -> None:
-    with tempfile.TemporaryDirectory() as folder:
+def test_a_log_is_what_its_requests_make_of_it(
+    kind: type[Backend], unplaced: int, life: list[Any]
+) -> None:
+    with (
+        tempfile.TemporaryDirectory(dir=QUICK) as folder,
+        patch.object(store, "UNPLACED", unplaced),
+    ):
         asyncio.run(asyncio.wait_for(lived(kind(Path(folder)), life), BOUND))

@@ -102,6 +102,10 @@ async def test_another_program_that_locks_the_database_is_named(
             assert "Another program" in outcome.words
             other.execute("ROLLBACK")
         await stored(log, A, 0, b"x")
+    with closing(sqlite3.connect(backend.path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(OpenError, match="Another program"):
+            await backend.open()
 
 
 def test_a_loop_that_ends_before_its_log_leaves_nothing_behind(backend: Sqlite) -> None:

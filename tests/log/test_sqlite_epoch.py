@@ -79,6 +79,16 @@ async def test_a_backup_that_lacks_nothing_is_the_same_log(tmp_path: Path) -> No
     assert await epoch_of(backend) == epoch
 
 
+async def test_another_log_in_its_place_is_another_log(tmp_path: Path) -> None:
+    backend, other = Sqlite(tmp_path), Sqlite(tmp_path / "other")
+    other.folder.mkdir()
+    await grown(backend)
+    epochs = {await grown(backend), await grown(other), await grown(other), await grown(other)}
+    backend.path.write_bytes(other.path.read_bytes())
+    assert await epoch_of(backend) not in epochs
+    assert len(epochs) == 2
+
+
 async def test_what_was_forgotten_on_purpose_is_not_lost(tmp_path: Path) -> None:
     backend = Sqlite(tmp_path)
     epoch = await grown(backend)

@@ -22,7 +22,7 @@ from session_server.log import (
     StoredSnapshot,
     Unknown,
 )
-from session_server.log.errors import FailedError
+from session_server.log.errors import FailedError, NotWritableError
 from session_server.log.sqlite import SqliteLog
 from session_server.log.sqlite.database import Database
 from session_server.log.sqlite.store import Store
@@ -105,6 +105,12 @@ async def test_a_full_disk_refuses_whole_batches_until_it_has_space(small_disk: 
             ballast.unlink()
 
         await stands_up_to_being_full(log, make_space)
+
+
+async def test_a_full_disk_takes_no_new_log(small_disk: Path) -> None:
+    fill(small_disk, leaving=0)
+    with pytest.raises(NotWritableError, match=r"[Nn]o space"):
+        await Sqlite(small_disk).open()
 
 
 async def test_what_fits_is_not_refused_for_what_does_not(tmp_path: Path) -> None:
@@ -222,7 +228,7 @@ async def test_a_commit_whose_answer_was_lost_is_found(tmp_path: Path) -> None:
         store._connection = LosesTheAnswer(store._connection)
         here, there, never = batch(A, last, b"1", b"2"), batch(B, 0, b"3"), batch(A, last, b"x")
         async with held(log):
-            flying = [asked(log, one) for one in (here, there, never)]
+            flying = [asked(log, one) for one in (here, there, never, Batch("empty", 0, ()))]
             dropping = asyncio.ensure_future(log.drop("elsewhere"))
             await asyncio.sleep(0)
         outcomes = await asyncio.gather(*flying)
@@ -231,6 +237,7 @@ async def test_a_commit_whose_answer_was_lost_is_found(tmp_path: Path) -> None:
             await dropping
         assert "SQLITE_IOERR_FSYNC" in outcomes[0].words
 
+        await stored(log, "empty", 0, b"filled")
         # Nothing slips past what is not known, wherever it thinks that the channel ends.
         for expected in (last, last + 2):
             assert await refused(log, batch(A, expected, b"too soon")) == RefusedBecause.CONFLICT
@@ -243,7 +250,7 @@ async def test_a_commit_whose_answer_was_lost_is_found(tmp_path: Path) -> None:
         found = await log.find([entry.id for entry in there.entries])
         await stored(log, B, found[there.entries[0].id], b"after")
         assert [e.data for e in await everything(log)] == [
-            b"before", b"1", b"2", b"3", b"after", b"after"
+            b"before", b"1", b"2", b"3", b"filled", b"after", b"after"
         ]  # fmt: skip
 
 
@@ -267,6 +274,9 @@ async def test_as_long_as_the_disk_fails_nothing_is_claimed(
                     await question
                 assert failure.value.because == RefusedBecause.BROKEN
                 assert failure.value.retry_helps
-            assert await refused(log, batch(B, 0, b"x")) == RefusedBecause.BROKEN
+            outcome = await settled(log, batch(B, 0, b"x"))
+            assert isinstance(outcome, Refused)
+            assert outcome.because == RefusedBecause.BROKEN
+            assert "Input/output error (OSError)" in outcome.words
         assert await log.find([wanted.entries[0].id]) == {wanted.entries[0].id: last + 1}
         await stored(log, B, 0, b"x")

@@ -14,14 +14,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
-from session_server.log.errors import DamagedError, FailedError, NotWritableError, OpenError
+from session_server.log.errors import FailedError, NotWritableError, OpenError
 from session_server.log.protocol import RefusedBecause, Sync
 from session_server.log.refusals import CLOSED
 from session_server.log.sqlite.claim import SYNCED, Claim, Standing, this_boot
 from session_server.log.sqlite.faults import opening_error, refusal
 from session_server.log.sqlite.ledger import Ledger
 from session_server.log.sqlite.schema import check, migrate, version_of
-from session_server.schemas.wire import Seq
+from session_server.log.sqlite.store import InDoubtError, Store
 
 T = TypeVar("T")
 
@@ -43,6 +43,7 @@ class Database:
         self._reading: sqlite3.Connection | None = None
         self._is_closed = False
         self.epoch = ""
+        self.ledger = Ledger()
         if not self._path.parent.is_dir():
             raise NotWritableError(f"There is no folder {self._path.parent}: make it first.")
         try:
@@ -67,9 +68,8 @@ class Database:
         migrate(connection, version)
         check(connection, self._path)
         self._tidy(connection)
-        ledger = Ledger()
-        ledger.load(connection)
-        self._recognise(connection, ledger.last_seq)
+        self._load(connection)
+        self._recognise(connection)
         self._reading = self._connected("ro")
 
     def _connect(self) -> sqlite3.Connection:
@@ -106,23 +106,29 @@ class Database:
         (is_busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         return not is_busy
 
-    def _recognise(self, connection: sqlite3.Connection, last_seq: Seq) -> None:
+    def _load(self, connection: sqlite3.Connection) -> None:
+        try:
+            Store(connection, self.ledger).write([Store.place])
+        except InDoubtError as doubt:
+            raise doubt.error from doubt
+        self.ledger.load(connection)
+
+    def _recognise(self, connection: sqlite3.Connection) -> None:
         """A new epoch, unless this is what the last claim left. Something is always written."""
-        row = connection.execute("SELECT value FROM meta WHERE key = 'epoch'").fetchone()
-        if row is None:
-            raise DamagedError(f"{self._path} does not say which epoch it has.")
+        (epoch,) = connection.execute("SELECT value FROM meta WHERE key = 'epoch'").fetchone()
         inode = self._path.stat().st_ino
         known = self._claim.standing()
-        is_known = known is not None and known.fits(row[0], inode, last_seq)
-        self.epoch = row[0] if is_known else secrets.token_hex(8)
+        is_known = known is not None and known.fits(epoch, inode, self.ledger.last_seq)
+        self.epoch = epoch if is_known else secrets.token_hex(8)
         connection.executemany(
             "UPDATE meta SET value = ? WHERE key = ?",
             [(self.epoch, "epoch"), (time.time_ns(), "opened")],
         )
-        self._stand(last_seq, SYNCED if self._sync is Sync.FULL else this_boot())
+        self._stand(SYNCED if self._sync is Sync.FULL else this_boot())
 
-    def _stand(self, seq: Seq, boot: str) -> None:
-        self._claim.write(Standing(seq, self.epoch, self._path.stat().st_ino, boot))
+    def _stand(self, boot: str) -> None:
+        inode = self._path.stat().st_ino
+        self._claim.write(Standing(self.ledger.last_seq, self.epoch, inode, boot))
 
     def writing(self) -> sqlite3.Connection:
         """The connection that writes; a new one, with nothing left in doubt, after `distrust`."""
@@ -130,7 +136,7 @@ class Database:
             with self._lock:
                 try:
                     self._recover()
-                except (OSError, sqlite3.Error) as error:
+                except (OSError, sqlite3.Error, OpenError) as error:
                     self._disconnect()
                     raise FailedError(*refusal(error)) from error
         assert self._writing is not None
@@ -147,6 +153,7 @@ class Database:
             os.fsync(folder)
         finally:
             os.close(folder)
+        self._load(connection)
         self._reading = self._connected("ro")
 
     def distrust(self) -> None:
@@ -154,27 +161,29 @@ class Database:
         with self._lock:
             self._disconnect()
 
+    @property
+    def is_readable(self) -> bool:
+        return self._reading is not None
+
     def read(self, question: Callable[[sqlite3.Connection], T]) -> T:
         with self._lock:
             if self._is_closed:
                 raise FailedError(*CLOSED)
             if self._reading is None:
-                raise FailedError(
-                    RefusedBecause.BROKEN, "The log's disk failed: see the last append."
-                )
+                raise FailedError(RefusedBecause.BROKEN, "The log's disk has failed.")
             try:
                 return question(self._reading)
             except sqlite3.Error as error:
                 raise FailedError(*refusal(error)) from error
 
-    def reach(self, seq: Seq) -> None:
-        self._claim.reach(seq)
+    def note_progress(self) -> None:
+        self._claim.reach(self.ledger.last_seq)
 
-    def close(self, last_seq: Seq) -> None:
+    def close(self) -> None:
         with self._lock:
             self._is_closed = True
             with suppress(OSError, sqlite3.Error):
                 if self._writing is not None and self._tidy(self._writing):
-                    self._stand(last_seq, SYNCED)
+                    self._stand(SYNCED)
             self._disconnect()
         self._claim.release()

@@ -51,7 +51,7 @@ def refusal(error: Exception) -> Refused:
     return Refused(because, WORDS.get(because, f"The log could not be written: {named(error)}."))
 
 
-def doubt(error: BaseException) -> Unknown:
+def doubt(error: Exception) -> Unknown:
     return Unknown(f"The log does not know whether this was written: {named(error)}.")
 
 

@@ -21,7 +21,7 @@ NOWHERE = Place(0, 0)
 
 PLACES = """
     SELECT uri, number, floor,
-        (SELECT seq FROM entries WHERE channel = number ORDER BY seq DESC LIMIT 1)
+        (SELECT seq FROM places WHERE channel = number ORDER BY seq DESC LIMIT 1)
     FROM channels
 """
 REACHED = """
@@ -33,22 +33,21 @@ class Ledger:
     def __init__(self) -> None:
         self.last_seq: Seq = 0
         self.next_seq: Seq = 1
+        self.doubts: dict[Uri, list[frozenset[str]]] = {}
         self._next_number = 1
         self._kept: dict[Uri, Place] = {}
         self._staged: dict[Uri, Place] = {}
-        self._doubts: dict[Uri, list[frozenset[str]]] = {}
         self._asked: set[str] = set()
 
     def load(self, connection: sqlite3.Connection) -> None:
-        """Begins again from what is stored. Doubts stay: only `find` settles them."""
-        self.undo()
+        """Begins again from what is stored and placed. Doubts stay: only `find` settles them."""
         rows = connection.execute(PLACES).fetchall()
         self._kept = {uri: Place(number, last or floor) for uri, number, floor, last in rows}
         self._next_number = max((place.number for place in self._kept.values()), default=0) + 1
         (reached,) = connection.execute(REACHED).fetchone()
-        self.last_seq = max((place.last for place in self._kept.values()), default=0)
-        self.last_seq = max(self.last_seq, reached)
-        self.next_seq = self.last_seq + 1
+        ends = (place.last for place in self._kept.values())
+        self.last_seq = max(reached, max(ends, default=0))
+        self.undo()
 
     def place(self, channel: Uri) -> Place:
         return self._staged.get(channel) or self._kept.get(channel) or NOWHERE
@@ -68,9 +67,8 @@ class Ledger:
                 del self._kept[channel]
         if self._asked:
             self._settle_doubts()
-        self._staged.clear()
-        self._asked.clear()
         self.last_seq = self.next_seq - 1
+        self.undo()
 
     def undo(self) -> None:
         self._staged.clear()
@@ -79,21 +77,18 @@ class Ledger:
 
     def doubt(self, channel: Uri, ids: Iterable[str]) -> None:
         """A batch of the channel may be stored or not."""
-        self._doubts.setdefault(channel, []).append(frozenset(ids))
+        self.doubts.setdefault(channel, []).append(frozenset(ids))
 
     def ask(self, ids: Collection[str]) -> None:
         """Somebody finds out about these entries."""
-        if self._doubts:
+        if self.doubts:
             self._asked.update(ids)
 
     def _settle_doubts(self) -> None:
         """A batch is stored whole or not at all, so that one of its ids tells of them all."""
-        for channel, batches in tuple(self._doubts.items()):
+        for channel, batches in tuple(self.doubts.items()):
             left = [ids for ids in batches if ids.isdisjoint(self._asked)]
             if left:
-                self._doubts[channel] = left
+                self.doubts[channel] = left
             else:
-                del self._doubts[channel]
-
-    def is_doubted(self, channel: Uri) -> bool:
-        return channel in self._doubts
+                del self.doubts[channel]

@@ -111,6 +111,9 @@ class SqliteLog:
         return await answer
 
     async def _ask_reader(self, question: Callable[[Connection], T]) -> T:
+        """After a failure the writer is asked first: only it can open the file again."""
         if self._is_closed:
             raise FailedError(*CLOSED)
+        if not self._database.is_readable:
+            await self._ask_writer(lambda _: None)
         return await self._loop.run_in_executor(self._reader, self._database.read, question)

@@ -11,14 +11,19 @@ EVERYTHING = """
     SELECT seq, uri, id, data FROM entries JOIN channels ON number = channel
     WHERE seq > :after ORDER BY seq LIMIT :limit
 """
-# The inner query sorts bare numbers from an index, and only what is wanted is then fetched.
+# The inner query sorts bare numbers, and only what is wanted is then fetched. What is not in the
+# index by channel yet is looked through: there is little of it.
 SOME_CHANNELS = """
+    WITH wanted AS (
+        SELECT number FROM channels WHERE uri IN (SELECT value FROM json_each(:channels))
+    )
     SELECT seq, uri, id, data FROM entries JOIN channels ON number = channel
     WHERE seq IN (
+        SELECT seq FROM places WHERE seq > :after AND channel IN wanted
+        UNION ALL
         SELECT seq FROM entries
-        WHERE seq > :after AND channel IN (
-            SELECT number FROM channels WHERE uri IN (SELECT value FROM json_each(:channels))
-        )
+        WHERE seq > max(:after, (SELECT value FROM meta WHERE key = 'placed'))
+            AND channel IN wanted
         ORDER BY seq LIMIT :limit
     )
     ORDER BY seq

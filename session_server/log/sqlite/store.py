@@ -21,6 +21,8 @@ from session_server.log.sqlite.ledger import NOWHERE, Ledger, Place
 from session_server.schemas.wire import Seq, Uri
 
 TRIMMED_AT_ONCE = 1_000
+UNPLACED = 1_024
+"""Entries that may wait for their place in the index by channel; reading looks through them all."""
 
 INSERT = "INSERT INTO entries VALUES (?, ?, ?, ?)"
 FIND = "SELECT id, seq FROM entries WHERE id IN (SELECT value FROM json_each(?))"
@@ -28,14 +30,26 @@ SAVE = """
     INSERT INTO snapshots VALUES (?, ?, ?) ON CONFLICT (channel)
     DO UPDATE SET seq = excluded.seq, data = excluded.data WHERE excluded.seq >= seq
 """
+PLACE = """
+    INSERT INTO places SELECT channel, seq FROM entries
+    WHERE seq > (SELECT value FROM meta WHERE key = 'placed') ORDER BY channel, seq
+"""
+PLACED = """
+    UPDATE meta SET value = (SELECT max(seq) FROM entries)
+    WHERE key = 'placed' AND value < (SELECT max(seq) FROM entries)
+"""
 TRIMMABLE = """
     SELECT max(seq), count(*) FROM (
-        SELECT seq FROM entries
+        SELECT seq FROM places
         WHERE channel = :channel AND seq <= :up_to
             AND seq <= (SELECT seq FROM snapshots WHERE channel = :channel)
         ORDER BY seq LIMIT :limit
     )
 """
+FORGET_ENTRIES = """
+    DELETE FROM entries WHERE seq IN (SELECT seq FROM places WHERE channel = ? AND seq <= ?)
+"""
+FORGET_PLACES = "DELETE FROM places WHERE channel = ? AND seq <= ?"
 
 Operation: TypeAlias = Callable[["Store"], Any]
 Subject: TypeAlias = Batch | Operation
@@ -44,21 +58,28 @@ Subject: TypeAlias = Batch | Operation
 class InDoubtError(Exception):
     """A commit failed in a way that does not tell whether it happened."""
 
+    def __init__(self, error: sqlite3.Error) -> None:
+        super().__init__(str(error))
+        self.error = error
+
 
 class Store:
     """A connection that writes. After an `InDoubtError` it must not be used again."""
 
     def __init__(self, connection: sqlite3.Connection, ledger: Ledger) -> None:
-        ledger.load(connection)
         self._connection = connection
         self._ledger = ledger
+        self._unplaced = 0
         self._rows: list[tuple[Seq, int, str, bytes]] = []
 
     def write(self, subjects: Sequence[Subject]) -> list[Any]:
         """All of it in one transaction; an error before its end leaves no trace of any."""
         self._connection.execute("BEGIN IMMEDIATE")
         try:
-            results = [self._done(subject) for subject in subjects]
+            results = [
+                self._appended(subject) if isinstance(subject, Batch) else self._performed(subject)
+                for subject in subjects
+            ]
             self._flush()
         except BaseException:
             self._undo()
@@ -76,7 +97,7 @@ class Store:
             # there is no commit. Any other error may have come after that frame.
             if code_of(error) in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY):
                 raise
-            raise InDoubtError from error
+            raise InDoubtError(error) from error
 
     def _undo(self) -> None:
         self._rows.clear()
@@ -85,12 +106,10 @@ class Store:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
 
-    def _done(self, subject: Subject) -> Any:
-        if isinstance(subject, Batch):
-            return self._appended(subject)
+    def _performed(self, operation: Operation) -> Any:
         self._flush()
         try:
-            return subject(self)
+            return operation(self)
         except FailedError as error:
             return error
 
@@ -99,29 +118,44 @@ class Store:
         number, last = ledger.place(channel)
         if last != batch.expected:
             return conflict(batch, last)
-        if ledger.is_doubted(channel):
+        if channel in ledger.doubts:
             words = f"Whether the last batch of {channel} is stored is not known: find out first."
             return Refused(RefusedBecause.CONFLICT, words)
-        number = number or self._numbered(channel)
+        if not number:
+            number = self._numbered(channel)
         first = ledger.next_seq
         ledger.next_seq = end = first + len(batch.entries)
-        seqs = tuple(range(first, end))
         self._rows += [
-            (seq, number, id_, data) for seq, (id_, data) in zip(seqs, batch.entries, strict=True)
+            (seq, number, id_, data) for seq, (id_, data) in enumerate(batch.entries, first)
         ]
-        ledger.stage(channel, Place(number, end - 1 if seqs else last))
-        return Durable(seqs)
+        if batch.entries:
+            ledger.stage(channel, Place(number, end - 1))
+        return Durable(tuple(range(first, end)))
 
     def _flush(self) -> None:
         if self._rows:
             self._connection.executemany(INSERT, self._rows)
+            self._unplaced += len(self._rows)
             self._rows.clear()
+            if self._unplaced >= UNPLACED:
+                self.place()
+
+    def place(self) -> None:
+        """Brings the index by channel up to date.
+
+        Entries of 64 channels touch 64 pages of it. Written with each commit, these would be most
+        of what is written; by the thousand, they are little.
+        """
+        self._connection.execute(PLACE)
+        self._connection.execute(PLACED)
+        self._unplaced = 0
 
     def _numbered(self, channel: Uri) -> int:
         number = self._ledger.new_number()
         self._connection.execute(
             "INSERT INTO channels (number, uri) VALUES (?, ?)", (number, channel)
         )
+        self._ledger.stage(channel, Place(number, 0))
         return number
 
     def find(self, ids: Collection[str]) -> dict[str, Seq]:
@@ -134,28 +168,35 @@ class Store:
             raise ahead(snapshot, last)
         if not number:
             number = self._numbered(snapshot.channel)
-            self._ledger.stage(snapshot.channel, Place(number, last))
         self._connection.execute(SAVE, (number, snapshot.seq, snapshot.data))
 
     def trim(self, channel: Uri, up_to: Seq) -> bool:
         """Forgets a piece, the oldest first; says whether there is more to forget."""
         number = self._ledger.place(channel).number
+        if not number:
+            return False
+        self.place()
         about = {"channel": number, "up_to": up_to, "limit": TRIMMED_AT_ONCE}
         highest, count = self._connection.execute(TRIMMABLE, about).fetchone()
         if count:
-            place = (number, highest)
-            self._connection.execute("DELETE FROM entries WHERE channel = ? AND seq <= ?", place)
-            self._connection.execute("UPDATE channels SET floor = ?2 WHERE number = ?1", place)
+            self._forget(number, highest)
+            update = "UPDATE channels SET floor = ? WHERE number = ?"
+            self._connection.execute(update, (highest, number))
         return bool(count == TRIMMED_AT_ONCE)
 
     def drop(self, channel: Uri) -> None:
         number = self._ledger.place(channel).number
         if not number:
             return
+        self.place()
+        self._forget(number, self._ledger.next_seq)
         execute = self._connection.execute
-        execute("DELETE FROM entries WHERE channel = ?", (number,))
         execute("DELETE FROM snapshots WHERE channel = ?", (number,))
         execute("DELETE FROM channels WHERE number = ?", (number,))
         reached = self._ledger.next_seq - 1
         execute("UPDATE meta SET value = ? WHERE key = 'reached'", (reached,))
         self._ledger.stage(channel, NOWHERE)
+
+    def _forget(self, number: int, up_to: Seq) -> None:
+        for statement in (FORGET_ENTRIES, FORGET_PLACES):
+            self._connection.execute(statement, (number, up_to))

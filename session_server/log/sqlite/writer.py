@@ -5,7 +5,6 @@ anything else waits for it.
 """
 
 import asyncio
-import sqlite3
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -13,11 +12,10 @@ from queue import Empty, SimpleQueue
 from typing import Any, TypeAlias
 
 from session_server.log.errors import FailedError
-from session_server.log.protocol import Batch, RefusedBecause
+from session_server.log.protocol import Batch, Refused, RefusedBecause, Unknown
 from session_server.log.settling import Progress, settle
 from session_server.log.sqlite.database import Database
 from session_server.log.sqlite.faults import doubt, is_connection_sound, refusal
-from session_server.log.sqlite.ledger import Ledger
 from session_server.log.sqlite.store import InDoubtError, Store, Subject
 from session_server.schemas.wire import Seq
 
@@ -28,14 +26,23 @@ Settled: TypeAlias = Callable[[Any], None]
 Request: TypeAlias = tuple[Subject, Settled]
 
 
+def _to_each(subjects: Sequence[Subject], outcome: Refused | Unknown) -> list[Any]:
+    """The outcome for batches, and an error in the same words for whatever else was asked."""
+    because = outcome.because if isinstance(outcome, Refused) else RefusedBecause.BROKEN
+    return [
+        outcome if isinstance(subject, Batch) else FailedError(because, outcome.words)
+        for subject in subjects
+    ]
+
+
 class Writer:
     """`commits` counts transactions; `stopped` is done when the thread has let go of the file."""
 
     def __init__(self, database: Database, loop: asyncio.AbstractEventLoop) -> None:
         self._database = database
         self._loop = loop
-        self._ledger = Ledger()
-        self._store: Store | None = Store(database.writing(), self._ledger)
+        self._ledger = database.ledger
+        self._store: Store | None = self._reopened()
         self._requests: SimpleQueue[Request | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="session-server log", daemon=True)
         self.progress = Progress(self._ledger.last_seq)
@@ -56,10 +63,8 @@ class Writer:
         while is_wanted:
             requests, is_last = self._gathered()
             is_wanted = self._tell(self._settlements(requests)) and not is_last
-            self._database.reach(self._ledger.last_seq)
-            if self._store is None:
-                self._reopen_if_possible()
-        self._database.close(self._ledger.last_seq)
+            self._database.note_progress()
+        self._database.close()
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._note_stopped)
 
@@ -103,6 +108,9 @@ class Writer:
         """What became of each: an outcome, what an operation returned, or a `FailedError`."""
         try:
             store = self._store or self._reopened()
+        except FailedError as error:
+            return _to_each(subjects, Refused(error.because, error.words))
+        try:
             results = store.write(subjects)
         except InDoubtError as error:
             return self._doubted(subjects, error)
@@ -117,37 +125,20 @@ class Writer:
             self._distrust()
         elif len(subjects) > 1:
             return [result for subject in subjects for result in self._results([subject])]
-        refused = refusal(error)
-        return [
-            refused if isinstance(subject, Batch) else FailedError(*refused) for subject in subjects
-        ]
+        return _to_each(subjects, refusal(error))
 
     def _doubted(self, subjects: list[Subject], error: InDoubtError) -> list[Any]:
         self._distrust()
-        unknown = doubt(error.__cause__ or error)
         for subject in subjects:
             if isinstance(subject, Batch) and subject.entries:
                 self._ledger.doubt(subject.channel, (entry.id for entry in subject.entries))
-        return [
-            unknown
-            if isinstance(subject, Batch)
-            else FailedError(RefusedBecause.BROKEN, unknown.words)
-            for subject in subjects
-        ]
+        return _to_each(subjects, doubt(error.error))
 
     def _distrust(self) -> None:
+        """The next request begins with a connection of its own, or is refused for want of one."""
         self._store = None
         self._database.distrust()
 
     def _reopened(self) -> Store:
-        try:
-            self._store = Store(self._database.writing(), self._ledger)
-        except sqlite3.Error:
-            self._database.distrust()
-            raise
+        self._store = Store(self._database.writing(), self._ledger)
         return self._store
-
-    def _reopen_if_possible(self) -> None:
-        """So that reading goes on even if nothing is written any more."""
-        with suppress(sqlite3.Error, FailedError):
-            self._reopened()

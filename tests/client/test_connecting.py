@@ -1,0 +1,408 @@
+"""A client on real sockets: how connections begin, break, come back and end."""
+
+import asyncio
+import socket
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from http import HTTPStatus
+
+import pytest
+
+from session_server.client import (
+    Cause,
+    Change,
+    Client,
+    Closed,
+    ConnectionLost,
+    GaveUp,
+    InvalidAnswer,
+    NotConnected,
+    NotUnderstood,
+    Phase,
+    RequestClosed,
+    Session,
+    Status,
+    connect,
+    connecting,
+)
+from session_server.client.watching import CHANGES_KEPT
+from session_server.schemas.actions import TitleChanged
+from session_server.schemas.questions import ResponseKind
+from session_server.schemas.session import SessionState
+from tests.client.devices import asking_host, completed, draft
+from tests.client.running import PATIENCE, run
+from tests.client.sockets import SocketHost, hosting
+from tests.sessions import OWNER, PHONE, SESSION
+
+
+@asynccontextmanager
+async def watching() -> AsyncGenerator[tuple[SocketHost, Client, Session], None]:
+    async with (
+        hosting(asking_host()) as host,
+        connect(host.url) as client,
+        client.session(SESSION) as session,
+    ):
+        yield host, client, session
+
+
+async def status_of(client: Client, *phases: Phase) -> Status:
+    """The next status of one of these phases."""
+    async with asyncio.timeout(PATIENCE):
+        async for status in client.statuses():
+            if status.phase in phases:
+                return status
+    raise AssertionError(f"the client ended without {phases}")
+
+
+async def title(session: Session, wanted: str) -> None:
+    await session.wait_until(lambda state: state.summary.title == wanted, PATIENCE)
+
+
+@run
+async def test_a_client_follows_its_host() -> None:
+    async with hosting(asking_host()) as host, connect(host.url) as client:
+        assert client.status == Status(Phase.LIVE)
+        async with client.session(SESSION) as session:
+            host.model.act(TitleChanged(title="new"), OWNER)
+            await title(session, "new")
+            assert session.confirmed == session.state == host.model.record.public
+            assert session.position == host.model.seq
+
+
+@pytest.mark.parametrize("code", [1001, 1011, 1012, 4000, 4499])
+@run
+async def test_after_these_close_codes_it_comes_back(code: int) -> None:
+    async with watching() as (host, _client, session):
+        await host.close(code)
+        host.model.act(TitleChanged(title="missed"), OWNER)
+        await title(session, "missed")
+        assert host.arrived == 2
+
+
+@run
+async def test_a_connection_that_is_cut_without_a_word_is_made_again() -> None:
+    async with watching() as (host, client, session):
+        for server_side in tuple(host.model.sockets):
+            server_side.connection.transport.abort()
+        await status_of(client, Phase.OFFLINE)
+        host.model.act(TitleChanged(title="missed"), OWNER)
+        await title(session, "missed")
+
+
+@pytest.mark.parametrize("code", [4500, 4999, 1008])
+@run
+async def test_after_these_close_codes_it_gives_up_and_everybody_learns_why(code: int) -> None:
+    async with watching() as (host, client, session):
+        changes = session.changes()
+        waiting = asyncio.create_task(session.wait_until(lambda _: False))
+        await host.close(code, "not you")
+        with pytest.raises(GaveUp, match="not you") as error:
+            await waiting
+        assert error.value.close_code == code
+        assert client.status.phase is Phase.CLOSED
+        with pytest.raises(GaveUp):
+            await anext(changes)
+        with pytest.raises(GaveUp):
+            await session.dispatch(draft("x"))
+        with pytest.raises(GaveUp):
+            await session.wait_until(lambda _: False)
+        with pytest.raises(GaveUp):
+            await client.ping()
+        assert host.arrived == 1
+
+
+@run
+async def test_an_edit_made_offline_arrives_when_the_host_is_back() -> None:
+    async with watching() as (host, client, session):
+        host.statuses = [HTTPStatus.SERVICE_UNAVAILABLE] * 2
+        await host.close(1012)
+        await status_of(client, Phase.OFFLINE)
+        sent = [asyncio.create_task(session.dispatch(draft(text))) for text in ("O", "Oslo")]
+        status = await status_of(client, Phase.OFFLINE)
+        envelopes = await asyncio.gather(*sent)
+        assert status.waiting in (0, 1)
+        assert envelopes[0] == envelopes[1]
+        assert envelopes[0].action.answer.value.value == "Oslo"
+        assert session.confirmed == host.model.record.public
+
+
+@pytest.mark.parametrize("status", [HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN])
+@run
+async def test_a_host_that_does_not_let_us_in_is_given_up_at_once(status: HTTPStatus) -> None:
+    async with hosting(asking_host()) as host:
+        host.statuses = [status]
+        with pytest.raises(GaveUp) as error:
+            async with connect(host.url, token="wrong"):
+                raise AssertionError("it let us in")
+        assert error.value.status == status
+
+
+@run
+async def test_the_token_goes_into_a_header_and_not_into_the_address() -> None:
+    async with hosting(asking_host()) as host, connect(host.url, token="s3cret"):
+        (headers,) = host.headers
+        assert headers["Authorization"] == "Bearer s3cret"
+
+
+@run
+async def test_a_host_that_is_not_there_yet_is_waited_for() -> None:
+    async with hosting(asking_host()) as host:
+        host.statuses = [HTTPStatus.BAD_GATEWAY] * 3
+        async with connect(host.url) as client:
+            assert client.status.is_connected
+        assert len(host.headers) == 4
+
+
+@run
+async def test_a_host_that_does_not_come_is_named_with_what_went_wrong() -> None:
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{nobody.getsockname()[1]}"
+        with pytest.raises(NotConnected, match=url) as error:
+            async with connect(url, timeout=0.3):
+                raise AssertionError("there is nobody")
+    assert isinstance(error.value.__cause__, OSError)
+    assert error.value.can_retry
+
+
+@run
+async def test_a_host_that_never_answers_the_handshake_is_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(connecting, "HANDSHAKE_SECONDS", 0.1)
+    async with hosting(asking_host()) as host:
+        host.is_mute = True
+        with pytest.raises(NotConnected, match="handshake"):
+            async with connect(host.url, timeout=1.0):
+                raise AssertionError("it said nothing")
+        assert host.arrived > 1
+
+
+@run
+async def test_a_host_that_talks_nonsense_is_left_and_tried_again() -> None:
+    async with watching() as (host, client, session):
+        (server_side,) = host.model.sockets
+        await server_side.connection.send("nonsense")
+        await status_of(client, Phase.OFFLINE)
+        host.model.act(TitleChanged(title="sense"), OWNER)
+        await title(session, "sense")
+
+
+@run
+async def test_the_status_is_told_in_order() -> None:
+    seen: list[Status] = []
+    async with hosting(asking_host()) as host:
+        async with connect(host.url) as client:
+
+            async def watch() -> None:
+                seen.extend([status async for status in client.statuses()])
+
+            watching = asyncio.create_task(watch())
+            async with client.session(SESSION) as session:
+                await session.dispatch(draft("x"))
+                await host.close(1012)
+                await status_of(client, Phase.OFFLINE)
+                await client.wait_until_live(PATIENCE)
+        await watching
+    assert [status.phase for status in seen] == [
+        Phase.LIVE,
+        Phase.SYNCING,
+        Phase.LIVE,
+        Phase.OFFLINE,
+        Phase.LIVE,
+        Phase.CLOSED,
+    ]
+
+
+# Commands
+
+
+@run
+async def test_a_command_that_changes_nothing_is_asked_again() -> None:
+    async with hosting(asking_host()) as host, connect(host.url, client_id="me") as client:
+        assert client.client_id == "me"
+        host.cut_at, host.cuts = '"ping"', 2
+        assert await client.ping() < PATIENCE
+        assert host.arrived == 3
+
+
+@run
+async def test_a_command_that_changes_something_is_not_repeated_by_itself() -> None:
+    async with hosting(asking_host()) as host, connect(host.url) as client:
+        host.cut_at, host.cuts = '"createSession"', 1
+        with pytest.raises(ConnectionLost) as error:
+            await client.create_session("demo")
+        assert error.value.can_retry
+        await client.ping()
+
+
+@run
+async def test_an_answer_of_another_shape_is_not_understood() -> None:
+    async with watching() as (host, client, _session):
+        (server_side,) = host.model.sockets
+        asking = asyncio.create_task(client.ping())
+        server_side.answer(3, {"pong": True})
+        with pytest.raises(NotUnderstood):
+            await asking
+
+
+@run
+async def test_a_defect_ends_the_client_with_an_error_and_a_trace(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Broken:
+        def changed(self, _: object) -> None:
+            raise ZeroDivisionError
+
+        def ended(self, _: object) -> None: ...
+
+    async with watching() as (host, _client, session):
+        broken = Broken()
+        session._mirror.observe(broken)
+        host.model.act(TitleChanged(title="x"), OWNER)
+        with pytest.raises(GaveUp, match="ZeroDivisionError"):
+            await session.wait_until(lambda _: False, PATIENCE)
+    assert "ZeroDivisionError" in caplog.text
+
+
+@run
+async def test_what_was_dispatched_last_still_leaves() -> None:
+    async with hosting(asking_host()) as host:
+        async with connect(host.url) as client, client.session(SESSION) as session:
+            session.dispatch_nowait(TitleChanged(title="goodbye"))
+        async with connect(host.url) as client, client.session(SESSION) as session:
+            await title(session, "goodbye")
+
+
+# Sessions
+
+
+@run
+async def test_changes_come_one_by_one_with_before_and_after() -> None:
+    async with watching() as (host, _client, session):
+        changes = session.changes()
+        await session.dispatch(draft("mine"))
+        host.model.act(TitleChanged(title="theirs"), OWNER)
+        seen: list[Change[SessionState]] = []
+        async for change in changes:
+            seen.append(change)
+            if change.cause is Cause.ACTION:
+                break
+        assert [c.cause for c in seen] == [Cause.DISPATCHED, Cause.CONFIRMED, Cause.ACTION]
+        assert [c.before for c in seen[1:]] == [c.after for c in seen[:-1]]
+        assert seen[0].envelope is None
+        assert seen[2].envelope is not None
+        assert seen[2].envelope.action == TitleChanged(title="theirs")
+        assert seen[2].after == session.state
+
+
+@run
+async def test_a_slow_reader_gets_one_change_for_many() -> None:
+    async with watching() as (host, _client, session):
+        changes = session.changes()
+        first = session.state
+        for number in range(CHANGES_KEPT + 1):
+            host.model.act(TitleChanged(title=str(number)), OWNER)
+        await title(session, str(CHANGES_KEPT))
+        change = await anext(changes)
+        assert (change.cause, change.envelope) == (Cause.SEVERAL, None)
+        assert (change.before, change.after) == (first, session.state)
+        host.model.act(TitleChanged(title="next"), OWNER)
+        assert (await anext(changes)).cause is Cause.ACTION
+
+
+@run
+async def test_changes_end_when_the_session_is_left() -> None:
+    async with watching() as (_, client, session):
+        async with client.session(SESSION) as left:
+            assert left.state is session.state
+            changes = left.changes()
+            await left.dispatch(draft("x"))
+        assert len([change async for change in changes]) == 2
+        with pytest.raises(Closed):
+            await left.dispatch(draft("y"))
+        assert left.state == session.state
+        await session.dispatch(draft("z"))
+
+
+@run
+async def test_a_session_is_watched_inside_async_with_only() -> None:
+    async with hosting(asking_host()) as host, connect(host.url) as client:
+        with pytest.raises(Closed):
+            client.session(SESSION).state  # noqa: B018
+
+
+@run
+async def test_waiting_sees_states_that_pass_quickly() -> None:
+    async with watching() as (host, _client, session):
+
+        async def rename_twice() -> None:
+            for name in ("briefly", "then this"):
+                host.model.act(TitleChanged(title=name), OWNER)
+
+        await asyncio.gather(title(session, "briefly"), rename_twice())
+        await title(session, "then this")
+        with pytest.raises(TimeoutError):
+            await session.wait_until(lambda state: state.summary.title == "never", 0.05)
+        with pytest.raises(ZeroDivisionError):
+            await session.wait_until(lambda _: 1 / 0)
+
+
+@run
+async def test_settled_waits_for_everything_that_was_done() -> None:
+    async with watching() as (host, client, session):
+        session.dispatch_nowait(draft("a", "q1"))
+        session.dispatch_nowait(draft("too long is fine in a draft", "q2"))
+        assert len(session.pending) == 2
+        assert client.status == Status(Phase.SYNCING, 2)
+        await session.settled(PATIENCE)
+        assert session.pending == ()
+        assert session.state == host.model.record.public
+
+
+@run
+async def test_questions_are_answered_with_plain_values() -> None:
+    async with watching() as (_host, _client, session):
+        request = await session.wait_for_request("r2", PATIENCE)
+        assert session.requests[1] == request
+        assert (await session.wait_for_request(lambda r: r.id == "r1")).id == "r1"
+        assert (await session.wait_for_request()).id == "r1"
+        await session.answer("r2", "q1", "some", draft=True)
+        await session.answer("r2", "q2", "ab")
+        await session.skip("r2", "q1")
+        await session.clear("r2", "q2")
+        with pytest.raises(InvalidAnswer, match="at most 2"):
+            await session.answer("r2", "q2", "abc")
+        with pytest.raises(InvalidAnswer, match="no question 'q3'"):
+            await session.complete("r2", answers={"q3": "x"})
+        await session.complete("r2", "accept", {"q1": None, "q2": "cd"})
+        assert [request.id for request in session.requests] == ["r1"]
+        await session.complete("r1", ResponseKind.CANCEL)
+        assert session.requests == ()
+        with pytest.raises(ValueError, match="maybe"):
+            await session.complete("r1", "maybe")
+
+
+@run
+async def test_a_question_that_is_closed_says_by_whom_without_asking_the_host() -> None:
+    async with watching() as (host, _client, session):
+        host.model.act(completed(), PHONE)
+        await session.wait_until(lambda state: len(state.input_requests or ()) == 1, PATIENCE)
+        for late in (session.answer("r1", "q1", "x"), session.complete("r1")):
+            with pytest.raises(RequestClosed, match="closed by Bo") as error:
+                await late
+            assert error.value.by == PHONE.author
+        with pytest.raises(RequestClosed, match="No request 'r9' is open"):
+            await session.complete("r9")
+
+
+@run
+async def test_leaving_a_client_says_goodbye() -> None:
+    async with hosting(asking_host()) as host:
+        async with connect(host.url) as client:
+            pass
+        assert client.status == Status(Phase.CLOSED)
+        async with asyncio.timeout(PATIENCE):
+            assert await host.closings.get() == 1000
+        with pytest.raises(Closed):
+            await client.ping()

@@ -1,0 +1,228 @@
+"""Whatever happens between a client and its host, the client's copy is true, and then complete."""
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    rule,
+)
+
+from session_server.client.errors import Rejected, Unconfirmed
+from session_server.client.mirror import Verdict
+from session_server.reducers.session import reduce_session
+from session_server.schemas.actions import (
+    InputAnswerChanged,
+    InputCompleted,
+    InputRequested,
+    IsReadChanged,
+    ModelChanged,
+    PendingKind,
+    PendingMessageSet,
+    ResponsePartAdded,
+    SessionAction,
+    TitleChanged,
+    Truncated,
+    TurnCancelled,
+    TurnComplete,
+    TurnStarted,
+)
+from session_server.schemas.envelopes import ActionEnvelope
+from session_server.schemas.questions import (
+    Draft,
+    ResponseKind,
+    Skipped,
+    Submitted,
+    TextValue,
+)
+from session_server.schemas.session import ModelSelection
+from session_server.schemas.turns import MarkdownPart
+from tests.client.devices import REQUESTS, Device, asking_host, draft, request
+from tests.sessions import OWNER, SESSION, user_message
+
+CLIENTS = ("laptop", "phone")
+
+clients = st.sampled_from(CLIENTS)
+request_ids = st.sampled_from(REQUESTS)
+values = st.sampled_from(("", "a", "b", "long")).map(lambda text: TextValue(value=text))
+answers = st.one_of(
+    st.none(),
+    st.builds(Draft, value=values),
+    st.builds(Draft, value=values),
+    st.builds(Submitted, value=values),
+    st.just(Skipped()),
+)
+answer_changes = st.builds(
+    InputAnswerChanged,
+    request_id=request_ids,
+    question_id=st.sampled_from(("q1", "q2", "q3")),
+    answer=answers,
+)
+completions = st.builds(
+    InputCompleted,
+    request_id=request_ids,
+    response=st.sampled_from(ResponseKind),
+    answers=st.one_of(
+        st.none(),
+        st.dictionaries(st.sampled_from(("q1", "q2")), st.builds(Submitted, value=values)),
+    ),
+)
+turn_ids = st.sampled_from(("t", "t1", "t2", "t3"))
+other_changes: st.SearchStrategy[SessionAction] = st.one_of(
+    st.builds(TitleChanged, title=st.sampled_from(("one", "two"))),
+    st.builds(ModelChanged, model=st.builds(ModelSelection, id=st.sampled_from(("m1", "m2")))),
+    st.builds(IsReadChanged, is_read=st.booleans()),
+    st.builds(TurnStarted, turn_id=turn_ids, message=st.just(user_message())),
+    st.builds(TurnCancelled, turn_id=turn_ids),
+    st.builds(Truncated, turn_id=st.one_of(st.none(), turn_ids)),
+    st.builds(
+        PendingMessageSet,
+        kind=st.sampled_from(PendingKind),
+        id=st.sampled_from(("p1", "p2")),
+        message=st.just(user_message("later")),
+    ),
+)
+own_actions = st.one_of(answer_changes, answer_changes, completions, other_changes)
+
+
+class Conversation(RuleBasedStateMachine):
+    @initialize(origin_on_all=st.booleans(), overlap=st.integers(0, 3))
+    def begin(self, origin_on_all: bool, overlap: int) -> None:
+        self.host = asking_host(origin_on_all=origin_on_all, overlap=overlap)
+        self.devices = {client_id: Device(self.host, client_id) for client_id in CLIENTS}
+
+    # What clients and the host do
+
+    @rule(client=clients, actions=st.lists(own_actions, min_size=1, max_size=4))
+    def dispatch(self, client: str, actions: list[SessionAction]) -> None:
+        for action in actions:
+            self.devices[client].dispatch(action)
+
+    @rule(client=clients, question=st.sampled_from(("q1", "q2")), typed=st.text("ab", max_size=4))
+    def type(self, client: str, question: str, typed: str) -> None:
+        for end in range(len(typed) + 1):
+            self.devices[client].dispatch(draft(typed[:end], question))
+
+    @rule(request_id=st.sampled_from((*REQUESTS, "r3", "r4")))
+    def ask(self, request_id: str) -> None:
+        self.host.act(InputRequested(request=request(request_id)))
+
+    @rule(text=st.sampled_from(("x", None)))
+    def go_on(self, text: str | None) -> None:
+        """The agent says something, or is done."""
+        turn = self.host.record.public.active_turn
+        if turn is not None and text is not None:
+            part = MarkdownPart(id=f"p{self.host.seq}", content=text)
+            self.host.act(ResponsePartAdded(turn_id=turn.id, part=part))
+        elif turn is not None:
+            self.host.act(TurnComplete(turn_id=turn.id))
+
+    # What the network does
+
+    @rule(client=clients, up=st.integers(0, 5), down=st.integers(0, 8))
+    def deliver(self, client: str, up: int, down: int) -> None:
+        wire = self.devices[client].wire
+        for _ in range(up):
+            wire.deliver_up()
+        for _ in range(down):
+            wire.deliver_down()
+
+    @rule(client=clients)
+    def deliver_all(self, client: str) -> None:
+        self.devices[client].wire.settle()
+
+    @rule(client=clients, arriving=st.integers(0, 3))
+    def cut(self, client: str, arriving: int) -> None:
+        wire = self.devices[client].wire
+        if wire.socket is not None:
+            wire.cut(arriving)
+
+    @rule(client=clients, late=st.integers(0, 3))
+    def come_back(self, client: str, late: int) -> None:
+        wire = self.devices[client].wire
+        if wire.socket is None:
+            wire.connect()
+        for _ in range(late):
+            wire.deliver_late()
+
+    @rule(clients_too=st.booleans())
+    def forget(self, clients_too: bool) -> None:
+        self.host.forget_history()
+        if clients_too:
+            self.host.forget_clients()
+
+    # What must hold, always
+
+    @invariant()
+    def the_confirmed_state_is_the_hosts_at_that_position(self) -> None:
+        for device in self.devices.values():
+            mirror = device.mirror
+            assert mirror.confirmed == self.host.state_at(mirror.position)
+
+    @invariant()
+    def the_shown_state_is_the_confirmed_one_with_own_actions_on_top(self) -> None:
+        for device in self.devices.values():
+            state = device.mirror.confirmed
+            for pending in device.mirror.pending:
+                state = reduce_session(state, pending.action, pending.at)
+            assert device.mirror.state == state
+
+    @invariant()
+    def nobody_is_told_twice(self) -> None:
+        for device in self.devices.values():
+            assert all(len(verdicts) <= 1 for verdicts in device.verdicts.values())
+
+    # What must hold in the end
+
+    def teardown(self) -> None:
+        if not hasattr(self, "devices"):
+            return
+        self._calm_down()
+        for device in self.devices.values():
+            assert device.mirror.confirmed == self.host.record.public
+            assert device.mirror.state == self.host.record.public
+            assert device.mirror.pending == []
+            for number, verdicts in device.verdicts.items():
+                (verdict,) = verdicts
+                self._check(device, number, verdict)
+
+    def _calm_down(self) -> None:
+        for device in self.devices.values():
+            while device.wire.deliver_late():
+                pass
+            device.wire.forget_late()
+            if device.wire.socket is None:
+                device.wire.connect()
+        for _ in range(3):
+            for device in self.devices.values():
+                device.wire.settle()
+            turn = self.host.record.public.active_turn
+            if turn is not None:
+                self.host.act(TurnCancelled(turn_id=turn.id), OWNER)
+
+    def _check(self, device: Device, number: int, verdict: Verdict) -> None:
+        accepted = self._accepted(device, number)
+        if isinstance(verdict, Rejected) and not verdict.is_repeated:
+            assert not accepted
+        elif isinstance(verdict, ActionEnvelope):
+            assert verdict.channel == SESSION
+            assert type(verdict.action) is type(device.actions[number])
+            replaced = verdict.origin is not None and verdict.origin.client_seq != number
+            deferred = isinstance(verdict.action, ModelChanged)
+            was_seen = verdict.meta is None  # in a snapshot, without an envelope of the host's
+            assert accepted or replaced or deferred or was_seen
+        else:
+            assert isinstance(verdict, Rejected | Unconfirmed)
+
+    def _accepted(self, device: Device, number: int) -> bool:
+        origins = {
+            (e.origin.client_id, e.origin.client_seq)
+            for e in self.host.log
+            if e.origin is not None and type(e.action) is type(device.actions[number])
+        }
+        return (device.protocol.client_id, number) in origins
+
+
+Conversation.TestCase.settings = settings(stateful_step_count=40)
+ConvergenceTest = Conversation.TestCase

@@ -1,0 +1,141 @@
+"""What can be told from a snapshot about actions whose envelopes were missed."""
+
+import pytest
+
+from session_server.client.echoes import Fate, fate_in, is_deferred_echo, is_echo
+from session_server.schemas.actions import (
+    Action,
+    Delta,
+    InputAnswerChanged,
+    InputCompleted,
+    InputRequested,
+    PendingKind,
+    PendingMessageRemoved,
+    PendingMessageSet,
+    ResponsePartAdded,
+    SessionAction,
+    TitleChanged,
+    Truncated,
+    TurnCancelled,
+    TurnComplete,
+    TurnStarted,
+)
+from session_server.schemas.messages import PendingMessage
+from session_server.schemas.principals import Author
+from session_server.schemas.questions import (
+    AnswerMeta,
+    Draft,
+    InputRequest,
+    RequestMeta,
+    ResponseKind,
+    Submitted,
+    TextValue,
+)
+from session_server.schemas.record import SessionRecord
+from session_server.schemas.turns import MarkdownPart, Turn, TurnState
+from tests.client.devices import completed, draft, request, submitted
+from tests.sessions import asking, in_turn, session, user_message
+
+MARK = AnswerMeta(by=Author(id="u"), at=5)
+MARKED = Draft(value=TextValue(value="x"), meta=MARK)
+
+
+def turn(turn_id: str, state: TurnState = TurnState.COMPLETE) -> Turn:
+    return Turn(id=turn_id, message=user_message(), response_parts=(), state=state)
+
+
+def message(text: str = "later") -> PendingMessageSet:
+    return PendingMessageSet(kind=PendingKind.QUEUED, id="p", message=user_message(text))
+
+
+WAITING = (PendingMessage(id="p", message=user_message("later")),)
+
+
+@pytest.mark.parametrize(
+    ("sent", "received", "same"),
+    [
+        (draft("x"), InputAnswerChanged(request_id="r1", question_id="q1", answer=MARKED), True),
+        (draft("x"), draft("y"), False),
+        (draft("x"), submitted("x"), False),
+        (draft("x"), draft("x", "q2"), False),
+        (
+            InputCompleted(
+                request_id="r1",
+                response=ResponseKind.ACCEPT,
+                answers={"q1": Submitted(value=TextValue(value="x"))},
+            ),
+            InputCompleted(
+                request_id="r1",
+                response=ResponseKind.ACCEPT,
+                answers={"q1": Submitted(value=TextValue(value="x"), meta=MARK)},
+            ),
+            True,
+        ),
+        (completed(), completed(response=ResponseKind.DECLINE), False),
+        (
+            InputRequested(request=InputRequest(id="r", meta=RequestMeta(call="forged"))),
+            InputRequested(request=InputRequest(id="r")),
+            True,
+        ),
+        (TitleChanged(title="a"), TurnComplete(turn_id="a"), False),
+    ],
+)
+def test_an_echo_is_known_by_what_we_sent(sent: Action, received: Action, same: bool) -> None:
+    assert is_echo(sent, received) is same
+
+
+def test_a_held_completion_is_settled_by_the_hosts_own_one() -> None:
+    assert is_deferred_echo(TurnComplete(turn_id="t"), TurnComplete(turn_id="t"))
+    assert not is_deferred_echo(TurnComplete(turn_id="t"), TurnComplete(turn_id="u"))
+    assert not is_deferred_echo(TitleChanged(title="a"), TitleChanged(title="a"))
+
+
+@pytest.mark.parametrize(
+    ("record", "action", "fate"),
+    [
+        (asking(request("r1")), draft("x"), Fate.REPEAT),
+        (asking(request("r2")), draft("x"), Fate.REPEAT),
+        (
+            asking(
+                InputRequest(id="r1", questions=request("r1").questions, answers={"q1": MARKED})
+            ),
+            draft("x"),
+            Fate.DONE,
+        ),
+        (asking(request("r1")), InputAnswerChanged(request_id="r1", question_id="q1"), Fate.DONE),
+        (asking(request("r1")), completed(), Fate.REPEAT),
+        (asking(), completed(), Fate.REPEAT),
+        (in_turn(), TurnStarted(turn_id="t", message=user_message()), Fate.DONE),
+        (session(turns=(turn("t"),)), TurnStarted(turn_id="t", message=user_message()), Fate.DONE),
+        (session(), TurnStarted(turn_id="t", message=user_message()), Fate.REPEAT),
+        (session(turns=(turn("t", TurnState.CANCELLED),)), TurnCancelled(turn_id="t"), Fate.DONE),
+        (session(turns=(turn("t"),)), TurnCancelled(turn_id="t"), Fate.REPEAT),
+        (in_turn(), TurnCancelled(turn_id="t"), Fate.REPEAT),
+        (session(turns=(turn("a"),)), Truncated(turn_id="a"), Fate.DONE),
+        (session(turns=(turn("a"), turn("b"))), Truncated(turn_id="a"), Fate.UNKNOWN),
+        (in_turn(turns=(turn("a"),)), Truncated(turn_id="a"), Fate.UNKNOWN),
+        (session(), Truncated(), Fate.DONE),
+        (session(turns=(turn("a"),)), Truncated(), Fate.UNKNOWN),
+        (session(queued_messages=WAITING), message(), Fate.DONE),
+        (session(steering_message=WAITING[0]), message(), Fate.DONE),
+        (session(queued_messages=WAITING), message("other"), Fate.UNKNOWN),
+        (session(), message(), Fate.UNKNOWN),
+        (session(), PendingMessageRemoved(kind=PendingKind.QUEUED, id="p"), Fate.DONE),
+        (
+            session(queued_messages=WAITING),
+            PendingMessageRemoved(kind=PendingKind.QUEUED, id="p"),
+            Fate.REPEAT,
+        ),
+        (in_turn(), Delta(turn_id="t", part_id="p", content="x"), Fate.UNKNOWN),
+        (
+            in_turn(),
+            ResponsePartAdded(turn_id="t", part=MarkdownPart(id="p", content="")),
+            Fate.UNKNOWN,
+        ),
+        (session(), TitleChanged(title="a"), Fate.REPEAT),
+    ],
+)
+def test_a_snapshot_tells_what_can_be_seen_in_it(
+    record: SessionRecord, action: SessionAction, fate: Fate
+) -> None:
+    assert fate_in(record.public, action) is fate

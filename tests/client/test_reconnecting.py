@@ -1,0 +1,125 @@
+"""When a client comes back, how soon, and when it gives up."""
+
+import ssl
+
+import pytest
+from websockets.datastructures import Headers
+from websockets.exceptions import ConnectionClosedError, InvalidStatus
+from websockets.frames import Close
+from websockets.http11 import Response
+
+from session_server.client.connecting import endpoint
+from session_server.client.errors import ConnectionLost, GaveUp, NotUnderstood
+from session_server.client.reconnecting import (
+    FIRST_DELAY,
+    LONGEST_DELAY,
+    STEADY_SECONDS,
+    BackOff,
+    final_error,
+)
+
+
+def test_delays_double_up_to_a_limit_and_start_anew_after_a_good_connection() -> None:
+    back_off = BackOff(chance=lambda: 1.0)
+    delays = [back_off.next_delay(0.0) for _ in range(100)]
+    assert delays[:4] == [FIRST_DELAY, FIRST_DELAY * 2, FIRST_DELAY * 4, FIRST_DELAY * 8]
+    assert delays[10:] == [LONGEST_DELAY] * 90
+    assert back_off.next_delay(STEADY_SECONDS) == FIRST_DELAY
+
+
+def test_chance_shortens_a_delay_by_up_to_a_half() -> None:
+    assert BackOff(chance=lambda: 0.0).next_delay(0.0) == FIRST_DELAY / 2
+    spread = {BackOff().next_delay(0.0) for _ in range(20)}
+    assert len(spread) > 1
+    assert all(FIRST_DELAY / 2 <= delay <= FIRST_DELAY for delay in spread)
+
+
+def closed(code: int, reason: str = "") -> ConnectionClosedError:
+    return ConnectionClosedError(Close(code, reason), None)
+
+
+@pytest.mark.parametrize("code", [1000, 1001, 1011, 1012, 4000, 4001, 4499])
+def test_these_close_codes_mean_come_back(code: int) -> None:
+    assert final_error(closed(code)) is None
+
+
+@pytest.mark.parametrize("code", [1002, 1003, 1008, 1009, 3000, 4500, 4999])
+def test_these_close_codes_mean_give_up(code: int) -> None:
+    error = final_error(closed(code, "go away"))
+    assert isinstance(error, GaveUp)
+    assert error.close_code == code
+    assert "go away" in str(error)
+    assert not error.can_retry
+
+
+def test_a_connection_that_just_breaks_is_made_again() -> None:
+    assert final_error(ConnectionClosedError(None, None)) is None
+    assert final_error(ConnectionClosedError(None, Close(1011, "keepalive"))) is None
+    assert final_error(ConnectionRefusedError()) is None
+    assert final_error(TimeoutError()) is None
+    assert final_error(ConnectionLost("x")) is None
+    assert final_error(NotUnderstood("x")) is None
+
+
+def test_a_host_that_refuses_us_in_words_is_given_up_too() -> None:
+    refused = GaveUp("another version")
+    assert final_error(refused) is refused
+
+
+def test_what_we_closed_for_good_ourselves_is_not_tried_again() -> None:
+    error = final_error(ConnectionClosedError(None, Close(1009, "")))
+    assert isinstance(error, GaveUp)
+    assert error.close_code == 1009
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 426])
+def test_these_answers_to_the_upgrade_mean_give_up(status: int) -> None:
+    error = final_error(InvalidStatus(Response(status, "", Headers())))
+    assert isinstance(error, GaveUp)
+    assert error.status == status
+    assert str(status) in str(error)
+
+
+@pytest.mark.parametrize("status", [408, 429, 500, 502, 503])
+def test_these_answers_to_the_upgrade_mean_try_again(status: int) -> None:
+    assert final_error(InvalidStatus(Response(status, "", Headers()))) is None
+
+
+def test_a_certificate_that_is_not_trusted_will_not_be_tomorrow() -> None:
+    untrusted = ssl.SSLCertVerificationError(1, "bad")
+    untrusted.verify_message = "self-signed"
+    error = final_error(untrusted)
+    assert isinstance(error, GaveUp)
+    assert "self-signed" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("url", "address"),
+    [
+        ("http://127.0.0.1:8737", "ws://127.0.0.1:8737/ahp"),
+        ("http://127.0.0.1:8737/", "ws://127.0.0.1:8737/ahp"),
+        ("https://host.example?tkn=x", "wss://host.example/ahp?tkn=x"),
+        ("ws://[::1]:1/elsewhere", "ws://[::1]:1/elsewhere"),
+    ],
+)
+def test_the_address_of_the_page_is_enough(url: str, address: str) -> None:
+    assert endpoint(url) == address
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:8737", "ftp://x", "http://", ""])
+def test_what_is_no_address_is_said_to_be_none(url: str) -> None:
+    with pytest.raises(ValueError, match="is not the address of a host"):
+        endpoint(url)
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("ftp://u:s3cret@host/x?tkn=s3cret", "ftp://host/x"),
+        ("host?tkn=s3cret", "host"),
+    ],
+)
+def test_no_error_shows_a_token(url: str, shown: str) -> None:
+    with pytest.raises(ValueError, match=shown) as error:
+        endpoint(url)
+    assert "s3cret" not in str(error.value)

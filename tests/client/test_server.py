@@ -1,0 +1,276 @@
+"""Clients and the real server: a process of its own, real sockets, a real file."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from session_server.client import (
+    Cause,
+    Phase,
+    RequestClosed,
+    Session,
+    SessionExists,
+    SessionGone,
+    SessionNotFound,
+    connect,
+)
+from session_server.schemas.actions import (
+    InputAnswerChanged,
+    InputCompleted,
+    ModelChanged,
+    TitleChanged,
+)
+from session_server.schemas.questions import Draft, InputRequest, Submitted, TextValue
+from session_server.schemas.session import Lifecycle, ModelSelection, SessionState
+from session_server.schemas.turns import TurnState
+from tests.client.running import PATIENCE, run
+from tests.servers import serving, sqlite_store
+
+DEMO = "ahp-session:/demo"
+TRIP = "first:trip"
+
+
+def answer(state: SessionState, question_id: str) -> Any:
+    for request in state.input_requests or ():
+        if request.id == TRIP:
+            return (request.answers or {}).get(question_id)
+    return None
+
+
+async def trip(session: Session) -> InputRequest:
+    return await session.wait_for_request(TRIP, PATIENCE)
+
+
+@pytest.mark.proves("design.session.together")
+@run
+async def test_two_clients_share_drafts_and_one_completes_for_both() -> None:
+    with serving("memory:", "--demo") as server:
+        async with (
+            connect(server.url, client_id="laptop") as laptop,
+            connect(server.url, client_id="phone") as phone,
+            laptop.session(DEMO) as at_desk,
+            phone.session(DEMO) as in_bed,
+        ):
+            assert await trip(at_desk) == await trip(in_bed)
+            await at_desk.answer(TRIP, "name", "Fjords", draft=True)
+            seen = await in_bed.wait_until(lambda state: answer(state, "name"), PATIENCE)
+            drafted = answer(seen, "name")
+            assert isinstance(drafted, Draft)
+            assert drafted.value.value == "Fjords"
+            assert drafted.meta.by.id == "local"
+            changes = at_desk.changes()
+            await in_bed.complete(TRIP, answers={"name": "Fjords", "city": "oslo"})
+            async with asyncio.timeout(PATIENCE):
+                closing = await anext(c async for c in changes if _completes(c))
+            assert closing.cause is Cause.ACTION
+            assert closing.envelope.origin.client_id == "phone"
+            assert closing.envelope.meta.by.id == "local"
+            for session in (at_desk, in_bed):
+                done = await session.wait_until(lambda state: state.turns, PATIENCE)
+                assert "local answered" in str(done.turns[0].response_parts)
+            assert at_desk.confirmed == in_bed.confirmed
+
+
+def _completes(change: Any) -> bool:
+    return change.envelope is not None and isinstance(change.envelope.action, InputCompleted)
+
+
+@pytest.mark.proves("design.session.restart", "ahp.reconnect.after-restart")
+@run
+async def test_clients_outlive_a_killed_server_and_an_offline_edit_arrives(tmp_path: Path) -> None:
+    store = sqlite_store(tmp_path)
+    with serving(store, "--demo") as first:
+        async with (
+            connect(first.url) as laptop,
+            connect(first.url) as phone,
+            laptop.session(DEMO) as at_desk,
+            phone.session(DEMO) as in_bed,
+        ):
+            await trip(in_bed)
+            await trip(at_desk)
+            await at_desk.answer(TRIP, "people", 4)
+            changes = in_bed.changes()
+            first.kill()
+            await _until(laptop, Phase.OFFLINE)
+            edits = [
+                asyncio.create_task(at_desk.answer(TRIP, "name", text, draft=True))
+                for text in ("F", "Fj", "Fjord")
+            ]
+            await _until(laptop, Phase.OFFLINE, waiting=1)
+            assert answer(at_desk.state, "name").value.value == "Fjord"
+            assert answer(at_desk.confirmed, "name") is None
+            with serving(store, "--demo", port=first.port) as second:
+                assert second.url == first.url
+                envelopes = await asyncio.gather(*edits)
+                assert {envelope.server_seq for envelope in envelopes} == {at_desk.position}
+                seen = await in_bed.wait_until(lambda state: answer(state, "name"), PATIENCE)
+                assert answer(seen, "name").value.value == "Fjord"
+                assert isinstance(answer(seen, "people"), Submitted)
+                await laptop.wait_until_live(PATIENCE)
+                assert [c.cause async for c in _so_far(changes, seen)].count(Cause.SNAPSHOT) == 0
+                await in_bed.complete(TRIP, answers={"name": "Fjord", "city": "Bergen"})
+                await at_desk.wait_until(lambda state: state.turns, PATIENCE)
+                assert at_desk.state.turns[0].state is TurnState.COMPLETE
+
+
+async def _until(client: Any, phase: Phase, waiting: int = 0) -> None:
+    async with asyncio.timeout(PATIENCE):
+        async for status in client.statuses():
+            if status.phase is phase and status.waiting == waiting:
+                return
+
+
+async def _so_far(changes: Any, last: SessionState) -> Any:
+    async for change in changes:
+        yield change
+        if change.after == last:
+            return
+
+
+@pytest.mark.proves("design.rules.rejected", "ahp.envelope.rejection-private")
+@run
+async def test_the_second_to_complete_is_told_who_was_first() -> None:
+    with serving("memory:", "--demo") as server:
+        async with (
+            connect(server.url) as laptop,
+            connect(server.url) as phone,
+            laptop.session(DEMO) as at_desk,
+            phone.session(DEMO) as in_bed,
+        ):
+            await trip(at_desk)
+            await trip(in_bed)
+            changes = at_desk.changes()
+            results = await asyncio.gather(
+                at_desk.complete(TRIP, "decline"),
+                in_bed.complete(TRIP, "cancel"),
+                return_exceptions=True,
+            )
+            (lost,) = [result for result in results if isinstance(result, RequestClosed)]
+            assert lost.by is not None
+            assert lost.by.id == "local"
+            assert "local" in lost.reason
+            assert lost.action.request_id == TRIP
+            await at_desk.wait_until(lambda state: state.turns, PATIENCE)
+            seen = [change.cause async for change in _so_far(changes, at_desk.state)]
+            assert seen.count(Cause.REJECTED) == (1 if results[0] is lost else 0)
+            with pytest.raises(RequestClosed, match="closed by local"):
+                await in_bed.complete(TRIP)
+
+
+@run
+async def test_a_server_that_lost_everything_is_joined_anew() -> None:
+    """Another epoch: the client is unknown, and what it watched may be gone or be another."""
+    with serving("memory:", "--demo") as first:
+        async with connect(first.url) as client:
+            own = await client.create_session("demo")
+            async with client.session(DEMO) as demo, client.session(own) as lost:
+                await trip(demo)
+                await demo.answer(TRIP, "name", "forgotten")
+                first.kill()
+                await _until(client, Phase.OFFLINE)
+                late = asyncio.create_task(lost.dispatch(TitleChanged(title="late")))
+                with serving("memory:", "--demo", port=first.port):
+                    await client.wait_until_live(PATIENCE)
+                    with pytest.raises(SessionGone):
+                        await late
+                    await demo.wait_until(lambda state: not answer(state, "name"), PATIENCE)
+                    await trip(demo)
+                    await demo.answer(TRIP, "name", "again")
+                    assert answer(demo.confirmed, "name").value.value == "again"
+
+
+@run
+async def test_sessions_are_made_listed_watched_and_disposed_of() -> None:
+    with serving("memory:") as server:
+        async with connect(server.url) as client, connect(server.url) as other:
+            assert await client.ping() < PATIENCE
+            assert await client.list_sessions() == ()
+            uri = await client.create_session("demo", uri="mine:one")
+            assert uri == "mine:one"
+            with pytest.raises(SessionExists):
+                await client.create_session(uri=uri)
+            with pytest.raises(SessionNotFound):
+                await client.dispose_session("ahp-session:/none")
+            with pytest.raises(SessionNotFound):
+                async with client.session("ahp-session:/none"):
+                    raise AssertionError("there is none")
+            async with other.root() as root, client.session(uri) as session:
+                await root.wait_until(lambda state: state.active_sessions == 1, PATIENCE)
+                assert {agent.provider for agent in root.state.agents} >= {"demo", "people"}
+                await session.wait_until(lambda s: s.lifecycle is Lifecycle.READY, PATIENCE)
+                (listed,) = await client.list_sessions()
+                assert listed == session.state.summary
+                changes = session.changes()
+                await other.dispose_session(uri)
+                with pytest.raises(SessionGone):
+                    async for _ in changes:
+                        pass
+                with pytest.raises(SessionGone):
+                    await session.dispatch(TitleChanged(title="late"))
+                await root.wait_until(lambda state: state.active_sessions == 0, PATIENCE)
+
+
+@pytest.mark.proves("ahp.channels.fetch-turns")
+@run
+async def test_turns_are_started_and_fetched() -> None:
+    with serving("memory:") as server:
+        async with connect(server.url) as client:
+            uri = await client.create_session("demo")
+            async with client.session(uri) as session:
+                ids = []
+                for number in range(3):
+                    turn_id = await session.start_turn(f"trip {number}")
+                    request = await session.wait_for_request(timeout=PATIENCE)
+                    await session.complete(request.id, "cancel")
+                    ids.append(turn_id)
+                    await session.wait_until(lambda s: len(s.turns) == len(ids), PATIENCE)
+                page = await client.fetch_turns(uri, before=ids[2], limit=1)
+                assert [turn.id for turn in page.turns] == [ids[1]]
+                assert page.has_more
+                rest = await client.fetch_turns(uri, before=ids[1])
+                assert [turn.id for turn in rest.turns] == [ids[0]]
+                assert not rest.has_more
+
+
+@run
+async def test_a_change_of_model_during_a_turn_is_confirmed_when_the_turn_ends() -> None:
+    with serving("memory:", "--demo") as server:
+        async with connect(server.url) as client, client.session(DEMO) as session:
+            await trip(session)
+            changed = asyncio.create_task(
+                session.dispatch(ModelChanged(model=ModelSelection(id="better")))
+            )
+            await session.complete(TRIP, "cancel")
+            async with asyncio.timeout(PATIENCE):
+                await changed
+            assert session.confirmed.summary.model == ModelSelection(id="better")
+            assert session.pending == ()
+
+
+@run
+async def test_many_clients_typing_at_once_end_with_the_same_state() -> None:
+    people, words = 5, 40
+    everybody_is_done = asyncio.Barrier(people)
+
+    async def type_on(url: str, number: int) -> SessionState:
+        async with connect(url) as client, client.session(DEMO) as session:
+            await trip(session)
+            for word in range(words):
+                session.dispatch_nowait(_draft(f"{number}.{word}"))
+            await session.settled(PATIENCE)
+            await everybody_is_done.wait()
+            await client.ping()  # what was sent to us before its answer has arrived
+            assert session.state is session.confirmed
+            return session.confirmed
+
+    with serving("memory:", "--demo") as server:
+        first, *rest = await asyncio.gather(*(type_on(server.url, n) for n in range(people)))
+    assert isinstance(answer(first, "name"), Draft)
+    assert rest == [first] * (people - 1)
+
+
+def _draft(text: str) -> InputAnswerChanged:
+    draft = Draft(value=TextValue(value=text))
+    return InputAnswerChanged(request_id=TRIP, question_id="name", answer=draft)

@@ -1,0 +1,133 @@
+"""What a log says, and whether everybody else says the same."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from session_server.host.kinds import CLIENTS, ROOT, SESSION, Kind, is_public
+from session_server.host.logged import (
+    CLIENTS_CHANNEL,
+    Logged,
+    SessionOpened,
+    decode_clients,
+    decode_logged,
+    decode_record,
+    decode_root,
+)
+from session_server.log import Entry, Log, StoredSnapshot
+from session_server.schemas.commands import ROOT_CHANNEL
+from session_server.schemas.envelopes import ActionEnvelope
+from session_server.schemas.root import RootState
+from session_server.schemas.wire import Seq, Uri
+from tests.host.mirror import Mirror, State, Stretch
+
+KINDS: dict[Uri, Kind[Any]] = {ROOT_CHANNEL: ROOT, CLIENTS_CHANNEL: CLIENTS}
+DECODERS: dict[Uri, Any] = {ROOT_CHANNEL: decode_root, CLIENTS_CHANNEL: decode_clients}
+
+
+class Diverged(AssertionError):  # noqa: N818 - it is named after what happened
+    """Somebody holds something else than the others, or got what they must not get."""
+
+
+def expect(holds: bool, words: str) -> None:
+    if not holds:
+        raise Diverged(words)
+
+
+class Truth:
+    """A log's entries, folded. Where some were trimmed, a stored snapshot is the beginning."""
+
+    def __init__(
+        self,
+        entries: Iterable[Entry],
+        snapshots: Iterable[StoredSnapshot] = (),
+        floors: Mapping[Uri, Seq] | None = None,
+    ) -> None:
+        self.entries = {entry.seq: entry for entry in entries}
+        self.logged = {seq: decode_logged(entry.data) for seq, entry in self.entries.items()}
+        self.floors = floors or {}
+        self.public: dict[Uri, list[Seq]] = {}
+        self.openings: dict[Uri, Seq] = {}
+        self.records: dict[Uri, Any] = {}
+        starts: dict[Uri, Seq] = {}
+        for stored in snapshots:
+            decode = DECODERS.get(stored.channel, decode_record)
+            self.records[stored.channel] = decode(stored.data)
+            starts[stored.channel] = stored.seq
+        for seq, logged in sorted(self.logged.items(), key=lambda item: item[0]):
+            channel = self.entries[seq].channel
+            self._place(channel, seq, logged)
+            if seq > starts.get(channel, 0):
+                self._fold(channel, logged)
+
+    @classmethod
+    async def of(cls, log: Log) -> "Truth":
+        return cls(await entries_of(log), await log.snapshots(), await log.floors())
+
+    def _place(self, channel: Uri, seq: Seq, logged: Logged) -> None:
+        if is_public(logged.action):
+            self.public.setdefault(channel, []).append(seq)
+        if isinstance(logged.action, SessionOpened):
+            self.openings[channel] = seq
+
+    def _fold(self, channel: Uri, logged: Logged) -> None:
+        kind = KINDS.get(channel, SESSION)
+        known = self.records.get(channel, kind.empty)
+        if isinstance(logged.action, SessionOpened):
+            known = None  # a URI can be used again
+        self.records[channel] = kind.reduce(known, logged.action, logged.stamp.at)
+
+    def state(self, channel: Uri) -> State:
+        record = self.records[channel]
+        state: State = record if isinstance(record, RootState) else record.public
+        return state
+
+    # Who must agree
+
+    def check_mirror(self, mirror: Mirror) -> None:
+        """It is where the log is, and everything it got on the way was just what was due."""
+        who = mirror.client_id
+        expect(not mirror.faults, f"{who}: {mirror.faults[:3]}")
+        for uri, copy in mirror.copies.items():
+            expect(uri in self.records, f"{who}: watches {uri}, which is gone")
+            expect(copy.state == self.state(uri), f"{who}: {uri} is something else than in the log")
+        open_ended = {id(copy.stretch) for copy in mirror.copies.values()}
+        for stretch in mirror.stretches:
+            self._check_stretch(who, stretch, is_open_ended=id(stretch) in open_ended)
+
+    def _check_stretch(self, who: str, stretch: Stretch, *, is_open_ended: bool) -> None:
+        floor = self.floors.get(stretch.channel, 0)
+        last = stretch.seqs[-1] if stretch.seqs else 0
+        due = [
+            seq
+            for seq in self.public.get(stretch.channel, ())
+            if seq > stretch.start and (is_open_ended or seq <= last)
+        ]
+        got = [seq for seq in stretch.seqs if seq > floor]
+        expect(got == due, f"{who}: got {got} of {stretch.channel}, and not {due}")
+
+    def check_seen(self, seen: Mapping[Seq, ActionEnvelope]) -> None:
+        """Whatever anybody ever received is in the log, just so."""
+        for seq, envelope in seen.items():
+            if seq <= self.floors.get(envelope.channel, 0):
+                continue
+            expect(seq in self.entries, f"{seq} was seen and is not in the log")
+            channel, logged = self.entries[seq].channel, self.logged[seq]
+            expect(is_same(envelope, channel, logged), f"{seq} was seen as something else")
+
+
+def is_same(envelope: ActionEnvelope, channel: Uri, logged: Logged) -> bool:
+    meta = envelope.meta
+    return (
+        (envelope.channel, envelope.action, envelope.origin)
+        == (channel, logged.action, logged.origin)
+        and meta is not None
+        and (meta.at, meta.by) == (logged.stamp.at, logged.stamp.by)
+    )
+
+
+async def entries_of(log: Log) -> list[Entry]:
+    """Everything that a log holds, in order."""
+    found: list[Entry] = []
+    while more := await log.read(after=found[-1].seq if found else 0, limit=1_000):
+        found += more
+    return found
