@@ -77,9 +77,17 @@ class Truth:
         self.records[channel] = kind.reduce(known, logged.action, logged.stamp.at)
 
     def state(self, channel: Uri) -> State:
-        record = self.records[channel]
-        state: State = record if isinstance(record, RootState) else record.public
-        return state
+        return public_part(self.records[channel])
+
+    def past_state(self, channel: Uri, seq: Seq) -> State:
+        """The state right after this entry; only where nothing was trimmed."""
+        kind = KINDS.get(channel, SESSION)
+        record = kind.empty
+        for at, entry in sorted(self.entries.items()):
+            if entry.channel == channel and at <= seq:
+                logged = self.logged[at]
+                record = kind.reduce(record, logged.action, logged.stamp.at)
+        return public_part(record)
 
     # Who must agree
 
@@ -93,6 +101,16 @@ class Truth:
         open_ended = {id(copy.stretch) for copy in mirror.copies.values()}
         for stretch in mirror.stretches:
             self._check_stretch(who, stretch, is_open_ended=id(stretch) in open_ended)
+
+    def check_past_mirror(self, mirror: Mirror) -> None:
+        """The same for one that left at some time: it is where the log was when it did."""
+        who = mirror.client_id
+        expect(not mirror.faults, f"{who}: {mirror.faults[:3]}")
+        for uri, copy in mirror.copies.items():
+            was = self.past_state(uri, copy.position)
+            expect(copy.state == was, f"{who}: {uri} is something else than it was in the log")
+        for stretch in mirror.stretches:
+            self._check_stretch(who, stretch, is_open_ended=False)
 
     def _check_stretch(self, who: str, stretch: Stretch, *, is_open_ended: bool) -> None:
         floor = self.floors.get(stretch.channel, 0)
@@ -113,6 +131,11 @@ class Truth:
             expect(seq in self.entries, f"{seq} was seen and is not in the log")
             channel, logged = self.entries[seq].channel, self.logged[seq]
             expect(is_same(envelope, channel, logged), f"{seq} was seen as something else")
+
+
+def public_part(record: Any) -> State:
+    state: State = record if isinstance(record, RootState) else record.public
+    return state
 
 
 def is_same(envelope: ActionEnvelope, channel: Uri, logged: Logged) -> bool:
