@@ -4,19 +4,21 @@ import gc
 from collections.abc import Callable
 from statistics import median
 from time import perf_counter
+from typing import TypeVar
 
 from rich.console import Console
 from rich.table import Table
 
 Work = Callable[[], object]
+K = TypeVar("K")
 ROUNDS = 15
 SECONDS_PER_ROUND = 0.05
 
 
-def microseconds(contenders: dict[str, Work]) -> dict[str, float]:
+def microseconds(contenders: dict[K, Work]) -> dict[K, float]:
     """The median time of one run of each. They take turns, so that noise hits all alike."""
     counts = {name: _calibrated(work) for name, work in contenders.items()}
-    samples: dict[str, list[float]] = {name: [] for name in contenders}
+    samples: dict[K, list[float]] = {name: [] for name in contenders}
     gc.disable()
     try:
         for _ in range(ROUNDS):
