@@ -160,7 +160,6 @@ async def test_a_full_disk_is_told_to_the_sender_and_forgotten_once_there_is_spa
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(strict=True, reason="the channel waits for ever: `find` is asked only once")
 @run
 async def test_a_disk_that_failed_for_a_while_leaves_nobody_without_an_answer(
     tmp_path: Path,

@@ -44,7 +44,7 @@ async def with_question(url: str) -> WireClient:
     return client
 
 
-@pytest.mark.xfail(strict=True, reason="both outboxes write to connections that are gone already")
+@pytest.mark.xfail(strict=False, reason="both outboxes write to connections that are gone already")
 @pytest.mark.parametrize("command", [SERVE, PLAIN], ids=["ours", "plain"])
 @run
 async def test_who_is_cut_off_leaves_no_traceback_behind(command: Sequence[str]) -> None:
@@ -72,7 +72,7 @@ def is_echo(frame: dict[str, Any], seq: int) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(strict=True, reason="`transport.close` waits for ever for the unread rest")
+@pytest.mark.xfail(strict=False, reason="`transport.close` waits for ever for the unread rest")
 @run
 async def test_a_client_that_never_reads_again_is_let_go() -> None:
     with serving("memory:") as server:

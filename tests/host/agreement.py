@@ -46,6 +46,8 @@ class Truth:
         self.logged = {seq: decode_logged(entry.data) for seq, entry in self.entries.items()}
         self.floors = floors or {}
         self.public: dict[Uri, list[Seq]] = {}
+        self._seqs: dict[Uri, list[Seq]] = {}
+        self._past: dict[tuple[Uri, Seq], State] = {}
         self.openings: dict[Uri, Seq] = {}
         self.records: dict[Uri, Any] = {}
         starts: dict[Uri, Seq] = {}
@@ -64,6 +66,7 @@ class Truth:
         return cls(await entries_of(log), await log.snapshots(), await log.floors())
 
     def _place(self, channel: Uri, seq: Seq, logged: Logged) -> None:
+        self._seqs.setdefault(channel, []).append(seq)
         if is_public(logged.action):
             self.public.setdefault(channel, []).append(seq)
         if isinstance(logged.action, SessionOpened):
@@ -81,13 +84,16 @@ class Truth:
 
     def past_state(self, channel: Uri, seq: Seq) -> State:
         """The state right after this entry; only where nothing was trimmed."""
-        kind = KINDS.get(channel, SESSION)
-        record = kind.empty
-        for at, entry in sorted(self.entries.items()):
-            if entry.channel == channel and at <= seq:
-                logged = self.logged[at]
-                record = kind.reduce(record, logged.action, logged.stamp.at)
-        return public_part(record)
+        known = self._past.get((channel, seq))
+        if known is None:
+            kind = KINDS.get(channel, SESSION)
+            record = kind.empty
+            for at in self._seqs[channel]:
+                if at <= seq:
+                    logged = self.logged[at]
+                    record = kind.reduce(record, logged.action, logged.stamp.at)
+            known = self._past[channel, seq] = public_part(record)
+        return known
 
     # Who must agree
 

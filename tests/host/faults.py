@@ -29,6 +29,8 @@ NO_WORD = Unknown("no acknowledgement")
 class SlowLog:
     """Holds batches back until they are released; a crash loses those that still wait.
 
+    What else is asked of it takes effect after what was appended before, as with any log.
+
     `history` keeps every entry that ever became durable, beyond any trimming and any crash.
     `trouble` is how often a batch is refused, or its fate is unknown.
     """
@@ -62,7 +64,8 @@ class SlowLog:
         if self._is_closed:
             self._loop.call_soon(self._settle, settled, CLOSED)
             return
-        assert batch.channel not in self._under_way, "a channel has one batch in flight"
+        is_new = batch.expected == 0  # and then its name may be an older one's
+        assert is_new or batch.channel not in self._under_way, "a channel has one batch in flight"
         self._under_way.add(batch.channel)
         self.held.append((batch, self._arriving(batch, settled)))
         if not self.is_slow:
@@ -135,6 +138,7 @@ class SlowLog:
 
     async def save_snapshot(self, snapshot: StoredSnapshot) -> None:
         if not self.is_dead:
+            self.release(len(self.held))
             await self.inner.save_snapshot(snapshot)
 
     async def snapshots(self) -> Sequence[StoredSnapshot]:
@@ -142,6 +146,7 @@ class SlowLog:
 
     async def trim(self, channel: Uri, up_to: Seq) -> None:
         if not self.is_dead:
+            self.release(len(self.held))
             await self.inner.trim(channel, up_to)
 
     async def floors(self) -> dict[Uri, Seq]:
@@ -149,6 +154,7 @@ class SlowLog:
 
     async def drop(self, channel: Uri) -> None:
         if not self.is_dead:
+            self.release(len(self.held))
             await self.inner.drop(channel)
 
 

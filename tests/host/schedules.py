@@ -55,7 +55,6 @@ class Schedule:
         steps: int | None = None,
         trouble: float | None = None,
         kinds: tuple[str, ...] = KNOWN_TROUBLE,
-        reuses_uris: bool = False,
         make_link: type[Link] = Link,
         make_log: type[SlowLog] = SlowLog,
     ) -> None:
@@ -73,6 +72,7 @@ class Schedule:
         self._open_log = open_log
         self._trouble = dice.choice((0.0, 0.0, 0.03)) if trouble is None else trouble
         self._kinds = kinds
+        reuses_uris = dice.random() < 0.5
         self._scratch = SCRATCH[:1] if reuses_uris else SCRATCH
         self._fresh = None if reuses_uris else list(SCRATCH)
         self._make_link = make_link
