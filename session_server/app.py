@@ -14,13 +14,11 @@ from session_server.agents.registry import installed_agents
 from session_server.agents.turns import AgentTurns
 from session_server.host.effects import EffectRunner
 from session_server.host.host import Host
+from session_server.host.waiting import Waiting
 from session_server.log.opening import open_log
-from session_server.schemas.principals import Principal, Role
 from session_server.transport.endpoint import serve
+from session_server.web.caller import caller
 from session_server.web.sessions import router as sessions
-
-LOCAL = Principal(id="local", role=Role.OWNER)
-"""Whoever connects over loopback without a credential."""
 
 
 def create_app(
@@ -36,6 +34,7 @@ def create_app(
         await host.start()
         effects.restarted()
         app.state.host = host
+        app.state.waiting = Waiting(host)
         if demo:
             open_demo(host)
         try:
@@ -72,4 +71,4 @@ async def readyz(request: Request) -> Response:
 
 
 async def ahp(socket: WebSocket) -> None:
-    await serve(socket.app.state.host, LOCAL, socket)
+    await serve(socket.app.state.host, caller(socket), socket)

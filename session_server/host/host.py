@@ -234,6 +234,7 @@ class Host:
         *,
         refused: Callable[[Refusal], None],
         failed: Callable[[str], None],
+        done: Callable[[], None] = lambda: None,
     ) -> None:
         """An action of somebody's: judged by the rules, then on its way."""
         rules = judge_root if channel is self.root else judge
@@ -251,6 +252,7 @@ class Host:
                 via=provenance_of(principal, action),
                 origin=origin,
                 own=type(action),
+                done=done,
                 refused=refused,
                 failed=failed,
             )

@@ -7,16 +7,13 @@ import msgspec
 from fastapi import APIRouter, Request, Response
 
 from session_server.host.errors import CommandError
-from session_server.host.host import Host
 from session_server.schemas.codec import Decoder, encode
 from session_server.schemas.commands import CreateSessionParams, ListSessionsResult
 from session_server.schemas.errors import DecodingError, ErrorCode
-from session_server.schemas.principals import Principal, Role
 from session_server.schemas.wire import Uri, Wire
+from session_server.web.caller import Caller, TheHost
 
 router = APIRouter(prefix="/v1")
-
-LOCAL = Principal(id="local", role=Role.OWNER)
 
 STATUS = {
     ErrorCode.SESSION_EXISTS: 409,
@@ -38,14 +35,12 @@ decode_new_session: Decoder[NewSession] = Decoder(NewSession)
 
 
 @router.get("/sessions")
-async def list_sessions(request: Request) -> Response:
-    host: Host = request.app.state.host
-    return _json(ListSessionsResult(items=tuple(host.summaries(LOCAL))))
+async def list_sessions(host: TheHost, who: Caller) -> Response:
+    return _json(ListSessionsResult(items=tuple(host.summaries(who))))
 
 
 @router.post("/sessions", status_code=201)
-async def create_session(request: Request) -> Response:
-    host: Host = request.app.state.host
+async def create_session(request: Request, host: TheHost, who: Caller) -> Response:
     try:
         wanted = decode_new_session(await request.body() or b"{}")
     except DecodingError as error:
@@ -54,7 +49,7 @@ async def create_session(request: Request) -> Response:
     made: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
     try:
         host.create_session(
-            LOCAL,
+            who,
             CreateSessionParams(channel=uri, provider=wanted.provider),
             title=wanted.title,
             done=lambda: made.set_result(None),

@@ -1,0 +1,68 @@
+"""Acting on a session from code that can wait: HTTP, the MCP side, agents.
+
+RefusedError            the rules say no; its refusal has the reason
+NotSavedError           it could not be written; nothing has changed
+"""
+
+import asyncio
+
+from session_server.host.channel import Plan, Submission
+from session_server.host.errors import no_session
+from session_server.host.host import Host
+from session_server.schemas.actions import Action
+from session_server.schemas.principals import Author, Principal, Provenance
+from session_server.schemas.refusals import Refusal
+from session_server.schemas.wire import Uri
+
+
+class RefusedError(Exception):
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__(refusal.message)
+        self.refusal = refusal
+
+
+class NotSavedError(Exception):
+    """Trying again later may help."""
+
+
+async def perform(host: Host, principal: Principal, uri: Uri, action: Action) -> None:
+    """An action of somebody's, judged like any other; returns when it is durable and visible."""
+    channel = host.channel(principal, uri)
+    if channel is None:
+        raise no_session(uri)
+    done = _Settling()
+    host.dispatch(
+        principal, channel, action, done=done.succeed, refused=done.refuse, failed=done.fail
+    )
+    await done.future
+
+
+async def write(
+    host: Host, uri: Uri, plan: Plan, by: Author, via: Provenance = Provenance.PERSON
+) -> None:
+    """A batch of the host's own making, planned on the record as it is when its turn comes."""
+    channel = host.sessions.get(uri)
+    if channel is None:
+        raise no_session(uri)
+    done = _Settling()
+    channel.submit(
+        Submission(plan, by=by, via=via, done=done.succeed, refused=done.refuse, failed=done.fail)
+    )
+    await done.future
+
+
+class _Settling:
+    def __init__(self) -> None:
+        self.future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def succeed(self) -> None:
+        if not self.future.done():
+            self.future.set_result(None)
+
+    def refuse(self, refusal: Refusal) -> None:
+        if not self.future.done():
+            self.future.set_exception(RefusedError(refusal))
+
+    def fail(self, words: str) -> None:
+        if not self.future.done():
+            self.future.set_exception(NotSavedError(words))
