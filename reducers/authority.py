@@ -58,8 +58,8 @@ def check_role(principal: Principal, action: Action) -> Refusal | None:
 
 
 def check_session(principal: Principal, resource: str) -> Refusal | None:
-    """A share link opens one session and no other."""
-    if principal.session is None or principal.session == resource:
+    """A share link opens one session and no other; a token may be limited too."""
+    if principal.reaches(resource):
         return None
     return Refusal(code=RefusalCode.OTHER_SESSION, message="Your access is to another session.")
 

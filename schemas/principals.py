@@ -37,18 +37,29 @@ class Principal(Wire, frozen=True, kw_only=True):
     """Who is really connected, proved by a credential, as seen through one connection.
 
     `client_id` is that connection's label; it proves nothing, but tools belong to it.
-    `session` limits the principal to one session (share links).
+    `sessions` limits the principal to these; `None` is all of them. `credential` names the token
+    that proves it and `expires_at` says until when; without a token both are `None`.
     """
 
     id: str
     role: Role
     name: str | None = None
     client_id: str | None = None
-    session: Uri | None = None
+    sessions: tuple[Uri, ...] | None = None
+    credential: str | None = None
+    expires_at: Millis | None = None
 
     @property
     def author(self) -> Author:
         return Author(id=self.id, name=self.name)
+
+    @property
+    def is_limited(self) -> bool:
+        """To some sessions: then it has no say over the host, and does not see all of it."""
+        return self.sessions is not None
+
+    def reaches(self, resource: Uri) -> bool:
+        return self.sessions is None or resource in self.sessions
 
 
 class Stamp(Wire, frozen=True, kw_only=True):

@@ -114,17 +114,17 @@ class RunningTurn:
     async def run(self) -> None:
         try:
             await self._agent.run(self)
-            await self._write(TurnComplete(turn_id=self.turn_id))
+            self._end(TurnComplete(turn_id=self.turn_id))
         except TurnIsOver:
             return
         except Exception as error:
             logger.exception("the agent %s failed", self._agent.info.provider)
-            await self._fail("agentFailed", f"The agent failed: {type(error).__name__}.")
+            self._fail("agentFailed", f"The agent failed: {type(error).__name__}.")
 
     async def give_up(self) -> None:
         """Honest about a restart that the agent cannot survive."""
         words = "The host was restarted, and this agent cannot go on where it was."
-        await self._fail("interrupted", words)
+        self._fail("interrupted", words)
 
     async def say(self, text: str, *, key: str) -> None:
         await self._add(MarkdownPart(id=self._id(key), content=text))
@@ -198,12 +198,18 @@ class RunningTurn:
         if not self._has_part(_id_of(part) or ""):
             await self._write(ResponsePartAdded(turn_id=self.turn_id, part=part))
 
-    async def _fail(self, kind: str, words: str) -> None:
+    def _fail(self, kind: str, words: str) -> None:
         error = ErrorInfo(error_type=kind, message=words)
-        try:
-            await self._write(TurnFailed(turn_id=self.turn_id, error=error))
-        except TurnIsOver:
-            return
+        self._end(TurnFailed(turn_id=self.turn_id, error=error))
+
+    def _end(self, action: TurnComplete | TurnFailed) -> None:
+        """Said sooner or later: no turn stays without its agent."""
+
+        def plan(record: SessionRecord, stamp: Stamp) -> Any:
+            is_over = active_turn(record.public, self.turn_id) is None
+            return () if is_over else batch_of(record, action, stamp)
+
+        self._host.write(self._channel, plan, by=self._principal.author)
 
     async def _write(self, action: SessionAction) -> None:
         """Returns when the action is durable and visible."""

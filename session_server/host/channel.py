@@ -4,6 +4,7 @@
 show. One batch is in flight at a time; what comes meanwhile makes the next one.
 """
 
+import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
@@ -13,21 +14,15 @@ import msgspec
 from session_server.host.delivery import Message, Outbox
 from session_server.host.kinds import Kind
 from session_server.host.logged import Logged, LoggedAction, SessionOpened, decode_logged
-from session_server.log import (
-    Batch,
-    Durable,
-    Entry,
-    Log,
-    NewEntry,
-    Outcome,
-    Refused,
-    RefusedBecause,
-)
+from session_server.host.order import NotStored, Settled, Verdict
+from session_server.log import Batch, Durable, Entry, NewEntry, Refused, RefusedBecause
 from session_server.schemas.codec import encode
 from session_server.schemas.envelopes import ActionEnvelope, ActionOrigin, EnvelopeMeta
 from session_server.schemas.principals import Author, Provenance, Stamp
 from session_server.schemas.refusals import Refusal
 from session_server.schemas.wire import Uri
+
+logger = logging.getLogger("session_server.host")
 
 R = TypeVar("R", bound=msgspec.Struct)
 
@@ -84,8 +79,8 @@ class World(Protocol):
         """Everything up to this seq has been handed to its subscribers."""
         ...
 
-    def settle_unknown(self, channel: "Channel[Any]", ids: tuple[str, ...]) -> None:
-        """Finds out which entries are stored, then calls `channel.resolve`."""
+    def append(self, batch: Batch, settled: Settled) -> None:
+        """Hands the batch to the log; the verdict comes in the order of all channels."""
         ...
 
     def catch_up(self, channel: "Channel[Any]") -> None:
@@ -100,7 +95,7 @@ class World(Protocol):
 
 
 class Channel(Generic[R]):
-    def __init__(self, uri: Uri, kind: Kind[R], log: Log, world: World) -> None:
+    def __init__(self, uri: Uri, kind: Kind[R], world: World) -> None:
         self.uri = uri
         self.kind = kind
         self.head: R | None = kind.empty
@@ -109,7 +104,6 @@ class Channel(Generic[R]):
         self.floor = 0
         self.entries_since_snapshot = 0
         self.subscribers: dict[Outbox, None] = {}
-        self._log = log
         self._world = world
         self._history: deque[tuple[int, bytes]] = deque()
         self._flying: list[Step[R]] | None = None
@@ -122,7 +116,7 @@ class Channel(Generic[R]):
 
     def submit(self, submission: Submission) -> None:
         if self._closed is not None:
-            submission.failed(self._closed)
+            self._tell(submission.failed, self._closed)
             return
         if self._parked is not None:
             self._parked.append(submission)
@@ -156,11 +150,20 @@ class Channel(Generic[R]):
         return Step(submission, before, after, logged, entries, None)
 
     def close(self, words: str) -> None:
-        """Takes nothing more; what is being written is still reported."""
+        """Takes nothing more. What is being written is still reported; what waits has failed."""
         self._closed = words
+        waiting, self._next = self._next, []
+        self.head = self._flying[-1].after if self._flying else self.committed
+        for submission in (*(step.submission for step in waiting), *(self._parked or ())):
+            self._tell(submission.failed, words)
+        self._parked = None if self._parked is None else []
 
     def reopen(self) -> None:
         self._closed = None
+
+    @property
+    def is_closed(self) -> bool:
+        return self._closed is not None
 
     # Becoming durable
 
@@ -171,7 +174,7 @@ class Channel(Generic[R]):
             flying, entries = self._taken()
             if entries:
                 self._flying = flying
-                self._log.append(Batch(self.uri, self.last_seq, entries), self._settled)
+                self._world.append(Batch(self.uri, self.last_seq, entries), self._settled)
                 return
             for step in flying:
                 self._report(step)
@@ -188,17 +191,13 @@ class Channel(Generic[R]):
         del self._next[: len(taken)]
         return taken, tuple(entries)
 
-    def _settled(self, outcome: Outcome) -> None:
+    def _settled(self, verdict: Verdict) -> None:
         flying = self._flying
         assert flying is not None
-        if isinstance(outcome, Durable):
-            self._commit(flying, outcome.seqs)
-        elif isinstance(outcome, Refused):
-            self._fall_back(outcome)
+        if isinstance(verdict, Durable):
+            self._commit(flying, verdict.seqs)
         else:
-            self._parked = []
-            ids = tuple(entry.id for step in flying for entry in step.entries)
-            self._world.settle_unknown(self, ids)
+            self._fall_back(verdict)
 
     def _commit(self, flying: list[Step[R]], seqs: tuple[int, ...]) -> None:
         position = 0
@@ -209,34 +208,27 @@ class Channel(Generic[R]):
             if step.logged:
                 self.committed = step.after
                 self.entries_since_snapshot += len(step.logged)
-                self._world.committed(self, step.before, step.logged[-1].action, step.after)
+                last = step.logged[-1].action
+                self._tell(self._world.committed, self, step.before, last, step.after)
             self._report(step)
         self._flying = None
         self._launch()
 
-    def _fall_back(self, refused: Refused) -> None:
+    def _fall_back(self, verdict: Refused | NotStored) -> None:
         """Nothing of it happened: judge again on what is really there, or say that it failed."""
-        steps = [*(self._flying or ()), *self._next]
+        submissions = [step.submission for step in (*(self._flying or ()), *self._next)]
         self._flying, self._next, self.head = None, [], self.committed
-        if refused.because is RefusedBecause.CONFLICT:
-            self._parked = [step.submission for step in steps]
+        if isinstance(verdict, NotStored):
+            self._resubmit(submissions)
+        elif verdict.because is RefusedBecause.CONFLICT:
+            self._parked = submissions
             self._world.catch_up(self)
-            return
-        for step in steps:
-            step.submission.failed(refused.words)
-
-    def resolve(self, found: dict[str, int]) -> None:
-        """An unknown outcome became known: all of the batch is stored, or none of it."""
-        flying, parked = self._flying or [], self._parked or []
-        self._parked = None
-        ids = [entry.id for step in flying for entry in step.entries]
-        if all(entry_id in found for entry_id in ids):
-            self._commit(flying, tuple(found[entry_id] for entry_id in ids))
         else:
-            steps = [*flying, *self._next]
-            self._flying, self._next, self.head = None, [], self.committed
-            parked = [*(step.submission for step in steps), *parked]
-        for submission in parked:
+            for submission in submissions:
+                self._tell(submission.failed, verdict.words)
+
+    def _resubmit(self, submissions: Sequence[Submission]) -> None:
+        for submission in submissions:
             self.submit(submission)
 
     def absorb(self, entries: Sequence[Entry]) -> None:
@@ -247,8 +239,7 @@ class Channel(Generic[R]):
             self._take(entry, deliver=True)
         self.head = self.committed
         parked, self._parked = self._parked or [], None
-        for submission in parked:
-            self.submit(submission)
+        self._resubmit(parked)
 
     # Being seen
 
@@ -280,9 +271,16 @@ class Channel(Generic[R]):
 
     def _report(self, step: Step[R]) -> None:
         if step.refusal is not None:
-            step.submission.refused(step.refusal)
+            self._tell(step.submission.refused, step.refusal)
         else:
-            step.submission.done()
+            self._tell(step.submission.done)
+
+    def _tell(self, listener: Callable[..., None], *about: object) -> None:
+        """Whoever fails to listen keeps neither the channel nor anyone else from going on."""
+        try:
+            listener(*about)
+        except Exception:
+            logger.exception("a listener of %s failed", self.uri)
 
     def shown(self) -> bytes:
         """What a snapshot holds, encoded once per state."""
@@ -314,4 +312,4 @@ class Channel(Generic[R]):
         self.committed = self.kind.reduce(before, logged.action, logged.stamp.at)
         self._publish(entry.seq, logged)
         if deliver:
-            self._world.committed(self, before, logged.action, self.committed)
+            self._tell(self._world.committed, self, before, logged.action, self.committed)

@@ -124,6 +124,7 @@ class Connection:
                 f"This host speaks AHP {PROTOCOL_VERSION}.",
                 UnsupportedVersionData(supported_versions=(PROTOCOL_VERSION,)),
             )
+        _check_number(params.initial_subscriptions or ())
         self._bind(params.client_id)
 
         def done() -> None:
@@ -150,6 +151,7 @@ class Connection:
             raise CommandError(ErrorCode.NOT_FOUND, "This clientId is not known; initialize.")
         if known.principal_id != self.principal.id:
             raise not_permitted(f"The clientId {params.client_id!r} belongs to someone else.")
+        _check_number(params.subscriptions)
         self._bind(params.client_id)
         self._arrive()
         channels = self._all_subscribed(params.subscriptions)
@@ -358,9 +360,7 @@ class Connection:
         channel = self.host.channel(self.principal, uri)
         if channel is None:
             return None
-        if uri not in self.subscriptions and len(self.subscriptions) >= SUBSCRIPTIONS:
-            words = f"A connection can watch at most {SUBSCRIPTIONS} channels."
-            raise CommandError(ErrorCode.CONFLICT, words)
+        _check_number((*self.subscriptions, uri))
         self.subscriptions[uri] = channel
         channel.subscribers[self.outbox] = None
         return channel
@@ -402,6 +402,12 @@ _COMMANDS: dict[type, Callable[[Connection, Any], None]] = {
     frames.Completions: Connection.not_offered,
     frames.PresenceUpdate: Connection.presence_update,
 }
+
+
+def _check_number(uris: Iterable[Uri]) -> None:
+    if len(set(uris)) > SUBSCRIPTIONS:
+        words = f"A connection can watch at most {SUBSCRIPTIONS} channels."
+        raise CommandError(ErrorCode.CONFLICT, words)
 
 
 def _is_id(value: Any) -> bool:

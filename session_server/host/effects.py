@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from session_server.host.channel import Channel, Plan, Submission
+from session_server.host.channel import Channel
 from session_server.host.host import Host
 from session_server.host.logged import LoggedAction
 from session_server.host.summaries import SummaryNews
@@ -34,7 +34,7 @@ from session_server.schemas.effects import (
     StartQueuedTurn,
     StopTurn,
 )
-from session_server.schemas.principals import HOST, Stamp
+from session_server.schemas.principals import Stamp
 from session_server.schemas.record import SessionRecord
 
 logger = logging.getLogger("session_server.host")
@@ -99,9 +99,6 @@ class EffectRunner:
         except Exception:
             logger.exception("an effect failed: %s", type(effect).__name__)
 
-    def _write(self, channel: SessionChannel, plan: Plan) -> None:
-        channel.submit(Submission(plan, by=HOST))
-
     def _complete_turn(self, channel: SessionChannel, effect: CompleteTurn) -> None:
         action = TurnComplete(turn_id=effect.turn_id)
 
@@ -109,7 +106,7 @@ class EffectRunner:
             is_active = active_turn(record.public, effect.turn_id) is not None
             return batch_of(record, action, stamp) if is_active else ()
 
-        self._write(channel, plan)
+        self._host.write(channel, plan)
 
     def _start_queued_turn(self, channel: SessionChannel, effect: StartQueuedTurn) -> None:
         turn_id = f"queued:{self._host.new_id()}"
@@ -124,14 +121,14 @@ class EffectRunner:
                 TurnStarted(turn_id=turn_id, message=first.message, queued_message_id=first.id),
             )
 
-        self._write(channel, plan)
+        self._host.write(channel, plan)
 
     def _apply_deferred(self, channel: SessionChannel, effect: ApplyDeferred) -> None:
         def plan(record: SessionRecord, stamp: Stamp) -> Any:
             due = effect.change in record.private.deferred
             return batch_of(record, effect.change, stamp) if due else ()
 
-        self._write(channel, plan)
+        self._host.write(channel, plan)
 
     def _expire_request(self, channel: SessionChannel, effect: ExpireRequest) -> None:
         key = (channel.uri, effect.request_id)
@@ -142,6 +139,8 @@ class EffectRunner:
 
         def fire() -> None:
             self._timers.pop(key, None)
-            self._write(channel, lambda record, stamp: expired(record, effect.request_id, stamp.at))
+            self._host.write(
+                channel, lambda record, stamp: expired(record, effect.request_id, stamp.at)
+            )
 
         self._timers[key] = asyncio.get_running_loop().call_later(delay, fire)

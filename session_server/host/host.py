@@ -9,13 +9,14 @@ import logging
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from functools import partial
 from itertools import count
 from typing import Any, TypeVar
 
 import msgspec
 
 from session_server.host.absence import ActiveClients
-from session_server.host.channel import Channel, Submission
+from session_server.host.channel import Channel, Plan, Submission
 from session_server.host.delivery import Message
 from session_server.host.errors import CommandError, no_session, not_permitted
 from session_server.host.kinds import CLIENTS, ROOT, SESSION
@@ -27,9 +28,10 @@ from session_server.host.logged import (
     LoggedAction,
     SessionOpened,
 )
+from session_server.host.order import Order, Settled
 from session_server.host.presence import Presence
 from session_server.host.sessions import check_uri, opening_record, retitled
-from session_server.log import Log, StoredSnapshot
+from session_server.log import Batch, Log, StoredSnapshot
 from session_server.log.errors import LogError
 from session_server.reducers.batches import batch_of
 from session_server.reducers.input_rules import provenance_of
@@ -50,7 +52,7 @@ from session_server.schemas.frames import (
     SessionRemoved,
     SessionRemovedParams,
 )
-from session_server.schemas.principals import HOST, Principal, Role, Stamp
+from session_server.schemas.principals import HOST, Author, Principal, Role, Stamp
 from session_server.schemas.record import SessionRecord
 from session_server.schemas.refusals import Refusal, RefusalCode
 from session_server.schemas.root import AgentInfo, RootState
@@ -73,14 +75,16 @@ class Host:
     def __init__(self, log: Log, agents: tuple[AgentInfo, ...]) -> None:
         self.log = log
         self.agents = agents
+        self._order = Order(log, self._find_out)
         self.sessions: dict[Uri, Channel[SessionRecord]] = {}
-        self.root: Channel[RootState] = Channel(ROOT_CHANNEL, ROOT, log, self)
-        self.clients: Channel[KnownClients] = Channel(CLIENTS_CHANNEL, CLIENTS, log, self)
+        self.root: Channel[RootState] = Channel(ROOT_CHANNEL, ROOT, self)
+        self.clients: Channel[KnownClients] = Channel(CLIENTS_CHANNEL, CLIENTS, self)
         self.presence = Presence()
         self.active_clients = ActiveClients(self.sessions)
         self.position = 0
         self.on_committed: list[Committed] = []
         self.on_disposed: list[Callable[[Uri], None]] = []
+        self._is_stopping = False
         self._run = uuid.uuid4().hex
         self._numbers = count()
         self._opening: set[Uri] = set()
@@ -108,10 +112,11 @@ class Host:
         self._count_sessions()
         self.active_clients.restarted()
         for channel in self.sessions.values():
-            channel.submit(Submission(_readiness, by=HOST))
+            self.write(channel, _readiness)
 
     async def stop(self) -> None:
         """No new work; what is being written is finished."""
+        self._is_stopping = True
         for task in tuple(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -123,7 +128,7 @@ class Host:
         if uri == CLIENTS_CHANNEL:
             return self.clients
         if uri not in self.sessions:
-            self.sessions[uri] = Channel(uri, SESSION, self.log, self)
+            self.sessions[uri] = Channel(uri, SESSION, self)
         return self.sessions[uri]
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
@@ -150,11 +155,14 @@ class Host:
     def reached(self, seq: int) -> None:
         self.position = max(self.position, seq)
 
-    def settle_unknown(self, channel: Channel[Any], ids: tuple[str, ...]) -> None:
-        async def settle() -> None:
-            channel.resolve(await self._insist(lambda: self.log.find(ids)))
+    def append(self, batch: Batch, settled: Settled) -> None:
+        self._order.append(batch, settled)
 
-        self.spawn(settle())
+    def _find_out(self, ids: tuple[str, ...], then: Callable[[dict[str, int]], None]) -> None:
+        async def find() -> None:
+            then(await self._insist(lambda: self.log.find(ids)))
+
+        self.spawn(find())
 
     def catch_up(self, channel: Channel[Any]) -> None:
         async def read() -> None:
@@ -179,6 +187,24 @@ class Host:
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, LONGEST_PAUSE)
 
+    def write(
+        self,
+        channel: Channel[Any],
+        plan: Plan,
+        by: Author = HOST,
+        *,
+        pause: float = FIRST_PAUSE,
+    ) -> None:
+        """What must be said: tried until it is written, or there is nothing to write it to."""
+
+        def again(_: str) -> None:
+            if not channel.is_closed and not self._is_stopping:
+                longer = min(pause * 2, LONGEST_PAUSE)
+                retry = partial(self.write, channel, plan, by, pause=longer)
+                asyncio.get_running_loop().call_later(pause, retry)
+
+        channel.submit(Submission(plan, by=by, failed=again))
+
     def committed(
         self, channel: Channel[Any], before: Any, action: LoggedAction, after: Any
     ) -> None:
@@ -202,7 +228,7 @@ class Host:
 
     def channel(self, principal: Principal, uri: Uri) -> Channel[Any] | None:
         """A channel that this principal may look at."""
-        if principal.session is not None and principal.session != uri:
+        if not principal.reaches(uri):
             return None
         if uri == ROOT_CHANNEL:
             return self.root
@@ -216,7 +242,7 @@ class Host:
 
     def summaries(self, principal: Principal) -> Iterator[SessionSummary]:
         for uri, channel in self.sessions.items():
-            if channel.committed is not None and principal.session in (None, uri):
+            if channel.committed is not None and principal.reaches(uri):
                 yield channel.committed.public.summary
 
     def record(self, uri: Uri) -> SessionRecord | None:
@@ -278,7 +304,7 @@ class Host:
             raise CommandError(ErrorCode.PROVIDER_NOT_FOUND, f"There is no provider {provider!r}.")
         source = self._fork_source(params)
         record = retitled(opening_record(params, provider, self.now(), source), title)
-        channel: Channel[SessionRecord] = Channel(uri, SESSION, self.log, self)
+        channel: Channel[SessionRecord] = Channel(uri, SESSION, self)
         self._opening.add(uri)
 
         def opened() -> None:
@@ -291,7 +317,7 @@ class Host:
             )
             self._count_sessions()
             done()
-            channel.submit(Submission(_readiness, by=HOST))
+            self.write(channel, _readiness)
 
         def not_opened(words: str) -> None:
             self._opening.discard(uri)
@@ -383,7 +409,7 @@ class Host:
     # Helpers
 
     def _check_maker(self, principal: Principal) -> None:
-        if principal.role not in MAKERS or principal.session is not None:
+        if principal.role not in MAKERS or principal.is_limited:
             raise not_permitted("Only owners and agents can make or dispose of sessions.")
 
     def _fork_source(self, params: CreateSessionParams) -> SessionRecord | None:
@@ -401,7 +427,7 @@ class Host:
             changed = ROOT.reduce(state, action, stamp.at)
             return () if changed is state else (action,)
 
-        self.root.submit(Submission(plan, by=HOST))
+        self.write(self.root, plan)
 
     def _count_sessions(self) -> None:
         self._tell_root(RootActiveSessionsChanged(active_sessions=len(self.sessions)))

@@ -102,7 +102,6 @@ def test_they_are_equal_on_a_disk_too(tmp_path: Path) -> None:
     assert restarts > 0
 
 
-@pytest.mark.xfail(strict=False, reason="what was in doubt is delivered after what came later")
 def test_they_are_equal_when_acknowledgements_get_lost() -> None:
     for seed in range(SCHEDULES // 10):
         run_schedule(seed, trouble=0.05, kinds=("stored but unknown",))

@@ -189,8 +189,8 @@ def test_roles_do_get_to_act() -> None:
 
 @pytest.mark.proves("design.roles.one-session")
 def test_a_principal_of_another_session_is_refused() -> None:
-    mine = msgspec.structs.replace(OWNER, session=SESSION)
-    other = msgspec.structs.replace(OWNER, session="ahp-session:/2")
+    mine = msgspec.structs.replace(OWNER, sessions=(SESSION,))
+    other = msgspec.structs.replace(OWNER, sessions=("ahp-session:/2",))
     action = TitleChanged(title="New")
     assert judge(mine, session(), action) is None
     assert refused(session(), other, action).code is RefusalCode.OTHER_SESSION
