@@ -8,6 +8,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.set-up
+NPM := build/npm
+NPM_STAMP := $(NPM)/.set-up
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
@@ -18,7 +20,7 @@ export PIP_ROOT_USER_ACTION := ignore
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: $(STAMP) ## Make .venv with everything that is needed
+setup: $(STAMP) $(NPM_STAMP) ## Make .venv with everything that is needed
 
 $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -38,10 +40,33 @@ $(STAMP): pyproject.toml
 	  { apt-get -qq update && apt-get -qq install --yes --no-install-recommends strace >/dev/null; } \
 	    || echo 'There is no strace; tests that need it are skipped' >&2; \
 	fi
+	@if ! command -v chromium >/dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  echo 'Installing chromium'; \
+	  export DEBIAN_FRONTEND=noninteractive; \
+	  { apt-get -qq update && apt-get -qq install --yes --no-install-recommends chromium >/dev/null; } \
+	    || echo 'There is no chromium; tests of the page are skipped' >&2; \
+	fi
 	@echo 'Setting up $(VENV)'
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install -qq --upgrade 'pip>=24.2'
 	@$(BIN)/python -m pip install -qq --editable '.[tests]'
+	@touch $@
+
+# Only tests need it, so without npm the rest still works.
+$(NPM_STAMP): tests/npm/package.json
+	@if ! command -v npm >/dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  echo 'Installing nodejs and npm'; \
+	  export DEBIAN_FRONTEND=noninteractive; \
+	  { apt-get -qq update && apt-get -qq install --yes --no-install-recommends nodejs npm >/dev/null; } || true; \
+	fi
+	@mkdir -p $(NPM)
+	@if command -v npm >/dev/null; then \
+	  echo 'Setting up $(NPM)'; \
+	  cp tests/npm/package.json $(NPM)/ && cd $(NPM) && \
+	    npm install --silent --no-audit --no-fund --no-package-lock; \
+	else \
+	  echo 'There is no npm; tests that need Node are skipped' >&2; \
+	fi
 	@touch $@
 
 run: setup ## Start the host on a file, with a session whose question is open

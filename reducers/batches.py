@@ -43,6 +43,7 @@ from ..schemas.record import (
     CallAbandoned,
     ChangeDeferred,
     CompletionHeld,
+    Deferred,
     OutcomeRecorded,
     RecordAction,
     SessionRecord,
@@ -67,7 +68,7 @@ def batch_of(record: SessionRecord, action: SessionAction, stamp: Stamp) -> Batc
         case InputRequested():
             return question(record.public, _of_agent(record.public, action, stamp))
         case ModelChanged() | AgentChanged() if record.public.active_turn is not None:
-            return (ChangeDeferred(change=action),)
+            return (ChangeDeferred(deferred=Deferred(change=action, by=stamp.by)),)
         case TurnComplete() if has_joined(record):
             return (CompletionHeld(turn_id=action.turn_id),)
         case TurnCancelled() | TurnFailed() | Truncated():

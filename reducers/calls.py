@@ -35,6 +35,7 @@ from ..schemas.principals import Provenance
 from ..schemas.questions import ResponseKind
 from ..schemas.record import (
     CallAbandoned,
+    CallCollected,
     CallDoubted,
     CallFailed,
     CallFinished,
@@ -58,7 +59,8 @@ def call_sent(private: PrivateState, action: CallSent, at: int) -> PrivateState:
     call = private.calls.get(action.call_id)
     if call is None or not isinstance(call.phase, ToSend) or call.phase.leg != action.leg:
         return private
-    return _with_call(private, updated(call, phase=Sent(leg=action.leg)))
+    repeatable = call.repeatable if action.repeatable is None else action.repeatable
+    return _with_call(private, updated(call, phase=Sent(leg=action.leg), repeatable=repeatable))
 
 
 def call_input_required(private: PrivateState, action: CallInputRequired, at: int) -> PrivateState:
@@ -88,7 +90,7 @@ def call_restarted(private: PrivateState, action: CallRestarted, at: int) -> Pri
     call = private.calls.get(action.call_id)
     if call is None or leg_out(call) != action.leg or call.restarts >= RESTARTS_PER_CALL:
         return private
-    return _with_call(private, _from_the_start(call, action.leg))
+    return _with_call(private, updated(_from_the_start(call, action.leg), begun=action.begun))
 
 
 def call_doubted(private: PrivateState, action: CallDoubted, at: int) -> PrivateState:
@@ -96,7 +98,7 @@ def call_doubted(private: PrivateState, action: CallDoubted, at: int) -> Private
     if call is None or leg_out(call) != action.leg:
         return private
     doubted = Uncertain(leg=action.leg, request_id=action.request_id)
-    return _with_call(private, updated(call, phase=doubted))
+    return _with_call(private, updated(call, phase=doubted, begun=action.begun))
 
 
 def call_finished(private: PrivateState, action: CallFinished, at: int) -> PrivateState:
@@ -118,6 +120,13 @@ def call_abandoned(private: PrivateState, action: CallAbandoned, at: int) -> Pri
     if call is None or not call.is_open:
         return private
     return _with_call(private, _ended(call, Abandoned(reason=action.reason, at=at)))
+
+
+def call_collected(private: PrivateState, action: CallCollected, at: int) -> PrivateState:
+    call = private.calls.get(action.call_id)
+    if call is None or call.is_open:
+        return private
+    return updated(private, calls={**private.calls, call.id: updated(call, collected=True)})
 
 
 def back_off(round_number: int) -> int:
@@ -149,7 +158,7 @@ def _is_sent(call: Call, leg: int) -> bool:
 
 def _round_phase(call: Call, action: CallInputRequired, at: int) -> Phase:
     """Of a round that just opened. Without a question in it, the server wants a later retry."""
-    if any(asked.response is None for asked in call.asked):
+    if not all(asked.is_answered for asked in call.asked):
         return Waiting(leg=action.leg, held=action.held)
     return _all_answered(call, action.leg, held=action.held, at=at)
 
@@ -169,7 +178,7 @@ def _answered(call: Call, waiting: Waiting, outcome: Outcome) -> Call:
         for a in call.asked
     )
     answered = updated(call, asked=asked)
-    if answered is call or any(a.response is None for a in asked):
+    if answered is call or not all(a.is_answered for a in asked):
         return answered
     return updated(
         answered,
@@ -219,7 +228,7 @@ def _from_the_start(call: Call, leg: int) -> Call:
 
 def _ended(call: Call, phase: Finished | Failed | Abandoned) -> Call:
     """What an ended call no longer needs is dropped, above all the server's state."""
-    return updated(call, phase=phase, request_state=None, asked=(), remembered=())
+    return updated(call, phase=phase, request_state=None, asked=(), remembered=(), begun=())
 
 
 def _with_call(private: PrivateState, call: Call) -> PrivateState:

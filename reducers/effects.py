@@ -90,8 +90,8 @@ def _call_work(call: Call) -> Iterator[Effect]:
 
 
 def _work_between_turns(record: SessionRecord) -> Iterator[Effect]:
-    for change in record.private.deferred:
-        yield ApplyDeferred(change=change)
+    for deferred in record.private.deferred:
+        yield ApplyDeferred(deferred=deferred)
     queue = record.public.queued_messages
     if queue and record.public.lifecycle is Lifecycle.READY:
         yield StartQueuedTurn(message_id=queue[0].id)

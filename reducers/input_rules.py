@@ -54,9 +54,10 @@ def effective_answers(request: InputRequest, own: Mapping[str, Answer] | None) -
 
 
 def provenance_of(principal: Principal, action: Action) -> Provenance:
-    """An agent that closes its question takes it back; all else that people send is theirs."""
-    is_taken_back = principal.role is Role.AGENT and isinstance(action, InputCompleted)
-    return Provenance.WITHDRAWN if is_taken_back else Provenance.PERSON
+    """An agent that closes its question takes it back; all else is a person's or a policy's."""
+    if principal.role is Role.AGENT and isinstance(action, InputCompleted):
+        return Provenance.WITHDRAWN
+    return Provenance.POLICY if principal.is_policy else Provenance.PERSON
 
 
 def input_requested(
@@ -145,8 +146,9 @@ def _check_completer(
         return _refusal(request, RefusalCode.ROLE, "An agent can only take its question back.")
     phase = record.private.calls[call].phase if call in record.private.calls else None
     is_doubt = isinstance(phase, Uncertain) and phase.request_id == request.id
-    if is_doubt and response is ResponseKind.ACCEPT and principal.role is not Role.OWNER:
-        words = "Whether it runs again is the owner's to say."
+    is_owner = principal.role is Role.OWNER and not principal.is_policy
+    if is_doubt and response is ResponseKind.ACCEPT and not is_owner:
+        words = "Whether it runs again is the owner's to say, in person."
         return _refusal(request, RefusalCode.ROLE, words)
     return None
 

@@ -16,6 +16,7 @@ from ..schemas.limits import OUTCOME_LIFETIME_MS, OUTCOMES_KEPT
 from ..schemas.questions import OnExpiry
 from ..schemas.record import (
     CallAbandoned,
+    CallCollected,
     CallDoubted,
     CallFailed,
     CallFinished,
@@ -48,7 +49,8 @@ def outcome_recorded(private: PrivateState, action: OutcomeRecorded, at: int) ->
 
 def change_deferred(private: PrivateState, action: ChangeDeferred, at: int) -> PrivateState:
     """A later change of the same kind replaces an earlier one."""
-    return updated(private, deferred=(*_without(private, type(action.change)), action.change))
+    others = _without(private, type(action.deferred.change))
+    return updated(private, deferred=(*others, action.deferred))
 
 
 def completion_held(private: PrivateState, action: CompletionHeld, at: int) -> PrivateState:
@@ -67,6 +69,7 @@ PRIVATE_TRANSITIONS: dict[type, PrivateTransition] = {
     CallFinished: calls.call_finished,
     CallFailed: calls.call_failed,
     CallAbandoned: calls.call_abandoned,
+    CallCollected: calls.call_collected,
 }
 
 
@@ -111,4 +114,4 @@ def _begun(private: PrivateState, public: SessionState, action: InputAnswerChang
 
 
 def _without(private: PrivateState, kind: type[SessionAction]) -> tuple[Any, ...]:
-    return tuple(change for change in private.deferred if type(change) is not kind)
+    return tuple(d for d in private.deferred if type(d.change) is not kind)

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from .limits import ROUNDS_PER_CALL
-from .mcp import CallMethod, ElicitResult
+from .mcp import CallMethod, ElicitResult, Root
 from .principals import Author, Provenance
 from .questions import Answer, InputRequest, ResponseKind
 from .wire import Count, Extra, Json, Millis, Wire
@@ -26,13 +26,31 @@ class Outcome(Wire, frozen=True, kw_only=True):
 
 
 class Asked(Wire, frozen=True, kw_only=True):
-    """One embedded request of a round. `fingerprint` recognises it when it is asked again."""
+    """One embedded request of a round. `fingerprint` recognises it when it is asked again.
+
+    `roots` answers a request for them from the settings; people are not asked. `elicitation_id` is
+    what a 2025-era server calls its URL request when it says that the visit is over.
+    """
 
     key: str
     request_id: str
     fingerprint: str
     schema: Extra | None = None
     response: ElicitResult | None = None
+    roots: tuple[Root, ...] | None = None
+    elicitation_id: str | None = None
+
+    @property
+    def is_answered(self) -> bool:
+        return self.response is not None or self.roots is not None
+
+
+class Begun(Wire, frozen=True, kw_only=True):
+    """What people had written when a question was lost with its connection."""
+
+    key: str
+    fingerprint: str
+    answers: dict[str, Answer]
 
 
 class Remembered(Wire, frozen=True, kw_only=True):
@@ -121,7 +139,9 @@ class Call(Wire, frozen=True, kw_only=True):
     `params` are the original ones, sent again unchanged with every leg. `repeatable` holds for
     tools marked read-only or idempotent: only these are run again without asking. `round` counts
     over the whole life of the call, so that request ids derived from it never repeat; `run_start`
-    is its value when the call last started over.
+    is its value when the call last started over. `fingerprint` recognises the same request by the
+    same principal; once its result was `collected`, such a request is a new call. Questions are
+    open for `answer_within` milliseconds, or until someone answers.
     """
 
     id: str
@@ -133,6 +153,10 @@ class Call(Wire, frozen=True, kw_only=True):
     by: Author | None = None
     repeatable: bool = False
     private_arguments: tuple[str, ...] = ()
+    fingerprint: str | None = None
+    collected: bool = False
+    answer_within: Millis | None = None
+    roots: tuple[Root, ...] | None = None
     max_rounds: Count = ROUNDS_PER_CALL
     phase: Phase = ToSend(leg=0)
     round: Count = 0
@@ -141,6 +165,7 @@ class Call(Wire, frozen=True, kw_only=True):
     request_state: str | None = None
     asked: tuple[Asked, ...] = ()
     remembered: tuple[Remembered, ...] = ()
+    begun: tuple[Begun, ...] = ()
 
     @property
     def is_open(self) -> bool:

@@ -5,7 +5,7 @@ Everything an effect needs is in the record, and deriving one twice is harmless.
 
 from typing import TypeAlias
 
-from .record import DeferredChange
+from .record import Deferred
 from .session import SessionSummary
 from .wire import Count, Millis, Wire
 
@@ -61,7 +61,7 @@ class StartQueuedTurn(EffectBase, frozen=True, kw_only=True, tag="startQueuedTur
 
 
 class ApplyDeferred(EffectBase, frozen=True, kw_only=True, tag="applyDeferred"):
-    change: DeferredChange
+    deferred: Deferred
 
 
 class DeliverOutcome(EffectBase, frozen=True, kw_only=True, tag="deliverOutcome"):

@@ -29,6 +29,14 @@ class ActionEnvelope(Wire, frozen=True, kw_only=True):
     meta: EnvelopeMeta | None = msgspec.field(default=None, name="_meta")
 
 
+class RejectionMeta(Wire, frozen=True, kw_only=True):
+    """Host extension: why, for programs, and which question it is about."""
+
+    code: str
+    request_id: str | None = None
+    question_id: str | None = None
+
+
 class RejectionEnvelope(Wire, frozen=True, kw_only=True):
     """A refused action, echoed to its sender alone; it consumes no `serverSeq`.
 
@@ -40,3 +48,4 @@ class RejectionEnvelope(Wire, frozen=True, kw_only=True):
     server_seq: Seq
     origin: ActionOrigin
     rejection_reason: str
+    meta: RejectionMeta | None = msgspec.field(default=None, name="_meta")

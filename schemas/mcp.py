@@ -65,6 +65,19 @@ class ElicitResult(Wire, frozen=True, kw_only=True):
     content: Content | None = None
 
 
+class Root(Wire, frozen=True, kw_only=True):
+    uri: Uri
+    name: str | None = None
+
+
+class RootsResult(Wire, frozen=True, kw_only=True):
+    roots: tuple[Root, ...]
+
+
+EmbeddedResponse: TypeAlias = ElicitResult | RootsResult
+"""Never decoded as a union: which of the two it is, the request says."""
+
+
 class TextBlock(Wire, frozen=True, kw_only=True, tag_field="type", tag="text"):
     text: str
 

@@ -3,7 +3,7 @@
 Channel `ahp-presence:/<id>` has no snapshot; `presence/update` tells, `presence/changed` is told.
 """
 
-from .principals import Author
+from .principals import Author, Role
 from .wire import Uri, Wire
 
 
@@ -20,8 +20,11 @@ class PresenceUpdateParams(Wire, frozen=True, kw_only=True):
 
 
 class Present(Wire, frozen=True, kw_only=True):
+    """`role` lets a client say why its own controls are off, and show who can answer."""
+
     client_id: str
     by: Author
+    role: Role | None = None
     editing: EditingPlace | None = None
     idle: bool | None = None
 

@@ -38,7 +38,8 @@ class Principal(Wire, frozen=True, kw_only=True):
 
     `client_id` is that connection's label; it proves nothing, but tools belong to it.
     `sessions` limits the principal to these; `None` is all of them. `credential` names the token
-    that proves it and `expires_at` says until when; without a token both are `None`.
+    that proves it and `expires_at` says until when; without a token both are `None`. `is_policy`:
+    no person is behind it, as its credential or its connection says; nothing says the opposite.
     """
 
     id: str
@@ -48,6 +49,7 @@ class Principal(Wire, frozen=True, kw_only=True):
     sessions: tuple[Uri, ...] | None = None
     credential: str | None = None
     expires_at: Millis | None = None
+    is_policy: bool = False
 
     @property
     def author(self) -> Author:

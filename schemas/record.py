@@ -3,11 +3,23 @@
 from typing import TypeAlias
 
 from .actions import ActionBase, AgentChanged, ModelChanged, SessionAction
-from .calls import Asked, Call, CallError, Outcome
+from .calls import Asked, Begun, Call, CallError, Outcome
+from .principals import Author
 from .session import SessionState
 from .wire import Count, Extra, Wire
 
 DeferredChange: TypeAlias = ModelChanged | AgentChanged
+
+
+class Deferred(Wire, frozen=True, kw_only=True):
+    """A change that waits, and whose it is.
+
+    Its origin is not kept: `clientSeq` starts anew with every connection, so that an echo of long
+    ago could pass for one of something newer.
+    """
+
+    change: DeferredChange
+    by: Author | None = None
 
 
 class PrivateState(Wire, frozen=True, kw_only=True):
@@ -15,7 +27,7 @@ class PrivateState(Wire, frozen=True, kw_only=True):
 
     calls: dict[str, Call] = {}
     outcomes: tuple[Outcome, ...] = ()
-    deferred: tuple[DeferredChange, ...] = ()
+    deferred: tuple[Deferred, ...] = ()
     held_completion: str | None = None
     begun: tuple[str, ...] = ()
 
@@ -36,7 +48,7 @@ class OutcomeRecorded(ActionBase, frozen=True, kw_only=True, tag="private/outcom
 class ChangeDeferred(ActionBase, frozen=True, kw_only=True, tag="private/changeDeferred"):
     """A change of model or agent that waits for the turn to end."""
 
-    change: DeferredChange
+    deferred: Deferred
 
 
 class CompletionHeld(ActionBase, frozen=True, kw_only=True, tag="private/completionHeld"):
@@ -54,9 +66,13 @@ class CallAction(ActionBase, frozen=True, kw_only=True):
 
 
 class CallSent(CallAction, frozen=True, kw_only=True, tag="private/callSent"):
-    """Logged before the leg goes out; whoever's entry takes effect is the one who sends."""
+    """Logged before the leg goes out; whoever's entry takes effect is the one who sends.
+
+    `repeatable` is what the server says of its tool, once it is known.
+    """
 
     leg: Count
+    repeatable: bool | None = None
 
 
 class CallInputRequired(CallAction, frozen=True, kw_only=True, tag="private/callInputRequired"):
@@ -70,6 +86,7 @@ class CallRestarted(CallAction, frozen=True, kw_only=True, tag="private/callRest
     """The server no longer knows its state: start over, with the answers kept."""
 
     leg: Count
+    begun: tuple[Begun, ...] = ()
 
 
 class CallDoubted(CallAction, frozen=True, kw_only=True, tag="private/callDoubted"):
@@ -77,6 +94,7 @@ class CallDoubted(CallAction, frozen=True, kw_only=True, tag="private/callDoubte
 
     leg: Count
     request_id: str
+    begun: tuple[Begun, ...] = ()
 
 
 class CallFinished(CallAction, frozen=True, kw_only=True, tag="private/callFinished"):
@@ -93,6 +111,10 @@ class CallAbandoned(CallAction, frozen=True, kw_only=True, tag="private/callAban
     reason: str
 
 
+class CallCollected(CallAction, frozen=True, kw_only=True, tag="private/callCollected"):
+    """Whoever made the request has its result: the next one like it is another call."""
+
+
 PrivateAction: TypeAlias = (
     OutcomeRecorded
     | ChangeDeferred
@@ -105,6 +127,7 @@ PrivateAction: TypeAlias = (
     | CallFinished
     | CallFailed
     | CallAbandoned
+    | CallCollected
 )
 RecordAction: TypeAlias = SessionAction | PrivateAction
 """Everything a session's log may hold."""

@@ -4,7 +4,6 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI, Request, Response
-from fastapi.responses import RedirectResponse
 from starlette.websockets import WebSocket
 
 from session_server import __version__
@@ -18,6 +17,7 @@ from session_server.host.waiting import Waiting
 from session_server.log.opening import open_log
 from session_server.transport.endpoint import serve
 from session_server.web.caller import caller
+from session_server.web.page import include_page
 from session_server.web.sessions import router as sessions
 
 
@@ -45,16 +45,11 @@ def create_app(
 
     app = FastAPI(title="session-server", version=__version__, lifespan=lifespan)
     app.include_router(sessions)
-    app.add_api_route("/", front_door, include_in_schema=False)
     app.add_api_route("/healthz", healthz, include_in_schema=False)
     app.add_api_route("/readyz", readyz, include_in_schema=False)
     app.add_api_websocket_route("/ahp", ahp)
+    include_page(app)
     return app
-
-
-async def front_door() -> Response:
-    """Until there is a page, what there is to see are the HTTP docs."""
-    return RedirectResponse("/docs")
 
 
 async def healthz() -> Response:

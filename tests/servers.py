@@ -15,6 +15,8 @@ READY = re.compile(r"session-server at (http://\S+)")
 
 
 SERVE = (sys.executable, "-m", "session_server", "serve")
+PLAIN = (sys.executable, "-m", "tests.end_to_end.plain")
+"""The same application under a WebSocket implementation that is not ours."""
 
 
 class ServerProcess:

@@ -14,7 +14,7 @@ from session_server.host.channel import Channel
 from session_server.host.delivery import Message, Outbox
 from session_server.host.errors import CloseCode, CommandError, no_session, not_permitted
 from session_server.host.host import Host
-from session_server.host.presence import session_of
+from session_server.host.presence import NAME_CHARS, session_of
 from session_server.host.sessions import page_of_turns
 from session_server.schemas import frames
 from session_server.schemas.codec import (
@@ -33,7 +33,7 @@ from session_server.schemas.commands import (
     SubscribeResult,
     UndecodedDispatchParams,
 )
-from session_server.schemas.envelopes import ActionOrigin, RejectionEnvelope
+from session_server.schemas.envelopes import ActionOrigin, RejectionEnvelope, RejectionMeta
 from session_server.schemas.errors import (
     DecodingError,
     ErrorCode,
@@ -45,11 +45,14 @@ from session_server.schemas.errors import (
 from session_server.schemas.limits import ID_CHARS
 from session_server.schemas.principals import Principal, Role
 from session_server.schemas.record import SessionRecord
+from session_server.schemas.refusals import Refusal
 from session_server.schemas.wire import Uri, Wire
 
 TURNS_PER_PAGE = 50
 SUBSCRIPTIONS = 256
 FRAMES_WAITING = 64
+NOT_SAVED = RejectionMeta(code="notSaved")
+MALFORMED = RejectionMeta(code="malformed")
 NO_AUTHENTICATION = "No resource here takes tokens."
 
 
@@ -64,6 +67,7 @@ class Connection:
     def __init__(self, host: Host, principal: Principal, outbox: Outbox) -> None:
         self.host = host
         self.principal = principal
+        self._may_choose_name = principal.name is None
         self.outbox = outbox
         self.subscriptions: dict[Uri, Channel[Any]] = {}
         self._ready = False
@@ -146,7 +150,7 @@ class Connection:
 
     def reconnect(self, frame: frames.Reconnect) -> None:
         params = frame.params
-        known = self.host.known_client(params.client_id)
+        known = self.host.clients.find(params.client_id)
         if known is None:
             raise CommandError(ErrorCode.NOT_FOUND, "This clientId is not known; initialize.")
         if known.principal_id != self.principal.id:
@@ -157,7 +161,10 @@ class Connection:
         channels = self._all_subscribed(params.subscriptions)
         found = [channel for channel in channels.values() if channel is not None]
         missing = tuple(uri for uri, channel in channels.items() if channel is None)
-        replay = self._replay(found, params.last_seen_server_seq)
+        same_epoch = self.host.clients.is_of_this_epoch(known)
+        replay = self._replay(found, params.last_seen_server_seq) if same_epoch else None
+        if not same_epoch:
+            self.host.clients.know(self.principal)
         if replay is None:
             snapshots = tuple(self.host.snapshot(channel) for channel in found)
             self._answer(frame.id, ReconnectSnapshot(snapshots=snapshots))
@@ -194,9 +201,8 @@ class Connection:
             self._go_on()
 
         try:
-            self.host.know_client(
+            self.host.clients.know(
                 self.principal,
-                PROTOCOL_VERSION,
                 done=done,
                 refused=lambda refusal: give_up(ErrorCode.PERMISSION_DENIED, refusal.message),
                 failed=partial(give_up, ErrorCode.INTERNAL_ERROR),
@@ -279,6 +285,10 @@ class Connection:
         raise CommandError(ErrorCode.NOT_FOUND, NO_AUTHENTICATION)
 
     def presence_update(self, frame: frames.PresenceUpdate) -> None:
+        """A self-chosen name also stands beside the answers that follow it."""
+        name = frame.params.name
+        if name and self._may_choose_name:
+            self.principal = msgspec.structs.replace(self.principal, name=name[:NAME_CHARS])
         self.host.presence.update(frame.params, self.principal, self.outbox)
 
     def not_offered(self, frame: Any) -> None:
@@ -298,11 +308,13 @@ class Connection:
             channel,
             params.action,
             origin,
-            refused=lambda refusal: reject(refusal.message),
-            failed=lambda words: reject(f"This could not be saved: {words}"),
+            refused=lambda refusal: reject(refusal.message, rejection_meta(refusal)),
+            failed=lambda words: reject(f"This could not be saved: {words}", NOT_SAVED),
         )
 
-    def _reject(self, channel: Uri, action: bytes, origin: ActionOrigin, reason: str) -> None:
+    def _reject(
+        self, channel: Uri, action: bytes, origin: ActionOrigin, reason: str, meta: RejectionMeta
+    ) -> None:
         """To its sender alone; it takes no place in the order."""
         envelope = RejectionEnvelope(
             channel=channel,
@@ -310,6 +322,7 @@ class Connection:
             server_seq=self.host.position,
             origin=origin,
             rejection_reason=reason,
+            meta=meta,
         )
         self._send(frames.RejectionNotification(params=envelope))
 
@@ -352,7 +365,7 @@ class Connection:
             return
         origin = ActionOrigin(client_id=self.client_id, client_seq=dispatch.client_seq)
         if self.host.channel(self.principal, dispatch.channel) is not None:
-            self._reject(dispatch.channel, bytes(dispatch.action), origin, str(error))
+            self._reject(dispatch.channel, bytes(dispatch.action), origin, str(error), MALFORMED)
 
     # Frames out
 
@@ -402,6 +415,12 @@ _COMMANDS: dict[type, Callable[[Connection, Any], None]] = {
     frames.Completions: Connection.not_offered,
     frames.PresenceUpdate: Connection.presence_update,
 }
+
+
+def rejection_meta(refusal: Refusal) -> RejectionMeta:
+    return RejectionMeta(
+        code=refusal.code, request_id=refusal.request_id, question_id=refusal.question_id
+    )
 
 
 def _check_number(uris: Iterable[Uri]) -> None:

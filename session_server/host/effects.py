@@ -34,7 +34,7 @@ from session_server.schemas.effects import (
     StartQueuedTurn,
     StopTurn,
 )
-from session_server.schemas.principals import Stamp
+from session_server.schemas.principals import HOST, Stamp
 from session_server.schemas.record import SessionRecord
 
 logger = logging.getLogger("session_server.host")
@@ -125,10 +125,10 @@ class EffectRunner:
 
     def _apply_deferred(self, channel: SessionChannel, effect: ApplyDeferred) -> None:
         def plan(record: SessionRecord, stamp: Stamp) -> Any:
-            due = effect.change in record.private.deferred
-            return batch_of(record, effect.change, stamp) if due else ()
+            due = effect.deferred in record.private.deferred
+            return batch_of(record, effect.deferred.change, stamp) if due else ()
 
-        self._host.write(channel, plan)
+        self._host.write(channel, plan, by=effect.deferred.by or HOST)
 
     def _expire_request(self, channel: SessionChannel, effect: ExpireRequest) -> None:
         key = (channel.uri, effect.request_id)

@@ -17,14 +17,12 @@ import msgspec
 
 from session_server.host.absence import ActiveClients
 from session_server.host.channel import Channel, Plan, Submission
-from session_server.host.delivery import Message
+from session_server.host.clients import Clients
+from session_server.host.delivery import Message, Outbox
 from session_server.host.errors import CommandError, no_session, not_permitted
 from session_server.host.kinds import CLIENTS, ROOT, SESSION
 from session_server.host.logged import (
     CLIENTS_CHANNEL,
-    ClientSeen,
-    KnownClient,
-    KnownClients,
     LoggedAction,
     SessionOpened,
 )
@@ -54,7 +52,7 @@ from session_server.schemas.frames import (
 )
 from session_server.schemas.principals import HOST, Author, Principal, Role, Stamp
 from session_server.schemas.record import SessionRecord
-from session_server.schemas.refusals import Refusal, RefusalCode
+from session_server.schemas.refusals import Refusal
 from session_server.schemas.root import AgentInfo, RootState
 from session_server.schemas.session import Lifecycle, SessionSummary
 from session_server.schemas.wire import Uri
@@ -78,7 +76,7 @@ class Host:
         self._order = Order(log, self._find_out)
         self.sessions: dict[Uri, Channel[SessionRecord]] = {}
         self.root: Channel[RootState] = Channel(ROOT_CHANNEL, ROOT, self)
-        self.clients: Channel[KnownClients] = Channel(CLIENTS_CHANNEL, CLIENTS, self)
+        self.clients = Clients(Channel(CLIENTS_CHANNEL, CLIENTS, self), log)
         self.presence = Presence()
         self.active_clients = ActiveClients(self.sessions)
         self.position = 0
@@ -126,7 +124,7 @@ class Host:
         if uri == ROOT_CHANNEL:
             return self.root
         if uri == CLIENTS_CHANNEL:
-            return self.clients
+            return self.clients.channel
         if uri not in self.sessions:
             self.sessions[uri] = Channel(uri, SESSION, self)
         return self.sessions[uri]
@@ -359,52 +357,13 @@ class Host:
             for hook in self.on_disposed:
                 hook(uri)
             del self.sessions[uri]
+            removed = SessionRemovedParams(channel=ROOT_CHANNEL, session=uri)
+            self.announce(SessionRemoved(params=removed), also=tuple(channel.subscribers))
             channel.subscribers.clear()
-            self.announce(
-                SessionRemoved(params=SessionRemovedParams(channel=ROOT_CHANNEL, session=uri))
-            )
             self._count_sessions()
             done()
 
         self.spawn(dispose())
-
-    def know_client(
-        self,
-        principal: Principal,
-        version: str,
-        *,
-        done: Callable[[], None],
-        refused: Callable[[Refusal], None],
-        failed: Callable[[str], None],
-    ) -> None:
-        """Durable before `initialize` is answered, so that `reconnect` works after a restart."""
-        client_id = principal.client_id
-        assert client_id is not None
-        known = self.known_client(client_id)
-        taken = f"The clientId {client_id!r} belongs to someone else."
-        if known is not None and known.principal_id != principal.id:
-            raise not_permitted(taken)
-        seen = ClientSeen(client_id=client_id, principal_id=principal.id, version=version)
-
-        def plan(clients: KnownClients, _: Stamp) -> Any:
-            owner = clients.clients.get(client_id)
-            if owner is not None and owner.principal_id != principal.id:
-                return Refusal(code=RefusalCode.NOT_YOURS, message=taken)
-            return (seen,)
-
-        self.clients.submit(
-            Submission(
-                plan,
-                by=principal.author,
-                done=done,
-                refused=refused,
-                failed=failed,
-            )
-        )
-
-    def known_client(self, client_id: str) -> KnownClient | None:
-        known = self.clients.committed
-        return None if known is None else known.clients.get(client_id)
 
     # Helpers
 
@@ -432,10 +391,10 @@ class Host:
     def _count_sessions(self) -> None:
         self._tell_root(RootActiveSessionsChanged(active_sessions=len(self.sessions)))
 
-    def announce(self, notification: Any) -> None:
+    def announce(self, notification: Any, also: tuple[Outbox, ...] = ()) -> None:
         """A notification of the protocol's own, to whoever watches the root; never replayed."""
         message = Message.of(notification)
-        for outbox in tuple(self.root.subscribers):
+        for outbox in dict.fromkeys((*self.root.subscribers, *also)):
             outbox.send(message)
 
 

@@ -46,7 +46,9 @@ def _reduce_root(state: RootState | None, action: Any, _at: int) -> RootState:
 
 
 def _reduce_clients(known: KnownClients | None, action: ClientSeen, at: int) -> KnownClients:
-    seen = KnownClient(principal_id=action.principal_id, version=action.version, seen_at=at)
+    seen = KnownClient(
+        principal_id=action.principal_id, version=action.version, epoch=action.epoch, seen_at=at
+    )
     clients = {} if known is None else known.clients
     return KnownClients(clients={**clients, action.client_id: seen})
 

@@ -23,6 +23,7 @@ class ClientSeen(ActionBase, frozen=True, kw_only=True, tag="private/clientSeen"
     client_id: str
     principal_id: str
     version: str
+    epoch: str
 
 
 LoggedAction: TypeAlias = Action | PrivateAction | SessionOpened | ClientSeen
@@ -37,6 +38,7 @@ class Logged(Wire, frozen=True, kw_only=True):
 class KnownClient(Wire, frozen=True, kw_only=True):
     principal_id: str
     version: str
+    epoch: str
     seen_at: Millis
 
 

@@ -19,6 +19,7 @@ TOLD_EVERY_SECONDS = 0.05
 """News of one room is gathered for this long, so that typing does not flood it."""
 
 NAME_CHARS = 80
+"""Of a name that somebody chose, which counts only where the credential carries none."""
 
 
 def session_of(room: Uri) -> Uri | None:
@@ -33,19 +34,19 @@ class Presence:
 
     def join(self, room: Uri, principal: Principal, outbox: Outbox) -> None:
         assert principal.client_id is not None
-        present = Present(client_id=principal.client_id, by=principal.author)
+        present = Present(
+            client_id=principal.client_id, by=principal.author, role=principal.role
+        )
         self._rooms.setdefault(room, {})[outbox] = present
         self._tell_soon(room)
 
     def update(self, params: PresenceUpdateParams, principal: Principal, outbox: Outbox) -> None:
-        """A name counts only where the credential carries none."""
         present = self._rooms.get(params.channel, {}).get(outbox)
         if present is None:
             return
-        by = principal.author
-        if by.name is None and params.name:
-            by = msgspec.structs.replace(by, name=params.name[:NAME_CHARS])
-        now = msgspec.structs.replace(present, by=by, editing=params.editing, idle=params.idle)
+        now = msgspec.structs.replace(
+            present, by=principal.author, editing=params.editing, idle=params.idle
+        )
         if now != present:
             self._rooms[params.channel][outbox] = now
             self._tell_soon(params.channel)

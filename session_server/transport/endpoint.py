@@ -1,6 +1,7 @@
 """The WebSocket endpoint: takes the connection over where it can, and is plain ASGI elsewhere."""
 
 import asyncio
+import logging
 from collections import deque
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
@@ -9,9 +10,14 @@ from session_server.host.connection import Connection
 from session_server.host.delivery import Message
 from session_server.host.errors import CloseCode
 from session_server.host.host import Host
-from session_server.schemas.limits import OUTBOX_BYTES
+from session_server.schemas.limits import FRAME_BYTES, OUTBOX_BYTES
 from session_server.schemas.principals import Principal
-from session_server.transport.sink import sink_protocol
+from session_server.transport.outbox import TOO_SLOW
+from session_server.transport.sink import BROKEN, CLOSE_SECONDS, NOT_TEXT, sink_protocol
+
+logger = logging.getLogger("session_server.transport")
+
+TOO_BIG = f"a frame has at most {FRAME_BYTES} bytes"
 
 
 async def serve(host: Host, principal: Principal, socket: WebSocket) -> None:
@@ -23,35 +29,57 @@ async def serve(host: Host, principal: Principal, socket: WebSocket) -> None:
         await protocol.feed(connection)
         return
     outbox = QueueOutbox(socket)
-    connection = Connection(host, principal, outbox)
-    try:
-        async with asyncio.TaskGroup() as tasks:
-            writer = tasks.create_task(outbox.write())
-            await _read(socket, connection, outbox)
-            writer.cancel()
-    finally:
-        connection.closed()
+    await _serve_plain(socket, Connection(host, principal, outbox), outbox)
+
+
+async def _serve_plain(socket: WebSocket, connection: Connection, outbox: "QueueOutbox") -> None:
+    async with asyncio.TaskGroup() as tasks:
+        writer = tasks.create_task(outbox.write())
+        reader = tasks.create_task(_read(socket, connection, outbox))
+        try:
+            await outbox.over.wait()
+        finally:
+            connection.closed()
+        reader.cancel()
+        await asyncio.wait([writer], timeout=CLOSE_SECONDS)
+        writer.cancel()
 
 
 async def _read(socket: WebSocket, connection: Connection, outbox: "QueueOutbox") -> None:
     try:
-        while True:
+        while not outbox.over.is_set():
             event = await socket.receive()
             if event["type"] == "websocket.disconnect":
-                return
-            text = event.get("text")
-            if text is None:
-                outbox.close(CloseCode.UNSUPPORTED_DATA, "binary frames are not AHP")
-            else:
-                connection.receive(text.encode())
+                break
+            _take(event.get("text"), connection, outbox)
     except WebSocketDisconnect:
+        pass
+    outbox.drop()
+
+
+def _take(text: str | None, connection: Connection, outbox: "QueueOutbox") -> None:
+    if text is None:
+        outbox.close(CloseCode.UNSUPPORTED_DATA, NOT_TEXT)
         return
+    data = text.encode()
+    if len(data) > FRAME_BYTES:
+        outbox.close(CloseCode.TOO_BIG, TOO_BIG)
+        return
+    try:
+        connection.receive(data)
+    except Exception:
+        logger.exception("a frame could not be dealt with")
+        outbox.close(CloseCode.INTERNAL_ERROR, BROKEN)
 
 
 class QueueOutbox:
-    """For servers that are not ours: a bounded queue and one task that writes from it."""
+    """For servers that are not ours: a bounded queue and one task that writes from it.
+
+    `over` is set as soon as the connection is about to end, or has ended.
+    """
 
     def __init__(self, socket: WebSocket) -> None:
+        self.over = asyncio.Event()
         self._socket = socket
         self._queue: deque[bytes] = deque()
         self._size = 0
@@ -59,27 +87,41 @@ class QueueOutbox:
         self._closing: tuple[int, str] | None = None
 
     def send(self, message: Message) -> None:
-        if self._closing is not None:
+        if self.over.is_set():
+            return
+        if self._size > OUTBOX_BYTES:
+            self._queue.clear()
+            self.close(CloseCode.TOO_SLOW, TOO_SLOW)
             return
         self._queue.append(message.text)
         self._size += len(message.text)
-        if self._size > OUTBOX_BYTES:
-            self._queue.clear()
-            self.close(CloseCode.TOO_SLOW, "reads too slowly; reconnect to resume")
         self._wake.set()
 
     def close(self, code: int, reason: str) -> None:
+        """Says why, after what was sent before."""
         self._closing = self._closing or (code, reason)
+        self.over.set()
+        self._wake.set()
+
+    def drop(self) -> None:
+        """The socket is gone, and nothing can be written to it."""
+        self._queue.clear()
+        self.over.set()
         self._wake.set()
 
     async def write(self) -> None:
-        while True:
-            await self._wake.wait()
-            self._wake.clear()
-            while self._queue:
-                text = self._queue.popleft()
-                self._size -= len(text)
-                await self._socket.send_text(text.decode())
+        try:
+            while not self.over.is_set():
+                await self._wake.wait()
+                self._wake.clear()
+                await self._write_all()
             if self._closing is not None:
                 await self._socket.close(*self._closing)
-                return
+        except (WebSocketDisconnect, OSError, RuntimeError):
+            self.drop()  # servers differ in how they say that nobody is there any more
+
+    async def _write_all(self) -> None:
+        while self._queue:
+            text = self._queue.popleft()
+            await self._socket.send_text(text.decode())
+            self._size -= len(text)

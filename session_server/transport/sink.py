@@ -6,17 +6,30 @@ during one turn of the event loop leaves in one write.
 """
 
 import asyncio
+import logging
 from typing import Any, Protocol
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
-from websockets.frames import Frame, Opcode
+from websockets.protocol import State
 
-from session_server.host.delivery import Message
 from session_server.host.errors import CloseCode
-from session_server.schemas.limits import OUTBOX_BYTES
+from session_server.transport.outbox import FrameOutbox
+
+logger = logging.getLogger("session_server.transport")
 
 EXTENSION = "session-server.sink"
 """Under this name the ASGI scope's `extensions` hold the protocol itself."""
+
+CLOSE_SECONDS = 5.0
+"""How long a connection that ends may take to read its rest and say goodbye."""
+
+STOP_SECONDS = 2.0
+"""The same when the whole server stops."""
+
+NOT_TEXT = "binary frames are not AHP"
+NOT_UTF8 = "text frames are UTF-8"
+BROKEN = "something went wrong here; reconnect to resume"
+RESTARTING = "the server stops; reconnect to resume"
 
 
 class Sink(Protocol):
@@ -26,8 +39,8 @@ class Sink(Protocol):
 
 
 class SinkProtocol(WebSocketsSansIOProtocol):
-    sink: Sink | None = None
-    outbox: "FrameOutbox | None" = None
+    outbox: FrameOutbox | None = None
+    _sink: Sink
     _ended: asyncio.Future[None]
 
     def handle_connect(self, event: Any) -> None:
@@ -35,19 +48,22 @@ class SinkProtocol(WebSocketsSansIOProtocol):
         if hasattr(self, "scope"):
             self.scope["extensions"][EXTENSION] = self  # type: ignore[assignment]
 
-    def take_over(self) -> "FrameOutbox":
+    # Being taken over
+
+    def take_over(self) -> FrameOutbox:
         """From now on messages go out through this, past ASGI."""
-        self.outbox = FrameOutbox(self)
+        self._ended = self.loop.create_future()
+        self.outbox = FrameOutbox(self.transport.write, self.loop.call_soon, self.part)
         return self.outbox
 
     async def feed(self, sink: Sink) -> None:
-        """Gives every frame to the sink, until the connection ends."""
-        self.sink = sink
-        self._ended = self.loop.create_future()
+        """Gives every frame to the sink, until the connection ends or is about to."""
+        self._sink = sink
         while not self.queue.empty():
             event = self.queue.get_nowait()
             if event["type"] == "websocket.receive":
-                self._take(event.get("text"))
+                text = event.get("text")
+                self._take(None if text is None else text.encode())
         if self.read_paused:
             self.read_paused = False
             self.transport.resume_reading()
@@ -55,33 +71,49 @@ class SinkProtocol(WebSocketsSansIOProtocol):
             if not self.disconnected:
                 await self._ended
         finally:
-            self.sink = None
             sink.closed()
 
+    # Coming in
+
+    def data_received(self, data: bytes) -> None:
+        if self.outbox is None:
+            super().data_received(data)
+            return
+        self.conn.receive_data(data)
+        self.handle_events()  # what came before a broken frame still counts
+        if self.conn.parser_exc is not None:
+            self.handle_parser_exception()
+
     def send_receive_event_to_app(self) -> None:
-        if self.sink is None:
+        if self.outbox is None:
             super().send_receive_event_to_app()
             return
         data, self.frames = b"".join(self.frames), []
+        self._take(data if self.curr_msg_data_type == "text" else None)
+
+    def _take(self, text: bytes | None) -> None:
         if self.close_sent:
             return
-        if self.curr_msg_data_type == "text":
-            self.sink.receive(data)
-        else:
-            self._take(None)
-
-    def _take(self, text: str | None) -> None:
-        assert self.sink is not None
-        assert self.outbox is not None
         if text is None:
-            self.outbox.close(CloseCode.UNSUPPORTED_DATA, "binary frames are not AHP")
+            self.part(CloseCode.UNSUPPORTED_DATA, NOT_TEXT)
+        elif not is_utf8(text):
+            self.part(CloseCode.INVALID_DATA, NOT_UTF8)
         else:
-            self.sink.receive(text.encode())
+            self._give(text)
 
-    def connection_lost(self, exc: Exception | None) -> None:
-        super().connection_lost(exc)
-        if self.sink is not None and not self._ended.done():
-            self._ended.set_result(None)
+    def _give(self, text: bytes) -> None:
+        """A frame that the sink stumbles over costs its sender the connection, and nobody else."""
+        try:
+            self._sink.receive(text)
+        except Exception:
+            logger.exception("a frame could not be dealt with")
+            self.part(CloseCode.INTERNAL_ERROR, BROKEN)
+
+    def handle_ping(self) -> None:
+        if self.outbox is not None and self.outbox.is_paused:
+            self.conn.data_to_send()  # who does not read needs no answer
+            return
+        super().handle_ping()
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -93,66 +125,104 @@ class SinkProtocol(WebSocketsSansIOProtocol):
         if self.outbox is not None:
             self.outbox.resume()
 
+    # Coming to an end
 
-class FrameOutbox:
-    """`send` never waits. Who reads too slowly is let go, and may come back and resume."""
+    def part(self, code: int, reason: str) -> None:
+        """Says why, and listens no longer than a grace for the other side to agree.
 
-    def __init__(self, protocol: SinkProtocol) -> None:
-        self._protocol = protocol
-        self._write = protocol.transport.write
-        self._call_soon = protocol.loop.call_soon
-        self._ready: list[bytes] = []
-        self._backlog = 0
-        self._paused = False
-        self._scheduled = False
-        self._open = True
-
-    def send(self, message: Message) -> None:
-        framed = message.framed
-        if framed is None:
-            framed = message.framed = text_frame(message.text)
-        self._ready.append(framed)
-        if not self._scheduled:
-            if self._paused:
-                self._keep(len(framed))
-            else:
-                self._scheduled = True
-                self._call_soon(self._flush)
-
-    def _keep(self, size: int) -> None:
-        self._backlog += size
-        if self._backlog > OUTBOX_BYTES and self._open:
-            self._ready.clear()
-            self.close(CloseCode.TOO_SLOW, "reads too slowly; reconnect to resume")
-
-    def _flush(self) -> None:
-        self._scheduled = False
-        frames, self._ready = self._ready, []
-        if self._open and frames:
-            self._write(frames[0] if len(frames) == 1 else b"".join(frames))
-
-    def pause(self) -> None:
-        self._paused = True
-
-    def resume(self) -> None:
-        self._paused, self._backlog = False, 0
-        self._flush()
-
-    def close(self, code: int, reason: str) -> None:
-        """Says why, and does not wait for the other side to agree."""
-        protocol = self._protocol
-        if not self._open or protocol.close_sent or protocol.disconnected:
+        It must be listened to: closing a socket with something unread resets it, and what was said
+        last would be lost.
+        """
+        assert self.outbox is not None
+        if self.close_sent or self.disconnected:
             return
-        self._flush()
-        self._open = False
-        protocol.close_sent = True
-        protocol.conn.send_close(code, reason)
-        self._write(b"".join(protocol.conn.data_to_send()))
-        protocol.transport.close()
+        self.outbox.finish()
+        self.close_sent = True
+        if self.conn.state is State.OPEN:
+            self.conn.send_close(code, reason)
+        self._write_out()
+        self._let_go(CLOSE_SECONDS)
+
+    def handle_close(self, event: Any) -> None:
+        if self.outbox is None:
+            super().handle_close(event)
+            return
+        self.outbox.finish()
+        self.close_sent = True
+        self._write_out()
+        self.transport.close()
+        self._let_go(CLOSE_SECONDS)
+
+    def handle_parser_exception(self) -> None:
+        """Frames that are none. The rest of them is still read, so that the reason gets through."""
+        if self.outbox is None:
+            super().handle_parser_exception()
+            return
+        if self.close_sent:
+            return
+        self.outbox.finish()
+        self.close_sent = True
+        self._write_out()
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        else:
+            self.transport.close()
+        self._let_go(CLOSE_SECONDS)
+
+    def eof_received(self) -> None:
+        if self.outbox is not None:
+            self.outbox.finish()
+            self._let_go(CLOSE_SECONDS)
+
+    def keepalive_timeout(self) -> None:
+        super().keepalive_timeout()
+        if self.outbox is not None:
+            self.outbox.drop()
+            self._let_go(CLOSE_SECONDS)
+
+    def shutdown(self) -> None:
+        if self.outbox is None:
+            super().shutdown()
+            return
+        self.stop_keepalive()
+        self.part(CloseCode.RESTARTING, RESTARTING)
+        self._let_go(STOP_SECONDS)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        if self.outbox is not None:
+            self.outbox.drop()
+            self._end()
+
+    def _write_out(self) -> None:
+        """What the library has to say."""
+        data = b"".join(self.conn.data_to_send())
+        if data:
+            self.transport.write(data)
+
+    def _let_go(self, seconds: float) -> None:
+        """However the connection ends, it does so within this time."""
+        self._end()
+        timer = self.close_timer
+        if self.disconnected or (timer is not None and timer.when() <= self.loop.time() + seconds):
+            return
+        if timer is not None:
+            timer.cancel()
+        self.close_timer = self.loop.call_later(seconds, self.transport.abort)
+
+    def _end(self) -> None:
+        if not self._ended.done():
+            self._ended.set_result(None)
 
 
-def text_frame(text: bytes) -> bytes:
-    return Frame(Opcode.TEXT, text).serialize(mask=False, extensions=[])
+def is_utf8(text: bytes) -> bool:
+    if text.isascii():
+        return True
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def sink_protocol(scope: Any) -> SinkProtocol | None:

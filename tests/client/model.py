@@ -71,7 +71,7 @@ class ModelHost:
         stamp = Stamp(at=self.clock, by=principal.author)
         self._write(batch_of(self.record, action, stamp), action, stamp, origin)
         while self.record.public.active_turn is None and self.record.private.deferred:
-            change = self.record.private.deferred[0]
+            change = self.record.private.deferred[0].change
             self.clock += 1
             self._write((change,), change, Stamp(at=self.clock, by=HOST), None)
         return None

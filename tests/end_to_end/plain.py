@@ -1,23 +1,29 @@
-"""The application under a WebSocket implementation that is not ours, as another server would."""
+"""The application as another server would run it; or as ours does, with pings in a hurry."""
 
 import argparse
 
 import uvicorn
 
 from session_server.app import create_app
-from session_server.server import Server
+from session_server.server import GRACE_SECONDS, Server
+from session_server.transport.sink import SinkProtocol
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--port", type=int)
     parser.add_argument("--store")
+    parser.add_argument("--pings-every", type=float, default=20.0)
+    parser.add_argument("--ours", action="store_true")
     chosen = parser.parse_args()
     Server(
         uvicorn.Config(
             create_app(chosen.store),
             port=chosen.port,
-            ws="websockets-sansio",
+            ws=SinkProtocol if chosen.ours else "websockets-sansio",
+            ws_ping_interval=chosen.pings_every,
+            ws_ping_timeout=chosen.pings_every,
             log_level="warning",
             lifespan="on",
+            timeout_graceful_shutdown=GRACE_SECONDS,
         )
     ).run()

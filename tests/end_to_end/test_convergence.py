@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
@@ -19,10 +18,9 @@ from tests.host.agreement import Truth
 from tests.host.harness import run
 from tests.host.mirror import ROOT, Mirror
 from tests.host.people import some_frame
-from tests.servers import SERVE, ServerProcess, sqlite_store
+from tests.servers import PLAIN, SERVE, ServerProcess, sqlite_store
 
 SCHEDULES = 50 if os.environ.get("CI") == "true" else 5
-PLAIN = (sys.executable, "-m", "tests.end_to_end.plain")
 PROVIDERS = ("demo", "demo", "people")
 
 

@@ -16,10 +16,6 @@ from tests.host.harness import run
 from tests.host.mirror import Mirror
 from tests.servers import SERVE, serving
 
-pytestmark = pytest.mark.skip(
-    reason="they wait for defects of closing connections that are not mended yet"
-)
-
 SESSION = "ahp-session:/x"
 ROOM = "ahp-presence:/x"
 SOON = 3.0
@@ -48,7 +44,6 @@ async def with_question(url: str) -> WireClient:
     return client
 
 
-@pytest.mark.xfail(strict=False, reason="both outboxes write to connections that are gone already")
 @pytest.mark.parametrize("command", [SERVE, PLAIN], ids=["ours", "plain"])
 @run
 async def test_who_is_cut_off_leaves_no_traceback_behind(command: Sequence[str]) -> None:
@@ -76,7 +71,6 @@ def is_echo(frame: dict[str, Any], seq: int) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(strict=False, reason="`transport.close` waits for ever for the unread rest")
 @run
 async def test_a_client_that_never_reads_again_is_let_go() -> None:
     with serving("memory:") as server:

@@ -47,6 +47,13 @@ class WireClient:
     async def send(self, frame: Any) -> None:
         await self.socket.send(msgspec.json.encode(frame), text=True)
 
+    async def once(self, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        """The same, but it may have been read before."""
+        for frame in self.received:
+            if wanted(frame):
+                return frame
+        return await self.until(wanted)
+
     async def until(self, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
         """Reads on until a frame fits; everything read is kept in `received`."""
         async with asyncio.timeout(PATIENCE):

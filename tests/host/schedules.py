@@ -310,7 +310,7 @@ class Schedule:
 def held_by(host: Host) -> dict[Uri, Any]:
     held: dict[Uri, Any] = {uri: channel.committed for uri, channel in host.sessions.items()}
     held[ROOT_CHANNEL] = host.root.committed
-    held[CLIENTS_CHANNEL] = host.clients.committed
+    held[CLIENTS_CHANNEL] = host.clients.channel.committed
     return held
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from session_server.host.connection import FRAMES_WAITING, SUBSCRIPTIONS
+from session_server.log.memory import MemoryLog
 from session_server.log.opening import open_log
 from tests.host.harness import (
     AGENT,
@@ -167,6 +168,7 @@ async def test_a_refusal_goes_to_its_sender_alone_and_takes_no_place() -> None:
         refused = await watcher.act(TITLE)
         assert host.record(SESSION) is before
         assert refused["rejectionReason"].startswith("You may answer")
+        assert refused["_meta"] == {"code": "role"}
         assert refused["action"] == TITLE
         accepted = await maker.act(TITLE)
         assert accepted["serverSeq"] == refused["serverSeq"] + 1
@@ -224,6 +226,12 @@ async def test_a_session_that_cannot_be_made(
         assert (await client.call("createSession", channel, **params))["code"] == code
 
 
+def is_count_of(number: int) -> Any:
+    return lambda f: (
+        f.get("method") == "action" and f["params"]["action"].get("activeSessions") == number
+    )
+
+
 @pytest.mark.proves(
     "ahp.channels.any-scheme", "ahp.channels.list", "ahp.channels.root-notifications"
 )
@@ -237,18 +245,15 @@ async def test_sessions_come_and_go_for_everyone_who_watches_the_root() -> None:
         assert added["params"]["summary"]["resource"] == "custom:/x"
         items = (await watcher.call("listSessions"))["items"]
         assert [item["resource"] for item in items] == ["custom:/x"]
+        counted = (await watcher.wait_for(is_count_of(1)))["params"]["serverSeq"]
+        watcher.received.clear()
         await maker.call("subscribe", "custom:/x")
         assert await maker.call("disposeSession", "custom:/x") is None
         removed = await watcher.wait_for(lambda f: f.get("method") == "root/sessionRemoved")
         assert removed["params"]["session"] == "custom:/x"
         assert (await maker.call("subscribe", "custom:/x"))["code"] == -32001
         assert (await maker.call("disposeSession", "custom:/x"))["code"] == -32001
-        counts = [
-            e["action"]["activeSessions"]
-            for e in watcher.envelopes()
-            if e["action"]["type"] == "root/activeSessionsChanged"
-        ]
-        assert counts[-2:] == [1, 0]
+        assert (await watcher.wait_for(is_count_of(0)))["params"]["serverSeq"] > counted
 
 
 @run
@@ -343,6 +348,32 @@ async def test_a_position_ahead_of_the_host_gets_snapshots() -> None:
         )
         assert answer["type"] == "snapshot"
         assert [s["resource"] for s in answer["snapshots"]] == [SESSION]
+
+
+@pytest.mark.proves("ahp.reconnect.other-epoch")
+@run
+async def test_a_client_that_was_last_seen_in_another_epoch_gets_snapshots_once() -> None:
+    class AgingLog(MemoryLog):
+        age = "first"
+
+        @property
+        def epoch(self) -> str:
+            return self.age
+
+    log = AgingLog()
+    async with hosting(log) as host:
+        maker = await with_session(host)
+        seen = (await maker.act(TITLE))["serverSeq"]
+        log.age = "second"
+        kinds = []
+        for _ in range(2):
+            back = Client(host)
+            answer = await back.call(
+                "reconnect", clientId="laptop", lastSeenServerSeq=seen, subscriptions=[SESSION]
+            )
+            kinds.append(answer["type"])
+            seen = (await back.act(TITLE))["serverSeq"]
+        assert kinds == ["snapshot", "replay"]
 
 
 @pytest.mark.proves("ahp.reconnect.after-restart")

@@ -107,3 +107,25 @@ async def test_a_session_that_only_goes_on_is_news_once_in_a_while() -> None:
                 wall.received.clear()
             apart = [later - earlier for earlier, later in itertools.pairwise(times)]
             assert min(apart) > pause * 0.9
+
+
+@run
+async def test_who_watches_only_the_session_hears_that_it_is_gone() -> None:
+    async with hosting() as host:
+        ana = await with_session(host)
+        bo = await joined(host, BO, "phone", SESSION)
+        assert await ana.call("disposeSession", SESSION) is None
+        gone = await bo.wait_for(lambda f: f.get("method") == "root/sessionRemoved")
+        assert gone["params"]["session"] == SESSION
+
+
+@run
+async def test_a_change_that_waited_for_the_turn_is_told_as_its_authors() -> None:
+    async with hosting() as host:
+        ana = await with_session(host)
+        agent = await joined(host, AGENT, "agent", SESSION)
+        await agent.act({"type": "session/inputRequested", "request": {"id": "r"}})
+        ana.dispatch({"type": "session/modelChanged", "model": {"id": "m"}})
+        await ana.act({"type": "session/inputCompleted", "requestId": "r", "response": "accept"})
+        changed = await ana.wait_for_action("session/modelChanged")
+        assert changed["_meta"]["by"] == {"id": "ana", "name": "Ana"}

@@ -59,6 +59,7 @@ from session_server.schemas.record import (
     CallStarted,
     ChangeDeferred,
     CompletionHeld,
+    Deferred,
     OutcomeRecorded,
     SessionRecord,
 )
@@ -363,14 +364,16 @@ def test_a_change_of_model_waits_for_the_turn_to_end() -> None:
     agent = AgentChanged(agent=AgentSelection(uri="x:a"))
     record = in_turn()
     for change in (model, agent, newer):
-        assert batch_of(record, change, stamp(OWNER)) == (ChangeDeferred(change=change),)
+        deferred = Deferred(change=change, by=OWNER.author)
+        assert batch_of(record, change, stamp(OWNER)) == (ChangeDeferred(deferred=deferred),)
         record = accepted(record, OWNER, change)
         assert record.public == in_turn().public
     ended = accepted(record, AGENT, TurnComplete(turn_id="t"))
     due = [effect for effect in pending(ended) if isinstance(effect, ApplyDeferred)]
-    assert due == [ApplyDeferred(change=agent), ApplyDeferred(change=newer)]
+    assert [effect.deferred.change for effect in due] == [agent, newer]
+    assert {effect.deferred.by for effect in due} == {OWNER.author}
     for effect in due:
-        ended = accepted(ended, OWNER, effect.change)
+        ended = accepted(ended, OWNER, effect.deferred.change)
     assert ended.public.summary.model == ModelSelection(id="two")
     assert ended.public.summary.agent == AgentSelection(uri="x:a")
     assert ended.private.deferred == ()
@@ -551,8 +554,9 @@ def test_the_note_says_whose_each_answer_is() -> None:
 def test_a_deferred_change_that_changes_nothing_is_done_all_the_same() -> None:
     model = ModelChanged(model=ModelSelection(id="m"))
     record = accepted(session(), OWNER, model, at=100)
-    waiting = fold(record, ChangeDeferred(change=model))
-    assert waiting.private.deferred == (model,)
+    deferred = Deferred(change=model)
+    waiting = fold(record, ChangeDeferred(deferred=deferred))
+    assert waiting.private.deferred == (deferred,)
     done = fold(waiting, model, at=100)
     assert done.public is waiting.public
     assert done.private.deferred == ()

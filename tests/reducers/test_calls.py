@@ -760,9 +760,10 @@ def test_only_the_owner_in_person_runs_a_doubtful_call_again() -> None:
     doubted = crash(sent(started()))
     (request,) = doubted.public.input_requests or ()
     assert request.id == "call:c/again/0"
-    refusal = dispatch(doubted, PHONE, completion(request.id))
-    assert not isinstance(refusal, SessionRecord)
-    assert "owner" in refusal.message
+    for other in (PHONE, msgspec.structs.replace(OWNER, is_policy=True)):
+        refusal = dispatch(doubted, other, completion(request.id))
+        assert not isinstance(refusal, SessionRecord)
+        assert "the owner's to say, in person" in refusal.message
     declined = dispatch(doubted, PHONE, completion(request.id, response="decline"))
     assert isinstance(declined, SessionRecord)
     by_policy = Stamp(at=100, by=OWNER.author, via=Provenance.POLICY)

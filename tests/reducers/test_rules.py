@@ -753,6 +753,15 @@ def test_an_agent_takes_its_own_question_back_and_answers_nobodys() -> None:
     assert refused(of_call, AGENT, complete("cancel")).code is RefusalCode.ROLE
 
 
+@pytest.mark.proves("design.provenance.policy")
+def test_what_a_policy_does_is_never_a_persons() -> None:
+    policy = msgspec.structs.replace(OWNER, is_policy=True)
+    assert provenance_of(policy, complete("accept")) is Provenance.POLICY
+    assert provenance_of(policy, change(Draft(value=SHORT))) is Provenance.POLICY
+    withdrawing = msgspec.structs.replace(AGENT, is_policy=True)
+    assert provenance_of(withdrawing, complete("cancel")) is Provenance.WITHDRAWN
+
+
 def test_a_session_that_failed_asks_nothing() -> None:
     failed = session(lifecycle=Lifecycle.CREATION_FAILED)
     assert asked(FORM, failed) is RefusalCode.WRONG_STATE

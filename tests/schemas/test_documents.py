@@ -182,8 +182,8 @@ def test_no_private_shape_is_published(module: ModuleType) -> None:
     assert shapes_of(module) & (set(DEFS) | set(ASYNCAPI["components"]["messages"])) == set()
 
 
-def test_of_principals_only_the_author_and_the_provenance_are_published() -> None:
-    assert shapes_of(principals) & set(DEFS) == {"Author", "Provenance"}
+def test_of_principals_only_what_others_may_see_is_published() -> None:
+    assert shapes_of(principals) & set(DEFS) == {"Author", "Provenance", "Role"}
 
 
 @pytest.mark.proves("design.calls.secret-state")

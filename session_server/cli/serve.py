@@ -1,7 +1,4 @@
-"""The `session-server` command: reads arguments, prints answers, and owns the exit codes.
-
-Nothing else in the package reads a command line.
-"""
+"""`serve`: runs the host."""
 
 import asyncio
 from ipaddress import ip_address
@@ -10,44 +7,13 @@ from typing import Annotated
 
 import typer
 
-from session_server import __version__
 from session_server.agents.demo import DEMO_SESSION
 from session_server.app import create_app
 from session_server.log.errors import OpenError
 from session_server.log.opening import open_log
 from session_server.server import run
 
-PROGRAM = "session-server"
 
-app = typer.Typer(
-    name=PROGRAM,
-    add_completion=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-
-def print_version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"{PROGRAM} {__version__}")
-        raise typer.Exit
-
-
-@app.callback(invoke_without_command=True)
-def session_server(
-    context: typer.Context,
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version", callback=print_version, is_eager=True, help="Show the version and exit."
-        ),
-    ] = False,
-) -> None:
-    """Hold live agent sessions and let people answer an agent's questions together."""
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
-
-
-@app.command()
 def serve(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on; 0 picks one.")] = 8737,
@@ -83,7 +49,3 @@ async def check_log(store: str) -> None:
     """Opens the log once before the server does, to fail in words and not in a traceback."""
     log = await open_log(store)
     await log.close()
-
-
-def main() -> None:
-    app(prog_name=PROGRAM)

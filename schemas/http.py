@@ -1,0 +1,103 @@
+"""What HTTP takes and gives beside the shapes of AHP: the bodies of `/v1`, and problems."""
+
+from typing import Annotated, Literal, TypeAlias
+
+import msgspec
+
+from .calls import Outcome
+from .commands import ForkSource
+from .limits import ANSWER_CHARS, ID_CHARS, LONGEST_DEADLINE_S, TITLE_CHARS
+from .mcp import Content
+from .questions import Answer, InputRequest, OnExpiry, Question, ResponseKind
+from .session import AgentSelection, ModelSelection
+from .wire import Extra, Millis, Uri, Wire
+
+
+class NewSession(Wire, frozen=True, kw_only=True):
+    """All of it may be left out: then the host picks the URI, and the session only asks."""
+
+    resource: Annotated[str, msgspec.Meta(max_length=ID_CHARS)] | None = None
+    provider: str = "people"
+    title: Annotated[str, msgspec.Meta(max_length=TITLE_CHARS)] | None = None
+    model: ModelSelection | None = None
+    agent: AgentSelection | None = None
+    working_directory: Uri | None = None
+    fork: ForkSource | None = None
+
+
+class NewRequest(Wire, frozen=True, kw_only=True):
+    """What to ask: AHP `questions`, or an MCP `requestedSchema`, or neither beside a `url`.
+
+    The deadline is a time in milliseconds (`expiresAt`) or a number of seconds from now
+    (`expiresIn`); `onExpiry` says what it brings, and without one it cancels.
+    """
+
+    message: str | None = None
+    url: Uri | None = None
+    questions: tuple[Question, ...] | None = None
+    requested_schema: Extra | None = None
+    expires_at: Millis | None = None
+    expires_in: Annotated[float, msgspec.Meta(gt=0, le=LONGEST_DEADLINE_S)] | None = None
+    on_expiry: OnExpiry | None = None
+
+
+class Completion(Wire, frozen=True, kw_only=True):
+    """`answers` as AHP writes them; or `content`, plain values by question, all of them submitted.
+
+    Questions that are named in neither keep the answers that they have.
+    """
+
+    response: ResponseKind = ResponseKind.ACCEPT
+    answers: dict[str, Answer] | None = None
+    content: Extra | None = None
+
+
+class NewTurn(Wire, frozen=True, kw_only=True):
+    text: Annotated[str, msgspec.Meta(min_length=1, max_length=ANSWER_CHARS)]
+
+
+class RequestStateBase(Wire, frozen=True, kw_only=True, tag_field="state"):
+    id: str
+    session: Uri
+
+
+class OpenRequest(RequestStateBase, frozen=True, kw_only=True, tag="open"):
+    """It waits; `request.answers` holds what people have written so far."""
+
+    request: InputRequest
+
+
+class EndedRequest(RequestStateBase, frozen=True, kw_only=True, tag="ended"):
+    """`content` only with `accept`: the answers as plain values, defaults filled in, as in MCP."""
+
+    outcome: Outcome
+    content: Content | None = None
+
+
+RequestState: TypeAlias = OpenRequest | EndedRequest
+
+
+class RequestList(Wire, frozen=True, kw_only=True):
+    items: tuple[RequestState, ...]
+
+
+class StartedTurn(Wire, frozen=True, kw_only=True):
+    session: Uri
+    turn_id: str
+    state: Literal["active", "ended"]
+
+
+class Problem(Wire, frozen=True, kw_only=True):
+    """RFC 9457. `code` is stable; `detail` is for people and may change.
+
+    `path` says where in the body, `requestId` and `questionId` what it is about.
+    """
+
+    type: str
+    title: str
+    status: int
+    code: str
+    detail: str
+    path: str | None = None
+    request_id: str | None = None
+    question_id: str | None = None

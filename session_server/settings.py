@@ -1,0 +1,161 @@
+"""What an operator may set: by flags, environment, a TOML file, or not at all, in that order.
+
+One field is one setting; its description is the flag's help and its row in the docs.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, SecretStr, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+from session_server.schemas import limits
+
+ENVIRONMENT_PREFIX = "SESSION_SERVER_"
+CONFIG_FILE = Path("session-server.toml")
+"""Read if it is there; a file that is named has to be."""
+
+
+class SettingsError(Exception):
+    """What is wrong with the settings, in words; it never shows a value, which may be a secret."""
+
+
+def _split(value: object) -> object:
+    """In an environment variable a list is written with commas."""
+    if isinstance(value, str):
+        return tuple(part.strip() for part in value.split(",") if part.strip())
+    return value
+
+
+Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
+Number = Annotated[int, Field(ge=0)]
+
+
+class Settings(BaseSettings):
+    """Made directly it reads nothing from outside: what is not given is the default."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=ENVIRONMENT_PREFIX,
+        extra="forbid",
+        frozen=True,
+        hide_input_in_errors=True,
+        env_ignore_empty=True,
+    )
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        del settings_cls, env_settings, dotenv_settings, file_secret_settings
+        return (init_settings,)
+
+    host: str = Field("127.0.0.1", description="Address to listen on.")
+    port: int = Field(8737, ge=0, le=65_535, description="Port to listen on; 0 picks one.")
+    store: str | None = Field(
+        None,
+        description="Where the log is: `memory:` or `sqlite:///path`; otherwise in the data folder.",
+    )
+    data_dir: Path = Field(
+        Path("session-server-data"),
+        description="Folder for the log, if no store is named, and for the key that signs tokens.",
+    )
+    sync: Literal["full", "normal"] = Field(
+        "full",
+        description="What the log survives: `full` a power cut, `normal` the death of the process.",
+    )
+    demo: bool = Field(False, description="Have a session with an open question.")  # noqa: FBT003
+    log_level: Literal["error", "warning", "info", "debug"] = Field(
+        "warning", description="How much is written to the log on stderr; tokens never are."
+    )
+    access_log: bool = Field(False, description="Log every request; needs log level info.")  # noqa: FBT003
+
+    connection_token: SecretStr | None = Field(
+        None,
+        description="Whoever has this token is an owner; `generate` makes one and prints it once.",
+    )
+    connection_token_file: Path | None = Field(
+        None,
+        description="File that holds the connection token; made, readable by you alone, if missing.",
+    )
+    without_connection_token: bool = Field(
+        False,  # noqa: FBT003
+        description="Let everyone who reaches the address in as an owner, wherever it is.",
+    )
+    secret: SecretStr | None = Field(
+        None,
+        description="What issued tokens are signed with, instead of `secret.key` in the data folder.",
+    )
+    allowed_origins: Names = Field(
+        (), description="Other origins whose pages may use this host, such as `https://my.app`."
+    )
+    allowed_hosts: Names = Field(
+        (),
+        description="Other names by which a host on loopback may be called, as behind a proxy.",
+    )
+    public_url: str | None = Field(
+        None,
+        pattern=r"^https?://[^/?#]+(/[^?#]*)?$",
+        description="Where people reach this host, for share links; its name is an allowed host.",
+    )
+
+    actions_per_second: Number = Field(
+        limits.ACTIONS_PER_SECOND,
+        description="Frames that one connection may send in the long run; 0 is without limit.",
+    )
+    connections_per_principal: Number = Field(
+        limits.CONNECTIONS_PER_PRINCIPAL,
+        description="Connections that one principal may have at a time; 0 is without limit.",
+    )
+    max_sessions: Number = Field(
+        limits.SESSIONS_PER_HOST,
+        description="Sessions that the host holds; 0 is without limit.",
+    )
+
+
+def load_settings(flags: Mapping[str, Any] | None = None, config: Path | None = None) -> Settings:
+    """The settings from all sources. A flag that is `None` was not given."""
+    given = {name: value for name, value in (flags or {}).items() if value is not None}
+    if config is not None and not config.is_file():
+        raise SettingsError(f"There is no file {config} to read settings from.")
+
+    class Configured(Settings):
+        @classmethod
+        def settings_customise_sources(
+            cls,
+            settings_cls: type[BaseSettings],
+            init_settings: PydanticBaseSettingsSource,
+            env_settings: PydanticBaseSettingsSource,
+            dotenv_settings: PydanticBaseSettingsSource,
+            file_secret_settings: PydanticBaseSettingsSource,
+        ) -> tuple[PydanticBaseSettingsSource, ...]:
+            del dotenv_settings, file_secret_settings
+            file = TomlConfigSettingsSource(settings_cls, toml_file=config or CONFIG_FILE)
+            return init_settings, env_settings, file
+
+    try:
+        return Configured(**given)
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"{config or CONFIG_FILE} is not TOML: {error}.") from None
+    except ValidationError as error:
+        raise SettingsError("\n".join(_words(fault) for fault in error.errors())) from None
+
+
+def _words(fault: Any) -> str:
+    """Pydantic's words, without the value."""
+    name = ".".join(str(part) for part in fault["loc"])
+    if fault["type"] == "extra_forbidden":
+        return f"There is no setting {name!r}."
+    return f"The setting {name}: {fault['msg']}."

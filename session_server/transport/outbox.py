@@ -1,0 +1,87 @@
+"""Frames on their way to one socket: all that was sent during a turn of the loop, in one write.
+
+A protocol (see `sink`) makes it and tells it when the socket is full; the host only sends.
+"""
+
+from collections.abc import Callable
+
+from websockets.frames import Frame, Opcode
+
+from session_server.host.delivery import Message
+from session_server.host.errors import CloseCode
+from session_server.schemas.limits import OUTBOX_BYTES
+
+TOO_SLOW = "reads too slowly; reconnect to resume"
+
+
+class FrameOutbox:
+    """`send` never waits. Who reads too slowly is let go, and may come back and resume."""
+
+    def __init__(
+        self,
+        write: Callable[[bytes], None],
+        soon: Callable[[Callable[[], None]], object],
+        part: Callable[[int, str], None],
+    ) -> None:
+        self._write = write
+        self._soon = soon
+        self._part = part
+        self._ready: list[bytes] = []
+        self._backlog = 0
+        self._scheduled = False
+        self._is_over = False
+        self.is_paused = False
+
+    def send(self, message: Message) -> None:
+        framed = message.framed
+        if framed is None:
+            framed = message.framed = text_frame(message.text)
+        self._ready.append(framed)
+        if not self._scheduled:
+            self._schedule(len(framed))
+
+    def _schedule(self, size: int) -> None:
+        if self._is_over:
+            self._ready.clear()
+        elif self.is_paused:
+            self._keep(size)
+        else:
+            self._scheduled = True
+            self._soon(self._flush)
+
+    def _keep(self, size: int) -> None:
+        """At most one message goes beyond the bound: one that is bigger alone must get through."""
+        if self._backlog > OUTBOX_BYTES:
+            self._ready.clear()
+            self.close(CloseCode.TOO_SLOW, TOO_SLOW)
+        self._backlog += size
+
+    def _flush(self) -> None:
+        self._scheduled = False
+        frames, self._ready = self._ready, []
+        if frames and not self._is_over:
+            self._write(frames[0] if len(frames) == 1 else b"".join(frames))
+
+    def pause(self) -> None:
+        self.is_paused = True
+
+    def resume(self) -> None:
+        self.is_paused, self._backlog = False, 0
+        self._flush()
+
+    def close(self, code: int, reason: str) -> None:
+        self._part(code, reason)
+
+    def finish(self) -> None:
+        """What was sent so far goes out; what comes later goes nowhere."""
+        self._flush()
+        self._is_over = True
+
+    def drop(self) -> None:
+        """The socket is gone, and nothing can be written to it."""
+        self._is_over = True
+        self._ready.clear()
+
+
+def text_frame(text: bytes) -> bytes:
+    return Frame(Opcode.TEXT, text).serialize(mask=False, extensions=[])
