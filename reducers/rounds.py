@@ -4,25 +4,28 @@ Each function turns an event of the outside world into one batch for the session
 """
 
 import hashlib
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import msgspec
 
 from ..schemas.actions import InputRequested
-from ..schemas.calls import Asked, Call, CallError, FailureKind, Sent
+from ..schemas.calls import Asked, Begun, Call, CallError, FailureKind, Sent, ToSend
 from ..schemas.limits import OPEN_REQUESTS_PER_SESSION, RESTARTS_PER_CALL
 from ..schemas.mcp import (
     Elicitation,
     ElicitRequest,
-    ElicitResult,
     EmbeddedRequest,
+    EmbeddedResponse,
     InputRequired,
+    RootsRequest,
+    RootsResult,
     Unshowable,
 )
 from ..schemas.principals import Stamp
-from ..schemas.questions import InputRequest, RequestMeta
+from ..schemas.questions import InputRequest, OnExpiry, RequestMeta
 from ..schemas.record import (
+    CallAbandoned,
     CallDoubted,
     CallFailed,
     CallFinished,
@@ -30,10 +33,13 @@ from ..schemas.record import (
     CallRestarted,
     SessionRecord,
 )
-from .batches import Batch, note, withdrawal
+from ..schemas.wire import Json
+from . import invocations
+from .batches import Batch, note, still_fitting, withdrawal
 from .calls import leg_out
 from .forms import request_of
 from .input_rules import CALL_PREFIX, check_form
+from .privacy import masked
 from .recognition import retry_params
 
 LONGEST_KEY = 128
@@ -44,9 +50,15 @@ def next_params(call: Call) -> dict[str, Any]:
     return retry_params(call.params, input_responses(call), call.request_state)
 
 
-def input_responses(call: Call) -> dict[str, ElicitResult]:
+def input_responses(call: Call) -> dict[str, EmbeddedResponse]:
     """The responses of the latest round, by the server's keys."""
-    return {a.key: a.response for a in call.asked if a.response is not None}
+    responses: dict[str, EmbeddedResponse] = {}
+    for asked in call.asked:
+        if asked.roots is not None:
+            responses[asked.key] = RootsResult(roots=asked.roots)
+        elif asked.response is not None:
+            responses[asked.key] = asked.response
+    return responses
 
 
 def outstanding(record: SessionRecord, call_id: str, leg: int) -> Call | None:
@@ -75,17 +87,15 @@ def open_round(
     opened: list[InputRequested] = []
     room = OPEN_REQUESTS_PER_SESSION - len(record.public.input_requests or ())
     for key, embedded in (required.input_requests or {}).items():
-        if not isinstance(embedded, ElicitRequest):
-            kind, words = FailureKind.UNSUPPORTED_REQUEST, _unsupported(embedded)
-            return failure(record, call_id, leg, kind, words, stamp)
-        entry, request = _ask(call, key, embedded.params)
-        reason = _unaskable(request, room - len(opened))
-        if reason is not None or isinstance(request, Unshowable):
-            kind = FailureKind.UNSHOWABLE_FORM
-            return failure(record, call_id, leg, kind, str(reason), stamp)
-        asked.append(entry)
-        if entry.response is None:
-            opened.append(InputRequested(request=request))
+        question = _question(call, key, embedded, stamp)
+        if isinstance(question, _Unaskable):
+            return failure(record, call_id, leg, question.kind, question.words, stamp)
+        asked.append(question.entry)
+        if question.request is not None:
+            opened.append(InputRequested(request=question.request))
+    if len(opened) > room:
+        words = f"more than {OPEN_REQUESTS_PER_SESSION} questions would be open at once"
+        return failure(record, call_id, leg, FailureKind.UNSHOWABLE_FORM, words, stamp)
     round_opened = CallInputRequired(
         call_id=call_id,
         leg=leg,
@@ -93,33 +103,71 @@ def open_round(
         request_state=required.request_state,
         held=held,
     )
-    carried = len(asked) - len(opened)
-    words = f"{carried} answer(s) given before went to {call.server}/{call.target} again."
-    return (round_opened, *opened, *(note(record.public, words) if carried else ()))
+    return (round_opened, *opened, *_carried_note(record, call, asked))
+
+
+def progress(record: SessionRecord, call_id: str, leg: int, words: str) -> Batch:
+    """What the server says while a leg is out becomes visible."""
+    call = outstanding(record, call_id, leg)
+    return () if call is None else invocations.progress(record, call, words)
+
+
+def visited(record: SessionRecord, call_id: str, elicitation_id: str) -> Batch:
+    """A 2025-era server says that what it sent people to a URL for is done."""
+    call = record.private.calls.get(call_id)
+    asked = () if call is None else call.asked
+    if call is None or not any(a.elicitation_id == elicitation_id for a in asked):
+        return ()
+    return note(record.public, f"{call.server} says that what it asked to be opened is done.")
 
 
 def finish(
     record: SessionRecord, call_id: str, leg: int, result: dict[str, Any], stamp: Stamp
 ) -> Batch:
     """The server answered for good; questions that it left open are taken back."""
-    if outstanding(record, call_id, leg) is None:
-        return ()
-    done = CallFinished(call_id=call_id, leg=leg, result=result)
-    return (done, *withdrawal(record, call_id, stamp))
-
-
-def failure(
-    record: SessionRecord, call_id: str, leg: int, kind: FailureKind, message: str, stamp: Stamp
-) -> Batch:
-    """The call cannot go on, and its session says why."""
     call = outstanding(record, call_id, leg)
     if call is None:
         return ()
-    error = CallError(kind=kind, message=message)
+    done = CallFinished(call_id=call_id, leg=leg, result=result)
+    return (
+        done,
+        *withdrawal(record, call_id, stamp),
+        *invocations.finished(record, call, result),
+    )
+
+
+def failure(
+    record: SessionRecord,
+    call_id: str,
+    leg: int,
+    kind: FailureKind,
+    message: str,
+    stamp: Stamp,
+    data: Json = None,
+) -> Batch:
+    """The call cannot go on, and its session says why."""
+    call = _unfinished(record, call_id, leg)
+    if call is None:
+        return ()
+    error = CallError(kind=kind, message=message, data=data)
+    words = masked(call, message)
     return (
         CallFailed(call_id=call_id, leg=leg, error=error),
         *withdrawal(record, call_id, stamp),
-        *note(record.public, f"{call.server}/{call.target} failed: {message}."),
+        *note(record.public, f"{call.server}/{call.target} failed: {words}."),
+        *invocations.failed(record, call, error),
+    )
+
+
+def abandon(record: SessionRecord, call_id: str, reason: str, stamp: Stamp) -> Batch:
+    """Whoever wanted the result no longer does."""
+    call = record.private.calls.get(call_id)
+    if call is None or not call.is_open:
+        return ()
+    return (
+        CallAbandoned(call_id=call_id, reason=reason),
+        *withdrawal(record, call_id, stamp),
+        *invocations.abandoned(record, call, reason),
     )
 
 
@@ -140,7 +188,8 @@ def after_expired_state(record: SessionRecord, call_id: str, leg: int, stamp: St
 def after_crash(record: SessionRecord, call_id: str, leg: int, stamp: Stamp) -> Batch:
     """The process died while a leg was out, and nobody knows whether it ran.
 
-    Questions that a server asked on the lost connection can no longer be answered there.
+    Questions that a server asked on the lost connection can no longer be answered there; what was
+    written in them is kept for when they are asked again.
     """
     call = outstanding(record, call_id, leg)
     if call is None:
@@ -148,11 +197,12 @@ def after_crash(record: SessionRecord, call_id: str, leg: int, stamp: Stamp) -> 
     if call.restarts >= RESTARTS_PER_CALL:
         words = f"it was interrupted {call.restarts + 1} times"
         return failure(record, call_id, leg, FailureKind.RESTART_LIMIT, words, stamp)
-    lost = withdrawal(record, call_id, stamp)
+    lost, begun = withdrawal(record, call_id, stamp), _begun(record, call)
     if call.repeatable:
         words = f"{call.server}/{call.target} was interrupted and runs again."
-        return (CallRestarted(call_id=call_id, leg=leg), *lost, *note(record.public, words))
-    return (*_doubt(call, leg, "It may already have run. Run it again?"), *lost)
+        again = CallRestarted(call_id=call_id, leg=leg, begun=begun)
+        return (again, *lost, *note(record.public, words))
+    return (*_doubt(call, leg, "It may already have run. Run it again?", begun), *lost)
 
 
 def request_id_of(call_id: str, round_number: int, key: str) -> str:
@@ -167,50 +217,124 @@ def fingerprint_of(elicitation: Elicitation) -> str:
     return hashlib.sha256(msgspec.json.encode(asked, order="deterministic")).hexdigest()
 
 
-def _ask(call: Call, key: str, elicitation: Elicitation) -> tuple[Asked, InputRequest | Unshowable]:
-    round_number = call.round + 1
-    fingerprint = fingerprint_of(elicitation)
-    meta = RequestMeta(
-        call=call.id, round=round_number, key=key, server=call.server, tool=call.target
-    )
-    request_id = request_id_of(call.id, round_number, key)
-    known = (
-        memory
-        for memory in call.remembered
-        if (memory.key, memory.fingerprint) == (key, fingerprint)
-        and memory.run < call.restarts
-        and elicitation.mode != "url"
-    )
-    memory = next(known, None)
+class _Question(NamedTuple):
+    """An embedded request as the call keeps it, and as people see it unless it is answered."""
+
+    entry: Asked
+    request: InputRequest | None
+
+
+class _Unaskable(NamedTuple):
+    kind: FailureKind
+    words: str
+
+
+def _question(
+    call: Call, key: str, embedded: EmbeddedRequest, stamp: Stamp
+) -> _Question | _Unaskable:
+    request_id = request_id_of(call.id, call.round + 1, key)
+    if isinstance(embedded, ElicitRequest):
+        return _elicited(call, key, request_id, embedded.params, stamp)
+    if isinstance(embedded, RootsRequest) and call.roots is not None:
+        entry = Asked(key=key, request_id=request_id, fingerprint="roots", roots=call.roots)
+        return _Question(entry, None)
+    words = f"the server asked for {embedded.__struct_config__.tag}, which was not offered to it"
+    return _Unaskable(FailureKind.UNSUPPORTED_REQUEST, words)
+
+
+def _elicited(
+    call: Call, key: str, request_id: str, elicitation: Elicitation, stamp: Stamp
+) -> _Question | _Unaskable:
+    is_url = elicitation.mode == "url"
     entry = Asked(
         key=key,
         request_id=request_id,
-        fingerprint=fingerprint,
-        schema=None if elicitation.mode == "url" else elicitation.requested_schema or _EMPTY_FORM,
-        response=None if memory is None else memory.response,
+        fingerprint=fingerprint_of(elicitation),
+        schema=None if is_url else elicitation.requested_schema or _EMPTY_FORM,
+        elicitation_id=elicitation.elicitation_id if is_url else None,
     )
-    return entry, request_of(request_id, elicitation, meta)
+    request = request_of(request_id, _shown(call, elicitation), _meta(call, key, stamp))
+    reason = _unaskable(request)
+    if reason is not None or isinstance(request, Unshowable):
+        return _Unaskable(FailureKind.UNSHOWABLE_FORM, str(reason))
+    known = None if is_url else _known_response(call, entry)
+    if known is not None:
+        return _Question(msgspec.structs.replace(entry, response=known), None)
+    return _Question(entry, _with_begun(call, entry, request))
 
 
 _EMPTY_FORM: dict[str, Any] = {"type": "object", "properties": {}}
 
 
-def _unsupported(embedded: EmbeddedRequest) -> str:
-    method = embedded.__struct_config__.tag
-    return f"the server asked for {method}, which was not offered to it"
+def _shown(call: Call, elicitation: Elicitation) -> Elicitation:
+    return msgspec.structs.replace(elicitation, message=masked(call, elicitation.message))
 
 
-def _unaskable(request: InputRequest | Unshowable, room: int) -> str | None:
+def _meta(call: Call, key: str, stamp: Stamp) -> RequestMeta:
+    within = call.answer_within
+    return RequestMeta(
+        call=call.id,
+        round=call.round + 1,
+        key=key,
+        server=call.server,
+        tool=call.target,
+        expires_at=None if within is None else stamp.at + within,
+        on_expiry=None if within is None else OnExpiry.CANCEL,
+    )
+
+
+def _known_response(call: Call, entry: Asked) -> Any:
+    """What was answered in an earlier run; a server that asks twice in one means it."""
+    for memory in call.remembered:
+        same = (memory.key, memory.fingerprint) == (entry.key, entry.fingerprint)
+        if same and memory.run < call.restarts:
+            return memory.response
+    return None
+
+
+def _begun(record: SessionRecord, call: Call) -> tuple[Begun, ...]:
+    written = {r.id: r.answers for r in record.public.input_requests or () if r.answers}
+    lost = tuple(
+        Begun(key=a.key, fingerprint=a.fingerprint, answers=written[a.request_id])
+        for a in call.asked
+        if a.request_id in written
+    )
+    return lost or call.begun
+
+
+def _with_begun(call: Call, entry: Asked, request: InputRequest) -> InputRequest:
+    for begun in call.begun:
+        if (begun.key, begun.fingerprint) == (entry.key, entry.fingerprint):
+            kept = still_fitting(request, begun.answers)
+            return msgspec.structs.replace(request, answers=kept or None)
+    return request
+
+
+def _carried_note(record: SessionRecord, call: Call, asked: list[Asked]) -> Batch:
+    carried = sum(entry.response is not None for entry in asked)
+    if not carried:
+        return ()
+    words = f"{carried} answer(s) given before went to {call.server}/{call.target} again."
+    return note(record.public, words)
+
+
+def _unfinished(record: SessionRecord, call_id: str, leg: int) -> Call | None:
+    """The call, if this leg is out or about to go out."""
+    call = record.private.calls.get(call_id)
+    if call is not None and isinstance(call.phase, ToSend) and call.phase.leg == leg:
+        return call
+    return outstanding(record, call_id, leg)
+
+
+def _unaskable(request: InputRequest | Unshowable) -> str | None:
     """Why a request cannot be put before people."""
     if isinstance(request, Unshowable):
         return f"the server asked for what cannot be shown: {request.reason}"
-    if room <= 0:
-        return f"more than {OPEN_REQUESTS_PER_SESSION} questions would be open at once"
     refusal = check_form(request)
     return None if refusal is None else refusal.message.rstrip(".")
 
 
-def _doubt(call: Call, leg: int, words: str) -> Batch:
+def _doubt(call: Call, leg: int, words: str, begun: tuple[Begun, ...] = ()) -> Batch:
     request_id = f"{CALL_PREFIX}{quote(call.id, safe='')}/again/{leg}"
     request = InputRequest(
         id=request_id,
@@ -218,6 +342,6 @@ def _doubt(call: Call, leg: int, words: str) -> Batch:
         meta=RequestMeta(call=call.id, server=call.server, tool=call.target),
     )
     return (
-        CallDoubted(call_id=call.id, leg=leg, request_id=request_id),
+        CallDoubted(call_id=call.id, leg=leg, request_id=request_id, begun=begun),
         InputRequested(request=request),
     )

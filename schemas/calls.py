@@ -78,6 +78,11 @@ class CallError(Wire, frozen=True, kw_only=True):
     data: Json = None
 
 
+NOT_REPEATED = CallError(
+    kind=FailureKind.NOT_REPEATED, message="It may have run already and was not run again."
+)
+
+
 class PhaseBase(Wire, frozen=True, kw_only=True, tag_field="phase"):
     """Where a call stands. A *leg* is one request to the server; legs count from 0."""
 

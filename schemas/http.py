@@ -1,12 +1,12 @@
 """What HTTP takes and gives beside the shapes of AHP: the bodies of `/v1`, and problems."""
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, TypeAlias
 
 import msgspec
 
 from .calls import Outcome
 from .commands import ForkSource
-from .limits import ANSWER_CHARS, ID_CHARS, LONGEST_DEADLINE_S, TITLE_CHARS
+from .limits import ANSWER_CHARS, DEADLINE_SECONDS, ID_CHARS, TITLE_CHARS
 from .mcp import Content
 from .questions import Answer, InputRequest, OnExpiry, Question, ResponseKind
 from .session import AgentSelection, ModelSelection
@@ -37,7 +37,7 @@ class NewRequest(Wire, frozen=True, kw_only=True):
     questions: tuple[Question, ...] | None = None
     requested_schema: Extra | None = None
     expires_at: Millis | None = None
-    expires_in: Annotated[float, msgspec.Meta(gt=0, le=LONGEST_DEADLINE_S)] | None = None
+    expires_in: Annotated[float, msgspec.Meta(gt=0, le=DEADLINE_SECONDS)] | None = None
     on_expiry: OnExpiry | None = None
 
 
@@ -84,7 +84,6 @@ class RequestList(Wire, frozen=True, kw_only=True):
 class StartedTurn(Wire, frozen=True, kw_only=True):
     session: Uri
     turn_id: str
-    state: Literal["active", "ended"]
 
 
 class Problem(Wire, frozen=True, kw_only=True):

@@ -5,6 +5,10 @@ from enum import StrEnum
 from .wire import Millis, Uri, Wire
 
 
+VIA_HEADER = "Session-Server-Via"
+"""With `policy` in it, a connection or request says that no person is behind it."""
+
+
 class Role(StrEnum):
     OWNER = "owner"
     AGENT = "agent"

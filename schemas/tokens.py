@@ -15,7 +15,10 @@ class TokenKind(StrEnum):
 
 
 class IssuedToken(Wire, frozen=True, kw_only=True):
-    """`sessions` limits it to these; without them it opens all. Without `expires_at` it stays."""
+    """`sessions` limits it to these; without them it opens all. Without `expires_at` it stays.
+
+    `policy`: no person stands behind it.
+    """
 
     id: str
     kind: TokenKind
@@ -24,6 +27,7 @@ class IssuedToken(Wire, frozen=True, kw_only=True):
     created_at: Millis
     created_by: Author
     name: str | None = None
+    policy: bool = False
     sessions: tuple[Uri, ...] | None = None
     expires_at: Millis | None = None
 
@@ -33,6 +37,7 @@ class TokenWanted(Wire, frozen=True, kw_only=True):
 
     name: str
     role: Role = Role.ANSWERER
+    policy: bool = False
     sessions: tuple[Uri, ...] | None = None
     expires_in: Count | None = None
     id: str | None = None

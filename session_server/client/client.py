@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from session_server.client.errors import ClientError, ConnectionLost, NotUnderstood
 from session_server.client.exchange import Answer
+from session_server.client.listing import Listing
 from session_server.client.protocol import ClientProtocol
 from session_server.client.session import Root, Session
 from session_server.client.status import Status
@@ -82,6 +83,8 @@ class Client:
 
     def _look_at_status(self) -> None:
         status = self._protocol.status
+        for listing in tuple(self._protocol.listings):
+            listing.look()
         if status != self._status:
             self._status = status
             self._status_changed.set()
@@ -96,6 +99,10 @@ class Client:
     def root(self) -> Root:
         """`async with client.root() as root: …`"""
         return Root(self._protocol, ROOT_CHANNEL)
+
+    def sessions(self) -> AsyncIterator[tuple[SessionSummary, ...]]:
+        """All sessions now, and again each time one of them changes, comes or goes."""
+        return Listing(self._protocol).run()
 
     # Commands
 

@@ -24,6 +24,7 @@ from session_server.client.errors import (
 )
 from session_server.client.protocol import ClientProtocol
 from session_server.client.reconnecting import BackOff, final_error
+from session_server.schemas.principals import VIA_HEADER, Provenance
 
 logger = logging.getLogger("session_server.client")
 
@@ -42,6 +43,7 @@ async def connect(
     *,
     client_id: str | None = None,
     token: str | None = None,
+    policy: bool = False,
     timeout: float | None = 10.0,  # noqa: ASYNC109 - of the first connection alone
     ssl: SSLContext | None = None,
 ) -> AsyncGenerator[Client, None]:
@@ -50,11 +52,12 @@ async def connect(
     Within `async with` the client stays connected: when the connection breaks it comes back by
     itself, resumes where it was and sends what was done meanwhile. The first connection is tried
     for `timeout` seconds (`None`: for ever), then `NotConnected` is raised; `GaveUp` means that
-    trying again would not help. `token` goes into a bearer header. A `client_id` should be new, or
+    trying again would not help. `token` goes into a bearer header. With `policy` everything that
+    this client does is recorded as a policy's and not a person's. A `client_id` should be new, or
     have been this program's before.
     """
     protocol = ClientProtocol(client_id or uuid.uuid4().hex, _now)
-    line = Line(protocol, endpoint(url), token, ssl)
+    line = Line(protocol, endpoint(url), headers_of(token, policy=policy), ssl)
     client = Client(protocol)
     running = asyncio.create_task(line.run())
     try:
@@ -91,6 +94,12 @@ def endpoint(url: str) -> str:
     return urlunsplit((_SCHEMES[parts.scheme], parts.netloc, path, parts.query, ""))
 
 
+def headers_of(token: str | None, *, policy: bool = False) -> dict[str, str]:
+    """What a connection says about who is behind it."""
+    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+    return headers | {VIA_HEADER: Provenance.POLICY.value} if policy else headers
+
+
 def _without_secrets(url: str) -> str:
     """Error messages end up in logs; tokens must not."""
     before, _, after = url.partition("?")[0].rpartition("@")
@@ -101,12 +110,12 @@ class Line:
     """One socket after another, for one protocol."""
 
     def __init__(
-        self, protocol: ClientProtocol, url: str, token: str | None, ssl: SSLContext | None
+        self, protocol: ClientProtocol, url: str, headers: dict[str, str], ssl: SSLContext | None
     ) -> None:
         self.trouble: Exception | None = None
         self._protocol = protocol
         self._url = url
-        self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        self._headers = headers
         self._tls: dict[str, Any] = {} if ssl is None else {"ssl": ssl}
         self._output = asyncio.Event()
         self._is_written = asyncio.Event()

@@ -3,6 +3,8 @@
 from functools import partial
 from typing import Any, NamedTuple, get_args
 
+import msgspec
+
 from session_server.client.echoes import Fate, fate_in
 from session_server.client.errors import NotUnderstood, RequestClosed
 from session_server.client.mirror import Mirror, Pending, Verdict
@@ -116,10 +118,17 @@ class SessionMirror(Mirror[SessionState]):
             via=Provenance.PERSON,
             at=pending.at,
         )
+        return any(
+            self._refusal_after(msgspec.structs.replace(outcome, via=via), action) == reason
+            for via in (Provenance.PERSON, Provenance.POLICY)
+        )
+
+    def _refusal_after(self, outcome: Outcome, action: InputCompleted) -> str | None:
+        """What the host would say to this completion, if this had been the end of the request."""
         record = SessionRecord(public=self.confirmed, private=PrivateState(outcomes=(outcome,)))
-        ourselves = Principal(id=self.author.id, name=self.author.name, role=Role.OWNER)
+        ourselves = Principal(id="ourselves", role=Role.OWNER)
         refusal = input_completed(ourselves, record, action)
-        return refusal is not None and refusal.message == reason
+        return None if refusal is None else refusal.message
 
     def _fate(self, state: SessionState, action: Action) -> Fate:
         return fate_in(state, action)

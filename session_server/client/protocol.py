@@ -7,7 +7,7 @@ connection: the next one resumes where the last one broke off.
 
 import logging
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from session_server.client.channels import Channels, Watched
 from session_server.client.errors import (
@@ -53,6 +53,21 @@ PENDING_LIMIT = 1_000
 """Own actions that may wait for confirmation; one more is not taken."""
 
 
+ANNOUNCEMENTS = frozenset(
+    {"root/sessionAdded", "root/sessionRemoved", "root/sessionSummaryChanged"}
+)
+
+
+class Listener(Protocol):
+    """Who wants to know about all sessions, watched or not."""
+
+    def announced(self, message: HostMessage) -> None: ...
+
+    def look(self) -> None:
+        """The connection came, went or ended."""
+        ...
+
+
 def _nothing() -> None:
     pass
 
@@ -62,6 +77,7 @@ class ClientProtocol:
         self.client_id = client_id
         self.error: ClientError | None = None
         self.on_status: Callable[[], None] = _nothing
+        self.listings: set[Listener] = set()
         self.exchange = Exchange()
         self.channels = Channels(client_id, clock, self.exchange)
         self._clock = clock
@@ -223,8 +239,11 @@ class ClientProtocol:
     def _take_in(self, message: HostMessage) -> None:
         if message.method == "action":
             self.channels.deliver(decode_delivery(bytes(message.params)))
-        elif message.method == "root/sessionRemoved":
-            self.channels.gone(decode_removed(bytes(message.params)).session)
+        elif message.method in ANNOUNCEMENTS:
+            if message.method == "root/sessionRemoved":
+                self.channels.gone(decode_removed(bytes(message.params)).session)
+            for listing in tuple(self.listings):
+                listing.announced(message)
         elif message.method is None and message.id is not None:
             failure = None if message.error is None else command_failed(message.error)
             self.exchange.answer(message.id, failure or message.result)

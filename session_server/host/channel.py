@@ -5,13 +5,13 @@ show. One batch is in flight at a time; what comes meanwhile makes the next one.
 """
 
 import logging
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
 from session_server.host.delivery import Message, Outbox
+from session_server.host.history import History
 from session_server.host.kinds import Kind
 from session_server.host.logged import Logged, LoggedAction, SessionOpened, decode_logged
 from session_server.host.order import NotStored, Settled, Verdict
@@ -25,9 +25,6 @@ from session_server.schemas.wire import Uri
 logger = logging.getLogger("session_server.host")
 
 R = TypeVar("R", bound=msgspec.Struct)
-
-HISTORY = 1_000
-"""Envelopes that a channel keeps at hand for clients that come back."""
 
 ENTRIES_PER_BATCH = 512
 
@@ -101,11 +98,10 @@ class Channel(Generic[R]):
         self.head: R | None = kind.empty
         self.committed: R | None = kind.empty
         self.last_seq = 0
-        self.floor = 0
+        self.history = History()
         self.entries_since_snapshot = 0
         self.subscribers: dict[Outbox, None] = {}
         self._world = world
-        self._history: deque[tuple[int, bytes]] = deque()
         self._flying: list[Step[R]] | None = None
         self._next: list[Step[R]] = []
         self._parked: list[Submission] | None = None
@@ -248,7 +244,7 @@ class Channel(Generic[R]):
         self._world.reached(seq)
         if not self.kind.is_public(logged.action):
             if isinstance(logged.action, SessionOpened):
-                self.floor = seq  # what it opened with cannot be replayed, only shown
+                self.history.begin(seq)
             return
         envelope = ActionEnvelope(
             channel=self.uri,
@@ -258,16 +254,11 @@ class Channel(Generic[R]):
             meta=EnvelopeMeta(at=logged.stamp.at, by=logged.stamp.by),
         )
         text = encode(envelope)
-        self._remember(seq, text)
+        self.history.keep(seq, logged.stamp.at, text)
         if self.subscribers:
             message = Message(_BEFORE_ENVELOPE + text + b"}")
             for outbox in tuple(self.subscribers):
                 outbox.send(message)
-
-    def _remember(self, seq: int, envelope: bytes) -> None:
-        if len(self._history) >= HISTORY:
-            self.floor, _ = self._history.popleft()
-        self._history.append((seq, envelope))
 
     def _report(self, step: Step[R]) -> None:
         if step.refusal is not None:
@@ -290,17 +281,12 @@ class Channel(Generic[R]):
             self._shown = (record, self.kind.shown(record))
         return self._shown[1]
 
-    def since(self, seq: int) -> list[tuple[int, bytes]] | None:
-        """Envelopes after this position, or `None` if some of them are no longer at hand."""
-        if seq < self.floor:
-            return None
-        return [(at, envelope) for at, envelope in self._history if at > seq]
-
     # Starting from what is stored
 
     def restore(self, data: bytes, seq: int) -> None:
         self.head = self.committed = self.kind.decode(data)
-        self.last_seq = self.floor = seq
+        self.last_seq = seq
+        self.history.begin(seq)
 
     def replay(self, entry: Entry) -> None:
         self._take(entry, deliver=False)

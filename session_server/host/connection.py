@@ -75,6 +75,7 @@ class Connection:
         self._waiting: list[bytes] | None = None
         is_agent = principal.role is Role.AGENT
         self._decode = decode_agent_frame if is_agent else decode_client_frame
+        host.connections.opened(principal, outbox, host.now())
 
     # Frames in
 
@@ -110,6 +111,8 @@ class Connection:
 
     def closed(self) -> None:
         """The other side is gone."""
+        if not self._gone:
+            self.host.connections.closed(self.principal, self.outbox)
         self._gone = True
         self.host.presence.leave_all(self.outbox)
         if self._ready:
@@ -179,7 +182,7 @@ class Connection:
             return None
         envelopes: list[tuple[int, bytes]] = []
         for channel in channels:
-            since = channel.since(last_seen)
+            since = channel.history.since(last_seen)
             if since is None:
                 return None
             envelopes += since

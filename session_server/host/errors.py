@@ -28,7 +28,9 @@ class CloseCode(IntEnum):
     INTERNAL_ERROR = 1011
     RESTARTING = 1012
     TOO_SLOW = 4000
-    TOO_MANY_REQUESTS = 4500
+    TOO_MANY_REQUESTS = 4001
+    TOO_MANY_CONNECTIONS = 4002
+    NOT_ALLOWED = 4500
 
 
 def no_session(uri: str) -> CommandError:

@@ -18,11 +18,14 @@ import msgspec
 from session_server.host.absence import ActiveClients
 from session_server.host.channel import Channel, Plan, Submission
 from session_server.host.clients import Clients
+from session_server.host.connections import Connections
 from session_server.host.delivery import Message, Outbox
 from session_server.host.errors import CommandError, no_session, not_permitted
-from session_server.host.kinds import CLIENTS, ROOT, SESSION
+from session_server.host.kinds import CLIENTS, ROOT, SESSION, TOKENS
 from session_server.host.logged import (
     CLIENTS_CHANNEL,
+    TOKENS_CHANNEL,
+    IssuedTokens,
     LoggedAction,
     SessionOpened,
 )
@@ -50,6 +53,7 @@ from session_server.schemas.frames import (
     SessionRemoved,
     SessionRemovedParams,
 )
+from session_server.schemas.limits import HISTORY_LIFETIME_MS
 from session_server.schemas.principals import HOST, Author, Principal, Role, Stamp
 from session_server.schemas.record import SessionRecord
 from session_server.schemas.refusals import Refusal
@@ -64,6 +68,7 @@ T = TypeVar("T")
 READ_AT_ONCE = 5_000
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 5.0
 ENTRIES_BETWEEN_SNAPSHOTS = 1_000
+AGING_SECONDS = 600.0
 MAKERS = (Role.OWNER, Role.AGENT)
 
 Committed = Callable[[Channel[SessionRecord], SessionRecord, LoggedAction, SessionRecord], None]
@@ -77,6 +82,8 @@ class Host:
         self.sessions: dict[Uri, Channel[SessionRecord]] = {}
         self.root: Channel[RootState] = Channel(ROOT_CHANNEL, ROOT, self)
         self.clients = Clients(Channel(CLIENTS_CHANNEL, CLIENTS, self), log)
+        self.tokens: Channel[IssuedTokens] = Channel(TOKENS_CHANNEL, TOKENS, self)
+        self.connections = Connections()
         self.presence = Presence()
         self.active_clients = ActiveClients(self.sessions)
         self.position = 0
@@ -103,12 +110,12 @@ class Host:
                     channel.replay(entry)
             after = entries[-1].seq
         for uri, floor in (await self.log.floors()).items():
-            channel = self._stored_channel(uri)
-            channel.floor = max(channel.floor, floor)
+            self._stored_channel(uri).history.begin(floor)
         self.position = max(self.position, self.log.last_seq)
         self._tell_root(RootAgentsChanged(agents=self.agents))
         self._count_sessions()
         self.active_clients.restarted()
+        self.spawn(self._age())
         for channel in self.sessions.values():
             self.write(channel, _readiness)
 
@@ -125,6 +132,8 @@ class Host:
             return self.root
         if uri == CLIENTS_CHANNEL:
             return self.clients.channel
+        if uri == TOKENS_CHANNEL:
+            return self.tokens
         if uri not in self.sessions:
             self.sessions[uri] = Channel(uri, SESSION, self)
         return self.sessions[uri]
@@ -218,9 +227,19 @@ class Host:
 
         async def save() -> None:
             await self.log.save_snapshot(stored)
-            await self.log.trim(channel.uri, stored.seq - ENTRIES_BETWEEN_SNAPSHOTS)
+            await self.log.trim(channel.uri, channel.history.floor)
 
         self.spawn(save())
+
+    async def _age(self) -> None:
+        """Once in a while, history that is too old goes, here and in the log."""
+        while True:
+            await asyncio.sleep(AGING_SECONDS)
+            too_old = self.now() - HISTORY_LIFETIME_MS
+            channels: list[Channel[Any]] = [self.root, *self.sessions.values()]
+            for channel in channels:
+                if channel.history.forget(too_old):
+                    self._take_snapshot(channel)
 
     # Looking
 

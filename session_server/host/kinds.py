@@ -7,13 +7,17 @@ import msgspec
 
 from session_server.host.logged import (
     ClientSeen,
+    IssuedTokens,
     KnownClient,
     KnownClients,
     LoggedAction,
     SessionOpened,
+    TokenIssued,
+    TokenRevoked,
     decode_clients,
     decode_record,
     decode_root,
+    decode_tokens,
 )
 from session_server.reducers.record import PRIVATE_TRANSITIONS, reduce_record
 from session_server.reducers.root import reduce_root
@@ -53,7 +57,18 @@ def _reduce_clients(known: KnownClients | None, action: ClientSeen, at: int) -> 
     return KnownClients(clients={**clients, action.client_id: seen})
 
 
-_PRIVATE = frozenset({*PRIVATE_TRANSITIONS, SessionOpened, ClientSeen})
+def _reduce_tokens(
+    issued: IssuedTokens | None, action: TokenIssued | TokenRevoked, at: int
+) -> IssuedTokens:
+    tokens = {} if issued is None else issued.tokens
+    if isinstance(action, TokenRevoked):
+        kept = {name: token for name, token in tokens.items() if name != action.token_id}
+        return IssuedTokens(tokens=kept)
+    kept = {name: t for name, t in tokens.items() if t.expires_at is None or t.expires_at > at}
+    return IssuedTokens(tokens={**kept, action.token.id: action.token})
+
+
+_PRIVATE = frozenset({*PRIVATE_TRANSITIONS, SessionOpened, ClientSeen, TokenIssued, TokenRevoked})
 
 
 def is_public(action: LoggedAction) -> bool:
@@ -78,6 +93,13 @@ CLIENTS: Kind[KnownClients] = Kind(
     empty=KnownClients(),
     reduce=_reduce_clients,
     decode=decode_clients,
+    shown=encode,
+    is_public=lambda _: False,
+)
+TOKENS: Kind[IssuedTokens] = Kind(
+    empty=IssuedTokens(),
+    reduce=_reduce_tokens,
+    decode=decode_tokens,
     shown=encode,
     is_public=lambda _: False,
 )

@@ -8,6 +8,7 @@ from session_server.schemas.envelopes import ActionOrigin
 from session_server.schemas.principals import Stamp
 from session_server.schemas.record import PrivateAction, SessionRecord
 from session_server.schemas.root import RootState
+from session_server.schemas.tokens import IssuedToken
 from session_server.schemas.wire import Millis, Uri, Wire
 
 
@@ -26,7 +27,19 @@ class ClientSeen(ActionBase, frozen=True, kw_only=True, tag="private/clientSeen"
     epoch: str
 
 
-LoggedAction: TypeAlias = Action | PrivateAction | SessionOpened | ClientSeen
+class TokenIssued(ActionBase, frozen=True, kw_only=True, tag="private/tokenIssued"):
+    """What a token proves; its text is nowhere."""
+
+    token: IssuedToken
+
+
+class TokenRevoked(ActionBase, frozen=True, kw_only=True, tag="private/tokenRevoked"):
+    token_id: str
+
+
+LoggedAction: TypeAlias = (
+    Action | PrivateAction | SessionOpened | ClientSeen | TokenIssued | TokenRevoked
+)
 
 
 class Logged(Wire, frozen=True, kw_only=True):
@@ -46,10 +59,18 @@ class KnownClients(Wire, frozen=True, kw_only=True):
     clients: dict[str, KnownClient] = {}
 
 
+class IssuedTokens(Wire, frozen=True, kw_only=True):
+    """Those that may still be used: what was revoked is gone, what expired goes with the next."""
+
+    tokens: dict[str, IssuedToken] = {}
+
+
 CLIENTS_CHANNEL: Uri = "session-server:clients"
-"""A channel of the host's own; nobody can subscribe to it."""
+TOKENS_CHANNEL: Uri = "session-server:tokens"
+"""Channels of the host's own; nobody can subscribe to them."""
 
 decode_logged: Decoder[Logged] = Decoder(Logged)
 decode_root: Decoder[RootState] = Decoder(RootState)
 decode_record: Decoder[SessionRecord] = Decoder(SessionRecord)
 decode_clients: Decoder[KnownClients] = Decoder(KnownClients)
+decode_tokens: Decoder[IssuedTokens] = Decoder(IssuedTokens)

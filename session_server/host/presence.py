@@ -34,9 +34,7 @@ class Presence:
 
     def join(self, room: Uri, principal: Principal, outbox: Outbox) -> None:
         assert principal.client_id is not None
-        present = Present(
-            client_id=principal.client_id, by=principal.author, role=principal.role
-        )
+        present = Present(client_id=principal.client_id, by=principal.author, role=principal.role)
         self._rooms.setdefault(room, {})[outbox] = present
         self._tell_soon(room)
 

@@ -3,6 +3,7 @@
 import msgspec
 
 from session_server.host.errors import CommandError
+from session_server.reducers.turns import active_turn
 from session_server.schemas.commands import CreateSessionParams
 from session_server.schemas.errors import ErrorCode
 from session_server.schemas.record import SessionRecord
@@ -16,16 +17,16 @@ from session_server.schemas.turns import Turn
 from session_server.schemas.wire import Uri
 
 UNTITLED = "New session"
-RESERVED_PREFIX = "ahp-"
+RESERVED_PREFIXES = ("ahp-", "session-server:")
 SESSION_PREFIX = "ahp-session:"
 
 
 def check_uri(uri: Uri) -> None:
-    """Any scheme will do, but the protocol's own are taken."""
+    """Any scheme will do, but the protocol's own and the host's own are taken."""
     scheme, colon, path = uri.partition(":")
     if not colon or not scheme or not path:
         raise CommandError(ErrorCode.INVALID_PARAMS, f"{uri!r} is not a session URI.")
-    if uri.startswith(RESERVED_PREFIX) and not uri.startswith(SESSION_PREFIX):
+    if uri.lower().startswith(RESERVED_PREFIXES) and not uri.startswith(SESSION_PREFIX):
         raise CommandError(ErrorCode.INVALID_PARAMS, f"{scheme}: is not for sessions.")
 
 
@@ -46,7 +47,7 @@ def opening_record(
     )
     turns: tuple[Turn, ...] = ()
     if source is not None and params.fork is not None:
-        turns = turns_up_to(source.public.turns, params.fork.turn_id)
+        turns = turns_up_to(source.public, params.fork.turn_id)
     return SessionRecord(
         public=SessionState(
             summary=summary,
@@ -57,10 +58,12 @@ def opening_record(
     )
 
 
-def turns_up_to(turns: tuple[Turn, ...], turn_id: str) -> tuple[Turn, ...]:
-    for index, turn in enumerate(turns):
+def turns_up_to(state: SessionState, turn_id: str) -> tuple[Turn, ...]:
+    for index, turn in enumerate(state.turns):
         if turn.id == turn_id:
-            return turns[: index + 1]
+            return state.turns[: index + 1]
+    if active_turn(state, turn_id) is not None:
+        raise CommandError(ErrorCode.TURN_IN_PROGRESS, "That turn is not over; fork it afterwards.")
     raise CommandError(ErrorCode.INVALID_PARAMS, f"There is no turn {turn_id} to fork from.")
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from session_server.client import (
     Cause,
+    Closed,
     Phase,
     RequestClosed,
     Session,
@@ -22,6 +23,7 @@ from session_server.schemas.actions import (
     ModelChanged,
     TitleChanged,
 )
+from session_server.schemas.principals import Provenance
 from session_server.schemas.questions import Draft, InputRequest, Submitted, TextValue
 from session_server.schemas.session import Lifecycle, ModelSelection, SessionState
 from session_server.schemas.turns import TurnState
@@ -274,3 +276,54 @@ async def test_many_clients_typing_at_once_end_with_the_same_state() -> None:
 def _draft(text: str) -> InputAnswerChanged:
     draft = Draft(value=TextValue(value=text))
     return InputAnswerChanged(request_id=TRIP, question_id="name", answer=draft)
+
+
+@run
+async def test_the_list_of_sessions_follows_what_comes_changes_and_goes(tmp_path: Path) -> None:
+    store = sqlite_store(tmp_path)
+    with serving(store) as server:
+        port = server.port
+        async with connect(server.url) as client:
+            listing = client.sessions()
+
+            async def until(wanted: dict[str, str]) -> None:
+                async with asyncio.timeout(PATIENCE):
+                    async for sessions in listing:
+                        if {s.resource: s.title for s in sessions} == wanted:
+                            return
+
+            await until({})
+            uri = await client.create_session("people", uri="ahp-session:/a")
+            await until({uri: "New session"})
+            async with client.session(uri) as session:
+                await session.dispatch(TitleChanged(title="Renamed"))
+                await until({uri: "Renamed"})
+            server.kill()
+            async for status in client.statuses():
+                if not status.is_connected:
+                    break
+            with serving(store, port=port):
+                await client.wait_until_live(PATIENCE)
+                await client.dispose_session(uri)
+                await until({})
+    with pytest.raises(Closed):
+        await anext(listing)
+
+
+@pytest.mark.proves("design.provenance.policy")
+@run
+async def test_what_a_policy_answers_says_so_to_everybody() -> None:
+    with serving("memory:", "--demo") as server:
+        async with (
+            connect(server.url, policy=True) as robot,
+            connect(server.url) as person,
+            robot.session(DEMO) as at_work,
+            person.session(DEMO) as at_home,
+        ):
+            await trip(at_work)
+            await at_work.answer(TRIP, "name", "Fjords")
+            seen = await at_home.wait_until(lambda state: answer(state, "name"), PATIENCE)
+            assert answer(seen, "name").meta.via is Provenance.POLICY
+            await at_home.answer(TRIP, "city", "oslo")
+            seen = await at_work.wait_until(lambda state: answer(state, "city"), PATIENCE)
+            assert answer(seen, "city").meta.via is Provenance.PERSON

@@ -1,25 +1,35 @@
 """Clients that vanish or stop reading: the server lets go of them, and says nothing odd."""
 
 import asyncio
-from collections.abc import Sequence
+import re
+import time
+from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 from websockets.asyncio.client import connect
+from websockets.frames import Opcode
 
 from session_server.schemas.limits import OUTBOX_BYTES
+from session_server.transport.sink import CLOSE_SECONDS, STOP_SECONDS
 from tests.end_to_end.devices import Device
-from tests.end_to_end.test_convergence import PLAIN
+from tests.end_to_end.raw import RawClient, greeting, masked
 from tests.end_to_end.wire import WireClient
 from tests.host.harness import run
 from tests.host.mirror import Mirror
-from tests.servers import SERVE, serving
+from tests.servers import PLAIN, SERVE, ServerProcess, serving
 
 SESSION = "ahp-session:/x"
 ROOM = "ahp-presence:/x"
 SOON = 3.0
 TEXT = "x" * 60_000
+ENOUGH = 8 * OUTBOX_BYTES // len(TEXT)
+"""Drafts that fill the kernel's buffers, ours and the outbox of who does not read."""
+
+PINGING = (*PLAIN, "--ours", "--pings-every", "0.3")
+both = pytest.mark.parametrize("command", [SERVE, PLAIN], ids=["ours", "plain"])
 
 
 def drafted(number: int) -> dict[str, Any]:
@@ -44,7 +54,62 @@ async def with_question(url: str) -> WireClient:
     return client
 
 
-@pytest.mark.parametrize("command", [SERVE, PLAIN], ids=["ours", "plain"])
+def is_echo(frame: dict[str, Any], seq: int) -> bool:
+    origin = frame.get("params", {}).get("origin", {})
+    return bool(origin == {"clientId": "writer", "clientSeq": seq})
+
+
+def is_alone(frame: dict[str, Any]) -> bool:
+    if frame.get("method") != "presence/changed":
+        return False
+    return [present["clientId"] for present in frame["params"]["present"]] == ["writer"]
+
+
+def said(server: ServerProcess) -> str:
+    """All that it wrote, once it is gone, beyond where it can be reached."""
+    return "".join(line for line in server.output if "http://" not in line and "ws://" not in line)
+
+
+def sockets(server: ServerProcess) -> int:
+    links = (path.readlink() for path in Path(f"/proc/{server.pid}/fd").iterdir())
+    return sum(str(link).startswith("socket:") for link in links)
+
+
+def resident_kib(server: ServerProcess) -> int:
+    status = Path(f"/proc/{server.pid}/status").read_text()
+    found = re.search(r"VmRSS:\s+(\d+) kB", status)
+    assert found is not None
+    return int(found[1])
+
+
+async def eventually(holds: Callable[[], bool], seconds: float) -> None:
+    async with asyncio.timeout(seconds):
+        while not holds():
+            await asyncio.sleep(0.02)
+
+
+async def fill(writer: WireClient, number: int = ENOUGH) -> float:
+    """Drafts one after the other; how long the slowest took to come back."""
+    slowest = 0.0
+    for n in range(number):
+        began = time.perf_counter()
+        seq = await writer.dispatch(SESSION, drafted(n))
+        await writer.until(partial(is_echo, seq=seq))
+        slowest = max(slowest, time.perf_counter() - began)
+    return slowest
+
+
+async def with_stalled(server: ServerProcess) -> tuple[WireClient, RawClient]:
+    """Somebody who watches and never reads again, as the writer can tell."""
+    writer = await with_question(server.ahp)
+    stalled = await RawClient.open(server.ahp)
+    await stalled.send(greeting("stalled", SESSION, ROOM))
+    await stalled.frame()
+    await writer.call("subscribe", ROOM)
+    return writer, stalled
+
+
+@both
 @run
 async def test_who_is_cut_off_leaves_no_traceback_behind(command: Sequence[str]) -> None:
     with serving("memory:", command=command) as server:
@@ -62,35 +127,155 @@ async def test_who_is_cut_off_leaves_no_traceback_behind(command: Sequence[str])
                 await device.hang_up()
         await writer.close()
         server.kill()
-        assert "Traceback" not in "".join(server.output)
+        assert said(server) == ""
 
 
-def is_echo(frame: dict[str, Any], seq: int) -> bool:
-    origin = frame.get("params", {}).get("origin", {})
-    return bool(origin == {"clientId": "writer", "clientSeq": seq})
+@both
+@run
+async def test_a_client_that_never_reads_again_is_let_go(command: Sequence[str]) -> None:
+    """At once for the others; within a grace for the system."""
+    with serving("memory:", command=command) as server:
+        writer, stalled = await with_stalled(server)
+        before = sockets(server)
+        slowest = await fill(writer)
+        async with asyncio.timeout(SOON):
+            await writer.once(is_alone)
+        if command is SERVE:
+            await eventually(lambda: sockets(server) == before - 1, CLOSE_SECONDS + SOON)
+        stalled.cut()
+        await writer.close()
+        server.kill()
+        assert slowest < SOON
+        assert said(server) == ""
+
+
+@both
+@run
+async def test_stopping_does_not_wait_for_who_does_not_read(command: Sequence[str]) -> None:
+    with serving("memory:", command=command) as server:
+        writer, stalled = await with_stalled(server)
+        _, polite = await fill(writer, ENOUGH // 2), await WireClient.open(server.ahp)
+        await polite.initialize("polite")
+        began = time.monotonic()
+        assert await asyncio.to_thread(server.stop) == 0
+        took = time.monotonic() - began
+        stalled.cut()
+        await polite.socket.wait_closed()
+        assert polite.socket.close_code == 1012
+        if command is SERVE:
+            assert took < STOP_SECONDS + SOON
+            assert said(server) == ""
+
+
+@run
+async def test_a_slow_reader_that_wakes_up_in_time_is_told_to_come_back() -> None:
+    with serving("memory:") as server:
+        writer, stalled = await with_stalled(server)
+        await fill(writer)
+        await writer.once(is_alone)
+        assert await stalled.close_code() == 4000
+        await writer.close()
+
+
+@both
+@run
+async def test_what_comes_after_the_end_was_said_is_ignored(command: Sequence[str]) -> None:
+    with serving("memory:", command=command) as server:
+        writer = await with_question(server.ahp)
+        client = await RawClient.open(server.ahp)
+        await client.send(greeting("client"))
+        await client.frame()
+        dispatch = (
+            b'{"jsonrpc":"2.0","method":"dispatchAction","params":{"channel":"ahp-session:/x",'
+            b'"clientSeq":1,"action":{"type":"session/titleChanged","title":"late"}}}'
+        )
+        await client.send(masked(b"\0", Opcode.BINARY) + masked(dispatch) * 100)
+        assert await client.close_code() == 1003
+        await client.send(masked(dispatch) * 100 + masked(b"\x03\xeb", Opcode.CLOSE))
+        assert await client.rest() == b""
+        assert await writer.call("ping") is None
+        titles = [f for f in writer.received if "title" in f.get("params", {}).get("action", {})]
+        assert titles == []
+        await writer.close()
+        server.kill()
+        assert said(server) == ""
+
+
+@both
+@run
+async def test_a_request_and_a_goodbye_in_one_breath_are_both_answered(
+    command: Sequence[str],
+) -> None:
+    with serving("memory:", command=command) as server:
+        for number in range(20):
+            client = await RawClient.open(server.ahp)
+            await client.send(greeting(f"c{number}") + masked(b"\x03\xe8", Opcode.CLOSE))
+            assert await client.close_code() == 1000
+            assert await client.rest() == b""
+        server.kill()
+        assert said(server) == ""
+
+
+@run
+async def test_half_a_goodbye_is_one() -> None:
+    """A client that only shuts down its own direction gets what was on its way."""
+    with serving("memory:") as server:
+        before = sockets(server)
+        client = await RawClient.open(server.ahp)
+        await client.send(greeting("client"))
+        await client.frame()
+        await client.send(masked(b'{"jsonrpc":"2.0","id":2,"method":"nothing","params":{}}'))
+        client.writer.write_eof()
+        assert b'"id":2' in await client.rest()
+        await eventually(lambda: sockets(server) == before, SOON)
+        client.cut()
+        server.kill()
+        assert said(server) == ""
+
+
+@run
+async def test_who_asks_without_reading_costs_no_more_than_an_outbox() -> None:
+    with serving("memory:") as server:
+        client = await RawClient.open(server.ahp)
+        await client.send(greeting("client"))
+        before = resident_kib(server)
+        pings = masked(b"x" * 125, Opcode.PING) * 1_000
+        for _ in range(400):
+            await client.send(pings)
+        grown = resident_kib(server) - before
+        client.cut()
+        assert grown < 16_384, f"{grown} KiB for answers that nobody reads"
+
+
+@run
+async def test_who_answers_no_ping_is_let_go() -> None:
+    with serving("memory:", command=PINGING) as server:
+        writer, stalled = await with_stalled(server)
+        async with asyncio.timeout(SOON):
+            await writer.once(is_alone)
+        stalled.cut()
+        await writer.close()
 
 
 @pytest.mark.slow
 @run
-async def test_a_client_that_never_reads_again_is_let_go() -> None:
-    with serving("memory:") as server:
-        writer = await with_question(server.ahp)
-        stalled = WireClient(await connect(server.ahp, max_queue=1, compression=None))
-        await stalled.initialize("stalled", SESSION)
-        await stalled.call("subscribe", ROOM)
-        await writer.call("subscribe", ROOM)
-        for number in range(8 * OUTBOX_BYTES // len(TEXT)):
-            seq = await writer.dispatch(SESSION, drafted(number))
-            await writer.until(partial(is_echo, seq=seq))
-        try:
-            async with asyncio.timeout(SOON):
-                await writer.until(is_alone)
-        finally:
-            stalled.socket.transport.abort()
+async def test_who_neither_reads_nor_answers_pings_is_let_go_of_by_the_system_too() -> None:
+    with serving("memory:", command=PINGING) as server:
+        writer, stalled = await with_stalled(server)
+        before = sockets(server)
+        await fill(writer, ENOUGH // 4)
+        await writer.once(is_alone)
+        await eventually(lambda: sockets(server) == before - 1, CLOSE_SECONDS + SOON)
+        stalled.cut()
         await writer.close()
+        server.kill()
+        assert said(server) == ""
 
 
-def is_alone(frame: dict[str, Any]) -> bool:
-    if frame.get("method") != "presence/changed":
-        return False
-    return [present["clientId"] for present in frame["params"]["present"]] == ["writer"]
+@run
+async def test_a_client_library_that_hangs_up_politely_is_answered_politely() -> None:
+    with serving("memory:") as server:
+        async with connect(server.ahp) as socket:
+            await socket.send(b"{}")
+            await socket.recv()
+        assert (socket.close_code, socket.close_reason) == (1003, "binary frames are not AHP")

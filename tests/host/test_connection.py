@@ -158,7 +158,9 @@ async def test_there_is_nothing_to_subscribe_to_where_there_is_no_channel() -> N
         assert client.envelopes() == []
 
 
-@pytest.mark.proves("ahp.envelope.rejection-private", "design.rules.rejected")
+@pytest.mark.proves(
+    "ahp.envelope.rejection-private", "ahp.envelope.rejection-seq", "design.rules.rejected"
+)
 @run
 async def test_a_refusal_goes_to_its_sender_alone_and_takes_no_place() -> None:
     async with hosting() as host:

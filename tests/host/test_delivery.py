@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from session_server.host import channel as channels
+from session_server.host import history
 from session_server.host.delivery import Message
 from session_server.host.host import Host
 from session_server.schemas.principals import Principal
@@ -208,7 +208,7 @@ async def test_news_of_sessions_that_were_missed_are_not_sent_later() -> None:
 @run
 async def test_a_position_is_too_old_for_the_channel_that_has_dropped_its_history() -> None:
     with pytest.MonkeyPatch.context() as limits:
-        limits.setattr(channels, "HISTORY", 5)
+        limits.setattr(history, "ENVELOPES_KEPT", 5)
         async with hosting() as host:
             ana = await with_session(host)
             await ana.call("createSession", OTHER, provider="people")

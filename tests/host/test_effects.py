@@ -121,3 +121,18 @@ async def test_a_fork_has_the_history_up_to_its_turn_and_pages_lead_back() -> No
         assert ([t["id"] for t in page["turns"]], page["hasMore"]) == (["t0"], False)
         page = await ana.call("fetchTurns", "x:/fork", before="unknown")
         assert page == {"turns": [], "hasMore": False}
+
+
+@pytest.mark.proves("ahp.errors.turn-in-progress")
+@run
+async def test_a_turn_that_is_not_over_cannot_be_forked() -> None:
+    async with hosting() as host:
+        ana = await with_session(host, "demo")
+        agent = await joined(host, AGENT, "agent", SESSION)
+        message = {"text": "x", "origin": {"kind": "agent"}}
+        await agent.act({"type": "session/turnStarted", "turnId": "t", "message": message})
+        fork = {"session": SESSION, "turnId": "t"}
+        error = await ana.call("createSession", "x:/fork", provider="demo", fork=fork)
+        assert error["code"] == -32004
+        await ana.act({"type": "session/turnCancelled", "turnId": "t"})
+        assert await ana.call("createSession", "x:/fork", provider="demo", fork=fork) is None

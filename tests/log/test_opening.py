@@ -13,6 +13,7 @@ from session_server.log.sqlite import SqliteLog
 from tests.log.logs import everything, stored
 
 
+@pytest.mark.proves("design.log.url")
 @pytest.mark.parametrize("url", ["memory:", "memory://", "MEMORY:"])
 async def test_memory_is_kept_nowhere(url: str) -> None:
     log = await open_log(url)
@@ -20,6 +21,7 @@ async def test_memory_is_kept_nowhere(url: str) -> None:
     await log.close()
 
 
+@pytest.mark.proves("design.log.url")
 async def test_three_slashes_are_relative_and_four_absolute(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

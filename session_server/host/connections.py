@@ -1,0 +1,73 @@
+"""What is open right now on the strength of a principal: counted, and ended with its credential.
+
+WebSockets and event streams are in here; a plain HTTP request is over too soon to matter.
+"""
+
+import asyncio
+from collections import Counter
+from typing import Protocol
+
+from session_server.host.errors import CloseCode
+from session_server.schemas.limits import CONNECTIONS_PER_PRINCIPAL
+from session_server.schemas.principals import Principal
+
+REVOKED = "your token was revoked"
+EXPIRED = "your token has expired"
+
+
+class Closable(Protocol):
+    def close(self, code: int, reason: str) -> None: ...
+
+
+class TooManyConnectionsError(Exception):
+    """Coming back later helps: then some of the others may be gone."""
+
+
+class Connections:
+    def __init__(self, per_principal: int = CONNECTIONS_PER_PRINCIPAL) -> None:
+        """0 is without limit."""
+        self.per_principal = per_principal
+        self._counts: Counter[str] = Counter()
+        self._of_token: dict[str, dict[Closable, asyncio.TimerHandle | None]] = {}
+
+    def check(self, principal: Principal) -> None:
+        """Whether there is room for one more, before it is made."""
+        if self.per_principal and self._counts[principal.id] >= self.per_principal:
+            raise TooManyConnectionsError(self._words)
+
+    @property
+    def _words(self) -> str:
+        return f"at most {self.per_principal} connections at a time; close some and come back"
+
+    def opened(self, principal: Principal, connection: Closable, now: int) -> None:
+        self._counts[principal.id] += 1
+        if principal.credential is not None:
+            timer = _expiry(principal, connection, now)
+            self._of_token.setdefault(principal.credential, {})[connection] = timer
+        if self.per_principal and self._counts[principal.id] > self.per_principal:
+            connection.close(CloseCode.TOO_MANY_CONNECTIONS, self._words)
+
+    def closed(self, principal: Principal, connection: Closable) -> None:
+        self._counts[principal.id] -= 1
+        if self._counts[principal.id] <= 0:
+            del self._counts[principal.id]
+        if principal.credential is None:
+            return
+        siblings = self._of_token[principal.credential]
+        timer = siblings.pop(connection)
+        if timer is not None:
+            timer.cancel()
+        if not siblings:
+            del self._of_token[principal.credential]
+
+    def revoke(self, token_id: str) -> None:
+        for connection in tuple(self._of_token.get(token_id, ())):
+            connection.close(CloseCode.NOT_ALLOWED, REVOKED)
+
+
+def _expiry(principal: Principal, connection: Closable, now: int) -> asyncio.TimerHandle | None:
+    if principal.expires_at is None:
+        return None
+    delay = max(0, principal.expires_at - now) / 1000
+    loop = asyncio.get_running_loop()
+    return loop.call_later(delay, connection.close, CloseCode.NOT_ALLOWED, EXPIRED)

@@ -1,0 +1,30 @@
+"""Why somebody is not let in. None of these ever holds a credential.
+
+TurnedAwayError             `status` is HTTP's; at a WebSocket upgrade every one is 403
+├── NoCredentialError       401  a token is needed and none came
+├── BadCredentialError      401  what came is no token of this host, or no longer one
+├── ForeignOriginError      403  a page of another origin, or by another name
+└── NotAllowedError         403  known, but not for this
+"""
+
+
+class TurnedAwayError(Exception):
+    """The words say what to do next."""
+
+    status = 403
+
+
+class NoCredentialError(TurnedAwayError):
+    status = 401
+
+
+class BadCredentialError(TurnedAwayError):
+    status = 401
+
+
+class ForeignOriginError(TurnedAwayError):
+    pass
+
+
+class NotAllowedError(TurnedAwayError):
+    pass

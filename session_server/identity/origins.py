@@ -1,0 +1,81 @@
+"""Where a request comes from, as browsers say it, and by which name it calls this host.
+
+A browser says its page's `Origin`, and nobody's page can change that. Programs say none. The name
+in `Host` matters on loopback: a foreign page whose name is made to point there calls it by that.
+"""
+
+from collections.abc import Mapping
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+from session_server.identity.access import ANY, Access
+from session_server.identity.errors import ForeignOriginError
+
+DEFAULT_PORTS = (None, 80, 443)
+
+
+def check_host(access: Access, headers: Mapping[str, str]) -> None:
+    if access.hosts is None:
+        return
+    name = _host(headers)[0]
+    if not is_loopback_name(name) and name not in access.hosts:
+        raise ForeignOriginError(
+            "This host listens on loopback and is not known by the name in `Host`;"
+            " set allowed_hosts or public_url if that is meant."
+        )
+
+
+def check_origin(access: Access, headers: Mapping[str, str]) -> None:
+    origin = headers.get("origin")
+    if origin is None:
+        _check_fetch(headers)
+    elif not is_allowed(access, origin, headers):
+        raise ForeignOriginError(
+            "Pages of this origin may not use this host; set allowed_origins if they should."
+        )
+
+
+def is_allowed(access: Access, origin: str, headers: Mapping[str, str]) -> bool:
+    return is_configured(access, origin) or _is_same(origin, headers)
+
+
+def is_configured(access: Access, origin: str) -> bool:
+    return origin.lower() in access.origins or ANY in access.origins
+
+
+def is_loopback_name(name: str) -> bool:
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+def _check_fetch(headers: Mapping[str, str]) -> None:
+    """Pictures and scripts of a foreign page come without `Origin`; following a link is no harm."""
+    is_foreign = headers.get("sec-fetch-site") in ("cross-site", "same-site")
+    if is_foreign and headers.get("sec-fetch-mode") != "navigate":
+        raise ForeignOriginError("Other sites may link to this host, but not load from it.")
+
+
+def _is_same(origin: str, headers: Mapping[str, str]) -> bool:
+    """The scheme is left out: behind a proxy ours may be another one than the browser's."""
+    parts = urlsplit(origin.lower())
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        return False
+    name, port = _host(headers)
+    try:
+        own = parts.port
+    except ValueError:
+        return False
+    is_same_port = own == port or (own in DEFAULT_PORTS and port in DEFAULT_PORTS)
+    return parts.hostname == name and is_same_port
+
+
+def _host(headers: Mapping[str, str]) -> tuple[str, int | None]:
+    try:
+        parts = urlsplit(f"//{headers.get('host', '').lower()}")
+        return parts.hostname or "", parts.port
+    except ValueError:
+        return "", None

@@ -1,0 +1,75 @@
+"""Names in addresses: sessions, requests, questions.
+
+`{id}` is the path of an `ahp-session:/` URI, or a whole URI, percent-encoded. ASGI servers decode a
+path before it is routed, and a slash inside a name would part it; so the path is taken as it was
+sent, decoded but for slashes and percent signs, and those are decoded in each name.
+"""
+
+import re
+from typing import Annotated
+from urllib.parse import quote, unquote
+
+from fastapi import Depends, Path
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from session_server.schemas.wire import Uri
+
+PREFIX = "ahp-session:/"
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_KEPT = re.compile(rb"(%2[Ff5])")
+
+
+class SentPaths:
+    """Middleware: slashes that were percent-encoded do not part a path."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        raw = scope.get("raw_path")
+        if scope["type"] == "http" and raw is not None and _KEPT.search(raw):
+            scope = {**scope, "path": partly_decoded(raw)}
+        await self._app(scope, receive, send)
+
+
+def partly_decoded(raw: bytes) -> str:
+    parts = _KEPT.split(raw)
+    return "".join(
+        part.decode() if index % 2 else unquote(part.decode("latin-1"))
+        for index, part in enumerate(parts)
+    )
+
+
+def session_uri(name: str) -> Uri:
+    """The URI that a session's name in an address stands for."""
+    return name if _SCHEME.match(name) else f"{PREFIX}{name}"
+
+
+def session_name(uri: Uri) -> str:
+    """The shortest name of a session that can stand in an address."""
+    path = uri.removeprefix(PREFIX)
+    is_plain = path != uri and path and not _SCHEME.match(path)
+    return quote(path if is_plain else uri, safe="")
+
+
+async def _session(
+    id: Annotated[
+        str,
+        Path(description="The path of an `ahp-session:/` URI, or a whole URI, percent-encoded."),
+    ],
+) -> Uri:
+    return session_uri(unquote(id))
+
+
+async def _request(rid: Annotated[str, Path(description="The id of an input request.")]) -> str:
+    return unquote(rid)
+
+
+async def _question(qid: Annotated[str, Path(description="The id of a question in it.")]) -> str:
+    return unquote(qid)
+
+
+SessionUri = Annotated[Uri, Depends(_session)]
+RequestId = Annotated[str, Depends(_request)]
+QuestionId = Annotated[str, Depends(_question)]

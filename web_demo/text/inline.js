@@ -1,0 +1,317 @@
+// Markdown inside a line: emphasis, code, links. One pass over the text, a bounded stack of what is
+// open, and DOM nodes as the only output. What is not understood stays text.
+
+const DEEPEST = 12;
+const LONGEST_ADDRESS = 2000;
+const ESCAPABLE = /[!-/:-@[-`{-~]/;
+const BARE_ADDRESS = /https?:\/\/[^\s<>"'`\\^{|}]+/y;
+const ANGLED_ADDRESS = /<(https?:\/\/[^\s<>]{1,2000}|mailto:[^\s<>]{1,320})>/y;
+const WORD = /[\p{L}\p{N}_]/u;
+const MARKS = ["**", "__", "~~", "*", "_"];
+/** @type {Readonly<Record<string, "strong" | "em" | "del">>} */
+const TAGS = { "**": "strong", __: "strong", "~~": "del", "*": "em", _: "em" };
+
+/** @typedef {{ mark: string, into: Node, literal: string }} Open */
+
+/**
+ * @param {Node} parent
+ * @param {string} text
+ */
+export function renderInline(parent, text) {
+  new Inline(parent, text).render();
+}
+
+/**
+ * The address, if it is one that a click may open.
+ * @param {string} address
+ */
+export function safeAddress(address) {
+  try {
+    const url = new URL(address);
+    return ["https:", "http:", "mailto:"].includes(url.protocol) ? url : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * A link that says where it leads if its words do not.
+ * @param {URL} url
+ * @param {Node} words
+ */
+export function linkTo(url, words) {
+  const link = document.createElement("a");
+  link.href = url.href;
+  link.target = "_blank";
+  link.rel = "noopener noreferrer nofollow";
+  link.append(words);
+  if (url.host && !(link.textContent ?? "").includes(url.host)) {
+    const place = document.createElement("span");
+    place.className = "link-place";
+    place.textContent = ` (${url.host})`;
+    link.append(place);
+  }
+  return link;
+}
+
+class Inline {
+  /**
+   * @param {Node} parent
+   * @param {string} text
+   */
+  constructor(parent, text) {
+    this.text = text;
+    this.at = 0;
+    this.plain = "";
+    /** @type {Open[]} */
+    this.stack = [{ mark: "", into: parent, literal: "" }];
+    this.ticks = runsOfTicks(text);
+  }
+
+  render() {
+    while (this.at < this.text.length) {
+      if (!this.#special()) {
+        this.plain += this.text[this.at];
+        this.at += 1;
+      }
+    }
+    this.#flush();
+    while (this.stack.length > 1) this.#unwrap();
+  }
+
+  /** Takes what begins here, if it is more than a letter. */
+  #special() {
+    switch (this.text[this.at]) {
+      case "\\":
+        return this.#escape();
+      case "\n":
+        return this.#lineBreak();
+      case "`":
+        return this.#code();
+      case "*":
+      case "_":
+      case "~":
+        return this.#emphasis();
+      case "!":
+        return this.text[this.at + 1] === "[" && this.#open("![");
+      case "[":
+        return this.#open("[");
+      case "]":
+        return this.#closeLink();
+      case "<":
+        return this.#angled();
+      case "h":
+        return this.#bare();
+      default:
+        return false;
+    }
+  }
+
+  #escape() {
+    const next = this.text[this.at + 1];
+    if (next === undefined || !ESCAPABLE.test(next)) return false;
+    this.plain += next;
+    this.at += 2;
+    return true;
+  }
+
+  #lineBreak() {
+    const isHard = this.plain.endsWith("  ") || this.plain.endsWith("\\");
+    this.plain = this.plain.replace(/[ \\]+$/, "");
+    this.at += 1;
+    if (isHard) {
+      this.#put(document.createElement("br"));
+    } else {
+      this.plain += "\n";
+    }
+    return true;
+  }
+
+  #code() {
+    const size = tickRun(this.text, this.at);
+    const close = this.ticks.closing(size, this.at + size);
+    if (close === undefined) {
+      this.plain += "`".repeat(size);
+      this.at += size;
+      return true;
+    }
+    const code = document.createElement("code");
+    const inside = this.text.slice(this.at + size, close).replaceAll("\n", " ");
+    code.textContent = /^ .*[^ ].* $/.test(inside) ? inside.slice(1, -1) : inside;
+    this.at = close + size;
+    this.#put(code);
+    return true;
+  }
+
+  #emphasis() {
+    const mark = MARKS.find((m) => this.text.startsWith(m, this.at));
+    if (mark === undefined) return false;
+    const before = this.text[this.at - 1] ?? " ";
+    const after = this.text[this.at + mark.length] ?? " ";
+    const depth = this.stack.findLastIndex((open) => open.mark === mark);
+    if (depth > 0 && /\S/.test(before) && !(mark.startsWith("_") && WORD.test(after))) {
+      this.at += mark.length;
+      this.#close(depth);
+      return true;
+    }
+    if (!/\S/.test(after) || (mark.startsWith("_") && WORD.test(before))) return false;
+    return this.#open(mark);
+  }
+
+  /** @param {string} mark */
+  #open(mark) {
+    if (this.stack.length > DEEPEST) return false;
+    this.#flush();
+    const tag = TAGS[mark];
+    const into = tag ? document.createElement(tag) : document.createDocumentFragment();
+    this.stack.push({ mark, into, literal: mark });
+    this.at += mark.length;
+    return true;
+  }
+
+  /** @param {number} depth */
+  #close(depth) {
+    this.#flush();
+    while (this.stack.length > depth + 1) this.#unwrap();
+    const closed = /** @type {Open} */ (this.stack.pop());
+    this.#put(closed.into);
+  }
+
+  #closeLink() {
+    const depth = this.stack.findLastIndex((open) => open.mark.endsWith("["));
+    if (depth < 1) return false;
+    const address = this.#address();
+    if (address === undefined) return false;
+    this.#flush();
+    while (this.stack.length > depth + 1) this.#unwrap();
+    const { into, mark } = /** @type {Open} */ (this.stack.pop());
+    this.#put(linked(address, into, mark));
+    return true;
+  }
+
+  /** Reads `](address "title")`, and goes on behind it. */
+  #address() {
+    if (this.text[this.at + 1] !== "(") return undefined;
+    const start = this.at + 2;
+    const end = closingParenthesis(this.text, start);
+    if (end === undefined) return undefined;
+    this.at = end + 1;
+    const inside = this.text.slice(start, end).trim();
+    return inside.replace(/\s+["'(].*$/s, "").replace(/^<(.*)>$/, "$1");
+  }
+
+  #angled() {
+    ANGLED_ADDRESS.lastIndex = this.at;
+    const found = ANGLED_ADDRESS.exec(this.text);
+    if (found === null) return false;
+    this.at += found[0].length;
+    this.#putAddress(/** @type {string} */ (found[1]));
+    return true;
+  }
+
+  #bare() {
+    if (WORD.test(this.text[this.at - 1] ?? " ")) return false;
+    BARE_ADDRESS.lastIndex = this.at;
+    const found = BARE_ADDRESS.exec(this.text);
+    const isInLink = this.stack.some((open) => open.mark.endsWith("["));
+    if (found === null || isInLink || found[0].length > LONGEST_ADDRESS) return false;
+    const address = found[0].replace(/[.,;:!?*_~)\]]+$/, "");
+    this.at += address.length;
+    this.#putAddress(address);
+    return true;
+  }
+
+  /** @param {string} address */
+  #putAddress(address) {
+    const url = safeAddress(address);
+    const words = document.createTextNode(address);
+    this.#put(url ? linkTo(url, words) : words);
+  }
+
+  /** What was opened and never closed is text, and so is its mark. */
+  #unwrap() {
+    const { into, literal } = /** @type {Open} */ (this.stack.pop());
+    const outer = this.#top();
+    outer.append(literal, ...into.childNodes);
+  }
+
+  /** @param {Node} node */
+  #put(node) {
+    this.#flush();
+    this.#top().append(node);
+  }
+
+  #flush() {
+    if (this.plain) this.#top().append(this.plain);
+    this.plain = "";
+  }
+
+  #top() {
+    return /** @type {Element} */ (/** @type {Open} */ (this.stack.at(-1)).into);
+  }
+}
+
+/**
+ * Images are never fetched: what a stranger's server could count or trace stays a link.
+ * @param {string} address
+ * @param {Node} words
+ * @param {string} mark
+ */
+function linked(address, words, mark) {
+  const url = safeAddress(address);
+  const shown = words.textContent ? words : document.createTextNode(url?.host ?? address);
+  if (url) return linkTo(url, shown);
+  const whole = document.createDocumentFragment();
+  whole.append(mark, shown, `](${address})`);
+  return whole;
+}
+
+/**
+ * @param {string} text
+ * @param {number} start
+ */
+function closingParenthesis(text, start) {
+  let depth = 0;
+  const end = Math.min(text.length, start + LONGEST_ADDRESS);
+  for (let at = start; at < end; at += 1) {
+    if (text[at] === "(") depth += 1;
+    if (text[at] === ")" && depth-- === 0) return at;
+  }
+  return undefined;
+}
+
+/**
+ * @param {string} text
+ * @param {number} at
+ */
+function tickRun(text, at) {
+  let end = at;
+  while (text[end] === "`") end += 1;
+  return end - at;
+}
+
+/**
+ * Where runs of backticks stand, by length, so that looking for a closing one is never a new search.
+ * @param {string} text
+ */
+function runsOfTicks(text) {
+  /** @type {Map<number, number[]>} */
+  const runs = new Map();
+  for (const { 0: run, index } of text.matchAll(/`+/g)) {
+    const places = runs.get(run.length) ?? [];
+    runs.set(run.length, places);
+    places.push(index);
+  }
+  for (const places of runs.values()) places.reverse();
+  return {
+    /**
+     * @param {number} size
+     * @param {number} from
+     */
+    closing(size, from) {
+      const places = runs.get(size) ?? [];
+      while (places.length > 0 && /** @type {number} */ (places.at(-1)) < from) places.pop();
+      return places.at(-1);
+    },
+  };
+}
