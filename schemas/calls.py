@@ -146,7 +146,8 @@ class Call(Wire, frozen=True, kw_only=True):
     over the whole life of the call, so that request ids derived from it never repeat; `run_start`
     is its value when the call last started over. `fingerprint` recognises the same request by the
     same principal; once its result was `collected`, such a request is a new call. Questions are
-    open for `answer_within` milliseconds, or until someone answers.
+    open for `answer_within` milliseconds, or until someone answers. `unreached` counts how often in
+    a row the server could not be reached, `unreached_since` says from when on.
     """
 
     id: str
@@ -171,6 +172,8 @@ class Call(Wire, frozen=True, kw_only=True):
     asked: tuple[Asked, ...] = ()
     remembered: tuple[Remembered, ...] = ()
     begun: tuple[Begun, ...] = ()
+    unreached: Count = 0
+    unreached_since: Millis | None = None
 
     @property
     def is_open(self) -> bool:

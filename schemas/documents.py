@@ -4,107 +4,21 @@ Both are made from the Structs that decode and encode, so they cannot say anythi
 shapes have no place here. `docs/build.py` above writes the files.
 """
 
-import inspect
-from typing import Any, TypeAlias, get_args
+from typing import get_args
 
 import msgspec
 
-from .actions import Action, ClientAction, HostAction
-from .commands import (
-    PROTOCOL_VERSION,
-    AuthenticateResult,
-    CompletionsResult,
-    FetchTurnsResult,
-    InitializeResult,
-    ListSessionsResult,
-    ReconnectResult,
-    ResolveSessionConfigResult,
-    SessionConfigCompletionsResult,
-    SubscribeResult,
-)
-from .customizations import ChildCustomization, Customization, LoadState, McpServerState
-from .errors import AuthRequiredData, ErrorCode, PermissionDeniedData, UnsupportedVersionData
+from .commands import PROTOCOL_VERSION
+from .definitions import RESULTS, Schema, definitions, family_ref, ref, relocated, tidied
 from .frames import (
     AgentDispatchAction,
-    AgentFrame,
-    Authenticate,
     ClientFrame,
-    Completions,
-    CreateSession,
-    DisposeSession,
     Failure,
-    FetchTurns,
     HostNotification,
-    Initialize,
-    ListSessions,
-    Ping,
-    Reconnect,
     RejectionNotification,
     RequestBase,
-    ResolveSessionConfig,
-    Result,
-    SessionConfigCompletions,
-    Subscribe,
 )
-from .messages import Attachment
-from .questions import Answer, Question, Value
-from .root import RootState, TerminalClaim
-from .session import SessionState, Status
-from .tool_calls import Contributor, ToolCall, ToolContent
-from .turns import ResponsePart
-from .variants import Variant, members
-from .wire import SAFE_INTEGER, Wire
-
-Schema: TypeAlias = dict[str, Any]
-
-UNIONS: dict[str, tuple[Any, str]] = {
-    "Action": (Action, "Any public action, as envelopes carry it."),
-    "ClientAction": (ClientAction, "What any client may dispatch."),
-    "HostAction": (HostAction, "What only the host, or a connection of role `agent`, may say."),
-    "ClientFrame": (ClientFrame, "What a client may send."),
-    "AgentFrame": (AgentFrame, "What a connection of role `agent` may send."),
-    "HostNotification": (HostNotification, "What the host sends unasked."),
-    "ReconnectResult": (ReconnectResult, "How a client catches up."),
-    "Question": (Question, "A typed question of an input request."),
-    "Answer": (Answer, "What a question holds: a draft, a submitted answer, or a skip."),
-    "Value": (Value, "The value of an answer, in the kind of its question."),
-    "ToolCall": (ToolCall, "A tool call in one of its six states."),
-    "Contributor": (Contributor, "Where a tool comes from."),
-    "TerminalClaim": (TerminalClaim, "Who holds a terminal."),
-    "LoadState": (LoadState, "How far a plugin or directory has been loaded."),
-    "McpServerState": (McpServerState, "Where an MCP server stands."),
-}
-"""Closed unions, by the name that the documents give them. A union without one is an error."""
-
-FAMILIES: tuple[type[Variant], ...] = (
-    Attachment,
-    ChildCustomization,
-    Customization,
-    ResponsePart,
-    ToolContent,
-)
-
-RESULTS: dict[type[RequestBase], Any] = {
-    Initialize: InitializeResult,
-    Ping: None,
-    Reconnect: ReconnectResult,
-    Subscribe: SubscribeResult,
-    CreateSession: None,
-    DisposeSession: None,
-    ListSessions: ListSessionsResult,
-    FetchTurns: FetchTurnsResult,
-    Authenticate: AuthenticateResult,
-    ResolveSessionConfig: ResolveSessionConfigResult,
-    SessionConfigCompletions: SessionConfigCompletionsResult,
-    Completions: CompletionsResult,
-}
-"""What each command answers with."""
-
-ERROR_DATA: dict[ErrorCode, type[Wire]] = {
-    ErrorCode.UNSUPPORTED_PROTOCOL_VERSION: UnsupportedVersionData,
-    ErrorCode.AUTH_REQUIRED: AuthRequiredData,
-    ErrorCode.PERMISSION_DENIED: PermissionDeniedData,
-}
+from .wire import Wire
 
 CLIENT_FRAMES: tuple[type[Wire], ...] = (*get_args(ClientFrame), AgentDispatchAction)
 HOST_FRAMES: tuple[type[Wire], ...] = (
@@ -124,7 +38,7 @@ def json_schema() -> Schema:
             "Every shape that clients meet. An optional field is left out when there is nothing to"
             " say, and null is read as left out. Fields that are not listed are ignored."
         ),
-        "$defs": _definitions(),
+        "$defs": definitions(),
     }
 
 
@@ -147,151 +61,13 @@ def asyncapi() -> Schema:
         },
         "components": {
             "messages": messages,
-            "schemas": _definitions(),
+            "schemas": definitions(),
             "correlationIds": {"request": {"location": "$message.payload#/id"}},
             "securitySchemes": _security_schemes(),
         },
     }
-    relocated: Schema = _relocated(document)
-    return relocated
-
-
-# Definitions
-
-
-def _definitions() -> dict[str, Schema]:
-    known = [member for family in FAMILIES for member in members(family).values()]
-    named = [shape for shape, _ in UNIONS.values()]
-    whole = [RootState, SessionState, RejectionNotification, Result, Failure, *ERROR_DATA.values()]
-    shapes = [*named, *known, *whole, *RESULTS.values()]
-    _, found = msgspec.json.schema_components(shapes, schema_hook=_family_ref)
-    definitions = {
-        **{name: _corrected(name, _tidied(schema)) for name, schema in found.items()},
-        **{name: _union(name) for name in UNIONS},
-        **{family.__name__: _family(family) for family in FAMILIES},
-        "ErrorCode": _error_code(),
-        "HostFrame": _host_frame(),
-        "Status": _status(),
-    }
-    return dict(sorted(definitions.items()))
-
-
-def _ref(name: str) -> Schema:
-    return {"$ref": f"#/$defs/{name}"}
-
-
-def _family_ref(family: type) -> Schema:
-    return _ref(family.__name__)
-
-
-_UNION_NAMES = {
-    frozenset(_ref(member.__name__)["$ref"] for member in get_args(shape)): name
-    for name, (shape, _) in UNIONS.items()
-}
-
-
-def _tidied(schema: Schema) -> Schema:
-    """What msgspec wrote, with unions by their names and without what says nothing."""
-    if "discriminator" in schema:
-        return _ref(_UNION_NAMES[frozenset(schema["discriminator"]["mapping"].values())])
-    tidied: Schema = {}
-    for keyword, value in schema.items():
-        tidied |= _tidied_keyword(keyword, value)
-    return tidied
-
-
-def _tidied_keyword(keyword: str, value: Any) -> Schema:
-    match keyword, value:
-        case "properties", _:
-            return {keyword: {name: _tidied(schema) for name, schema in value.items()}}
-        case "anyOf", _:
-            return {keyword: [_tidied(schema) for schema in value]}
-        case "items" | "additionalProperties", _:
-            return {keyword: _tidied(value)}
-        case "description", _:
-            return {keyword: inspect.cleandoc(value)}
-        case "enum", [only]:
-            return {"const": only}
-        case ("default", None) | ("required", []):
-            return {}
-        case _:
-            return {keyword: value}
-
-
-def _corrected(name: str, schema: Schema) -> Schema:
-    """Adds what the types of the fields alone do not tell."""
-    properties = schema.get("properties", {})
-    if properties.get("jsonrpc", {}).pop("default", None):
-        # A default for the host that builds the frame; on the wire it is never left out.
-        schema["required"] = ["jsonrpc", *schema["required"]]
-    match name:
-        case "Snapshot":
-            properties["state"] = {"anyOf": [_ref("RootState"), _ref("SessionState")]}
-        case "SessionSummary" | "SummaryChanges":
-            properties["status"] = _ref("Status")
-        case "RpcError":
-            properties["code"] = {"anyOf": [_ref("ErrorCode"), {"type": "integer"}]}
-            schema["allOf"] = [_error_data(code) for code in ERROR_DATA]
-        case _:
-            pass
-    return schema
-
-
-def _error_data(code: ErrorCode) -> Schema:
-    return {
-        "if": {"properties": {"code": {"const": code.value}}},
-        "then": {"properties": {"data": _ref(ERROR_DATA[code].__name__)}},
-    }
-
-
-def _union(name: str) -> Schema:
-    shape, description = UNIONS[name]
-    choices = [_ref(member.__name__) for member in get_args(shape)]
-    return {"title": name, "description": description, "oneOf": choices}
-
-
-def _family(family: type[Variant]) -> Schema:
-    """The members that are known, and any object that says it is something else."""
-    known = members(family)
-    tag = {"type": "string", "not": {"enum": list(known)}}
-    other = {
-        "description": "A kind that this version does not know; it is kept whole.",
-        "type": "object",
-        "properties": {family.discriminator: tag},
-        "required": [family.discriminator],
-    }
-    choices = [_ref(member.__name__) for member in known.values()]
-    described = {"description": inspect.cleandoc(family.__doc__)} if family.__doc__ else {}
-    return {"title": family.__name__, **described, "anyOf": [*choices, other]}
-
-
-def _error_code() -> Schema:
-    return {
-        "title": "ErrorCode",
-        "oneOf": [{"title": code.name, "const": code.value} for code in ErrorCode],
-    }
-
-
-def _host_frame() -> Schema:
-    # Not `oneOf`: a rejected action that decodes is also a valid notification of an action.
-    names = ("HostNotification", "RejectionNotification", "Result", "Failure")
-    return {
-        "title": "HostFrame",
-        "description": "What the host sends.",
-        "anyOf": [_ref(name) for name in names],
-    }
-
-
-def _status() -> Schema:
-    # Iterating a flag leaves out members of more than one bit.
-    bits = ", ".join(f"{name} {bit.value}" for name, bit in Status.__members__.items())
-    return {
-        "title": "Status",
-        "description": f"{inspect.cleandoc(Status.__doc__ or '')}\n\n{bits}",
-        "type": "integer",
-        "minimum": 0,
-        "maximum": SAFE_INTEGER,
-    }
+    made: Schema = relocated(document)
+    return made
 
 
 # Messages and operations
@@ -343,7 +119,7 @@ def _method(frame: type[Wire]) -> str:
 
 
 def _message(frame: type[Wire]) -> Schema:
-    message = {"name": frame.__name__, "title": _method(frame), "payload": _ref(frame.__name__)}
+    message = {"name": frame.__name__, "title": _method(frame), "payload": ref(frame.__name__)}
     return message | _correlation() if "id" in frame.__struct_fields__ else message
 
 
@@ -352,11 +128,11 @@ def _result_name(request: type[RequestBase]) -> str:
 
 
 def _result_message(request: type[RequestBase]) -> Schema:
-    (result,), _ = msgspec.json.schema_components([RESULTS[request]], schema_hook=_family_ref)
+    (result,), _ = msgspec.json.schema_components([RESULTS[request]], schema_hook=family_ref)
     return {
         "name": _result_name(request),
         "title": f"Result of {_method(request)}",
-        "payload": {"allOf": [_ref("Result"), {"properties": {"result": _tidied(result)}}]},
+        "payload": {"allOf": [ref("Result"), {"properties": {"result": tidied(result)}}]},
         **_correlation(),
     }
 
@@ -381,16 +157,3 @@ def _messages(*names: str) -> Schema:
         "channel": {"$ref": "#/channels/ahp"},
         "messages": [{"$ref": f"#/channels/ahp/messages/{name}"} for name in names],
     }
-
-
-def _relocated(value: Any) -> Any:
-    """The same with the definitions where AsyncAPI keeps them."""
-    match value:
-        case {"$ref": str(target)}:
-            return {"$ref": target.replace("#/$defs/", "#/components/schemas/")}
-        case dict():
-            return {key: _relocated(item) for key, item in value.items()}
-        case list():
-            return [_relocated(item) for item in value]
-        case _:
-            return value

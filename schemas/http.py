@@ -86,6 +86,13 @@ class StartedTurn(Wire, frozen=True, kw_only=True):
     turn_id: str
 
 
+class StreamEnd(Wire, frozen=True, kw_only=True):
+    """Why a stream of events ends; the codes are those of WebSocket connections."""
+
+    code: int
+    reason: str
+
+
 class Problem(Wire, frozen=True, kw_only=True):
     """RFC 9457. `code` is stable; `detail` is for people and may change.
 

@@ -4,7 +4,6 @@ from enum import StrEnum
 
 from .wire import Millis, Uri, Wire
 
-
 VIA_HEADER = "Session-Server-Via"
 """With `policy` in it, a connection or request says that no person is behind it."""
 

@@ -23,13 +23,17 @@ class Deferred(Wire, frozen=True, kw_only=True):
 
 
 class PrivateState(Wire, frozen=True, kw_only=True):
-    """`begun` names the open requests that somebody has begun to answer."""
+    """`begun` names the open requests that somebody has begun to answer.
+
+    `opened_with` is the name of the retry key that the session was made with, if there was one.
+    """
 
     calls: dict[str, Call] = {}
     outcomes: tuple[Outcome, ...] = ()
     deferred: tuple[Deferred, ...] = ()
     held_completion: str | None = None
     begun: tuple[str, ...] = ()
+    opened_with: str | None = None
 
 
 class SessionRecord(Wire, frozen=True, kw_only=True):
@@ -73,6 +77,12 @@ class CallSent(CallAction, frozen=True, kw_only=True, tag="private/callSent"):
 
     leg: Count
     repeatable: bool | None = None
+
+
+class CallUnsent(CallAction, frozen=True, kw_only=True, tag="private/callUnsent"):
+    """The leg never left: the server could not be reached. It is tried again."""
+
+    leg: Count
 
 
 class CallInputRequired(CallAction, frozen=True, kw_only=True, tag="private/callInputRequired"):
@@ -121,6 +131,7 @@ PrivateAction: TypeAlias = (
     | CompletionHeld
     | CallStarted
     | CallSent
+    | CallUnsent
     | CallInputRequired
     | CallRestarted
     | CallDoubted

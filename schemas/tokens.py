@@ -4,9 +4,23 @@ The text of a token is in none of these but `TokenGiven` and `ShareGiven`, which
 """
 
 from enum import StrEnum
+from typing import Annotated, TypeAlias
 
+from msgspec import Meta
+
+from .limits import (
+    ID_CHARS,
+    NAME_CHARS,
+    SESSIONS_PER_TOKEN,
+    SHARE_LIFETIME_LIMIT_SECONDS,
+    SHARE_LIFETIME_SECONDS,
+    TOKEN_LIFETIME_LIMIT_SECONDS,
+)
 from .principals import Author, Role
-from .wire import Count, Millis, Uri, Wire
+from .wire import Millis, Uri, Wire
+
+Sessions: TypeAlias = Annotated[tuple[Uri, ...], Meta(min_length=1, max_length=SESSIONS_PER_TOKEN)]
+Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=NAME_CHARS)]
 
 
 class TokenKind(StrEnum):
@@ -33,14 +47,17 @@ class IssuedToken(Wire, frozen=True, kw_only=True):
 
 
 class TokenWanted(Wire, frozen=True, kw_only=True):
-    """`id` is for whoever already is someone here, and gets another token; `expires_in` seconds."""
+    """`expires_in` is in seconds; without it the token stays until it is revoked.
 
-    name: str
+    `id` is whom it proves, for someone who has another token already; otherwise somebody new.
+    """
+
+    name: Name
     role: Role = Role.ANSWERER
     policy: bool = False
-    sessions: tuple[Uri, ...] | None = None
-    expires_in: Count | None = None
-    id: str | None = None
+    sessions: Sessions | None = None
+    expires_in: Annotated[int, Meta(ge=1, le=TOKEN_LIFETIME_LIMIT_SECONDS)] | None = None
+    id: Annotated[str, Meta(min_length=1, max_length=ID_CHARS)] | None = None
 
 
 class TokenGiven(Wire, frozen=True, kw_only=True):
@@ -53,17 +70,19 @@ class TokenList(Wire, frozen=True, kw_only=True):
 
 
 class ShareWanted(Wire, frozen=True, kw_only=True):
+    """All of it may be left out: a link for answering, for a day. Agents have no use for one."""
+
     role: Role = Role.ANSWERER
-    name: str | None = None
-    expires_in: Count | None = None
+    name: Name | None = None
+    expires_in: Annotated[int, Meta(ge=1, le=SHARE_LIFETIME_LIMIT_SECONDS)] = SHARE_LIFETIME_SECONDS
 
 
 class ShareGiven(Wire, frozen=True, kw_only=True):
     """`qr` is the link as an SVG picture; `warning` says why the link may not work elsewhere."""
 
+    id: str
     url: str
     token: str
-    id: str
     role: Role
     expires_at: Millis
     qr: str

@@ -11,30 +11,58 @@ from session_server.agents.demo import open_demo
 from session_server.agents.interface import Agent
 from session_server.agents.registry import installed_agents
 from session_server.agents.turns import AgentTurns
+from session_server.host.connections import TooManyConnectionsError
 from session_server.host.effects import EffectRunner
 from session_server.host.host import Host
+from session_server.host.pace import Bounds
 from session_server.host.waiting import Waiting
+from session_server.identity.access import Access, access_of
+from session_server.identity.errors import TurnedAwayError
+from session_server.identity.identities import Identities
+from session_server.identity.keys import signing_key
+from session_server.identity.tokens import Tokens
+from session_server.log import Sync
 from session_server.log.opening import open_log
+from session_server.settings import Settings
 from session_server.transport.endpoint import serve
+from session_server.web.api import include_api
 from session_server.web.caller import caller
+from session_server.web.gate import include_gate, turn_away
+from session_server.web.open_streams import OpenStreams
+from session_server.web.openapi import operation_name
 from session_server.web.page import include_page
-from session_server.web.sessions import router as sessions
 
 
 def create_app(
-    store: str, agents: Mapping[str, Agent] | None = None, *, demo: bool = False
+    store: str,
+    agents: Mapping[str, Agent] | None = None,
+    *,
+    demo: bool = False,
+    settings: Settings | None = None,
+    access: Access | None = None,
 ) -> FastAPI:
-    """An application of its own: nothing is shared between two of them."""
+    """An application of its own: nothing is shared between two of them.
+
+    Without terms of access it is as on loopback: for this machine's programs and pages, no token.
+    """
     known = installed_agents() if agents is None else agents
+    chosen = settings or Settings()
+    terms = access or access_of(chosen)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
-        host = Host(await open_log(store), tuple(agent.info for agent in known.values()))
+        log = await open_log(store, sync=Sync(chosen.sync))
+        host = Host(log, tuple(agent.info for agent in known.values()), bounds_of(chosen))
         effects = EffectRunner(host, AgentTurns(host, known))
         await host.start()
         effects.restarted()
         app.state.host = host
+        tokens = Tokens(host, signing_key(chosen, is_kept=not store.startswith("memory:")))
+        tokens.restarted()
+        app.state.identities = Identities(terms, tokens)
+        app.state.settings = chosen
         app.state.waiting = Waiting(host)
+        app.state.streams = OpenStreams(app.state.waiting)
         if demo:
             open_demo(host)
         try:
@@ -43,13 +71,29 @@ def create_app(
             app.state.host = None
             await host.stop()
 
-    app = FastAPI(title="session-server", version=__version__, lifespan=lifespan)
-    app.include_router(sessions)
+    app = FastAPI(
+        title="session-server",
+        version=__version__,
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        generate_unique_id_function=operation_name,
+    )
+    include_api(app)
     app.add_api_route("/healthz", healthz, include_in_schema=False)
     app.add_api_route("/readyz", readyz, include_in_schema=False)
     app.add_api_websocket_route("/ahp", ahp)
     include_page(app)
+    include_gate(app, terms)
     return app
+
+
+def bounds_of(settings: Settings) -> Bounds:
+    return Bounds(
+        actions_per_second=settings.actions_per_second,
+        connections_per_principal=settings.connections_per_principal,
+        sessions=settings.max_sessions,
+    )
 
 
 async def healthz() -> Response:
@@ -66,4 +110,11 @@ async def readyz(request: Request) -> Response:
 
 
 async def ahp(socket: WebSocket) -> None:
-    await serve(socket.app.state.host, caller(socket), socket)
+    host: Host = socket.app.state.host
+    try:
+        principal = caller(socket)
+        host.connections.check(principal)
+    except (TurnedAwayError, TooManyConnectionsError) as error:
+        await turn_away(error, socket.scope, socket.receive, socket.send)
+        return
+    await serve(host, principal, socket)

@@ -62,65 +62,66 @@ class Settings(BaseSettings):
         del settings_cls, env_settings, dotenv_settings, file_secret_settings
         return (init_settings,)
 
-    host: str = Field("127.0.0.1", description="Address to listen on.")
-    port: int = Field(8737, ge=0, le=65_535, description="Port to listen on; 0 picks one.")
+    host: str = Field(default="127.0.0.1", description="Address to listen on.")
+    port: int = Field(default=8737, ge=0, le=65_535, description="Port to listen on; 0 picks one.")
     store: str | None = Field(
-        None,
+        default=None,
         description="Where the log is: `memory:` or `sqlite:///path`; otherwise in the data folder.",
     )
     data_dir: Path = Field(
-        Path("session-server-data"),
+        default=Path("session-server-data"),
         description="Folder for the log, if no store is named, and for the key that signs tokens.",
     )
     sync: Literal["full", "normal"] = Field(
-        "full",
+        default="full",
         description="What the log survives: `full` a power cut, `normal` the death of the process.",
     )
-    demo: bool = Field(False, description="Have a session with an open question.")  # noqa: FBT003
+    demo: bool = Field(default=False, description="Have a session with an open question.")
     log_level: Literal["error", "warning", "info", "debug"] = Field(
-        "warning", description="How much is written to the log on stderr; tokens never are."
+        default="warning",
+        description="How much is logged; from `info` on every request is. Tokens never are.",
     )
-    access_log: bool = Field(False, description="Log every request; needs log level info.")  # noqa: FBT003
 
     connection_token: SecretStr | None = Field(
-        None,
+        default=None,
         description="Whoever has this token is an owner; `generate` makes one and prints it once.",
     )
     connection_token_file: Path | None = Field(
-        None,
+        default=None,
         description="File that holds the connection token; made, readable by you alone, if missing.",
     )
     without_connection_token: bool = Field(
-        False,  # noqa: FBT003
+        default=False,
         description="Let everyone who reaches the address in as an owner, wherever it is.",
     )
     secret: SecretStr | None = Field(
-        None,
+        default=None,
         description="What issued tokens are signed with, instead of `secret.key` in the data folder.",
     )
     allowed_origins: Names = Field(
-        (), description="Other origins whose pages may use this host, such as `https://my.app`."
+        default=(),
+        description="Other origins whose pages may use this host, such as `https://my.app`.",
     )
     allowed_hosts: Names = Field(
-        (),
+        default=(),
         description="Other names by which a host on loopback may be called, as behind a proxy.",
     )
     public_url: str | None = Field(
-        None,
+        default=None,
         pattern=r"^https?://[^/?#]+(/[^?#]*)?$",
         description="Where people reach this host, for share links; its name is an allowed host.",
     )
 
     actions_per_second: Number = Field(
-        limits.ACTIONS_PER_SECOND,
+        default=limits.ACTIONS_PER_SECOND,
         description="Frames that one connection may send in the long run; 0 is without limit.",
     )
     connections_per_principal: Number = Field(
-        limits.CONNECTIONS_PER_PRINCIPAL,
+        default=limits.CONNECTIONS_PER_PRINCIPAL,
         description="Connections that one principal may have at a time; 0 is without limit.",
     )
     max_sessions: Number = Field(
-        limits.SESSIONS_PER_HOST,
+        default=limits.SESSIONS_PER_HOST,
         description="Sessions that the host holds; 0 is without limit.",
     )
 

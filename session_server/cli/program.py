@@ -5,14 +5,19 @@ from typing import Annotated
 import typer
 
 from session_server import __version__
+from session_server.cli.ask import ask
+from session_server.cli.reach import JsonOption, SharedToken, SharedUrl, reaching
 from session_server.cli.serve import serve
+from session_server.cli.sessions import sessions
+from session_server.cli.watch import watch
 
 PROGRAM = "session-server"
 
 app = typer.Typer(
     name=PROGRAM,
-    add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
+    pretty_exceptions_show_locals=False,
+    rich_markup_mode="markdown",
 )
 
 
@@ -25,6 +30,9 @@ def print_version(wanted: bool) -> None:
 @app.callback(invoke_without_command=True)
 def session_server(
     context: typer.Context,
+    url: SharedUrl = None,
+    token: SharedToken = None,
+    as_json: JsonOption = False,
     version: Annotated[
         bool,
         typer.Option(
@@ -38,6 +46,9 @@ def session_server(
 
 
 app.command()(serve)
+app.command()(reaching(sessions))
+app.command()(reaching(watch))
+app.command()(reaching(ask))
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""The list of sessions, kept up to date: what the host announces, and a fresh list after a break."""
+"""The list of sessions, kept up to date by what the host announces, and anew after a break."""
 
 import asyncio
 from collections.abc import AsyncIterator

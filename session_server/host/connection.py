@@ -14,7 +14,8 @@ from session_server.host.channel import Channel
 from session_server.host.delivery import Message, Outbox
 from session_server.host.errors import CloseCode, CommandError, no_session, not_permitted
 from session_server.host.host import Host
-from session_server.host.presence import NAME_CHARS, session_of
+from session_server.host.pace import Pace
+from session_server.host.presence import session_of
 from session_server.host.sessions import page_of_turns
 from session_server.schemas import frames
 from session_server.schemas.codec import (
@@ -42,17 +43,30 @@ from session_server.schemas.errors import (
     UnknownKindError,
     UnsupportedVersionData,
 )
-from session_server.schemas.limits import ID_CHARS
+from session_server.schemas.limits import (
+    ACTIONS_UNSETTLED,
+    FRAMES_BEFORE_HANDSHAKE,
+    ID_CHARS,
+    NAME_CHARS,
+    REQUESTS_IN_FLIGHT,
+    SUBSCRIPTIONS_PER_CONNECTION,
+    TURNS_PER_PAGE,
+)
 from session_server.schemas.principals import Principal, Role
 from session_server.schemas.record import SessionRecord
-from session_server.schemas.refusals import Refusal
+from session_server.schemas.refusals import Refusal, RefusalCode
 from session_server.schemas.wire import Uri, Wire
 
-TURNS_PER_PAGE = 50
-SUBSCRIPTIONS = 256
-FRAMES_WAITING = 64
 NOT_SAVED = RejectionMeta(code="notSaved")
 MALFORMED = RejectionMeta(code="malformed")
+TOO_MUCH = RejectionMeta(code=RefusalCode.LIMIT)
+TOO_FAST = "You send faster than this host takes; wait a moment and send it again."
+TOO_MANY_UNSETTLED = (
+    f"{ACTIONS_UNSETTLED} of your actions are still being written; wait for some of them."
+)
+TOO_MANY_UNANSWERED = (
+    f"{REQUESTS_IN_FLIGHT} of your requests are still unanswered; wait for some of them."
+)
 NO_AUTHENTICATION = "No resource here takes tokens."
 
 
@@ -73,6 +87,9 @@ class Connection:
         self._ready = False
         self._gone = False
         self._waiting: list[bytes] | None = None
+        self._pace = Pace(host.bounds.actions_per_second)
+        self._unanswered = 0
+        self._unsettled = 0
         is_agent = principal.role is Role.AGENT
         self._decode = decode_agent_frame if is_agent else decode_client_frame
         host.connections.opened(principal, outbox, host.now())
@@ -87,8 +104,13 @@ class Connection:
             frame = self._decode(text)
         except DecodingError as error:
             self._refuse_frame(text, error)
-            return
-        self._handle(frame)
+            frame = None
+        pace = self._pace
+        pace.credit -= 1
+        if pace.credit < 0 and not pace.may_go_on():
+            self._refuse_hasty(frame)
+        elif frame is not None:
+            self._handle(frame)
 
     def _handle(self, frame: Any) -> None:
         if isinstance(frame, frames.DispatchAction | frames.AgentDispatchAction):
@@ -96,6 +118,8 @@ class Connection:
                 self._dispatch(frame.params)
             return
         request_id: int | None = getattr(frame, "id", None)
+        if request_id is not None:
+            self._unanswered += 1
         try:
             self._check_order(frame)
             _COMMANDS[type(frame)](self, frame)
@@ -103,11 +127,25 @@ class Connection:
             if request_id is not None:
                 self._fail(request_id, error.error)
 
+    def _refuse_hasty(self, frame: Any) -> None:
+        """In words, as long as they are listened to. What only ends something is never refused."""
+        if self._pace.is_abused():
+            self.outbox.close(CloseCode.TOO_MANY_REQUESTS, "too fast for too long; come back later")
+        elif isinstance(frame, frames.Unsubscribe):
+            self._handle(frame)
+        elif isinstance(frame, frames.DispatchAction | frames.AgentDispatchAction):
+            if self._ready:
+                self._reject_unseen(frame.params, TOO_FAST)
+        elif getattr(frame, "id", None) is not None:
+            self._complain(frame.id, RpcError(code=ErrorCode.CONFLICT, message=TOO_FAST))
+
     def _check_order(self, frame: Any) -> None:
         is_handshake = isinstance(frame, frames.Initialize | frames.Reconnect)
         if is_handshake == self._ready and not isinstance(frame, frames.Ping):
             words = "The handshake is done." if self._ready else "The handshake comes first."
             raise CommandError(ErrorCode.METHOD_NOT_FOUND, words)
+        if self._unanswered > REQUESTS_IN_FLIGHT:
+            raise CommandError(ErrorCode.CONFLICT, TOO_MANY_UNANSWERED)
 
     def closed(self) -> None:
         """The other side is gone."""
@@ -217,7 +255,7 @@ class Connection:
     def _wait_with(self, text: bytes) -> None:
         """Frames that come while the handshake is being written keep their order."""
         assert self._waiting is not None
-        if len(self._waiting) >= FRAMES_WAITING:
+        if len(self._waiting) >= FRAMES_BEFORE_HANDSHAKE:
             self.outbox.close(CloseCode.TOO_MANY_REQUESTS, "too many frames before the handshake")
             return
         self._waiting.append(text)
@@ -304,16 +342,34 @@ class Connection:
         channel = self.host.channel(self.principal, params.channel)
         if channel is None:
             return  # the protocol asks for silence
+        if self._unsettled >= ACTIONS_UNSETTLED:
+            self._reject_unseen(params, TOO_MANY_UNSETTLED)
+            return
+        self._unsettled += 1
         origin = ActionOrigin(client_id=self.client_id, client_seq=params.client_seq)
-        reject = partial(self._reject, params.channel, encode(params.action), origin)
+        reject = partial(self._reject_settled, params.channel, encode(params.action), origin)
         self.host.dispatch(
             self.principal,
             channel,
             params.action,
             origin,
+            done=self._settled,
             refused=lambda refusal: reject(refusal.message, rejection_meta(refusal)),
             failed=lambda words: reject(f"This could not be saved: {words}", NOT_SAVED),
         )
+
+    def _settled(self) -> None:
+        self._unsettled -= 1
+
+    def _reject_settled(self, *about: Any) -> None:
+        self._unsettled -= 1
+        self._reject(*about)
+
+    def _reject_unseen(self, params: Any, reason: str) -> None:
+        """Before the rules have looked at it."""
+        origin = ActionOrigin(client_id=self.client_id, client_seq=params.client_seq)
+        if self.host.channel(self.principal, params.channel) is not None:
+            self._reject(params.channel, encode(params.action), origin, reason, TOO_MUCH)
 
     def _reject(
         self, channel: Uri, action: bytes, origin: ActionOrigin, reason: str, meta: RejectionMeta
@@ -338,12 +394,12 @@ class Connection:
 
     def _refuse_frame(self, text: bytes, error: DecodingError) -> None:
         if isinstance(error, MalformedError):
-            self._fail(None, RpcError(code=ErrorCode.PARSE_ERROR, message=str(error)))
+            self._complain(None, RpcError(code=ErrorCode.PARSE_ERROR, message=str(error)))
             return
         try:
             head = decode_frame_head(text)
         except DecodingError:
-            self._fail(None, RpcError(code=ErrorCode.INVALID_REQUEST, message=str(error)))
+            self._complain(None, RpcError(code=ErrorCode.INVALID_REQUEST, message=str(error)))
             return
         if head.method == "dispatchAction":
             self._refuse_dispatch(bytes(head.params), error)
@@ -355,7 +411,7 @@ class Connection:
         code = ErrorCode.INVALID_PARAMS if is_request else ErrorCode.INVALID_REQUEST
         if is_request and isinstance(error, UnknownKindError) and error.path == "$.method":
             code = ErrorCode.METHOD_NOT_FOUND
-        self._fail(request_id, RpcError(code=code, message=str(error)))
+        self._complain(request_id, RpcError(code=code, message=str(error)))
 
     def _refuse_dispatch(self, params: bytes, error: DecodingError) -> None:
         """An action that is not understood is refused like one that is not allowed."""
@@ -364,7 +420,7 @@ class Connection:
         try:
             dispatch: UndecodedDispatchParams = decode_undecoded_dispatch(params)
         except DecodingError:
-            self._fail(None, RpcError(code=ErrorCode.INVALID_REQUEST, message=str(error)))
+            self._complain(None, RpcError(code=ErrorCode.INVALID_REQUEST, message=str(error)))
             return
         origin = ActionOrigin(client_id=self.client_id, client_seq=dispatch.client_seq)
         if self.host.channel(self.principal, dispatch.channel) is not None:
@@ -393,9 +449,15 @@ class Connection:
         return True
 
     def _answer(self, request_id: int, result: Any) -> None:
+        self._unanswered -= 1
         self._send(frames.Result(id=request_id, result=result))
 
-    def _fail(self, request_id: int | None, error: RpcError) -> None:
+    def _fail(self, request_id: int, error: RpcError) -> None:
+        self._unanswered -= 1
+        self._complain(request_id, error)
+
+    def _complain(self, request_id: int | None, error: RpcError) -> None:
+        """About a frame that never became a request."""
         self._send(frames.Failure(id=request_id, error=error))
 
     def _send(self, frame: Any) -> None:
@@ -427,8 +489,8 @@ def rejection_meta(refusal: Refusal) -> RejectionMeta:
 
 
 def _check_number(uris: Iterable[Uri]) -> None:
-    if len(set(uris)) > SUBSCRIPTIONS:
-        words = f"A connection can watch at most {SUBSCRIPTIONS} channels."
+    if len(set(uris)) > SUBSCRIPTIONS_PER_CONNECTION:
+        words = f"A connection can watch at most {SUBSCRIPTIONS_PER_CONNECTION} channels."
         raise CommandError(ErrorCode.CONFLICT, words)
 
 

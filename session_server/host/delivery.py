@@ -6,13 +6,17 @@ from session_server.schemas.codec import encode
 
 
 class Message:
-    """One frame's text. A transport keeps its framed form here, so that it too is made once."""
+    """One frame's text. Transports keep their forms of it here, so that those too are made once.
 
-    __slots__ = ("framed", "text")
+    `framed` is a WebSocket frame, `event` an event of a stream.
+    """
+
+    __slots__ = ("event", "framed", "text")
 
     def __init__(self, text: bytes) -> None:
         self.text = text
         self.framed: bytes | None = None
+        self.event: bytes | None = None
 
     @classmethod
     def of(cls, frame: Any) -> "Message":

@@ -30,8 +30,11 @@ from session_server.schemas.effects import (
     Effect,
     ExpireRequest,
     PublishSummary,
+    RecoverCall,
     RunTurn,
+    SendCall,
     StartQueuedTurn,
+    StopCall,
     StopTurn,
 )
 from session_server.schemas.principals import HOST, Stamp
@@ -52,8 +55,18 @@ class TurnRunner(Protocol):
     def deliver(self, channel: SessionChannel, request_id: str) -> None: ...
 
 
+class CallRunner(Protocol):
+    """Who drives calls: the MCP side."""
+
+    def send(self, channel: SessionChannel, effect: SendCall) -> None: ...
+
+    def recover(self, channel: SessionChannel, effect: RecoverCall) -> None: ...
+
+    def stop(self, channel: SessionChannel, effect: StopCall) -> None: ...
+
+
 class EffectRunner:
-    def __init__(self, host: Host, turns: TurnRunner) -> None:
+    def __init__(self, host: Host, turns: TurnRunner, calls: CallRunner | None = None) -> None:
         self._host = host
         self._turns = turns
         self._news = SummaryNews(host)
@@ -68,6 +81,12 @@ class EffectRunner:
             ApplyDeferred: self._apply_deferred,
             ExpireRequest: self._expire_request,
         }
+        if calls is not None:
+            self._work |= {
+                SendCall: calls.send,
+                RecoverCall: calls.recover,
+                StopCall: calls.stop,
+            }
         host.on_committed.append(self.committed)
         host.on_disposed.append(self._news.forget)
 

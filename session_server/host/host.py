@@ -30,6 +30,7 @@ from session_server.host.logged import (
     SessionOpened,
 )
 from session_server.host.order import Order, Settled
+from session_server.host.pace import DEFAULT_BOUNDS, Bounds
 from session_server.host.presence import Presence
 from session_server.host.sessions import check_uri, opening_record, retitled
 from session_server.log import Batch, Log, StoredSnapshot
@@ -75,15 +76,18 @@ Committed = Callable[[Channel[SessionRecord], SessionRecord, LoggedAction, Sessi
 
 
 class Host:
-    def __init__(self, log: Log, agents: tuple[AgentInfo, ...]) -> None:
+    def __init__(
+        self, log: Log, agents: tuple[AgentInfo, ...], bounds: Bounds = DEFAULT_BOUNDS
+    ) -> None:
         self.log = log
         self.agents = agents
+        self.bounds = bounds
         self._order = Order(log, self._find_out)
         self.sessions: dict[Uri, Channel[SessionRecord]] = {}
         self.root: Channel[RootState] = Channel(ROOT_CHANNEL, ROOT, self)
         self.clients = Clients(Channel(CLIENTS_CHANNEL, CLIENTS, self), log)
         self.tokens: Channel[IssuedTokens] = Channel(TOKENS_CHANNEL, TOKENS, self)
-        self.connections = Connections()
+        self.connections = Connections(bounds.connections_per_principal)
         self.presence = Presence()
         self.active_clients = ActiveClients(self.sessions)
         self.position = 0
@@ -309,6 +313,7 @@ class Host:
         done: Callable[[], None],
         failed: Callable[[str], None],
         title: str | None = None,
+        opened_with: str | None = None,
     ) -> None:
         """Durable before it is answered; then ready, and made known."""
         uri = params.channel
@@ -316,11 +321,12 @@ class Host:
         self._check_maker(principal)
         if uri in self.sessions or uri in self._opening:
             raise CommandError(ErrorCode.SESSION_EXISTS, f"There is a session {uri} already.")
+        self._check_room()
         provider = params.provider or self.agents[0].provider
         if all(agent.provider != provider for agent in self.agents):
             raise CommandError(ErrorCode.PROVIDER_NOT_FOUND, f"There is no provider {provider!r}.")
         source = self._fork_source(params)
-        record = retitled(opening_record(params, provider, self.now(), source), title)
+        record = retitled(opening_record(params, provider, self.now(), source, opened_with), title)
         channel: Channel[SessionRecord] = Channel(uri, SESSION, self)
         self._opening.add(uri)
 
@@ -389,6 +395,12 @@ class Host:
     def _check_maker(self, principal: Principal) -> None:
         if principal.role not in MAKERS or principal.is_limited:
             raise not_permitted("Only owners and agents can make or dispose of sessions.")
+
+    def _check_room(self) -> None:
+        most = self.bounds.sessions
+        if most and len(self.sessions) + len(self._opening) >= most:
+            words = f"This host holds at most {most} sessions; dispose of some first."
+            raise CommandError(ErrorCode.CONFLICT, words)
 
     def _fork_source(self, params: CreateSessionParams) -> SessionRecord | None:
         if params.fork is None:

@@ -22,6 +22,11 @@ from session_server.host.logged import (
 from session_server.reducers.record import PRIVATE_TRANSITIONS, reduce_record
 from session_server.reducers.root import reduce_root
 from session_server.schemas.codec import encode
+from session_server.schemas.limits import (
+    CLIENT_LIFETIME_MS,
+    CLIENTS_KEPT,
+    CLIENTS_PER_PRINCIPAL,
+)
 from session_server.schemas.record import SessionRecord
 from session_server.schemas.root import RootState
 
@@ -53,8 +58,25 @@ def _reduce_clients(known: KnownClients | None, action: ClientSeen, at: int) -> 
     seen = KnownClient(
         principal_id=action.principal_id, version=action.version, epoch=action.epoch, seen_at=at
     )
-    clients = {} if known is None else known.clients
-    return KnownClients(clients={**clients, action.client_id: seen})
+    clients = {} if known is None else dict(known.clients)
+    clients.pop(action.client_id, None)
+    _forget_clients(clients, action.principal_id, at)
+    clients[action.client_id] = seen
+    return KnownClients(clients=clients)
+
+
+def _forget_clients(clients: dict[str, KnownClient], principal_id: str, at: int) -> None:
+    """Makes room. They are kept in the order in which they were seen, so the first are the oldest.
+
+    Whoever has too many loses its own, so that nobody can push out the others'.
+    """
+    while clients and next(iter(clients.values())).seen_at < at - CLIENT_LIFETIME_MS:
+        del clients[next(iter(clients))]
+    own = [name for name, client in clients.items() if client.principal_id == principal_id]
+    if len(own) >= CLIENTS_PER_PRINCIPAL:
+        del clients[own[0]]
+    elif len(clients) >= CLIENTS_KEPT:
+        del clients[next(iter(clients))]
 
 
 def _reduce_tokens(

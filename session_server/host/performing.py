@@ -5,8 +5,9 @@ NotSavedError           it could not be written; nothing has changed
 """
 
 import asyncio
+from typing import Any
 
-from session_server.host.channel import Plan, Submission
+from session_server.host.channel import Channel, Plan, Submission
 from session_server.host.errors import no_session
 from session_server.host.host import Host
 from session_server.schemas.actions import Action
@@ -30,7 +31,7 @@ async def perform(host: Host, principal: Principal, uri: Uri, action: Action) ->
     channel = host.channel(principal, uri)
     if channel is None:
         raise no_session(uri)
-    done = _Settling()
+    done = Settling()
     host.dispatch(
         principal, channel, action, done=done.succeed, refused=done.refuse, failed=done.fail
     )
@@ -44,14 +45,23 @@ async def write(
     channel = host.sessions.get(uri)
     if channel is None:
         raise no_session(uri)
-    done = _Settling()
+    await write_to(channel, plan, by, via)
+
+
+async def write_to(
+    channel: Channel[Any], plan: Plan, by: Author, via: Provenance = Provenance.PERSON
+) -> None:
+    """The same to any channel, the host's own included."""
+    done = Settling()
     channel.submit(
         Submission(plan, by=by, via=via, done=done.succeed, refused=done.refuse, failed=done.fail)
     )
     await done.future
 
 
-class _Settling:
+class Settling:
+    """Callbacks of something that will be done, refused or fail, as something to wait for."""
+
     def __init__(self) -> None:
         self.future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 

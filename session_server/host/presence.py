@@ -6,6 +6,7 @@ import msgspec
 
 from session_server.host.delivery import Message, Outbox
 from session_server.schemas.frames import PresenceChanged
+from session_server.schemas.limits import PRESENCE_NEWS_PER_SECOND
 from session_server.schemas.presence import (
     PresenceChangedParams,
     PresenceUpdateParams,
@@ -15,11 +16,8 @@ from session_server.schemas.principals import Principal
 from session_server.schemas.wire import Uri
 
 PREFIX = "ahp-presence:/"
-TOLD_EVERY_SECONDS = 0.05
+TOLD_EVERY_SECONDS = 1 / PRESENCE_NEWS_PER_SECOND
 """News of one room is gathered for this long, so that typing does not flood it."""
-
-NAME_CHARS = 80
-"""Of a name that somebody chose, which counts only where the credential carries none."""
 
 
 def session_of(room: Uri) -> Uri | None:

@@ -6,7 +6,8 @@ from session_server.host.errors import CommandError
 from session_server.reducers.turns import active_turn
 from session_server.schemas.commands import CreateSessionParams
 from session_server.schemas.errors import ErrorCode
-from session_server.schemas.record import SessionRecord
+from session_server.schemas.limits import ID_CHARS
+from session_server.schemas.record import PrivateState, SessionRecord
 from session_server.schemas.session import (
     Lifecycle,
     SessionState,
@@ -24,14 +25,18 @@ SESSION_PREFIX = "ahp-session:"
 def check_uri(uri: Uri) -> None:
     """Any scheme will do, but the protocol's own and the host's own are taken."""
     scheme, colon, path = uri.partition(":")
-    if not colon or not scheme or not path:
-        raise CommandError(ErrorCode.INVALID_PARAMS, f"{uri!r} is not a session URI.")
+    if not colon or not scheme or not path or len(uri) > ID_CHARS:
+        raise CommandError(ErrorCode.INVALID_PARAMS, f"{uri[:ID_CHARS]!r} is not a session URI.")
     if uri.lower().startswith(RESERVED_PREFIXES) and not uri.startswith(SESSION_PREFIX):
         raise CommandError(ErrorCode.INVALID_PARAMS, f"{scheme}: is not for sessions.")
 
 
 def opening_record(
-    params: CreateSessionParams, provider: str, at: int, source: SessionRecord | None
+    params: CreateSessionParams,
+    provider: str,
+    at: int,
+    source: SessionRecord | None,
+    opened_with: str | None = None,
 ) -> SessionRecord:
     """A fork brings the turns of its source up to and including the named one."""
     summary = SessionSummary(
@@ -54,7 +59,8 @@ def opening_record(
             lifecycle=Lifecycle.CREATING,
             turns=turns,
             active_client=params.active_client,
-        )
+        ),
+        private=PrivateState(opened_with=opened_with),
     )
 
 

@@ -23,6 +23,7 @@ class Waiting:
     def __init__(self, host: Host) -> None:
         self._host = host
         self._waiters: dict[Uri, set[asyncio.Event]] = {}
+        self._is_over = False
         host.on_committed.append(self._committed)
         host.on_disposed.append(self._disposed)
 
@@ -41,7 +42,7 @@ class Waiting:
                     if record is None:
                         raise no_session(uri)
                     found = look(record)
-                    if found is not None:
+                    if found is not None or self._is_over:
                         return found
                     changed.clear()
                     await changed.wait()
@@ -52,6 +53,12 @@ class Waiting:
             waiters.discard(changed)
             if not waiters:
                 self._waiters.pop(uri, None)
+
+    def close(self) -> None:
+        """Nobody waits any longer, as if the time were over: the host is about to stop."""
+        self._is_over = True
+        for uri in tuple(self._waiters):
+            self._wake(uri)
 
     def _committed(
         self,

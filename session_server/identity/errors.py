@@ -12,19 +12,22 @@ class TurnedAwayError(Exception):
     """The words say what to do next."""
 
     status = 403
+    code = "turnedAway"
 
 
 class NoCredentialError(TurnedAwayError):
     status = 401
+    code = "noCredential"
 
 
 class BadCredentialError(TurnedAwayError):
     status = 401
+    code = "badCredential"
 
 
 class ForeignOriginError(TurnedAwayError):
-    pass
+    code = "foreignOrigin"
 
 
 class NotAllowedError(TurnedAwayError):
-    pass
+    code = "permissionDenied"

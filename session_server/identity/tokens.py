@@ -3,43 +3,46 @@
 A token's text says only which one it is and until when; what it proves stands in the log.
 """
 
-import asyncio
 import secrets
+from collections.abc import Iterator
 from typing import Any
 
 import jwt
+import msgspec
 
-from session_server.host.channel import Submission
 from session_server.host.host import Host
 from session_server.host.logged import IssuedTokens, TokenIssued, TokenRevoked
-from session_server.host.performing import NotSavedError, RefusedError
+from session_server.host.performing import NotSavedError, write_to
 from session_server.identity.errors import BadCredentialError
 from session_server.identity.keys import SigningKey
 from session_server.schemas.limits import TOKENS_KEPT
-from session_server.schemas.principals import Principal
+from session_server.schemas.principals import Author, Principal, Stamp
 from session_server.schemas.refusals import Refusal, RefusalCode
-from session_server.schemas.tokens import IssuedToken
+from session_server.schemas.tokens import IssuedToken, TokenKind
+from session_server.schemas.wire import Uri
 
 ALGORITHM = "HS256"
 ID_BYTES = 12
 CREDENTIAL_CHARS = 4_096
-"""Longer texts are not even looked at."""
+"""A longer text is not even looked at."""
 
-UNKNOWN = "This token is not one of this host's; ask its owner for one."
+UNKNOWN = "This is no token of this host; ask its owner for one."
 EXPIRED = "This token has expired; ask the host's owner for a new one."
 REVOKED = "This token was revoked; ask the host's owner for a new one."
+TOO_MANY = f"There are {TOKENS_KEPT} tokens already; revoke some first."
 
 
 class Tokens:
     def __init__(self, host: Host, key: SigningKey) -> None:
         self._host = host
         self._key = key
+        host.on_disposed.append(self._close_session)
 
     # Proving
 
     def principal(self, text: str) -> Principal:
         token = self._found(text)
-        if token.expires_at is not None and token.expires_at <= self._host.now():
+        if not self._is_current(token):
             raise BadCredentialError(EXPIRED)
         return Principal(
             id=token.principal_id,
@@ -66,24 +69,82 @@ class Tokens:
             raise BadCredentialError(REVOKED)
         return token
 
+    def _is_current(self, token: IssuedToken) -> bool:
+        return token.expires_at is None or token.expires_at > self._host.now()
+
     # Keeping
 
     def _all(self) -> dict[str, IssuedToken]:
         issued = self._host.tokens.committed
         return {} if issued is None else issued.tokens
 
-    def listed(self) -> tuple[IssuedToken, ...]:
-        """Those that are good for something, oldest first."""
-        now = self._host.now()
-        return tuple(t for t in self._all().values() if t.expires_at is None or t.expires_at > now)
+    def listed(self, kind: TokenKind) -> Iterator[IssuedToken]:
+        """Those that still open something, oldest first."""
+        return (t for t in self._all().values() if t.kind is kind and self._is_current(t))
 
-    def new_id(self) -> str:
-        return secrets.token_urlsafe(ID_BYTES)
+    def find(self, token_id: str) -> IssuedToken | None:
+        return self._all().get(token_id)
 
     async def issue(self, token: IssuedToken) -> str:
         """The text of the token, which is said this once."""
-        await self._write(TokenIssued(token=token), token.created_by)
+        try:
+            self._key.made()
+        except OSError as error:
+            raise NotSavedError(f"The signing key could not be written: {error.strerror}") from None
+
+        def plan(issued: IssuedTokens, _: Stamp) -> Any:
+            if len(issued.tokens) >= TOKENS_KEPT:
+                return Refusal(code=RefusalCode.LIMIT, message=TOO_MANY)
+            return (TokenIssued(token=token),)
+
+        await write_to(self._host.tokens, plan, token.created_by)
+        return self.text_of(token)
+
+    def text_of(self, token: IssuedToken) -> str:
+        """The same every time: nothing but who holds it makes it a secret."""
         claims: dict[str, Any] = {"jti": token.id}
         if token.expires_at is not None:
-            claims["exp"] = token.expires_at // 1000
+            claims["exp"] = -(-token.expires_at // 1000)
         return jwt.encode(claims, self._key.made(), algorithm=ALGORITHM)
+
+    async def revoke(self, token_id: str, by: Author) -> bool:
+        """Whether there was such a token. Whoever is connected with it is let go."""
+        if token_id not in self._all():
+            return False
+        revoked = TokenRevoked(token_id=token_id)
+        await write_to(self._host.tokens, lambda *_: (revoked,), by)
+        self._host.connections.revoke(token_id)
+        return True
+
+    # Sessions that go
+
+    def restarted(self) -> None:
+        """What a crash kept from being written: tokens for sessions that are gone."""
+        for uri in {uri for token in self._all().values() for uri in token.sessions or ()}:
+            if uri not in self._host.sessions:
+                self._close_session(uri)
+
+    def _close_session(self, uri: Uri) -> None:
+        """A token for a session does not open the next one of that name."""
+        touched = [token for token in self._all().values() if uri in (token.sessions or ())]
+        if not touched:
+            return
+
+        def plan(issued: IssuedTokens, _: Stamp) -> Any:
+            tokens = issued.tokens.values()
+            return tuple(_without(uri, t) for t in tokens if uri in (t.sessions or ()))
+
+        self._host.write(self._host.tokens, plan)
+        for token in touched:
+            self._host.connections.revoke(token.id)
+
+
+def new_id() -> str:
+    return secrets.token_urlsafe(ID_BYTES)
+
+
+def _without(uri: Uri, token: IssuedToken) -> TokenIssued | TokenRevoked:
+    rest = tuple(session for session in token.sessions or () if session != uri)
+    if not rest:
+        return TokenRevoked(token_id=token.id)
+    return TokenIssued(token=msgspec.structs.replace(token, sessions=rest))

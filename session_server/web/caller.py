@@ -1,6 +1,7 @@
 """Who is calling: the principal behind an HTTP request or a WebSocket upgrade."""
 
-from typing import Annotated
+from collections.abc import Awaitable, Callable
+from typing import Annotated, TypeVar
 
 import msgspec
 from fastapi import Depends
@@ -8,14 +9,18 @@ from starlette.requests import HTTPConnection
 
 from session_server.host.host import Host
 from session_server.host.waiting import Waiting
+from session_server.identity.credentials import credential_of
+from session_server.identity.errors import NotAllowedError
+from session_server.identity.identities import Identities
 from session_server.schemas.principals import VIA_HEADER, Principal, Provenance, Role
 
-LOCAL = Principal(id="local", role=Role.OWNER)
-"""Whoever connects over loopback without a credential."""
+T = TypeVar("T")
 
 
 def caller(connection: HTTPConnection) -> Principal:
-    return as_declared(connection, LOCAL)
+    """Whom the credential proves, or a `TurnedAwayError`."""
+    principal = identities_of(connection).principal(credential_of(connection))
+    return as_declared(connection, principal)
 
 
 def as_declared(connection: HTTPConnection, principal: Principal) -> Principal:
@@ -24,6 +29,19 @@ def as_declared(connection: HTTPConnection, principal: Principal) -> Principal:
     if said != Provenance.POLICY:
         return principal
     return msgspec.structs.replace(principal, is_policy=True)
+
+
+def owner(connection: HTTPConnection) -> Principal:
+    """For what is the owner's alone, such as giving access to others."""
+    principal = caller(connection)
+    if principal.role is not Role.OWNER or principal.is_limited:
+        raise NotAllowedError("Only an owner of the whole host may do this.")
+    return principal
+
+
+def identities_of(connection: HTTPConnection) -> Identities:
+    identities: Identities = connection.app.state.identities
+    return identities
 
 
 def host_of(connection: HTTPConnection) -> Host:
@@ -36,6 +54,17 @@ def waiting_of(connection: HTTPConnection) -> Waiting:
     return waiting
 
 
-Caller = Annotated[Principal, Depends(caller)]
-TheHost = Annotated[Host, Depends(host_of)]
-TheWaiting = Annotated[Waiting, Depends(waiting_of)]
+def on_the_loop(find: Callable[[HTTPConnection], T]) -> Callable[[HTTPConnection], Awaitable[T]]:
+    """FastAPI gives a thread to whatever is not async; what these look at belongs to the loop."""
+
+    async def found(connection: HTTPConnection) -> T:
+        return find(connection)
+
+    return found
+
+
+Caller = Annotated[Principal, Depends(on_the_loop(caller))]
+Owner = Annotated[Principal, Depends(on_the_loop(owner))]
+TheIdentities = Annotated[Identities, Depends(on_the_loop(identities_of))]
+TheHost = Annotated[Host, Depends(on_the_loop(host_of))]
+TheWaiting = Annotated[Waiting, Depends(on_the_loop(waiting_of))]

@@ -8,31 +8,47 @@ from collections.abc import Iterable, Iterator
 from http import HTTPStatus
 from typing import Any
 
+import msgspec
 from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
+from starlette.responses import Response
 
-from session_server.schemas.documents import definitions_of
+from session_server.schemas.definitions import (
+    HTTP_UNIONS,
+    UNIONS,
+    Schema,
+    http_definitions,
+    relocated,
+)
+from session_server.schemas.http import Problem
 from session_server.schemas.wire import Wire
 from session_server.web.bodies import JSON
 from session_server.web.problems import MEDIA_TYPE
 
 SCHEMAS = "#/components/schemas/"
 
-ALWAYS = (401, 403, 429, 503)
+ALWAYS = (401, 403, 422, 429, 503)
 """Problems that any route of `/v1` may answer with."""
 
-OF_BODIES = (400, 413, 415, 422)
+OF_BODIES = (400, 413, 415)
 
 _REASONS = {
     400: "The body is not JSON.",
     401: "A credential is needed, or this one is not valid.",
     403: "The caller's role, session or origin does not allow this.",
     404: "There is no such session, request, question or turn.",
-    409: "The session or the request is in another state than this needs.",
+    409: "The session or the request is not in a state that allows this.",
     413: "The body is too big.",
     415: "The body is not declared as JSON.",
     422: "A value does not fit, or an Idempotency-Key was used for something else.",
     429: "Too much at once; see Retry-After.",
-    503: "It could not be saved, or the host is stopping; see Retry-After.",
+    503: "It could not be saved, or the host is about to stop; see Retry-After.",
+}
+
+_SECURITY = {
+    "bearer": {"type": "http", "scheme": "bearer"},
+    "query": {"type": "apiKey", "in": "query", "name": "tkn"},
 }
 
 
@@ -42,20 +58,127 @@ def described(
     *problems: int,
     body: Any = None,
     media_type: str = JSON,
-    words: str = "",
+    links: Schema | None = None,
 ) -> dict[str, Any]:
-    """What FastAPI needs to know of a route: its answer, its problems, and its body if any."""
-    known = {*problems, *ALWAYS, 422, *(() if body is None else OF_BODIES)}
-    answer: dict[str, Any] = {"description": words or HTTPStatus(status).phrase}
+    """What a route tells FastAPI: its answer, the problems it may have, and its body if any.
+
+    `links` say which operations can be called with what the answer holds.
+    """
+    known = {*problems, *ALWAYS, *(() if body is None else OF_BODIES)}
+    answer: Schema = {"description": HTTPStatus(status).phrase}
     if shape is not None:
-        answer["content"] = {media_type: {"schema": reference(shape)}}
-    described: dict[str, Any] = {
+        answer["content"] = {media_type: {"schema": _reference(shape)}}
+    if links is not None:
+        answer["links"] = links
+    route: dict[str, Any] = {
         "status_code": status,
-        "response_model": None,
-        "response_class": _Undescribed,
+        "response_class": Response,
         "responses": {status: answer, **{code: _problem(code) for code in sorted(known)}},
     }
     if body is not None:
-        schema = {"content": {JSON: {"schema": reference(body)}}, "required": _is_needed(body)}
-        described["openapi_extra"] = {"requestBody": schema}
-    return described
+        content = {JSON: {"schema": _reference(body)}}
+        route["openapi_extra"] = {
+            "requestBody": {"content": content, "required": not _may_be_empty(body)}
+        }
+    return route
+
+
+def link(operation: str, **parameters: str) -> Schema:
+    return {"operationId": operation, "parameters": parameters}
+
+
+def operation_name(route: APIRoute) -> str:
+    """Operations are called what their functions are."""
+    return route.name
+
+
+def _may_be_empty(body: Any) -> bool:
+    try:
+        msgspec.convert({}, body)
+    except msgspec.ValidationError:
+        return False
+    return True
+
+
+def _problem(status: int) -> Schema:
+    schema = _reference(Problem)
+    return {"description": _REASONS[status], "content": {MEDIA_TYPE: {"schema": schema}}}
+
+
+def _reference(shape: Any) -> Schema:
+    """A Struct or a named union by its name; anything else is a schema already."""
+    if isinstance(shape, dict):
+        return shape
+    for name, (union, _) in (UNIONS | HTTP_UNIONS).items():
+        if union == shape:
+            return {"$ref": f"{SCHEMAS}{name}"}
+    return {"$ref": f"{SCHEMAS}{shape.__name__}"}
+
+
+def include_openapi(app: FastAPI) -> None:
+    """Made at the first request for it, when all routes are there."""
+    made: Schema = {}
+
+    def openapi() -> Schema:
+        if not made:
+            made.update(document(app))
+        return made
+
+    app.openapi = openapi  # type: ignore[method-assign]
+
+
+def document(app: FastAPI) -> Schema:
+    made = get_openapi(
+        title=app.title, version=app.version, description=app.description, routes=app.routes
+    )
+    of_parameters = made.get("components", {}).get("schemas", {})
+    schemas = _reachable(made["paths"], of_parameters | _all_schemas(made["paths"], of_parameters))
+    made["components"] = {"schemas": schemas, "securitySchemes": _SECURITY}
+    # A host on loopback may ask for no credential.
+    made["security"] = [{}, {"bearer": []}, {"query": []}]
+    return made
+
+
+def _all_schemas(paths: Schema, of_parameters: Schema) -> dict[str, Schema]:
+    named = _names(paths) - {*UNIONS, *HTTP_UNIONS, *of_parameters}
+    structs = [struct for struct in _structs(Wire) if struct.__name__ in named]
+    schemas: dict[str, Schema] = relocated(http_definitions(structs))
+    missing = named - set(schemas)
+    assert not missing, f"routes name shapes that are ambiguous or not there: {missing}"
+    return schemas
+
+
+def _structs(base: type[msgspec.Struct]) -> Iterator[type[msgspec.Struct]]:
+    for struct in base.__subclasses__():
+        yield struct
+        yield from _structs(struct)
+
+
+def _reachable(start: Any, schemas: dict[str, Schema]) -> dict[str, Schema]:
+    reached: dict[str, Schema] = {}
+    waiting = _names(start)
+    while waiting:
+        name = waiting.pop()
+        if name not in reached:
+            reached[name] = schemas[name]
+            waiting |= _names(schemas[name])
+    return dict(sorted(reached.items()))
+
+
+def _names(value: Any) -> set[str]:
+    return {target.removeprefix(SCHEMAS) for target in _targets(value)}
+
+
+def _targets(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        target = value.get("$ref")
+        if isinstance(target, str):
+            yield target
+    for inner in _inside(value):
+        yield from _targets(inner)
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()

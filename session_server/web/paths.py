@@ -54,19 +54,27 @@ def session_name(uri: Uri) -> str:
 
 
 async def _session(
-    id: Annotated[
+    name: Annotated[
         str,
-        Path(description="The path of an `ahp-session:/` URI, or a whole URI, percent-encoded."),
+        Path(
+            alias="id",
+            description="The path of an `ahp-session:/` URI, or a whole URI, percent-encoded.",
+            examples=["demo"],
+        ),
     ],
 ) -> Uri:
-    return session_uri(unquote(id))
+    return session_uri(unquote(name))
 
 
-async def _request(rid: Annotated[str, Path(description="The id of an input request.")]) -> str:
+async def _request(
+    rid: Annotated[str, Path(description="The id of an input request.", examples=["first:trip"])],
+) -> str:
     return unquote(rid)
 
 
-async def _question(qid: Annotated[str, Path(description="The id of a question in it.")]) -> str:
+async def _question(
+    qid: Annotated[str, Path(description="The id of a question in it.", examples=["name"])],
+) -> str:
     return unquote(qid)
 
 

@@ -14,8 +14,10 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from session_server.host.connections import TooManyConnectionsError
 from session_server.host.errors import CommandError
 from session_server.host.performing import NotSavedError, RefusedError
+from session_server.identity.errors import TurnedAwayError
 from session_server.schemas.codec import encode
 from session_server.schemas.errors import (
     DecodingError,
@@ -119,6 +121,15 @@ def of_refusal(error: RefusedError) -> Response:
     )
 
 
+def of_turned_away(error: TurnedAwayError) -> Response:
+    headers = {"WWW-Authenticate": "Bearer"} if error.status == 401 else {}
+    return _response(problem(error.status, error.code, str(error)), headers)
+
+
+def of_crowd(error: TooManyConnectionsError) -> Response:
+    return _response(problem(429, "tooManyConnections", f"You may have {error}."), RETRY_AFTER)
+
+
 def of_unsaved(error: NotSavedError) -> Response:
     words = f"This could not be saved, and nothing has changed; try again. {error}"
     return _response(problem(503, "notSaved", words), RETRY_AFTER)
@@ -162,12 +173,21 @@ HANDLERS: dict[type[Exception], Any] = {
     ProblemError: of_problem,
     CommandError: of_command,
     RefusedError: of_refusal,
+    TurnedAwayError: of_turned_away,
+    TooManyConnectionsError: of_crowd,
     NotSavedError: of_unsaved,
     DecodingError: of_decoding,
     RequestValidationError: of_validation,
     HTTPException: of_http,
     Exception: of_anything,
 }
+
+
+def answer_to(error: Exception) -> Response:
+    """For where no handler is at work: in front of the application, and at a WebSocket upgrade."""
+    kind = next(kind for kind in type(error).__mro__ if kind in HANDLERS)
+    response: Response = HANDLERS[kind](error)
+    return response
 
 
 def include_problems(app: FastAPI) -> None:

@@ -1,74 +1,94 @@
-"""Sessions over HTTP: make one, list them."""
+"""Sessions over HTTP: make, list, read, dispose of."""
 
-import asyncio
-import uuid
+from typing import Annotated
 
-import msgspec
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Depends
+from starlette.responses import Response
 
-from session_server.host.errors import CommandError
-from session_server.schemas.codec import Decoder, encode
+from session_server.host.host import Host
+from session_server.host.performing import Settling
 from session_server.schemas.commands import CreateSessionParams, ListSessionsResult
-from session_server.schemas.errors import DecodingError, ErrorCode
-from session_server.schemas.wire import Uri, Wire
+from session_server.schemas.http import NewSession
+from session_server.schemas.principals import Principal
+from session_server.schemas.session import SessionState, SessionSummary
+from session_server.schemas.wire import Uri
+from session_server.web.bodies import JsonBody, json_response
 from session_server.web.caller import Caller, TheHost
+from session_server.web.openapi import described
+from session_server.web.paths import PREFIX, SessionUri, session_name
+from session_server.web.request_states import visible_channel, visible_record
+from session_server.web.retries import REPLAYED, RetryKey, TheKey, new_name
 
-router = APIRouter(prefix="/v1")
-
-STATUS = {
-    ErrorCode.SESSION_EXISTS: 409,
-    ErrorCode.PERMISSION_DENIED: 403,
-    ErrorCode.PROVIDER_NOT_FOUND: 422,
-    ErrorCode.INVALID_PARAMS: 422,
-}
+router = APIRouter(prefix="/v1/sessions", tags=["sessions"])
 
 
-class NewSession(Wire, frozen=True, kw_only=True):
-    """All of it may be left out: then the host picks the URI, and the session only asks."""
-
-    resource: Uri | None = None
-    provider: str = "people"
-    title: str | None = None
-
-
-decode_new_session: Decoder[NewSession] = Decoder(NewSession)
-
-
-@router.get("/sessions")
+@router.get("", **described(200, ListSessionsResult))
 async def list_sessions(host: TheHost, who: Caller) -> Response:
-    return _json(ListSessionsResult(items=tuple(host.summaries(who))))
+    """Every session that the caller may see."""
+    return json_response(ListSessionsResult(items=tuple(host.summaries(who))))
 
 
-@router.post("/sessions", status_code=201)
-async def create_session(request: Request, host: TheHost, who: Caller) -> Response:
-    try:
-        wanted = decode_new_session(await request.body() or b"{}")
-    except DecodingError as error:
-        return _problem(400, str(error))
-    uri = wanted.resource or f"ahp-session:/{uuid.uuid4()}"
-    made: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
-    try:
-        host.create_session(
-            who,
-            CreateSessionParams(channel=uri, provider=wanted.provider),
-            title=wanted.title,
-            done=lambda: made.set_result(None),
-            failed=made.set_result,
-        )
-    except CommandError as error:
-        return _problem(STATUS.get(ErrorCode(error.error.code), 400), error.error.message)
-    words = await made
-    record = host.record(uri)
-    if words is not None or record is None:
-        return _problem(503, words or "The session is gone already.")
-    return _json(record.public.summary, status=201)
+@router.post("", **described(201, SessionSummary, 404, 409, body=NewSession))
+async def create_session(
+    host: TheHost,
+    who: Caller,
+    key: TheKey,
+    wanted: Annotated[NewSession, Depends(JsonBody(NewSession))],
+) -> Response:
+    """Make a session: one that only asks (`people`), or one with an agent."""
+    uri = None if key is None else _made_before(host, key, wanted)
+    replayed = uri is not None
+    if uri is None:
+        name = new_name(key, wanted)
+        uri = wanted.resource or f"{PREFIX}{name}"
+        await _create(host, who, uri, wanted, None if key is None else name)
+    summary = visible_record(host, who, uri).public.summary
+    where = {"Location": f"/v1/sessions/{session_name(uri)}"}
+    return json_response(summary, 201, where | (REPLAYED if replayed else {}))
 
 
-def _json(value: msgspec.Struct, status: int = 200) -> Response:
-    return Response(encode(value), status, media_type="application/json")
+def _made_before(host: Host, key: RetryKey, wanted: NewSession) -> Uri | None:
+    named: dict[str, Uri] = {}
+    for uri, channel in host.sessions.items():
+        record = channel.committed
+        if record is not None and record.private.opened_with is not None:
+            named[record.private.opened_with] = uri
+    return named[key.name(wanted)] if key.found(wanted, named) else None
 
 
-def _problem(status: int, detail: str) -> Response:
-    """RFC 9457."""
-    body = msgspec.json.encode({"status": status, "title": detail})
-    return Response(body, status, media_type="application/problem+json")
+async def _create(
+    host: Host, who: Principal, uri: Uri, wanted: NewSession, opened_with: str | None
+) -> None:
+    params = CreateSessionParams(
+        channel=uri,
+        provider=wanted.provider,
+        model=wanted.model,
+        agent=wanted.agent,
+        working_directory=wanted.working_directory,
+        fork=wanted.fork,
+    )
+    made = Settling()
+    host.create_session(
+        who,
+        params,
+        title=wanted.title,
+        opened_with=opened_with,
+        done=made.succeed,
+        failed=made.fail,
+    )
+    await made.future
+
+
+@router.get("/{id}", **described(200, SessionState, 404))
+async def read_session(uri: SessionUri, host: TheHost, who: Caller) -> Response:
+    """The session's public state, as every subscriber has it."""
+    return json_response(visible_channel(host, who, uri).shown())
+
+
+@router.delete("/{id}", **described(204, None, 404))
+async def dispose_session(uri: SessionUri, host: TheHost, who: Caller) -> Response:
+    """Remove the session and all that is known of it."""
+    gone = Settling()
+    host.dispose_session(who, uri, done=gone.succeed, failed=gone.fail)
+    await gone.future
+    return Response(status_code=204)

@@ -2,8 +2,11 @@
 
 import asyncio
 import base64
+import contextlib
 import os
 import struct
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from urllib.parse import urlsplit
 
 import msgspec
@@ -37,21 +40,6 @@ class RawClient:
         self.reader = reader
         self.writer = writer
 
-    @classmethod
-    async def open(cls, url: str) -> "RawClient":
-        where = urlsplit(url)
-        assert where.hostname is not None
-        client = cls(*await asyncio.open_connection(where.hostname, where.port, limit=2**16))
-        key = base64.b64encode(os.urandom(16)).decode()
-        await client.send(
-            f"GET {where.path} HTTP/1.1\r\nHost: {where.netloc}\r\nUpgrade: websocket\r\n"
-            f"Connection: Upgrade\r\nSec-WebSocket-Key: {key}\r\n"
-            "Sec-WebSocket-Version: 13\r\n\r\n".encode()
-        )
-        async with asyncio.timeout(PATIENCE):
-            await client.reader.readuntil(b"\r\n\r\n")
-        return client
-
     async def send(self, data: bytes) -> None:
         async with asyncio.timeout(PATIENCE):
             self.writer.write(data)
@@ -83,5 +71,25 @@ class RawClient:
         async with asyncio.timeout(PATIENCE):
             return await self.reader.read(-1)
 
-    def cut(self) -> None:
-        self.writer.transport.abort()
+
+@asynccontextmanager
+async def raw_client(url: str) -> AsyncIterator[RawClient]:
+    """Connected, and cut off in the end."""
+    where = urlsplit(url)
+    assert where.hostname is not None
+    client = RawClient(*await asyncio.open_connection(where.hostname, where.port))
+    key = base64.b64encode(os.urandom(16)).decode()
+    try:
+        await client.send(
+            f"GET {where.path} HTTP/1.1\r\nHost: {where.netloc}\r\nUpgrade: websocket\r\n"
+            f"Connection: Upgrade\r\nSec-WebSocket-Key: {key}\r\n"
+            "Sec-WebSocket-Version: 13\r\n\r\n".encode()
+        )
+        async with asyncio.timeout(PATIENCE):
+            await client.reader.readuntil(b"\r\n\r\n")
+        yield client
+    finally:
+        client.writer.transport.abort()
+        client.writer.close()
+        with contextlib.suppress(OSError):
+            await client.writer.wait_closed()

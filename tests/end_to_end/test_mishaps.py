@@ -2,20 +2,21 @@
 
 import asyncio
 import re
+import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from websockets.asyncio.client import connect
 from websockets.frames import Opcode
 
 from session_server.schemas.limits import OUTBOX_BYTES
 from session_server.transport.sink import CLOSE_SECONDS, STOP_SECONDS
 from tests.end_to_end.devices import Device
-from tests.end_to_end.raw import RawClient, greeting, masked
+from tests.end_to_end.raw import RawClient, greeting, masked, raw_client, request
 from tests.end_to_end.wire import WireClient
 from tests.host.harness import run
 from tests.host.mirror import Mirror
@@ -84,7 +85,7 @@ def resident_kib(server: ServerProcess) -> int:
 
 async def eventually(holds: Callable[[], bool], seconds: float) -> None:
     async with asyncio.timeout(seconds):
-        while not holds():
+        while not holds():  # noqa: ASYNC110 - the system sends no events
             await asyncio.sleep(0.02)
 
 
@@ -99,14 +100,14 @@ async def fill(writer: WireClient, number: int = ENOUGH) -> float:
     return slowest
 
 
-async def with_stalled(server: ServerProcess) -> tuple[WireClient, RawClient]:
+@asynccontextmanager
+async def stalled(server: ServerProcess, writer: WireClient) -> AsyncIterator[RawClient]:
     """Somebody who watches and never reads again, as the writer can tell."""
-    writer = await with_question(server.ahp)
-    stalled = await RawClient.open(server.ahp)
-    await stalled.send(greeting("stalled", SESSION, ROOM))
-    await stalled.frame()
-    await writer.call("subscribe", ROOM)
-    return writer, stalled
+    async with raw_client(server.ahp) as client:
+        await client.send(greeting("stalled", SESSION, ROOM))
+        await client.frame()
+        await writer.call("subscribe", ROOM)
+        yield client
 
 
 @both
@@ -132,70 +133,93 @@ async def test_who_is_cut_off_leaves_no_traceback_behind(command: Sequence[str])
 
 @both
 @run
-async def test_a_client_that_never_reads_again_is_let_go(command: Sequence[str]) -> None:
-    """At once for the others; within a grace for the system."""
+async def test_who_never_reads_again_is_let_go_and_nobody_waits_for_it(
+    command: Sequence[str],
+) -> None:
     with serving("memory:", command=command) as server:
-        writer, stalled = await with_stalled(server)
-        before = sockets(server)
-        slowest = await fill(writer)
-        async with asyncio.timeout(SOON):
-            await writer.once(is_alone)
-        if command is SERVE:
-            await eventually(lambda: sockets(server) == before - 1, CLOSE_SECONDS + SOON)
-        stalled.cut()
+        writer = await with_question(server.ahp)
+        async with stalled(server, writer):
+            slowest = await fill(writer)
+            async with asyncio.timeout(SOON):
+                await writer.once(is_alone)
         await writer.close()
         server.kill()
         assert slowest < SOON
         assert said(server) == ""
 
 
-@both
+@pytest.mark.slow
 @run
-async def test_stopping_does_not_wait_for_who_does_not_read(command: Sequence[str]) -> None:
-    with serving("memory:", command=command) as server:
-        writer, stalled = await with_stalled(server)
-        _, polite = await fill(writer, ENOUGH // 2), await WireClient.open(server.ahp)
-        await polite.initialize("polite")
-        began = time.monotonic()
-        assert await asyncio.to_thread(server.stop) == 0
-        took = time.monotonic() - began
-        stalled.cut()
-        await polite.socket.wait_closed()
-        assert polite.socket.close_code == 1012
-        if command is SERVE:
-            assert took < STOP_SECONDS + SOON
-            assert said(server) == ""
+async def test_its_unread_rest_is_given_up_after_a_grace() -> None:
+    with serving("memory:") as server:
+        writer = await with_question(server.ahp)
+        async with stalled(server, writer):
+            before = sockets(server)
+            await fill(writer)
+            await eventually(lambda: sockets(server) == before - 1, CLOSE_SECONDS + SOON)
+        await writer.close()
+        server.kill()
+        assert said(server) == ""
 
 
 @run
 async def test_a_slow_reader_that_wakes_up_in_time_is_told_to_come_back() -> None:
     with serving("memory:") as server:
-        writer, stalled = await with_stalled(server)
-        await fill(writer)
-        await writer.once(is_alone)
-        assert await stalled.close_code() == 4000
+        writer = await with_question(server.ahp)
+        async with stalled(server, writer) as client:
+            await fill(writer)
+            await writer.once(is_alone)
+            assert await client.close_code() == 4000
         await writer.close()
+
+
+@run
+async def test_stopping_does_not_wait_for_who_does_not_read() -> None:
+    with serving("memory:") as server:
+        took = await stopped_with_a_stalled_client(server)
+        assert took < STOP_SECONDS + SOON
+        assert said(server) == ""
+
+
+@pytest.mark.slow
+@run
+async def test_another_server_stops_after_its_own_grace() -> None:
+    with serving("memory:", command=PLAIN) as server:
+        await stopped_with_a_stalled_client(server)
+        assert "Traceback" not in said(server)
+
+
+async def stopped_with_a_stalled_client(server: ServerProcess) -> float:
+    """How long it took; a client that reads is told to come back all the same."""
+    writer = await with_question(server.ahp)
+    async with stalled(server, writer):
+        await fill(writer, ENOUGH // 3)
+        began = time.monotonic()
+        assert await asyncio.to_thread(server.stop) in (0, -signal.SIGTERM)
+        took = time.monotonic() - began
+        await writer.socket.wait_closed()
+        assert writer.socket.close_code == 1012
+    return took
 
 
 @both
 @run
 async def test_what_comes_after_the_end_was_said_is_ignored(command: Sequence[str]) -> None:
+    late = (
+        b'{"jsonrpc":"2.0","method":"dispatchAction","params":{"channel":"ahp-session:/x",'
+        b'"clientSeq":1,"action":{"type":"session/titleChanged","title":"late"}}}'
+    )
     with serving("memory:", command=command) as server:
         writer = await with_question(server.ahp)
-        client = await RawClient.open(server.ahp)
-        await client.send(greeting("client"))
-        await client.frame()
-        dispatch = (
-            b'{"jsonrpc":"2.0","method":"dispatchAction","params":{"channel":"ahp-session:/x",'
-            b'"clientSeq":1,"action":{"type":"session/titleChanged","title":"late"}}}'
-        )
-        await client.send(masked(b"\0", Opcode.BINARY) + masked(dispatch) * 100)
-        assert await client.close_code() == 1003
-        await client.send(masked(dispatch) * 100 + masked(b"\x03\xeb", Opcode.CLOSE))
-        assert await client.rest() == b""
+        async with raw_client(server.ahp) as client:
+            await client.send(greeting("client"))
+            await client.frame()
+            await client.send(masked(b"\0", Opcode.BINARY) + masked(late) * 100)
+            assert await client.close_code() == 1003
+            await client.send(masked(late) * 100 + masked(b"\x03\xeb", Opcode.CLOSE))
+            assert await client.rest() == b""
         assert await writer.call("ping") is None
-        titles = [f for f in writer.received if "title" in f.get("params", {}).get("action", {})]
-        assert titles == []
+        assert not any("title" in f.get("params", {}).get("action", {}) for f in writer.received)
         await writer.close()
         server.kill()
         assert said(server) == ""
@@ -203,79 +227,71 @@ async def test_what_comes_after_the_end_was_said_is_ignored(command: Sequence[st
 
 @both
 @run
-async def test_a_request_and_a_goodbye_in_one_breath_are_both_answered(
+async def test_a_request_and_a_goodbye_in_one_breath_leave_nothing_behind(
     command: Sequence[str],
 ) -> None:
     with serving("memory:", command=command) as server:
+        before = sockets(server)
         for number in range(20):
-            client = await RawClient.open(server.ahp)
-            await client.send(greeting(f"c{number}") + masked(b"\x03\xe8", Opcode.CLOSE))
-            assert await client.close_code() == 1000
-            assert await client.rest() == b""
+            last = greeting(f"c{number}") if number % 2 else masked(b"\0", Opcode.BINARY)
+            async with raw_client(server.ahp) as client:
+                await client.send(last + masked(b"\x03\xe8", Opcode.CLOSE))
+                assert await client.close_code() in (1000, 1003)
+                assert await client.rest() == b""
+        await eventually(lambda: sockets(server) == before, SOON)
         server.kill()
         assert said(server) == ""
 
 
 @run
-async def test_half_a_goodbye_is_one() -> None:
-    """A client that only shuts down its own direction gets what was on its way."""
+async def test_who_only_shuts_down_its_own_direction_gets_what_was_on_its_way() -> None:
     with serving("memory:") as server:
         before = sockets(server)
-        client = await RawClient.open(server.ahp)
-        await client.send(greeting("client"))
-        await client.frame()
-        await client.send(masked(b'{"jsonrpc":"2.0","id":2,"method":"nothing","params":{}}'))
-        client.writer.write_eof()
-        assert b'"id":2' in await client.rest()
-        await eventually(lambda: sockets(server) == before, SOON)
-        client.cut()
+        for number in range(5):
+            async with raw_client(server.ahp) as client:
+                await client.send(greeting(f"c{number}"))
+                await client.frame()
+                client.writer.write(request(2, "listSessions"))
+                client.writer.write_eof()
+                assert b'"id":2' in await client.rest()
+                await eventually(lambda: sockets(server) == before, SOON)
         server.kill()
         assert said(server) == ""
 
 
 @run
-async def test_who_asks_without_reading_costs_no_more_than_an_outbox() -> None:
+async def test_who_pings_without_reading_costs_no_more_than_an_outbox() -> None:
     with serving("memory:") as server:
-        client = await RawClient.open(server.ahp)
-        await client.send(greeting("client"))
-        before = resident_kib(server)
-        pings = masked(b"x" * 125, Opcode.PING) * 1_000
-        for _ in range(400):
-            await client.send(pings)
-        grown = resident_kib(server) - before
-        client.cut()
-        assert grown < 16_384, f"{grown} KiB for answers that nobody reads"
+        async with raw_client(server.ahp) as client:
+            await client.send(greeting("client"))
+            before = resident_kib(server)
+            pings = masked(b"x" * 125, Opcode.PING) * 1_000
+            for _ in range(200):
+                await client.send(pings)
+            grown = resident_kib(server) - before
+        assert grown < 8_192, f"{grown} KiB for answers that nobody reads"
 
 
 @run
 async def test_who_answers_no_ping_is_let_go() -> None:
     with serving("memory:", command=PINGING) as server:
-        writer, stalled = await with_stalled(server)
-        async with asyncio.timeout(SOON):
-            await writer.once(is_alone)
-        stalled.cut()
+        writer = await with_question(server.ahp)
+        async with stalled(server, writer):
+            async with asyncio.timeout(SOON):
+                await writer.once(is_alone)
         await writer.close()
 
 
 @pytest.mark.slow
 @run
-async def test_who_neither_reads_nor_answers_pings_is_let_go_of_by_the_system_too() -> None:
+async def test_who_neither_reads_nor_answers_pings_is_given_up_after_a_grace() -> None:
     with serving("memory:", command=PINGING) as server:
-        writer, stalled = await with_stalled(server)
-        before = sockets(server)
-        await fill(writer, ENOUGH // 4)
-        await writer.once(is_alone)
-        await eventually(lambda: sockets(server) == before - 1, CLOSE_SECONDS + SOON)
-        stalled.cut()
+        writer = await with_question(server.ahp)
+        async with stalled(server, writer):
+            before = sockets(server)
+            await fill(writer, ENOUGH // 4)
+            await writer.once(is_alone)
+            await eventually(lambda: sockets(server) == before - 1, CLOSE_SECONDS + SOON)
         await writer.close()
         server.kill()
         assert said(server) == ""
-
-
-@run
-async def test_a_client_library_that_hangs_up_politely_is_answered_politely() -> None:
-    with serving("memory:") as server:
-        async with connect(server.ahp) as socket:
-            await socket.send(b"{}")
-            await socket.recv()
-        assert (socket.close_code, socket.close_reason) == (1003, "binary frames are not AHP")

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from session_server.host.connection import FRAMES_WAITING, SUBSCRIPTIONS
 from session_server.log.memory import MemoryLog
 from session_server.log.opening import open_log
+from session_server.schemas.limits import FRAMES_BEFORE_HANDSHAKE as FRAMES_WAITING
+from session_server.schemas.limits import SUBSCRIPTIONS_PER_CONNECTION as SUBSCRIPTIONS
 from tests.host.harness import (
     AGENT,
     ANA,
@@ -90,7 +91,7 @@ async def test_frames_before_the_handshake_are_bounded() -> None:
             ping = {"jsonrpc": "2.0", "id": number, "method": "ping", "params": {"channel": ROOT}}
             client.say(ping)
         assert client.closed is not None
-        assert client.closed[0] == 4500
+        assert client.closed[0] == 4001
 
 
 @pytest.mark.proves("ahp.errors.answered")

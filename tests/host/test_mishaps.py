@@ -5,11 +5,11 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from session_server.host.connection import SUBSCRIPTIONS
 from session_server.log import Batch, RefusedBecause
 from session_server.log.errors import FailedError
 from session_server.log.memory import MemoryLog
 from session_server.log.opening import open_log
+from session_server.schemas.limits import SUBSCRIPTIONS_PER_CONNECTION as SUBSCRIPTIONS
 from session_server.schemas.session import Lifecycle
 from session_server.schemas.wire import Seq, Uri
 from tests.host.faults import Settled, SlowLog

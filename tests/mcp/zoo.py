@@ -3,6 +3,7 @@
 `modern`      Python SDK 2.x, revision 2026-07-28
 `typescript`  TypeScript SDK 2.x, revision 2026-07-28
 `legacy`      Python SDK 1.30, revision 2025-11-25, in an environment of its own
+`conformance` what the official suite expects of a server; no client
 
 `make zoo` installs what they need under build/mcp; without it the tests are skipped with a message.
 """
@@ -19,7 +20,7 @@ from typing import IO, Any, Literal
 
 import pytest
 
-Kind = Literal["modern", "typescript", "legacy"]
+Kind = Literal["modern", "typescript", "legacy", "conformance"]
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
@@ -31,6 +32,7 @@ SERVERS = {
     "modern": HERE / "servers" / "modern.py",
     "typescript": HERE / "node" / "server.mjs",
     "legacy": HERE / "servers" / "legacy.py",
+    "conformance": HERE / "servers" / "conformance.py",
 }
 CLIENTS = {
     "modern": HERE / "clients" / "modern.py",
@@ -49,7 +51,7 @@ def node() -> str:
 
 def runtime(kind: Kind) -> str:
     """What runs files of this kind; skips the test where it has not been set up."""
-    if kind == "modern":
+    if kind in ("modern", "conformance"):
         return sys.executable
     needed = LEGACY_PYTHON if kind == "legacy" else NODE_PACKAGES / "node_modules"
     if not needed.exists():

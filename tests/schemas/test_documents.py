@@ -17,6 +17,7 @@ from session_server.schemas import (
     actions,
     calls,
     codec,
+    definitions,
     documents,
     effects,
     frames,
@@ -197,7 +198,7 @@ def test_no_private_tag_or_field_is_mentioned(document: dict[str, Any]) -> None:
 
 def test_every_open_family_is_published() -> None:
     ours = [f for f in Variant.__subclasses__() if f.__module__.startswith("session_server.")]
-    assert set(ours) == set(documents.FAMILIES)
+    assert set(ours) == set(definitions.FAMILIES)
 
 
 def test_error_codes_are_published_by_name() -> None:
@@ -213,7 +214,7 @@ def test_status_bits_are_told_with_those_of_several_bits() -> None:
 def test_a_union_without_a_name_is_an_error() -> None:
     unnamed = {"discriminator": {"propertyName": "type", "mapping": {"a": "#/$defs/A"}}}
     with pytest.raises(KeyError):
-        documents._tidied(unnamed)
+        definitions.tidied(unnamed)
 
 
 # What the schema accepts
@@ -237,7 +238,7 @@ def test_there_is_an_example_of_everything() -> None:
     shown = {type(example) for example in ALL}
     wanted = {*get_args(actions.Action), *documents.CLIENT_FRAMES, *documents.HOST_FRAMES}
     assert wanted - shown == set()
-    assert set(examples.RESULTS) == set(documents.RESULTS)
+    assert set(examples.RESULTS) == set(definitions.RESULTS)
 
 
 @pytest.mark.parametrize("example", ALL, ids=name_of)
@@ -492,7 +493,7 @@ def test_every_request_and_nothing_else_has_a_reply() -> None:
         for operation in OPERATIONS.values()
         if "reply" in operation
     }
-    assert set(REQUESTS) == set(documents.RESULTS)
+    assert set(REQUESTS) == set(definitions.RESULTS)
     assert replies == {f.__name__: [f"{f.__name__}Result", "Failure"] for f in REQUESTS}
 
 

@@ -117,7 +117,9 @@ class Inline {
 
   #lineBreak() {
     const isHard = this.plain.endsWith("  ") || this.plain.endsWith("\\");
-    this.plain = this.plain.replace(/[ \\]+$/, "");
+    let end = this.plain.length;
+    while (end > 0 && " \\".includes(/** @type {string} */ (this.plain[end - 1]))) end -= 1;
+    this.plain = this.plain.slice(0, end);
     this.at += 1;
     if (isHard) {
       this.#put(document.createElement("br"));

@@ -1,0 +1,148 @@
+"""From the questions that an agent writes to those that people see, and back to its result."""
+
+from typing import Any
+
+from ..schemas.asks import AskedOption, AskedQuestion, AskOutcome, AskQuestions, AskResult
+from ..schemas.calls import Outcome
+from ..schemas.principals import Provenance
+from ..schemas.questions import (
+    BooleanQuestion,
+    InputRequest,
+    IntegerQuestion,
+    MultiSelectQuestion,
+    NumberQuestion,
+    OnExpiry,
+    Option,
+    Question,
+    QuestionMeta,
+    RequestMeta,
+    ResponseKind,
+    SingleSelectQuestion,
+    Skipped,
+    TextQuestion,
+)
+from ..schemas.wire import Uri
+from .plain_values import plain_content
+
+_ENDINGS = {
+    Provenance.TIMEOUT: AskOutcome.TIMED_OUT,
+    Provenance.WITHDRAWN: AskOutcome.WITHDRAWN,
+    Provenance.ABANDONED: AskOutcome.ABANDONED,
+}
+
+
+class UnaskableError(ValueError):
+    """Why a question cannot be put to people, in words for who wrote it."""
+
+
+def asked_request(asked: AskQuestions, request_id: str, now: int) -> InputRequest:
+    return InputRequest(
+        id=request_id,
+        message=asked.message,
+        questions=tuple(_question(n, q) for n, q in enumerate(asked.questions, 1)),
+        meta=_deadline(asked, now),
+    )
+
+
+def ask_result(outcome: Outcome, session: Uri) -> AskResult:
+    request = outcome.request
+    answers = outcome.answers or {}
+    is_accepted = outcome.response is ResponseKind.ACCEPT
+    return AskResult(
+        outcome=_ending(outcome),
+        answers=plain_content(request.questions or (), answers) if is_accepted else {},
+        skipped=tuple(name for name, answer in answers.items() if isinstance(answer, Skipped)),
+        by=None if outcome.by is None else str(outcome.by),
+        via=outcome.via,
+        session=session,
+        request_id=request.id,
+    )
+
+
+def _ending(outcome: Outcome) -> AskOutcome:
+    match outcome.response:
+        case ResponseKind.ACCEPT:
+            return AskOutcome.ACCEPTED
+        case ResponseKind.DECLINE:
+            return AskOutcome.DECLINED
+        case ResponseKind.CANCEL:
+            return _ENDINGS.get(outcome.via, AskOutcome.CANCELLED)
+
+
+def _deadline(asked: AskQuestions, now: int) -> RequestMeta | None:
+    if asked.deadline_seconds is None:
+        if asked.on_deadline is not None:
+            raise UnaskableError("`onDeadline` needs `deadlineSeconds`.")
+        return None
+    at = now + round(asked.deadline_seconds * 1000)
+    return RequestMeta(expires_at=at, on_expiry=asked.on_deadline or OnExpiry.CANCEL)
+
+
+def _question(number: int, asked: AskedQuestion) -> Question:
+    kind = asked.kind or ("single-select" if asked.options else "text")
+    if asked.options and kind not in ("single-select", "multi-select"):
+        raise UnaskableError(f"{asked.question}: a {kind} question has no options.")
+    common: dict[str, Any] = {
+        "id": asked.id or f"q{number}",
+        "message": asked.question,
+        "title": asked.title,
+        "required": asked.required,
+    }
+    match kind:
+        case "text":
+            return _text(asked, common)
+        case "boolean":
+            return BooleanQuestion(**common, default_value=_default(asked, bool))
+        case "number":
+            default = _default(asked, int, float)
+            return NumberQuestion(**common, min=asked.min, max=asked.max, default_value=default)
+        case "integer":
+            default = _default(asked, int)
+            return IntegerQuestion(**common, min=asked.min, max=asked.max, default_value=default)
+        case "single-select":
+            return SingleSelectQuestion(**common, **_choice(asked))
+        case "multi-select":
+            low, high = _count(asked, asked.min), _count(asked, asked.max)
+            return MultiSelectQuestion(**common, **_choice(asked), min=low, max=high)
+
+
+def _text(asked: AskedQuestion, common: dict[str, Any]) -> TextQuestion:
+    return TextQuestion(
+        **common,
+        format=asked.format,
+        min=_count(asked, asked.min),
+        max=_count(asked, asked.max),
+        default_value=_default(asked, str),
+        meta=None if asked.pattern is None else QuestionMeta(pattern=asked.pattern),
+    )
+
+
+def _choice(asked: AskedQuestion) -> dict[str, Any]:
+    options = tuple(_option(asked, option) for option in asked.options)
+    names = {option.id for option in options}
+    if asked.default is not None and asked.default not in names:
+        raise UnaskableError(f"{asked.question}: the default is none of the options.")
+    return {"options": options, "allow_freeform_input": asked.allow_freeform or None}
+
+
+def _option(asked: AskedQuestion, given: str | AskedOption) -> Option:
+    option = AskedOption(label=given) if isinstance(given, str) else given
+    name = option.id or option.label
+    return Option(
+        id=name,
+        label=option.label,
+        description=option.description,
+        recommended=option.recommended or name == asked.default or None,
+    )
+
+
+def _default(asked: AskedQuestion, *kinds: type) -> Any:
+    if asked.default is not None and type(asked.default) not in kinds:
+        raise UnaskableError(f"{asked.question}: the default is of another kind than the answer.")
+    return asked.default
+
+
+def _count(asked: AskedQuestion, limit: float | None) -> int | None:
+    if limit is None or (limit == int(limit) and limit >= 0):
+        return None if limit is None else int(limit)
+    raise UnaskableError(f"{asked.question}: `min` and `max` are whole numbers from 0.")

@@ -1,0 +1,246 @@
+"""Calls as others make them: start one, wait for its result, give it up.
+
+The same request by the same principal is the same call, as long as it is open or nobody has fetched
+its result: a client that lost its connection asks again and is where it was.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from session_server.calls.config import ServerConfig
+from session_server.calls.driver import CallDriver
+from session_server.calls.errors import CallsError, UnknownCallError
+from session_server.calls.servers import Servers
+from session_server.calls.states import ServerStates
+from session_server.calls.views import CallView, view_of
+from session_server.host.errors import CommandError
+from session_server.host.host import Host
+from session_server.host.performing import RefusedError, write
+from session_server.host.waiting import Waiting
+from session_server.reducers import rounds
+from session_server.reducers.batches import Batch
+from session_server.reducers.starts import (
+    check_caller,
+    fingerprint_of_request,
+    own_params,
+    same_call,
+    start,
+)
+from session_server.schemas.calls import Call
+from session_server.schemas.codec import encode, is_too_deep
+from session_server.schemas.limits import FRAME_BYTES, JSON_DEPTH
+from session_server.schemas.mcp import CallMethod
+from session_server.schemas.principals import Principal, Role, Stamp
+from session_server.schemas.record import CallCollected, SessionRecord
+from session_server.schemas.refusals import Refusal, RefusalCode
+from session_server.schemas.wire import Uri
+
+NAMES = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+
+
+class Calls:
+    def __init__(
+        self, host: Host, waiting: Waiting, configs: Mapping[str, ServerConfig] | None = None
+    ) -> None:
+        self._host = host
+        self._waiting = waiting
+        self._states = ServerStates(host)
+        self._where: dict[str, Uri] = {}
+        self.driver = CallDriver(host, waiting)
+        self.driver.servers = Servers(configs or {}, self.driver.spawn, self._states.changed)
+        host.on_disposed.append(self.driver.forget_session)
+
+    @property
+    def servers(self) -> Servers:
+        return self.driver.servers
+
+    # Life
+
+    def open(self) -> None:
+        """Once the host has read its log, and before effects are derived from it."""
+        self._states.restarted(self.servers.names)
+        self.servers.start()
+
+    async def close(self) -> None:
+        await self.driver.close()
+
+    # Making calls
+
+    async def start(
+        self,
+        principal: Principal,
+        uri: Uri,
+        server: str,
+        method: CallMethod,
+        params: Mapping[str, Any],
+        *,
+        key: str | None = None,
+        call_id: str | None = None,
+    ) -> str:
+        """The id of the call, durable and on its way; or of the one that this request is already.
+
+        `key` tells apart requests that are the same on purpose; `call_id` names the call oneself.
+        Refused: `RefusedError`. No such session: `CommandError`. No such server: `CallsError`.
+        """
+        call = self._new_call(principal, server, method, params, key, call_id)
+        found = call.id
+
+        def plan(record: SessionRecord, stamp: Stamp) -> Batch | Refusal:
+            nonlocal found
+            refusal = check_caller(principal, record)
+            if refusal is not None:
+                return refusal
+            same = (
+                None if call_id is not None else same_call(record, str(call.fingerprint), stamp.at)
+            )
+            found = call.id if same is None else same.id
+            if same is not None:
+                return ()
+            return start(record, call, self._title(call), self._states.customization(server), stamp)
+
+        await write(self._host, uri, plan, principal.author)
+        self._where[found] = uri
+        return found
+
+    async def result(self, principal: Principal, call_id: str, wait: float | None = 0) -> CallView:
+        """Where the call is after at most `wait` seconds; without a number, once it has ended.
+
+        Who made the call has fetched its result with that. Others may look, if they are owners.
+        """
+        uri = self.session_of(call_id)
+
+        def ended(record: SessionRecord) -> CallView | None:
+            call = record.private.calls.get(call_id)
+            if call is None:
+                raise UnknownCallError(call_id)
+            return None if call.is_open else view_of(record, call)
+
+        self._look(principal, uri, call_id)
+        found = await self._waiting.until(uri, ended, wait)
+        if found is None:
+            return self._look(principal, uri, call_id)
+        if found.by is not None and found.by.id == principal.id:
+            await self._collected(principal, uri, call_id)
+        return found
+
+    async def abandon(self, principal: Principal, call_id: str, reason: str | None = None) -> None:
+        """The result is no longer wanted; what the server has begun, it may still do."""
+        uri = self.session_of(call_id)
+        self._look(principal, uri, call_id)
+        words = reason or f"{principal.author} gave it up."
+
+        def plan(record: SessionRecord, stamp: Stamp) -> Batch | Refusal:
+            return check_caller(principal, record) or rounds.abandon(record, call_id, words, stamp)
+
+        await write(self._host, uri, plan, principal.author)
+
+    def calls_of(self, principal: Principal, uri: Uri) -> tuple[CallView, ...]:
+        """The calls of a session that this principal may look at, the latest first."""
+        record = self._host.record(uri)
+        if record is None or self._host.channel(principal, uri) is None:
+            raise UnknownCallError(uri)
+        calls = reversed(record.private.calls.values())
+        return tuple(view_of(record, call) for call in calls if _may_look(principal, call))
+
+    def session_of(self, call_id: str) -> Uri:
+        uri = self._where.get(call_id)
+        if uri is not None and self._has(uri, call_id):
+            return uri
+        self._where.pop(call_id, None)
+        for other in self._host.sessions:
+            if self._has(other, call_id):
+                self._where[call_id] = other
+                return other
+        raise UnknownCallError(call_id)
+
+    # What it is made of
+
+    def _new_call(
+        self,
+        principal: Principal,
+        server: str,
+        method: CallMethod,
+        params: Mapping[str, Any],
+        key: str | None,
+        call_id: str | None,
+    ) -> Call:
+        config = self.servers[server].config
+        own = own_params(params)
+        _check_params(method, own)
+        within = config.answer_within
+        return Call(
+            id=call_id or f"call-{self._host.new_id()}",
+            server=server,
+            method=method,
+            params=own,
+            turn_id="",
+            started_at=0,
+            by=principal.author,
+            repeatable=method != "tools/call",
+            private_arguments=config.private_arguments_of(str(own[NAMES[method]])),
+            fingerprint=fingerprint_of_request(principal.id, server, method, own, key),
+            answer_within=None if within is None else int(within * 1000),
+            roots=config.roots,
+            max_rounds=config.max_rounds,
+        )
+
+    def _title(self, call: Call) -> str | None:
+        tool = self.servers[call.server].tools.get(call.target)
+        if tool is None or call.method != "tools/call":
+            return None
+        return tool.title or (tool.annotations.title if tool.annotations is not None else None)
+
+    def _has(self, uri: Uri, call_id: str) -> bool:
+        record = self._host.record(uri)
+        return record is not None and call_id in record.private.calls
+
+    def _look(self, principal: Principal, uri: Uri, call_id: str) -> CallView:
+        record = self._host.record(uri)
+        call = None if record is None else record.private.calls.get(call_id)
+        if record is None or call is None or self._host.channel(principal, uri) is None:
+            raise UnknownCallError(call_id)
+        if not _may_look(principal, call):
+            words = "Only its maker and owners can look at a call."
+            raise RefusedError(Refusal(code=RefusalCode.ROLE, message=words))
+        return view_of(record, call)
+
+    async def _collected(self, principal: Principal, uri: Uri, call_id: str) -> None:
+        def plan(record: SessionRecord, _: Stamp) -> Batch:
+            call = record.private.calls.get(call_id)
+            is_new = call is not None and not call.collected
+            return (CallCollected(call_id=call_id),) if is_new else ()
+
+        try:
+            await write(self._host, uri, plan, principal.author)
+        except CommandError:
+            return
+
+
+def id_of_step(uri: Uri, turn_id: str, key: str) -> str:
+    """The id of the call that a step of a turn makes: the same after a restart."""
+    step = msgspec.json.encode((uri, turn_id, key))
+    return f"call-{hashlib.sha256(step).hexdigest()[:32]}"
+
+
+def _may_look(principal: Principal, call: Call) -> bool:
+    is_own = call.by is not None and call.by.id == principal.id
+    return is_own or principal.role is Role.OWNER
+
+
+def _check_params(method: CallMethod, params: Mapping[str, Any]) -> None:
+    name = NAMES[method]
+    if not isinstance(params.get(name), str) or not params[name]:
+        raise CallsError(f"{method} needs a {name!r}.")
+    if not isinstance(params.get("arguments", {}), dict):
+        raise CallsError("The arguments must be an object.")
+    try:
+        text = encode(params)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        raise CallsError("The parameters hold what JSON cannot.") from None
+    if len(text) > FRAME_BYTES:
+        raise CallsError(f"The parameters are larger than {FRAME_BYTES} bytes.")
+    if is_too_deep(text, JSON_DEPTH):
+        raise CallsError(f"The parameters are nested deeper than {JSON_DEPTH} levels.")

@@ -1,0 +1,227 @@
+"""Drives calls: sends the legs that records call for and writes down what comes back.
+
+Whatever it does is planned on the record as it then is, so that a leg goes out once and a late
+answer changes nothing. Above it `calls` starts calls; below it are the servers and the host.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from session_server.calls.asking import PeopleAsker
+from session_server.calls.errors import UnknownServerError, UnreachableError
+from session_server.calls.progress import Reporter
+from session_server.calls.replies import (
+    Asks,
+    Completed,
+    Expired,
+    Lost,
+    Rejected,
+    Reply,
+    Unsent,
+    exchange,
+    failure_of,
+)
+from session_server.calls.servers import Server, Servers
+from session_server.calls.slots import Line
+from session_server.host.channel import Plan
+from session_server.host.effects import SessionChannel
+from session_server.host.errors import CommandError
+from session_server.host.host import Host
+from session_server.host.performing import NotSavedError, write
+from session_server.host.waiting import Waiting
+from session_server.reducers import rounds
+from session_server.reducers.batches import Batch
+from session_server.schemas.calls import Call, FailureKind, ToSend
+from session_server.schemas.effects import RecoverCall, SendCall, StopCall
+from session_server.schemas.principals import HOST, Stamp
+from session_server.schemas.record import CallSent, SessionRecord
+from session_server.schemas.wire import Uri
+
+logger = logging.getLogger("session_server.calls")
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
+GRACE_SECONDS = 3.0
+"""What legs get to come back when the host is stopped; a person is asked about the others."""
+
+
+class CallDriver:
+    """The host's `CallRunner`."""
+
+    def __init__(self, host: Host, waiting: Waiting) -> None:
+        self.servers: Servers = Servers({}, self.spawn, lambda *_: None)
+        self._host = host
+        self._waiting = waiting
+        self._legs: dict[tuple[Uri, str], asyncio.Task[None]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._is_stopping = False
+
+    # What effects ask for
+
+    def send(self, channel: SessionChannel, effect: SendCall) -> None:
+        key = (channel.uri, effect.call_id)
+        before = self._legs.get(key)
+        task = self.spawn(self._send(channel.uri, effect, before))
+        self._legs[key] = task
+        task.add_done_callback(lambda done: self._forget(key, done))
+
+    def recover(self, channel: SessionChannel, effect: RecoverCall) -> None:
+        def plan(record: SessionRecord, stamp: Stamp) -> Batch:
+            return rounds.after_crash(record, effect.call_id, effect.leg, stamp)
+
+        self.spawn(self.record(channel.uri, plan))
+
+    def stop(self, channel: SessionChannel, effect: StopCall) -> None:
+        task = self._legs.get((channel.uri, effect.call_id))
+        if task is not None:
+            task.cancel()
+
+    def forget_session(self, uri: Uri) -> None:
+        for (session, _), task in tuple(self._legs.items()):
+            if session == uri:
+                task.cancel()
+
+    # Life
+
+    async def close(self) -> None:
+        self._is_stopping = True
+        legs = tuple(self._legs.values())
+        if legs:
+            await asyncio.wait(legs, timeout=GRACE_SECONDS)
+        for task in legs:
+            task.cancel()
+        await asyncio.gather(*legs, return_exceptions=True)
+        await self.servers.stop()
+        for task in tuple(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            logger.error("a task of the calls failed", exc_info=task.exception())
+
+    def _forget(self, key: tuple[Uri, str], task: asyncio.Task[None]) -> None:
+        if self._legs.get(key) is task:
+            del self._legs[key]
+
+    # One leg
+
+    async def _send(self, uri: Uri, effect: SendCall, before: asyncio.Task[None] | None) -> None:
+        if before is not None:
+            await asyncio.wait([before])
+        if effect.not_before is not None:
+            await asyncio.sleep(max(0, effect.not_before - self._host.now()) / 1000)
+        call = self._call(uri, effect)
+        if call is None or self._is_stopping:
+            return
+        reply = await self._exchanged(uri, call, effect.leg)
+        if reply is not None:
+            await self.record(uri, planned(effect.call_id, effect.leg, reply))
+
+    async def _exchanged(self, uri: Uri, call: Call, leg: int) -> Reply | None:
+        """What came back; `None` if somebody else has sent this leg."""
+        try:
+            server = self.servers[call.server]
+        except UnknownServerError as error:
+            return Rejected(FailureKind.UPSTREAM, str(error).rstrip("."))
+        claimed = False
+        reply: Reply | None = None
+        try:
+            async with server.lend(PeopleAsker(self, uri, call.id, leg)) as line:
+                claimed = await self._claimed(uri, call, leg, line)
+                if claimed:
+                    reply = await self._over(line, uri, call, leg)
+        except Exception as error:  # noqa: BLE001 - the SDK's scopes raise whatever ended them
+            reply = reply or self._without_answer(error, server, is_out=claimed)
+        return reply
+
+    def _without_answer(self, error: Exception, server: Server, *, is_out: bool) -> Reply:
+        reply = failure_of(error)
+        if isinstance(reply, Lost) and not is_out:
+            reply = Unsent("the connection failed")
+        if isinstance(reply, Unsent) and not isinstance(error, UnreachableError):
+            server.unreachable()
+        return reply
+
+    async def _claimed(self, uri: Uri, call: Call, leg: int, line: Line) -> bool:
+        """Whether this process is the one that sends the leg: durable before it goes out."""
+        repeatable = None
+        if call.method == "tools/call":
+            repeatable = line.is_repeatable(call.target)
+        won = False
+
+        def plan(record: SessionRecord, _: Stamp) -> Batch:
+            nonlocal won
+            now = record.private.calls.get(call.id)
+            won = now is not None and isinstance(now.phase, ToSend) and now.phase.leg == leg
+            sent = CallSent(call_id=call.id, leg=leg, repeatable=repeatable)
+            return (sent,) if won else ()
+
+        await self.record(uri, plan)
+        return won
+
+    async def _over(self, line: Line, uri: Uri, call: Call, leg: int) -> Reply:
+        reporter = Reporter(self, uri, call.id, leg)
+        try:
+            params = rounds.next_params(call)
+            return await exchange(line.link, call.method, params, reporter.progress)
+        finally:
+            reporter.close()
+
+    def _call(self, uri: Uri, effect: SendCall) -> Call | None:
+        record = self._host.record(uri)
+        call = None if record is None else record.private.calls.get(effect.call_id)
+        is_due = call is not None and isinstance(call.phase, ToSend)
+        return call if is_due else None
+
+    # Writing
+
+    async def record(self, uri: Uri, plan: Plan) -> None:
+        """Durable when it returns: what a server said is kept until it could be written down."""
+        pause = FIRST_PAUSE
+        while True:
+            try:
+                await write(self._host, uri, plan, HOST)
+            except CommandError:
+                return  # the session is gone, and the call with it
+            except NotSavedError as error:
+                logger.warning("what became of a call could not be saved: %s", error)
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, LONGEST_PAUSE)
+            else:
+                return
+
+    async def until(self, uri: Uri, look: Callable[[SessionRecord], Any]) -> Any:
+        with contextlib.suppress(CommandError):
+            return await self._waiting.until(uri, look)
+        return None
+
+
+def planned(call_id: str, leg: int, reply: Reply) -> Plan:
+    """What a reply means for the call."""
+
+    def plan(record: SessionRecord, stamp: Stamp) -> Batch:
+        match reply:
+            case Completed(result):
+                return rounds.finish(record, call_id, leg, result, stamp)
+            case Asks(required):
+                return rounds.open_round(record, call_id, leg, required, stamp)
+            case Expired():
+                return rounds.after_expired_state(record, call_id, leg, stamp)
+            case Rejected(kind, words, data):
+                return rounds.failure(record, call_id, leg, kind, words, stamp, data)
+            case Unsent(words):
+                return rounds.after_no_connection(record, call_id, leg, words, stamp)
+            case Lost():
+                return rounds.after_crash(record, call_id, leg, stamp)
+
+    return plan

@@ -1,0 +1,33 @@
+"""What can go wrong before a call is under way, in words that say what to do next.
+
+ConfigError             the configuration of servers cannot be used
+CallsError              a call cannot be started or found
+├── UnknownServerError  no server of that name is configured
+└── UnknownCallError    there is no such call, or no longer
+UnreachableError        the server cannot be reached now; nothing was sent to it
+"""
+
+
+class ConfigError(Exception):
+    """Never shows a value of the configuration, which may be a secret."""
+
+
+class CallsError(Exception):
+    pass
+
+
+class UnknownServerError(CallsError):
+    def __init__(self, name: str, known: tuple[str, ...]) -> None:
+        choice = f"Configured are: {', '.join(known)}." if known else "None are configured."
+        super().__init__(f"There is no MCP server {name!r}. {choice}")
+        self.name = name
+
+
+class UnknownCallError(CallsError):
+    def __init__(self, call_id: str) -> None:
+        super().__init__(f"There is no call {call_id!r}, or it ended too long ago.")
+        self.call_id = call_id
+
+
+class UnreachableError(Exception):
+    """Trying again later may help."""

@@ -1,0 +1,81 @@
+"""Places where a test can have the process die, as by `kill -9`, or see that it came by.
+
+Off unless `SESSION_SERVER_FAILPOINTS` is set when the process starts: `name#n` to die when a place
+is reached for the n-th time, `trace=path` to have every place written to a file; `;` between them.
+"""
+
+import os
+import signal
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+from session_server.log.protocol import Batch, Log, Outcome
+
+VARIABLE = "SESSION_SERVER_FAILPOINTS"
+LOGGED = (b'"private/call', b'"private/outcomeRecorded"')
+
+
+class Failpoints:
+    def __init__(self, setting: str) -> None:
+        self._deadly: set[str] = set()
+        self._trace: Path | None = None
+        self._reached: Counter[str] = Counter()
+        for part in filter(None, setting.split(";")):
+            if part.startswith("trace="):
+                self._trace = Path(part.removeprefix("trace="))
+            else:
+                self._deadly.add(part)
+
+    def hit(self, name: str) -> None:
+        self._reached[name] += 1
+        place = f"{name}#{self._reached[name]}"
+        if self._trace is not None:
+            with self._trace.open("a") as file:
+                file.write(f"{place}\n")
+        if place in self._deadly:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _nothing(_: str) -> None:
+    pass
+
+
+_setting = os.environ.get(VARIABLE)
+active = None if _setting is None else Failpoints(_setting)
+hit: Callable[[str], None] = _nothing if active is None else active.hit
+
+
+def guarded(log: Log) -> Log:
+    """The log, with places before and after every append that tells of a call."""
+    return log if active is None else _GuardedLog(log)  # type: ignore[return-value]
+
+
+class _GuardedLog:
+    def __init__(self, log: Log) -> None:
+        self._log = log
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._log, name)
+
+    def append(self, batch: Batch, settled: Callable[[Outcome], None]) -> None:
+        names = [_name(entry.data) for entry in batch.entries]
+        told = [name for name in names if name is not None]
+        for name in told:
+            hit(f"append.{name}")
+
+        def reported(outcome: Outcome) -> None:
+            for name in told:
+                hit(f"appended.{name}")
+            settled(outcome)
+
+        self._log.append(batch, reported)
+
+
+def _name(data: bytes) -> str | None:
+    """`callSent` of `{"action":{"type":"private/callSent",…`."""
+    for mark in LOGGED:
+        start = data.find(mark, 0, 64)
+        if start >= 0:
+            return data[start + len(b'"private/') : data.index(b'"', start + 1)].decode()
+    return None

@@ -1,0 +1,214 @@
+"""One open connection to an MCP server, through the official SDK.
+
+A link is opened and closed by one task, as the SDK's scopes demand; any task may send through it.
+What it brings back are plain JSON objects: the driver decides what they mean.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
+from typing import Any, NamedTuple
+
+from mcp import Client, MCPError
+from mcp.client.session import ElicitationFnT, ListRootsFnT, MessageHandlerFnT, SamplingFnT
+from mcp.shared.dispatcher import ProgressFnT
+from mcp_types import (
+    HEADER_MISMATCH,
+    INVALID_REQUEST,
+    Implementation,
+    PaginatedRequestParams,
+    Request,
+    Tool,
+)
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import RootModel
+
+from session_server import __version__
+from session_server.calls.config import ServerConfig
+from session_server.calls.errors import UnreachableError
+from session_server.calls.narrowing import narrowed
+from session_server.calls.transports import transport
+
+LISTED_PAGES = 100
+
+QUIET = {"mcp": logging.CRITICAL, "client": logging.CRITICAL, "httpx2": logging.WARNING}
+"""The SDK's loggers write whole messages, with arguments and states; so ours speak instead."""
+
+
+class Answering(NamedTuple):
+    """Who answers what a server asks; what nobody answers is not declared to it."""
+
+    elicit: ElicitationFnT | None = None
+    sample: SamplingFnT | None = None
+    list_roots: ListRootsFnT | None = None
+    notified: MessageHandlerFnT | None = None
+    capabilities: Mapping[str, Any] | None = None
+
+
+NOBODY = Answering()
+
+
+class AnyRequest(Request[dict[str, Any], str]):
+    """Parameters as they are: nothing of them is left out or reordered."""
+
+
+class RawResult(RootModel[dict[str, Any]]):
+    pass
+
+
+class Link:
+    """`lost` is set when the other side has ended; nothing sent afterwards arrives."""
+
+    def __init__(self, config: ServerConfig, answering: Answering = NOBODY) -> None:
+        self.config = config
+        self.lost = asyncio.Event()
+        self._client: Client | None = None
+        self._answering = answering
+
+    @property
+    def client(self) -> Client:
+        if self._client is None:
+            raise UnreachableError("The connection is not open.")
+        return self._client
+
+    @property
+    def is_modern(self) -> bool:
+        """Whether it asks by `input_required`, not on the connection."""
+        return self.client.protocol_version in MODERN_PROTOCOL_VERSIONS
+
+    @contextlib.asynccontextmanager
+    async def opened(self, like: "Link | None" = None) -> AsyncGenerator["Link"]:
+        """Open while the block runs. `like` saves asking again what another link has learned."""
+        known = None if like is None else like.client.session.discover_result
+        mode = "auto" if like is None or known is None else like.client.protocol_version
+        client = self._new_client(mode, known)
+        async with client:
+            self._client = client
+            try:
+                yield self
+            finally:
+                self._client = None
+                self.lost.set()
+
+    async def request(
+        self, method: str, params: Mapping[str, Any], progress: ProgressFnT | None = None
+    ) -> dict[str, Any]:
+        """One request and its raw result; an error of the server's is an `MCPError`."""
+        try:
+            return await self._request(method, params, progress)
+        except MCPError as error:
+            if error.code != HEADER_MISMATCH or method != "tools/call":
+                raise
+        # Refused before it ran: the tool wants arguments in headers, which its listing names.
+        await self.tools()
+        return await self._request(method, params, progress)
+
+    async def _request(
+        self, method: str, params: Mapping[str, Any], progress: ProgressFnT | None
+    ) -> dict[str, Any]:
+        if self.lost.is_set():
+            raise UnreachableError("The connection is lost.")
+        request = AnyRequest(method=method, params=dict(params))
+        session = self.client.session
+        return (await session.send_request(request, RawResult, progress_callback=progress)).root
+
+    async def tools(self) -> dict[str, Tool]:
+        """What the server offers as tools, by name; nothing if it has none."""
+        if self.client.server_capabilities.tools is None:
+            return {}
+        found: dict[str, Tool] = {}
+        cursor: str | None = None
+        for _ in range(LISTED_PAGES):
+            params = PaginatedRequestParams(cursor=cursor)
+            page = await self.client.session.list_tools(params=params)
+            found |= {tool.name: tool for tool in page.tools}
+            cursor = page.next_cursor
+            if cursor is None:
+                break
+        return found
+
+    def _new_client(self, mode: str, known: Any) -> Client:
+        answering = self._answering
+        way = transport(self.config, self.lost.set)
+        if answering.capabilities is not None:
+            way = narrowed(way, answering.capabilities)
+        return Client(
+            way,
+            mode=mode,
+            prior_discover=known,
+            cache=None,
+            client_info=Implementation(name="session-server", version=__version__),
+            elicitation_callback=answering.elicit,
+            sampling_callback=answering.sample,
+            list_roots_callback=answering.list_roots,
+            message_handler=answering.notified,
+        )
+
+
+class KeptLink:
+    """A link in a task of its own, open until it is closed or lost."""
+
+    def __init__(self, link: Link, seconds: float) -> None:
+        self.link = link
+        self._seconds = seconds
+        self._closing = asyncio.Event()
+        self._opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._task: asyncio.Task[None] | None = None
+
+    async def open(self, spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]) -> None:
+        self._task = spawn(self._run())
+        await asyncio.shield(self._opened)
+
+    async def close(self) -> None:
+        self._closing.set()
+        if self._task is not None:
+            if not self._opened.done():
+                self._task.cancel()
+            await asyncio.wait([self._task])
+
+    async def _run(self) -> None:
+        try:
+            await self._hold()
+        except BaseException as error:
+            self._fail(error)
+            if not isinstance(error, Exception):
+                raise
+        finally:
+            self.link.lost.set()
+
+    async def _hold(self) -> None:
+        async with contextlib.AsyncExitStack() as stack:
+            async with asyncio.timeout(self._seconds):
+                await stack.enter_async_context(self.link.opened())
+            if not self._opened.done():
+                self._opened.set_result(None)
+            ends = [asyncio.ensure_future(e.wait()) for e in (self._closing, self.link.lost)]
+            try:
+                await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for end in ends:
+                    end.cancel()
+
+    def _fail(self, error: BaseException) -> None:
+        if not self._opened.done():
+            self._opened.set_exception(UnreachableError(words_of(error)))
+
+
+def words_of(error: BaseException) -> str:
+    """Why a connection failed, without anything that was sent over it."""
+    while isinstance(error, BaseExceptionGroup) and error.exceptions:
+        error = error.exceptions[0]
+    match error:
+        case TimeoutError():
+            return "it did not answer in time"
+        case FileNotFoundError():
+            return "its command was not found"
+        case PermissionError():
+            return "its command may not be run"
+        case MCPError() if error.code == INVALID_REQUEST:
+            return "it refused the connection"
+        case MCPError():
+            return f"it ended or refused the connection ({error.code})"
+        case _:
+            return f"{type(error).__name__}"

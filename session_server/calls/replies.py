@@ -1,0 +1,160 @@
+"""What came back for one leg, told apart: a result, a round, a refusal, or no answer at all."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+import httpx2
+import msgspec
+from mcp import MCPError
+from mcp.shared.dispatcher import ProgressFnT
+from mcp_types import (
+    CONNECTION_CLOSED,
+    INVALID_REQUEST,
+    MISSING_REQUIRED_CLIENT_CAPABILITY,
+    URL_ELICITATION_REQUIRED,
+)
+from pydantic import ValidationError
+
+from session_server.calls.errors import UnreachableError
+from session_server.calls.links import Link, words_of
+from session_server.reducers.recognition import is_expired_state, recognize_input_required
+from session_server.schemas.calls import FailureKind
+from session_server.schemas.codec import encode, is_too_deep
+from session_server.schemas.limits import JSON_DEPTH, RESULT_BYTES
+from session_server.schemas.mcp import Elicitation, ElicitRequest, InputRequired, InvalidResult
+from session_server.schemas.wire import Json, Wire
+
+NEVER_LEFT = (UnreachableError, httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
+SESSION_GONE = "Session terminated"
+"""The SDK's word for a 2025-era HTTP server that no longer knows the connection."""
+
+
+class Completed(NamedTuple):
+    result: dict[str, Any]
+
+
+class Asks(NamedTuple):
+    required: InputRequired
+
+
+class Expired(NamedTuple):
+    """The server no longer knows the state that it gave out."""
+
+
+class Rejected(NamedTuple):
+    kind: FailureKind
+    words: str
+    data: Json = None
+
+
+class Unsent(NamedTuple):
+    """It never left, so it did not run."""
+
+    words: str
+
+
+class Lost(NamedTuple):
+    """It left and no answer came: it may have run."""
+
+
+Reply: TypeAlias = Completed | Asks | Expired | Rejected | Unsent | Lost
+
+
+async def exchange(
+    link: Link, method: str, params: Mapping[str, Any], progress: ProgressFnT | None
+) -> Reply:
+    """Sends one leg and waits for what comes back, however long that takes."""
+    try:
+        result = await link.request(method, params, progress)
+    except ValidationError:
+        return Rejected(FailureKind.INVALID_RESULT, "the server's answer is not MCP")
+    except MCPError as error:
+        return refusal_of(error)
+    return reply_of(result)
+
+
+def reply_of(result: dict[str, Any]) -> Reply:
+    reason = unstorable(result)
+    if reason is not None:
+        return Rejected(FailureKind.INVALID_RESULT, reason)
+    recognized = recognize_input_required(result)
+    match recognized:
+        case None:
+            return Completed(result)
+        case InvalidResult():
+            return Rejected(FailureKind.INVALID_RESULT, recognized.reason)
+        case InputRequired():
+            return Asks(recognized)
+
+
+def refusal_of(error: MCPError) -> Reply:
+    code, data = error.code, error.data
+    if is_expired_state(code, data):
+        return Expired()
+    if code == CONNECTION_CLOSED:
+        return Lost()
+    if code == INVALID_REQUEST and error.message == SESSION_GONE:
+        return Unsent("it no longer knew the connection")
+    if code == URL_ELICITATION_REQUIRED:
+        visits = _visits(data)
+        if visits is not None:
+            return Asks(visits)
+    return Rejected(FailureKind.UPSTREAM, _words(error), {"code": code, **_with_data(error)})
+
+
+def failure_of(error: BaseException) -> Reply:
+    """What the end of a connection means for the leg that was on it."""
+    while isinstance(error, BaseExceptionGroup) and error.exceptions:
+        error = error.exceptions[0]
+    if isinstance(error, NEVER_LEFT):
+        return Unsent(str(error) if isinstance(error, UnreachableError) else words_of(error))
+    return Lost()
+
+
+def unstorable(result: Mapping[str, Any]) -> str | None:
+    """Why an answer cannot be kept, if so."""
+    try:
+        text = encode(result)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return "the server's answer holds what JSON cannot"
+    if len(text) > RESULT_BYTES:
+        return f"the server's answer is larger than {RESULT_BYTES} bytes"
+    if is_too_deep(text, JSON_DEPTH):
+        return f"the server's answer is nested deeper than {JSON_DEPTH} levels"
+    return None
+
+
+class _Visits(Wire, frozen=True, kw_only=True):
+    elicitations: tuple[Elicitation, ...]
+
+
+def _visits(data: Any) -> InputRequired | None:
+    """2025-11-25: URLs to be opened before the request can be made again."""
+    try:
+        asked = msgspec.convert(data, _Visits).elicitations
+    except msgspec.ValidationError:
+        return None
+    if not asked:
+        return None
+    requests = {
+        visit.elicitation_id or str(number): ElicitRequest(params=visit)
+        for number, visit in enumerate(asked)
+    }
+    return InputRequired(result_type="input_required", input_requests=dict(requests))
+
+
+def _words(error: MCPError) -> str:
+    words = error.message.rstrip(".") or "it gave no reason"
+    if error.code == MISSING_REQUIRED_CLIENT_CAPABILITY:
+        return f"it needs what this host does not offer: {_capabilities(error.data) or words}"
+    return f"{words} ({error.code})"
+
+
+def _capabilities(data: Any) -> str:
+    needed = data.get("requiredCapabilities") if isinstance(data, dict) else None
+    return ", ".join(needed) if isinstance(needed, dict | list) else ""
+
+
+def _with_data(error: MCPError) -> dict[str, Any]:
+    told = {"message": error.message, "data": error.data}
+    return told if unstorable(told) is None else {"message": error.message}

@@ -1,0 +1,58 @@
+"""Where MCP servers stand, told to the sessions that use them."""
+
+from typing import Any
+
+from session_server.host.channel import Submission
+from session_server.host.host import Host
+from session_server.reducers.invocations import customization_id
+from session_server.schemas.actions import McpServerStateChanged
+from session_server.schemas.customizations import McpServer, McpServerState, McpStopped
+from session_server.schemas.principals import HOST
+from session_server.schemas.record import SessionRecord
+
+
+class ServerStates:
+    """The latest state of every server; sessions that list one hear of its changes."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._states: dict[str, McpServerState] = {}
+
+    def changed(self, name: str, state: McpServerState) -> None:
+        self._states[name] = state
+        for channel in tuple(self._host.sessions.values()):
+            if channel.committed is not None and _listed(channel.committed, name) is not None:
+                channel.submit(Submission(lambda r, _: _news(r, name, state), by=HOST))
+
+    def restarted(self, configured: tuple[str, ...]) -> None:
+        """What the sessions say may be old: nothing runs before it is started."""
+        listed = {
+            entry.name
+            for channel in self._host.sessions.values()
+            for entry in (
+                channel.committed.public.customizations or () if channel.committed else ()
+            )
+            if isinstance(entry, McpServer) and entry.id == customization_id(entry.name)
+        }
+        for name in listed - set(configured):
+            self.changed(name, McpStopped())
+
+    def customization(self, name: str) -> McpServer:
+        """The server as a session lists it; nothing of its configuration is shown."""
+        identity = customization_id(name)
+        state = self._states.get(name, McpStopped())
+        return McpServer(id=identity, uri=identity, name=name, enabled=True, state=state)
+
+
+def _listed(record: SessionRecord, name: str) -> McpServer | None:
+    for entry in record.public.customizations or ():
+        if isinstance(entry, McpServer) and entry.id == customization_id(name):
+            return entry
+    return None
+
+
+def _news(record: SessionRecord, name: str, state: McpServerState) -> Any:
+    listed = _listed(record, name)
+    if listed is None or listed.state == state:
+        return ()
+    return (McpServerStateChanged(id=listed.id, state=state, channel=listed.channel),)

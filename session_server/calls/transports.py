@@ -1,0 +1,174 @@
+"""The way to one MCP server: its process or its URL, as a transport that the SDK can use.
+
+It notices when the other side ends, and passes the failpoints of every message of a call.
+"""
+
+import contextlib
+import socket
+import sys
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager
+from types import TracebackType
+from typing import Any, Self
+
+import httpx2
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.message import SessionMessage
+from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse
+
+from session_server.calls.config import ServerConfig
+from session_server.calls.failpoints import hit
+
+METHODS = ("tools/call", "prompts/get", "resources/read", "elicitation/create")
+CONNECT_SECONDS = 30.0
+
+# A person may take hours while a response is awaited, so there is no read timeout; that the other
+# side is gone is noticed by the kernel instead.
+TIMEOUT = httpx2.Timeout(CONNECT_SECONDS, read=None)
+KEEP_ALIVE = [
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    *(
+        (socket.IPPROTO_TCP, getattr(socket, name), seconds)
+        for name, seconds in (("TCP_KEEPIDLE", 60), ("TCP_KEEPINTVL", 20), ("TCP_KEEPCNT", 3))
+        if hasattr(socket, name)
+    ),
+]
+
+Streams = tuple[Any, Any]
+
+
+@contextlib.asynccontextmanager
+async def transport(config: ServerConfig, ended: Callable[[], None]) -> AsyncGenerator[Streams]:
+    """Streams to the server; `ended` is called when nothing more can come from it."""
+    async with _plain(config) as (read, write):
+        watch = _Watch()
+        yield _Incoming(read, watch, ended), _Outgoing(write, watch)
+
+
+def _plain(config: ServerConfig) -> AbstractAsyncContextManager[Streams]:
+    if config.url is not None:
+        return _http(config.url, config)
+    assert config.command is not None  # the configuration has one of the two
+    process = StdioServerParameters(
+        command=config.command, args=list(config.args), env=config.env, cwd=config.cwd
+    )
+    return stdio_client(process, sys.__stderr__ or sys.stderr)
+
+
+@contextlib.asynccontextmanager
+async def _http(url: str, config: ServerConfig) -> AsyncGenerator[Streams]:
+    way = httpx2.AsyncHTTPTransport(socket_options=KEEP_ALIVE)
+    async with (
+        httpx2.AsyncClient(headers=config.headers, timeout=TIMEOUT, transport=way) as http,
+        streamable_http_client(url, http_client=http) as streams,
+    ):
+        yield streams
+
+
+class _Watch:
+    """Which messages belong to calls: the failpoints are for these."""
+
+    def __init__(self) -> None:
+        self._asked: set[Any] = set()
+        self._answering: set[Any] = set()
+
+    def is_outgoing(self, item: SessionMessage) -> bool:
+        message = item.message
+        if isinstance(message, JSONRPCRequest) and message.method in METHODS:
+            self._asked.add(message.id)
+            return True
+        return self._is_answer(message, self._answering)
+
+    def is_incoming(self, item: SessionMessage | Exception) -> bool:
+        message = item.message if isinstance(item, SessionMessage) else None
+        if isinstance(message, JSONRPCRequest) and message.method in METHODS:
+            self._answering.add(message.id)
+            return True
+        return self._is_answer(message, self._asked)
+
+    def _is_answer(self, message: Any, to: set[Any]) -> bool:
+        if not isinstance(message, JSONRPCResponse | JSONRPCError) or message.id not in to:
+            return False
+        to.discard(message.id)
+        return True
+
+
+class _Incoming:
+    """A read stream that tells when it ends."""
+
+    def __init__(self, stream: Any, watch: _Watch, ended: Callable[[], None]) -> None:
+        self._stream = stream
+        self._watch = watch
+        self._ended = ended
+
+    @property
+    def last_context(self) -> Any:
+        return getattr(self._stream, "last_context", None)
+
+    async def receive(self) -> SessionMessage | Exception:
+        item: SessionMessage | Exception = await self._stream.receive()
+        return self._passed(item)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            item: SessionMessage | Exception = await self._stream.__anext__()
+        except StopAsyncIteration:
+            self._ended()
+            raise
+        return self._passed(item)
+
+    def _passed(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
+        if self._watch.is_incoming(item):
+            hit("mcp.receive")
+        return item
+
+    async def __aenter__(self) -> Self:
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool | None:
+        self._ended()
+        result: bool | None = await self._stream.__aexit__(kind, error, trace)
+        return result
+
+
+class _Outgoing:
+    def __init__(self, stream: Any, watch: _Watch) -> None:
+        self._stream = stream
+        self._watch = watch
+
+    async def send(self, item: SessionMessage, /) -> None:
+        is_told = self._watch.is_outgoing(item)
+        if is_told:
+            hit("mcp.send")
+        await self._stream.send(item)
+        if is_told:
+            hit("mcp.sent")
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    async def __aenter__(self) -> Self:
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool | None:
+        result: bool | None = await self._stream.__aexit__(kind, error, trace)
+        return result

@@ -1,0 +1,33 @@
+"""Lengths of time as people write them: `90`, `90s`, `10m`, `1h30m`, `2d`."""
+
+import re
+from typing import Any
+
+import typer
+
+_UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+_PART = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
+_PLAIN = re.compile(r"\d+(?:\.\d+)?")
+
+EXAMPLE = "a number of seconds, or like 90s, 10m, 1h30m, 2d"
+
+
+def seconds(text: str) -> float:
+    """Raises `ValueError` for anything else."""
+    written = text.strip().lower()
+    if _PLAIN.fullmatch(written):
+        return float(written)
+    parts = _PART.findall(written)
+    if not parts or "".join(number + unit for number, unit in parts) != written:
+        raise ValueError(f"{text!r} is no length of time; write {EXAMPLE}.")
+    return sum(float(number) * _UNITS[unit] for number, unit in parts)
+
+
+def duration(given: Any) -> float:
+    """For options."""
+    if isinstance(given, int | float):
+        return float(given)
+    try:
+        return seconds(str(given))
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None

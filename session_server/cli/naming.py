@@ -1,0 +1,78 @@
+"""What people call a session: its URI, its id, or the beginning of either."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Annotated, Any
+
+import httpx
+import msgspec
+import typer
+
+from session_server.cli.exits import ExitCode
+from session_server.cli.reach import Reach
+from session_server.cli.trouble import LIST_THEM, Trouble
+from session_server.client.client import SESSION_PREFIX
+from session_server.schemas.commands import ListSessionsResult
+from session_server.schemas.session import SessionSummary
+from session_server.schemas.wire import Uri
+
+COMPLETION_SECONDS = 1.0
+
+
+def short_name(uri: Uri) -> str:
+    return uri.removeprefix(SESSION_PREFIX)
+
+
+def found(sessions: Iterable[SessionSummary], word: str) -> SessionSummary:
+    """The session that a word means; never one of several."""
+    known = {short_name(summary.resource): summary for summary in sessions}
+    exact = known.get(short_name(word))
+    if exact is not None:
+        return exact
+    begun = [name for name in known if name.startswith(short_name(word))]
+    if len(begun) == 1:
+        return known[begun[0]]
+    if begun:
+        several = ", ".join(begun[:5])
+        words = f"Several sessions begin with {word!r}: {several}."
+        raise Trouble(words, ExitCode.NOT_FOUND, "Say more of the name.")
+    close = get_close_matches(short_name(word), known, n=1)
+    advice = f"Did you mean {close[0]!r}? {LIST_THEM}" if close else LIST_THEM
+    raise Trouble(f"There is no session {word!r}.", ExitCode.NOT_FOUND, advice)
+
+
+def all_sessions(http: httpx.Client) -> tuple[SessionSummary, ...]:
+    response = http.get("/v1/sessions")
+    return msgspec.json.decode(response.content, type=ListSessionsResult).items
+
+
+def complete_session(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
+    """For the shell: names and titles, or nothing if no host answers at once."""
+    given: dict[str, Any] = {**context.find_root().params, **context.params}
+    try:
+        reach = Reach.to(given.get("url"), given.get("token"))
+        with reach.http() as http:
+            http.timeout = httpx.Timeout(COMPLETION_SECONDS)
+            sessions = all_sessions(http)
+    except (Trouble, httpx.HTTPError, msgspec.MsgspecError):
+        return []
+    names = ((short_name(summary.resource), summary.title) for summary in sessions)
+    return [(name, title) for name, title in names if name.startswith(incomplete)]
+
+
+SessionArgument = Annotated[
+    str,
+    typer.Argument(
+        help="The session: its URI, its id, or the beginning of it.",
+        autocompletion=complete_session,
+        show_default=False,
+    ),
+]
+OptionalSessionArgument = Annotated[
+    str | None,
+    typer.Argument(
+        help="The session: its URI, its id, or the beginning of it.",
+        autocompletion=complete_session,
+        show_default=False,
+    ),
+]

@@ -1,0 +1,246 @@
+r"""Questions in one line, for `ask --question`.
+
+    ID[?][:KIND[MIN..MAX]]:PROMPT[=REST]
+
+Required unless `?` follows the id. KIND is `text` if it is left out. REST is the options of a
+`select` or `multi`, or the default of any other kind:
+
+    name:What should we call it?
+    env:select:Which environment?=staging|prod*
+    region:select:Where?=eu=Europe|us=United States|...
+    checks:multi[1..3]:Which checks?=lint*|tests*|docs
+    replicas:integer[1..20]:How many?=3
+    note?:text[..200]:Anything else?
+    sure:yes-no:Are you sure?=no
+
+An option is an id, or `id=Label`; `*` after it recommends it; `...` at the end allows something
+else. A backslash takes the meaning from the sign after it.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
+from typing import Any, NamedTuple
+
+from session_server.cli.trouble import UsageTrouble
+from session_server.schemas.questions import (
+    BooleanQuestion,
+    IntegerQuestion,
+    MultiSelectQuestion,
+    NumberQuestion,
+    Option,
+    Question,
+    SingleSelectQuestion,
+    TextQuestion,
+)
+
+FREEFORM = ("...", "…")
+TRUTHS = {"yes": True, "y": True, "true": True, "no": False, "n": False, "false": False}
+_KIND = re.compile(r"([a-z][a-z-]*)(?:\[(.*)\])?", re.DOTALL)
+_BOUNDS = re.compile(r"\s*(-?[\d.]*?)\s*\.\.\s*(-?[\d.]*)\s*")
+_HELP = "The syntax is ID:KIND:PROMPT=REST; `session-server ask --help` shows examples."
+
+
+class Line(NamedTuple):
+    """The parts of a one-line question; `rest` is still escaped."""
+
+    id: str
+    required: bool
+    kind: str
+    bounds: dict[str, Any]
+    prompt: str
+    rest: str | None
+
+
+def parsed_questions(lines: Iterable[str]) -> tuple[Question, ...]:
+    questions = tuple(parsed_question(line, number) for number, line in enumerate(lines, 1))
+    seen: set[str] = set()
+    for question in questions:
+        if question.id in seen:
+            raise UsageTrouble(f"Two questions are called {question.id!r}.", _HELP)
+        seen.add(question.id)
+    return questions
+
+
+def parsed_question(text: str, number: int = 1) -> Question:
+    line = _parts(text, number)
+    build = _KINDS.get(line.kind)
+    if build is None:
+        close = get_close_matches(line.kind, _KINDS, n=1)
+        hint = f"Did you mean {close[0]}? " if close else ""
+        known = ", ".join(_KINDS)
+        raise UsageTrouble(f"{text!r}: there is no kind {line.kind!r}.", f"{hint}Known: {known}.")
+    if not line.prompt.strip():
+        raise UsageTrouble(f"{text!r}: there is no question in it.", _HELP)
+    fields = {"id": line.id, "message": line.prompt, "required": line.required or None}
+    return build(line, fields)
+
+
+def _parts(text: str, number: int) -> Line:
+    head, *more = _split(text, ":", 2)
+    if not more:
+        prompt, rest = _prompt(text)
+        return Line(f"q{number}", True, "text", {}, prompt, rest)
+    name, required = _name(head, text)
+    found = _KIND.fullmatch(more[0].strip()) if len(more) == 2 else None
+    if found is None:
+        prompt, rest = _prompt(":".join(more))
+        return Line(name, required, "text", {}, prompt, rest)
+    prompt, rest = _prompt(more[1])
+    kind = _ALIASES.get(found[1], found[1])
+    return Line(name, required, kind, _bounds(kind, found[2], text), prompt, rest)
+
+
+def _name(head: str, text: str) -> tuple[str, bool]:
+    name = head.strip()
+    required = not name.endswith("?")
+    name = _plain(name.removesuffix("?")).strip()
+    if not name or any(sign.isspace() for sign in name):
+        words = f"{text!r}: {name!r} cannot be a question's id."
+        raise UsageTrouble(words, f"Ids have no spaces; \\: is a colon in a question. {_HELP}")
+    return name, required
+
+
+def _prompt(text: str) -> tuple[str, str | None]:
+    prompt, *rest = _split(text, "=", 1)
+    return _plain(prompt).strip(), rest[0] if rest else None
+
+
+def _bounds(kind: str, text: str | None, line: str) -> dict[str, Any]:
+    if text is None:
+        return {}
+    found = _BOUNDS.fullmatch(text)
+    if found is None or kind not in _BOUNDED:
+        words = f"{line!r}: [{text}] is not understood after {kind}."
+        raise UsageTrouble(words, f"Bounds are [MIN..MAX], for {', '.join(_BOUNDED)}.")
+    read: Callable[[str], Any] = _number if kind == "number" else _integer
+    pairs = zip(("min", "max"), found.groups(), strict=True)
+    return {name: read(written) for name, written in pairs if written}
+
+
+# Kinds
+
+
+def _text(form: str | None) -> Callable[[Line, dict[str, Any]], Question]:
+    def build(line: Line, fields: dict[str, Any]) -> Question:
+        default = None if line.rest is None else _plain(line.rest)
+        return TextQuestion(**fields, **line.bounds, format=form, default_value=default)
+
+    return build
+
+
+def _number_question(line: Line, fields: dict[str, Any]) -> Question:
+    default = None if line.rest is None else _number(line.rest)
+    return NumberQuestion(**fields, **line.bounds, default_value=default)
+
+
+def _integer_question(line: Line, fields: dict[str, Any]) -> Question:
+    default = None if line.rest is None else _integer(line.rest)
+    return IntegerQuestion(**fields, **line.bounds, default_value=default)
+
+
+def _boolean(line: Line, fields: dict[str, Any]) -> Question:
+    if line.rest is None:
+        return BooleanQuestion(**fields)
+    truth = TRUTHS.get(line.rest.strip().lower())
+    if truth is None:
+        raise UsageTrouble(f"The default of {line.id!r} is {line.rest!r}; write yes or no.")
+    return BooleanQuestion(**fields, default_value=truth)
+
+
+def _select(line: Line, fields: dict[str, Any]) -> Question:
+    options, freeform = _options(line)
+    if sum(bool(option.recommended) for option in options) > 1:
+        words = f"{line.id!r}: a select recommends one option at most."
+        raise UsageTrouble(words, "Use `multi` where several can be chosen.")
+    return SingleSelectQuestion(**fields, options=options, allow_freeform_input=freeform or None)
+
+
+def _multi(line: Line, fields: dict[str, Any]) -> Question:
+    options, freeform = _options(line)
+    return MultiSelectQuestion(
+        **fields, **line.bounds, options=options, allow_freeform_input=freeform or None
+    )
+
+
+_KINDS: dict[str, Callable[[Line, dict[str, Any]], Question]] = {
+    "text": _text(None),
+    "email": _text("email"),
+    "uri": _text("uri"),
+    "date": _text("date"),
+    "date-time": _text("date-time"),
+    "number": _number_question,
+    "integer": _integer_question,
+    "yes-no": _boolean,
+    "select": _select,
+    "multi": _multi,
+}
+_ALIASES = {
+    "bool": "yes-no",
+    "boolean": "yes-no",
+    "choice": "select",
+    "datetime": "date-time",
+    "int": "integer",
+    "multi-select": "multi",
+    "single-select": "select",
+    "string": "text",
+    "url": "uri",
+}
+"""What people write who know other tools, or AHP."""
+
+_BOUNDED = ("text", "number", "integer", "multi")
+KINDS = tuple(_KINDS)
+
+
+# Small pieces
+
+
+def _options(line: Line) -> tuple[tuple[Option, ...], bool]:
+    written = _split(line.rest or "", "|")
+    freeform = written[-1].strip() in FREEFORM
+    options = tuple(_option(part) for part in (written[:-1] if freeform else written) if part)
+    if not options and not freeform:
+        words = f"{line.id!r}: there is nothing to choose from."
+        raise UsageTrouble(words, "Options follow the question: PROMPT=staging|prod*")
+    return options, freeform
+
+
+def _option(text: str) -> Option:
+    stripped = text.strip()
+    recommended = stripped.endswith("*") and not stripped.endswith("\\*")
+    name, *label = _split(stripped.removesuffix("*") if recommended else stripped, "=", 1)
+    option_id = _plain(name).strip()
+    words = _plain(label[0]).strip() if label else option_id
+    return Option(id=option_id, label=words, recommended=recommended or None)
+
+
+def _split(text: str, sign: str, times: int = -1) -> list[str]:
+    """At signs that no backslash stands before; the pieces stay escaped."""
+    pieces: list[str] = []
+    piece, escaped = "", False
+    for character in text:
+        if character == sign and not escaped and len(pieces) != times:
+            pieces.append(piece)
+            piece = ""
+            continue
+        piece += character
+        escaped = character == "\\" and not escaped
+    return [*pieces, piece]
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"\\(.)", r"\1", text)
+
+
+def _number(text: str) -> float:
+    try:
+        return int(text) if re.fullmatch(r"\s*-?\d+\s*", text) else float(text)
+    except ValueError:
+        raise UsageTrouble(f"{text!r} is not a number.") from None
+
+
+def _integer(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise UsageTrouble(f"{text!r} is not a whole number.") from None

@@ -1,0 +1,168 @@
+"""How commands reach a host: its address, a token, and whether to answer in JSON.
+
+`reaching` makes a command of a function that takes a `Reach`: it adds the options, runs it, and
+turns what goes wrong into words and an exit code.
+"""
+
+import asyncio
+import inspect
+from collections.abc import Callable, Coroutine
+from contextlib import AbstractAsyncContextManager
+from functools import wraps
+from typing import Annotated, Any, NamedTuple
+from urllib.parse import parse_qs, quote, urlsplit, urlunsplit
+
+import httpx
+import typer
+
+from session_server import __version__
+from session_server.cli.exits import ExitCode
+from session_server.cli.output import complain, err
+from session_server.cli.trouble import Trouble, UsageTrouble, of_client, of_response, of_transport
+from session_server.client import Client, ClientError, connect
+from session_server.client.client import SESSION_PREFIX
+from session_server.client.connecting import headers_of
+from session_server.schemas.wire import Uri
+
+DEFAULT_URL = "http://127.0.0.1:8737"
+HTTP_SECONDS = 10.0
+PANEL = "Host"
+
+URL_HELP = f"Address of the host, or a link to its page; {DEFAULT_URL} if not given."
+TOKEN_HELP = "Token that proves who you are."  # noqa: S105
+
+# What is said once for all commands may come from the environment; what is said to one goes first.
+SharedUrl = Annotated[
+    str | None,
+    typer.Option("--url", envvar="SESSION_SERVER_URL", help=URL_HELP, rich_help_panel=PANEL),
+]
+SharedToken = Annotated[
+    str | None,
+    typer.Option("--token", envvar="SESSION_SERVER_TOKEN", help=TOKEN_HELP, rich_help_panel=PANEL),
+]
+UrlOption = Annotated[
+    str | None,
+    typer.Option("--url", help=f"{URL_HELP} Or SESSION_SERVER_URL.", rich_help_panel=PANEL),
+]
+TokenOption = Annotated[
+    str | None,
+    typer.Option("--token", help=f"{TOKEN_HELP} Or SESSION_SERVER_TOKEN.", rich_help_panel=PANEL),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Answer in JSON.", rich_help_panel=PANEL)]
+
+
+class Reach(NamedTuple):
+    url: str
+    token: str | None = None
+    as_json: bool = False
+
+    @classmethod
+    def to(cls, url: str | None, token: str | None, *, as_json: bool = False) -> "Reach":
+        """A link as it is shared will do: its token is taken out of it."""
+        parts = urlsplit(url or DEFAULT_URL)
+        if parts.scheme not in ("http", "https") or not parts.netloc:
+            advice = f"It looks like this: {DEFAULT_URL}"
+            raise UsageTrouble(f"{parts.geturl()!r} is not the address of a host.", advice)
+        shared = parse_qs(parts.query).get("tkn", [None])[0]
+        path = parts.path.rstrip("/")
+        base = urlunsplit((parts.scheme, parts.netloc, path, "", ""))
+        return cls(base, token or shared, as_json)
+
+    def client(self, *, policy: bool = False) -> AbstractAsyncContextManager[Client]:
+        """AHP, for what is live."""
+        return connect(self.url, token=self.token, policy=policy)
+
+    def http(self, *, policy: bool = False) -> httpx.Client:
+        """`/v1`, for what is asked once. A refusal is raised as `Trouble`."""
+        return httpx.Client(
+            base_url=self.url,
+            headers={
+                "User-Agent": f"session-server/{__version__}",
+                **headers_of(self.token, policy=policy),
+            },
+            timeout=HTTP_SECONDS,
+            event_hooks={"response": [_check]},
+        )
+
+
+def _check(response: httpx.Response) -> None:
+    if not response.is_success:
+        response.read()
+        raise of_response(response)
+
+
+def session_path(uri: Uri) -> str:
+    """Where a session is under `/v1`."""
+    name = uri.removeprefix(SESSION_PREFIX)
+    return f"/v1/sessions/{quote(name if name != uri else uri, safe='')}"
+
+
+Command = Callable[..., ExitCode | Coroutine[Any, Any, ExitCode | None] | None]
+
+
+def reaching(command: Command) -> Callable[..., None]:
+    """The command with `--url`, `--token` and `--json` in place of its parameter `reach`."""
+    own = inspect.signature(command, eval_str=True)
+
+    @wraps(command)
+    def runner(
+        context: typer.Context, *, url: str | None, token: str | None, as_json: bool, **given: Any
+    ) -> None:
+        shared: dict[str, Any] = context.find_root().params
+        wanted = as_json or bool(shared.get("as_json"))
+        try:
+            reach = Reach.to(url or shared.get("url"), token or shared.get("token"), as_json=wanted)
+        except Trouble as trouble:
+            complain(trouble, as_json=wanted)
+            raise typer.Exit(trouble.code) from None
+        raise typer.Exit(run(command, reach, given))
+
+    parameters = [
+        inspect.Parameter(
+            "context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context
+        ),
+        *(p for name, p in own.parameters.items() if name != "reach"),
+        _option("url", UrlOption, None),
+        _option("token", TokenOption, None),
+        _option("as_json", JsonOption, default=False),
+    ]
+    _sign(runner, parameters)
+    return runner
+
+
+def run(command: Command, reach: Reach, given: dict[str, Any]) -> ExitCode:
+    """Runs it, and says in words what went wrong."""
+    try:
+        done = command(reach=reach, **given)
+        code = asyncio.run(done) if isinstance(done, Coroutine) else done
+    except (Trouble, ClientError, httpx.TransportError) as error:
+        trouble = explained(error, reach)
+        complain(trouble, as_json=reach.as_json)
+        return trouble.code
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        err.print("Stopped.")
+        return ExitCode.INTERRUPTED
+    return ExitCode.OK if code is None else code
+
+
+def explained(error: Exception, reach: Reach) -> Trouble:
+    match error:
+        case ClientError():
+            return of_client(error)
+        case httpx.TransportError():
+            return of_transport(error, reach.url)
+        case _:
+            assert isinstance(error, Trouble)
+            return error
+
+
+def _option(name: str, annotation: Any, default: object) -> inspect.Parameter:
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(name, kind, default=default, annotation=annotation)
+
+
+def _sign(runner: Any, parameters: list[inspect.Parameter]) -> None:
+    """Typer reads the signature and the annotations of what it is given."""
+    ordered = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters]
+    runner.__signature__ = inspect.Signature(ordered)
+    runner.__annotations__ = {p.name: p.annotation for p in ordered}

@@ -1,0 +1,64 @@
+"""Every setting as an option of a command: named, explained and typed as the setting is."""
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args, get_origin
+
+import typer
+from pydantic.fields import FieldInfo
+
+from session_server.settings import CONFIG_FILE, Settings, SettingsError, load_settings
+
+CONFIG_HELP = f"TOML file with settings; {CONFIG_FILE} in the working folder if there is one."
+
+
+def with_settings(command: Callable[[Settings], None]) -> Callable[..., None]:
+    """The command with `--config` and all settings in place of its parameter."""
+
+    @wraps(command)
+    def runner(*, config: Path | None, **flags: Any) -> None:
+        given = {name: value for name, value in flags.items() if value not in (None, [], ())}
+        try:
+            settings = load_settings(given, config)
+            command(settings)
+        except SettingsError as error:
+            typer.echo(str(error), err=True)
+            raise typer.Exit(2) from None
+
+    option = typer.Option("--config", help=CONFIG_HELP, dir_okay=False)
+    annotations: dict[str, Any] = {"config": Annotated[Path | None, option]}
+    for name, field in Settings.model_fields.items():
+        annotations[name] = _option(name, field)
+    runner.__annotations__ = annotations
+    runner.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+            for name, kind in annotations.items()
+        ]
+    )
+    return runner
+
+
+def flag_of(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _option(name: str, field: FieldInfo) -> Any:
+    """What was not given is `None`, so that the default is shown but never sent."""
+    shown = "" if field.default in (None, False, ()) else f" By default {field.default}."
+    help_text = f"{field.description}{shown}"
+    return Annotated[_typed(field), typer.Option(flag_of(name), help=help_text)]
+
+
+def _typed(field: FieldInfo) -> Any:
+    """As typer can read it; what a value must be beyond that, the settings check."""
+    annotation: Any = field.annotation
+    if get_origin(annotation) is Literal:
+        return annotation | None
+    kinds = {get_origin(kind) or kind for kind in (annotation, *get_args(annotation))}
+    for kind in (bool, int, Path):
+        if kind in kinds:
+            return kind | None
+    return list[str] | None if tuple in kinds else str | None

@@ -1,0 +1,58 @@
+"""What a session does, in one word and one colour, and how long ago something was."""
+
+import time
+from enum import StrEnum
+
+from rich.text import Text
+
+from session_server.schemas.session import ACTIVITY_BITS, SessionSummary, Status
+
+
+class State(StrEnum):
+    """What `--until` takes."""
+
+    INPUT_NEEDED = "input-needed"
+    IN_PROGRESS = "in-progress"
+    IDLE = "idle"
+    ERROR = "error"
+
+
+_STYLES = {
+    State.INPUT_NEEDED: ("●", "bold yellow", "needs input"),
+    State.IN_PROGRESS: ("◐", "cyan", "working"),
+    State.IDLE: ("○", "dim", "idle"),
+    State.ERROR: ("✗", "bold red", "failed"),
+}
+
+
+def state_of(summary: SessionSummary) -> State:
+    match summary.status & ACTIVITY_BITS:
+        case Status.INPUT_NEEDED:
+            return State.INPUT_NEEDED
+        case Status.IN_PROGRESS:
+            return State.IN_PROGRESS
+        case Status.ERROR:
+            return State.ERROR
+        case _:
+            return State.IDLE
+
+
+def is_archived(summary: SessionSummary) -> bool:
+    return bool(summary.status & Status.IS_ARCHIVED)
+
+
+def shown_state(summary: SessionSummary) -> Text:
+    mark, style, words = _STYLES[state_of(summary)]
+    return Text(f"{mark} {words}", style=style)
+
+
+def ago(at: int) -> str:
+    seconds = max(0, int(time.time() - at / 1000))
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds // size} {unit} ago"
+    return "now" if seconds < 10 else f"{seconds} s ago"
+
+
+def clock(at: int) -> str:
+    return time.strftime("%H:%M", time.localtime(at / 1000))

@@ -1,0 +1,180 @@
+"""A session as text: turns and open questions, for a terminal."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from rich.console import Group, RenderableType
+from rich.markdown import Markdown
+from rich.padding import Padding
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from session_server.cli.answers import answer_text, asker, heading, question_line
+from session_server.cli.states import clock, shown_state
+from session_server.schemas import wire
+from session_server.schemas.messages import USER
+from session_server.schemas.principals import Author
+from session_server.schemas.questions import InputRequest
+from session_server.schemas.session import SessionState
+from session_server.schemas.tool_calls import (
+    Cancelled,
+    Completed,
+    PendingConfirmation,
+    PendingResultConfirmation,
+    ToolCall,
+)
+from session_server.schemas.turns import (
+    ActiveTurn,
+    MarkdownPart,
+    ReasoningPart,
+    ResponsePart,
+    SystemNotificationPart,
+    ToolCallPart,
+    Turn,
+)
+
+TOOL_INPUT_CHARS = 200
+
+
+class Told(NamedTuple):
+    """How much of a turn has been printed for good: its message, and this many parts."""
+
+    turn_id: str
+    parts: int
+    is_over: bool = False
+
+
+class Transcript:
+    """What is new for good, and what may still change.
+
+    The first is printed once and scrolls away; the second is drawn again with every change.
+    """
+
+    def __init__(self, turns_shown: int) -> None:
+        self._turns_shown = turns_shown
+        self._told: dict[str, Told] | None = None
+
+    def news(self, state: SessionState) -> Iterator[RenderableType]:
+        turns: tuple[Turn | ActiveTurn, ...] = state.turns
+        if state.active_turn is not None:
+            turns = (*turns, state.active_turn)
+        if self._told is None:
+            self._told = {}
+            skipped = turns[: -self._turns_shown] if self._turns_shown else turns
+            for turn in skipped:
+                self._told[turn.id] = Told(turn.id, len(turn.response_parts), is_over=True)
+            if skipped:
+                yield Text(f"… {len(skipped)} earlier turns", style="dim")
+        for turn in turns:
+            yield from self._turn(self._told, turn)
+
+    def _turn(self, known: dict[str, Told], turn: Turn | ActiveTurn) -> Iterator[RenderableType]:
+        told = known.get(turn.id)
+        if told is not None and told.is_over:
+            return
+        if told is None:
+            yield message(turn)
+        settled = settled_parts(turn)
+        for part in turn.response_parts[told.parts if told else 0 : settled]:
+            yield part_text(part)
+        is_over = isinstance(turn, Turn)
+        if isinstance(turn, Turn) and turn.error is not None:
+            yield Text(f"✗ {turn.error.message}", style="red")
+        known[turn.id] = Told(turn.id, settled, is_over=is_over)
+
+    def unsettled(self, state: SessionState) -> Iterator[RenderableType]:
+        turn = state.active_turn
+        if turn is not None:
+            for part in turn.response_parts[settled_parts(turn) :]:
+                yield part_text(part)
+
+
+def settled_parts(turn: Turn | ActiveTurn) -> int:
+    """Parts before the first that may still change."""
+    parts = turn.response_parts
+    if isinstance(turn, Turn):
+        return len(parts)
+    for index, part in enumerate(parts):
+        is_last = index == len(parts) - 1
+        if isinstance(part, ToolCallPart):
+            if not isinstance(part.tool_call, Completed | Cancelled):
+                return index
+        elif is_last and isinstance(part, MarkdownPart | ReasoningPart):
+            return index
+    return len(parts)
+
+
+def message(turn: Turn | ActiveTurn) -> RenderableType:
+    if turn.message.origin.kind == USER:
+        return Padding(Text(f"❯ {turn.message.text}", style="bold"), (1, 0, 0, 0))
+    return Padding(Text(f"— {turn.message.text}", style="dim"), (1, 0, 0, 0))
+
+
+def part_text(part: ResponsePart) -> RenderableType:
+    match part:
+        case MarkdownPart(content=content):
+            return Markdown(content)
+        case ReasoningPart(content=content):
+            return Text(content, style="dim italic")
+        case ToolCallPart(tool_call=call):
+            return tool_call_text(call)
+        case SystemNotificationPart(content=content):
+            return Text(f"• {plain(content)}", style="dim")
+        case _:
+            return Text("• (something that this version cannot show)", style="dim")
+
+
+def tool_call_text(call: ToolCall) -> Text:
+    match call:
+        case Completed(success=True):
+            return Text(f"✓ {plain(call.past_tense_message)}", style="green")
+        case Completed():
+            return Text(f"✗ {plain(call.past_tense_message)}", style="red")
+        case Cancelled():
+            return Text(f"✗ {call.display_name} was cancelled", style="red")
+        case PendingConfirmation() | PendingResultConfirmation():
+            words = f"● {call.display_name} waits for a confirmation"
+            return Text(f"{words}: {plain(call.invocation_message)}", style="yellow")
+        case _:
+            words = plain(call.invocation_message) if call.invocation_message else call.display_name
+            return Text(f"◐ {words} …", style="cyan")
+
+
+def plain(text: wire.Text) -> str:
+    return text.markdown if isinstance(text, wire.Markdown) else text
+
+
+def request_panel(request: InputRequest, me: Author | None = None) -> Panel:
+    """An open question with what has been answered so far, live."""
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(no_wrap=True)
+    grid.add_column()
+    for question in request.questions or ():
+        answer = (request.answers or {}).get(question.id)
+        grid.add_row(question_line(question), answer_text(question, answer, me))
+    body: list[RenderableType] = []
+    if request.url is not None:
+        body.append(Text(request.url, style="underline"))
+    if request.questions:
+        body.append(grid)
+    meta = request.meta
+    expires = meta.expires_at if meta is not None else None
+    notes = [asker(request), "" if expires is None else f"until {clock(expires)}"]
+    return Panel(
+        Group(*body) if body else Text("accept or decline", style="dim"),
+        title=Text(heading(request), style="bold yellow"),
+        title_align="left",
+        subtitle=Text(" · ".join(note for note in notes if note), style="dim"),
+        subtitle_align="right",
+        border_style="yellow",
+    )
+
+
+def status_line(state: SessionState, connection: str) -> Text:
+    summary = state.summary
+    parts = [shown_state(summary), Text(summary.title, style="bold")]
+    if summary.activity:
+        parts.append(Text(summary.activity, style="cyan"))
+    parts.append(Text(connection, style="dim"))
+    return Text("  ").join(parts)

@@ -1,0 +1,216 @@
+"""The ask tools: with one line in its `mcp.json`, any agent can put questions to its people."""
+
+import hashlib
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from mcp.server import Server
+from mcp_types import (
+    CallToolRequestParams,
+    CallToolResult,
+    ListToolsResult,
+    TextContent,
+    Tool,
+    ToolAnnotations,
+)
+
+from session_server import __version__
+from session_server.gateway.errors import invalid, lost_state, told_in_mcp
+from session_server.gateway.legs import carried, hold, try_again
+from session_server.gateway.places import Places, place_of
+from session_server.gateway.seals import sealing
+from session_server.gateway.tool_schemas import schema_of
+from session_server.gateway.visitors import Context, Visitor, as_asker, visitor_of
+from session_server.host.host import Host
+from session_server.host.performing import write
+from session_server.host.waiting import Waiting
+from session_server.reducers.asks import UnaskableError, ask_result, asked_request
+from session_server.reducers.batches import Batch, batch_of, note
+from session_server.reducers.input_rules import outcome_of
+from session_server.reducers.notes import outcome_note
+from session_server.reducers.rules import judge
+from session_server.schemas.actions import ActivityChanged, InputRequested
+from session_server.schemas.asks import (
+    AskQuestions,
+    AskResult,
+    NotifyStatus,
+    StatusShown,
+)
+from session_server.schemas.calls import Outcome
+from session_server.schemas.codec import Decoder, encode
+from session_server.schemas.errors import DecodingError
+from session_server.schemas.limits import UNCOLLECTED_LIFETIME_MS
+from session_server.schemas.principals import Stamp
+from session_server.schemas.record import SessionRecord
+from session_server.schemas.refusals import Refusal
+from session_server.schemas.wire import Uri
+
+NAME = "session-server"
+ASK, NOTIFY = "ask_questions", "notify_status"
+COLLECTED = 10_000
+"""Results that were handed over and are remembered as such; the oldest are forgotten first."""
+
+INSTRUCTIONS = (
+    "Ask people when you need a decision or a fact that only they have. Put everything that you"
+    " need to know into one call. An outcome other than `accepted` is an answer too: `declined`"
+    " means that a person said no, `timedOut` that nobody answered in time."
+)
+
+TOOLS = [
+    Tool(
+        name=ASK,
+        title="Ask people",
+        description="Put typed questions to the people of this session and wait for their answers."
+        " They may take long. `outcome` tells apart accepted, declined, cancelled and timedOut.",
+        input_schema=schema_of(AskQuestions),
+        output_schema=schema_of(AskResult),
+        annotations=ToolAnnotations(read_only_hint=True, open_world_hint=True),
+    ),
+    Tool(
+        name=NOTIFY,
+        title="Show a status",
+        description="Show people in one line what you are doing. Returns at once.",
+        input_schema=schema_of(NotifyStatus),
+        output_schema=schema_of(StatusShown),
+        annotations=ToolAnnotations(read_only_hint=False, idempotent_hint=True),
+    ),
+]
+
+decode_ask: Decoder[AskQuestions] = Decoder(AskQuestions)
+decode_status: Decoder[NotifyStatus] = Decoder(NotifyStatus)
+
+
+class AskTools:
+    def __init__(self, host: Host, waiting: Waiting, places: Places, hold_seconds: float) -> None:
+        self._host = host
+        self._waiting = waiting
+        self._places = places
+        self._hold_seconds = hold_seconds
+        self._collected: dict[str, None] = {}
+        self._since = host.now()
+
+    def server(self, key: Callable[[], bytes]) -> Server[Any]:
+        server: Server[Any] = Server(
+            NAME,
+            version=__version__,
+            title="Ask people",
+            instructions=INSTRUCTIONS,
+            on_list_tools=self._list,
+            on_call_tool=self._call,
+            get_tool_input_schema=lambda _: None,
+        )
+        server.middleware[:] = [sealing(key, NAME)]
+        return server
+
+    async def _list(self, _: Context, __: Any) -> ListToolsResult:
+        return ListToolsResult(tools=TOOLS)
+
+    async def _call(self, ctx: Context, params: CallToolRequestParams) -> Any:
+        visitor = visitor_of(ctx)
+        try:
+            with told_in_mcp():
+                if params.name == ASK:
+                    return await self._ask(ctx, visitor, params)
+                if params.name == NOTIFY:
+                    return await self._notify(visitor, params)
+        except (DecodingError, UnaskableError) as error:
+            return _mistake(str(error))
+        raise invalid(f"There is no tool {params.name!r}.")
+
+    # Asking
+
+    async def _ask(self, ctx: Context, visitor: Visitor, params: CallToolRequestParams) -> Any:
+        state = carried(params)
+        uri: Uri = state.get("session") or place_of(visitor, "ask", None)
+        asked = decode_ask(encode(params.arguments or {}))
+        request_id: str = state.get("request") or await self._asked(visitor, uri, asked)
+        record = self._host.record(uri)
+        if record is None or not visitor.principal.reaches(uri):
+            raise lost_state()
+
+        async def wait(seconds: float) -> Outcome | None:
+            return await self._waiting.until(uri, lambda r: outcome_of(r, request_id), seconds)
+
+        words = f"Waiting for people to answer in {uri}"
+        outcome = await hold(ctx, visitor, wait, self._hold_seconds, lambda: words)
+        if outcome is None:
+            return try_again({"session": uri, "request": request_id})
+        self._collect(request_id)
+        return _ended(outcome, uri)
+
+    async def _asked(self, visitor: Visitor, uri: Uri, asked: AskQuestions) -> str:
+        """The same questions by the same principal are asked once, until they are answered."""
+        stem = f"ask-{_fingerprint(visitor, asked)}-"
+        request = asked_request(asked, stem + uuid.uuid4().hex[:12], self._host.now())
+        await self._places.ready(visitor, uri, f"{visitor.client} asks")
+        found = request.id
+
+        def plan(record: SessionRecord, stamp: Stamp) -> Batch | Refusal:
+            nonlocal found
+            known = self._known(record, stem)
+            if known is not None:
+                found = known
+                return ()
+            action = InputRequested(request=request)
+            refusal = judge(as_asker(visitor.principal), record, action)
+            return refusal or batch_of(record, action, stamp)
+
+        await write(self._host, uri, plan, by=visitor.principal.author)
+        return found
+
+    def _known(self, record: SessionRecord, stem: str) -> str | None:
+        for request in record.public.input_requests or ():
+            if request.id.startswith(stem):
+                return request.id
+        return self._uncollected(record, stem)
+
+    def _uncollected(self, record: SessionRecord, stem: str) -> str | None:
+        """Answered while its asker was away; what was handed over before a restart is unknown."""
+        oldest = max(self._since, self._host.now() - UNCOLLECTED_LIFETIME_MS)
+        for outcome in reversed(record.private.outcomes):
+            if outcome.request.id.startswith(stem):
+                is_new = outcome.request.id not in self._collected and outcome.at >= oldest
+                return outcome.request.id if is_new else None
+        return None
+
+    def _collect(self, request_id: str) -> None:
+        self._collected[request_id] = None
+        while len(self._collected) > COLLECTED:
+            del self._collected[next(iter(self._collected))]
+
+    # Telling
+
+    async def _notify(self, visitor: Visitor, params: CallToolRequestParams) -> CallToolResult:
+        status = decode_status(encode(params.arguments or {})).status
+        uri = place_of(visitor, "ask", None)
+        await self._places.ready(visitor, uri, f"{visitor.client} asks")
+        action = ActivityChanged(activity=status or None)
+
+        def plan(record: SessionRecord, stamp: Stamp) -> Batch | Refusal:
+            refusal = judge(as_asker(visitor.principal), record, action)
+            told = note(record.public, status) if status else ()
+            return refusal or (*batch_of(record, action, stamp), *told)
+
+        await write(self._host, uri, plan, by=visitor.principal.author)
+        return _result(f"Shown in {uri}.", StatusShown(session=uri))
+
+
+def _fingerprint(visitor: Visitor, asked: AskQuestions) -> str:
+    told = msgspec.json.encode((visitor.principal.id, asked), order="deterministic")
+    return hashlib.sha256(told).hexdigest()[:24]
+
+
+def _ended(outcome: Outcome, uri: Uri) -> CallToolResult:
+    return _result(outcome_note(outcome), ask_result(outcome, uri))
+
+
+def _result(words: str, shape: msgspec.Struct) -> CallToolResult:
+    plain: dict[str, Any] = msgspec.to_builtins(shape)
+    return CallToolResult(content=[TextContent(text=words)], structured_content=plain)
+
+
+def _mistake(words: str) -> CallToolResult:
+    """For the model to read and mend."""
+    return CallToolResult(content=[TextContent(text=words)], is_error=True)

@@ -1,0 +1,46 @@
+"""Where MCP clients come in: `/mcp` for the ask tools, `/mcp/{server}` for each gateway."""
+
+from collections.abc import Callable
+
+from fastapi import FastAPI
+from starlette.requests import HTTPConnection
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from session_server.gateway.gateway import Gateway
+from session_server.gateway.visitors import introduce
+from session_server.schemas.principals import Principal
+
+PrincipalOf = Callable[[HTTPConnection], Principal]
+
+
+def include_doors(app: FastAPI, principal_of: PrincipalOf) -> None:
+    """Who comes in is proved as everywhere else, and turned away as everywhere else."""
+    app.router.routes.append(Route("/mcp", _AskDoor(principal_of)))
+    app.router.routes.append(Route("/mcp/{server}", _ServerDoor(principal_of)))
+
+
+class _AskDoor:
+    def __init__(self, principal_of: PrincipalOf) -> None:
+        self._principal_of = principal_of
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        gateway = _entered(scope, self._principal_of)
+        await gateway.ask_tools(scope, receive, send)
+
+
+class _ServerDoor:
+    def __init__(self, principal_of: PrincipalOf) -> None:
+        self._principal_of = principal_of
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        gateway = _entered(scope, self._principal_of)
+        served = await gateway.served(scope["path_params"]["server"])
+        await served(scope, receive, send)
+
+
+def _entered(scope: Scope, principal_of: PrincipalOf) -> Gateway:
+    connection = HTTPConnection(scope)
+    introduce(scope, principal_of(connection))
+    gateway: Gateway = connection.app.state.gateway
+    return gateway

@@ -1,0 +1,59 @@
+"""One leg of a request that takes long: held for a while, with signs of life, then handed back.
+
+A 2026-era client is told to try again with a state; a 2025-era one has to be kept waiting.
+"""
+
+import asyncio
+import math
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import msgspec
+
+from session_server.gateway.visitors import Context, Visitor
+
+HOLD_SECONDS = 50.0
+"""TypeScript clients give up after 60 s."""
+
+PROGRESS_SECONDS = 10.0
+
+T = TypeVar("T")
+
+Wait = Callable[[float], Awaitable[T | None]]
+"""Waits for at most this many seconds; `None` is "not yet", and may come early."""
+
+
+async def hold(
+    ctx: Context,
+    visitor: Visitor,
+    wait: Wait[T],
+    seconds: float,
+    words: Callable[[], str] | None = None,
+) -> T | None:
+    """What was waited for, or `None` when the time of a 2026-era leg is over.
+
+    `words` are told as progress, again and again, to clients that asked to hear of it.
+    """
+    clock = asyncio.get_running_loop().time
+    end = clock() + seconds if visitor.is_modern else math.inf
+    found, told = await wait(0), 0
+    while found is None and (left := end - clock()) > 0:
+        if words is not None:
+            told += 1
+            await ctx.session.report_progress(told, None, words())
+        found = await wait(min(left, PROGRESS_SECONDS))
+    return found
+
+
+def try_again(state: dict[str, Any]) -> dict[str, Any]:
+    """A result without questions: come back with this state."""
+    return {"resultType": "input_required", "requestState": msgspec.json.encode(state).decode()}
+
+
+def carried(params: Any) -> dict[str, Any]:
+    """The state that a client brings back, which the boundary has unsealed."""
+    state: str | None = getattr(params, "request_state", None)
+    if state is None:
+        return {}
+    decoded: dict[str, Any] = msgspec.json.decode(state, type=dict[str, Any])
+    return decoded

@@ -1,0 +1,68 @@
+"""In which session something happens: named by the client, configured, or always the same one."""
+
+import asyncio
+import hashlib
+import re
+
+import msgspec
+
+from session_server.gateway.visitors import Visitor
+from session_server.host.errors import CommandError
+from session_server.host.host import Host
+from session_server.host.performing import NotSavedError
+from session_server.schemas.commands import CreateSessionParams
+from session_server.schemas.errors import ErrorCode
+from session_server.schemas.limits import TITLE_CHARS
+from session_server.schemas.principals import Principal
+from session_server.schemas.wire import Uri
+
+PREFIX = "ahp-session:/"
+PROVIDER = "people"
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+
+
+def place_of(visitor: Visitor, server: str, configured: str | None) -> Uri:
+    """The header goes first; whoever is limited to one session has no other."""
+    named = visitor.session or _only(visitor.principal) or configured
+    if named is not None:
+        return named if _SCHEME.match(named) else f"{PREFIX}{named}"
+    whose = msgspec.json.encode((visitor.principal.id, server, visitor.client))
+    return f"{PREFIX}mcp-{server}-{hashlib.sha256(whose).hexdigest()[:16]}"
+
+
+def _only(principal: Principal) -> Uri | None:
+    sessions = principal.sessions or ()
+    return sessions[0] if len(sessions) == 1 else None
+
+
+class Places:
+    """Makes sessions that are not there yet, once each."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._making: dict[Uri, asyncio.Future[str | None]] = {}
+
+    async def ready(self, visitor: Visitor, uri: Uri, title: str) -> None:
+        """A `CommandError` if this principal may not look at it, or make it."""
+        while self._host.channel(visitor.principal, uri) is None:
+            made = self._making.get(uri) or self._make(visitor.principal, uri, title)
+            words = await asyncio.shield(made)
+            if words is not None:
+                raise NotSavedError(words)
+
+    def _make(self, principal: Principal, uri: Uri, title: str) -> asyncio.Future[str | None]:
+        if not principal.reaches(uri):
+            raise CommandError(ErrorCode.PERMISSION_DENIED, "Your access is to another session.")
+        made: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+        params = CreateSessionParams(channel=uri, provider=PROVIDER)
+        self._host.create_session(
+            principal,
+            params,
+            title=title[:TITLE_CHARS],
+            done=lambda: made.set_result(None),
+            failed=made.set_result,
+        )
+        self._making[uri] = made
+        made.add_done_callback(lambda _: self._making.pop(uri, None))
+        return made

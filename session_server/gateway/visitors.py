@@ -1,0 +1,64 @@
+"""Who speaks to one of our MCP servers, through which client, and in which era."""
+
+from collections.abc import MutableMapping
+from typing import Any, NamedTuple, TypeAlias
+
+import msgspec
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
+from mcp.server.context import ServerRequestContext
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from starlette.requests import HTTPConnection
+
+from session_server.schemas.principals import Principal, Role
+
+SESSION_HEADER = "Session-Server-Session"
+NAMELESS = "unnamed client"
+
+_PRINCIPAL = "session_server.principal"
+
+Context: TypeAlias = ServerRequestContext[Any, Any]
+
+
+class Visitor(NamedTuple):
+    """`session` is what the header names, if it names one."""
+
+    principal: Principal
+    client: str
+    is_modern: bool
+    session: str | None = None
+
+
+def introduce(scope: MutableMapping[str, Any], principal: Principal) -> None:
+    """Lets the SDK keep sessions apart by principal, and requests know theirs."""
+    scope[_PRINCIPAL] = principal
+    scope["user"] = AuthenticatedUser(
+        AccessToken(token=principal.credential or "", client_id=principal.id, scopes=[])
+    )
+
+
+def visitor_of(ctx: Context) -> Visitor:
+    request: HTTPConnection | None = ctx.request
+    assert request is not None  # everything comes in over HTTP
+    return Visitor(
+        principal=request.scope[_PRINCIPAL],
+        client=_client_name(ctx),
+        is_modern=ctx.protocol_version in MODERN_PROTOCOL_VERSIONS,
+        session=request.headers.get(SESSION_HEADER),
+    )
+
+
+def principal_id(ctx: Context) -> str:
+    return visitor_of(ctx).principal.id
+
+
+def _client_name(ctx: Context) -> str:
+    hello = ctx.session.client_params
+    return (hello.client_info.name if hello is not None else "") or NAMELESS
+
+
+def as_asker(principal: Principal) -> Principal:
+    """Whoever owns a session may ask in it, as its agent does."""
+    if principal.role is not Role.OWNER:
+        return principal
+    return msgspec.structs.replace(principal, role=Role.AGENT)

@@ -1,0 +1,109 @@
+"""Where the host listens, and what that asks of whoever comes: the policy of `serve`.
+
+On loopback no token is needed unless one is set; on any other address one is, unless the operator
+says in so many words that none is.
+"""
+
+import re
+import secrets
+import socket
+from ipaddress import ip_address
+from pathlib import Path
+from typing import NamedTuple
+
+from session_server.identity.access import Access, access_of
+from session_server.identity.keys import read_private, write_private
+from session_server.schemas.limits import CONNECTION_TOKEN_CHARS
+from session_server.settings import Settings, SettingsError
+
+GENERATE = "generate"
+TOKEN_BYTES = 24
+
+_TOKEN = re.compile(r"[0-9A-Za-z_-]+")
+
+CONTRADICTION = (
+    "connection_token, connection_token_file and without_connection_token exclude each other;"
+    " set one of them."
+)
+NO_TOKEN = (
+    "{host} can be reached by others, so a connection token is needed:\n"
+    "  --connection-token generate         makes one and prints it\n"
+    "  --connection-token-file FILE        keeps one in a file\n"
+    "  --without-connection-token          lets everyone in who reaches the address"
+)
+
+
+class Binding(NamedTuple):
+    """`token` is the connection token if it is new and has to be told, `file` where it was put."""
+
+    access: Access
+    is_loopback: bool
+    token: str | None = None
+    file: Path | None = None
+
+
+def binding_of(settings: Settings) -> Binding:
+    """What the settings ask for, or a `SettingsError` that says what to do."""
+    _check_one(settings)
+    is_loopback = is_loopback_address(settings.host)
+    if settings.connection_token_file is not None:
+        token, is_new = _kept(settings.connection_token_file)
+        file = settings.connection_token_file if is_new else None
+        return Binding(access_of(settings, token, is_loopback=is_loopback), is_loopback, file=file)
+    if settings.connection_token is not None:
+        given = settings.connection_token.get_secret_value()
+        token = _generated() if given == GENERATE else _checked(given)
+        told = token if given == GENERATE else None
+        return Binding(access_of(settings, token, is_loopback=is_loopback), is_loopback, told)
+    if not is_loopback and not settings.without_connection_token:
+        raise SettingsError(NO_TOKEN.format(host=settings.host or "Every address"))
+    return Binding(access_of(settings, is_loopback=is_loopback), is_loopback)
+
+
+def _check_one(settings: Settings) -> None:
+    given = (
+        settings.connection_token is not None,
+        settings.connection_token_file is not None,
+        settings.without_connection_token,
+    )
+    if sum(given) > 1:
+        raise SettingsError(CONTRADICTION)
+
+
+def is_loopback_address(host: str) -> bool:
+    """Whether only this machine can reach the address; of a name, whether all of its addresses."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        pass
+    try:
+        found = socket.getaddrinfo(host or None, None, type=socket.SOCK_STREAM)
+    except OSError as error:
+        raise SettingsError(f"There is no address {host!r}: {error.strerror}.") from None
+    return bool(host) and all(ip_address(address[4][0]).is_loopback for address in found)
+
+
+def _kept(path: Path) -> tuple[str, bool]:
+    """The token in a file, and whether the file is new."""
+    try:
+        if not path.exists():
+            token = _generated()
+            write_private(path, token)
+            return token, True
+        return _checked(read_private(path)), False
+    except (OSError, UnicodeError) as error:
+        raise SettingsError(f"The connection token file cannot be used: {error}.") from None
+
+
+def _generated() -> str:
+    return secrets.token_urlsafe(TOKEN_BYTES)
+
+
+def _checked(token: str) -> str:
+    """Safe in a URL as it stands, and too long to be guessed."""
+    if not _TOKEN.fullmatch(token) or len(token) < CONNECTION_TOKEN_CHARS:
+        raise SettingsError(
+            f"A connection token has at least {CONNECTION_TOKEN_CHARS} characters out of A–Z, a–z,"
+            " 0–9, - and _; `--connection-token generate` makes one."
+        )
+    return token

@@ -1,0 +1,46 @@
+"""From a credential to a principal, for every request and every upgrade."""
+
+import secrets
+
+from session_server.identity.access import Access
+from session_server.identity.errors import NoCredentialError
+from session_server.identity.tokens import Tokens
+from session_server.schemas.principals import Principal, Role
+
+LOCAL = Principal(id="local", role=Role.OWNER)
+"""Whoever comes without a credential, where none is needed."""
+
+OWNER = Principal(id="owner", role=Role.OWNER)
+"""Whoever has the connection token."""
+
+RESERVED = frozenset({"host", LOCAL.id, OWNER.id})
+RESERVED_PREFIXES = ("agent:", "call:", "share:", "token:")
+"""Names that nobody can be given, because the host gives them itself."""
+
+NO_CREDENTIAL = "This host wants a token: as `Authorization: Bearer …`, or as `?tkn=…` in the URL."
+
+
+class Identities:
+    def __init__(self, access: Access, tokens: Tokens) -> None:
+        self.tokens = tokens
+        self._connection_token = access.connection_token
+
+    def principal(self, credential: str | None) -> Principal:
+        if credential is None:
+            if self._connection_token is not None:
+                raise NoCredentialError(NO_CREDENTIAL)
+            return LOCAL
+        if self._is_connection_token(credential):
+            return OWNER
+        return self.tokens.principal(credential)
+
+    def _is_connection_token(self, credential: str) -> bool:
+        """In a time that says nothing about how much of it was right."""
+        known = self._connection_token
+        return known is not None and secrets.compare_digest(credential.encode(), known.encode())
+
+
+def is_reserved(principal_id: str) -> bool:
+    return principal_id in RESERVED or principal_id.startswith(RESERVED_PREFIXES)
+
+

@@ -1,0 +1,92 @@
+"""Answering over HTTP: draft, submit, skip or clear one answer, and complete the request."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends
+from starlette.responses import Response
+
+from session_server.host.host import Host
+from session_server.host.performing import perform, write
+from session_server.reducers.batches import Batch, batch_of
+from session_server.reducers.input_rules import provenance_of, question_of
+from session_server.reducers.plain_values import value_of
+from session_server.reducers.requests import open_request
+from session_server.reducers.rules import judge
+from session_server.schemas.actions import InputAnswerChanged, InputCompleted
+from session_server.schemas.http import Completion, RequestState
+from session_server.schemas.principals import Principal, Stamp
+from session_server.schemas.questions import Answer, InputRequest, Submitted
+from session_server.schemas.record import SessionRecord
+from session_server.schemas.refusals import Refusal
+from session_server.schemas.wire import Uri
+from session_server.web.bodies import JsonBody, json_response
+from session_server.web.caller import Caller, TheHost
+from session_server.web.openapi import described
+from session_server.web.paths import QuestionId, RequestId, SessionUri
+from session_server.web.request_states import request_state, visible_record
+
+router = APIRouter(prefix="/v1/sessions/{id}/requests/{rid}", tags=["answers"])
+
+
+@router.put("/answers/{qid}", **described(200, RequestState, 404, 409, body=Answer))
+async def put_answer(
+    uri: SessionUri,
+    rid: RequestId,
+    qid: QuestionId,
+    host: TheHost,
+    who: Caller,
+    answer: Annotated[Answer, Depends(JsonBody[Answer](Answer))],
+) -> Response:
+    """Draft, submit or skip the answer to one question; everyone sees it at once."""
+    return await _changed(host, who, uri, rid, qid, answer)
+
+
+@router.delete("/answers/{qid}", **described(200, RequestState, 404, 409))
+async def clear_answer(
+    uri: SessionUri, rid: RequestId, qid: QuestionId, host: TheHost, who: Caller
+) -> Response:
+    """Clear the answer to one question."""
+    return await _changed(host, who, uri, rid, qid, None)
+
+
+async def _changed(
+    host: Host, who: Principal, uri: Uri, rid: str, qid: str, answer: Answer | None
+) -> Response:
+    action = InputAnswerChanged(request_id=rid, question_id=qid, answer=answer)
+    await perform(host, who, uri, action)
+    return json_response(request_state(visible_record(host, who, uri), rid))
+
+
+@router.post("/complete", **described(200, RequestState, 404, 409, body=Completion))
+async def complete(
+    uri: SessionUri,
+    rid: RequestId,
+    host: TheHost,
+    who: Caller,
+    wanted: Annotated[Completion, Depends(JsonBody(Completion))],
+) -> Response:
+    """Accept with answers, decline or cancel. Only the first completion counts."""
+    visible_record(host, who, uri)
+    bare = InputCompleted(request_id=rid, response=wanted.response)
+
+    def plan(record: SessionRecord, stamp: Stamp) -> Batch | Refusal:
+        request = open_request(record.public, rid)
+        action = InputCompleted(
+            request_id=rid, response=wanted.response, answers=_answers(request, wanted)
+        )
+        return judge(who, record, action) or batch_of(record, action, stamp)
+
+    await write(host, uri, plan, by=who.author, via=provenance_of(who, bare))
+    return json_response(request_state(visible_record(host, who, uri), rid))
+
+
+def _answers(request: InputRequest | None, wanted: Completion) -> dict[str, Answer] | None:
+    """Plain values become answers of their question's kind; the rules judge whether they fit."""
+    if wanted.content is None or request is None:
+        return wanted.answers
+    answers = dict(wanted.answers or {})
+    for question_id, plain in wanted.content.items():
+        question = question_of(request, question_id)
+        value = None if question is None else value_of(question, plain)
+        answers[question_id] = Submitted(value=value)
+    return answers

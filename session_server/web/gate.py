@@ -1,0 +1,70 @@
+"""The gate in front of the whole application: names, origins, and tokens out of sight.
+
+Plain ASGI, so that nothing that is mounted behind it can be reached around it.
+"""
+
+from fastapi import FastAPI
+from starlette.datastructures import Headers
+from starlette.middleware.cors import CORSMiddleware
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from session_server.identity.access import Access
+from session_server.identity.credentials import hide_credential
+from session_server.identity.errors import TurnedAwayError
+from session_server.identity.origins import check_host, check_origin
+from session_server.web.problems import answer_to
+
+DENIAL = "websocket.http.response"
+EXPOSED = ("ETag", "Location", "Retry-After", "WWW-Authenticate")
+
+
+class Gate:
+    def __init__(self, app: ASGIApp, access: Access) -> None:
+        self._app = app
+        self._access = access
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        hide_credential(scope)
+        headers = Headers(scope=scope)
+        try:
+            check_host(self._access, headers)
+            check_origin(self._access, headers)
+        except TurnedAwayError as error:
+            await turn_away(error, scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+
+async def turn_away(error: Exception, scope: Scope, receive: Receive, send: Send) -> None:
+    """Answers in place of the application; an upgrade that is refused is 403, as AHP says."""
+    response = answer_to(error)
+    if scope["type"] == "websocket":
+        await _deny(response, scope, receive, send)
+    else:
+        await response(scope, receive, send)
+
+
+async def _deny(response: Response, scope: Scope, receive: Receive, send: Send) -> None:
+    if DENIAL not in scope.get("extensions", {}):
+        await send({"type": "websocket.close"})
+        return
+    if response.status_code == 401:
+        response.status_code = 403
+    await response(scope, receive, send)
+
+
+def include_gate(app: FastAPI, access: Access) -> None:
+    """The last one in stands first."""
+    if access.origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=tuple(access.origins),
+            allow_methods=("*",),
+            allow_headers=("*",),
+            expose_headers=EXPOSED,
+        )
+    app.add_middleware(Gate, access=access)

@@ -1,0 +1,134 @@
+"""Input requests over HTTP: ask, wait for the outcome, take back. Answers have a module beside."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import msgspec
+from fastapi import APIRouter, Depends, Query
+from starlette.responses import Response
+
+from session_server.host.host import Host
+from session_server.host.performing import perform, write
+from session_server.reducers.batches import Batch, batch_of
+from session_server.reducers.rules import judge
+from session_server.schemas.actions import InputCompleted, InputRequested
+from session_server.schemas.http import NewRequest, RequestList, RequestState
+from session_server.schemas.limits import WAIT_SECONDS
+from session_server.schemas.principals import Principal, Provenance, Role, Stamp
+from session_server.schemas.questions import InputRequest, ResponseKind
+from session_server.schemas.record import SessionRecord
+from session_server.schemas.refusals import Refusal
+from session_server.schemas.wire import Uri
+from session_server.web.asking import asked
+from session_server.web.bodies import JsonBody, json_response
+from session_server.web.caller import Caller, TheHost, TheWaiting
+from session_server.web.openapi import described, link
+from session_server.web.paths import RequestId, SessionUri, session_name
+from session_server.web.request_states import (
+    ended_state,
+    ended_states,
+    open_states,
+    request_state,
+    visible_record,
+)
+from session_server.web.retries import REPLAYED, TheKey, new_name
+
+router = APIRouter(prefix="/v1/sessions/{id}/requests", tags=["requests"])
+
+Seconds = Annotated[
+    float, Query(ge=0, le=WAIT_SECONDS, description="How long the answer may be waited for.")
+]
+
+
+class Listed(StrEnum):
+    OPEN = "open"
+    ENDED = "ended"
+
+
+OF_THIS = {"id": "$request.path.id", "rid": "$response.body#/id"}
+LINKS = {name: link(name, **OF_THIS) for name in ("read_request", "complete", "withdraw")}
+
+
+@router.post("", **described(201, RequestState, 404, 409, body=NewRequest, links=LINKS))
+async def ask(
+    uri: SessionUri,
+    host: TheHost,
+    who: Caller,
+    key: TheKey,
+    wanted: Annotated[NewRequest, Depends(JsonBody(NewRequest))],
+) -> Response:
+    """Ask people something. The questions show in every client of the session at once."""
+    request = asked(wanted, new_name(key, wanted), host.now())
+    record = visible_record(host, who, uri)
+    replayed = key is not None and key.found(wanted, _known_ids(record))
+    if not replayed:
+        await _open(host, who, uri, request)
+    state = request_state(visible_record(host, who, uri), request.id)
+    where = {"Location": f"/v1/sessions/{session_name(uri)}/requests/{request.id}"}
+    return json_response(state, 201, where | (REPLAYED if replayed else {}))
+
+
+async def _open(host: Host, who: Principal, uri: Uri, request: InputRequest) -> None:
+    asker, action = as_asker(who), InputRequested(request=request)
+
+    def plan(record: SessionRecord, stamp: Stamp) -> Batch | Refusal:
+        if request.id in _known_ids(record):
+            return ()  # the same key at the same time
+        return judge(asker, record, action) or batch_of(record, action, stamp)
+
+    await write(host, uri, plan, by=who.author)
+
+
+def _known_ids(record: SessionRecord) -> set[str]:
+    asked_now = {request.id for request in record.public.input_requests or ()}
+    return asked_now | {outcome.request.id for outcome in record.private.outcomes}
+
+
+def as_asker(who: Principal) -> Principal:
+    """Whoever owns a session may ask in it, as its agent does."""
+    return msgspec.structs.replace(who, role=Role.AGENT) if who.role is Role.OWNER else who
+
+
+@router.get("", **described(200, RequestList, 404))
+async def list_requests(
+    uri: SessionUri,
+    host: TheHost,
+    waiting: TheWaiting,
+    who: Caller,
+    state: Annotated[Listed, Query(description="Which ones.")] = Listed.OPEN,
+    wait: Seconds = 0,
+) -> Response:
+    """The requests that are open, or those that have ended; `wait` for at least one."""
+    states = open_states if state is Listed.OPEN else ended_states
+
+    def look(record: SessionRecord) -> tuple[RequestState, ...] | None:
+        return tuple(states(record)) or None
+
+    visible_record(host, who, uri)
+    items = await waiting.until(uri, look, wait)
+    return json_response(RequestList(items=items or ()))
+
+
+@router.get("/{rid}", **described(200, RequestState, 404))
+async def read_request(
+    uri: SessionUri,
+    rid: RequestId,
+    host: TheHost,
+    waiting: TheWaiting,
+    who: Caller,
+    wait: Seconds = 0,
+) -> Response:
+    """The request as it is; with `wait`, as soon as it has ended, or when the time is over."""
+    state = request_state(visible_record(host, who, uri), rid)
+    ended = await waiting.until(uri, lambda record: ended_state(record, rid), wait)
+    return json_response(ended or request_state(visible_record(host, who, uri), state.id))
+
+
+@router.delete("/{rid}", **described(200, RequestState, 404, 409))
+async def withdraw(uri: SessionUri, rid: RequestId, host: TheHost, who: Caller) -> Response:
+    """Take the question back: it ends as withdrawn. Doing it again changes nothing."""
+    before = ended_state(visible_record(host, who, uri), rid)
+    if before is None or before.outcome.via is not Provenance.WITHDRAWN:
+        action = InputCompleted(request_id=rid, response=ResponseKind.CANCEL)
+        await perform(host, as_asker(who), uri, action)
+    return json_response(request_state(visible_record(host, who, uri), rid))

@@ -1,0 +1,89 @@
+"""Tokens over HTTP: an owner gives them, lists them and takes them back."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path
+from starlette.responses import Response
+
+from session_server.host.errors import no_session
+from session_server.host.host import Host
+from session_server.identity.identities import is_reserved
+from session_server.identity.tokens import new_id
+from session_server.schemas.principals import Principal
+from session_server.schemas.tokens import (
+    IssuedToken,
+    TokenGiven,
+    TokenKind,
+    TokenList,
+    TokenWanted,
+)
+from session_server.web.bodies import JsonBody, json_response
+from session_server.web.caller import Owner, TheHost, TheIdentities
+from session_server.web.openapi import described
+from session_server.web.problems import ProblemError
+from session_server.web.retries import REPLAYED, TheKey
+
+router = APIRouter(prefix="/v1/tokens", tags=["access"])
+
+TokenId = Annotated[str, Path(description="The id of a token, as in the list.")]
+
+
+@router.post("", **described(201, TokenGiven, 404, body=TokenWanted))
+async def issue_token(
+    host: TheHost,
+    who: Owner,
+    key: TheKey,
+    identities: TheIdentities,
+    wanted: Annotated[TokenWanted, Depends(JsonBody(TokenWanted))],
+) -> Response:
+    """Give somebody access. The token's text is in this answer and nowhere else."""
+    _check(host, wanted)
+    tokens = identities.tokens
+    ids = (token.id for token in tokens.listed(TokenKind.TOKEN))
+    if key is not None and key.found(wanted, ids):
+        known = tokens.find(key.name(wanted))
+        assert known is not None
+        return json_response(TokenGiven(token=tokens.text_of(known), issued=known), 201, REPLAYED)
+    issued = _granted(wanted, who, new_id() if key is None else key.name(wanted), host.now())
+    text = await tokens.issue(issued)
+    return json_response(TokenGiven(token=text, issued=issued), 201)
+
+
+@router.get("", **described(200, TokenList))
+async def list_tokens(_: Owner, identities: TheIdentities) -> Response:
+    """Every token that may still be used, without its text. Share links have lists of their own."""
+    return json_response(TokenList(items=tuple(identities.tokens.listed(TokenKind.TOKEN))))
+
+
+@router.delete("/{token}", **described(204, None, 404))
+async def revoke_token(token: TokenId, who: Owner, identities: TheIdentities) -> Response:
+    """Take a token back. Whoever is connected with it is let go at once."""
+    found = identities.tokens.find(token)
+    if found is None or found.kind is not TokenKind.TOKEN:
+        raise ProblemError(404, "noToken", "There is no such token; it may be revoked already.")
+    await identities.tokens.revoke(token, who.author)
+    return Response(status_code=204)
+
+
+def _check(host: Host, wanted: TokenWanted) -> None:
+    if wanted.id is not None and (is_reserved(wanted.id) or not wanted.id.isprintable()):
+        words = "This id is one that the host gives itself; choose another, or leave it out."
+        raise ProblemError(422, "reservedId", words, path="$.id")
+    for uri in wanted.sessions or ():
+        if host.record(uri) is None:
+            raise no_session(uri)
+
+
+def _granted(wanted: TokenWanted, by: Principal, token_id: str, now: int) -> IssuedToken:
+    return IssuedToken(
+        id=token_id,
+        kind=TokenKind.TOKEN,
+        principal_id=wanted.id or f"token:{token_id}",
+        role=wanted.role,
+        policy=wanted.policy,
+        name=wanted.name,
+        sessions=wanted.sessions,
+        created_at=now,
+        created_by=by.author,
+        expires_at=None if wanted.expires_in is None else now + wanted.expires_in * 1000,
+    )

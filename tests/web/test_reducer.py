@@ -1,0 +1,147 @@
+"""The page's reducers and the host's are the same function, written twice."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+from random import Random
+from typing import Any, get_args
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from session_server.reducers.root import reduce_root
+from session_server.reducers.session import reduce_session
+from session_server.schemas.actions import ResponsePartAdded, SessionAction
+from session_server.schemas.codec import decode_action, decode_session_state, encode
+from session_server.schemas.turns import MarkdownPart, ReasoningPart
+from tests import strategies
+from tests.reducers.cases import all_cases, canonical
+from tests.web.node import Lines, run
+from tests.web.walks import Steps, walk
+
+WALKS = 20
+LENGTH = 25
+EXAMPLES = 80
+OFTEN = 50
+"""How often each action must have changed something, or the walks prove too little."""
+
+
+@pytest.mark.proves("design.layers.corpus")
+def test_every_case_of_the_corpus_holds_in_node() -> None:
+    ran, faults = json.loads(run("tests/web/corpus_main.js"))
+    assert faults == []
+    assert ran == len([case for case in all_cases() if case.topic != "nulls"])
+
+
+@pytest.fixture(scope="module")
+def page() -> Iterator[Lines]:
+    lines = Lines("reduce_lines.js")
+    yield lines
+    lines.close()
+
+
+def plain(state: Any) -> str:
+    """As JavaScript sees it: every number is a float."""
+    return canonical(json.loads(encode(state), parse_int=float))
+
+
+def states(reducer: str, state: Any, steps: Steps) -> list[Any]:
+    """The first state, and the one after each step."""
+    passed = [state]
+    for action, at in steps:
+        is_root = reducer == "root"
+        state = reduce_root(state, action) if is_root else reduce_session(state, action, at)
+        passed.append(state)
+    return passed
+
+
+def agreed(page: Lines, reducer: str, state: Any, steps: Steps) -> list[bool]:
+    """Whether each step left all as it was; fails if the page ends elsewhere or disagrees on that.
+
+    Where only the spelling of a number changes, the page sees no change.
+    """
+    told = page.ask(encode({"reducer": reducer, "state": state, "actions": steps}))
+    assert "error" not in told, told["error"]
+    passed = states(reducer, state, steps)
+    assert canonical(told["state"]) == plain(passed[-1])
+    for same, (before, after) in zip(told["same"], pairwise(passed), strict=True):
+        assert same is (before is after) or (same and plain(before) == plain(after))
+    return list(told["same"])
+
+
+thorough = settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    database=None,
+    derandomize=True,
+    suppress_health_check=list(HealthCheck),
+)
+
+
+def one_of_each(union: Any) -> st.SearchStrategy[tuple[Any, ...]]:
+    return st.tuples(*(strategies.shapes(action) for action in get_args(union)))
+
+
+@pytest.mark.slow
+def test_random_walks_of_sessions_lead_to_the_same_states(page: Lines) -> None:
+    changes: Counter[type] = Counter()
+
+    @thorough
+    @given(strategies.session_states, one_of_each(SessionAction), st.randoms(use_true_random=False))
+    def agree(state: Any, pool: tuple[Any, ...], chance: Random) -> None:
+        for _ in range(WALKS):
+            steps = walk(state, (*pool, *PARTS), LENGTH, chance)
+            same = agreed(page, "session", state, steps)
+            changes.update(
+                type(action) for (action, _), idle in zip(steps, same, strict=True) if not idle
+            )
+
+    agree()
+    assert {a.__name__: changes[a] for a in get_args(SessionAction) if changes[a] < OFTEN} == {}
+
+
+@pytest.mark.slow
+def test_random_sequences_of_the_root_lead_to_the_same_states(page: Lines) -> None:
+    @thorough
+    @given(strategies.root_states, st.lists(strategies.root_actions, max_size=LENGTH))
+    def agree(state: Any, actions: list[Any]) -> None:
+        agreed(page, "root", state, [(action, 0) for action in actions])
+
+    agree()
+
+
+@pytest.mark.parametrize("name", ["__proto__", "constructor", "toString", "hasOwnProperty"])
+def test_names_that_mean_something_to_javascript_are_just_names(page: Lines, name: str) -> None:
+    state = decode_session_state(json.dumps(SESSION))
+    draft = {"state": "draft", "value": {"kind": "text", "value": "x"}}
+    change = {"type": "session/inputAnswerChanged", "requestId": "r", "questionId": name}
+    sent: list[dict[str, Any]] = [
+        change,
+        {**change, "answer": draft},
+        {**change, "questionId": "q", "answer": draft},
+        change,
+        {"type": "session/configChanged", "config": {name: {name: 1}}},
+    ]
+    agreed(page, "session", state, [(decode_action(json.dumps(action)), 7) for action in sent])
+
+
+PARTS = tuple(
+    ResponsePartAdded(turn_id="a", part=part)
+    for part in (MarkdownPart(id="m", content="# A"), ReasoningPart(id="r", content="Hm"))
+)
+SESSION = {
+    "summary": {
+        "resource": "ahp-session:/plot",
+        "provider": "demo",
+        "title": "Beds",
+        "status": 24,
+        "createdAt": 1,
+        "modifiedAt": 1,
+    },
+    "lifecycle": "ready",
+    "turns": [],
+    "inputRequests": [{"id": "r"}],
+    "config": {"schema": {"type": "object", "properties": {}}, "values": {}},
+}

@@ -1,0 +1,119 @@
+// A number, whole or not. Written as text, since a browser's number field drops what it cannot read.
+
+/** @import { IntegerQuestion, NumberQuestion, Value } from "../wire/types.d.ts" */
+/** @import { FieldEvents, FieldInput } from "./fields.js" */
+import { attribute, h } from "../views/dom.js";
+
+const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
+
+/** @implements {FieldInput} */
+export class NumberField {
+  /**
+   * @param {NumberQuestion | IntegerQuestion} question
+   * @param {FieldEvents} events
+   */
+  constructor(question, events) {
+    this.question = question;
+    this.events = events;
+    this.input = h("input", {
+      class: "field-input",
+      id: events.id,
+      type: "text",
+      inputmode: question.kind === "integer" ? "numeric" : "decimal",
+      autocomplete: "off",
+      enterkeyhint: "next",
+      oninput: () => events.edited(this.value()),
+      onblur: () => events.left(),
+      onkeydown: (/** @type {KeyboardEvent} */ event) => this.#key(event),
+    });
+    this.less = this.#step("−", "Less", -1);
+    this.more = this.#step("+", "More", 1);
+    this.element = h("div", { class: "number-field" }, this.input, this.less, this.more);
+  }
+
+  /**
+   * @param {string} sign
+   * @param {string} label
+   * @param {number} by
+   */
+  #step(sign, label, by) {
+    return h(
+      "button",
+      { type: "button", class: "step", "aria-label": label, tabindex: -1, onclick: () => this.#add(by) },
+      sign,
+    );
+  }
+
+  /** @param {KeyboardEvent} event */
+  #key(event) {
+    if (event.key === "Enter" && !event.ctrlKey && !event.metaKey) {
+      event.preventDefault();
+      this.events.confirmed();
+    } else if (event.key === "ArrowUp" || event.key === "ArrowDown") {
+      event.preventDefault();
+      this.#add(event.key === "ArrowUp" ? 1 : -1);
+    }
+  }
+
+  /** @param {number} by */
+  #add(by) {
+    if (this.input.readOnly) return;
+    const { min, max } = this.question;
+    const from = this.#number() ?? min ?? 0;
+    const isFirst = this.input.value.trim() === "";
+    const next = isFirst ? from : from + by;
+    const held = Math.min(max ?? Infinity, Math.max(min ?? -Infinity, next));
+    this.input.value = String(Number(held.toPrecision(15)));
+    this.events.edited(this.value());
+  }
+
+  #number() {
+    const text = this.input.value.trim();
+    const number = NUMBER.test(text) ? Number(text) : Number.NaN;
+    return Number.isFinite(number) ? number : undefined;
+  }
+
+  /** @returns {Value | undefined} */
+  value() {
+    const number = this.#number();
+    return number === undefined ? undefined : { kind: "number", value: number };
+  }
+
+  /** @param {Value | undefined} value */
+  show(value) {
+    const shown = value?.kind === "number" ? value.value : undefined;
+    if (shown === this.#number() && (shown !== undefined || this.#isUnreadable())) return;
+    this.input.value = shown === undefined ? "" : String(shown);
+  }
+
+  #isUnreadable() {
+    return this.input.value.trim() !== "" && this.#number() === undefined;
+  }
+
+  problem() {
+    if (!this.#isUnreadable()) return undefined;
+    return this.input.value.includes(",")
+      ? "Write decimals with a point, such as 1.5, and no separators."
+      : "Must be a number, such as 12 or 1.5.";
+  }
+
+  /** @param {boolean} isEnabled */
+  enable(isEnabled) {
+    this.input.readOnly = !isEnabled;
+    this.less.disabled = !isEnabled;
+    this.more.disabled = !isEnabled;
+  }
+
+  focus() {
+    this.input.focus();
+  }
+
+  /**
+   * @param {boolean} isInvalid
+   * @param {string} describedBy
+   */
+  mark(isInvalid, describedBy) {
+    attribute(this.input, "aria-invalid", isInvalid ? "true" : undefined);
+    attribute(this.input, "aria-describedby", describedBy || undefined);
+  }
+}

@@ -1,0 +1,110 @@
+// A form that has closed: how, by whom, with which answers, and what was typed here and not sent.
+
+/** @import { Answer, Author, InputRequest, Question, Value } from "../wire/types.d.ts" */
+/** @import { Closing } from "../wire/session.js" */
+/** @import { Room } from "../views/room.js" */
+import { copyText } from "../views/clipboard.js";
+import { h, icon } from "../views/dom.js";
+import { ICONS } from "../views/icons.js";
+import { capital, labelOf, nameOf, subjectOf, timeOf, wordsOf } from "../text/words.js";
+import { byWords } from "./states.js";
+
+const VERBS = { accept: "answered", decline: "declined", cancel: "cancelled" };
+
+/**
+ * @param {Room} room
+ * @param {Closing} closing
+ * @param {string | undefined} note what the host wrote into the turn about it
+ * @param {() => void} dismiss
+ */
+export function outcomeOf(room, closing, note, dismiss) {
+  const { request, response } = closing;
+  const kind = isPersons(closing.by) ? (response ?? "cancel") : "host";
+  return h(
+    "section",
+    { class: "outcome", "data-kind": kind, "data-request": request.id, "aria-label": "A question that was closed" },
+    h(
+      "header",
+      { class: "outcome-head" },
+      icon(response === "accept" ? ICONS.check : ICONS.close),
+      h("p", { class: "outcome-words", dir: "auto" }, ...headline(room, closing, note)),
+      h("button", { type: "button", class: "icon-button", "aria-label": "Hide", onclick: dismiss }, icon(ICONS.close)),
+    ),
+    response === "accept" && answersOf(room, request),
+    unsentOf(request, closing.unsent),
+  );
+}
+
+/** @param {Author | undefined} by */
+function isPersons(by) {
+  return by !== undefined && by.id !== "host" && !by.id.startsWith("agent:");
+}
+
+/**
+ * What the host or the asker ended is told in the host's words: a timeout is nobody's decline.
+ * @param {Room} room
+ * @param {Closing} closing
+ * @param {string | undefined} note
+ */
+function headline(room, closing, note) {
+  const { request, response, by, at } = closing;
+  const when = at === undefined ? "" : ` · ${timeOf(at)}`;
+  if (response === undefined) return [`“${subjectOf(request)}” is closed${when}`];
+  if (!isPersons(by)) return [note ?? `“${subjectOf(request)}” was closed`, when];
+  const who = capital(nameOf(by, room.me));
+  return [h("bdi", { class: "who" }, who), ` ${VERBS[response]} `, h("bdi", null, `“${subjectOf(request)}”`), when];
+}
+
+/**
+ * @param {Room} room
+ * @param {InputRequest} request
+ */
+function answersOf(room, request) {
+  const rows = (request.questions ?? []).map((question) => {
+    const answer = request.answers?.[question.id];
+    return answer && answer.state !== "draft" ? rowOf(room, question, answer) : null;
+  });
+  return h("dl", { class: "outcome-answers" }, ...rows);
+}
+
+/**
+ * @param {Room} room
+ * @param {Question} question
+ * @param {Answer} answer
+ */
+function rowOf(room, question, answer) {
+  const words = answer.state === "skipped" ? "skipped" : wordsOf(question, answer.value);
+  const by = byWords(answer._meta?.by, room.me);
+  return h(
+    "div",
+    { class: "outcome-row" },
+    h("dt", null, h("bdi", null, labelOf(question))),
+    h("dd", null, h("bdi", { class: answer.state === "skipped" ? "review-none" : "" }, words), by && h("span", { class: "review-note" }, by.trim())),
+  );
+}
+
+/**
+ * @param {InputRequest} request
+ * @param {Readonly<Record<string, Value>>} unsent
+ */
+function unsentOf(request, unsent) {
+  const rows = (request.questions ?? []).flatMap((question) => {
+    const value = unsent[question.id];
+    return value === undefined ? [] : [[question, wordsOf(question, value)]];
+  });
+  if (rows.length === 0) return null;
+  return h(
+    "div",
+    { class: "unsent" },
+    h("p", { class: "unsent-title" }, "What you wrote and did not send is kept, and offered if it is asked again."),
+    ...rows.map(([question, words]) =>
+      h(
+        "div",
+        { class: "unsent-row" },
+        h("bdi", { class: "unsent-label" }, labelOf(/** @type {Question} */ (question))),
+        h("blockquote", { class: "their-words", dir: "auto" }, /** @type {string} */ (words)),
+        h("button", { type: "button", class: "small quiet", onclick: () => copyText(/** @type {string} */ (words), "Copied.") }, "Copy"),
+      ),
+    ),
+  );
+}

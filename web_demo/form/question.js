@@ -1,0 +1,319 @@
+// One question: its input, who stands where with it, and what can be done about it.
+
+/** @import { Present, Question } from "../wire/types.d.ts" */
+/** @import { Session } from "../wire/session.js" */
+/** @import { Standing } from "./states.js" */
+/** @import { Room } from "../views/room.js" */
+import { attribute, h, icon, say, show } from "../views/dom.js";
+import { ICONS } from "../views/icons.js";
+import { announce } from "../views/announcer.js";
+import { capital, labelOf, nameOf, wordsOf } from "../text/words.js";
+import { demandsOf, problemWith } from "./checks.js";
+import { fieldFor, hasOneInput, proposedBy } from "./fields.js";
+import { shownValue, standingOf, standingWords } from "./states.js";
+
+let made = 0;
+
+export class QuestionView {
+  /**
+   * @param {Room} room
+   * @param {string} requestId
+   * @param {Question} question
+   * @param {(from: QuestionView) => void} confirmed Enter was pressed, and this one is submitted
+   */
+  constructor(room, requestId, question, confirmed) {
+    made += 1;
+    this.id = `question-${made}`;
+    this.room = room;
+    this.requestId = requestId;
+    this.question = question;
+    this.confirmed = confirmed;
+    this.field = room.session.field(requestId, question.id);
+    /** @type {string | undefined} */
+    this.problem = undefined;
+    this.input = fieldFor(question, {
+      id: `${this.id}-input`,
+      edited: (value) => this.#edited(value),
+      left: () => this.#left(),
+      confirmed: () => this.#confirm(),
+    });
+    this.#parts();
+    this.element = this.#layout();
+    this.off = this.field.on("change", () => this.update());
+    this.update();
+  }
+
+  // How it looks
+
+  #parts() {
+    this.stateMark = h("span", { class: "state-mark", "aria-hidden": "true" });
+    this.stateWords = h("span", { class: "state-words", dir: "auto" });
+    this.words = h("p", { class: "problem", id: `${this.id}-problem`, role: "alert" });
+    this.submit = h("button", { type: "button", class: "small primary-quiet", onclick: () => this.submitNow() }, "Submit");
+    this.skip = h("button", { type: "button", class: "small quiet", onclick: () => this.#skip() }, "Skip");
+    this.clear = h("button", { type: "button", class: "small quiet", onclick: () => this.#clear() }, "Clear");
+    this.conflict = h("div", { class: "conflict", role: "group", "aria-label": "Two versions" });
+    this.offer = h("div", { class: "offer", role: "group", "aria-label": "Written before" });
+  }
+
+  #layout() {
+    const { question } = this;
+    const title = labelOf(question);
+    const demands = demandsOf(question);
+    const body = h(
+      "fieldset",
+      { class: "question-body" },
+      h(
+        "legend",
+        { id: `${this.id}-title` },
+        h("bdi", { class: "question-title" }, title),
+        question.required ? h("span", { class: "required" }, "Required") : h("span", { class: "optional" }, "Optional"),
+      ),
+      question.title && question.message !== title && h("p", { class: "question-message", dir: "auto" }, question.message),
+      this.offer,
+      this.input.element,
+      demands && h("p", { class: "demands", id: `${this.id}-demands` }, demands),
+      this.words,
+      this.conflict,
+      h(
+        "div",
+        { class: "question-foot" },
+        h("p", { class: "question-state" }, this.stateMark, this.stateWords),
+        h("div", { class: "question-actions" }, this.clear, this.skip, this.submit),
+      ),
+    );
+    if (hasOneInput(question)) {
+      const input = body.querySelector(".field-input");
+      if (input) attribute(input, "aria-labelledby", `${this.id}-title`);
+    }
+    return h(
+      "div",
+      {
+        class: "question",
+        id: this.id,
+        tabindex: -1,
+        "data-question": question.id,
+        onfocusin: () => this.#focused(),
+        onfocusout: () => this.room.session.editing(),
+        onkeydown: (/** @type {KeyboardEvent} */ event) => this.#key(event),
+      },
+      body,
+    );
+  }
+
+  update() {
+    const { field, question, room } = this;
+    const isOpen = room.access.mayAnswer && !field.isClosed && !this.isLocked;
+    const standing = this.standing();
+    if (!this.input.problem() || field.isClosed) this.input.show(shownValue(question, field));
+    this.input.enable(isOpen);
+    attribute(this.element, "data-standing", standing);
+    attribute(this.element, "data-writing", this.writers().length > 0);
+    say(this.stateWords, standingWords(standing, field, this.writers(), room.me));
+    this.#showProblem();
+    this.#showConflict();
+    this.#showOffer();
+    this.#showActions(standing, isOpen);
+  }
+
+  /**
+   * @param {Standing} standing
+   * @param {boolean} isOpen
+   */
+  #showActions(standing, isOpen) {
+    const hasValue = shownValue(this.question, this.field) !== undefined;
+    const isDone = standing === "submitted" || standing === "skipped";
+    show(this.submit, isOpen && hasValue && !isDone && standing !== "conflict");
+    show(this.skip, isOpen && !this.question.required && !isDone);
+    show(this.clear, isOpen && (isDone || this.field.state === "draft"));
+    say(this.clear, standing === "skipped" ? "Answer it" : standing === "submitted" ? "Take back" : "Clear");
+    say(this.submit, standing === "foreign" ? "Submit their draft" : "Submit");
+  }
+
+  #showProblem() {
+    const words = this.problem ?? this.field.error;
+    say(this.words, words ?? "");
+    show(this.words, words !== undefined);
+    const described = [words && `${this.id}-problem`, demandsOf(this.question) && `${this.id}-demands`];
+    this.input.mark(words !== undefined, described.filter(Boolean).join(" "));
+  }
+
+  #showConflict() {
+    const { theirs } = this.field;
+    show(this.conflict, theirs !== undefined);
+    if (theirs === this.shownConflict) return;
+    this.shownConflict = theirs;
+    this.conflict.replaceChildren();
+    if (!theirs) return;
+    const who = capital(nameOf(theirs.by));
+    const words = theirs.value === undefined ? "" : wordsOf(this.question, theirs.value);
+    announce(`${who} changed ${labelOf(this.question)}. Two versions: use theirs or keep yours.`);
+    this.conflict.append(
+      h("p", null, h("bdi", { class: "who" }, who), words ? " changed this to" : " cleared this"),
+      ...(words ? [h("blockquote", { class: "their-words", dir: "auto" }, words)] : []),
+      h(
+        "div",
+        { class: "conflict-actions" },
+        h("button", { type: "button", class: "small", onclick: () => this.#settle(() => this.field.useTheirs()) }, "Use theirs"),
+        h("button", { type: "button", class: "small primary-quiet", onclick: () => this.#settle(() => this.field.keepMine()) }, "Keep mine"),
+      ),
+    );
+  }
+
+  /** @param {() => void} choice */
+  #settle(choice) {
+    choice();
+    this.input.focus();
+  }
+
+  #showOffer() {
+    const { offer } = this.field;
+    const isShown = offer !== undefined && this.room.access.mayAnswer && !this.field.isClosed;
+    show(this.offer, isShown);
+    if (offer === this.shownOffer) return;
+    this.shownOffer = offer;
+    this.offer.replaceChildren();
+    if (!offer) return;
+    this.offer.append(
+      h("p", null, "You wrote this before, and it was never sent:"),
+      h("blockquote", { class: "their-words", dir: "auto" }, wordsOf(this.question, offer.value)),
+      h(
+        "div",
+        { class: "conflict-actions" },
+        h("button", { type: "button", class: "small primary-quiet", onclick: () => this.#settle(() => this.field.useOffer()) }, "Use it"),
+        h("button", { type: "button", class: "small quiet", onclick: () => this.field.dropOffer() }, "Discard"),
+      ),
+    );
+  }
+
+  // What it knows
+
+  standing() {
+    return standingOf(this.question, this.field, this.writers(), this.room.me);
+  }
+
+  /** @returns {readonly Present[]} */
+  writers() {
+    return this.room.session.others.filter(
+      ({ editing }) => editing?.requestId === this.requestId && editing.questionId === this.question.id,
+    );
+  }
+
+  value() {
+    return shownValue(this.question, this.field);
+  }
+
+  /** Why what is here could not be submitted, if so; said at the field as well. */
+  check() {
+    const value = this.value();
+    this.problem = this.input.problem() ?? (value && problemWith(this.question, value));
+    if (this.field.theirs) this.problem = "Choose which version to keep first.";
+    this.#showProblem();
+    return this.problem;
+  }
+
+  /** @param {string} words */
+  complain(words) {
+    this.problem = words;
+    this.#showProblem();
+  }
+
+  /** @param {boolean} isLocked */
+  lock(isLocked) {
+    this.isLocked = isLocked;
+    this.update();
+  }
+
+  // What people do
+
+  /** @param {import("../wire/types.d.ts").Value | undefined} value */
+  #edited(value) {
+    if (this.problem && !this.input.problem()) this.problem = undefined;
+    const isUnset = value === undefined && this.field.state === "empty" && !this.field.isDirty;
+    if (!isUnset) this.field.edit(value);
+    this.room.edited(this);
+  }
+
+  #left() {
+    this.field.flush();
+    const isEmpty = this.value() === undefined && !this.input.problem();
+    if (isEmpty || this.field.state === "submitted") {
+      this.problem = undefined;
+      this.#showProblem();
+    } else {
+      this.check();
+    }
+  }
+
+  #confirm() {
+    const value = this.value();
+    if (this.input.problem() || value !== undefined) {
+      if (!this.submitNow()) return;
+    } else if (this.question.required) {
+      this.complain("This needs an answer.");
+      return;
+    }
+    this.confirmed(this);
+  }
+
+  /** Whether it could be sent; refusals of the host come later, to the same place. */
+  submitNow() {
+    const value = this.value();
+    if (this.check() !== undefined || value === undefined) {
+      this.input.focus();
+      return false;
+    }
+    if (this.field.state !== "submitted") this.field.submit(value).catch(() => this.update());
+    return true;
+  }
+
+  #skip() {
+    this.problem = undefined;
+    this.field.skip().catch(() => this.update());
+    this.confirmed(this);
+  }
+
+  #clear() {
+    this.problem = undefined;
+    this.field.clear().catch(() => this.update());
+    this.input.focus();
+  }
+
+  #focused() {
+    if (this.room.access.mayAnswer && !this.field.isClosed) {
+      this.room.session.editing(this.requestId, this.question.id);
+    }
+  }
+
+  /** @param {KeyboardEvent} event */
+  #key(event) {
+    if (event.key !== "Escape" || event.target === this.element) return;
+    event.preventDefault();
+    event.stopPropagation();
+    this.element.focus();
+  }
+
+  focus() {
+    this.element.scrollIntoView({ block: "nearest" });
+    if (this.room.access.mayAnswer && !this.field.isClosed) this.input.focus();
+    else this.element.focus();
+  }
+
+  remove() {
+    this.off();
+  }
+}
+
+/**
+ * The mark of a standing in the strip and in the review.
+ * @param {Standing} standing
+ */
+export function markOf(standing) {
+  const path = { submitted: ICONS.check, skipped: ICONS.skip, conflict: ICONS.warning }[/** @type {string} */ (standing)];
+  return path ? icon(path) : null;
+}
+
+/** @param {Question} question */
+export function isProposed(question) {
+  return proposedBy(question) !== undefined;
+}

@@ -1,0 +1,327 @@
+// One or many of a list of options, all in view, with words of one's own where they are allowed.
+// Long lists can be searched, and are built piece by piece as they are scrolled.
+
+/** @import { MultiSelectQuestion, Option, SingleSelectQuestion, Value } from "../wire/types.d.ts" */
+/** @import { FieldEvents, FieldInput } from "./fields.js" */
+import { attribute, fill, h, say, show } from "../views/dom.js";
+import { chosenByKey } from "./choices.js";
+
+const SEARCHED_BEYOND = 12;
+const PIECE = 100;
+
+/** @implements {FieldInput} */
+export class SelectField {
+  /**
+   * @param {SingleSelectQuestion | MultiSelectQuestion} question
+   * @param {FieldEvents} events
+   */
+  constructor(question, events) {
+    this.question = question;
+    this.events = events;
+    this.isMany = question.kind === "multi-select";
+    this.isEnabled = true;
+    /** @type {Set<string>} */
+    this.chosen = new Set();
+    /** @type {readonly string[]} */
+    this.own = [];
+    /** @type {readonly Option[]} */
+    this.matching = question.options;
+    /** @type {Map<string, HTMLInputElement>} */
+    this.inputs = new Map();
+    const isLong = question.options.length > SEARCHED_BEYOND;
+    this.search = isLong ? this.#searchInput() : undefined;
+    this.ownInput = question.allowFreeformInput ? this.#freeformInput() : undefined;
+    this.count = h("p", { class: "choice-count", role: "status" });
+    this.ownList = h("div", { class: "own-list" });
+    this.list = h("div", {
+      class: isLong ? "choices is-long" : "choices",
+      onscroll: () => this.#moreIfNear(),
+    });
+    this.element = h(
+      "div",
+      { class: "select-field", onkeydown: (/** @type {KeyboardEvent} */ event) => this.#key(event) },
+      this.search,
+      isLong && this.count,
+      this.list,
+      this.isMany && this.ownList,
+      this.ownInput?.parentElement,
+    );
+    this.#restart();
+  }
+
+  #searchInput() {
+    return h("input", {
+      class: "field-input choice-search",
+      type: "search",
+      placeholder: `Search ${this.question.options.length} options`,
+      "aria-label": "Search the options",
+      autocomplete: "off",
+      oninput: () => this.#filter(),
+    });
+  }
+
+  #freeformInput() {
+    const input = h("input", {
+      class: "field-input",
+      type: "text",
+      dir: "auto",
+      autocomplete: "off",
+      placeholder: this.isMany ? "Add your own…" : "Something else…",
+      "aria-label": this.isMany ? "Add an answer of your own" : "An answer of your own",
+      oninput: () => this.#wrote(),
+      onblur: () => this.events.left(),
+    });
+    h("div", { class: "own-words" }, input);
+    return input;
+  }
+
+  // The list
+
+  #filter() {
+    const words = this.search?.value.trim().toLowerCase() ?? "";
+    const fits = /** @param {Option} option */ (option) =>
+      `${option.label} ${option.description ?? ""}`.toLowerCase().includes(words);
+    this.matching = words ? this.question.options.filter(fits) : this.question.options;
+    this.#restart();
+  }
+
+  #restart() {
+    this.inputs.clear();
+    fill(this.list);
+    this.list.scrollTop = 0;
+    this.#more();
+    this.#counted();
+  }
+
+  #more() {
+    const from = this.inputs.size;
+    const piece = this.matching.slice(from, from + PIECE);
+    this.list.append(...piece.map((option, at) => this.#choice(option, from + at)));
+    this.#rove();
+  }
+
+  #moreIfNear() {
+    const { scrollTop, scrollHeight, clientHeight } = this.list;
+    if (this.inputs.size < this.matching.length && scrollTop + 2 * clientHeight > scrollHeight) this.#more();
+  }
+
+  /**
+   * @param {Option} option
+   * @param {number} index
+   */
+  #choice(option, index) {
+    const input = h("input", {
+      type: this.isMany ? "checkbox" : "radio",
+      name: this.events.id,
+      value: option.id,
+      onchange: () => this.#picked(option.id, input.checked),
+      onblur: () => this.events.left(),
+      onfocus: () => this.#rove(input),
+    });
+    input.checked = this.chosen.has(option.id);
+    input.disabled = !this.isEnabled;
+    this.inputs.set(option.id, input);
+    return h(
+      "label",
+      { class: "choice" },
+      input,
+      h(
+        "span",
+        { class: "choice-words" },
+        h("bdi", { class: "choice-label" }, option.label),
+        option.recommended && h("span", { class: "recommended" }, "Recommended"),
+        option.description && h("bdi", { class: "choice-description" }, option.description),
+      ),
+      index < 9 && h("kbd", { class: "choice-digit", "aria-hidden": "true" }, index + 1),
+    );
+  }
+
+  /** One stop of the Tab key for the whole list. */
+  /** @param {HTMLInputElement} [at] */
+  #rove(at) {
+    const inputs = [...this.inputs.values()];
+    const stop = at ?? inputs.find((input) => input.checked) ?? inputs[0];
+    for (const input of inputs) input.tabIndex = input === stop ? 0 : -1;
+  }
+
+  #counted() {
+    const total = this.question.options.length;
+    const found = this.matching.length;
+    const labels = this.question.options.filter((o) => this.chosen.has(o.id)).map((o) => o.label);
+    const chosen = labels.length > 0 ? `Chosen: ${labels.slice(0, 5).join(", ")}` : "";
+    const more = labels.length > 5 ? ` and ${labels.length - 5} more` : "";
+    const matches = found < total ? `${found} of ${total} match` : "";
+    say(this.count, [matches, chosen + more].filter(Boolean).join(" · "));
+  }
+
+  // What people do
+
+  /** @param {KeyboardEvent} event */
+  #key(event) {
+    if (event.target === this.ownInput) {
+      this.#ownKey(event);
+    } else if (event.target === this.search) {
+      this.#searchKey(event);
+    } else {
+      if (event.key === "ArrowDown" && this.#isLast(event.target)) this.#more();
+      chosenByKey(event, [...this.inputs.values()], () => this.events.confirmed());
+    }
+  }
+
+  /** @param {EventTarget | null} target */
+  #isLast(target) {
+    return [...this.inputs.values()].at(-1) === target && this.inputs.size < this.matching.length;
+  }
+
+  /** @param {KeyboardEvent} event */
+  #searchKey(event) {
+    const [first] = this.inputs.values();
+    if (event.key === "ArrowDown" || event.key === "Enter") {
+      event.preventDefault();
+      first?.focus();
+    } else if (event.key === "Escape" && this.search?.value) {
+      event.stopPropagation();
+      this.search.value = "";
+      this.#filter();
+    }
+  }
+
+  /** @param {KeyboardEvent} event */
+  #ownKey(event) {
+    if (event.key !== "Enter" || event.isComposing || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    const words = this.ownInput?.value.trim();
+    if (this.isMany && words && this.ownInput) {
+      this.own = [...this.own.filter((own) => own !== words), words];
+      this.ownInput.value = "";
+      this.#changed();
+    } else {
+      this.events.confirmed();
+    }
+  }
+
+  /**
+   * @param {string} id
+   * @param {boolean} isChosen
+   */
+  #picked(id, isChosen) {
+    if (!this.isMany) {
+      this.chosen.clear();
+      if (this.ownInput) this.ownInput.value = "";
+    }
+    if (isChosen) this.chosen.add(id);
+    else this.chosen.delete(id);
+    this.#changed();
+  }
+
+  #wrote() {
+    if (!this.isMany && this.ownInput?.value.trim()) this.chosen.clear();
+    this.#changed();
+  }
+
+  #changed() {
+    this.#marks();
+    this.events.edited(this.value());
+  }
+
+  // What is shown
+
+  /** @returns {Value | undefined} */
+  value() {
+    const ids = this.question.options.map((o) => o.id).filter((id) => this.chosen.has(id));
+    const words = this.ownInput?.value.trim();
+    const own = [...this.own, ...(words ? [words] : [])];
+    if (ids.length + own.length === 0) return undefined;
+    const freeform = own.length > 0 ? { freeformValues: own } : {};
+    return this.isMany
+      ? { kind: "selected-many", value: ids, ...freeform }
+      : { kind: "selected", value: ids[0] ?? "", ...freeform };
+  }
+
+  /** @param {Value | undefined} value */
+  show(value) {
+    const [ids, own] = partsOf(value, this.question.options);
+    this.chosen = new Set(ids);
+    this.#showOwn(own);
+    this.#marks();
+  }
+
+  /** @param {readonly string[]} own */
+  #showOwn(own) {
+    const writing = this.ownInput?.value.trim() ?? "";
+    if (!this.isMany) {
+      this.own = [];
+      const words = own.join(", ");
+      if (this.ownInput && writing !== words) this.ownInput.value = words;
+    } else if (writing && own.at(-1) === writing) {
+      this.own = own.slice(0, -1);
+    } else {
+      this.own = own;
+      if (this.ownInput && writing) this.ownInput.value = "";
+    }
+  }
+
+  #marks() {
+    for (const [id, input] of this.inputs) input.checked = this.chosen.has(id);
+    this.#counted();
+    this.#rove();
+    show(this.ownList, this.own.length > 0);
+    fill(this.ownList, ...this.own.map((words) => this.#ownChip(words)));
+  }
+
+  /** @param {string} words */
+  #ownChip(words) {
+    const remove = () => {
+      this.own = this.own.filter((own) => own !== words);
+      this.#changed();
+      this.ownInput?.focus();
+    };
+    return h(
+      "span",
+      { class: "own-chip" },
+      h("bdi", null, words),
+      h("button", { type: "button", "aria-label": `Remove ${words}`, disabled: !this.isEnabled, onclick: remove }, "×"),
+    );
+  }
+
+  problem() {
+    return undefined;
+  }
+
+  /** @param {boolean} isEnabled */
+  enable(isEnabled) {
+    if (this.isEnabled === isEnabled) return;
+    this.isEnabled = isEnabled;
+    for (const input of this.inputs.values()) input.disabled = !isEnabled;
+    if (this.ownInput) this.ownInput.disabled = !isEnabled;
+  }
+
+  focus() {
+    const first = [...this.inputs.values()].find((input) => input.tabIndex === 0);
+    (this.search ?? first ?? this.ownInput)?.focus();
+  }
+
+  /**
+   * @param {boolean} isInvalid
+   * @param {string} describedBy
+   */
+  mark(isInvalid, describedBy) {
+    attribute(this.list, "data-invalid", isInvalid);
+    const [first] = this.inputs.values();
+    if (first) attribute(first, "aria-describedby", describedBy || undefined);
+  }
+}
+
+/**
+ * What was chosen and what was written, whichever way a client put it.
+ * @param {Value | undefined} value
+ * @param {readonly Option[]} options
+ * @returns {[readonly string[], readonly string[]]}
+ */
+function partsOf(value, options) {
+  if (value?.kind === "selected-many") return [value.value, value.freeformValues ?? []];
+  if (value?.kind !== "selected") return [[], []];
+  const isOption = options.some((option) => option.id === value.value);
+  const own = value.freeformValues ?? [];
+  return isOption ? [[value.value], own] : [[], value.value ? [value.value, ...own] : own];
+}

@@ -1,0 +1,126 @@
+// Text in one line or many, and dates with the browser's own pickers.
+
+/** @import { TextQuestion, Value } from "../wire/types.d.ts" */
+/** @import { FieldEvents, FieldInput } from "./fields.js" */
+import { attribute, h } from "../views/dom.js";
+import { localOf, zonedOf } from "./zones.js";
+
+const SHORT = 80;
+/** @type {Readonly<Record<string, string>>} */
+const TYPES = { email: "email", uri: "url", date: "date", "date-time": "datetime-local" };
+const PICKED = ["date", "datetime-local"];
+/** @type {Readonly<Record<string, string>>} */
+const COMPLETIONS = { email: "email", uri: "url" };
+
+/** @implements {FieldInput} */
+export class TextField {
+  /**
+   * @param {TextQuestion} question
+   * @param {FieldEvents} events
+   */
+  constructor(question, events) {
+    this.question = question;
+    this.events = events;
+    this.type = TYPES[question.format ?? ""] ?? "text";
+    this.isLine = this.type !== "text" || (question.max !== undefined && question.max <= SHORT);
+    this.input = this.isLine ? this.#line() : this.#area();
+    this.element = this.input;
+  }
+
+  #line() {
+    return h("input", {
+      ...this.#common(),
+      type: this.type,
+      step: this.type === "datetime-local" ? 1 : undefined,
+      autocomplete: COMPLETIONS[this.question.format ?? ""] ?? "off",
+      enterkeyhint: "next",
+    });
+  }
+
+  #area() {
+    return h("textarea", { ...this.#common(), rows: 1 });
+  }
+
+  #common() {
+    return {
+      class: "field-input",
+      id: this.events.id,
+      dir: "auto",
+      oninput: () => this.events.edited(this.value()),
+      onblur: () => this.events.left(),
+      onkeydown: (/** @type {KeyboardEvent} */ event) => this.#key(event),
+    };
+  }
+
+  /** Enter goes on; in a text of several lines on a touch keyboard it is a new line. */
+  /** @param {KeyboardEvent} event */
+  #key(event) {
+    const isTouch = !this.isLine && matchMedia("(pointer: coarse)").matches;
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing || isTouch) return;
+    if (event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    this.events.confirmed();
+  }
+
+  /** @returns {Value | undefined} */
+  value() {
+    const text = this.type === "datetime-local" ? zonedOf(this.input.value) : this.input.value;
+    const isEmpty = text === "" && this.question.defaultValue === undefined;
+    return isEmpty ? undefined : { kind: "text", value: text };
+  }
+
+  /** @param {Value | undefined} value */
+  show(value) {
+    const text = value?.kind === "text" ? value.value : "";
+    const shown = this.type === "datetime-local" ? localOf(text) : text;
+    if (this.input.value === shown) return;
+    this.#fitType(text);
+    const { selectionStart, selectionEnd } = this.#caret();
+    this.input.value = this.#isPicker() ? shown : text;
+    if (document.activeElement === this.input && selectionStart !== null && !this.#isPicker()) {
+      this.input.setSelectionRange(selectionStart, selectionEnd);
+    }
+  }
+
+  /** A picker cannot show what is no date yet; as text it can. */
+  /** @param {string} text */
+  #fitType(text) {
+    if (!(this.input instanceof HTMLInputElement) || !PICKED.includes(this.type)) return;
+    const fits = text === "" || !Number.isNaN(Date.parse(text));
+    attribute(this.input, "type", fits ? this.type : "text");
+  }
+
+  #isPicker() {
+    return this.input instanceof HTMLInputElement && PICKED.includes(this.input.type);
+  }
+
+  #caret() {
+    const hasCaret = !(this.input instanceof HTMLInputElement) || ["text", "url"].includes(this.input.type);
+    const { selectionStart, selectionEnd } = this.input;
+    return hasCaret ? { selectionStart, selectionEnd } : { selectionStart: null, selectionEnd: null };
+  }
+
+  problem() {
+    const isBad = this.input instanceof HTMLInputElement && this.input.validity.badInput;
+    return isBad ? "This is not a whole date yet." : undefined;
+  }
+
+  /** @param {boolean} isEnabled */
+  enable(isEnabled) {
+    this.input.readOnly = !isEnabled;
+    attribute(this.input, "aria-readonly", isEnabled ? undefined : "true");
+  }
+
+  focus() {
+    this.input.focus();
+  }
+
+  /**
+   * @param {boolean} isInvalid
+   * @param {string} describedBy
+   */
+  mark(isInvalid, describedBy) {
+    attribute(this.input, "aria-invalid", isInvalid ? "true" : undefined);
+    attribute(this.input, "aria-describedby", describedBy || undefined);
+  }
+}

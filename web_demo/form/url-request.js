@@ -1,0 +1,75 @@
+// A request to go somewhere: the whole address with its domain in front of everything else, opened by
+// a click and nothing else, and then a word that it is done.
+
+/** @import { InputRequest } from "../wire/types.d.ts" */
+import { attribute, h, icon, show } from "../views/dom.js";
+import { ICONS } from "../views/icons.js";
+import { safeAddress } from "../text/inline.js";
+
+export class UrlRequest {
+  /**
+   * @param {InputRequest} request
+   * @param {() => void} changed
+   */
+  constructor(request, changed) {
+    const url = safeAddress(request.url ?? "");
+    this.isPlain = url === undefined || url.protocol === "mailto:";
+    this.wasOpened = false;
+    this.done = h("input", { type: "checkbox", onchange: changed });
+    this.open = h(
+      "a",
+      {
+        class: "button",
+        href: this.isPlain ? undefined : url?.href,
+        target: "_blank",
+        rel: "noopener noreferrer",
+        onclick: () => this.#opened(),
+      },
+      icon(ICONS.external),
+      `Open ${url?.host ?? "the address"}`,
+    );
+    this.insecure = h("p", { class: "url-warning" }, "This address is not encrypted (http).");
+    show(this.insecure, url?.protocol === "http:");
+    this.element = h(
+      "div",
+      { class: "url-request" },
+      h("p", { class: "url-note" }, "It asks you to visit a page. It opens in a new tab, only when you click."),
+      h("p", { class: "url-whole", dir: "ltr" }, ...addressParts(request.url ?? "", url)),
+      this.insecure,
+      this.isPlain
+        ? h("p", { class: "problem" }, "This address is not one that this page would open.")
+        : h("div", { class: "url-actions" }, this.open),
+      h("label", { class: "choice url-done" }, this.done, h("span", { class: "choice-label" }, "I’m done there")),
+    );
+  }
+
+  #opened() {
+    this.wasOpened = true;
+    attribute(this.element, "data-opened", true);
+  }
+
+  get isDone() {
+    return this.done.checked;
+  }
+
+  /** @param {boolean} isEnabled */
+  enable(isEnabled) {
+    this.done.disabled = !isEnabled;
+  }
+
+  focus() {
+    (this.isPlain ? this.done : this.open).focus();
+  }
+}
+
+/**
+ * @param {string} text
+ * @param {URL | undefined} url
+ * @returns {(Node | string)[]}
+ */
+function addressParts(text, url) {
+  const at = url?.host ? text.toLowerCase().indexOf(url.host.toLowerCase()) : -1;
+  if (!url || at < 0) return [text];
+  // The host as the browser will use it: look-alike letters show as xn--.
+  return [text.slice(0, at), h("strong", { class: "url-host" }, url.host), text.slice(at + url.host.length)];
+}

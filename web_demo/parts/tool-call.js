@@ -1,0 +1,229 @@
+// A tool call: what it is about, where it stands, and yes or no where a person is asked.
+
+/** @import { ConfirmationOption, PendingConfirmation, ToolCall } from "../wire/types.d.ts" */
+/** @import { Room } from "../views/room.js" */
+import { attribute, fill, h, icon, say, show } from "../views/dom.js";
+import { ICONS } from "../views/icons.js";
+import { groupsOf } from "../form/request-form.js";
+import { counted } from "../text/words.js";
+import { contentBlocks, editsBlock } from "./tool-content.js";
+import { plainOf, textBlock } from "./text.js";
+
+/** @type {Readonly<Record<ToolCall["status"], string>>} */
+const STATES = {
+  streaming: "Preparing",
+  "pending-confirmation": "Needs approval",
+  running: "Running",
+  "pending-result-confirmation": "Result needs approval",
+  completed: "Done",
+  cancelled: "Not run",
+};
+const REASONS = { denied: "Denied", skipped: "Skipped", "result-denied": "Result denied" };
+
+export class ToolCallView {
+  /**
+   * @param {Room} room
+   * @param {string} turnId
+   */
+  constructor(room, turnId) {
+    this.room = room;
+    this.turnId = turnId;
+    this.title = h("span", { class: "tool-title", dir: "auto" });
+    this.name = h("bdi", { class: "tool-name" });
+    this.state = h("span", { class: "tool-state" });
+    this.more = h("div", { class: "tool-more" });
+    this.rounds = h("p", { class: "tool-rounds", hidden: true });
+    this.ask = h("div", { class: "tool-ask", hidden: true });
+    this.details = h(
+      "details",
+      { class: "tool-details" },
+      h("summary", null, icon(ICONS.tool), this.title, this.name, this.state),
+      this.more,
+    );
+    this.element = h("section", { class: "tool-call", "aria-label": "Tool call" }, this.details, this.rounds, this.ask);
+  }
+
+  /** @param {ToolCall} call */
+  update(call) {
+    this.call = call;
+    const isFailed = "success" in call && !call.success;
+    attribute(this.element, "data-status", isFailed ? "failed" : call.status);
+    attribute(this.element, "data-call", call.toolCallId);
+    attribute(this.element, "aria-label", `Tool call: ${call.displayName}`);
+    say(this.title, titleOf(call));
+    say(this.name, titleOf(call) === call.displayName ? "" : call.displayName);
+    say(this.state, stateOf(call));
+    fill(this.more, ...moreOf(call));
+    this.#showAsk(call);
+    this.#showRounds(call);
+  }
+
+  refresh() {
+    if (!this.call) return;
+    this.#showAsk(this.call);
+    this.#showRounds(this.call);
+  }
+
+  /** How far a call has come with its questions: each round asks, and is answered. */
+  /** @param {ToolCall} call */
+  #showRounds(call) {
+    const open = groupsOf(this.room.requests().filter((r) => r._meta?.call === call.toolCallId));
+    const [asking] = open;
+    const round = asking?.requests[0]?._meta?.round;
+    this.lastRound = Math.max(this.lastRound ?? 0, round ?? 0);
+    const isOver = ["completed", "cancelled"].includes(call.status);
+    show(this.rounds, this.lastRound > 0 && !isOver);
+    const waits = asking ? `waiting for ${counted(asking.requests.length, "answer")} below` : "answered, the tool goes on";
+    say(this.rounds, `Round ${this.lastRound}: ${waits}`);
+  }
+
+  // Approval
+
+  /** @param {ToolCall} call */
+  #showAsk(call) {
+    const isAsked = call.status === "pending-confirmation" || call.status === "pending-result-confirmation";
+    show(this.ask, isAsked);
+    const { mayDirect, why } = this.room.access;
+    const key = isAsked ? `${call.status} ${mayDirect}` : "";
+    if (this.asked === key && this.askedCall === call) return;
+    this.asked = key;
+    this.askedCall = call;
+    fill(this.ask);
+    if (!isAsked) return;
+    if (call.status === "pending-confirmation") this.#askBefore(call, mayDirect);
+    else this.#askAfter(mayDirect);
+    if (!mayDirect) this.ask.append(h("p", { class: "why" }, why || "Letting a tool run is the owner’s."));
+  }
+
+  /**
+   * @param {PendingConfirmation} call
+   * @param {boolean} mayDirect
+   */
+  #askBefore(call, mayDirect) {
+    const title = call.confirmationTitle ? textBlock(call.confirmationTitle, "ask-title") : null;
+    const input = this.#editor(call, mayDirect);
+    const edited = () => {
+      const text = input?.value;
+      return text === undefined || text === call.toolInput ? {} : { editedToolInput: text };
+    };
+    const confirm = /** @param {boolean} approved @param {string} [optionId] */ (approved, optionId) => {
+      this.#lock();
+      const choice = optionId === undefined ? {} : { optionId };
+      const changes = approved ? edited() : {};
+      this.room.attempt(this.room.session.confirmToolCall(this.turnId, call.toolCallId, { approved, ...choice, ...changes }), () => this.#unlock());
+    };
+    fill(
+      this.ask,
+      title,
+      input && h("label", { class: "tool-input" }, h("span", { class: "small-label" }, "Input, which you can change"), input),
+      !input && call.toolInput && h("pre", { class: "tool-code", tabindex: 0 }, call.toolInput),
+      call.edits && editsBlock(call.edits),
+      h("div", { class: "ask-actions" }, ...choicesOf(call, mayDirect, confirm)),
+    );
+  }
+
+  /** @param {boolean} mayDirect */
+  #askAfter(mayDirect) {
+    const confirm = /** @param {boolean} approved */ (approved) => {
+      this.#lock();
+      const id = this.call?.toolCallId ?? "";
+      this.room.attempt(this.room.session.confirmToolResult(this.turnId, id, approved), () => this.#unlock());
+    };
+    fill(
+      this.ask,
+      h("p", { class: "ask-title" }, "It has run. May the agent use the result?"),
+      h(
+        "div",
+        { class: "ask-actions" },
+        h("button", { type: "button", class: "decline", disabled: !mayDirect, onclick: () => confirm(false) }, "Keep it back"),
+        h("button", { type: "button", class: "primary", disabled: !mayDirect, onclick: () => confirm(true) }, "Use the result"),
+      ),
+    );
+  }
+
+  /**
+   * @param {PendingConfirmation} call
+   * @param {boolean} mayDirect
+   */
+  #editor(call, mayDirect) {
+    if (!call.editable || call.toolInput === undefined) return undefined;
+    const area = h("textarea", { class: "field-input tool-code", rows: 3, spellcheck: "false", dir: "ltr" });
+    area.value = this.edited ?? call.toolInput;
+    area.readOnly = !mayDirect;
+    area.addEventListener("input", () => {
+      this.edited = area.value;
+    });
+    return area;
+  }
+
+  #lock() {
+    for (const button of this.ask.querySelectorAll("button")) button.disabled = true;
+  }
+
+  #unlock() {
+    this.asked = undefined;
+    this.refresh();
+  }
+
+  /** Where a link to what waits leads. */
+  focus() {
+    this.element.scrollIntoView({ block: "center" });
+    const button = this.ask.querySelector("button.primary:not(:disabled)") ?? this.ask.querySelector("button");
+    if (button instanceof HTMLElement) button.focus({ preventScroll: true });
+  }
+
+  get isAsking() {
+    return !this.ask.hidden;
+  }
+}
+
+/**
+ * @param {PendingConfirmation} call
+ * @param {boolean} mayDirect
+ * @param {(approved: boolean, optionId?: string) => void} confirm
+ */
+function choicesOf(call, mayDirect, confirm) {
+  const button = /** @param {string} kind @param {string} words @param {() => void} act */ (kind, words, act) =>
+    h("button", { type: "button", class: kind, disabled: !mayDirect, onclick: act }, words);
+  const options = call.options ?? [];
+  const of = /** @param {ConfirmationOption["kind"]} kind */ (kind) => options.filter((option) => option.kind === kind);
+  const denials = of("deny").map((option) => button("decline", option.label, () => confirm(false, option.id)));
+  const approvals = of("approve").map((option, index) =>
+    button(index === 0 ? "primary" : "", option.label, () => confirm(true, option.id)),
+  );
+  return [
+    ...(denials.length > 0 ? denials : [button("decline", "Deny", () => confirm(false))]),
+    ...(approvals.length > 0 ? approvals.reverse() : [button("primary", "Approve", () => confirm(true))]),
+  ];
+}
+
+/** @param {ToolCall} call */
+function titleOf(call) {
+  const done = "pastTenseMessage" in call ? plainOf(call.pastTenseMessage) : "";
+  const doing = "invocationMessage" in call ? plainOf(call.invocationMessage) : "";
+  return done || doing || call.displayName;
+}
+
+/** @param {ToolCall} call */
+function stateOf(call) {
+  if (call.status === "cancelled") return REASONS[call.reason] ?? STATES.cancelled;
+  if ("success" in call && !call.success) return "Failed";
+  return STATES[call.status];
+}
+
+/** @param {ToolCall} call */
+function moreOf(call) {
+  const input = call.status === "streaming" ? call.partialInput : call.toolInput;
+  const chosen = "selectedOption" in call ? call.selectedOption?.label : undefined;
+  const reason = call.status === "cancelled" && call.reasonMessage ? textBlock(call.reasonMessage) : null;
+  return [
+    h("p", { class: "small-label" }, `${call.toolName}${chosen ? ` · ${chosen}` : ""}`),
+    input ? h("pre", { class: "tool-code", tabindex: 0, role: "group", "aria-label": "Input" }, input) : null,
+    "error" in call && call.error ? h("p", { class: "problem" }, call.error.message) : null,
+    reason,
+    ...("content" in call ? contentBlocks(call.content ?? []) : []),
+    "structuredContent" in call && call.structuredContent && !(call.content?.length ?? 0)
+      ? h("pre", { class: "tool-code", tabindex: 0 }, JSON.stringify(call.structuredContent, null, 2))
+      : null,
+  ];
+}

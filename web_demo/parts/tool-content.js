@@ -1,0 +1,51 @@
+// What a tool brought back, or is about to change. Nothing of it is fetched or run.
+
+/** @import { FileEdit, FileEdits, ToolContent } from "../wire/types.d.ts" */
+import { h } from "../views/dom.js";
+
+const SHOWN_CHARS = 20_000;
+
+/** @param {readonly ToolContent[]} content */
+export function contentBlocks(content) {
+  return content.map((piece) => {
+    switch (piece.type) {
+      case "text":
+        return h("pre", { class: "tool-code", tabindex: 0, role: "group", "aria-label": "Result", dir: "auto" }, cut(piece.text));
+      case "fileEdit":
+        return editBlock(piece);
+      case "embeddedResource":
+        return h("p", { class: "note", dir: "auto" }, `${piece.contentType}, ${piece.data.length} characters, not shown`);
+      case "resource":
+        return h("p", { class: "note", dir: "auto" }, piece.uri);
+      case "terminal":
+      case "subagent":
+        return h("p", { class: "note", dir: "auto" }, piece.title);
+      default:
+        return h("p", { class: "note" }, "Something this page cannot show");
+    }
+  });
+}
+
+/** @param {FileEdits} edits */
+export function editsBlock(edits) {
+  return h("div", { class: "edits" }, ...edits.items.map(editBlock));
+}
+
+/** @param {FileEdit} edit */
+function editBlock(edit) {
+  const name = edit.after?.uri ?? edit.before?.uri ?? "";
+  const verb = edit.before === undefined ? "New" : edit.after === undefined ? "Deleted" : "Changed";
+  const counts = edit.diff ? ` +${edit.diff.added ?? 0} −${edit.diff.removed ?? 0}` : "";
+  const text = edit.after?.content;
+  return h(
+    "details",
+    { class: "edit" },
+    h("summary", null, `${verb} `, h("bdi", null, name), counts),
+    typeof text === "string" && h("pre", { class: "tool-code", tabindex: 0, dir: "auto" }, cut(text)),
+  );
+}
+
+/** @param {string} text */
+function cut(text) {
+  return text.length <= SHOWN_CHARS ? text : `${text.slice(0, SHOWN_CHARS)}\n… ${text.length - SHOWN_CHARS} more characters`;
+}
