@@ -116,6 +116,7 @@ bench: setup ## Measure, beside peers, as ratios
 
 docs: setup ## Write the generated pages again
 	@$(BIN)/python docs/build.py
+	@$(BIN)/python docs/typescript.py
 
 requirements: setup ## Which rules are proven by a test, and which piece of work brings the others
 	@$(BIN)/python -m tests.requirements_table

@@ -7,9 +7,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from session_server.cli.setting_options import flag_of
 from session_server.schemas import definitions, documents, limits
 from session_server.schemas.errors import ErrorCode
 from session_server.schemas.refusals import RefusalCode
+from session_server.settings import CONFIG_FILE, ENVIRONMENT_PREFIX, Settings
 
 REFERENCE = Path(__file__).parent / "reference"
 
@@ -76,6 +78,33 @@ LIMIT_MEANINGS: dict[str, str] = {
     "OUTCOMES_KEPT": "Ended input requests that a session remembers.",
     "OUTCOME_LIFETIME_MS": "Milliseconds for which it remembers them.",
     "FINISHED_CALLS_KEPT": "Ended calls that a session remembers.",
+    "NAME_CHARS": "Characters of a person's name.",
+    "ACTIONS_PER_SECOND": (
+        "Messages that one connection may send per second in the long run; faster ones are refused"
+        " in words."
+    ),
+    "ACTIONS_AT_ONCE": "Messages that it may send in one go after a quiet time.",
+    "ACTIONS_UNSETTLED": "Actions of one connection that wait to be written.",
+    "REFUSALS_BEFORE_CLOSE": "Refusals for haste before a connection is closed for a while.",
+    "REFUSALS_WINDOW_SECONDS": "Seconds within which these refusals are counted.",
+    "PRESENCE_NEWS_PER_SECOND": "Times per second that a session's watchers hear who is there.",
+    "REQUESTS_IN_FLIGHT": "Requests of one connection that wait for their answer.",
+    "FRAMES_BEFORE_HANDSHAKE": "Frames that may come while the handshake is being answered.",
+    "SUBSCRIPTIONS_PER_CONNECTION": "Channels that one connection watches.",
+    "TURNS_PER_PAGE": "Turns that one `fetchTurns` brings.",
+    "CONNECTIONS_PER_PRINCIPAL": "Connections that one principal has at a time.",
+    "SESSIONS_PER_HOST": "Sessions that the host holds.",
+    "CLIENTS_KEPT": "Clients that the host knows when they come back.",
+    "CLIENTS_PER_PRINCIPAL": "Of these, the ones of one principal; its oldest make room.",
+    "CLIENT_LIFETIME_MS": "Milliseconds after which a client that was not seen is forgotten.",
+    "TOKENS_KEPT": "Tokens and share links that are valid at a time.",
+    "TOKEN_LIFETIME_LIMIT_SECONDS": "Seconds that a token with an expiry may be valid.",
+    "SESSIONS_PER_TOKEN": "Sessions that a limited token may name.",
+    "SHARES_PER_SESSION": "Share links of one session that are valid at a time.",
+    "SHARE_LIFETIME_SECONDS": "Seconds that a share link is valid, unless it says otherwise.",
+    "SHARE_LIFETIME_LIMIT_SECONDS": "Seconds that a share link may be valid.",
+    "CONNECTION_TOKEN_CHARS": "Characters that a connection token has at least.",
+    "SECRET_CHARS": "Characters that the setting `secret` has at least.",
     "WAIT_SECONDS": "Seconds that an HTTP request may wait for something to happen.",
     "DEADLINE_SECONDS": "Seconds within which a question that is asked over HTTP must end.",
     "IDEMPOTENCY_KEY_CHARS": "Characters of an `Idempotency-Key`.",
@@ -109,6 +138,7 @@ def pages() -> dict[str, str]:
         "errors.md": errors_page(),
         "limits.md": limits_page(),
         "refusals.md": refusals_page(),
+        "settings.md": settings_page(),
     }
 
 
@@ -130,6 +160,34 @@ def limits_page() -> str:
     rows = ((f"`{name}`", f"{value:,}", LIMIT_MEANINGS[name]) for name, value in numbers.items())
     opening = "The numbers that bound what may be sent, asked and kept."
     return page("Limits", opening, ("Name", "Number", "Meaning"), rows)
+
+
+def settings_page() -> str:
+    rows = (
+        (
+            f"`{name}`",
+            f"`{flag_of(name)}`",
+            f"`{ENVIRONMENT_PREFIX}{name.upper()}`",
+            default_of(field.default),
+            str(field.description),
+        )
+        for name, field in Settings.model_fields.items()
+    )
+    opening = (
+        "What `session-server serve` can be told. A flag counts before the environment, that before"
+        f" the TOML file (`--config`, or `{CONFIG_FILE}` in the working folder), and that before the"
+        " default. In the file the names stand as in the first column. A list is written with"
+        " commas in the environment, as an array in the file, and by repeating its flag. Secrets"
+        " are better kept out of flags, which other users of the machine can see."
+    )
+    heads = ("Setting", "Flag", "Environment", "Default", "Meaning")
+    return page("Settings", opening, heads, rows)
+
+
+def default_of(value: Any) -> str:
+    if value is None or value == ():
+        return "none"
+    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
 
 
 def errors_page() -> str:

@@ -1,4 +1,4 @@
-"""TypeScript declarations of AHP's shapes, for the page's type checker.
+"""Writes TypeScript declarations of AHP's shapes, for the page's type checker.
 
 Made from the same JSON Schema as the reference. Everything is read-only, as states are. A field
 that may be left out is never `null` in what the host sends, apart from changes of a summary, where
@@ -8,12 +8,17 @@ out, since they would take the meaning from every comparison of a kind.
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
+
+from session_server.schemas import documents
+
+TARGET = Path(__file__).parents[1] / "web_demo" / "wire" / "types.d.ts"
 
 Schema = dict[str, Any]
 
 CLEARABLE = frozenset({"SummaryChanges"})
-OPENING = "// Written by docs/build.py from the shapes in schemas/."
+OPENING = "// Written by docs/typescript.py from the shapes in schemas/."
 _NAMES = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean"}
 
 
@@ -89,3 +94,11 @@ def _of_type(schema: Schema) -> str:
             return "any"
         case name:
             return _NAMES[name]
+
+
+def text() -> str:
+    return declarations(documents.json_schema())
+
+
+if __name__ == "__main__":
+    TARGET.write_text(text(), encoding="utf-8")

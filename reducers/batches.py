@@ -65,7 +65,10 @@ def batch_of(record: SessionRecord, action: SessionAction, stamp: Stamp) -> Batc
         case InputAnswerChanged():
             return (_stamped_change(action, stamp),)
         case InputCompleted():
-            return (*completion(record.public, action, stamp), *_refusal_to_repeat(record, action))
+            return (
+                *completion(record.public, action, stamp),
+                *_refusal_to_repeat(record, action, stamp),
+            )
         case InputRequested():
             return question(record.public, _of_agent(record.public, action, stamp))
         case ModelChanged() | AgentChanged() if record.public.active_turn is not None:
@@ -149,12 +152,13 @@ def open_calls(record: SessionRecord) -> list[Call]:
     return [call for call in record.private.calls.values() if call.is_open]
 
 
-def _refusal_to_repeat(record: SessionRecord, action: InputCompleted) -> Batch:
+def _refusal_to_repeat(record: SessionRecord, action: InputCompleted, stamp: Stamp) -> Batch:
     """A call that may have run and is not to run again ends here, and so does its tool call."""
     for call in open_calls(record):
         phase = call.phase
         if isinstance(phase, Uncertain) and phase.request_id == action.request_id:
-            is_repeated = action.response is ResponseKind.ACCEPT
+            by_person = stamp.via is Provenance.PERSON
+            is_repeated = action.response is ResponseKind.ACCEPT and by_person
             return () if is_repeated else failed(record, call, NOT_REPEATED)
     return ()
 

@@ -21,6 +21,7 @@ from .authority import check_session
 from .batches import Batch, host_turn, open_calls
 from .customizations import identity_of
 from .invocations import invocation
+from .turns import part_id
 
 OF_THE_LEG = ("inputResponses", "requestState")
 OF_THE_WIRE = ("progressToken",)
@@ -72,7 +73,11 @@ def start(
     """The call joins the active turn, or a turn of the host's is opened to show it in."""
     if call.id in record.private.calls:
         return ()
-    refusal = _check_room(record) or _check_switch(record.public, server)
+    refusal = (
+        _check_room(record)
+        or _check_switch(record.public, server)
+        or _check_id(record.public, call.id)
+    )
     if refusal is not None:
         return refusal
     state = record.public
@@ -116,6 +121,14 @@ def _check_switch(state: SessionState, server: McpServer) -> Refusal | None:
         return None
     words = f"The server {server.name!r} is switched off in this session."
     return Refusal(code=RefusalCode.WRONG_STATE, message=words)
+
+
+def _check_id(state: SessionState, call_id: str) -> Refusal | None:
+    turn = state.active_turn
+    if turn is None or all(part_id(part) != call_id for part in turn.response_parts):
+        return None
+    words = "There is something with this id in the turn already."
+    return Refusal(code=RefusalCode.DUPLICATE, message=words)
 
 
 def _listing(state: SessionState, server: McpServer) -> Batch:

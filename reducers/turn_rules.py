@@ -179,6 +179,8 @@ def _in_state(
     states: tuple[type, ...],
     otherwise: str,
 ) -> Refusal | None:
+    if action.tool_call_id in record.private.calls:
+        return _refusal(RefusalCode.NOT_YOURS, "That is a call of the host's own.")
     call = tool_call(record.public, action)
     if isinstance(call, states):
         return None

@@ -1,16 +1,18 @@
 """What HTTP takes and gives beside the shapes of AHP: the bodies of `/v1`, and problems."""
 
+from enum import StrEnum
 from typing import Annotated, TypeAlias
 
 import msgspec
 
-from .calls import Outcome
+from .calls import CallError, Outcome
 from .commands import ForkSource
 from .limits import ANSWER_CHARS, DEADLINE_SECONDS, ID_CHARS, TITLE_CHARS
-from .mcp import Content
+from .mcp import CallMethod, Content
+from .principals import Author
 from .questions import Answer, InputRequest, OnExpiry, Question, ResponseKind
 from .session import AgentSelection, ModelSelection
-from .wire import Extra, Millis, Uri, Wire
+from .wire import Count, Extra, Millis, Uri, Wire
 
 
 class NewSession(Wire, frozen=True, kw_only=True):
@@ -79,6 +81,58 @@ RequestState: TypeAlias = OpenRequest | EndedRequest
 
 class RequestList(Wire, frozen=True, kw_only=True):
     items: tuple[RequestState, ...]
+
+
+class NewCall(Wire, frozen=True, kw_only=True):
+    """A `tool` of a configured MCP server with its `arguments`; or a `method` with its `params`."""
+
+    server: str
+    tool: str | None = None
+    arguments: Extra | None = None
+    method: CallMethod = "tools/call"
+    params: Extra | None = None
+
+
+class CallState(StrEnum):
+    """`waiting`: people are asked. `uncertain`: the owner is, whether it may run again."""
+
+    SENDING = "sending"
+    RUNNING = "running"
+    WAITING = "waiting"
+    UNCERTAIN = "uncertain"
+    FINISHED = "finished"
+    FAILED = "failed"
+    ABANDONED = "abandoned"
+
+
+class CallView(Wire, frozen=True, kw_only=True):
+    """Never its arguments, never the server's state. `result` is the server's own, whole.
+
+    `requests` are the questions that are open for it.
+    """
+
+    id: str
+    session: Uri
+    server: str
+    method: CallMethod
+    target: str
+    state: CallState
+    round: Count
+    started_at: Millis
+    turn_id: str
+    ended_at: Millis | None = None
+    by: Author | None = None
+    requests: tuple[str, ...] = ()
+    result: Extra | None = None
+    error: CallError | None = None
+
+    @property
+    def is_open(self) -> bool:
+        return self.ended_at is None
+
+
+class CallList(Wire, frozen=True, kw_only=True):
+    items: tuple[CallView, ...]
 
 
 class StartedTurn(Wire, frozen=True, kw_only=True):

@@ -11,6 +11,11 @@ from session_server.agents.demo import open_demo
 from session_server.agents.interface import Agent
 from session_server.agents.registry import installed_agents
 from session_server.agents.turns import AgentTurns
+from session_server.calls.calls import Calls
+from session_server.calls.config import load_servers
+from session_server.calls.failpoints import guarded
+from session_server.gateway.doors import include_doors
+from session_server.gateway.gateway import Gateway
 from session_server.host.connections import TooManyConnectionsError
 from session_server.host.effects import EffectRunner
 from session_server.host.host import Host
@@ -48,20 +53,27 @@ def create_app(
     known = installed_agents() if agents is None else agents
     chosen = settings or Settings()
     terms = access or access_of(chosen)
+    servers = {} if chosen.mcp_config is None else load_servers(chosen.mcp_config)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
-        log = await open_log(store, sync=Sync(chosen.sync))
+        log = guarded(await open_log(store, sync=Sync(chosen.sync)))
         host = Host(log, tuple(agent.info for agent in known.values()), bounds_of(chosen))
-        effects = EffectRunner(host, AgentTurns(host, known))
+        waiting = Waiting(host)
+        calls = Calls(host, waiting, servers)
+        effects = EffectRunner(host, AgentTurns(host, known, calls), calls.driver)
         await host.start()
+        calls.open()
         effects.restarted()
         app.state.host = host
-        tokens = Tokens(host, signing_key(chosen, is_kept=not store.startswith("memory:")))
+        key = signing_key(chosen, is_kept=not store.startswith("memory:"))
+        tokens = Tokens(host, key)
         tokens.restarted()
         app.state.identities = Identities(terms, tokens)
         app.state.settings = chosen
-        app.state.waiting = Waiting(host)
+        app.state.waiting = waiting
+        app.state.calls = calls
+        app.state.gateway = Gateway(host, waiting, calls, key.made, chosen.mcp_hold_seconds)
         app.state.streams = OpenStreams(app.state.waiting)
         if demo:
             open_demo(host)
@@ -69,6 +81,7 @@ def create_app(
             yield
         finally:
             app.state.host = None
+            await calls.close()
             await host.stop()
 
     app = FastAPI(
@@ -83,6 +96,7 @@ def create_app(
     app.add_api_route("/healthz", healthz, include_in_schema=False)
     app.add_api_route("/readyz", readyz, include_in_schema=False)
     app.add_api_websocket_route("/ahp", ahp)
+    include_doors(app, caller)
     include_page(app)
     include_gate(app, terms)
     return app

@@ -82,6 +82,16 @@ class Settings(BaseSettings):
         description="How much is logged; from `info` on every request is. Tokens never are.",
     )
 
+    mcp_config: Path | None = Field(
+        default=None,
+        description="File that names MCP servers to call: `mcp.json` with `mcpServers`.",
+    )
+    mcp_hold_seconds: float = Field(
+        default=50.0,
+        gt=0,
+        description="How long MCP clients of 2026 wait for people before they are told to ask again.",
+    )
+
     connection_token: SecretStr | None = Field(
         default=None,
         description="Whoever has this token is an owner; `generate` makes one and prints it once.",

@@ -19,6 +19,10 @@ PLAIN = (sys.executable, "-m", "tests.end_to_end.plain")
 """The same application under a WebSocket implementation that is not ours."""
 
 
+AT_ANY_PACE = ("--actions-per-second", "0")
+"""For tests that send as fast as they can."""
+
+
 class ServerProcess:
     """`output` is all that it has written so far. A thread reads it, or the pipe would fill up."""
 

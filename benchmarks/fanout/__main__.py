@@ -8,7 +8,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
@@ -63,9 +62,8 @@ def running(command: list[str], port: int) -> Iterator[None]:
 def session_server(store: str) -> Iterator[tuple[int, str]]:
     port = free_port()
     command = [sys.executable, "-m", "session_server", "serve", "--port", str(port)]
+    command += ["--actions-per-second", "0"]
     with running([*command, "--store", store], port):
-        body = json.dumps({"resource": CHANNEL, "provider": "demo"}).encode()
-        urllib.request.urlopen(f"http://127.0.0.1:{port}/v1/sessions", body, timeout=10).close()
         ask(port, CHANNEL)
         yield port, "/ahp"
 

@@ -79,15 +79,11 @@ def action_frame(channel: str, number: int) -> bytes:
 
 
 def ask(port: int, channel: str) -> None:
-    """Starts a turn of the demo agent and waits for its question, which the drafts answer."""
+    """Makes a session with an open question of the demo agent, which the drafts answer."""
     peer = Peer(port, "/ahp")
-    peer.call(
-        1,
-        "initialize",
-        protocolVersions=["0.3.0"],
-        clientId="asker",
-        initialSubscriptions=[channel],
-    )
+    peer.call(1, "initialize", protocolVersions=["0.3.0"], clientId="asker")
+    peer.call(2, "createSession", channel=channel, provider="demo")
+    peer.call(3, "subscribe", channel=channel)
     message = {"text": "Go", "origin": {"kind": "user"}}
     action = {"type": "session/turnStarted", "turnId": "t", "message": message}
     params = {"channel": channel, "clientSeq": 1, "action": action}

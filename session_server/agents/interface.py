@@ -1,9 +1,10 @@
 """The interface of agents: what they are given, and what they must be."""
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 from session_server.schemas.calls import Outcome
+from session_server.schemas.mcp import CallMethod
 from session_server.schemas.messages import Message
 from session_server.schemas.questions import Question
 from session_server.schemas.root import AgentInfo
@@ -57,6 +58,26 @@ class TurnContext(Protocol):
     ) -> Outcome:
         """Asks people and waits for how it ended, however long that takes."""
         ...
+
+    async def call_tool(
+        self, server: str, tool: str, arguments: Mapping[str, Any] | None = None, *, key: str
+    ) -> dict[str, Any]:
+        """Calls a tool of a configured MCP server and waits for its result, as the server sent it.
+
+        When the server asks, the people in the session answer. A call that cannot be finished is a
+        `CallFailedError`; a result with `isError` is a result.
+        """
+        ...
+
+    async def call(
+        self, server: str, method: CallMethod, params: Mapping[str, Any], *, key: str
+    ) -> dict[str, Any]:
+        """The same for `prompts/get` and `resources/read` too."""
+        ...
+
+
+class CallFailedError(Exception):
+    """A call that an agent made has no result, and will have none."""
 
 
 class Agent(Protocol):

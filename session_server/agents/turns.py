@@ -5,7 +5,9 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from session_server.agents.interface import Agent
+from session_server.agents.interface import Agent, CallFailedError
+from session_server.calls.calls import Calls, id_of_step
+from session_server.calls.errors import UnknownCallError
 from session_server.host.channel import Submission
 from session_server.host.effects import SessionChannel
 from session_server.host.host import Host
@@ -26,6 +28,7 @@ from session_server.schemas.actions import (
     TurnFailed,
 )
 from session_server.schemas.calls import Outcome
+from session_server.schemas.mcp import CallMethod
 from session_server.schemas.messages import Message
 from session_server.schemas.principals import Principal, Role, Stamp
 from session_server.schemas.questions import InputRequest, Question, RequestMeta
@@ -45,7 +48,8 @@ class TurnIsOver(Exception):  # noqa: N818 - not an error: the turn ended under 
 class AgentTurns:
     """The turns that are running; the host's `TurnRunner`."""
 
-    def __init__(self, host: Host, agents: Mapping[str, Agent]) -> None:
+    def __init__(self, host: Host, agents: Mapping[str, Agent], calls: Calls | None = None) -> None:
+        self.calls = calls
         self._host = host
         self._agents = agents
         self._running: dict[tuple[Uri, str], asyncio.Task[None]] = {}
@@ -178,6 +182,35 @@ class RunningTurn:
         if asked is None:
             await self._write(InputRequested(request=request))
         return await self._turns.outcome(self._channel, request.id)
+
+    async def call_tool(
+        self,
+        server: str,
+        tool: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        key: str,
+    ) -> dict[str, Any]:
+        params = {"name": tool, "arguments": dict(arguments or {})}
+        return await self.call(server, "tools/call", params, key=key)
+
+    async def call(
+        self, server: str, method: CallMethod, params: Mapping[str, Any], *, key: str
+    ) -> dict[str, Any]:
+        calls = self._turns.calls
+        if calls is None:
+            raise CallFailedError("No MCP servers are configured.")
+        call_id = id_of_step(self.session, self.turn_id, key)
+        try:
+            calls.session_of(call_id)
+        except UnknownCallError:
+            await calls.start(
+                self._principal, self.session, server, method, params, call_id=call_id
+            )
+        view = await calls.result(self._principal, call_id, wait=None)
+        if view.result is None:
+            raise CallFailedError("It was abandoned." if view.error is None else view.error.message)
+        return view.result
 
     # How it is written
 

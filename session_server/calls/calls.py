@@ -15,7 +15,7 @@ from session_server.calls.driver import CallDriver
 from session_server.calls.errors import CallsError, UnknownCallError
 from session_server.calls.servers import Servers
 from session_server.calls.states import ServerStates
-from session_server.calls.views import CallView, view_of
+from session_server.calls.views import view_of
 from session_server.host.errors import CommandError
 from session_server.host.host import Host
 from session_server.host.performing import RefusedError, write
@@ -31,6 +31,7 @@ from session_server.reducers.starts import (
 )
 from session_server.schemas.calls import Call
 from session_server.schemas.codec import encode, is_too_deep
+from session_server.schemas.http import CallView
 from session_server.schemas.limits import FRAME_BYTES, JSON_DEPTH
 from session_server.schemas.mcp import CallMethod
 from session_server.schemas.principals import Principal, Role, Stamp
@@ -93,9 +94,7 @@ class Calls:
             refusal = check_caller(principal, record)
             if refusal is not None:
                 return refusal
-            same = (
-                None if call_id is not None else same_call(record, str(call.fingerprint), stamp.at)
-            )
+            same = None if call_id is not None else same_call(record, call, stamp.at)
             found = call.id if same is None else same.id
             if same is not None:
                 return ()

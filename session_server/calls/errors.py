@@ -13,10 +13,14 @@ class ConfigError(Exception):
 
 
 class CallsError(Exception):
-    pass
+    """`code` is stable."""
+
+    code = "invalidCall"
 
 
 class UnknownServerError(CallsError):
+    code = "unknownServer"
+
     def __init__(self, name: str, known: tuple[str, ...]) -> None:
         choice = f"Configured are: {', '.join(known)}." if known else "None are configured."
         super().__init__(f"There is no MCP server {name!r}. {choice}")
@@ -24,6 +28,8 @@ class UnknownServerError(CallsError):
 
 
 class UnknownCallError(CallsError):
+    code = "unknownCall"
+
     def __init__(self, call_id: str) -> None:
         super().__init__(f"There is no call {call_id!r}, or it ended too long ago.")
         self.call_id = call_id

@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AbstractAsyncContextManager
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from mcp.shared.message import SessionMessage
 from mcp_types import CLIENT_CAPABILITIES_META_KEY, JSONRPCRequest
@@ -46,7 +46,7 @@ class _Declaring:
     async def aclose(self) -> None:
         await self._stream.aclose()
 
-    async def __aenter__(self) -> "_Declaring":
+    async def __aenter__(self) -> Self:
         await self._stream.__aenter__()
         return self
 

@@ -28,6 +28,7 @@ MEANINGS: dict[ExitCode, str] = {
     ExitCode.UNREACHABLE: "No host answers at the address.",
     ExitCode.NOT_ALLOWED: "The host wants a token, does not know this one, or it does not suffice.",
     ExitCode.NOT_FOUND: "There is no such session, question or token.",
-    ExitCode.UNANSWERED: "A fixture has no answer, or more than one, for an open question.",
+    ExitCode.UNANSWERED: "A question was left open: a fixture has no answer for it, or more than "
+    "one, or whoever was to answer left.",
     ExitCode.INTERRUPTED: "Stopped with Ctrl-C.",
 }

@@ -15,7 +15,7 @@ FILE_BYTES = 8 * 1024 * 1024
 class Loader(yaml.SafeLoader):
     """Dates stay the text that they are written as: that is what answers are."""
 
-    yaml_implicit_resolvers = {
+    yaml_implicit_resolvers = {  # noqa: RUF012 - as PyYAML has it
         sign: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith(":timestamp")]
         for sign, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }

@@ -2,7 +2,7 @@
 
 A fixture is a list of rules (or an object with `rules`). A rule says which requests it is for, by
 `request`, `message`, `server`, `tool`, `key` or `question`, in one session or any; all that it says
-must hold. It gives a `response` and, with `accept`, `answers` by the id, title or text of questions.
+must hold. It gives a `response` and, with `accept`, `answers` by a question's id, title or text.
 """
 
 from collections.abc import Iterator, Sequence

@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from session_server.cli.exits import ExitCode
 from session_server.cli.fixtures import Rule, Unanswerable, answers_from, rule_for
 from session_server.cli.naming import short_name
@@ -20,13 +22,13 @@ from session_server.schemas.wire import Uri
 class Patience(NamedTuple):
     """When to stop: what is open now, so many answers, or never."""
 
-    count: int | None
+    answers: int | None
     seconds: float | None
     is_endless: bool = False
 
     @property
     def is_none(self) -> bool:
-        return self.count is None and not self.is_endless
+        return self.answers is None and not self.is_endless
 
 
 class Policy:
@@ -36,14 +38,16 @@ class Policy:
         self._rules = rules
         self._patience = patience
         self._as_json = as_json
-        self._tried: set[tuple[Uri, str]] = set()
+        self._tried: dict[tuple[Uri, str], InputRequest] = {}
         self.answered = 0
         self.refused = 0
 
     @property
     def is_done(self) -> bool:
         patience = self._patience
-        return patience.is_none or (patience.count is not None and self.answered >= patience.count)
+        return patience.is_none or (
+            patience.answers is not None and self.answered >= patience.answers
+        )
 
     async def run(self, client: Client, uri: Uri | None) -> ExitCode:
         try:
@@ -55,7 +59,7 @@ class Policy:
                         await self._one(session)
         except TimeoutError:
             if not self._patience.is_endless:
-                words = f"{self.answered} of {self._patience.count} questions came in time."
+                words = f"{self.answered} of {self._patience.answers} questions came in time."
                 raise Trouble(words, ExitCode.TIMED_OUT) from None
         return self._verdict()
 
@@ -83,9 +87,9 @@ class Policy:
 
     async def _look(self, session: Session) -> None:
         for request in session.confirmed.input_requests or ():
-            key = (session.uri, request.id)
-            if key not in self._tried:
-                self._tried.add(key)
+            key, asked = (session.uri, request.id), msgspec.structs.replace(request, answers=None)
+            if self._tried.get(key) != asked:
+                self._tried[key] = asked
                 await self._try(session, request)
 
     async def _try(self, session: Session, request: InputRequest) -> None:

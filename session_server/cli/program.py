@@ -5,7 +5,9 @@ from typing import Annotated
 import typer
 
 from session_server import __version__
+from session_server.cli.answer import answer
 from session_server.cli.ask import ask
+from session_server.cli.mcp import mcp
 from session_server.cli.reach import JsonOption, SharedToken, SharedUrl, reaching
 from session_server.cli.serve import serve
 from session_server.cli.sessions import sessions
@@ -49,6 +51,8 @@ app.command()(serve)
 app.command()(reaching(sessions))
 app.command()(reaching(watch))
 app.command()(reaching(ask))
+app.command()(reaching(answer))
+app.command()(reaching(mcp))
 
 
 def main() -> None:

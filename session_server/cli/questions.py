@@ -113,7 +113,7 @@ def _bounds(kind: str, text: str | None, line: str) -> dict[str, Any]:
     if found is None or kind not in _BOUNDED:
         words = f"{line!r}: [{text}] is not understood after {kind}."
         raise UsageTrouble(words, f"Bounds are [MIN..MAX], for {', '.join(_BOUNDED)}.")
-    read: Callable[[str], Any] = _number if kind == "number" else _integer
+    read: Callable[[str], Any] = number if kind == "number" else _integer
     pairs = zip(("min", "max"), found.groups(), strict=True)
     return {name: read(written) for name, written in pairs if written}
 
@@ -130,7 +130,7 @@ def _text(form: str | None) -> Callable[[Line, dict[str, Any]], Question]:
 
 
 def _number_question(line: Line, fields: dict[str, Any]) -> Question:
-    default = None if line.rest is None else _number(line.rest)
+    default = None if line.rest is None else number(line.rest)
     return NumberQuestion(**fields, **line.bounds, default_value=default)
 
 
@@ -142,10 +142,7 @@ def _integer_question(line: Line, fields: dict[str, Any]) -> Question:
 def _boolean(line: Line, fields: dict[str, Any]) -> Question:
     if line.rest is None:
         return BooleanQuestion(**fields)
-    truth = TRUTHS.get(line.rest.strip().lower())
-    if truth is None:
-        raise UsageTrouble(f"The default of {line.id!r} is {line.rest!r}; write yes or no.")
-    return BooleanQuestion(**fields, default_value=truth)
+    return BooleanQuestion(**fields, default_value=truth(line.rest))
 
 
 def _select(line: Line, fields: dict[str, Any]) -> Question:
@@ -232,11 +229,18 @@ def _plain(text: str) -> str:
     return re.sub(r"\\(.)", r"\1", text)
 
 
-def _number(text: str) -> float:
+def number(text: str) -> float:
     try:
         return int(text) if re.fullmatch(r"\s*-?\d+\s*", text) else float(text)
     except ValueError:
         raise UsageTrouble(f"{text!r} is not a number.") from None
+
+
+def truth(text: str) -> bool:
+    known = TRUTHS.get(text.strip().lower())
+    if known is None:
+        raise UsageTrouble(f"{text!r} is neither yes nor no.")
+    return known
 
 
 def _integer(text: str) -> int:

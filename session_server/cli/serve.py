@@ -4,20 +4,22 @@ import asyncio
 
 import typer
 
-from session_server.agents.demo import DEMO_SESSION
-from session_server.app import create_app
 from session_server.cli.setting_options import with_settings
-from session_server.identity.binding import binding_of
 from session_server.log import Sync
 from session_server.log.errors import OpenError
 from session_server.log.opening import open_log
-from session_server.server import run
 from session_server.settings import Settings
 
 
 @with_settings
 def serve(settings: Settings) -> None:
     """Run the host."""
+    # The server takes a while to load, and no other command needs it.
+    from session_server.agents.demo import DEMO_SESSION  # noqa: PLC0415
+    from session_server.app import create_app  # noqa: PLC0415
+    from session_server.identity.binding import binding_of  # noqa: PLC0415
+    from session_server.server import run  # noqa: PLC0415
+
     binding = binding_of(settings)
     store = store_of(settings)
     try:

@@ -58,7 +58,7 @@ def _typed(field: FieldInfo) -> Any:
     if get_origin(annotation) is Literal:
         return annotation | None
     kinds = {get_origin(kind) or kind for kind in (annotation, *get_args(annotation))}
-    for kind in (bool, int, Path):
+    for kind in (bool, int, float, Path):
         if kind in kinds:
             return kind | None
     return list[str] | None if tuple in kinds else str | None

@@ -27,6 +27,7 @@ from session_server.schemas.actions import (
 )
 from session_server.schemas.envelopes import ActionEnvelope
 from session_server.schemas.messages import USER, Message, MessageOrigin
+from session_server.schemas.principals import Author
 from session_server.schemas.questions import InputRequest, ResponseKind, Skipped
 from session_server.schemas.root import RootState
 from session_server.schemas.session import SessionState
@@ -170,6 +171,13 @@ class Session(Watch[SessionState, SessionAction]):
     def requests(self) -> tuple[InputRequest, ...]:
         """The questions that are open, apart from those that we just closed ourselves."""
         return self.state.input_requests or ()
+
+    @property
+    def author(self) -> Author | None:
+        """Who the host says we are; known once it has confirmed something that we did here."""
+        mirror = self._mirror
+        assert isinstance(mirror, SessionMirror)
+        return mirror.author
 
     async def wait_for_request(
         self,

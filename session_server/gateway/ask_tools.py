@@ -18,7 +18,7 @@ from mcp_types import (
 
 from session_server import __version__
 from session_server.gateway.errors import invalid, lost_state, told_in_mcp
-from session_server.gateway.legs import carried, hold, try_again
+from session_server.gateway.legs import carried_in, hold, try_again
 from session_server.gateway.places import Places, place_of
 from session_server.gateway.seals import sealing
 from session_server.gateway.tool_schemas import schema_of
@@ -122,7 +122,7 @@ class AskTools:
     # Asking
 
     async def _ask(self, ctx: Context, visitor: Visitor, params: CallToolRequestParams) -> Any:
-        state = carried(params)
+        state = carried_in(ctx.params)
         uri: Uri = state.get("session") or place_of(visitor, "ask", None)
         asked = decode_ask(encode(params.arguments or {}))
         request_id: str = state.get("request") or await self._asked(visitor, uri, asked)

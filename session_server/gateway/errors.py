@@ -5,7 +5,9 @@ from contextlib import contextmanager
 
 from mcp import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST
+from pydantic import ValidationError
 
+from session_server.calls.errors import CallsError, UnreachableError
 from session_server.host.errors import CommandError
 from session_server.host.performing import NotSavedError, RefusedError
 
@@ -20,6 +22,14 @@ def told_in_mcp() -> Generator[None]:
         raise MCPError(INVALID_REQUEST, error.refusal.message, reason) from None
     except CommandError as error:
         raise MCPError(INVALID_REQUEST, error.error.message) from None
+    except CallsError as error:
+        raise MCPError(INVALID_PARAMS, str(error)) from None
+    except UnreachableError as error:
+        words = f"The MCP server behind this gateway cannot be reached: {error}."
+        raise MCPError(INTERNAL_ERROR, words) from None
+    except ValidationError:
+        words = "The MCP server behind this gateway answered with what is not MCP."
+        raise MCPError(INTERNAL_ERROR, words) from None
     except NotSavedError as error:
         words = f"This could not be saved, and nothing has changed; try again. {error}"
         raise MCPError(INTERNAL_ERROR, words) from None

@@ -5,15 +5,12 @@ A 2026-era client is told to try again with a state; a 2025-era one has to be ke
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 
 import msgspec
 
 from session_server.gateway.visitors import Context, Visitor
-
-HOLD_SECONDS = 50.0
-"""TypeScript clients give up after 60 s."""
 
 PROGRESS_SECONDS = 10.0
 
@@ -50,9 +47,9 @@ def try_again(state: dict[str, Any]) -> dict[str, Any]:
     return {"resultType": "input_required", "requestState": msgspec.json.encode(state).decode()}
 
 
-def carried(params: Any) -> dict[str, Any]:
+def carried_in(params: Mapping[str, Any] | None) -> dict[str, Any]:
     """The state that a client brings back, which the boundary has unsealed."""
-    state: str | None = getattr(params, "request_state", None)
+    state: str | None = (params or {}).get("requestState")
     if state is None:
         return {}
     decoded: dict[str, Any] = msgspec.json.decode(state, type=dict[str, Any])

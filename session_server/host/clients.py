@@ -8,8 +8,12 @@ from session_server.host.errors import not_permitted
 from session_server.host.logged import ClientSeen, KnownClient, KnownClients
 from session_server.log import Log
 from session_server.schemas.commands import PROTOCOL_VERSION
+from session_server.schemas.limits import CLIENT_LIFETIME_MS
 from session_server.schemas.principals import Principal, Stamp
 from session_server.schemas.refusals import Refusal, RefusalCode
+
+
+SEEN_EVERY_MS = 24 * 3_600_000
 
 
 def _nothing(*_: object) -> None:
@@ -17,15 +21,46 @@ def _nothing(*_: object) -> None:
 
 
 class Clients:
-    """`channel` is where it is kept: durable, and nobody can subscribe to it."""
+    """`channel` is where it is kept: durable, and nobody can subscribe to it.
 
-    def __init__(self, channel: Channel[KnownClients], log: Log) -> None:
+    One that was not seen for long is forgotten, and anybody's; but not while it is connected.
+    """
+
+    def __init__(self, channel: Channel[KnownClients], log: Log, now: Callable[[], int]) -> None:
         self.channel = channel
         self._log = log
+        self._now = now
+        self._here: dict[str, list[str]] = {}
+
+    def arrived(self, client_id: str, principal_id: str) -> None:
+        self._here.setdefault(client_id, []).append(principal_id)
+
+    def left(self, client_id: str, principal_id: str) -> None:
+        here = self._here[client_id]
+        here.remove(principal_id)
+        if not here:
+            del self._here[client_id]
 
     def find(self, client_id: str) -> KnownClient | None:
         known = self.channel.committed
-        return None if known is None else known.clients.get(client_id)
+        return None if known is None else self._remembered(known, client_id)
+
+    def _remembered(self, known: KnownClients, client_id: str) -> KnownClient | None:
+        client = known.clients.get(client_id)
+        is_gone = client is None or client.seen_at < self._now() - CLIENT_LIFETIME_MS
+        return None if is_gone else client
+
+    def is_taken(self, known: KnownClients | None, principal: Principal) -> bool:
+        """By someone else."""
+        assert principal.client_id is not None
+        owner = None if known is None else self._remembered(known, principal.client_id)
+        if owner is not None:
+            return owner.principal_id != principal.id
+        return any(other != principal.id for other in self._here.get(principal.client_id, ()))
+
+    def is_stale(self, known: KnownClient) -> bool:
+        """Worth writing down that it was seen again."""
+        return known.seen_at < self._now() - SEEN_EVERY_MS
 
     def is_of_this_epoch(self, known: KnownClient) -> bool:
         """Otherwise the positions that it knows are not ours."""
@@ -42,9 +77,8 @@ class Clients:
         """Durable before `initialize` is answered, so that `reconnect` works after a restart."""
         client_id = principal.client_id
         assert client_id is not None
-        known = self.find(client_id)
         taken = f"The clientId {client_id!r} belongs to someone else."
-        if known is not None and known.principal_id != principal.id:
+        if self.is_taken(self.channel.committed, principal):
             raise not_permitted(taken)
         seen = ClientSeen(
             client_id=client_id,
@@ -54,8 +88,7 @@ class Clients:
         )
 
         def plan(clients: KnownClients, _: Stamp) -> Any:
-            owner = clients.clients.get(client_id)
-            if owner is not None and owner.principal_id != principal.id:
+            if self.is_taken(clients, principal):
                 return Refusal(code=RefusalCode.NOT_YOURS, message=taken)
             return (seen,)
 

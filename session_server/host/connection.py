@@ -84,6 +84,7 @@ class Connection:
         self._may_choose_name = principal.name is None
         self.outbox = outbox
         self.subscriptions: dict[Uri, Channel[Any]] = {}
+        self._rooms: set[Uri] = set()
         self._ready = False
         self._gone = False
         self._waiting: list[bytes] | None = None
@@ -149,11 +150,13 @@ class Connection:
 
     def closed(self) -> None:
         """The other side is gone."""
-        if not self._gone:
-            self.host.connections.closed(self.principal, self.outbox)
+        if self._gone:
+            return
         self._gone = True
+        self.host.connections.closed(self.principal, self.outbox)
         self.host.presence.leave_all(self.outbox)
         if self._ready:
+            self.host.clients.left(self.client_id, self.principal.id)
             self.host.active_clients.left(self.client_id)
         for channel in self.subscriptions.values():
             channel.subscribers.pop(self.outbox, None)
@@ -204,7 +207,7 @@ class Connection:
         missing = tuple(uri for uri, channel in channels.items() if channel is None)
         same_epoch = self.host.clients.is_of_this_epoch(known)
         replay = self._replay(found, params.last_seen_server_seq) if same_epoch else None
-        if not same_epoch:
+        if not same_epoch or self.host.clients.is_stale(known):
             self.host.clients.know(self.principal)
         if replay is None:
             snapshots = tuple(self.host.snapshot(channel) for channel in found)
@@ -234,6 +237,7 @@ class Connection:
 
     def _arrive(self) -> None:
         self._ready = True
+        self.host.clients.arrived(self.client_id, self.principal.id)
         self.host.active_clients.arrived(self.client_id)
 
     def _know(self, request_id: int, done: Callable[[], None]) -> None:
@@ -281,6 +285,7 @@ class Connection:
         self._answer(frame.id, SubscribeResult(snapshot=self.host.snapshot(channel)))
 
     def unsubscribe(self, frame: frames.Unsubscribe) -> None:
+        self._rooms.discard(frame.params.channel)
         self.host.presence.leave(frame.params.channel, self.outbox)
         channel = self.subscriptions.pop(frame.params.channel, None)
         if channel is not None:
@@ -401,7 +406,7 @@ class Connection:
         except DecodingError:
             self._complain(None, RpcError(code=ErrorCode.INVALID_REQUEST, message=str(error)))
             return
-        if head.method == "dispatchAction":
+        if head.method == "dispatchAction" and head.jsonrpc == "2.0":
             self._refuse_dispatch(bytes(head.params), error)
             return
         request_id = head.id if _is_id(head.id) else None
@@ -432,7 +437,7 @@ class Connection:
         channel = self.host.channel(self.principal, uri)
         if channel is None:
             return None
-        _check_number((*self.subscriptions, uri))
+        _check_number((*self.subscriptions, *self._rooms, uri))
         self.subscriptions[uri] = channel
         channel.subscribers[self.outbox] = None
         return channel
@@ -445,6 +450,8 @@ class Connection:
         watched = session_of(uri)
         if watched is None or self.host.channel(self.principal, watched) is None:
             return False
+        _check_number((*self.subscriptions, *self._rooms, uri))
+        self._rooms.add(uri)
         self.host.presence.join(uri, self.principal, self.outbox)
         return True
 

@@ -85,7 +85,7 @@ class Host:
         self._order = Order(log, self._find_out)
         self.sessions: dict[Uri, Channel[SessionRecord]] = {}
         self.root: Channel[RootState] = Channel(ROOT_CHANNEL, ROOT, self)
-        self.clients = Clients(Channel(CLIENTS_CHANNEL, CLIENTS, self), log)
+        self.clients = Clients(Channel(CLIENTS_CHANNEL, CLIENTS, self), log, self.now)
         self.tokens: Channel[IssuedTokens] = Channel(TOKENS_CHANNEL, TOKENS, self)
         self.connections = Connections(bounds.connections_per_principal)
         self.presence = Presence()

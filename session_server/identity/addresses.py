@@ -2,7 +2,6 @@
 
 import socket
 from typing import NamedTuple
-from urllib.parse import quote
 
 from session_server.identity.binding import is_loopback_address
 from session_server.identity.origins import is_loopback_name
@@ -73,4 +72,4 @@ def _is_only_here(host: str) -> bool:
 
 
 def _netloc(address: str, port: int) -> str:
-    return f"[{quote(address)}]:{port}" if ":" in address else f"{address}:{port}"
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"

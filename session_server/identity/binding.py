@@ -72,15 +72,17 @@ def _check_one(settings: Settings) -> None:
 
 def is_loopback_address(host: str) -> bool:
     """Whether only this machine can reach the address; of a name, whether all of its addresses."""
+    if not host:
+        return False
     try:
         return ip_address(host).is_loopback
     except ValueError:
         pass
     try:
-        found = socket.getaddrinfo(host or None, None, type=socket.SOCK_STREAM)
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except OSError as error:
         raise SettingsError(f"There is no address {host!r}: {error.strerror}.") from None
-    return bool(host) and all(ip_address(address[4][0]).is_loopback for address in found)
+    return all(ip_address(address[4][0]).is_loopback for address in found)
 
 
 def _kept(path: Path) -> tuple[str, bool]:

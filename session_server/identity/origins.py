@@ -61,21 +61,24 @@ def _check_fetch(headers: Mapping[str, str]) -> None:
 
 def _is_same(origin: str, headers: Mapping[str, str]) -> bool:
     """The scheme is left out: behind a proxy ours may be another one than the browser's."""
-    parts = urlsplit(origin.lower())
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    scheme, _, rest = origin.lower().partition("://")
+    if scheme not in ("http", "https"):
         return False
-    name, port = _host(headers)
-    try:
-        own = parts.port
-    except ValueError:
-        return False
-    is_same_port = own == port or (own in DEFAULT_PORTS and port in DEFAULT_PORTS)
-    return parts.hostname == name and is_same_port
+    name, port = _named(rest)
+    own_name, own_port = _host(headers)
+    is_default = port in DEFAULT_PORTS and own_port in DEFAULT_PORTS
+    return name != "" and name == own_name and (is_default or port == own_port)
 
 
 def _host(headers: Mapping[str, str]) -> tuple[str, int | None]:
+    return _named(headers.get("host", "").lower())
+
+
+def _named(netloc: str) -> tuple[str, int | None]:
+    """Name and port; what is neither is no name at all."""
     try:
-        parts = urlsplit(f"//{headers.get('host', '').lower()}")
-        return parts.hostname or "", parts.port
+        parts = urlsplit(f"//{netloc}")
+        is_plain = parts.netloc == netloc and "@" not in netloc
+        return (parts.hostname or "", parts.port) if is_plain else ("", None)
     except ValueError:
         return "", None

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Match, Route
 
-from session_server.web import answers, events, requests, sessions, shares, tokens, turns
+from session_server.web import answers, calls, events, requests, sessions, shares, tokens, turns
 from session_server.web.docs import include_docs
 from session_server.web.openapi import include_openapi
 from session_server.web.paths import SentPaths
@@ -19,6 +19,7 @@ ROUTERS = (
     requests.router,
     answers.router,
     turns.router,
+    calls.router,
     events.router,
     shares.router,
     tokens.router,

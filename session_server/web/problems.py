@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from session_server.calls.errors import CallsError, UnknownCallError
 from session_server.host.connections import TooManyConnectionsError
 from session_server.host.errors import CommandError
 from session_server.host.performing import NotSavedError, RefusedError
@@ -130,6 +131,11 @@ def of_crowd(error: TooManyConnectionsError) -> Response:
     return _response(problem(429, "tooManyConnections", f"You may have {error}."), RETRY_AFTER)
 
 
+def of_calls(error: CallsError) -> Response:
+    status = 404 if isinstance(error, UnknownCallError) else 422
+    return _response(problem(status, error.code, str(error)))
+
+
 def of_unsaved(error: NotSavedError) -> Response:
     words = f"This could not be saved, and nothing has changed; try again. {error}"
     return _response(problem(503, "notSaved", words), RETRY_AFTER)
@@ -176,6 +182,7 @@ HANDLERS: dict[type[Exception], Any] = {
     TurnedAwayError: of_turned_away,
     TooManyConnectionsError: of_crowd,
     NotSavedError: of_unsaved,
+    CallsError: of_calls,
     DecodingError: of_decoding,
     RequestValidationError: of_validation,
     HTTPException: of_http,

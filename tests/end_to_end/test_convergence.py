@@ -40,11 +40,3 @@ async def test_the_check_notices_a_server_that_is(defect: str, tmp_path: Path) -
     defective = (sys.executable, "-m", "tests.end_to_end.defective", defect, "serve")
     with pytest.raises(Diverged):
         await Season(sqlite_store(tmp_path), defective).run((1, 4, 7))
-
-
-@pytest.mark.slow
-@run
-async def test_being_too_early_shows_only_in_a_crash(tmp_path: Path) -> None:
-    """Or else the check would have noticed something else."""
-    hasty = (sys.executable, "-m", "tests.end_to_end.defective", "hasty", "serve")
-    await Season(sqlite_store(tmp_path), hasty).run((0, 3))

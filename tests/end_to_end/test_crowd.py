@@ -170,7 +170,8 @@ async def hears(socket: ClientConnection, title: str) -> None:
 @pytest.mark.slow
 @run
 async def test_thousands_sit_idle_and_one_word_reaches_them_all(record_property: Any) -> None:
-    with open_files(2 * IDLE), serving("memory:") as server:
+    crowd = ("--connections-per-principal", "0")
+    with open_files(2 * IDLE), serving("memory:", *crowd) as server:
         writer = await WireClient.open(server.ahp)
         await writer.initialize("writer")
         await writer.call("createSession", TALKS[0], provider="people")

@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 from websockets.frames import Opcode
 
-from session_server.schemas.limits import OUTBOX_BYTES
+from session_server.schemas.limits import ENVELOPES_KEPT, OUTBOX_BYTES
 from session_server.transport.sink import CLOSE_SECONDS, STOP_SECONDS
 from tests.end_to_end.devices import Device
 from tests.end_to_end.raw import RawClient, greeting, masked, raw_client, request
 from tests.end_to_end.wire import WireClient
 from tests.host.harness import run
 from tests.host.mirror import Mirror
-from tests.servers import PLAIN, SERVE, ServerProcess, serving
+from tests.servers import AT_ANY_PACE, PLAIN, SERVE, ServerProcess, serving
 
 SESSION = "ahp-session:/x"
 ROOM = "ahp-presence:/x"
@@ -160,6 +160,32 @@ async def test_its_unread_rest_is_given_up_after_a_grace() -> None:
         await writer.close()
         server.kill()
         assert said(server) == ""
+
+
+@pytest.mark.proves(
+    "design.deliver.no-waiting", "ahp.reconnect.too-old", "design.limits.slow-reader"
+)
+@run
+async def test_who_was_let_go_comes_back_to_where_things_are_now() -> None:
+    with serving("memory:", *AT_ANY_PACE) as server:
+        writer = await with_question(server.ahp)
+        async with stalled(server, writer):
+            await fill(writer)
+            await writer.once(is_alone)
+        seq = 0
+        for number in range(ENVELOPES_KEPT):
+            seq = await writer.dispatch(
+                SESSION, {"type": "session/titleChanged", "title": f"{number}"}
+            )
+        await writer.until(partial(is_echo, seq=seq))
+        back = await WireClient.open(server.ahp)
+        answer = await back.call(
+            "reconnect", clientId="stalled", lastSeenServerSeq=1, subscriptions=[SESSION]
+        )
+        assert answer["type"] == "snapshot"
+        assert answer["snapshots"][0]["state"]["summary"]["title"] == f"{ENVELOPES_KEPT - 1}"
+        await back.close()
+        await writer.close()
 
 
 @run

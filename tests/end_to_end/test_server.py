@@ -1,18 +1,15 @@
 """The whole server as a process of its own, on real sockets and a real file."""
 
 import asyncio
-import random
 import urllib.request
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
-from session_server.schemas.limits import FRAME_BYTES
-from tests.end_to_end.wire import ROOT, WireClient
+from tests.end_to_end.wire import WireClient
 from tests.host.harness import run
 from tests.servers import ServerProcess, serving, sqlite_store
 
@@ -148,89 +145,3 @@ def test_a_bad_request_over_http_gets_a_problem(body: bytes, status: int) -> Non
         with refused.value as error:
             assert error.code == status
             assert msgspec.json.decode(error.read())["status"] == status
-
-
-@pytest.mark.proves("ahp.frames.text-only")
-@run
-async def test_bad_frames_close_or_fail_and_disturb_nobody() -> None:
-    with serving("memory:") as server:
-        other = await WireClient.open(server.ahp)
-        await other.initialize("other")
-        async with connect(server.ahp) as socket:
-            await socket.send(b"\x00binary")
-            with pytest.raises(ConnectionClosed) as closed:
-                await socket.recv()
-            assert closed.value.rcvd is not None
-            assert closed.value.rcvd.code == 1003
-        async with connect(server.ahp) as socket:
-            await socket.send("x" * (FRAME_BYTES + 1))
-            with pytest.raises(ConnectionClosed) as closed:
-                await socket.recv()
-            assert closed.value.rcvd is not None
-            assert closed.value.rcvd.code == 1009
-        dice = random.Random(7)
-        async with connect(server.ahp, max_queue=None) as socket:
-            for _ in range(10_000):
-                await socket.send(rubbish(dice))
-            await socket.send(
-                '{"jsonrpc":"2.0","id":9,"method":"ping","params":{"channel":"ahp-root://"}}'
-            )
-            async with asyncio.timeout(30):
-                while '"id":9,"result"' not in str(await socket.recv()):
-                    pass
-        assert await other.call("ping") is None
-
-
-async def end_of(socket: ClientConnection) -> int | None:
-    """Reads to the end; the close code, if it still came through."""
-    try:
-        async with asyncio.timeout(30):
-            while True:
-                await socket.recv()
-    except ConnectionClosed as closed:
-        return closed.rcvd.code if closed.rcvd is not None else None
-
-
-def rubbish(dice: random.Random) -> str:
-    alphabet = '{}[]":,0123456789.-eE tfn\\u"jsonrpcmethodid\u00e9\U0001f642'
-    if dice.random() < 0.5:
-        return "".join(dice.choices(alphabet, k=dice.randrange(1, 60)))
-    frame = {
-        "jsonrpc": dice.choice(["2.0", "1.0", 2, None]),
-        "id": dice.choice([1, -1, "x", None, 1.5, [], 10**30]),
-        "method": dice.choice(["initialise", "subscribe", "dispatchAction", 5, None, ""]),
-        "params": dice.choice([{}, [], None, {"channel": 5}, {"channel": ROOT}, "x"]),
-    }
-    return msgspec.json.encode(frame).decode()
-
-
-@pytest.mark.proves("design.deliver.no-waiting", "ahp.reconnect.too-old")
-@run
-async def test_a_subscriber_that_stops_reading_is_let_go_and_the_others_never_notice() -> None:
-    with serving("memory:") as server:
-        writer = await WireClient.open(server.ahp)
-        await writer.initialize("writer")
-        uri = "ahp-session:/busy"
-        await writer.call("createSession", uri, provider="people")
-        await writer.call("subscribe", uri)
-        stalled = await connect(server.ahp, max_queue=1, compression=None)
-        idle = WireClient(stalled)
-        await idle.initialize("stalled", uri)
-        title = {"type": "session/titleChanged", "title": "x" * 400}
-        meta_free = 0
-        for number in range(60_000):
-            await writer.dispatch(uri, {**title, "title": f"{number:0400d}"})
-            if number % 200 == 199:
-                await writer.until(
-                    lambda f, seq=number + 1: (
-                        f.get("params", {}).get("origin", {}).get("clientSeq") == seq
-                    )
-                )
-                meta_free += 200
-        assert meta_free == 60_000
-        assert await end_of(stalled) in (4000, None)
-        back = await WireClient.open(server.ahp)
-        answer = await back.call(
-            "reconnect", clientId="stalled", lastSeenServerSeq=1, subscriptions=[uri]
-        )
-        assert answer["type"] == "snapshot"

@@ -142,6 +142,12 @@ class Client:
                 self._news.clear()
                 await self._news.wait()
 
+    async def until_closed(self) -> None:
+        async with asyncio.timeout(PATIENCE):
+            while self.closed is None:
+                self._news.clear()
+                await self._news.wait()
+
     async def wait_for_action(self, kind: str) -> dict[str, Any]:
         frame = await self.wait_for(
             lambda f: f.get("method") == "action" and f["params"]["action"]["type"] == kind

@@ -19,6 +19,7 @@ from session_server.reducers.rounds import (
     finish,
     next_params,
     open_round,
+    progress,
     request_id_of,
 )
 from session_server.schemas.actions import (
@@ -715,8 +716,8 @@ def test_a_batch_for_a_leg_that_is_not_out_is_empty() -> None:
     for record in (waiting, second, started(), in_turn()):
         assert open_round(record, "c", 0, asks("s", a=form("A?")), BY_HOST) == ()
         assert finish(record, "c", 0, {}, BY_HOST) == ()
-        if record is not started_record:
-            assert failure(record, "c", 0, FailureKind.UPSTREAM, "x", BY_HOST) == ()
+        assert failure(record, "c", 7, FailureKind.UPSTREAM, "x", BY_HOST) == ()
+        assert progress(record, "c", 0, "1 of 2") == ()
         assert after_expired_state(record, "c", 0, BY_HOST) == ()
         assert after_crash(record, "c", 0, BY_HOST) == ()
     doubted = crash(second)

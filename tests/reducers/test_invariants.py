@@ -14,20 +14,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from session_server.reducers.answers import check_answer
-from session_server.reducers.batches import Batch, batch_of, host_turn
+from session_server.reducers.batches import Batch, batch_of
 from session_server.reducers.deadlines import expired, withdrawn
 from session_server.reducers.effects import effects_after_restart, effects_of, pending
 from session_server.reducers.input_rules import question_of
 from session_server.reducers.record import PRIVATE_TRANSITIONS, reduce_record
 from session_server.reducers.rounds import (
+    abandon,
     after_crash,
     after_expired_state,
+    after_no_connection,
+    failure,
     finish,
     next_params,
     open_round,
+    progress,
 )
 from session_server.reducers.rules import judge
 from session_server.reducers.session import reduce_session
+from session_server.reducers.starts import same_call, start
 from session_server.reducers.status import awaits_confirmation
 from session_server.schemas.actions import (
     AgentChanged,
@@ -52,8 +57,9 @@ from session_server.schemas.actions import (
     TurnFailed,
     TurnStarted,
 )
-from session_server.schemas.calls import Call, Waiting
+from session_server.schemas.calls import Call, FailureKind, Waiting
 from session_server.schemas.codec import decode_session_record, decode_session_state, encode
+from session_server.schemas.customizations import McpReady, McpServer
 from session_server.schemas.effects import (
     ApplyDeferred,
     CompleteTurn,
@@ -84,10 +90,11 @@ from session_server.schemas.questions import (
     TextQuestion,
     TextValue,
 )
-from session_server.schemas.record import CallSent, CallStarted, RecordAction
-from session_server.schemas.refusals import RefusalCode
+from session_server.schemas.record import CallCollected, CallSent, RecordAction
+from session_server.schemas.refusals import Refusal, RefusalCode
 from session_server.schemas.session import ACTIVITY_BITS, ModelSelection, Status
-from session_server.schemas.tool_calls import ConfirmationReason, ToolResult
+from session_server.schemas.tool_calls import ConfirmationReason, Running, ToolResult
+from session_server.schemas.turns import ToolCallPart
 from session_server.schemas.wire import ErrorInfo
 from tests.sessions import AGENT, OWNER, PHONE, WATCHER, session, user_message
 
@@ -117,6 +124,7 @@ DEADLINES = (
     OnExpiry.DEFAULTS,
     OnExpiry.WAIT,
 )
+SERVER = McpServer(id="mcp:cloud", uri="mcp:cloud", name="cloud", enabled=True, state=McpReady())
 RESULT = ToolResult(success=True, past_tense_message="Removed")
 
 
@@ -154,8 +162,10 @@ def some_action(dice: Random, host: "Host") -> SessionAction:
     turn = host.record.public.active_turn
     turn_id = turn.id if turn is not None and dice.random() < 0.9 else f"t{dice.randrange(99)}"
     requests = host.record.public.input_requests
-    request_id = dice.choice(requests).id if requests and dice.random() < 0.9 else "call:c1/1/a"
-    tool: dict[str, Any] = {"turn_id": turn_id, "tool_call_id": dice.choice("xxy")}
+    request_id = max(host.closed, default="call:c1/1/a")
+    if requests and dice.random() < 0.9:
+        request_id = dice.choice(requests).id
+    tool: dict[str, Any] = {"turn_id": turn_id, "tool_call_id": dice.choice(("x", "x", "y", "c1"))}
     makers: tuple[tuple[int, Callable[[], SessionAction]], ...] = (
         (
             30,
@@ -274,21 +284,31 @@ class Host:
         call_id = f"c{dice.randrange(20)}"
         if call_id in self.record.private.calls:
             return
-        opened = host_turn(self.record.public, call_id, "Calling")
-        for action in opened:
-            self.commit((action,))
-        assert self.record.public.active_turn is not None
         call = Call(
             id=call_id,
             server="cloud",
             method="tools/call",
             params={"name": "deploy", "arguments": {"token": SECRET}},
-            turn_id=self.record.public.active_turn.id,
-            started_at=self.at,
+            turn_id="",
+            started_at=0,
+            fingerprint=call_id,
+            private_arguments=("token",),
             repeatable=dice.random() < 0.5,
+            answer_within=dice.choice((None, 2_000)),
             max_rounds=dice.choice((1, 2, 10)),
         )
-        self.commit((CallStarted(call=call),))
+        batch = start(self.record, call, None, SERVER, self.stamp())
+        assert not isinstance(batch, Refusal)
+        self.commit(batch)
+        assert same_call(self.record, call, self.at) is not None
+
+    def caller_moves(self, dice: Random) -> None:
+        """Fetches a result, or gives a call up."""
+        for call in self.record.private.calls.values():
+            if not call.is_open:
+                self.commit((CallCollected(call_id=call.id),))
+            elif dice.random() < 0.1:
+                self.commit(abandon(self.record, call.id, "enough", self.stamp()))
 
     def do_some_work(self, dice: Random) -> None:
         """Any pending effect, maybe twice."""
@@ -300,6 +320,13 @@ class Host:
 
     def do(self, effect: Effect) -> None:
         match effect:
+            case SendCall() if self.at % 5 == 0:
+                words = f"{SECRET} unknown"
+                self.commit(
+                    after_no_connection(
+                        self.record, effect.call_id, effect.leg, words, self.stamp()
+                    )
+                )
             case SendCall():
                 self.commit((CallSent(call_id=effect.call_id, leg=effect.leg),))
             case CompleteTurn():
@@ -307,7 +334,7 @@ class Host:
                 if judge(AGENT, self.record, action) is None:
                     self.commit(batch_of(self.record, action, self.stamp()))
             case ApplyDeferred():
-                self.commit(batch_of(self.record, effect.change, self.stamp()))
+                self.commit(batch_of(self.record, effect.deferred.change, self.stamp()))
             case StartQueuedTurn():
                 for queued in (self.record.public.queued_messages or ())[:1]:
                     if self.record.public.active_turn is None:
@@ -326,9 +353,17 @@ class Host:
             return
         call_id, leg = dice.choice(out)
         call = self.record.private.calls[call_id]
-        how = dice.choice(("ask", "ask", "ask", "hold", "finish", "expire", "crash"))
+        how = dice.choice(
+            ("ask", "ask", "ask", "hold", "finish", "fail", "expire", "crash", "report")
+        )
         if how == "finish":
-            self.commit(finish(self.record, call_id, leg, {"content": []}, self.stamp()))
+            said = {"type": "text", "text": f"with {SECRET}"}
+            self.commit(finish(self.record, call_id, leg, {"content": [said]}, self.stamp()))
+        elif how == "report":
+            self.commit(progress(self.record, call_id, leg, f"with {SECRET}"))
+        elif how == "fail":
+            kind = FailureKind.UPSTREAM
+            self.commit(failure(self.record, call_id, leg, kind, f"no {SECRET}", self.stamp()))
         elif how == "crash":
             self.commit(after_crash(self.record, call_id, leg, self.stamp()))
         elif isinstance(call.phase, Waiting):
@@ -370,6 +405,7 @@ class Host:
         self.questions_and_calls_live_in_a_turn()
         self.a_waiting_call_has_its_questions_open()
         self.no_leg_goes_out_twice()
+        self.a_tool_call_runs_exactly_while_its_call_is_open()
         self.retries_keep_the_original()
         self.secrets_stay_private()
         self.work_is_derived_without_repetition()
@@ -418,6 +454,16 @@ class Host:
     def no_leg_goes_out_twice(self) -> None:
         assert all(count == 1 for count in self.sendings.values())
 
+    def a_tool_call_runs_exactly_while_its_call_is_open(self) -> None:
+        turn = self.record.public.active_turn
+        running = {
+            part.tool_call.tool_call_id
+            for part in (() if turn is None else turn.response_parts)
+            if isinstance(part, ToolCallPart) and isinstance(part.tool_call, Running)
+        }
+        calls = self.record.private.calls
+        assert running & set(calls) == {call.id for call in calls.values() if call.is_open}
+
     def retries_keep_the_original(self) -> None:
         for call in self.record.private.calls.values():
             assert next_params(call).items() >= call.params.items()
@@ -458,6 +504,7 @@ STEPS: dict[Callable[[Host, Random], None], int] = {
     Host.do_some_work: 15,
     Host.server_answers: 12,
     Host.start_call: 4,
+    Host.caller_moves: 2,
     Host.time_passes: 2,
     Host.asker_withdraws: 1,
     Host.restart: 2,

@@ -1,5 +1,6 @@
 """Random walks through the states of a session, aimed so that actions find what they speak of."""
 
+from collections.abc import Iterator
 from random import Random
 from typing import Any
 
@@ -14,6 +15,7 @@ from session_server.schemas.session import SessionState
 from session_server.schemas.tool_calls import Running, Streaming, ToolCallBase
 from session_server.schemas.turns import MarkdownPart, ReasoningPart, ToolCallPart
 
+CANDIDATES = 3
 AIM = 0.8
 RARE = 0.25
 """How often an action is turned to something in the state; how often an ending is let through."""
@@ -26,6 +28,7 @@ ENDINGS = (
     actions.TurnStarted,
     actions.InputCompleted,
     actions.CustomizationsChanged,
+    actions.ToolCallComplete,
 )
 GROWTH = (actions.Delta, actions.Reasoning, actions.ToolCallDelta)
 PARTS: dict[type, type] = {actions.Delta: MarkdownPart, actions.Reasoning: ReasoningPart}
@@ -41,16 +44,23 @@ Steps = list[tuple[Any, int]]
 def walk(state: SessionState, pool: tuple[Any, ...], length: int, chance: Random) -> Steps:
     """Actions of the pool with times, of which many change something on the way from `state`."""
     steps: Steps = []
-    while len(steps) < length:
-        action = chance.choice(pool)
-        if isinstance(action, ENDINGS) and chance.random() > RARE:
-            continue
-        if chance.random() < AIM:
-            action = aimed(state, action, chance)
+    for _ in range(length):
         at = chance.randrange(2**53)
+        tries = [
+            (action, reduce_session(state, action, at)) for action in _some(state, pool, chance)
+        ]
+        moving = [tried for tried in tries if tried[1] is not state]
+        action, state = (moving or tries)[0]
         steps.append((action, at))
-        state = reduce_session(state, action, at)
     return steps
+
+
+def _some(state: SessionState, pool: tuple[Any, ...], chance: Random) -> Iterator[Any]:
+    """Candidates for the next step; endings are rarer, or nothing would ever grow."""
+    for action in chance.sample(pool, CANDIDATES):
+        if not isinstance(action, ENDINGS) or chance.random() < RARE:
+            yield aimed(state, action, chance) if chance.random() < AIM else action
+    yield chance.choice(pool)
 
 
 def aimed(state: SessionState, action: Any, chance: Random) -> Any:

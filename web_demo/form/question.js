@@ -1,7 +1,6 @@
 // One question: its input, who stands where with it, and what can be done about it.
 
 /** @import { Present, Question } from "../wire/types.d.ts" */
-/** @import { Session } from "../wire/session.js" */
 /** @import { Standing } from "./states.js" */
 /** @import { Room } from "../views/room.js" */
 import { attribute, h, icon, say, show } from "../views/dom.js";
@@ -14,7 +13,22 @@ import { shownValue, standingOf, standingWords } from "./states.js";
 
 let made = 0;
 
+/** @param {string} kind @param {string} words @param {() => void} act */
+const smallButton = (kind, words, act) => h("button", { type: "button", class: `small ${kind}`, onclick: act }, words);
+
 export class QuestionView {
+  id = `question-${(made += 1)}`;
+  stateWords = h("span", { class: "state-words", dir: "auto" });
+  words = h("p", { class: "problem", id: `${this.id}-problem`, role: "alert" });
+  submit = smallButton("primary-quiet", "Submit", () => this.submitNow());
+  skip = smallButton("quiet", "Skip", () => this.#skip());
+  clear = smallButton("quiet", "Clear", () => this.#clear());
+  conflict = h("div", { class: "conflict", role: "group", "aria-label": "Two versions" });
+  offer = h("div", { class: "offer", role: "group", "aria-label": "Written before" });
+  /** @type {string | undefined} */
+  problem = undefined;
+  isLocked = false;
+
   /**
    * @param {Room} room
    * @param {string} requestId
@@ -22,39 +36,23 @@ export class QuestionView {
    * @param {(from: QuestionView) => void} confirmed Enter was pressed, and this one is submitted
    */
   constructor(room, requestId, question, confirmed) {
-    made += 1;
-    this.id = `question-${made}`;
     this.room = room;
     this.requestId = requestId;
     this.question = question;
     this.confirmed = confirmed;
     this.field = room.session.field(requestId, question.id);
-    /** @type {string | undefined} */
-    this.problem = undefined;
     this.input = fieldFor(question, {
       id: `${this.id}-input`,
       edited: (value) => this.#edited(value),
       left: () => this.#left(),
       confirmed: () => this.#confirm(),
     });
-    this.#parts();
     this.element = this.#layout();
     this.off = this.field.on("change", () => this.update());
     this.update();
   }
 
   // How it looks
-
-  #parts() {
-    this.stateMark = h("span", { class: "state-mark", "aria-hidden": "true" });
-    this.stateWords = h("span", { class: "state-words", dir: "auto" });
-    this.words = h("p", { class: "problem", id: `${this.id}-problem`, role: "alert" });
-    this.submit = h("button", { type: "button", class: "small primary-quiet", onclick: () => this.submitNow() }, "Submit");
-    this.skip = h("button", { type: "button", class: "small quiet", onclick: () => this.#skip() }, "Skip");
-    this.clear = h("button", { type: "button", class: "small quiet", onclick: () => this.#clear() }, "Clear");
-    this.conflict = h("div", { class: "conflict", role: "group", "aria-label": "Two versions" });
-    this.offer = h("div", { class: "offer", role: "group", "aria-label": "Written before" });
-  }
 
   #layout() {
     const { question } = this;
@@ -78,7 +76,7 @@ export class QuestionView {
       h(
         "div",
         { class: "question-foot" },
-        h("p", { class: "question-state" }, this.stateMark, this.stateWords),
+        h("p", { class: "question-state" }, h("span", { class: "state-mark", "aria-hidden": "true" }), this.stateWords),
         h("div", { class: "question-actions" }, this.clear, this.skip, this.submit),
       ),
     );

@@ -39,7 +39,31 @@ export function groupsOf(requests) {
   return [...groups].map(([key, members]) => ({ key, requests: members }));
 }
 
+/** @param {string} kind @param {string} words @param {() => void} act @param {string} [title] */
+const button = (kind, words, act, title) => h("button", { type: "button", class: kind, onclick: act, title }, words);
+
 export class RequestForm {
+  progress = h("p", { class: "progress-words", role: "status" });
+  failure = h("p", { class: "problem", role: "alert", hidden: true });
+  accept = button("primary", "Accept", () => this.#acceptPressed());
+  submitAll = button("quiet", "Submit all", () => this.#submitAll());
+  decline = button("decline", "Decline", () => this.#askFor("decline"), "Say no. The asker is told.");
+  cancel = button("quiet", "Cancel", () => this.#askFor("cancel"), "Close it without an answer.");
+  back = button("quiet", "Back", () => this.#show("form"));
+  sure = button("danger", "Decline", () => this.#complete(this.mode === "cancel" ? "cancel" : "decline"));
+  foot = h(
+    "footer",
+    { class: "request-foot" },
+    this.failure,
+    this.progress,
+    h("div", { class: "request-actions" }, this.back, this.cancel, this.decline, this.sure, this.submitAll, this.accept),
+  );
+  /** @type {QuestionView[]} */
+  views = [];
+  /** @type {Map<string, UrlRequest>} */
+  urls = new Map();
+  mode = /** @type {"form" | "review" | "decline" | "cancel" | "sending"} */ ("form");
+
   /**
    * @param {Room} room
    * @param {Group} group
@@ -47,15 +71,9 @@ export class RequestForm {
   constructor(room, group) {
     this.room = room;
     this.group = group;
-    /** @type {QuestionView[]} */
-    this.views = [];
-    /** @type {Map<string, UrlRequest>} */
-    this.urls = new Map();
-    this.mode = /** @type {"form" | "review" | "decline" | "cancel" | "sending"} */ ("form");
     this.countdown = new Countdown();
     this.body = h("div", { class: "request-body" });
     this.reviewed = h("div", { class: "request-review", hidden: true });
-    this.#buttons();
     this.head = h("header", { class: "request-head" });
     this.strips = h("div", { class: "strip-place" });
     this.element = h(
@@ -73,28 +91,6 @@ export class RequestForm {
       this.foot,
     );
     this.#build();
-  }
-
-  #buttons() {
-    const button = /** @param {string} kind @param {string} words @param {() => void} act */ (kind, words, act) =>
-      h("button", { type: "button", class: kind, onclick: act }, words);
-    this.progress = h("p", { class: "progress-words", role: "status" });
-    this.failure = h("p", { class: "problem", role: "alert", hidden: true });
-    this.accept = button("primary", "Accept", () => this.#acceptPressed());
-    this.submitAll = button("quiet", "Submit all", () => this.#submitAll());
-    this.decline = button("decline", "Decline", () => this.#askFor("decline"));
-    this.cancel = button("quiet", "Cancel", () => this.#askFor("cancel"));
-    this.back = button("quiet", "Back", () => this.#show("form"));
-    this.sure = button("danger", "Decline", () => this.#complete(this.mode === "cancel" ? "cancel" : "decline"));
-    attribute(this.decline, "title", "Say no. The asker is told.");
-    attribute(this.cancel, "title", "Close it without an answer.");
-    this.foot = h(
-      "footer",
-      { class: "request-foot" },
-      this.failure,
-      this.progress,
-      h("div", { class: "request-actions" }, this.back, this.cancel, this.decline, this.sure, this.submitAll, this.accept),
-    );
   }
 
   // Building
@@ -246,7 +242,7 @@ export class RequestForm {
     const after = this.views.slice(this.views.indexOf(from) + 1);
     const open = after.find((view) => !["submitted", "skipped"].includes(view.standing()));
     if (open) open.focus();
-    else this.accept?.focus();
+    else this.accept.focus();
     this.marks();
   }
 
@@ -296,13 +292,13 @@ export class RequestForm {
     this.#fail(undefined);
     this.#showFoot();
     if (isReview) this.#focusReview();
-    else if (mode !== "form") this.sure?.focus();
-    else if (wasReview) this.accept?.focus();
+    else if (mode !== "form") this.sure.focus();
+    else if (wasReview) this.accept.focus();
   }
 
   #focusReview() {
     this.element.scrollIntoView({ block: "nearest" });
-    this.accept?.focus();
+    this.accept.focus();
   }
 
   #showReview() {
@@ -342,7 +338,6 @@ export class RequestForm {
 
   /** @param {string | undefined} words */
   #fail(words) {
-    if (!this.failure) return;
     say(this.failure, words ?? "");
     show(this.failure, words !== undefined);
   }
@@ -357,7 +352,7 @@ export class RequestForm {
     const [url] = this.urls.values();
     const target = named ?? open ?? this.views[0] ?? url;
     if (target) target.focus();
-    else this.accept?.focus();
+    else this.accept.focus();
   }
 
   remove() {

@@ -21,6 +21,10 @@ const STATES = {
 const REASONS = { denied: "Denied", skipped: "Skipped", "result-denied": "Result denied" };
 
 export class ToolCallView {
+  /** @type {string | undefined} */
+  asked = undefined;
+  lastRound = 0;
+
   /**
    * @param {Room} room
    * @param {string} turnId
@@ -70,7 +74,7 @@ export class ToolCallView {
     const open = groupsOf(this.room.requests().filter((r) => r._meta?.call === call.toolCallId));
     const [asking] = open;
     const round = asking?.requests[0]?._meta?.round;
-    this.lastRound = Math.max(this.lastRound ?? 0, round ?? 0);
+    this.lastRound = Math.max(this.lastRound, round ?? 0);
     const isOver = ["completed", "cancelled"].includes(call.status);
     show(this.rounds, this.lastRound > 0 && !isOver);
     const waits = asking ? `waiting for ${counted(asking.requests.length, "answer")} below` : "answered, the tool goes on";

@@ -104,6 +104,12 @@ export class TurnView {
     attribute(this.element, "data-active", state === undefined);
   }
 
+  /** The tool call in it that waits for a yes or no. */
+  asking() {
+    const views = this.parts.views().filter((view) => view instanceof ToolCallPartView);
+    return views.find(({ view }) => view.isAsking)?.view;
+  }
+
   /** Who may approve, or what is asked, has changed. */
   refresh() {
     for (const view of this.parts.views()) if (view instanceof ToolCallPartView) view.refresh();

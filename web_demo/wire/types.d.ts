@@ -1,4 +1,4 @@
-// Written by docs/build.py from the shapes in schemas/.
+// Written by docs/typescript.py from the shapes in schemas/.
 
 /** Any public action, as envelopes carry it. */
 export type Action = RootConfigChanged | TurnStarted | TurnCancelled | Truncated | ToolCallConfirmed | ToolCallComplete | ToolCallResultConfirmed | ToolCallContentChanged | InputAnswerChanged | InputCompleted | PendingMessageSet | PendingMessageRemoved | QueuedMessagesReordered | TitleChanged | ModelChanged | AgentChanged | IsReadChanged | IsArchivedChanged | ConfigChanged | ActiveClientChanged | ActiveClientToolsChanged | CustomizationToggled | RootAgentsChanged | RootActiveSessionsChanged | RootTerminalsChanged | Ready | CreationFailed | Delta | Reasoning | ResponsePartAdded | TurnComplete | TurnFailed | Usage | ToolCallStart | ToolCallDelta | ToolCallReady | InputRequested | ActivityChanged | MetaChanged | ChangesetsChanged | ServerToolsChanged | CustomizationsChanged | CustomizationUpdated | CustomizationRemoved | McpServerStateChanged;
@@ -950,9 +950,11 @@ export interface PresenceUpdateParams {
   readonly name?: string;
 }
 
+/** `role` lets a client say why its own controls are off, and show who can answer. */
 export interface Present {
   readonly clientId: string;
   readonly by: Author;
+  readonly role?: Role;
   readonly editing?: EditingPlace;
   readonly idle?: boolean;
 }
@@ -1143,6 +1145,8 @@ export interface Result {
   readonly id: number;
   readonly result: any;
 }
+
+export type Role = "agent" | "answerer" | "observer" | "owner";
 
 /** How many sessions there are. */
 export interface RootActiveSessionsChanged {

@@ -1,0 +1,262 @@
+"""`answer`: in a terminal together with others, straight from options, or from a fixture."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from session_server.cli.durations import duration
+from session_server.cli.exits import ExitCode
+from session_server.cli.fixtures import read_fixture
+from session_server.cli.naming import OptionalSessionArgument, found, short_name
+from session_server.cli.output import err, out, print_json
+from session_server.cli.policy import Patience, Policy
+from session_server.cli.questions import number, truth
+from session_server.cli.reach import Reach
+from session_server.cli.states import State, state_of
+from session_server.cli.trouble import Trouble, UsageTrouble
+from session_server.client import Client, Plain, Session
+from session_server.client.values import answers_of, asked
+from session_server.reducers.notes import subject
+from session_server.schemas.actions import InputCompleted
+from session_server.schemas.envelopes import ActionEnvelope
+from session_server.schemas.questions import (
+    Answer,
+    BooleanQuestion,
+    InputRequest,
+    IntegerQuestion,
+    MultiSelectQuestion,
+    NumberQuestion,
+    Question,
+    ResponseKind,
+    SingleSelectQuestion,
+    TextQuestion,
+)
+from session_server.schemas.wire import Uri
+
+EXITS = {
+    ResponseKind.ACCEPT: ExitCode.OK,
+    ResponseKind.DECLINE: ExitCode.DECLINED,
+    ResponseKind.CANCEL: ExitCode.CANCELLED,
+}
+VERBS = {
+    ResponseKind.ACCEPT: "accepted",
+    ResponseKind.DECLINE: "declined",
+    ResponseKind.CANCEL: "cancelled",
+}
+
+
+async def answer(
+    reach: Reach,
+    session: OptionalSessionArgument = None,
+    request: Annotated[
+        str | None, typer.Option(help="The request to answer, by its id; the oldest if not given.")
+    ] = None,
+    given: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="QUESTION=VALUE",
+            help="Answer a question and accept, without a form. Can be given several times.",
+        ),
+    ] = None,
+    accept: Annotated[bool, typer.Option("--accept", help="Accept, without a form.")] = False,
+    decline: Annotated[bool, typer.Option("--decline", help="Say no, without a form.")] = False,
+    cancel: Annotated[
+        bool, typer.Option("--cancel", help="Close it without an answer, without a form.")
+    ] = False,
+    fixture: Annotated[
+        Path | None,
+        typer.Option(help="Answer from a YAML or JSON file, as a policy. `-` is standard input."),
+    ] = None,
+    everywhere: Annotated[
+        bool, typer.Option("--all", help="With --fixture: in all sessions.")
+    ] = False,
+    wait: Annotated[
+        float | None,
+        typer.Option(
+            help="If nothing is open, wait this long for it: 90s, 10m.",
+            parser=duration,
+            metavar="TIME",
+        ),
+    ] = None,
+    count: Annotated[
+        int | None,
+        typer.Option(help="With --fixture: end after this many answers.", min=1),
+    ] = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Go on with what is asked later, until Ctrl-C.")
+    ] = False,
+    policy: Annotated[
+        bool,
+        typer.Option("--policy", help="Say that a program answers; a fixture always says so."),
+    ] = False,
+) -> ExitCode:
+    """Answer what is asked: in a form that others see you fill in, or from options or a file."""
+    response = _response(given or [], accept, decline, cancel)
+    if fixture is None and (everywhere or count is not None):
+        raise UsageTrouble("--all and --count go with --fixture.")
+    if fixture is not None:
+        if response is not None or request is not None:
+            raise UsageTrouble("A fixture says itself what is answered, and how.")
+        rules = read_fixture(fixture)
+        patience = Patience(count if wait is None else count or 1, wait, is_endless=follow)
+        async with reach.client(policy=True) as client:
+            uri = None if everywhere else await _uri(client, session, wait or follow)
+            return await Policy(rules, patience, as_json=reach.as_json).run(client, uri)
+    is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    if response is None and not is_terminal:
+        advice = "Use --set, --accept, --decline, --cancel or --fixture."
+        raise UsageTrouble("A form needs a terminal.", advice)
+    async with reach.client(policy=policy) as client:
+        uri = await _uri(client, session, wait or follow)
+        async with client.session(uri) as watched:
+            if response is None:
+                return await _with_forms(client, watched, request, wait, follow)
+            first = await _open(watched, request, wait)
+            return await _directly(reach, watched, first, response, given or [])
+
+
+def _response(given: list[str], accept: bool, decline: bool, cancel: bool) -> ResponseKind | None:
+    wanted = {
+        ResponseKind.ACCEPT: accept or bool(given),
+        ResponseKind.DECLINE: decline,
+        ResponseKind.CANCEL: cancel,
+    }
+    chosen = [response for response, is_wanted in wanted.items() if is_wanted]
+    if len(chosen) > 1:
+        raise UsageTrouble("Accept, decline or cancel: one of them.")
+    return chosen[0] if chosen else None
+
+
+# Which session, which request
+
+
+async def _uri(client: Client, name: str | None, waits: object) -> Uri:
+    """The named session; without a name, the only one that needs input."""
+    sessions = await client.list_sessions()
+    if name is not None:
+        return found(sessions, name).resource
+    needy = [s for s in sessions if state_of(s) is State.INPUT_NEEDED]
+    if len(needy) == 1 or (len(sessions) == 1 and waits):
+        return (needy or list(sessions))[0].resource
+    if not needy:
+        words = "No session needs input."
+        raise Trouble(words, ExitCode.NOT_FOUND, "Name one, with --wait to wait for a question.")
+    several = ", ".join(short_name(s.resource) for s in needy[:5])
+    raise UsageTrouble(f"{len(needy)} sessions need input: {several}.", "Name one of them.")
+
+
+async def _open(session: Session, request: str | None, wait: float | None) -> InputRequest:
+    first = _open_now(session, request)
+    if first is None and wait is not None:
+        try:
+            first = await session.wait_for_request(request, wait)
+        except TimeoutError:
+            words = f"Nothing was asked within {wait:g} s."
+            raise Trouble(words, ExitCode.TIMED_OUT) from None
+    if first is None:
+        words = "No question is open." if request is None else f"No request {request!r} is open."
+        raise Trouble(words, ExitCode.NOT_FOUND, "With --wait it waits for one.")
+    return first
+
+
+def _open_now(session: Session, request: str | None) -> InputRequest | None:
+    return next((r for r in session.requests if request in (None, r.id)), None)
+
+
+# With a form
+
+
+async def _with_forms(
+    client: Client, session: Session, request: str | None, wait: float | None, follow: bool
+) -> ExitCode:
+    """One question after the other, until none is open."""
+    current = None if follow else await _open(session, request, wait)
+    while True:
+        if current is None:
+            with err.status("Waiting for a question. Ctrl-C ends."):
+                current = await session.wait_for_request(request)
+        code = await _with_form(client, session, current)
+        if code is ExitCode.UNANSWERED or request is not None:
+            return code
+        current = _open_now(session, None)
+        if current is None and not follow:
+            return code
+
+
+async def _with_form(client: Client, session: Session, request: InputRequest) -> ExitCode:
+    # It takes a while to load, and only forms need it.
+    from session_server.cli.screen import Screen  # noqa: PLC0415
+
+    screen = Screen(client, session, request)
+    ending = await screen.run()
+    if ending.error is not None:
+        raise ending.error
+    if ending.response is not None:
+        out.print(f"You {VERBS[ending.response]} “{subject(request)}”.", markup=False)
+        return EXITS[ending.response]
+    if ending.is_left:
+        words = f"“{subject(request)}” stays open, with what you wrote as a draft."
+        out.print(words, markup=False)
+        return ExitCode.UNANSWERED
+    out.print(closed_words(request, ending.envelope), markup=False)
+    for line in screen.form.unsent():
+        out.print(f"  not sent: {line}", markup=False)
+    return ExitCode.OK
+
+
+def closed_words(request: InputRequest, envelope: ActionEnvelope | None) -> str:
+    what = f"“{subject(request)}”"
+    if envelope is None or not isinstance(envelope.action, InputCompleted):
+        return f"{what} is no longer asked."
+    who = "Somebody" if envelope.meta is None else envelope.meta.by
+    return f"{who} {VERBS[envelope.action.response]} {what}."
+
+
+# Without a form
+
+
+async def _directly(
+    reach: Reach,
+    session: Session,
+    request: InputRequest,
+    response: ResponseKind,
+    given: list[str],
+) -> ExitCode:
+    answers = _answers(request, given)
+    action = InputCompleted(request_id=request.id, response=response, answers=answers)
+    await session.dispatch(action)
+    if reach.as_json:
+        print_json({"session": session.uri, "request": request.id, "response": response})
+    else:
+        out.print(f"You {VERBS[response]} “{subject(request)}”.", markup=False, soft_wrap=True)
+    return ExitCode.OK
+
+
+def _answers(request: InputRequest, given: list[str]) -> dict[str, Answer] | None:
+    plain: dict[str, Plain | None] = {}
+    for text in given:
+        name, sign, value = text.partition("=")
+        if not sign or not name:
+            raise UsageTrouble(f"{text!r}: write QUESTION=VALUE.")
+        plain[name] = _plain(asked(request, name), value)
+    return answers_of(request, plain) or None
+
+
+def _plain(question: Question, text: str) -> Plain | None:
+    """Nothing after the sign skips a question, but is an answer where text is asked for."""
+    match question:
+        case TextQuestion():
+            return text
+        case _ if not text:
+            return None
+        case NumberQuestion() | IntegerQuestion():
+            return number(text)
+        case BooleanQuestion():
+            return truth(text)
+        case MultiSelectQuestion():
+            return [part.strip() for part in text.split(",")]
+        case SingleSelectQuestion():
+            return text

@@ -1,0 +1,218 @@
+"""A form as lines for prompt_toolkit: (style, text) pairs, nothing else."""
+
+import time
+from urllib.parse import urlsplit
+
+from session_server.cli.answers import asker, heading, needs, value_words
+from session_server.cli.fields import OWN, Field
+from session_server.cli.form import ENDINGS, Form
+from session_server.cli.states import clock
+from session_server.reducers.answers import label
+from session_server.schemas.principals import Author
+from session_server.schemas.questions import (
+    Answer,
+    Draft,
+    OnExpiry,
+    ResponseKind,
+    Skipped,
+)
+
+Fragments = list[tuple[str, str]]
+CURSOR = ("[SetCursorPosition]", "")
+
+STYLES = {
+    "title": "bold",
+    "dim": "ansibrightblack",
+    "here": "reverse",
+    "good": "ansigreen",
+    "busy": "ansiyellow",
+    "bad": "ansired bold",
+    "domain": "bold underline",
+}
+_ENDING_WORDS = {
+    ResponseKind.ACCEPT: ("Accept", "a"),
+    ResponseKind.DECLINE: ("Decline", "d"),
+    ResponseKind.CANCEL: ("Cancel", "c"),
+}
+
+
+def head(form: Form, title: str, connection: str) -> Fragments:
+    request = form.request
+    lines: Fragments = [("class:title", heading(request)), ("class:dim", f"  {title}")]
+    who = asker(request)
+    if who:
+        lines.append(("class:dim", f" · {who}"))
+    if connection != "live":
+        lines.append(("class:busy", f" · {connection}"))
+    lines += _deadline(form)
+    if request.url is not None:
+        lines += [("", "\n"), *web_address(request.url)]
+    return lines
+
+
+def web_address(url: str) -> Fragments:
+    """All of it, with whom it leads to in bold."""
+    domain = urlsplit(url).netloc
+    before, found, after = url.partition(domain) if domain else (url, "", "")
+    return [("", before), ("class:domain", found), ("", after)]
+
+
+def _deadline(form: Form) -> Fragments:
+    meta = form.request.meta
+    if meta is None or meta.expires_at is None or meta.on_expiry is OnExpiry.WAIT:
+        return []
+    left = max(0, round(meta.expires_at / 1000 - time.time()))
+    what = "the defaults" if meta.on_expiry is OnExpiry.DEFAULTS else "cancelled"
+    return [("class:busy", f" · {left // 60}:{left % 60:02} left, then {what}")]
+
+
+def strip(form: Form) -> Fragments:
+    """One mark per question and its state."""
+    if form.is_short or not form.fields:
+        return []
+    lines: Fragments = []
+    for place, field in enumerate(form.fields):
+        is_here = place == form.place
+        name = label(field.question)
+        style = "class:here" if is_here else _mark_style(field)
+        lines += [(style, f" {_mark(field)} {name} "), ("", " ")]
+    lines.append(("class:here" if form.is_review else "", " Review "))
+    return lines
+
+
+def _mark(field: Field) -> str:
+    if field.error:
+        return "✗"
+    match field.shared:
+        case None:
+            return "◐" if field.is_touched else "○"
+        case Draft():
+            return "◐"
+        case Skipped():
+            return "–"
+        case _:
+            return "●"
+
+
+def _mark_style(field: Field) -> str:
+    return {"✗": "class:bad", "◐": "class:busy", "●": "class:good"}.get(_mark(field), "")
+
+
+def question(field: Field) -> Fragments:
+    asked = field.question
+    name = label(asked)
+    lines: Fragments = [("class:title", name), ("class:dim", f"  {needs(asked)}")]
+    if asked.message != name:
+        lines.insert(0, ("", f"{asked.message}\n"))
+    if field.is_searched:
+        words = field.search or "type to search"
+        lines.append(("class:dim", f"\n  ⌕ {words}"))
+    return lines
+
+
+def options(field: Field) -> Fragments:
+    lines: Fragments = []
+    labels = {option.id: option for option in field.options}
+    for number, row in enumerate(field.rows, 1):
+        is_here = row == field.here
+        digit = f"{number}." if number < 10 else "  "
+        if is_here:
+            lines.append(CURSOR)
+        style = "class:here" if is_here else ""
+        if row == OWN:
+            lines.append((style, f" {digit} {_box(field, OWN)} Something else"))
+        else:
+            option = labels[row]
+            lines.append((style, f" {digit} {_box(field, row)} {option.label}"))
+            if option.recommended:
+                lines.append(("class:good", "  recommended"))
+            if option.description:
+                lines.append(("class:dim", f"  {option.description}"))
+        lines.append(("", "\n"))
+    if not field.rows:
+        lines.append(("class:dim", "  nothing like that\n"))
+    return lines[:-1]
+
+
+def _box(field: Field, row: str) -> str:
+    is_chosen = bool(field.text) if row == OWN else row in field.chosen
+    if field.is_many:
+        return "[x]" if is_chosen else "[ ]"
+    return "(•)" if is_chosen else "( )"
+
+
+def below(field: Field, me: Author | None) -> Fragments:
+    """What others do, and what is wrong."""
+    lines: Fragments = []
+    if field.theirs is not None:
+        lines += [("class:busy", f"  {field.theirs_words(me)}"), ("class:dim", "  ^T takes it\n")]
+    elif field.shared is not None:
+        lines += [*shared_words(field, field.shared, me), ("", "\n")]
+    if field.error:
+        lines.append(("class:bad", f"  {field.error}\n"))
+    return lines[:-1] if lines and lines[-1][1] == "\n" else lines
+
+
+def shared_words(field: Field, answer: Answer, me: Author | None) -> Fragments:
+    who = field.author_words(answer, me)
+    at = "" if answer.meta is None or answer.meta.at is None else f" {clock(answer.meta.at)}"
+    if isinstance(answer, Skipped):
+        return [("class:dim", f"  skipped by {who}{at}")]
+    said = "" if answer.value is None else value_words(field.question, answer.value)
+    if not isinstance(answer, Draft):
+        return [("class:good", f"  submitted by {who}{at}: {said}")]
+    if not field.is_foreign:
+        return [("class:dim", "  shared as you write")]
+    verb = "are" if who.startswith("you") else "is"
+    return [("class:busy", f"  {who} {verb} writing: {said}")]
+
+
+def review(form: Form, me: Author | None) -> Fragments:
+    lines: Fragments = []
+    width = max((len(label(field.question)) for field in form.fields), default=0)
+    for number, field in enumerate(form.fields, 1):
+        star = "*" if field.question.required else " "
+        digit = f"{number}." if number < 10 else "  "
+        name = f" {digit} {label(field.question):<{width}} {star} "
+        lines.append((_mark_style(field), f"{_mark(field)}{name}"))
+        lines += [*_review_words(field, me), ("", "\n")]
+    if form.error:
+        lines.append(("class:bad", f"{form.error}\n"))
+    lines.append(("", "\n"))
+    for ending in ENDINGS:
+        words, key = _ENDING_WORDS[ending]
+        style = "class:here" if ending is form.ending else ""
+        lines += [(style, f" {words} ({key}) "), ("", "  ")]
+    return lines
+
+
+def _review_words(field: Field, me: Author | None) -> Fragments:
+    shared = field.shared
+    if isinstance(shared, Draft) and not field.is_touched:
+        return shared_words(field, shared, me)
+    if isinstance(shared, Skipped) and not field.is_touched:
+        return [("class:dim", "skipped")]
+    if shared is None and not field.is_touched:
+        words = field.words()
+        return [("class:dim", f"{words} (suggested)" if words else "–")]
+    return [("", field.words() or "–")]
+
+
+def keys(form: Form) -> Fragments:
+    field = form.field
+    if field is None:
+        words = "←/→ choose · Enter do it"
+        words += " · digits go to a question · Esc leave" if form.fields else " · Esc leave"
+        if form.request.url is not None:
+            words = f"o open the address · {words}"
+        return [("class:dim", words)]
+    parts = ["Enter accept" if form.is_short else "Enter next"]
+    if field.is_choice:
+        parts.append("↑/↓ move")
+        parts.append("Space toggle" if field.is_many else "Space or digit choose")
+    if not form.is_short:
+        parts.append("Tab/Shift-Tab other questions")
+    if not field.question.required:
+        parts.append("^S skip")
+    parts.append("Esc decline or cancel" if form.is_short else "Esc review")
+    return [("class:dim", " · ".join(parts))]

@@ -1,0 +1,173 @@
+"""A gateway for clients that start their servers as processes: from stdin to HTTP, and back.
+
+Messages are carried as they are. When the host restarts, the bridge waits for it and goes on; what
+was under way is answered with an error, and asked again it is the same call.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Mapping
+from typing import Any
+
+import anyio
+import httpx2
+from mcp.client.streamable_http import streamable_http_client
+from mcp.server.stdio import stdio_server
+from mcp.shared.inbound import (
+    MCP_METHOD_HEADER,
+    MCP_NAME_HEADER,
+    MCP_PROTOCOL_VERSION_HEADER,
+    NAME_BEARING_METHODS,
+    encode_header_value,
+    find_invalid_x_mcp_header,
+    mcp_param_headers,
+    x_mcp_header_map,
+)
+from mcp.shared.message import ClientMessageMetadata, SessionMessage
+from mcp_types import (
+    CONNECTION_CLOSED,
+    PROTOCOL_VERSION_META_KEY,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+)
+
+CONNECT_SECONDS = 30.0
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
+EVENT_BYTES = 16 * 1_048_576
+SESSION_GONE = "Session terminated"
+"""The SDK's word for a host that no longer knows a 2025-era connection."""
+
+LOST = "The connection to the host was lost. Ask again: what was under way goes on there."
+REPEATED_HELLO = "session-server:hello"
+HELLO_AGAIN = JSONRPCNotification(jsonrpc="2.0", method="notifications/initialized")
+
+
+class SessionGoneError(Exception):
+    """The host has restarted: say hello again, and then what it did not take."""
+
+
+class Bridge:
+    def __init__(self, url: str, ready_url: str, headers: Mapping[str, str]) -> None:
+        self._url = url
+        self._ready_url = ready_url
+        self._headers = dict(headers)
+        self._pending: dict[Any, JSONRPCRequest] = {}
+        self._again: list[JSONRPCRequest] = []
+        self._hello: JSONRPCRequest | None = None
+        self._version: str | None = None
+        self._tool_headers: dict[str, dict[tuple[str, ...], str]] = {}
+
+    async def run(self) -> None:
+        """Until the client closes its end."""
+        async with stdio_server() as (lines, out):
+            while True:
+                try:
+                    await self._connected(lines, out)
+                except* httpx2.TransportError:
+                    await self._lost(out)
+                except* SessionGoneError as gone:
+                    self._again += [
+                        e.request for e in gone.exceptions if isinstance(e, SessionGoneError)
+                    ]
+                else:
+                    return
+
+    async def _connected(self, lines: Any, out: Any) -> None:
+        timeout = httpx2.Timeout(CONNECT_SECONDS, read=None)
+        async with (
+            httpx2.AsyncClient(headers=self._headers, timeout=timeout) as http,
+            streamable_http_client(self._url, http_client=http, max_sse_event_size=EVENT_BYTES) as (
+                answers,
+                requests,
+            ),
+            anyio.create_task_group() as tasks,
+        ):
+            await self._greet_again(answers, requests)
+            tasks.start_soon(self._bring_back, answers, out)
+            async for item in lines:
+                if isinstance(item, SessionMessage):
+                    await self._pass_on(item.message, requests)
+            tasks.cancel_scope.cancel()
+
+    async def _greet_again(self, answers: Any, requests: Any) -> None:
+        """A 2025-era client says hello once; to a host that has restarted, this does."""
+        again, self._again = self._again, []
+        if self._hello is not None and self._version is not None:
+            hello = self._hello.model_copy(update={"id": REPEATED_HELLO})
+            await requests.send(SessionMessage(hello))
+            async for item in answers:
+                if getattr(getattr(item, "message", None), "id", None) == REPEATED_HELLO:
+                    break
+            await requests.send(self._stamped(HELLO_AGAIN))
+        for request in again:
+            await self._pass_on(request, requests)
+
+    async def _pass_on(self, message: Any, requests: Any) -> None:
+        if isinstance(message, JSONRPCRequest):
+            self._pending[message.id] = message
+            if message.method == "initialize":
+                self._hello, self._version = message, None
+        await requests.send(self._stamped(message))
+
+    async def _bring_back(self, answers: Any, out: Any) -> None:
+        async for item in answers:
+            if isinstance(item, SessionMessage):
+                self._look_at(item.message)
+                await out.send(SessionMessage(item.message))
+
+    def _look_at(self, message: Any) -> None:
+        if not isinstance(message, JSONRPCResponse | JSONRPCError):
+            return
+        request = self._pending.pop(message.id, None)
+        if request is None:
+            return
+        if isinstance(message, JSONRPCError):
+            if message.error.message == SESSION_GONE and self._hello is not None:
+                self._again.append(request)
+                raise SessionGoneError
+        elif request.method == "initialize":
+            self._version = message.result.get("protocolVersion")
+        elif request.method == "tools/list":
+            self._learn(message.result.get("tools") or [])
+
+    def _learn(self, tools: list[dict[str, Any]]) -> None:
+        """Which arguments a tool wants in headers as well, which stdin does not have."""
+        for tool in tools:
+            schema = tool.get("inputSchema")
+            if find_invalid_x_mcp_header(schema) is None:
+                self._tool_headers[tool["name"]] = x_mcp_header_map(schema)
+
+    def _stamped(self, message: Any) -> SessionMessage:
+        params: dict[str, Any] = getattr(message, "params", None) or {}
+        meta = params.get("_meta")
+        version = meta.get(PROTOCOL_VERSION_META_KEY) if isinstance(meta, dict) else None
+        if version is None:
+            known = {} if self._version is None else {MCP_PROTOCOL_VERSION_HEADER: self._version}
+            return SessionMessage(message, ClientMessageMetadata(headers=known or None))
+        headers = {MCP_PROTOCOL_VERSION_HEADER: version, MCP_METHOD_HEADER: message.method}
+        name = params.get(NAME_BEARING_METHODS.get(message.method, ""))
+        if isinstance(name, str):
+            headers[MCP_NAME_HEADER] = encode_header_value(name)
+            known_headers = self._tool_headers.get(name, {})
+            headers |= mcp_param_headers(known_headers, params.get("arguments") or {})
+        return SessionMessage(message, ClientMessageMetadata(headers=headers))
+
+    async def _lost(self, out: Any) -> None:
+        pending, self._pending = self._pending, {}
+        for request_id in pending:
+            error = ErrorData(code=CONNECTION_CLOSED, message=LOST)
+            await out.send(SessionMessage(JSONRPCError(jsonrpc="2.0", id=request_id, error=error)))
+        await self._until_ready()
+
+    async def _until_ready(self) -> None:
+        pause = FIRST_PAUSE
+        async with httpx2.AsyncClient(timeout=CONNECT_SECONDS) as http:
+            while True:
+                with contextlib.suppress(httpx2.TransportError):
+                    if (await http.get(self._ready_url)).is_success:
+                        return
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, LONGEST_PAUSE)

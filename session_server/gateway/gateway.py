@@ -1,0 +1,81 @@
+"""The gateway: one MCP server of ours for each configured one, and one with the ask tools."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from session_server.calls.calls import Calls
+from session_server.gateway.ask_tools import AskTools
+from session_server.gateway.offers import Perform, offer
+from session_server.gateway.parked_calls import ParkedCalls
+from session_server.gateway.places import Places
+from session_server.gateway.relay import Relay
+from session_server.gateway.seals import sealing
+from session_server.gateway.served import Served
+from session_server.gateway.upstreams import Upstream
+from session_server.gateway.visitors import Context, visitor_of
+from session_server.host.host import Host
+from session_server.host.waiting import Waiting
+from session_server.schemas.mcp import CallMethod
+
+
+class Gateway:
+    """`key` is asked for when the first state is sealed."""
+
+    def __init__(
+        self,
+        host: Host,
+        waiting: Waiting,
+        calls: Calls,
+        key: Callable[[], bytes],
+        hold_seconds: float,
+    ) -> None:
+        self._host = host
+        self._waiting = waiting
+        self._calls = calls
+        self._key = key
+        self._hold_seconds = hold_seconds
+        self._places = Places(host)
+        self._served: dict[str, Served] = {}
+        self._building = asyncio.Lock()
+        ask = AskTools(host, waiting, self._places, hold_seconds)
+        self.ask_tools = Served(host, ask.server(key))
+
+    async def served(self, name: str) -> Served:
+        """Built when it is first asked for, when what the server offers is known."""
+        known = self._served.get(name)
+        if known is not None:
+            return known
+        server = self._calls.servers[name]
+        main = await server.ready()
+        async with self._building:
+            if name not in self._served:
+                offered = offer(self._calls.servers, name, main, self._perform(name))
+                offered.middleware[:] = [sealing(self._key, f"gateway:{name}")]
+                self._served[name] = Served(self._host, offered)
+        return self._served[name]
+
+    def _perform(self, name: str) -> Perform:
+        config = self._calls.servers[name].config
+        if config.answers == "client":
+            upstream = Upstream(self._calls.servers, name, self._host.spawn)
+            return _relaying(
+                Relay(upstream, self._host.spawn, self._hold_seconds, config.max_rounds)
+            )
+        return _parking(
+            ParkedCalls(self._calls, self._waiting, self._places, name, self._hold_seconds)
+        )
+
+
+def _relaying(relay: Relay) -> Perform:
+    async def perform(ctx: Context, _: CallMethod) -> dict[str, Any]:
+        return await relay.perform(ctx, visitor_of(ctx))
+
+    return perform
+
+
+def _parking(calls: ParkedCalls) -> Perform:
+    async def perform(ctx: Context, method: CallMethod) -> dict[str, Any]:
+        return await calls.perform(ctx, visitor_of(ctx), method)
+
+    return perform

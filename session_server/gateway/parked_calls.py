@@ -1,0 +1,125 @@
+"""`answers: session`: a call is started in a session, where its people answer what is asked.
+
+The client needs to know nothing of questions. It waits, and when it comes back, on whatever
+connection and after whatever restart, it is where it was.
+"""
+
+from typing import Any
+
+from mcp import MCPError
+from mcp_types import INTERNAL_ERROR
+
+from session_server.calls.calls import Calls
+from session_server.calls.errors import UnknownCallError
+from session_server.calls.views import view_of
+from session_server.gateway.errors import lost_state, told_in_mcp
+from session_server.gateway.legs import carried_in, hold, try_again
+from session_server.gateway.places import Places, place_of
+from session_server.gateway.visitors import Context, Visitor, has_left
+from session_server.host.waiting import Waiting
+from session_server.schemas.calls import FailureKind
+from session_server.schemas.http import CallState, CallView
+from session_server.schemas.mcp import CallMethod
+from session_server.schemas.record import SessionRecord
+from session_server.schemas.wire import Uri
+
+
+class ParkedCalls:
+    def __init__(
+        self, calls: Calls, waiting: Waiting, places: Places, server: str, hold_seconds: float
+    ) -> None:
+        self._calls = calls
+        self._waiting = waiting
+        self._places = places
+        self._server = server
+        self._hold_seconds = hold_seconds
+
+    async def perform(self, ctx: Context, visitor: Visitor, method: CallMethod) -> dict[str, Any]:
+        with told_in_mcp():
+            uri, call_id = await self._call(ctx, visitor, method)
+            ended = await self._ended(ctx, visitor, uri, call_id)
+            if ended is None:
+                return try_again({"session": uri, "call": call_id})
+            if not await has_left(ctx):
+                await self._calls.result(visitor.principal, call_id)  # it is handed over now
+        return _result(ended)
+
+    async def _call(self, ctx: Context, visitor: Visitor, method: CallMethod) -> tuple[Uri, str]:
+        """The call that this leg belongs to; a new one if there is none."""
+        state = carried_in(ctx.params)
+        if "call" in state:
+            return self._known(visitor, state["session"], state["call"])
+        configured = self._calls.servers[self._server].config.session
+        uri = place_of(visitor, self._server, configured)
+        await self._places.ready(visitor, uri, f"{visitor.client} · {self._server}")
+        params = ctx.params or {}
+        return uri, await self._calls.start(visitor.principal, uri, self._server, method, params)
+
+    def _known(self, visitor: Visitor, uri: Uri, call_id: str) -> tuple[Uri, str]:
+        try:
+            found = self._calls.session_of(call_id)
+        except UnknownCallError:
+            raise lost_state() from None
+        if found != uri or not visitor.principal.reaches(uri):
+            raise lost_state()
+        return uri, call_id
+
+    async def _ended(
+        self, ctx: Context, visitor: Visitor, uri: Uri, call_id: str
+    ) -> CallView | None:
+        words = ""
+
+        def look(record: SessionRecord) -> CallView | str | None:
+            """The end; or what there is to say on the way, when it is news."""
+            call = record.private.calls.get(call_id)
+            if call is None:
+                raise lost_state()
+            view = view_of(record, call)
+            said = _words(view, record)
+            return said if view.is_open and said != words else None if view.is_open else view
+
+        async def wait(seconds: float) -> CallView | None:
+            nonlocal words
+            found = await self._waiting.until(uri, look, seconds)
+            words = found if isinstance(found, str) else words
+            return found if isinstance(found, CallView) else None
+
+        return await hold(ctx, visitor, wait, self._hold_seconds, lambda: words)
+
+
+def _words(view: CallView, record: SessionRecord) -> str:
+    match view.state:
+        case CallState.WAITING:
+            count = len(view.requests)
+            what = "a question" if count == 1 else f"{count} questions"
+            return f"Waiting for people to answer {what} in {view.session}"
+        case CallState.UNCERTAIN:
+            return f"Waiting for an owner to say whether it runs again, in {view.session}"
+        case _:
+            return said_on_the_way(record, view) or f"Calling {view.server}/{view.target}"
+
+
+def _result(ended: CallView) -> dict[str, Any]:
+    if ended.result is not None:
+        return ended.result
+    error = ended.error
+    if error is not None and error.kind is FailureKind.UPSTREAM and isinstance(error.data, dict):
+        told = error.data
+        raise MCPError(told.get("code", INTERNAL_ERROR), told.get("message", ""), told.get("data"))
+    words = "The call was abandoned by the people of the session."
+    if error is not None:
+        words = f"{ended.server}/{ended.target} failed: {error.message}"
+    if ended.method == "tools/call":
+        return {"content": [{"type": "text", "text": words}], "isError": True}
+    raise MCPError(INTERNAL_ERROR, words)
+
+
+def said_on_the_way(record: SessionRecord, view: CallView) -> str | None:
+    """What the server reported last, as the session shows it."""
+    turn = record.public.active_turn
+    for part in () if turn is None else turn.response_parts:
+        call = getattr(part, "tool_call", None)
+        if call is not None and call.tool_call_id == view.id:
+            content = getattr(call, "content", None) or ()
+            return next((piece.text for piece in content if hasattr(piece, "text")), None)
+    return None

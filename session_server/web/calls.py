@@ -1,0 +1,104 @@
+"""Calls of MCP servers over HTTP: make one, wait for its result, give it up."""
+
+from typing import Annotated, Any
+from urllib.parse import quote, unquote
+
+from fastapi import APIRouter, Depends, Path, Query
+from starlette.requests import HTTPConnection
+from starlette.responses import Response
+
+from session_server.calls.calls import Calls
+from session_server.calls.errors import CallsError
+from session_server.schemas.http import CallList, CallView, NewCall
+from session_server.schemas.limits import WAIT_SECONDS
+from session_server.web.bodies import JsonBody, json_response
+from session_server.web.caller import Caller, TheHost, on_the_loop
+from session_server.web.openapi import described, link
+from session_server.web.paths import SessionUri
+from session_server.web.request_states import visible_record
+from session_server.web.retries import REPLAYED, RetryKey, TheKey
+
+router = APIRouter(prefix="/v1", tags=["calls"])
+
+Seconds = Annotated[
+    float, Query(ge=0, le=WAIT_SECONDS, description="How long the result may be waited for.")
+]
+LINKS = {name: link(name, cid="$response.body#/id") for name in ("read_call", "abandon_call")}
+
+
+def calls_of(connection: HTTPConnection) -> Calls:
+    calls: Calls = connection.app.state.calls
+    return calls
+
+
+async def _call(
+    cid: Annotated[str, Path(description="The id of a call.", examples=["call-1"])],
+) -> str:
+    return unquote(cid)
+
+
+TheCalls = Annotated[Calls, Depends(on_the_loop(calls_of))]
+CallId = Annotated[str, Depends(_call)]
+
+
+@router.post(
+    "/sessions/{id}/calls", **described(201, CallView, 404, 409, body=NewCall, links=LINKS)
+)
+async def start_call(
+    uri: SessionUri,
+    host: TheHost,
+    calls: TheCalls,
+    who: Caller,
+    key: TheKey,
+    wanted: Annotated[NewCall, Depends(JsonBody(NewCall))],
+    wait: Seconds = 0,
+) -> Response:
+    """Call a tool, a prompt or a resource of a configured MCP server.
+
+    When the server asks, the people in the session answer. The same request again, while it is open
+    or its result was not fetched, is the same call.
+    """
+    known = set(visible_record(host, who, uri).private.calls)
+    call_id = None if key is None else f"call-{_named(key, wanted, known)}"
+    made = await calls.start(
+        who, uri, wanted.server, wanted.method, params_of(wanted), call_id=call_id
+    )
+    view = await calls.result(who, made, wait)
+    headers = {"Location": f"/v1/calls/{quote(made, safe='')}"}
+    return json_response(view, 201, headers | (REPLAYED if made in known else {}))
+
+
+@router.get("/sessions/{id}/calls", **described(200, CallList, 404))
+async def list_calls(uri: SessionUri, host: TheHost, calls: TheCalls, who: Caller) -> Response:
+    """The session's calls that you may look at, the latest first."""
+    visible_record(host, who, uri)
+    return json_response(CallList(items=calls.calls_of(who, uri)))
+
+
+@router.get("/calls/{cid}", **described(200, CallView, 404))
+async def read_call(call_id: CallId, calls: TheCalls, who: Caller, wait: Seconds = 0) -> Response:
+    """The call as it is; with `wait`, as soon as it has ended, or when the time is over."""
+    return json_response(await calls.result(who, call_id, wait))
+
+
+@router.delete("/calls/{cid}", **described(200, CallView, 404))
+async def abandon_call(call_id: CallId, calls: TheCalls, who: Caller) -> Response:
+    """Give the call up: its questions close. What the server has begun, it may still do."""
+    await calls.abandon(who, call_id)
+    return json_response(await calls.result(who, call_id))
+
+
+def params_of(wanted: NewCall) -> dict[str, Any]:
+    """Either way of saying what is to be called, as MCP's parameters."""
+    if wanted.params is not None:
+        if wanted.tool is not None or wanted.arguments is not None:
+            raise CallsError("Give `params`, or `tool` and `arguments`, not both.")
+        return wanted.params
+    if wanted.tool is None or wanted.method != "tools/call":
+        raise CallsError(f"Say which `tool` to call, or give `params` for {wanted.method}.")
+    return {"name": wanted.tool, "arguments": wanted.arguments or {}}
+
+
+def _named(key: RetryKey, wanted: NewCall, known: set[str]) -> str:
+    key.found(wanted, (call_id.removeprefix("call-") for call_id in known))
+    return key.name(wanted)

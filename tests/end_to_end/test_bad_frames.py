@@ -1,0 +1,354 @@
+"""Frames that nobody should send: each gets its code, and other clients never notice."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+import orjson
+import pytest
+from websockets.frames import Opcode
+
+from session_server.schemas.limits import FRAME_BYTES, JSON_DEPTH
+from tests.end_to_end.raw import RawClient, greeting, masked, raw_client, request
+from tests.end_to_end.wire import ROOT, WireClient
+from tests.host.harness import run
+from tests.servers import AT_ANY_PACE, PLAIN, SERVE, ServerProcess, serving
+
+SESSION = "ahp-session:/bystander"
+FRAMES = 10_000
+BLOCK = 100
+METHODS = ("ping", "initialize", "reconnect", "subscribe", "fetchTurns", "dispatchAction")
+both = pytest.mark.parametrize("command", [SERVE, PLAIN], ids=["ours", "plain"])
+
+
+@asynccontextmanager
+async def bystander(server: ServerProcess) -> AsyncIterator[WireClient]:
+    """Somebody else, who works on while the frames come, and in the end saw only its own doing."""
+    client = await WireClient.open(server.ahp)
+    await client.initialize("bystander", ROOT)
+    await client.call("createSession", SESSION, provider="people")
+    await client.call("subscribe", SESSION)
+    working = asyncio.create_task(work(client))
+    yield client
+    working.cancel()
+    await asyncio.wait([working])
+    assert working.cancelled()
+    mine = {"clientId": "bystander"}
+    for frame in client.received:
+        if frame.get("method") == "action" and frame["params"]["channel"] == SESSION:
+            origin = frame["params"].get("origin", mine)
+            assert origin["clientId"] == "bystander"
+            assert "rejectionReason" not in frame["params"]
+    await client.close()
+    server.kill()
+    assert "Traceback" not in "".join(server.output)
+
+
+async def work(client: WireClient) -> None:
+    while True:
+        title = {"type": "session/titleChanged", "title": f"{len(client.received)}"}
+        seq = await client.dispatch(SESSION, title)
+        await client.until(
+            lambda f, seq=seq: f.get("params", {}).get("origin", {}).get("clientSeq") == seq
+        )
+        await asyncio.sleep(0.001)
+
+
+# Frames that end the connection
+
+
+def oversized(opcode: Opcode = Opcode.TEXT) -> bytes:
+    return masked(b" " * (FRAME_BYTES + 1), opcode)
+
+
+def in_pieces(data: bytes, pieces: int) -> bytes:
+    size = -(-len(data) // pieces)
+    parts = [data[at : at + size] for at in range(0, len(data), size)]
+    return b"".join(
+        masked(part, Opcode.CONT if n else Opcode.TEXT, fin=n == len(parts) - 1)
+        for n, part in enumerate(parts)
+    )
+
+
+FATAL: dict[str, tuple[bytes, int]] = {
+    "binary": (masked(b'{"jsonrpc":"2.0"}', Opcode.BINARY), 1003),
+    "empty binary": (masked(b"", Opcode.BINARY), 1003),
+    "binary in pieces": (
+        masked(b"a", Opcode.BINARY, fin=False) + masked(b"b", Opcode.CONT),
+        1003,
+    ),
+    "oversized": (oversized(), 1009),
+    "oversized binary": (oversized(Opcode.BINARY), 1009),
+    "oversized in pieces": (in_pieces(b" " * (FRAME_BYTES + 1), 7), 1009),
+    "said to be oversized": (b"\x81\xff" + b"\x7f" + b"\xff" * 7 + b"mask", 1009),
+    "oversized, and then a lot more": (oversized() * 8, 1009),
+    "not UTF-8": (masked(b'{"a":"\xff"}'), 1007),
+    "half a character": (masked("🙂".encode()[:2]), 1007),
+    "a surrogate": (masked(b'{"a":"\xed\xa0\x80"}'), 1007),
+    "not masked": (b"\x81\x02{}", 1002),
+    "a reserved bit": (b"\xc1\x80mask", 1002),
+    "an unknown opcode": (b"\x83\x80mask", 1002),
+    "nothing to continue": (masked(b"{}", Opcode.CONT), 1002),
+    "a text within a text": (masked(b"{", fin=False) + masked(b"}"), 1002),
+    "a ping in pieces": (b"\x09\x80mask", 1002),
+    "a ping that is too long": (b"\x89\xfe\x00\x80mask" + b"x" * 128, 1002),
+    "a goodbye without sense": (masked(b"\x00", Opcode.CLOSE), 1002),
+    "a goodbye with a code that is none": (masked(b"\x00\x01", Opcode.CLOSE), 1002),
+}
+
+
+@pytest.mark.proves("ahp.frames.text-only")
+@run
+async def test_frames_that_cannot_be_read_end_the_connection_with_their_code() -> None:
+    with serving("memory:") as server:
+        async with bystander(server):
+            for name, (data, code) in FATAL.items():
+                for greeted in (False, True):
+                    async with raw_client(server.ahp) as client:
+                        if greeted:
+                            await client.send(greeting("client"))
+                            await client.frame()
+                        await client.send(data)
+                        assert await client.close_code() == code, name
+
+
+@run
+async def test_another_server_ends_them_too() -> None:
+    """It reads frames itself; what it lets through is bounded all the same."""
+    with serving("memory:", command=PLAIN) as server:
+        async with bystander(server):
+            for name in ("binary", "oversized", "oversized in pieces", "not masked"):
+                data, code = FATAL[name]
+                async with raw_client(server.ahp) as client:
+                    await client.send(data)
+                    assert await client.close_code() == code, name
+
+
+@run
+async def test_what_came_before_a_broken_frame_still_counts() -> None:
+    with serving("memory:") as server:
+        async with bystander(server), raw_client(server.ahp) as client:
+            await client.send(request(7, "ping") + b"\xc1\x80mask")
+            assert await client.frame() == (Opcode.TEXT, b'{"jsonrpc":"2.0","id":7,"result":null}')
+            assert await client.close_code() == 1002
+
+
+# Frames that are answered
+
+
+ANSWERED: dict[str, tuple[str, Any, int]] = {
+    "nothing": ("", None, -32700),
+    "not JSON": ("nonsense", None, -32700),
+    "half of it": ('{"jsonrpc":"2.0","id":3,', None, -32700),
+    "two of them": ("{}{}", None, -32700),
+    "too deep": ("[" * (JSON_DEPTH + 1) + "]" * (JSON_DEPTH + 1), None, -32700),
+    "a lone surrogate": ('{"jsonrpc":"2.0","id":3,"method":"\\ud800"}', None, -32700),
+    "a number": ("5", None, -32600),
+    "a batch": ('[{"jsonrpc":"2.0","id":3,"method":"ping"}]', None, -32600),
+    "an empty object": ("{}", None, -32600),
+    "another version": ('{"jsonrpc":"1.0","id":3,"method":"ping","params":{}}', 3, -32600),
+    "no version": ('{"id":3,"method":"ping","params":{}}', 3, -32600),
+    "a name for an id": ('{"jsonrpc":"2.0","id":"x","method":"ping"}', None, -32600),
+    "a fraction for an id": ('{"jsonrpc":"2.0","id":1.5,"method":"ping"}', None, -32600),
+    "a number for a method": ('{"jsonrpc":"2.0","id":3,"method":5}', 3, -32600),
+    "an answer": ('{"jsonrpc":"2.0","id":3,"result":{}}', 3, -32600),
+    "an unknown method": ('{"jsonrpc":"2.0","id":3,"method":"nothing","params":{}}', 3, -32601),
+    "no parameters": ('{"jsonrpc":"2.0","id":3,"method":"subscribe"}', 3, -32602),
+    "a wrong type": (
+        '{"jsonrpc":"2.0","id":3,"method":"subscribe","params":{"channel":5}}',
+        3,
+        -32602,
+    ),
+    "a list of parameters": ('{"jsonrpc":"2.0","id":3,"method":"ping","params":[]}', 3, -32602),
+}
+
+
+@pytest.mark.proves("ahp.errors.answered")
+@both
+@run
+async def test_frames_that_are_not_understood_are_answered_and_the_connection_goes_on(
+    command: Sequence[str],
+) -> None:
+    with serving("memory:", command=command) as server:
+        async with bystander(server):
+            for greeted in (False, True):
+                client = await WireClient.open(server.ahp)
+                if greeted:
+                    await client.initialize("client")
+                for name, (text, id_, code) in ANSWERED.items():
+                    await client.socket.send(text)
+                    answer = await client.until(lambda _: True)
+                    assert (answer["id"], answer["error"]["code"]) == (id_, code), name
+                    assert answer["error"]["message"], name
+                assert await client.call("ping") is None
+                await client.close()
+
+
+@run
+async def test_before_the_handshake_nothing_else_is_done() -> None:
+    with serving("memory:") as server:
+        async with bystander(server):
+            client = await WireClient.open(server.ahp)
+            for method in ("subscribe", "fetchTurns", "disposeSession", "createSession"):
+                assert (await client.call(method, SESSION))["code"] == -32601, method
+            await client.dispatch(SESSION, {"type": "session/titleChanged", "title": "no"})
+            await client.send({"jsonrpc": "2.0", "method": "unsubscribe", "params": {}})
+            assert await client.call("ping") is None
+            assert len(client.received) == 5
+            await client.close()
+
+
+# Ten thousand random ones
+
+
+Heading = tuple[Any, int | None]
+"""The `id` and the code of an answer; no code for a result."""
+
+
+class Rubbish:
+    """Random frames, from noise to nearly right, and which answers each may get."""
+
+    def __init__(self, seed: int) -> None:
+        self.dice = random.Random(seed)
+        self._kinds: tuple[Callable[[], str], ...] = (
+            self._noise,
+            self._wild,
+            self._nearly,
+            self._damaged,
+            self._whole,
+        )
+
+    def frame(self) -> str:
+        return self.dice.choice(self._kinds)()
+
+    def _noise(self) -> str:
+        alphabet = '{}[]":,0123456789.-eE tfn\\u"jsonrpcmethodid\u00e9\U0001f642'
+        return "".join(self.dice.choices(alphabet, k=self.dice.randrange(60)))
+
+    def _wild(self) -> str:
+        return msgspec.json.encode(self._value(4)).decode()
+
+    def _value(self, depth: int) -> Any:
+        dice = self.dice
+        match dice.randrange(7 if depth else 5):
+            case 0:
+                return dice.choice([None, True, False])
+            case 1:
+                return dice.choice([0, -1, 2**53, 10**18, 1.5, -1e300])
+            case 2 | 3:
+                return dice.choice(["", "x", "2.0", "é🙂", "\0", *METHODS, ROOT, SESSION])
+            case 4:
+                return {}
+            case 5:
+                return [self._value(depth - 1) for _ in range(dice.randrange(4))]
+            case _:
+                keys = dice.sample(["jsonrpc", "id", "method", "params", "channel", "x"], 3)
+                return {key: self._value(depth - 1) for key in keys}
+
+    def _nearly(self) -> str:
+        frame = self._request()
+        frame[self.dice.choice(list(frame))] = self._value(2)
+        return msgspec.json.encode(frame).decode()
+
+    def _damaged(self) -> str:
+        text = msgspec.json.encode(self._request()).decode()
+        at = self.dice.randrange(len(text))
+        return text[:at] + self.dice.choice(["", '"', "}", "\\", "é", "0"]) + text[at + 1 :]
+
+    def _whole(self) -> str:
+        return msgspec.json.encode(self._request()).decode()
+
+    def _request(self) -> dict[str, Any]:
+        method = self.dice.choice([*METHODS[:1], *METHODS[3:], "nothing", ""])
+        params = {"channel": self.dice.choice([ROOT, "ahp-session:/none", "", "x:/y"])}
+        frame = {"jsonrpc": "2.0", "id": self.dice.randrange(9), "method": method, "params": params}
+        if self.dice.random() < 0.2:
+            del frame["id"]
+        return frame
+
+
+def allowed(text: str) -> set[Heading | None]:
+    """By another JSON reader and the words of JSON-RPC; `None` is silence."""
+    try:
+        frame = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return {(None, -32700)}
+    if not isinstance(frame, dict):
+        return {(None, -32600)}
+    id_ = frame.get("id")
+    has_id = isinstance(id_, int) and not isinstance(id_, bool)
+    is_sound = frame.get("jsonrpc") == "2.0" and isinstance(frame.get("method"), str)
+    if is_sound and frame["method"] == "dispatchAction":
+        return {None, (None, -32600)}  # a notification, whatever else it says
+    if not is_sound or not (has_id or id_ is None):
+        return {(id_ if has_id else None, -32600)}
+    if not has_id:
+        return {None}
+    if frame["method"] not in METHODS:
+        return {(id_, -32601)}
+    codes = (None, -32600, -32601, -32602, -32001, -32008)
+    return {(id_, code) for code in codes}
+
+
+async def answers(client: RawClient, sentinel: int) -> list[Heading]:
+    """All that come before the answer to the sentinel's ping."""
+    found: list[Heading] = []
+    while True:
+        frame = msgspec.json.decode(await client.until(Opcode.TEXT))
+        if "method" in frame:
+            continue  # news from somewhere that it subscribed to
+        heading = (frame["id"], frame.get("error", {}).get("code"))
+        if heading == (sentinel, None):
+            return found
+        found.append(heading)
+
+
+@pytest.mark.parametrize("greeted", [False, True], ids=["before the handshake", "after it"])
+@run
+async def test_ten_thousand_random_frames_get_what_they_deserve(greeted: bool) -> None:
+    rubbish = Rubbish(7 + greeted)
+    with serving("memory:", *AT_ANY_PACE) as server:
+        async with bystander(server), raw_client(server.ahp) as client:
+            if greeted:
+                await client.send(greeting("rubbish"))
+                await client.frame()
+            for number in range(0, FRAMES, BLOCK):
+                frames = [rubbish.frame() for _ in range(BLOCK)]
+                await client.send(
+                    b"".join(
+                        masked(text.encode()) + request(1_000_000 + number + n, "ping")
+                        for n, text in enumerate(frames)
+                    )
+                )
+                for n, text in enumerate(frames):
+                    got = await answers(client, 1_000_000 + number + n)
+                    assert len(got) < 2, text
+                    assert (got[0] if got else None) in allowed(text), (text, got)
+
+
+@pytest.mark.proves("design.limits.frame")
+@run
+async def test_a_frame_of_just_the_limit_is_read() -> None:
+    with serving("memory:") as server:
+        async with raw_client(server.ahp) as client:
+            ping = b'{"jsonrpc":"2.0","id":7,"method":"ping","params":{"channel":"ahp-root://"}}'
+            await client.send(
+                masked(ping.ljust(FRAME_BYTES)) + in_pieces(ping.ljust(FRAME_BYTES), 9)
+            )
+            for _ in range(2):
+                assert b'"id":7' in await client.until(Opcode.TEXT)
+
+
+@run
+async def test_noise_instead_of_frames_disturbs_nobody() -> None:
+    dice = random.Random(11)
+    with serving("memory:") as server:
+        async with bystander(server):
+            for _ in range(200):
+                async with raw_client(server.ahp) as client:
+                    await client.send(dice.randbytes(dice.randrange(1, 400)))
+                    client.writer.write_eof()
+                    await client.rest()

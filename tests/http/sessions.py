@@ -1,0 +1,82 @@
+"""Using the server over HTTP as a program would."""
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future
+from typing import Any
+
+import httpx
+
+DEADLINE = 20.0
+
+REGION = {
+    "type": "object",
+    "properties": {
+        "region": {"type": "string", "enum": ["eu", "us"], "title": "Region"},
+        "copies": {"type": "integer", "minimum": 1, "default": 3},
+    },
+    "required": ["region"],
+}
+
+QUESTIONS = [
+    {"kind": "text", "id": "name", "message": "What is it called?", "required": True},
+    {"kind": "boolean", "id": "sure", "message": "Are you sure?"},
+]
+
+
+class Api(httpx.Client):
+    def __init__(self, url: str, **options: Any) -> None:
+        super().__init__(base_url=url, timeout=DEADLINE, **options)
+
+    def ask(self, session: str, **body: Any) -> dict[str, Any]:
+        asked = self.post(f"{session}/requests", json=body or {"questions": QUESTIONS})
+        assert asked.status_code == 201, asked.text
+        return asked.json()
+
+    def answer(self, session: str, request: str, question: str, answer: Any) -> httpx.Response:
+        return self.put(f"{session}/requests/{request}/answers/{question}", json=answer)
+
+    def complete(self, session: str, request: str, **body: Any) -> httpx.Response:
+        return self.post(f"{session}/requests/{request}/complete", json=body)
+
+    def later(self, method: str, path: str, **options: Any) -> "Future[httpx.Response]":
+        """A request that waits, sent from a thread of its own."""
+        future: Future[httpx.Response] = Future()
+
+        def send() -> None:
+            try:
+                with Api(str(self.base_url)) as own:
+                    future.set_result(own.request(method, path, **options))
+            except Exception as error:  # noqa: BLE001 - handed on to whoever waits
+                future.set_exception(error)
+
+        threading.Thread(target=send, daemon=True).start()
+        return future
+
+
+def text(value: str, state: str = "submitted") -> dict[str, Any]:
+    return {"state": state, "value": {"kind": "text", "value": value}}
+
+
+class Event(dict[str, str]):
+    """One event of a stream: `id`, `event`, `data`; comments are under the empty name."""
+
+
+@contextlib.contextmanager
+def events(api: Api, path: str, **options: Any) -> Iterator[Iterator[Event]]:
+    with api.stream("GET", path, **options) as response:
+        assert response.status_code == 200, response.read()
+        assert response.headers["content-type"].startswith("text/event-stream")
+        yield parsed(response.iter_lines())
+
+
+def parsed(lines: Iterator[str]) -> Iterator[Event]:
+    event = Event()
+    for line in lines:
+        if line:
+            name, _, value = line.partition(":")
+            event[name] = value.removeprefix(" ")
+        elif event:
+            yield event
+            event = Event()

@@ -1,0 +1,121 @@
+"""Sent again, done once: the Idempotency-Key."""
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.http.sessions import Api
+from tests.servers import serving, sqlite_store
+
+KEY = {"Idempotency-Key": "build 7: deploy?"}
+
+
+def post(api: Api, path: str, body: dict[str, Any], key: str = "k") -> Any:
+    return api.post(path, json=body, headers={"Idempotency-Key": key})
+
+
+def test_a_request_that_is_sent_again_is_asked_once(api: Api, session: str) -> None:
+    body = {"message": "Deploy?", "expiresIn": 3600}
+    first, second = (post(api, f"{session}/requests", body) for _ in range(2))
+    assert first.status_code == second.status_code == 201
+    assert first.json() == second.json()
+    assert first.headers["location"] == second.headers["location"]
+    assert "idempotency-replayed" not in first.headers
+    assert second.headers["idempotency-replayed"] == "true"
+    assert len(api.get(f"{session}/requests").json()["items"]) == 1
+
+
+def test_after_its_end_a_request_is_still_the_same(api: Api, session: str) -> None:
+    asked = post(api, f"{session}/requests", {"message": "Deploy?"}).json()
+    done = api.complete(session, asked["id"]).json()
+    assert post(api, f"{session}/requests", {"message": "Deploy?"}).json() == done
+
+
+def test_many_at_once_make_one(api: Api, session: str) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        sent = [
+            pool.submit(post, api, f"{session}/requests", {"message": "Deploy?"}) for _ in range(16)
+        ]
+        answers = [future.result(timeout=20) for future in sent]
+    assert {answer.status_code for answer in answers} == {201}
+    assert len({answer.json()["id"] for answer in answers}) == 1
+    assert len(api.get(f"{session}/requests").json()["items"]) == 1
+
+
+def test_a_key_stands_for_one_body(api: Api, session: str) -> None:
+    post(api, f"{session}/requests", {"message": "Deploy?"})
+    other = post(api, f"{session}/requests", {"message": "Roll back?"})
+    assert (other.status_code, other.json()["code"]) == (422, "idempotencyKeyReused")
+    assert len(api.get(f"{session}/requests").json()["items"]) == 1
+
+
+def test_how_a_body_is_written_does_not_matter(api: Api, session: str) -> None:
+    headers = {"Idempotency-Key": "k", "Content-Type": "application/json"}
+    first = api.post(f"{session}/requests", content=b'{"message":"a","url":null}', headers=headers)
+    second = api.post(f"{session}/requests", content=b'{ "message": "a" }', headers=headers)
+    assert first.json()["id"] == second.json()["id"]
+
+
+def test_a_refused_request_can_be_sent_again_with_its_key(api: Api) -> None:
+    session = api.post("/v1/sessions", json={"provider": "demo"}).headers["location"]
+    api.post(f"{session}/turns", json={"text": "first"})
+    refused = post(api, f"{session}/turns", {"text": "second"})
+    assert refused.status_code == 409
+    api.delete(f"{session}/turns/active")
+    assert post(api, f"{session}/turns", {"text": "second"}).status_code == 201
+
+
+def test_a_turn_that_is_sent_again_starts_once(api: Api) -> None:
+    session = api.post("/v1/sessions", json={"provider": "demo"}).headers["location"]
+    first, second = (post(api, f"{session}/turns", {"text": "Hello"}) for _ in range(2))
+    assert first.json() == second.json()
+    assert second.headers["idempotency-replayed"] == "true"
+    api.delete(f"{session}/turns/active")
+    assert post(api, f"{session}/turns", {"text": "Hello"}).json() == first.json()
+
+
+@pytest.mark.parametrize("body", [{"title": "A"}, {"resource": "x:named-by-its-maker"}])
+def test_a_session_that_is_sent_again_is_made_once(api: Api, body: dict[str, Any]) -> None:
+    key = f"session {body}"
+    first, second = (post(api, "/v1/sessions", body, key) for _ in range(2))
+    assert first.json()["resource"] == second.json()["resource"]
+    assert second.headers["idempotency-replayed"] == "true"
+    other = post(api, "/v1/sessions", {"title": "B"}, key)
+    assert other.json()["code"] == "idempotencyKeyReused"
+
+
+def test_a_session_of_somebody_else_is_no_replay(api: Api) -> None:
+    body = {"resource": "x:first-come"}
+    api.post("/v1/sessions", json=body)
+    assert post(api, "/v1/sessions", body, "late").status_code == 409
+
+
+def test_keys_of_different_sessions_do_not_meet(api: Api, session: str) -> None:
+    other = api.post("/v1/sessions", json={}).headers["location"]
+    post(api, f"{session}/requests", {"message": "one"})
+    assert post(api, f"{other}/requests", {"message": "two"}).status_code == 201
+
+
+@pytest.mark.parametrize("key", ["", "k" * 256])
+def test_a_key_has_a_length(api: Api, session: str, key: str) -> None:
+    refused = post(api, f"{session}/requests", {"message": "?"}, key)
+    assert (refused.status_code, refused.json()["code"]) == (422, "invalidParameter")
+
+
+def test_keys_are_good_after_a_restart(tmp_path: Path) -> None:
+    store = sqlite_store(tmp_path)
+
+    def make(api: Api) -> list[str]:
+        session = post(api, "/v1/sessions", {"title": "A"}).json()["resource"]
+        where = f"/v1/sessions/{session.removeprefix('ahp-session:/')}"
+        asked = post(api, f"{where}/requests", {"message": "Deploy?"}).json()
+        return [session, asked["id"]]
+
+    with serving(store) as server, Api(server.url) as api:
+        first = make(api)
+        server.kill()
+    with serving(store) as server, Api(server.url) as api:
+        assert make(api) == first
+        assert len(api.get("/v1/sessions").json()["items"]) == 1

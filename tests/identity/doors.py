@@ -1,0 +1,84 @@
+"""Coming to a real server with or without a credential, over HTTP and as a WebSocket."""
+
+import asyncio
+from typing import Any
+
+import httpx
+from websockets.asyncio.client import connect
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+
+from tests.end_to_end.wire import WireClient
+from tests.http.sessions import Api
+from tests.servers import ServerProcess
+
+TOKEN = "canary-connection-token-0123456789"
+WITH_TOKEN = ("--connection-token", TOKEN)
+PATIENCE = 10.0
+
+
+def bearer(token: str | None) -> dict[str, str]:
+    return {} if token is None else {"Authorization": f"Bearer {token}"}
+
+
+def api(server: ServerProcess, token: str | None = TOKEN) -> Api:
+    return Api(server.url, headers=bearer(token))
+
+
+def issued(owner: httpx.Client, role: str, **wanted: Any) -> dict[str, Any]:
+    """A new token, with its text under `token`."""
+    made = owner.post("/v1/tokens", json={"name": role.title(), "role": role, **wanted})
+    assert made.status_code == 201, made.text
+    given: dict[str, Any] = made.json()
+    return given
+
+
+def new_session(owner: httpx.Client) -> str:
+    made = owner.post("/v1/sessions", json={})
+    assert made.status_code == 201, made.text
+    uri: str = made.json()["resource"]
+    return uri
+
+
+def name_of(uri: str) -> str:
+    return uri.removeprefix("ahp-session:/")
+
+
+def shared(owner: httpx.Client, uri: str, **wanted: Any) -> dict[str, Any]:
+    made = owner.post(f"/v1/sessions/{name_of(uri)}/shares", json=wanted)
+    assert made.status_code == 201, made.text
+    given: dict[str, Any] = made.json()
+    return given
+
+
+async def dialled(
+    server: ServerProcess, token: str | None = None, *, query: str = "", **headers: str
+) -> WireClient | int:
+    """A client on an open socket, or the HTTP status that the upgrade was answered with."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()} | bearer(token)
+    try:
+        socket = await connect(
+            f"{server.ahp}{query}", additional_headers=named, compression=None, max_queue=None
+        )
+    except InvalidStatus as refused:
+        return refused.response.status_code
+    return WireClient(socket)
+
+
+async def arrived(
+    server: ServerProcess, token: str | None, client_id: str, *uris: str
+) -> WireClient:
+    client = await dialled(server, token)
+    assert isinstance(client, WireClient), client
+    await client.initialize(client_id, *uris)
+    return client
+
+
+async def end_of(client: WireClient) -> tuple[int, str]:
+    """How the other side closed it."""
+    async with asyncio.timeout(PATIENCE):
+        try:
+            while True:
+                await client.socket.recv()
+        except ConnectionClosed as closed:
+            assert closed.rcvd is not None
+            return closed.rcvd.code, closed.rcvd.reason

@@ -1,0 +1,121 @@
+"""Which addresses want a token, where it comes from, and what is said if there is none."""
+
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from session_server.identity import binding
+from session_server.identity.binding import binding_of, is_loopback_address
+from session_server.schemas.limits import CONNECTION_TOKEN_CHARS
+from session_server.settings import Settings, SettingsError, load_settings
+
+TOKEN = "a-token-of-sixteen-or-more"
+
+
+def bound(**given: Any) -> binding.Binding:
+    return binding_of(load_settings(given))
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "localhost"])
+def test_loopback_needs_no_token(host: str) -> None:
+    found = bound(host=host)
+    assert found.access.connection_token is None
+    assert found.is_loopback
+    assert found.access.hosts == frozenset()
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", ""])
+def test_any_other_address_needs_one_and_the_words_say_how(host: str) -> None:
+    with pytest.raises(SettingsError) as refused:
+        bound(host=host)
+    for flag in ("--connection-token ", "--connection-token-file", "--without-connection-token"):
+        assert flag in str(refused.value)
+
+
+def test_an_operator_may_do_without() -> None:
+    found = bound(host="0.0.0.0", without_connection_token=True)
+    assert found.access.connection_token is None
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
+def test_a_token_that_is_given_is_the_one(host: str) -> None:
+    found = bound(host=host, connection_token=TOKEN)
+    assert found.access.connection_token == TOKEN
+    assert found.token is None  # and is not told
+
+
+def test_a_generated_token_is_new_each_time_and_told() -> None:
+    first, second = bound(connection_token="generate"), bound(connection_token="generate")
+    assert first.token == first.access.connection_token
+    assert first.token != second.token
+    assert len(first.token or "") >= CONNECTION_TOKEN_CHARS
+
+
+def test_a_token_file_is_made_for_its_owner_alone_and_then_kept(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "token"
+    old = os.umask(0)
+    try:
+        first = bound(host="0.0.0.0", connection_token_file=path)
+    finally:
+        os.umask(old)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert (first.file, first.token) == (path, None)
+    second = bound(host="0.0.0.0", connection_token_file=path)
+    assert (
+        second.access.connection_token == first.access.connection_token == path.read_text().strip()
+    )
+    assert second.file is None
+
+
+def test_a_token_file_that_cannot_be_used_is_said(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="cannot be used"):
+        bound(connection_token_file=tmp_path)
+
+
+@pytest.mark.parametrize(
+    "token", ["short", "x" * (CONNECTION_TOKEN_CHARS - 1), "with spaces " * 3, "ü" * 20]
+)
+def test_a_token_that_could_be_guessed_or_breaks_a_url_is_refused_without_showing_it(
+    token: str,
+) -> None:
+    with pytest.raises(SettingsError) as refused:
+        bound(connection_token=token)
+    assert str(CONNECTION_TOKEN_CHARS) in str(refused.value)
+    assert token not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"connection_token": TOKEN, "without_connection_token": True},
+        {"connection_token": TOKEN, "connection_token_file": Path("x")},
+        {"connection_token_file": Path("x"), "without_connection_token": True},
+    ],
+)
+def test_what_contradicts_itself_is_refused(given: dict[str, Any]) -> None:
+    with pytest.raises(SettingsError, match="exclude each other"):
+        bound(**given)
+
+
+def test_a_name_is_loopback_only_if_all_of_its_addresses_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def known(name: str, *_: object, **__: object) -> list[Any]:
+        addresses = {"here": ["127.0.0.1", "::1"], "both": ["127.0.0.1", "192.0.2.1"]}
+        return [(0, 0, 0, "", (address, 0)) for address in addresses[name]]
+
+    monkeypatch.setattr(binding.socket, "getaddrinfo", known)
+    assert is_loopback_address("here")
+    assert not is_loopback_address("both")
+
+
+def test_an_address_that_is_none_is_said() -> None:
+    with pytest.raises(SettingsError, match="no address"):
+        is_loopback_address("no.such.name.invalid")
+
+
+def test_the_defaults_are_for_this_machine_alone() -> None:
+    assert binding_of(Settings()).is_loopback

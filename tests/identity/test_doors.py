@@ -1,0 +1,479 @@
+"""The doors of a real server: who is let in, as whom, and who is shown out."""
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from websockets.asyncio.client import connect
+from websockets.exceptions import InvalidStatus
+
+from tests.end_to_end.wire import ROOT, WireClient
+from tests.host.harness import run
+from tests.identity.doors import (
+    TOKEN,
+    WITH_TOKEN,
+    api,
+    arrived,
+    bearer,
+    dialled,
+    end_of,
+    issued,
+    name_of,
+    new_session,
+    shared,
+)
+from tests.servers import SERVE, ServerProcess, serving, sqlite_store
+
+EVIL = "http://evil.example"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ServerProcess]:
+    """On loopback, with a connection token."""
+    with serving("memory:", *WITH_TOKEN) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def open_server() -> Iterator[ServerProcess]:
+    with serving("memory:", "--allowed-origins", "https://my.app") as running:
+        yield running
+
+
+@pytest.fixture
+def owner(server: ServerProcess) -> Iterator[httpx.Client]:
+    with api(server) as client:
+        yield client
+
+
+# Credentials
+
+
+@pytest.mark.proves("ahp.connect.credential")
+@run
+async def test_a_credential_is_checked_at_the_upgrade(server: ServerProcess) -> None:
+    for good in (await dialled(server, TOKEN), await dialled(server, query=f"?tkn={TOKEN}")):
+        assert isinstance(good, WireClient)
+        assert await good.call("ping") is None
+        await good.close()
+    assert await dialled(server) == 403
+    assert await dialled(server, "wrong") == 403
+    assert await dialled(server, query="?tkn=wrong") == 403
+    assert await dialled(server, "wrong", query=f"?tkn={TOKEN}") == 403
+
+
+@run
+async def test_a_refused_upgrade_says_why(server: ServerProcess) -> None:
+    with pytest.raises(InvalidStatus) as refused:
+        await connect(f"{server.ahp}?tkn=wrong")
+    problem = httpx.Response(200, content=refused.value.response.body).json()
+    assert problem["code"] == "badCredential"
+    assert "ask its owner" in problem["detail"]
+
+
+@pytest.mark.parametrize(
+    ("headers", "query", "status", "code"),
+    [
+        (bearer(TOKEN), "", 200, None),
+        ({}, f"?tkn={TOKEN}", 200, None),
+        ({}, "", 401, "noCredential"),
+        (bearer("wrong"), "", 401, "badCredential"),
+        ({}, "?tkn=wrong", 401, "badCredential"),
+    ],
+)
+def test_a_credential_is_checked_at_every_request(
+    server: ServerProcess, headers: dict[str, str], query: str, status: int, code: str | None
+) -> None:
+    answer = httpx.get(f"{server.url}/v1/sessions{query}", headers=headers)
+    assert answer.status_code == status
+    if code is not None:
+        assert answer.json()["code"] == code
+        assert answer.headers["content-type"] == "application/problem+json"
+        assert answer.headers["www-authenticate"] == "Bearer"
+
+
+@pytest.mark.proves("design.doors.loopback")
+@run
+async def test_on_loopback_no_token_is_needed_but_a_wrong_one_is_wrong(
+    open_server: ServerProcess,
+) -> None:
+    client = await dialled(open_server)
+    assert isinstance(client, WireClient)
+    await client.close()
+    assert httpx.get(f"{open_server.url}/v1/sessions").status_code == 200
+    assert await dialled(open_server, "wrong") == 403
+    assert httpx.get(f"{open_server.url}/v1/sessions?tkn=wrong").status_code == 401
+
+
+def test_nobody_sets_cookies(server: ServerProcess, owner: httpx.Client) -> None:
+    for path in ("/", "/v1/sessions", "/healthz", "/docs"):
+        assert "set-cookie" not in owner.get(path, params={"tkn": TOKEN}).headers
+
+
+# Tokens
+
+
+@run
+async def test_a_token_makes_somebody_of_that_name_and_role(
+    server: ServerProcess, owner: httpx.Client
+) -> None:
+    uri = new_session(owner)
+    token = issued(owner, "observer", name="Bo")
+    bo = await arrived(server, token["token"], "bo-phone", uri)
+    await bo.dispatch(uri, {"type": "session/titleChanged", "title": "Mine"})
+    refused = await bo.until(lambda f: f.get("method") == "action")
+    assert "watch" in refused["params"]["rejectionReason"]
+    await bo.close()
+
+
+@run
+async def test_revoking_a_token_shows_its_people_out_for_good(
+    server: ServerProcess, owner: httpx.Client
+) -> None:
+    token = issued(owner, "answerer")
+    bo = await arrived(server, token["token"], "bo-laptop")
+    assert owner.delete(f"/v1/tokens/{token['issued']['id']}").status_code == 204
+    code, reason = await end_of(bo)
+    assert 4500 <= code < 5000
+    assert "revoked" in reason
+    assert await dialled(server, token["token"]) == 403
+    assert owner.get("/v1/sessions", headers=bearer(token["token"])).status_code == 401
+    assert owner.delete(f"/v1/tokens/{token['issued']['id']}").status_code == 404
+
+
+@run
+async def test_an_expired_token_shows_its_people_out(
+    server: ServerProcess, owner: httpx.Client
+) -> None:
+    token = issued(owner, "answerer", expiresIn=1)
+    bo = await arrived(server, token["token"], "bo-tablet")
+    code, reason = await end_of(bo)
+    assert (code, reason) == (4500, "your token has expired")
+    assert await dialled(server, token["token"]) == 403
+    expired = owner.get("/v1/sessions", headers=bearer(token["token"]))
+    assert (expired.status_code, "expired" in expired.json()["detail"]) == (401, True)
+
+
+def test_the_text_of_a_token_is_told_once(owner: httpx.Client) -> None:
+    token = issued(owner, "answerer")
+    listed = owner.get("/v1/tokens")
+    assert token["issued"] in listed.json()["items"]
+    assert token["token"] not in listed.text
+
+
+def test_a_retry_gets_the_same_token_again(owner: httpx.Client) -> None:
+    key = {"Idempotency-Key": "try-1"}
+    first = owner.post("/v1/tokens", json={"name": "Bo"}, headers=key)
+    second = owner.post("/v1/tokens", json={"name": "Bo"}, headers=key)
+    assert first.json() == second.json()
+    assert second.headers["idempotency-replayed"] == "true"
+    assert owner.post("/v1/tokens", json={"name": "Cy"}, headers=key).status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("wanted", "status"),
+    [
+        ({}, 422),
+        ({"name": ""}, 422),
+        ({"name": "x" * 81}, 422),
+        ({"name": "Bo", "id": "host"}, 422),
+        ({"name": "Bo", "id": "agent:demo"}, 422),
+        ({"name": "Bo", "id": "local"}, 422),
+        ({"name": "Bo", "id": "a\nb"}, 422),
+        ({"name": "Bo", "id": "x" * 513}, 422),
+        ({"name": "Bo", "role": "king"}, 422),
+        ({"name": "Bo", "expiresIn": 0}, 422),
+        ({"name": "Bo", "sessions": []}, 422),
+        ({"name": "Bo", "sessions": ["ahp-session:/none"]}, 404),
+    ],
+)
+def test_a_token_that_cannot_be_is_refused(
+    owner: httpx.Client, wanted: dict[str, Any], status: int
+) -> None:
+    assert owner.post("/v1/tokens", json=wanted).status_code == status
+
+
+@run
+async def test_a_token_may_be_for_some_sessions_only(
+    server: ServerProcess, owner: httpx.Client
+) -> None:
+    mine, other = new_session(owner), new_session(owner)
+    token = issued(owner, "owner", sessions=[mine])["token"]
+    bo = await arrived(server, token, "bo-watch")
+    assert [item["resource"] for item in (await bo.call("listSessions"))["items"]] == [mine]
+    assert "snapshot" in await bo.call("subscribe", mine)
+    for uri in (other, ROOT, f"ahp-presence:/{name_of(other)}", "session-server:tokens"):
+        assert (await bo.call("subscribe", uri))["code"] == -32001
+    assert (await bo.call("fetchTurns", other))["code"] == -32001
+    assert (await bo.call("createSession", "ahp-session:/bo", provider="people"))["code"] == -32009
+    assert (await bo.call("disposeSession", mine))["code"] == -32009
+    assert owner.get("/v1/tokens", headers=bearer(token)).status_code == 403
+    await bo.close()
+
+
+def test_tokens_live_on_after_a_restart(tmp_path: Path) -> None:
+    folder = ("--data-dir", str(tmp_path), *WITH_TOKEN)
+    with serving(sqlite_store(tmp_path), *folder) as server, api(server) as owner:
+        kept, revoked = issued(owner, "answerer"), issued(owner, "answerer")
+        owner.delete(f"/v1/tokens/{revoked['issued']['id']}")
+    with serving(sqlite_store(tmp_path), *folder) as server:
+        for token, status in ((kept, 200), (revoked, 401)):
+            with api(server, token["token"]) as client:
+                assert client.get("/v1/sessions").status_code == status
+
+
+# Share links
+
+
+@pytest.mark.proves("design.doors.share")
+@run
+async def test_a_link_opens_one_session_in_one_role_until_it_is_revoked(
+    server: ServerProcess, owner: httpx.Client
+) -> None:
+    mine, other = new_session(owner), new_session(owner)
+    link = shared(owner, mine, role="observer")
+    guest = await arrived(server, link["token"], "guest", mine, other, ROOT)
+    assert [s["resource"] for s in guest.received[0]["result"]["snapshots"]] == [mine]
+    assert (await guest.call("subscribe", other))["code"] == -32001
+    with api(server, link["token"]) as client:
+        assert client.get(f"/v1/sessions/{name_of(mine)}").status_code == 200
+        assert client.get(f"/v1/sessions/{name_of(other)}").status_code in (403, 404)
+        shares = client.post(f"/v1/sessions/{name_of(mine)}/shares", json={})
+        assert shares.status_code == 403
+    listed = owner.get(f"/v1/sessions/{name_of(mine)}/shares").json()["items"]
+    assert [item["id"] for item in listed] == [link["id"]]
+    assert owner.get(f"/v1/sessions/{name_of(other)}/shares").json()["items"] == []
+    wrong = owner.delete(f"/v1/sessions/{name_of(other)}/shares/{link['id']}")
+    assert wrong.status_code == 404
+    assert owner.delete(f"/v1/tokens/{link['id']}").status_code == 404
+    gone = owner.delete(f"/v1/sessions/{name_of(mine)}/shares/{link['id']}")
+    assert gone.status_code == 204
+    assert (await end_of(guest))[0] == 4500
+    assert await dialled(server, link["token"]) == 403
+    assert await dialled(server, link["token"][:-5]) == 403
+
+
+@run
+async def test_a_link_ends_by_itself(server: ServerProcess, owner: httpx.Client) -> None:
+    link = shared(owner, new_session(owner), expiresIn=1)
+    guest = await arrived(server, link["token"], "short-guest")
+    assert (await end_of(guest))[1] == "your token has expired"
+
+
+def test_a_link_has_a_picture_and_says_if_others_cannot_use_it(
+    server: ServerProcess, owner: httpx.Client
+) -> None:
+    uri = new_session(owner)
+    link = shared(owner, uri)
+    assert link["url"] == f"{server.url}/?tkn={link['token']}#/s/{name_of(uri)}"
+    assert "loopback" in link["warning"]
+    assert link["qr"].startswith("<svg")
+    assert link["role"] == "answerer"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "status"),
+    [
+        ({"role": "agent"}, 422),
+        ({"role": "king"}, 422),
+        ({"expiresIn": 0}, 422),
+        ({"expiresIn": 31 * 24 * 3_600}, 422),
+        ({"name": ""}, 422),
+    ],
+)
+def test_a_link_that_cannot_be_is_refused(
+    owner: httpx.Client, wanted: dict[str, Any], status: int
+) -> None:
+    name = name_of(new_session(owner))
+    assert owner.post(f"/v1/sessions/{name}/shares", json=wanted).status_code == status
+    assert owner.post("/v1/sessions/none/shares", json={}).status_code == 404
+    assert owner.get("/v1/sessions/none/shares").status_code == 404
+
+
+def test_the_links_of_a_session_are_bounded(owner: httpx.Client) -> None:
+    name = name_of(new_session(owner))
+    made = [owner.post(f"/v1/sessions/{name}/shares", json={}) for _ in range(101)]
+    assert [answer.status_code for answer in made] == [201] * 100 + [422]
+    assert "revoke some" in made[-1].json()["detail"]
+
+
+def test_a_retry_gets_the_same_link_again(owner: httpx.Client) -> None:
+    path = f"/v1/sessions/{name_of(new_session(owner))}/shares"
+    key = {"Idempotency-Key": "share-1"}
+    first, second = (owner.post(path, json={}, headers=key) for _ in range(2))
+    assert first.json() == second.json()
+    assert len(owner.get(path).json()["items"]) == 1
+
+
+# Whose clientId
+
+
+@pytest.mark.proves("design.doors.client-id")
+@run
+async def test_nobody_comes_back_as_someone_else(
+    server: ServerProcess, owner: httpx.Client
+) -> None:
+    uri = new_session(owner)
+    ana = await arrived(server, TOKEN, "ana-laptop", uri)
+    tokens = [issued(owner, "owner")["token"], issued(owner, "agent")["token"]]
+    for token in (*tokens, shared(owner, uri, role="owner")["token"]):
+        thief = await dialled(server, token)
+        assert isinstance(thief, WireClient)
+        reconnect = {"clientId": "ana-laptop", "lastSeenServerSeq": 0, "subscriptions": [uri]}
+        assert (await thief.call("reconnect", **reconnect))["code"] == -32009
+        assert (await thief.initialize("ana-laptop"))["code"] == -32009
+        assert (await thief.call("subscribe", uri))["code"] == -32601
+        await thief.close()
+    assert await ana.call("ping") is None
+    await ana.close()
+
+
+@run
+async def test_nobody_comes_back_as_someone_else_on_loopback_either(
+    open_server: ServerProcess,
+) -> None:
+    with api(open_server, None) as local:
+        uri = new_session(local)
+        token = issued(local, "owner")["token"]
+    ana = await arrived(open_server, None, "local-laptop", uri)
+    thief = await dialled(open_server, token)
+    assert isinstance(thief, WireClient)
+    reconnect = {"clientId": "local-laptop", "lastSeenServerSeq": 0, "subscriptions": [uri]}
+    assert (await thief.call("reconnect", **reconnect))["code"] == -32009
+    assert "protocolVersion" in await thief.initialize("thief-laptop")
+    other = await dialled(open_server)
+    assert isinstance(other, WireClient)
+    reconnect["clientId"] = "thief-laptop"
+    assert (await other.call("reconnect", **reconnect))["code"] == -32009
+    for client in (ana, thief, other):
+        await client.close()
+
+
+# Names
+
+
+@pytest.mark.proves("design.wire.presence-name")
+@run
+async def test_presence_shows_the_name_that_the_credential_carries(
+    server: ServerProcess, owner: httpx.Client
+) -> None:
+    uri = new_session(owner)
+    room = f"ahp-presence:/{name_of(uri)}"
+    bo = await arrived(server, issued(owner, "answerer", name="Bo")["token"], "named", room)
+    nameless = await arrived(server, shared(owner, uri)["token"], "nameless", room)
+    for client in (bo, nameless):
+        params = {"channel": room, "name": "Zoe"}
+        await client.send({"jsonrpc": "2.0", "method": "presence/update", "params": params})
+
+    def names(frame: dict[str, Any]) -> set[str | None]:
+        return {entry["by"].get("name") for entry in frame["params"]["present"]}
+
+    await bo.until(lambda f: f.get("method") == "presence/changed" and names(f) == {"Bo", "Zoe"})
+    for client in (bo, nameless):
+        await client.close()
+
+
+# Where pages come from
+
+
+@pytest.mark.proves("design.doors.origin")
+@run
+async def test_a_foreign_page_cannot_open_a_socket(
+    server: ServerProcess, open_server: ServerProcess
+) -> None:
+    assert await dialled(open_server, Origin=EVIL) == 403
+    assert await dialled(open_server, Origin="null") == 403
+    assert await dialled(server, TOKEN, Origin=EVIL) == 403
+    for origin in (open_server.url, "https://my.app"):
+        client = await dialled(open_server, Origin=origin)
+        assert isinstance(client, WireClient)
+        await client.close()
+
+
+@run
+async def test_a_name_that_was_made_to_point_here_opens_nothing(open_server: ServerProcess) -> None:
+    evil = f"evil.example:{open_server.port}"
+    assert await dialled(open_server, Host=evil, Origin=f"http://{evil}") in (403, 400)
+    answer = httpx.get(f"{open_server.url}/v1/sessions", headers={"Host": evil})
+    assert (answer.status_code, answer.json()["code"]) == (403, "foreignOrigin")
+
+
+@pytest.mark.parametrize("path", ["/v1/sessions", "/", "/docs", "/healthz", "/none"])
+def test_a_foreign_page_cannot_use_http(open_server: ServerProcess, path: str) -> None:
+    for headers in (
+        {"Origin": EVIL},
+        {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"},
+    ):
+        answer = httpx.get(f"{open_server.url}{path}", headers=headers)
+        assert (answer.status_code, answer.json()["code"]) == (403, "foreignOrigin")
+        assert "access-control-allow-origin" not in answer.headers
+
+
+def test_a_page_that_is_allowed_can_use_http(open_server: ServerProcess) -> None:
+    preflight = httpx.options(
+        f"{open_server.url}/v1/sessions",
+        headers={
+            "Origin": "https://my.app",
+            "Access-Control-Request-Method": "POST",
+            "Access-Control-Request-Headers": "authorization,content-type,idempotency-key",
+        },
+    )
+    assert preflight.status_code == 200
+    assert preflight.headers["access-control-allow-origin"] == "https://my.app"
+    assert "access-control-allow-credentials" not in preflight.headers
+    answer = httpx.get(f"{open_server.url}/v1/sessions", headers={"Origin": "https://my.app"})
+    assert answer.headers["access-control-allow-origin"] == "https://my.app"
+    evil = httpx.options(
+        f"{open_server.url}/v1/sessions",
+        headers={"Origin": EVIL, "Access-Control-Request-Method": "POST"},
+    )
+    assert evil.status_code == 403
+
+
+# Starting
+
+
+def refused_start(*arguments: str) -> str:
+    done = subprocess.run(
+        [*SERVE, "--store", "memory:", "--port", "0", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    return done.stderr
+
+
+@pytest.mark.proves("design.doors.bind")
+def test_another_address_without_a_token_ends_the_start_in_words() -> None:
+    words = refused_start("--host", "0.0.0.0")
+    assert "--connection-token-file" in words
+    assert "Traceback" not in words
+
+
+def test_a_short_secret_ends_the_start_in_words() -> None:
+    assert "secret" in refused_start("--secret", "short")
+
+
+def test_another_address_is_served_with_a_token_or_by_order(tmp_path: Path) -> None:
+    path = tmp_path / "token"
+    with serving("memory:", "--host", "0.0.0.0", "--connection-token-file", str(path)) as server:
+        where = f"http://127.0.0.1:{server.port}/v1/sessions"
+        assert httpx.get(where).status_code == 401
+        assert httpx.get(where, headers=bearer(path.read_text().strip())).status_code == 200
+    assert path.read_text().strip() not in "".join(server.output)
+    with serving("memory:", "--host", "0.0.0.0", "--without-connection-token") as server:
+        assert httpx.get(f"http://127.0.0.1:{server.port}/v1/sessions").status_code == 200
+
+
+def test_a_generated_token_is_printed_with_the_address_to_open() -> None:
+    with serving("memory:", "--connection-token", "generate") as server:
+        server.wait_for("?tkn=")
+        link = next(line.split()[-1] for line in server.output if "?tkn=" in line)
+        assert link.startswith(f"{server.url}/?tkn=")
+        token = link.partition("tkn=")[2]
+        assert httpx.get(f"{server.url}/v1/sessions?tkn={token}").status_code == 200

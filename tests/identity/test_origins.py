@@ -1,0 +1,98 @@
+"""Which pages may come, and by which name a host on loopback may be called."""
+
+import pytest
+
+from session_server.identity.access import Access, access_of
+from session_server.identity.errors import ForeignOriginError
+from session_server.identity.origins import check_host, check_origin
+from session_server.settings import Settings
+
+HERE = "127.0.0.1:8737"
+LOOPBACK = Access()
+
+
+def is_let_in(access: Access, **headers: str) -> bool:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    try:
+        check_host(access, named)
+        check_origin(access, named)
+    except ForeignOriginError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    ("origin", "host"),
+    [
+        ("http://127.0.0.1:8737", HERE),
+        ("http://localhost:8737", "localhost:8737"),
+        ("http://[::1]:8737", "[::1]:8737"),
+        ("https://localhost", "localhost"),
+        ("http://LOCALHOST:8737", "localhost:8737"),
+    ],
+)
+def test_its_own_page_is_always_let_in(origin: str, host: str) -> None:
+    assert is_let_in(LOOPBACK, host=host, origin=origin)
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "http://evil.example",
+        "http://127.0.0.1:9999",
+        "http://127.0.0.1.evil.example:8737",
+        "http://evil.example:8737",
+        "http://127.0.0.1:8737@evil.example",
+        "null",
+        "file://",
+        "vscode-webview://abc",
+        "",
+        "http://",
+        "http://127.0.0.1:port",
+        "http://[::1",
+    ],
+)
+def test_a_page_from_elsewhere_is_turned_away(origin: str) -> None:
+    assert not is_let_in(LOOPBACK, host=HERE, origin=origin)
+
+
+def test_programs_say_no_origin_and_are_let_in() -> None:
+    assert is_let_in(LOOPBACK, host=HERE)
+
+
+def test_a_page_that_the_operator_allows_is_let_in() -> None:
+    access = access_of(Settings(allowed_origins=("https://My.App/",)))
+    assert is_let_in(access, host=HERE, origin="https://my.app")
+    assert not is_let_in(access, host=HERE, origin="http://my.app")
+    assert is_let_in(access_of(Settings(allowed_origins=("*",))), host=HERE, origin="null")
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example:8737", "192.168.1.7:8737", "", "127.0.0.1.evil", "[x"]
+)
+def test_a_name_that_was_made_to_point_here_does_not_help(host: str) -> None:
+    """A foreign page is of the same origin as the host if its name points to it: DNS rebinding."""
+    assert not is_let_in(LOOPBACK, host=host, origin=f"http://{host}")
+    assert not is_let_in(LOOPBACK, host=host)
+
+
+def test_names_that_the_operator_gives_are_known() -> None:
+    access = access_of(Settings(allowed_hosts=("Proxy.Example",), public_url="https://p.example/x"))
+    assert is_let_in(access, host="proxy.example")
+    assert is_let_in(access, host="p.example", origin="https://p.example")
+    assert is_let_in(access, host=HERE, origin="https://p.example")
+    assert is_let_in(access_of(Settings(allowed_hosts=("*",))), host="anything.example")
+
+
+def test_elsewhere_than_on_loopback_any_name_will_do() -> None:
+    access = access_of(Settings(), "a-token-of-the-host", is_loopback=False)
+    assert is_let_in(access, host="box.lan:8737", origin="http://box.lan:8737")
+    assert not is_let_in(access, host="box.lan:8737", origin="http://evil.example")
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_other_sites_may_link_here_but_not_load_from_here(site: str) -> None:
+    assert is_let_in(LOOPBACK, host=HERE, sec_fetch_site=site, sec_fetch_mode="navigate")
+    assert not is_let_in(LOOPBACK, host=HERE, sec_fetch_site=site, sec_fetch_mode="no-cors")
+    assert is_let_in(LOOPBACK, host=HERE, sec_fetch_site="same-origin", sec_fetch_mode="cors")
+    assert is_let_in(LOOPBACK, host=HERE, sec_fetch_site="none", sec_fetch_mode="navigate")

@@ -1,0 +1,18 @@
+// The page begins here.
+
+import { mountAnnouncer } from "./views/announcer.js";
+import { Attention } from "./views/attention.js";
+import { takeToken } from "./views/memory.js";
+import { applyTheme } from "./views/settings.js";
+import { Shell } from "./views/shell.js";
+import { mountToasts } from "./views/toast.js";
+import { Host } from "./wire/host.js";
+
+applyTheme();
+const token = takeToken();
+const host = new Host(token === undefined ? {} : { token });
+const shell = new Shell(host, new Attention(host));
+document.body.append(shell.element);
+mountAnnouncer();
+mountToasts();
+host.start();

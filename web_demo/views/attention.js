@@ -1,0 +1,126 @@
+// How people who look elsewhere learn that they are needed: a number in the title, a mark on the icon,
+// and if they want it a notice and a sound.
+
+/** @import { Host } from "../wire/host.js" */
+/** @import { SessionSummary } from "../wire/types.d.ts" */
+import { announce } from "./announcer.js";
+import { oncePerFrame } from "./dom.js";
+import { recall, remember } from "./memory.js";
+import { waitingHash } from "./places.js";
+import { activityOf, isArchived } from "../wire/status.js";
+
+const TITLE = "session-server";
+
+export class Attention {
+  place = "";
+
+  /** @param {Host} host */
+  constructor(host) {
+    this.host = host;
+    this.update = oncePerFrame(() => this.#show());
+    host.on("sessions", () => this.update());
+    host.on("summary", (/** @type {{ session: string, summary?: SessionSummary, before?: SessionSummary }} */ news) => this.#news(news));
+  }
+
+  /** @param {string} place what the page shows */
+  at(place) {
+    this.place = place;
+    this.update();
+  }
+
+  waiting() {
+    const needs = /** @param {SessionSummary} summary */ (summary) =>
+      activityOf(summary.status) === "input-needed" && !isArchived(summary.status);
+    return (this.host.sessions ?? []).filter(needs);
+  }
+
+  #show() {
+    const count = this.waiting().length;
+    const words = this.place ? `${this.place} · ${TITLE}` : TITLE;
+    document.title = count > 0 ? `(${count}) ${words}` : words;
+    const mark = document.querySelector("link[rel=icon]");
+    const wanted = count > 0 ? "icon-waiting.svg" : "icon.svg";
+    if (mark instanceof HTMLLinkElement && !mark.href.endsWith(`/${wanted}`)) mark.href = wanted;
+    badge(count);
+  }
+
+  /** @param {{ session: string, summary?: SessionSummary, before?: SessionSummary }} news */
+  #news({ session, summary, before }) {
+    const needs = summary !== undefined && activityOf(summary.status) === "input-needed";
+    const needed = before !== undefined && activityOf(before.status) === "input-needed";
+    if (!summary || !needs || needed) return;
+    const isHere = document.visibilityState === "visible" && location.hash.startsWith(waitingHash(session).slice(0, -2));
+    if (!isHere) announce(`${summary.title || "A session"} needs input`);
+    if (this.sounds) chime();
+    if (this.notifies && document.visibilityState === "hidden") notice(session, summary);
+  }
+
+  // Choices
+
+  get notifies() {
+    return recall("notify") === "yes" && "Notification" in globalThis && Notification.permission === "granted";
+  }
+
+  get sounds() {
+    return recall("sound") === "yes";
+  }
+
+  /** @returns {Promise<string>} what to tell the person */
+  async toggleNotices() {
+    if (this.notifies) {
+      remember("notify", undefined);
+      return "Notices are off.";
+    }
+    if (!("Notification" in globalThis)) return "This browser has no notices, or only over HTTPS.";
+    const answer = await Notification.requestPermission();
+    remember("notify", answer === "granted" ? "yes" : undefined);
+    return answer === "granted" ? "You will be told when input is needed." : "The browser does not allow notices here.";
+  }
+
+  toggleSound() {
+    remember("sound", this.sounds ? undefined : "yes");
+    if (this.sounds) chime();
+  }
+}
+
+/** @param {number} count */
+function badge(count) {
+  const badging = /** @type {{ setAppBadge?: (n: number) => Promise<void>, clearAppBadge?: () => Promise<void> }} */ (navigator);
+  const done = count > 0 ? badging.setAppBadge?.(count) : badging.clearAppBadge?.();
+  done?.catch(() => undefined);
+}
+
+/**
+ * @param {string} session
+ * @param {SessionSummary} summary
+ */
+function notice(session, summary) {
+  try {
+    const shown = new Notification(summary.title || "A session", { body: "Needs your input", tag: session, icon: "icon-waiting.svg" });
+    shown.addEventListener("click", () => {
+      globalThis.focus();
+      location.hash = waitingHash(session);
+      shown.close();
+    });
+  } catch {
+    // Phones allow notices to installed pages alone; the title and the badge remain.
+  }
+}
+
+/** Two soft notes, made here: no file to fetch. */
+function chime() {
+  const audio = new AudioContext();
+  [660, 880].forEach((pitch, index) => {
+    const tone = audio.createOscillator();
+    const volume = audio.createGain();
+    const from = audio.currentTime + index * 0.14;
+    tone.frequency.value = pitch;
+    volume.gain.setValueAtTime(0.0001, from);
+    volume.gain.exponentialRampToValueAtTime(0.08, from + 0.02);
+    volume.gain.exponentialRampToValueAtTime(0.0001, from + 0.3);
+    tone.connect(volume).connect(audio.destination);
+    tone.start(from);
+    tone.stop(from + 0.32);
+  });
+  setTimeout(() => void audio.close(), 1000);
+}

@@ -1,0 +1,118 @@
+// Where a turn is started, one more is queued while it runs, and the running one is stopped.
+
+/** @import { PendingMessage } from "../wire/types.d.ts" */
+/** @import { Room } from "./room.js" */
+import { attribute, fill, h, icon, say, show } from "./dom.js";
+import { ICONS } from "./icons.js";
+import { recall, remember } from "./memory.js";
+import { newId } from "../wire/ids.js";
+
+const PASSIVE = "people";
+
+export class Composer {
+  text = h("textarea", {
+    class: "field-input composer-text",
+    rows: 1,
+    dir: "auto",
+    "aria-label": "Message",
+    oninput: () => this.#typed(),
+    onkeydown: (/** @type {KeyboardEvent} */ event) => this.#key(event),
+  });
+  send = h("button", { type: "button", class: "primary round-button", onclick: () => this.#send() }, icon(ICONS.arrowUp));
+  stop = h("button", { type: "button", class: "small", onclick: () => this.#stop() }, icon(ICONS.stop), "Stop");
+  why = h("p", { class: "why" });
+  queue = h("ul", { class: "queue", "aria-label": "Messages that wait" });
+  box = h("div", { class: "composer-box" }, this.text, this.stop, this.send);
+  element = h("div", { class: "composer" }, this.queue, this.box, this.why);
+
+  /** @param {Room} room */
+  constructor(room) {
+    this.room = room;
+    this.key = `composer.${room.session.uri}`;
+    this.text.value = recall(this.key) ?? "";
+  }
+
+  update() {
+    const { state } = this.room.session;
+    const { mayDirect, why } = this.room.access;
+    const isPassive = state?.summary.provider === PASSIVE;
+    const isRunning = state?.activeTurn !== undefined;
+    show(this.box, mayDirect && (!isPassive || isRunning));
+    show(this.text, !isPassive);
+    show(this.send, !isPassive);
+    show(this.why, !mayDirect || isPassive);
+    say(this.why, mayDirect ? "No agent listens here: programs ask, and people answer." : why);
+    show(this.stop, isRunning);
+    attribute(this.text, "placeholder", isRunning ? "Say something for the next turn…" : "Say something to start a turn…");
+    const words = isRunning ? "Queue for the next turn" : "Send";
+    attribute(this.send, "aria-label", words);
+    attribute(this.send, "title", words);
+    this.send.disabled = this.text.value.trim() === "";
+    this.#showQueue(state?.queuedMessages ?? []);
+  }
+
+  /** @param {readonly PendingMessage[]} messages */
+  #showQueue(messages) {
+    show(this.queue, messages.length > 0);
+    if (messages === this.shownQueue) return;
+    this.shownQueue = messages;
+    fill(this.queue, ...messages.map((message) => this.#queued(message)));
+  }
+
+  /** @param {PendingMessage} message */
+  #queued({ id, message }) {
+    const remove = () => this.room.attempt(this.room.session.dispatch({ type: "session/pendingMessageRemoved", kind: "queued", id }));
+    return h(
+      "li",
+      null,
+      h("span", { class: "queue-tag" }, "Next"),
+      h("bdi", { class: "queue-text" }, message.text),
+      this.room.access.mayDirect &&
+        h("button", { type: "button", class: "icon-button", "aria-label": "Take it back", onclick: remove }, icon(ICONS.close)),
+    );
+  }
+
+  #typed() {
+    remember(this.key, this.text.value || undefined);
+    this.send.disabled = this.text.value.trim() === "";
+  }
+
+  /** @param {KeyboardEvent} event */
+  #key(event) {
+    const isTouch = matchMedia("(pointer: coarse)").matches;
+    if (event.key === "Enter" && !event.shiftKey && !event.isComposing && !isTouch) {
+      event.preventDefault();
+      this.#send();
+    } else if (event.key === "Escape") {
+      this.text.blur();
+    }
+  }
+
+  #send() {
+    const text = this.text.value.trim();
+    if (text === "") return;
+    const { session } = this.room;
+    const isRunning = session.state?.activeTurn !== undefined;
+    const sent = isRunning ? this.#enqueue(text) : session.startTurn(text);
+    this.text.value = "";
+    this.#typed();
+    this.room.attempt(sent, () => this.#giveBack(text));
+  }
+
+  /** @param {string} text */
+  #enqueue(text) {
+    const message = { text, origin: { kind: "user" } };
+    return this.room.session.dispatch({ type: "session/pendingMessageSet", kind: "queued", id: newId(), message });
+  }
+
+  /** What was refused is not lost. */
+  /** @param {string} text */
+  #giveBack(text) {
+    this.text.value = [text, this.text.value].filter(Boolean).join("\n");
+    this.#typed();
+  }
+
+  #stop() {
+    this.room.attempt(this.room.session.cancelTurn());
+  }
+}

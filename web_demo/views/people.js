@@ -1,0 +1,58 @@
+// Who is here, as a row of initials.
+
+/** @import { Present } from "../wire/types.d.ts" */
+/** @import { Room } from "./room.js" */
+import { attribute, fill, h } from "./dom.js";
+import { capital, hueOf, initials, nameOf } from "../text/words.js";
+
+const SHOWN = 5;
+const ROLES = { owner: "", agent: ", agent", answerer: ", answers", observer: ", watches" };
+
+export class People {
+  /** @param {Room} room */
+  constructor(room) {
+    this.room = room;
+    this.element = h("ul", { class: "people", "aria-label": "Who is here" });
+  }
+
+  update() {
+    const present = unique(this.room.session.presence);
+    const key = JSON.stringify(present.map((each) => [each.clientId, each.by, each.idle, each.role, each.editing !== undefined]));
+    if (key === this.shown) return;
+    this.shown = key;
+    const own = this.room.host.clientId;
+    const sorted = present.toSorted((a, b) => Number(b.clientId === own) - Number(a.clientId === own));
+    const rest = sorted.length - SHOWN;
+    fill(
+      this.element,
+      ...sorted.slice(0, SHOWN).map((each) => person(each, each.clientId === own)),
+      rest > 0 && h("li", { class: "person more", title: `${rest} more` }, `+${rest}`),
+    );
+  }
+}
+
+/**
+ * One entry per connection, but a person with two tabs of the same name is one.
+ * @param {readonly Present[]} present
+ */
+function unique(present) {
+  /** @type {Map<string, Present>} */
+  const known = new Map();
+  for (const each of present) known.set(each.clientId, each);
+  return [...known.values()];
+}
+
+/**
+ * @param {Present} present
+ * @param {boolean} isSelf
+ */
+function person(present, isSelf) {
+  const name = capital(nameOf(present.by));
+  const words = `${name}${isSelf ? " (you)" : ""}${ROLES[present.role ?? "owner"]}${present.idle ? ", away" : ""}${present.editing && !isSelf ? ", writing" : ""}`;
+  const item = h("li", { class: "person", title: words, "data-hue": hueOf(name) });
+  attribute(item, "data-idle", present.idle === true);
+  attribute(item, "data-writing", present.editing !== undefined && !isSelf);
+  attribute(item, "data-self", isSelf);
+  item.append(h("span", { "aria-hidden": "true" }, initials(name)), h("span", { class: "unseen" }, words));
+  return item;
+}

@@ -1,0 +1,64 @@
+// One open session as its views see it: the wire's session, who we are in it and what we may do.
+
+/** @import { Author, InputRequest } from "../wire/types.d.ts" */
+/** @import { Host } from "../wire/host.js" */
+/** @import { Session } from "../wire/session.js" */
+/** @import { Access } from "./access.js" */
+/** @import { QuestionView } from "../form/question.js" */
+import { accessOf } from "./access.js";
+import { toast } from "./toast.js";
+
+/** @type {readonly InputRequest[]} */
+const NONE = [];
+
+export class Room {
+  /**
+   * @param {Host} host
+   * @param {Session} session
+   * @param {(view: QuestionView) => void} edited somebody typed here
+   */
+  constructor(host, session, edited) {
+    this.host = host;
+    this.session = session;
+    this.edited = edited;
+  }
+
+  /** @returns {Access} */
+  get access() {
+    return accessOf(this.session.presence, this.host.clientId);
+  }
+
+  /** @returns {Author | undefined} */
+  get me() {
+    const present = this.session.presence.find((each) => each.clientId === this.host.clientId);
+    return present?.by ?? this.host.me;
+  }
+
+  /** @returns {readonly InputRequest[]} */
+  requests() {
+    return this.session.state?.inputRequests ?? NONE;
+  }
+
+  isAsking() {
+    return this.requests().length > 0;
+  }
+
+  /** The name of whoever asks when no tool does. */
+  agentName() {
+    const provider = this.session.state?.summary.provider ?? "";
+    const agent = this.host.root?.agents.find((each) => each.provider === provider);
+    return agent?.displayName ?? provider;
+  }
+
+  /**
+   * Waits for something that may be refused, and says so.
+   * @param {Promise<unknown>} work
+   * @param {() => void} [failed]
+   */
+  attempt(work, failed) {
+    work.catch((/** @type {unknown} */ error) => {
+      toast(error instanceof Error ? error.message : String(error));
+      failed?.();
+    });
+  }
+}

@@ -1,0 +1,111 @@
+// The head of a session: its name, where it stands, who is here, and what can be done with it.
+
+/** @import { Room } from "./room.js" */
+import { attribute, h, icon, say, show } from "./dom.js";
+import { copyText } from "./clipboard.js";
+import { ICONS } from "./icons.js";
+import { Menu } from "./menu.js";
+import { People } from "./people.js";
+import { placeHash } from "./places.js";
+import { ShareDialog } from "./share.js";
+import { activityOf, isArchived } from "../wire/status.js";
+
+/** @type {Readonly<Record<string, string>>} */
+const WORDS = { "input-needed": "Needs input", running: "Running", error: "Failed", idle: "Idle" };
+
+export class SessionHeader {
+  title = h("h1", { class: "session-title", dir: "auto" });
+  edit = h("input", {
+    class: "field-input title-edit",
+    "aria-label": "Title",
+    hidden: true,
+    dir: "auto",
+    onblur: () => this.#renamed(),
+    onkeydown: (/** @type {KeyboardEvent} */ event) => this.#editKey(event),
+  });
+  state = h("span", { class: "status-pill" });
+  share = h("button", { type: "button", class: "small share-button", onclick: () => this.#share() }, icon(ICONS.share), h("span", null, "Share"));
+
+  /** @param {Room} room */
+  constructor(room) {
+    this.room = room;
+    this.people = new People(room);
+    this.menu = new Menu("More", () => this.#items());
+    this.element = h(
+      "header",
+      { class: "session-head" },
+      h("a", { class: "icon-button back", href: "#/", "aria-label": "All sessions" }, icon(ICONS.back)),
+      h("div", { class: "session-name" }, this.title, this.edit, this.state),
+      this.people.element,
+      this.share,
+      this.menu.element,
+    );
+  }
+
+  update() {
+    const { state, phase } = this.room.session;
+    const summary = state?.summary;
+    const title = summary?.title || (phase === "loading" ? "…" : "Untitled");
+    say(this.title, title);
+    const activity = summary ? activityOf(summary.status) : undefined;
+    say(this.state, summary?.activity && activity === "running" ? summary.activity : (WORDS[activity ?? ""] ?? ""));
+    attribute(this.state, "data-activity", activity);
+    show(this.state, activity !== undefined && phase !== "gone");
+    show(this.share, this.room.access.mayDirect && phase === "open");
+    show(this.menu.element, phase === "open");
+    this.people.update();
+  }
+
+  #items() {
+    const { session, access } = this.room;
+    const status = session.state?.summary.status ?? 0;
+    const link = new URL(placeHash(session.uri), location.href).href;
+    return [
+      { words: "Copy link", icon: ICONS.link, act: () => void copyText(link, "Link copied.") },
+      access.mayDirect && { words: "Rename", icon: ICONS.pencil, act: () => this.#rename() },
+      access.mayAnswer && { words: "Mark as unread", icon: ICONS.bell, act: () => this.#leaveUnread() },
+      access.mayDirect && {
+        words: isArchived(status) ? "Take out of the archive" : "Archive",
+        icon: ICONS.archive,
+        act: () => session.archive(!isArchived(status)),
+      },
+    ];
+  }
+
+  /** One who stays would have read it again at once. */
+  #leaveUnread() {
+    this.room.session.markRead(false);
+    location.hash = "#/";
+  }
+
+  #share() {
+    new ShareDialog(this.room).open();
+  }
+
+  // Renaming
+
+  #rename() {
+    this.edit.value = this.room.session.state?.summary.title ?? "";
+    show(this.title, false);
+    show(this.edit, true);
+    this.edit.select();
+  }
+
+  #renamed() {
+    if (this.edit.hidden) return;
+    const title = this.edit.value.trim();
+    show(this.edit, false);
+    show(this.title, true);
+    if (title && title !== this.room.session.state?.summary.title) this.room.session.rename(title);
+  }
+
+  /** @param {KeyboardEvent} event */
+  #editKey(event) {
+    if (event.key === "Escape") this.edit.value = "";
+    if (event.key === "Escape" || event.key === "Enter") this.edit.blur();
+  }
+
+  remove() {
+    this.menu.close();
+  }
+}

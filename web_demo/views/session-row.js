@@ -1,0 +1,74 @@
+// One session in the list.
+
+/** @import { Host } from "../wire/host.js" */
+/** @import { SessionSummary } from "../wire/types.d.ts" */
+import { attribute, h, icon, say, show } from "./dom.js";
+import { ICONS } from "./icons.js";
+import { placeHash, waitingHash } from "./places.js";
+import { toast } from "./toast.js";
+import { ago, wholeTime } from "../text/words.js";
+import { activityOf, isArchived, isRead } from "../wire/status.js";
+
+/** @type {Readonly<Record<string, string>>} */
+const WORDS = { "input-needed": "needs input", running: "running", error: "failed", idle: "idle" };
+
+export class SessionRow {
+  dot = h("span", { class: "dot" });
+  title = h("span", { class: "row-title", dir: "auto" });
+  about = h("span", { class: "row-about", dir: "auto" });
+  time = h("time", { class: "row-time" });
+  said = h("span", { class: "unseen" });
+  answer = h("span", { class: "row-answer", "aria-hidden": "true" }, "Answer");
+  link = h("a", { class: "row-link" }, this.dot, h("span", { class: "row-words" }, this.title, this.about), this.said, this.answer, this.time);
+  archive = h("button", { type: "button", class: "icon-button row-archive", onclick: () => this.#archive() }, icon(ICONS.archive));
+  element = h("div", { class: "session-row", role: "listitem" }, this.link, this.archive);
+
+  /** @param {Host} host */
+  constructor(host) {
+    this.host = host;
+  }
+
+  /** @param {{ kind: string, summary?: SessionSummary }} line */
+  update({ summary }) {
+    if (!summary) return;
+    this.summary = summary;
+    const activity = activityOf(summary.status);
+    const needs = activity === "input-needed";
+    const isNew = !isRead(summary.status);
+    attribute(this.element, "data-activity", activity);
+    attribute(this.element, "data-unread", isNew);
+    attribute(this.link, "href", needs ? waitingHash(summary.resource) : placeHash(summary.resource));
+    say(this.title, summary.title || "Untitled");
+    say(this.about, summary.activity || summary.provider);
+    say(this.said, `, ${WORDS[activity]}${isNew ? ", unread" : ""}`);
+    show(this.answer, needs);
+    const words = isArchived(summary.status) ? "Take out of the archive" : "Archive";
+    attribute(this.archive, "aria-label", `${words}: ${summary.title || "Untitled"}`);
+    attribute(this.archive, "title", words);
+    this.times();
+  }
+
+  times() {
+    if (!this.summary) return;
+    say(this.time, ago(this.summary.modifiedAt));
+    attribute(this.time, "title", wholeTime(this.summary.modifiedAt));
+  }
+
+  /** @param {boolean} isOpen */
+  mark(isOpen) {
+    attribute(this.link, "aria-current", isOpen ? "page" : undefined);
+  }
+
+  /** Marks are actions of the session, so it is opened for the moment. */
+  #archive() {
+    const { summary } = this;
+    if (!summary) return;
+    const session = this.host.open(summary.resource);
+    const isOn = !isArchived(summary.status);
+    session
+      .dispatch({ type: "session/isArchivedChanged", isArchived: isOn })
+      .then(() => toast(isOn ? "Archived." : "Taken out of the archive."))
+      .catch((/** @type {unknown} */ error) => toast(error instanceof Error ? error.message : String(error)))
+      .finally(() => session.close());
+  }
+}

@@ -1,0 +1,229 @@
+// A session: its turns, its open questions as forms, and the line to say something in.
+
+/** @import { SessionState } from "../wire/types.d.ts" */
+/** @import { Host } from "../wire/host.js" */
+/** @import { Closing } from "../wire/session.js" */
+/** @import { Group } from "../form/request-form.js" */
+/** @import { Place } from "./places.js" */
+import { announce } from "./announcer.js";
+import { Composer } from "./composer.js";
+import { fill, h, icon, oncePerFrame, show } from "./dom.js";
+import { ICONS } from "./icons.js";
+import { KeyedViews } from "./keyed.js";
+import { NamePrompt } from "./name-prompt.js";
+import { Room } from "./room.js";
+import { SessionHeader } from "./session-header.js";
+import { Timeline } from "./timeline.js";
+import { toast } from "./toast.js";
+import { groupsOf, RequestForm } from "../form/request-form.js";
+import { outcomeOf } from "../form/outcome.js";
+import { lastNote } from "../parts/turn.js";
+import { counted, subjectOf } from "../text/words.js";
+
+const NEAR = 120;
+
+export class SessionView {
+  outcomes = h("div", { class: "outcomes" });
+  forms = h("div", { class: "forms" });
+  banner = h("p", { class: "banner", role: "note", hidden: true });
+  empty = h("div", { class: "empty" });
+  jump = h("button", { type: "button", class: "jump", hidden: true, onclick: () => this.#toEnd() }, "New below");
+  isFollowing = true;
+  /** @type {Set<string>} */
+  known = new Set();
+  /** @type {Set<string>} */
+  hidden = new Set();
+
+  /**
+   * @param {Host} host
+   * @param {string} uri
+   */
+  constructor(host, uri) {
+    this.session = host.open(uri);
+    this.room = new Room(host, this.session, () => this.marksSoon());
+    this.header = new SessionHeader(this.room);
+    this.timeline = new Timeline(this.room);
+    this.composer = new Composer(this.room);
+    this.prompt = new NamePrompt(this.room);
+    this.scroller = h(
+      "div",
+      { class: "scroller", onscroll: () => this.#scrolled() },
+      h("div", { class: "column" }, this.empty, this.timeline.element, this.outcomes, this.forms, this.prompt.element, this.composer.element),
+    );
+    this.element = h("section", { class: "session", "aria-label": "Session" }, this.header.element, this.banner, this.scroller, this.jump);
+    /** @type {KeyedViews<Group>} */
+    this.groups = new KeyedViews(this.forms, (group) => group.key, (group) => new RequestForm(this.room, group));
+    this.renderSoon = oncePerFrame(() => this.render());
+    this.marksSoon = oncePerFrame(() => this.#marks());
+    this.offs = this.#listen();
+    this.render();
+  }
+
+  #listen() {
+    const { session } = this;
+    return [
+      session.on("change", () => this.renderSoon()),
+      session.on("presence", () => this.#presenceChanged()),
+      session.on("phase", () => this.renderSoon()),
+      session.on("closed", (/** @type {Closing} */ closing) => this.#closed(closing)),
+      session.on("field", () => this.marksSoon()),
+      this.room.host.on("root", () => this.renderSoon()),
+    ];
+  }
+
+  // Drawing
+
+  render() {
+    const { state, phase } = this.session;
+    this.header.update();
+    show(this.timeline.element, state !== undefined && phase !== "gone");
+    show(this.composer.element, state !== undefined && phase !== "gone");
+    this.#showEmpty(state);
+    this.#showBanner();
+    if (!state || phase === "gone") return;
+    this.timeline.update(state);
+    this.groups.update(groupsOf(state.inputRequests ?? []));
+    this.forms.toggleAttribute("data-open", (state.inputRequests?.length ?? 0) > 0);
+    this.composer.update();
+    this.prompt.update();
+    this.#news();
+    this.#follow();
+    this.#arrive();
+    if (document.visibilityState === "visible") this.#markRead();
+  }
+
+  /** @param {SessionState | undefined} state */
+  #showEmpty(state) {
+    const words = this.#emptyWords(state);
+    show(this.empty, words !== undefined);
+    const key = words?.join("\n");
+    if (key === this.shownEmpty) return;
+    this.shownEmpty = key;
+    const [title, text] = words ?? ["", ""];
+    fill(this.empty, h("h2", null, title), h("p", { dir: "auto" }, text), this.session.phase === "gone" && h("a", { class: "button", href: "#/" }, "All sessions"));
+  }
+
+  /** @param {SessionState | undefined} state */
+  #emptyWords(state) {
+    const { phase, error } = this.session;
+    if (phase === "gone") return ["This session is not here", error?.message ?? "It was removed, or the link is wrong."];
+    if (state === undefined) return undefined;
+    if (state.lifecycle === "creationFailed") return ["This session could not be created", state.creationError?.message ?? ""];
+    const isBare = state.turns.length === 0 && !state.activeTurn && !state.inputRequests?.length;
+    if (!isBare) return undefined;
+    return ["Nothing here yet", this.room.access.mayDirect ? "Say something below to start the first turn." : "When something is asked, it appears here."];
+  }
+
+  #showBanner() {
+    const { role, why } = this.room.access;
+    show(this.banner, why !== "");
+    if (why === this.shownWhy) return;
+    this.shownWhy = why;
+    fill(this.banner, icon(role === "observer" ? ICONS.eye : ICONS.question), why);
+  }
+
+  #presenceChanged() {
+    this.header.people.update();
+    const { role } = this.room.access;
+    if (role !== this.shownRole) {
+      this.shownRole = role;
+      this.renderSoon();
+    }
+    this.#refreshForms();
+    this.prompt.update();
+  }
+
+  #refreshForms() {
+    for (const view of this.groups.views()) if (view instanceof RequestForm) view.refresh();
+  }
+
+  #marks() {
+    for (const view of this.groups.views()) if (view instanceof RequestForm) view.marks();
+  }
+
+  // News
+
+  /** New questions are told to those who do not see them appear; nothing takes the focus. */
+  #news() {
+    const requests = this.room.requests();
+    for (const request of requests) {
+      if (this.known.has(request.id)) continue;
+      this.known.add(request.id);
+      const count = request.questions?.length ?? 0;
+      const size = count > 1 ? `, ${counted(count, "question")}` : "";
+      announce(`New question: ${subjectOf(request)}${size}`);
+    }
+  }
+
+  /** @param {Closing} closing */
+  #closed(closing) {
+    const note = lastNote(this.session.state?.activeTurn?.responseParts ?? this.session.state?.turns.at(-1)?.responseParts ?? []);
+    const dismiss = () => {
+      this.hidden.add(closing.request.id);
+      card.remove();
+    };
+    const card = outcomeOf(this.room, closing, note, dismiss);
+    this.outcomes.append(card);
+    announce(card.querySelector(".outcome-words")?.textContent ?? "");
+    this.renderSoon();
+  }
+
+  #markRead() {
+    if (this.room.access.mayAnswer) this.session.markRead();
+  }
+
+  // Where one is
+
+  #scrolled() {
+    const { scrollTop, scrollHeight, clientHeight } = this.scroller;
+    this.isFollowing = scrollHeight - scrollTop - clientHeight < NEAR;
+    if (this.isFollowing) show(this.jump, false);
+  }
+
+  /** Whoever is at the end stays there; whoever reads above is told that there is more. */
+  #follow() {
+    const height = this.scroller.scrollHeight;
+    const hasGrown = height > (this.height ?? 0);
+    this.height = height;
+    const isBusy = this.forms.contains(document.activeElement);
+    if (!hasGrown || isBusy) return;
+    if (this.isFollowing) this.#toEnd();
+    else show(this.jump, true);
+  }
+
+  #toEnd() {
+    const form = this.forms.querySelector(".request");
+    if (form) form.scrollIntoView({ block: "start" });
+    else this.scroller.scrollTop = this.scroller.scrollHeight;
+    show(this.jump, false);
+  }
+
+  /** @param {Place} place */
+  goTo(place) {
+    this.place = place.asks ? place : undefined;
+    this.#arrive();
+  }
+
+  /** Once what the address names is there, it has the focus. */
+  #arrive() {
+    const { place } = this;
+    if (!place || !this.session.state) return;
+    const forms = /** @type {RequestForm[]} */ (this.groups.views());
+    const named = forms.find((form) => form.group.requests.some((request) => request.id === place.request));
+    const form = named ?? (place.request === undefined ? forms[0] : undefined);
+    const call = forms.length === 0 ? this.timeline.asking() : undefined;
+    this.place = undefined;
+    this.isFollowing = false;
+    if (form) form.focusQuestion(place.question);
+    else if (call) call.focus();
+    else if (place.request !== undefined) toast("That question is no longer open.");
+  }
+
+  remove() {
+    for (const off of this.offs) off();
+    for (const view of this.groups.views()) view.remove?.();
+    this.timeline.remove();
+    this.header.remove();
+    this.session.close();
+  }
+}

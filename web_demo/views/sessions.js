@@ -1,0 +1,247 @@
+// All sessions, live: who needs input first, then what runs, what failed, what rests.
+
+/** @import { Host } from "../wire/host.js" */
+/** @import { SessionSummary } from "../wire/types.d.ts" */
+import { attribute, fill, h, icon, oncePerFrame, say, show } from "./dom.js";
+import { ICONS } from "./icons.js";
+import { KeyedViews } from "./keyed.js";
+import { SessionRow } from "./session-row.js";
+import { activityOf, isArchived } from "../wire/status.js";
+
+/** @typedef {"all" | "input-needed" | "running" | "error" | "archived"} Filter */
+/** @typedef {{ kind: "head", id: string, words: string, count: number } | { kind: "row", id: string, summary: SessionSummary }} Line */
+
+const GROUPS = /** @type {const} */ ([
+  ["input-needed", "Needs input"],
+  ["running", "Running"],
+  ["error", "Failed"],
+  ["idle", "Idle"],
+]);
+/** @type {readonly [Filter, string][]} */
+const FILTERS = [
+  ["all", "All"],
+  ["input-needed", "Needs input"],
+  ["running", "Running"],
+  ["error", "Failed"],
+  ["archived", "Archived"],
+];
+const MINUTE = 60_000;
+
+export class SessionsView {
+  filter = /** @type {Filter} */ ("all");
+  search = h("input", {
+    class: "field-input sessions-search",
+    type: "search",
+    placeholder: "Filter",
+    "aria-label": "Filter sessions",
+    autocomplete: "off",
+    oninput: () => this.update(),
+    onkeydown: (/** @type {KeyboardEvent} */ event) => this.#searchKey(event),
+  });
+  tabs = FILTERS.map(([id, words]) => h("button", { type: "button", class: "filter", "aria-pressed": String(id === "all"), "data-filter": id, onclick: () => this.#pick(id) }, words));
+  list = h("div", { class: "session-list", role: "list", "aria-label": "Sessions", onkeydown: (/** @type {KeyboardEvent} */ event) => this.#listKey(event) });
+  empty = h("div", { class: "empty" });
+  summary = h("p", { class: "sessions-sum", role: "status" });
+
+  /**
+   * @param {Host} host
+   * @param {() => void} create
+   */
+  constructor(host, create) {
+    this.host = host;
+    this.create = create;
+    this.element = h(
+      "nav",
+      { class: "sessions", "aria-label": "Sessions" },
+      h(
+        "div",
+        { class: "sessions-tools" },
+        this.summary,
+        h("div", { class: "search-row" }, icon(ICONS.search), this.search),
+        h("div", { class: "filters", role: "group", "aria-label": "Show" }, ...this.tabs),
+      ),
+      this.list,
+      this.empty,
+    );
+    /** @type {KeyedViews<Line>} */
+    this.rows = new KeyedViews(this.list, (line) => line.id, (line) => (line.kind === "head" ? new GroupHead() : new SessionRow(host)));
+    this.updateSoon = oncePerFrame(() => this.update());
+    host.on("sessions", () => this.updateSoon());
+    host.on("status", () => this.updateSoon());
+    setInterval(() => this.#times(), MINUTE);
+    this.update();
+  }
+
+  /** @param {string | undefined} session the one that is open */
+  current(session) {
+    this.open = session;
+    this.#mark();
+  }
+
+  update() {
+    const all = this.host.sessions;
+    const shown = (all ?? []).filter((summary) => this.#isShown(summary));
+    this.rows.update(this.#lines(shown));
+    this.#counts(all ?? []);
+    this.#showEmpty(all, shown.length);
+    this.#mark();
+  }
+
+  /** @param {SessionSummary} summary */
+  #isShown(summary) {
+    const words = this.search.value.trim().toLowerCase();
+    const fits = words === "" || `${summary.title} ${summary.provider} ${summary.resource}`.toLowerCase().includes(words);
+    return fits && isIn(summary, this.filter);
+  }
+
+  /**
+   * Objects that stay the same for rows that stay the same, so that only changed ones are drawn.
+   * @param {readonly SessionSummary[]} shown
+   * @returns {Line[]}
+   */
+  #lines(shown) {
+    const sorted = shown.toSorted((a, b) => b.modifiedAt - a.modifiedAt);
+    return GROUPS.flatMap(([activity, words]) => {
+      const members = sorted.filter((summary) => activityOf(summary.status) === activity);
+      if (members.length === 0) return [];
+      /** @type {Line} */
+      const head = { kind: "head", id: `head ${activity}`, words, count: members.length };
+      return [head, ...members.map((summary) => this.#line(summary))];
+    });
+  }
+
+  /** @type {WeakMap<SessionSummary, Line>} */
+  #known = new WeakMap();
+
+  /**
+   * @param {SessionSummary} summary
+   * @returns {Line}
+   */
+  #line(summary) {
+    const known = this.#known.get(summary);
+    if (known) return known;
+    /** @type {Line} */
+    const line = { kind: "row", id: summary.resource, summary };
+    this.#known.set(summary, line);
+    return line;
+  }
+
+  /** @param {readonly SessionSummary[]} all */
+  #counts(all) {
+    this.tabs.forEach((tab, index) => {
+      const [id, words] = FILTERS[index] ?? ["all", ""];
+      const count = all.filter((summary) => isIn(summary, id)).length;
+      fill(tab, words, h("span", { class: "count" }, count));
+      show(tab, id === "all" || count > 0 || id === this.filter);
+    });
+    const waiting = all.filter((summary) => isIn(summary, "input-needed")).length;
+    const running = all.filter((summary) => isIn(summary, "running")).length;
+    const parts = [waiting > 0 && `${waiting} ${waiting === 1 ? "needs" : "need"} input`, running > 0 && `${running} running`];
+    say(this.summary, parts.filter(Boolean).join(", ") || (all.length > 0 ? "All quiet" : ""));
+  }
+
+  /**
+   * @param {readonly SessionSummary[] | undefined} all
+   * @param {number} shown
+   */
+  #showEmpty(all, shown) {
+    show(this.empty, shown === 0);
+    const key = all === undefined ? "loading" : all.length === 0 ? "none" : "filtered";
+    if (shown > 0 || key === this.shownEmpty) return;
+    this.shownEmpty = key;
+    if (key === "loading") fill(this.empty, h("p", { class: "muted" }, "Loading…"));
+    else if (key === "none") {
+      fill(
+        this.empty,
+        h("h2", null, "No sessions yet"),
+        h("p", null, "Start one here, or let a program ask over HTTP or MCP. It will appear by itself."),
+        h("button", { type: "button", class: "primary", onclick: this.create }, "New session"),
+      );
+    } else {
+      fill(this.empty, h("p", { class: "muted" }, "No session matches."), h("button", { type: "button", class: "quiet", onclick: () => this.#clear() }, "Show all"));
+    }
+  }
+
+  #mark() {
+    if (this.marked !== this.open) this.rowOf(this.marked)?.mark(false);
+    this.marked = this.open;
+    this.rowOf(this.open)?.mark(true);
+  }
+
+  /** @param {string | undefined} session */
+  rowOf(session) {
+    const view = session === undefined ? undefined : this.rows.get(session);
+    return view instanceof SessionRow ? view : undefined;
+  }
+
+  #times() {
+    for (const view of this.rows.views()) if (view instanceof SessionRow) view.times();
+  }
+
+  // What people do
+
+  /** @param {Filter} filter */
+  #pick(filter) {
+    this.filter = filter;
+    for (const tab of this.tabs) attribute(tab, "aria-pressed", String(tab.dataset["filter"] === filter));
+    this.shownEmpty = undefined;
+    this.update();
+  }
+
+  #clear() {
+    this.search.value = "";
+    this.#pick("all");
+  }
+
+  /** @param {KeyboardEvent} event */
+  #searchKey(event) {
+    if (event.key === "ArrowDown" || event.key === "Enter") {
+      event.preventDefault();
+      const [first] = this.#links();
+      if (event.key === "Enter") first?.click();
+      else first?.focus();
+    } else if (event.key === "Escape") {
+      this.search.value = "";
+      this.update();
+    }
+  }
+
+  /** @param {KeyboardEvent} event */
+  #listKey(event) {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step === undefined || event.altKey) return;
+    event.preventDefault();
+    const links = this.#links();
+    const at = links.findIndex((link) => link === document.activeElement?.closest(".session-row")?.querySelector(".row-link"));
+    const to = links[at + step];
+    if (to) to.focus();
+    else if (step < 0) this.search.focus();
+  }
+
+  /** @returns {HTMLElement[]} */
+  #links() {
+    return [...this.list.querySelectorAll(".row-link")].filter((link) => link instanceof HTMLElement);
+  }
+}
+
+class GroupHead {
+  words = h("span");
+  count = h("span", { class: "count" });
+  element = h("div", { class: "group-head", role: "listitem" }, h("h2", null, this.words), this.count);
+
+  /** @param {Line} line */
+  update(line) {
+    if (line.kind !== "head") return;
+    say(this.words, line.words);
+    say(this.count, String(line.count));
+  }
+}
+
+/**
+ * @param {SessionSummary} summary
+ * @param {Filter} filter
+ */
+function isIn(summary, filter) {
+  if (filter === "archived") return isArchived(summary.status);
+  return !isArchived(summary.status) && (filter === "all" || activityOf(summary.status) === filter);
+}

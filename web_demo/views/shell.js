@@ -1,0 +1,114 @@
+// The frame of the page: sessions beside a session, or one of the two on a phone.
+
+/** @import { Host } from "../wire/host.js" */
+/** @import { Attention } from "./attention.js" */
+import { attribute, fill, h, icon, show } from "./dom.js";
+import { ICONS } from "./icons.js";
+import { listenToKeys, showKeys } from "./keys.js";
+import { NewSessionDialog } from "./new-session.js";
+import { placeOf, waitingHash } from "./places.js";
+import { SessionView } from "./session.js";
+import { SessionsView } from "./sessions.js";
+import { settingsMenu } from "./settings.js";
+import { ConnectionStatus } from "./status.js";
+import { counted } from "../text/words.js";
+
+export class Shell {
+  /**
+   * @param {Host} host
+   * @param {Attention} attention
+   */
+  constructor(host, attention) {
+    this.host = host;
+    this.attention = attention;
+    const create = () => new NewSessionDialog(host).open();
+    this.sessions = new SessionsView(host, create);
+    const status = new ConnectionStatus(host);
+    this.welcome = h("div", { class: "welcome empty" });
+    this.main = h("main", { id: "main", tabindex: -1 }, this.welcome);
+    this.element = h(
+      "div",
+      { class: "shell" },
+      h("button", { type: "button", class: "skip-link", onclick: () => this.main.focus() }, "Skip to the session"),
+      status.bar,
+      h(
+        "div",
+        { class: "panes" },
+        h(
+          "aside",
+          { class: "sidebar" },
+          h(
+            "header",
+            { class: "sidebar-head" },
+            h("p", { class: "brand" }, h("img", { src: "icon.svg", alt: "", width: 20, height: 20 }), "session-server"),
+            h("button", { type: "button", class: "icon-button", "aria-label": "New session", title: "New session (n)", onclick: create }, icon(ICONS.plus)),
+            settingsMenu(host, attention).element,
+          ),
+          this.sessions.element,
+          h("footer", { class: "sidebar-foot" }, status.element),
+        ),
+        this.main,
+      ),
+    );
+    listenToKeys({ "/": () => this.#search(), n: create, w: () => this.#nextWaiting(), "?": showKeys });
+    host.on("sessions", () => this.#greet());
+    addEventListener("hashchange", () => this.go());
+    this.#greet();
+    this.go();
+  }
+
+  /** Shows what the address names. */
+  go() {
+    const place = placeOf(location.hash);
+    attribute(this.element, "data-view", place.session ? "session" : "list");
+    this.sessions.current(place.session);
+    if (place.session !== this.view?.session.uri) this.#open(place.session);
+    this.view?.goTo(place);
+  }
+
+  /** @param {string | undefined} uri */
+  #open(uri) {
+    this.view?.remove();
+    this.view?.element.remove();
+    this.view = uri === undefined ? undefined : new SessionView(this.host, uri);
+    show(this.welcome, this.view === undefined);
+    if (this.view) {
+      this.main.append(this.view.element);
+      this.view.session.on("change", () => this.#named());
+    }
+    this.#named();
+  }
+
+  #named() {
+    this.attention.at(this.view?.session.state?.summary.title ?? "");
+  }
+
+  /** What a wide page shows beside the list before anything is chosen. */
+  #greet() {
+    const waiting = this.attention.waiting();
+    const key = waiting.map((summary) => summary.resource).join(" ");
+    if (key === this.greeted) return;
+    this.greeted = key;
+    fill(
+      this.welcome,
+      h("h2", null, waiting.length > 0 ? `${counted(waiting.length, "session")} ${waiting.length === 1 ? "needs" : "need"} input` : "Nothing needs you"),
+      waiting.length > 0
+        ? h("a", { class: "button primary", href: waitingHash(waiting[0]?.resource ?? "") }, "Answer the first")
+        : h("p", null, "Questions appear here as soon as an agent or a tool asks."),
+    );
+  }
+
+  #search() {
+    if (this.view && matchMedia("(max-width: 760px)").matches) location.hash = "#/";
+    this.sessions.search.focus();
+  }
+
+  #nextWaiting() {
+    const waiting = this.attention.waiting();
+    const at = waiting.findIndex((summary) => summary.resource === this.view?.session.uri);
+    const next = waiting[(at + 1) % waiting.length];
+    if (!next) return;
+    location.hash = waitingHash(next.resource);
+    this.view?.goTo({ session: next.resource, asks: true });
+  }
+}

@@ -1,0 +1,38 @@
+// Whether what one sees is what there is: connecting, live, syncing, offline, reconnecting.
+
+/** @import { Host } from "../wire/host.js" */
+import { attribute, h, say, show } from "./dom.js";
+
+/** @type {Readonly<Record<string, string>>} */
+const LONG = {
+  connecting: "Connecting to the host…",
+  reconnecting: "The connection was lost. Coming back…",
+  offline: "Offline. What you write is kept and sent when the host is back.",
+};
+
+export class ConnectionStatus {
+  words = h("span", { class: "connection-words" });
+  element = h("p", { class: "connection", role: "status" }, h("span", { class: "connection-dot", "aria-hidden": "true" }), this.words);
+  barWords = h("span", { dir: "auto" });
+  again = h("button", { type: "button", class: "small", onclick: () => this.host.retry() }, "Try now");
+  bar = h("div", { class: "connection-bar", role: "alert", hidden: true }, this.barWords, this.again);
+
+  /** @param {Host} host */
+  constructor(host) {
+    this.host = host;
+    host.on("status", () => this.update());
+    this.update();
+  }
+
+  update() {
+    const { phase, words, error } = this.host.status;
+    attribute(this.element, "data-phase", phase);
+    say(this.words, phase === "closed" ? "not connected" : words);
+    const isBad = phase === "offline" || phase === "closed";
+    show(this.bar, isBad);
+    attribute(this.bar, "data-phase", phase);
+    const long = phase === "closed" ? (error?.message ?? words) : (LONG[phase] ?? "");
+    say(this.barWords, long);
+    attribute(this.element, "title", long || "Everything you see is up to date.");
+  }
+}
