@@ -105,6 +105,8 @@ LIMIT_MEANINGS: dict[str, str] = {
     "SHARE_LIFETIME_LIMIT_SECONDS": "Seconds that a share link may be valid.",
     "CONNECTION_TOKEN_CHARS": "Characters that a connection token has at least.",
     "SECRET_CHARS": "Characters that the setting `secret` has at least.",
+    "CASSETTE_BYTES": "Bytes of a cassette that is played back.",
+    "CASSETTE_ENTRIES": "Entries of one cassette.",
     "WAIT_SECONDS": "Seconds that an HTTP request may wait for something to happen.",
     "DEADLINE_SECONDS": "Seconds within which a question that is asked over HTTP must end.",
     "IDEMPOTENCY_KEY_CHARS": "Characters of an `Idempotency-Key`.",

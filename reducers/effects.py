@@ -38,7 +38,8 @@ def effects_of(
     """The work that an action brought. `before` and `after` stand around its whole batch."""
     if after is before:
         return ()
-    if isinstance(action, InputAnswerChanged):  # the hot path: a draft is news, never work
+    if isinstance(action, InputAnswerChanged) or after.private.is_recording:
+        # The hot path: a draft is news, never work. And so is what was recorded elsewhere.
         return tuple(_summary_news(before, after))
     new: tuple[Effect, ...] = ()
     if _causes(before) != _causes(after):
@@ -62,6 +63,8 @@ def _causes(record: SessionRecord) -> tuple[object, ...]:
 
 def effects_after_restart(record: SessionRecord) -> tuple[Effect, ...]:
     """All work that is still to be done, and the legs that were out when the process died."""
+    if record.private.is_recording:
+        return ()
     gone = AnswerHeldCall  # the connection that it was for
     return (*(e for e in pending(record) if not isinstance(e, gone)), *_recoveries(record))
 

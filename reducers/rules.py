@@ -11,11 +11,15 @@ from ..schemas.actions import Action, RootAction, RootConfigChanged, SessionActi
 from ..schemas.commands import ROOT_CHANNEL
 from ..schemas.principals import Principal
 from ..schemas.record import SessionRecord
-from ..schemas.refusals import Refusal
+from ..schemas.refusals import Refusal, RefusalCode
 from ..schemas.root import RootState
 from . import input_rules, session_rules, turn_rules
 from .authority import check_channel, check_role, check_session
 from .configuration import check_config
+
+RECORDING = Refusal(
+    code=RefusalCode.WRONG_STATE, message="This is a recording; it can only be watched."
+)
 
 Rule = Callable[[Principal, SessionRecord, Any], Refusal | None]
 
@@ -59,6 +63,8 @@ def judge(principal: Principal, record: SessionRecord, action: SessionAction) ->
     )
     if refusal is not None:
         return refusal
+    if record.private.is_recording:
+        return RECORDING
     rule = RULES.get(type(action))
     return None if rule is None else rule(principal, record, action)
 

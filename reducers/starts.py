@@ -92,9 +92,9 @@ def start(
 
 
 def _turn_id(state: SessionState, opening: Batch) -> str:
-    for action in opening:
-        if isinstance(action, TurnStarted):
-            return action.turn_id
+    opened = opening[0] if opening else None
+    if isinstance(opened, TurnStarted):
+        return opened.turn_id
     assert state.active_turn is not None  # or one would have been opened
     return state.active_turn.id
 

@@ -25,6 +25,9 @@ class Deferred(Wire, frozen=True, kw_only=True):
 class PrivateState(Wire, frozen=True, kw_only=True):
     """`begun` names the open requests that somebody has begun to answer.
 
+    `is_recording`: the session was played back from a cassette. It can be watched, and that is all:
+    nothing in it runs, expires, is sent or can be answered.
+
     `opened_with` is the name of the retry key that the session was made with, if there was one.
     """
 
@@ -34,6 +37,7 @@ class PrivateState(Wire, frozen=True, kw_only=True):
     held_completion: str | None = None
     begun: tuple[str, ...] = ()
     opened_with: str | None = None
+    is_recording: bool = False
 
 
 class SessionRecord(Wire, frozen=True, kw_only=True):

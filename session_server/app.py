@@ -53,6 +53,7 @@ def create_app(
     known = installed_agents() if agents is None else agents
     chosen = settings or Settings()
     terms = access or access_of(chosen)
+    key = signing_key(chosen, is_kept=not store.startswith("memory:"))
     servers = {} if chosen.mcp_config is None else load_servers(chosen.mcp_config)
 
     @asynccontextmanager
@@ -66,7 +67,6 @@ def create_app(
         calls.open()
         effects.restarted()
         app.state.host = host
-        key = signing_key(chosen, is_kept=not store.startswith("memory:"))
         tokens = Tokens(host, key)
         tokens.restarted()
         app.state.identities = Identities(terms, tokens)

@@ -1,5 +1,6 @@
 """Running the application: uvicorn with our WebSocket protocol under it."""
 
+import gc
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -46,6 +47,7 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: list[object] | None = None) -> None:  # type: ignore[override]
         await super().startup(sockets)  # type: ignore[arg-type]
         if self.started:
+            gc.freeze()  # looking through all that was loaded, again and again, would stop everyone
             self.announce()
 
     async def shutdown(self, sockets: list[object] | None = None) -> None:  # type: ignore[override]

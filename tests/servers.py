@@ -37,6 +37,7 @@ class ServerProcess:
             env={**os.environ, "PYTHONUNBUFFERED": "1"},
         )
         self.output: list[str] = []
+        self._heard = threading.Condition()
         self._listener = threading.Thread(target=self._listen, daemon=True)
         self.url = self._address()
         self.port = int(self.url.rpartition(":")[2])
@@ -63,7 +64,15 @@ class ServerProcess:
 
     def _listen(self) -> None:
         for line in self._out():
-            self.output.append(line)
+            with self._heard:
+                self.output.append(line)
+                self._heard.notify_all()
+
+    def wait_for(self, words: str, seconds: float = 10.0) -> None:
+        """Until it has written this."""
+        with self._heard:
+            found = self._heard.wait_for(lambda: words in "".join(self.output), seconds)
+        assert found, f"the server did not write {words!r}: {''.join(self.output)}"
 
     def _out(self) -> IO[str]:
         assert self.process.stdout is not None

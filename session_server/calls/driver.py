@@ -85,6 +85,11 @@ class CallDriver:
 
     # Life
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether a leg is out, or on its way."""
+        return bool(self._legs)
+
     async def close(self) -> None:
         self._is_stopping = True
         legs = tuple(self._legs.values())

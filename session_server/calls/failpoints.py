@@ -9,6 +9,7 @@ import signal
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 from session_server.log.protocol import Batch, Log, Outcome
 
@@ -37,18 +38,32 @@ class Failpoints:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _nothing(_: str) -> None:
-    pass
+class _Switch(NamedTuple):
+    points: Failpoints | None
 
 
-_setting = os.environ.get(VARIABLE)
-active = None if _setting is None else Failpoints(_setting)
-hit: Callable[[str], None] = _nothing if active is None else active.hit
+def _switch() -> _Switch:
+    setting = os.environ.get(VARIABLE)
+    return _Switch(None if setting is None else Failpoints(setting))
+
+
+_now = [_switch()]
+
+
+def read_again() -> None:
+    """For processes that were forked with another environment than they have now."""
+    _now[0] = _switch()
+
+
+def hit(name: str) -> None:
+    points = _now[0].points
+    if points is not None:
+        points.hit(name)
 
 
 def guarded(log: Log) -> Log:
     """The log, with places before and after every append that tells of a call."""
-    return log if active is None else _GuardedLog(log)  # type: ignore[return-value]
+    return log if _now[0].points is None else _GuardedLog(log)  # type: ignore[return-value]
 
 
 class _GuardedLog:

@@ -25,9 +25,11 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import RootModel
 
 from session_server import __version__
+from session_server.calls.completing import completing
 from session_server.calls.config import ServerConfig
 from session_server.calls.errors import UnreachableError
 from session_server.calls.narrowing import narrowed
+from session_server.calls.numbering import numbered
 from session_server.calls.transports import transport
 
 LISTED_PAGES = 100
@@ -130,7 +132,9 @@ class Link:
 
     def _new_client(self, mode: str, known: Any) -> Client:
         answering = self._answering
-        way = transport(self.config, self.lost.set)
+        way = completing(transport(self.config, self.lost.set))
+        if self.config.url is not None:
+            way = numbered(way)
         if answering.capabilities is not None:
             way = narrowed(way, answering.capabilities)
         return Client(

@@ -17,7 +17,7 @@ from session_server.cli.files import read_document
 from session_server.cli.naming import complete_session, short_name
 from session_server.cli.output import err, out, print_json
 from session_server.cli.questions import parsed_questions
-from session_server.cli.reach import Reach, session_path
+from session_server.cli.reach import JSON, Reach, session_path
 from session_server.cli.trouble import Trouble, UsageTrouble
 from session_server.client.client import SESSION_PREFIX
 from session_server.reducers.notes import ending
@@ -33,7 +33,6 @@ from session_server.schemas.wire import Uri
 decode_state: Decoder[RequestState] = Decoder(RequestState)
 
 PAUSE_SECONDS = 1.0
-JSON = {"Content-Type": "application/json"}
 QUESTION_HELP = (
     "One question: ID[?]:KIND[MIN..MAX]:PROMPT=REST. Can be given several times."
     " KIND is text, email, uri, date, date-time, number, integer, yes-no, select or multi."

@@ -4,10 +4,16 @@ import logging
 from typing import Annotated
 from urllib.parse import quote
 
+import httpx
+import msgspec
 import typer
 
-from session_server.cli.reach import Reach
+from session_server.cli.exits import ExitCode
+from session_server.cli.reach import HTTP_SECONDS, Reach
+from session_server.cli.trouble import Trouble, of_response
 from session_server.client.connecting import headers_of
+
+NAME_ONE = "`session-server serve --mcp-config mcp.json` configures them."
 
 
 async def mcp(
@@ -29,10 +35,19 @@ async def mcp(
     from session_server.gateway.visitors import SESSION_HEADER  # noqa: PLC0415
 
     logging.disable(logging.CRITICAL)  # the SDK logs whole messages, with arguments
-    with reach.http() as http:
-        http.get("/readyz")
     headers = headers_of(reach.token)
     if session is not None:
         headers[SESSION_HEADER] = session
-    path = "/mcp" if server is None else f"/mcp/{quote(server, safe='')}"
-    await Bridge(f"{reach.url}{path}", f"{reach.url}/readyz", headers).run()
+    address = f"{reach.url}/mcp" if server is None else f"{reach.url}/mcp/{quote(server, safe='')}"
+    _check(address, headers)
+    await Bridge(address, f"{reach.url}/readyz", headers).run()
+
+
+def _check(address: str, headers: dict[str, str]) -> None:
+    """Fails in words before anything is spoken; that it is no stream is all the same here."""
+    response = httpx.get(address, headers=headers, timeout=HTTP_SECONDS)
+    if response.status_code in (401, 403):
+        raise of_response(response)
+    if response.status_code == 404:
+        words = msgspec.json.decode(response.content)["error"]["message"]
+        raise Trouble(words, ExitCode.NOT_FOUND, NAME_ONE)

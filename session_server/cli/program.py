@@ -5,12 +5,17 @@ from typing import Annotated
 import typer
 
 from session_server import __version__
+from session_server.cli import token
 from session_server.cli.answer import answer
 from session_server.cli.ask import ask
+from session_server.cli.cassettes import export, replay
+from session_server.cli.dispose import dispose
+from session_server.cli.doctor import doctor
 from session_server.cli.mcp import mcp
 from session_server.cli.reach import JsonOption, SharedToken, SharedUrl, reaching
 from session_server.cli.serve import serve
 from session_server.cli.sessions import sessions
+from session_server.cli.share import share
 from session_server.cli.watch import watch
 
 PROGRAM = "session-server"
@@ -52,6 +57,12 @@ app.command()(reaching(sessions))
 app.command()(reaching(watch))
 app.command()(reaching(ask))
 app.command()(reaching(answer))
+app.command()(reaching(share))
+app.add_typer(token.app, name="token")
+app.command()(reaching(export))
+app.command()(reaching(replay))
+app.command()(reaching(dispose))
+app.command()(reaching(doctor))
 app.command()(reaching(mcp))
 
 

@@ -27,6 +27,7 @@ from session_server.schemas.wire import Uri
 DEFAULT_URL = "http://127.0.0.1:8737"
 HTTP_SECONDS = 10.0
 PANEL = "Host"
+JSON = {"Content-Type": "application/json"}
 
 URL_HELP = f"Address of the host, or a link to its page; {DEFAULT_URL} if not given."
 TOKEN_HELP = "Token that proves who you are."  # noqa: S105

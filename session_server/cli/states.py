@@ -56,3 +56,8 @@ def ago(at: int) -> str:
 
 def clock(at: int) -> str:
     return time.strftime("%H:%M", time.localtime(at / 1000))
+
+
+def when(at: int) -> str:
+    """A moment that may be on another day."""
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(at / 1000))

@@ -68,10 +68,8 @@ class Bridge:
                     await self._connected(lines, out)
                 except* httpx2.TransportError:
                     await self._lost(out)
-                except* SessionGoneError as gone:
-                    self._again += [
-                        e.request for e in gone.exceptions if isinstance(e, SessionGoneError)
-                    ]
+                except* SessionGoneError:
+                    pass
                 else:
                     return
 

@@ -16,7 +16,7 @@ PROGRESS_SECONDS = 10.0
 
 T = TypeVar("T")
 
-Wait = Callable[[float], Awaitable[T | None]]
+Wait = Callable[[float], Awaitable[T]]
 """Waits for at most this many seconds; `None` is "not yet", and may come early."""
 
 
@@ -26,7 +26,7 @@ async def hold(
     wait: Wait[T],
     seconds: float,
     words: Callable[[], str] | None = None,
-) -> T | None:
+) -> T:
     """What was waited for, or `None` when the time of a 2026-era leg is over.
 
     `words` are told as progress, again and again, to clients that asked to hear of it.

@@ -29,7 +29,7 @@ from pydantic import BaseModel, ValidationError
 
 from session_server.calls.replies import Asks, refusal_of
 from session_server.gateway.errors import lost_state, told_in_mcp
-from session_server.gateway.legs import Wait, carried_in, hold, try_again
+from session_server.gateway.legs import carried_in, hold, try_again
 from session_server.gateway.relayed import Asked, RelayedLeg, RelayedLegs, Result
 from session_server.gateway.upstreams import Question, Spawn, Upstream
 from session_server.gateway.visitors import Context, Visitor
@@ -83,7 +83,9 @@ class Relay:
     async def _held(
         self, ctx: Context, visitor: Visitor, leg: RelayedLeg, besides: tuple[str, ...] = ()
     ) -> Result | Asked | None:
-        wait: Wait[Result | Asked] = lambda seconds: leg.wait(seconds, besides)  # noqa: E731
+        async def wait(seconds: float) -> Result | Asked | None:
+            return await leg.wait(seconds, besides)
+
         leg.listener = ctx.session
         try:
             found = await hold(ctx, visitor, wait, self._hold_seconds)

@@ -5,6 +5,7 @@ from collections import Counter
 from typing import Any
 
 from session_server.host.channel import Channel, Submission
+from session_server.host.sessions import is_recording
 from session_server.schemas.actions import ActiveClientChanged, ToolCallComplete
 from session_server.schemas.principals import HOST, Stamp
 from session_server.schemas.record import SessionRecord
@@ -61,7 +62,7 @@ class ActiveClients:
 def released(record: SessionRecord, _: Stamp, client_id: str) -> Any:
     """Its running tool calls end without success; then the role is free."""
     active = record.public.active_client
-    if active is None or active.client_id != client_id:
+    if active is None or active.client_id != client_id or is_recording(record):
         return ()
     return (*lost_tool_calls(record, client_id), ActiveClientChanged(active_client=None))
 

@@ -10,7 +10,8 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
-from session_server.host.delivery import Message, Outbox
+from session_server.host.counts import Counts
+from session_server.host.delivery import Message, Outbox, deliver
 from session_server.host.history import History
 from session_server.host.kinds import Kind
 from session_server.host.logged import Logged, LoggedAction, SessionOpened, decode_logged
@@ -68,6 +69,9 @@ class Step(NamedTuple, Generic[R]):
 class World(Protocol):
     """What a channel needs from outside: time, names, and someone who can wait."""
 
+    @property
+    def counts(self) -> Counts: ...
+
     def now(self) -> int: ...
 
     def new_id(self) -> str: ...
@@ -101,6 +105,7 @@ class Channel(Generic[R]):
         self.history = History()
         self.entries_since_snapshot = 0
         self.subscribers: dict[Outbox, None] = {}
+        self._leaving: list[Message] = []
         self._world = world
         self._flying: list[Step[R]] | None = None
         self._next: list[Step[R]] = []
@@ -204,9 +209,15 @@ class Channel(Generic[R]):
             if step.logged:
                 self.committed = step.after
                 self.entries_since_snapshot += len(step.logged)
+                self._world.counts.entries += len(step.logged)
                 last = step.logged[-1].action
                 self._tell(self._world.committed, self, step.before, last, step.after)
-            self._report(step)
+            if step.refusal is not None:
+                self._report(step)
+        self._hand_over()
+        for step in flying:
+            if step.refusal is None:
+                self._tell(step.submission.done)
         self._flying = None
         self._launch()
 
@@ -256,12 +267,19 @@ class Channel(Generic[R]):
         text = encode(envelope)
         self.history.keep(seq, logged.stamp.at, text)
         if self.subscribers:
-            message = Message(_BEFORE_ENVELOPE + text + b"}")
-            for outbox in tuple(self.subscribers):
-                outbox.send(message)
+            self._world.counts.deliveries += len(self.subscribers)
+            self._leaving.append(Message(_BEFORE_ENVELOPE + text + b"}"))
+
+    def _hand_over(self) -> None:
+        """What a commit publishes leaves together, and before anybody is told of what follows."""
+        if self._leaving:
+            leaving, self._leaving = self._leaving, []
+            deliver(leaving, self.subscribers)
 
     def _report(self, step: Step[R]) -> None:
         if step.refusal is not None:
+            self._world.counts.refusals[step.refusal.code] += 1
+            self._hand_over()
             self._tell(step.submission.refused, step.refusal)
         else:
             self._tell(step.submission.done)
@@ -297,5 +315,6 @@ class Channel(Generic[R]):
         before = self.committed
         self.committed = self.kind.reduce(before, logged.action, logged.stamp.at)
         self._publish(entry.seq, logged)
+        self._hand_over()
         if deliver:
             self._tell(self._world.committed, self, before, logged.action, self.committed)

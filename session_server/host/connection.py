@@ -210,9 +210,11 @@ class Connection:
         if not same_epoch or self.host.clients.is_stale(known):
             self.host.clients.know(self.principal)
         if replay is None:
+            self.host.counts.snapshots += 1
             snapshots = tuple(self.host.snapshot(channel) for channel in found)
             self._answer(frame.id, ReconnectSnapshot(snapshots=snapshots))
         else:
+            self.host.counts.replays += 1
             self._answer(frame.id, ReplayedActions(actions=replay, missing=missing))
 
     def _replay(
@@ -352,7 +354,7 @@ class Connection:
             return
         self._unsettled += 1
         origin = ActionOrigin(client_id=self.client_id, client_seq=params.client_seq)
-        reject = partial(self._reject_settled, params.channel, encode(params.action), origin)
+        reject = partial(self._reject_settled, params.channel, params.action, origin)
         self.host.dispatch(
             self.principal,
             channel,
@@ -366,9 +368,11 @@ class Connection:
     def _settled(self) -> None:
         self._unsettled -= 1
 
-    def _reject_settled(self, *about: Any) -> None:
+    def _reject_settled(
+        self, channel: Uri, action: Any, origin: ActionOrigin, reason: str, meta: RejectionMeta
+    ) -> None:
         self._unsettled -= 1
-        self._reject(*about)
+        self._reject(channel, encode(action), origin, reason, meta)
 
     def _reject_unseen(self, params: Any, reason: str) -> None:
         """Before the rules have looked at it."""

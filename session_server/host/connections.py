@@ -7,6 +7,7 @@ import asyncio
 from collections import Counter
 from typing import Protocol
 
+from session_server.host.counts import Counts
 from session_server.host.errors import CloseCode
 from session_server.schemas.limits import CONNECTIONS_PER_PRINCIPAL
 from session_server.schemas.principals import Principal
@@ -16,6 +17,10 @@ EXPIRED = "your token has expired"
 
 
 class Closable(Protocol):
+    """`closed_with` is the code that it was ended with from here, if it was."""
+
+    closed_with: int | None
+
     def close(self, code: int, reason: str) -> None: ...
 
 
@@ -24,9 +29,12 @@ class TooManyConnectionsError(Exception):
 
 
 class Connections:
-    def __init__(self, per_principal: int = CONNECTIONS_PER_PRINCIPAL) -> None:
+    def __init__(
+        self, per_principal: int = CONNECTIONS_PER_PRINCIPAL, counts: Counts | None = None
+    ) -> None:
         """0 is without limit."""
         self.per_principal = per_principal
+        self._closes = (counts or Counts()).closes
         self._counts: Counter[str] = Counter()
         self._of_token: dict[str, dict[Closable, asyncio.TimerHandle | None]] = {}
 
@@ -47,7 +55,13 @@ class Connections:
         if self.per_principal and self._counts[principal.id] > self.per_principal:
             connection.close(CloseCode.TOO_MANY_CONNECTIONS, self._words)
 
+    @property
+    def number(self) -> int:
+        return self._counts.total()
+
     def closed(self, principal: Principal, connection: Closable) -> None:
+        if connection.closed_with is not None:
+            self._closes[connection.closed_with] += 1
         self._counts[principal.id] -= 1
         if self._counts[principal.id] <= 0:
             del self._counts[principal.id]

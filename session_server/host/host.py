@@ -19,6 +19,7 @@ from session_server.host.absence import ActiveClients
 from session_server.host.channel import Channel, Plan, Submission
 from session_server.host.clients import Clients
 from session_server.host.connections import Connections
+from session_server.host.counts import Counts, QuestionTimes
 from session_server.host.delivery import Message, Outbox
 from session_server.host.errors import CommandError, no_session, not_permitted
 from session_server.host.kinds import CLIENTS, ROOT, SESSION, TOKENS
@@ -29,10 +30,10 @@ from session_server.host.logged import (
     LoggedAction,
     SessionOpened,
 )
-from session_server.host.order import Order, Settled
+from session_server.host.order import Order, Settled, Verdict
 from session_server.host.pace import DEFAULT_BOUNDS, Bounds
 from session_server.host.presence import Presence
-from session_server.host.sessions import check_uri, opening_record, retitled
+from session_server.host.sessions import check_uri, is_recording, opening_record, retitled
 from session_server.log import Batch, Log, StoredSnapshot
 from session_server.log.errors import LogError
 from session_server.reducers.batches import batch_of
@@ -83,16 +84,20 @@ class Host:
         self.agents = agents
         self.bounds = bounds
         self._order = Order(log, self._find_out)
+        self.counts = Counts()
         self.sessions: dict[Uri, Channel[SessionRecord]] = {}
         self.root: Channel[RootState] = Channel(ROOT_CHANNEL, ROOT, self)
         self.clients = Clients(Channel(CLIENTS_CHANNEL, CLIENTS, self), log, self.now)
         self.tokens: Channel[IssuedTokens] = Channel(TOKENS_CHANNEL, TOKENS, self)
-        self.connections = Connections(bounds.connections_per_principal)
+        self.connections = Connections(bounds.connections_per_principal, self.counts)
         self.presence = Presence()
         self.active_clients = ActiveClients(self.sessions)
         self.position = 0
         self.on_committed: list[Committed] = []
         self.on_disposed: list[Callable[[Uri], None]] = []
+        times = QuestionTimes(self.counts)
+        self.on_committed.append(times.committed)
+        self.on_disposed.append(times.disposed)
         self._is_stopping = False
         self._run = uuid.uuid4().hex
         self._numbers = count()
@@ -167,7 +172,13 @@ class Host:
         self.position = max(self.position, seq)
 
     def append(self, batch: Batch, settled: Settled) -> None:
-        self._order.append(batch, settled)
+        begun = time.perf_counter()
+
+        def timed(verdict: Verdict) -> None:
+            self.counts.append_seconds.observe(time.perf_counter() - begun)
+            settled(verdict)
+
+        self._order.append(batch, timed)
 
     def _find_out(self, ids: tuple[str, ...], then: Callable[[dict[str, int]], None]) -> None:
         async def find() -> None:
@@ -227,6 +238,8 @@ class Host:
 
     def _take_snapshot(self, channel: Channel[Any]) -> None:
         channel.entries_since_snapshot = 0
+        if is_recording(channel.committed):
+            return  # what was played back stays as it was
         stored = StoredSnapshot(channel.uri, channel.last_seq, encode(channel.committed))
 
         async def save() -> None:
@@ -317,33 +330,22 @@ class Host:
     ) -> None:
         """Durable before it is answered; then ready, and made known."""
         uri = params.channel
-        check_uri(uri)
         self._check_maker(principal)
-        if uri in self.sessions or uri in self._opening:
-            raise CommandError(ErrorCode.SESSION_EXISTS, f"There is a session {uri} already.")
-        self._check_room()
+        self._check_free(uri)
         provider = params.provider or self.agents[0].provider
         if all(agent.provider != provider for agent in self.agents):
             raise CommandError(ErrorCode.PROVIDER_NOT_FOUND, f"There is no provider {provider!r}.")
         source = self._fork_source(params)
         record = retitled(opening_record(params, provider, self.now(), source, opened_with), title)
-        channel: Channel[SessionRecord] = Channel(uri, SESSION, self)
-        self._opening.add(uri)
+        channel = self.reserve(uri)
 
         def opened() -> None:
-            self._opening.discard(uri)
-            self.sessions[uri] = channel
-            self.announce(
-                SessionAdded(
-                    params=SessionAddedParams(channel=ROOT_CHANNEL, summary=record.public.summary)
-                )
-            )
-            self._count_sessions()
+            self.admit(channel)
             done()
             self.write(channel, _readiness)
 
         def not_opened(words: str) -> None:
-            self._opening.discard(uri)
+            self.give_up(channel)
             failed(words)
 
         channel.submit(
@@ -354,6 +356,26 @@ class Host:
                 failed=not_opened,
             )
         )
+
+    def reserve(self, uri: Uri) -> Channel[SessionRecord]:
+        """A channel under a name that is taken from now on; `admit` or `give_up` follows."""
+        self._check_free(uri)
+        self._opening.add(uri)
+        return Channel(uri, SESSION, self)
+
+    def admit(self, channel: Channel[SessionRecord]) -> None:
+        """Its opening is durable: it is one of the sessions."""
+        assert channel.committed is not None
+        self._opening.discard(channel.uri)
+        self.sessions[channel.uri] = channel
+        summary = channel.committed.public.summary
+        self.announce(
+            SessionAdded(params=SessionAddedParams(channel=ROOT_CHANNEL, summary=summary))
+        )
+        self._count_sessions()
+
+    def give_up(self, channel: Channel[SessionRecord]) -> None:
+        self._opening.discard(channel.uri)
 
     def dispose_session(
         self,
@@ -396,7 +418,10 @@ class Host:
         if principal.role not in MAKERS or principal.is_limited:
             raise not_permitted("Only owners and agents can make or dispose of sessions.")
 
-    def _check_room(self) -> None:
+    def _check_free(self, uri: Uri) -> None:
+        check_uri(uri)
+        if uri in self.sessions or uri in self._opening:
+            raise CommandError(ErrorCode.SESSION_EXISTS, f"There is a session {uri} already.")
         most = self.bounds.sessions
         if most and len(self.sessions) + len(self._opening) >= most:
             words = f"This host holds at most {most} sessions; dispose of some first."
@@ -431,4 +456,5 @@ class Host:
 
 def _readiness(record: SessionRecord, _: Stamp) -> tuple[LoggedAction, ...]:
     """A session that is being created is ready as soon as its opening is durable."""
-    return (Ready(),) if record.public.lifecycle is Lifecycle.CREATING else ()
+    is_due = record.public.lifecycle is Lifecycle.CREATING and not is_recording(record)
+    return (Ready(),) if is_due else ()

@@ -13,9 +13,13 @@ from session_server.schemas.wire import Millis, Uri, Wire
 
 
 class SessionOpened(ActionBase, frozen=True, kw_only=True, tag="private/sessionOpened"):
-    """The first entry of a session's channel: what everything after it is folded over."""
+    """The first entry of a session's channel: what everything after it is folded over.
+
+    `trimmed`: in a cassette, what came before it was forgotten.
+    """
 
     record: SessionRecord
+    trimmed: bool = False
 
 
 class ClientSeen(ActionBase, frozen=True, kw_only=True, tag="private/clientSeen"):

@@ -10,6 +10,8 @@ from typing import Any
 from session_server.host.channel import Channel, Plan, Submission
 from session_server.host.errors import no_session
 from session_server.host.host import Host
+from session_server.host.sessions import is_recording
+from session_server.reducers.rules import RECORDING
 from session_server.schemas.actions import Action
 from session_server.schemas.principals import Author, Principal, Provenance
 from session_server.schemas.refusals import Refusal
@@ -52,6 +54,8 @@ async def write_to(
     channel: Channel[Any], plan: Plan, by: Author, via: Provenance = Provenance.PERSON
 ) -> None:
     """The same to any channel, the host's own included."""
+    if is_recording(channel.committed):
+        raise RefusedError(RECORDING)
     done = Settling()
     channel.submit(
         Submission(plan, by=by, via=via, done=done.succeed, refused=done.refuse, failed=done.fail)

@@ -90,3 +90,8 @@ def retitled(record: SessionRecord, title: str | None) -> SessionRecord:
     public = record.public
     summary = msgspec.structs.replace(public.summary, title=title)
     return msgspec.structs.replace(record, public=msgspec.structs.replace(public, summary=summary))
+
+
+def is_recording(record: object) -> bool:
+    """Whether it is a session that was played back, and so is only to be watched."""
+    return isinstance(record, SessionRecord) and record.private.is_recording

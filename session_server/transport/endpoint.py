@@ -7,7 +7,7 @@ from collections import deque
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from session_server.host.connection import Connection
-from session_server.host.delivery import Message
+from session_server.host.delivery import Message, Outbox
 from session_server.host.errors import CloseCode
 from session_server.host.host import Host
 from session_server.schemas.limits import FRAME_BYTES, OUTBOX_BYTES
@@ -72,7 +72,7 @@ def _take(text: str | None, connection: Connection, outbox: "QueueOutbox") -> No
         outbox.close(CloseCode.INTERNAL_ERROR, BROKEN)
 
 
-class QueueOutbox:
+class QueueOutbox(Outbox):
     """For servers that are not ours: a bounded queue and one task that writes from it.
 
     `over` is set as soon as the connection is about to end, or has ended.
@@ -80,6 +80,7 @@ class QueueOutbox:
 
     def __init__(self, socket: WebSocket) -> None:
         self.over = asyncio.Event()
+        self.closed_with: int | None = None
         self._socket = socket
         self._queue: deque[bytes] = deque()
         self._size = 0
@@ -100,6 +101,7 @@ class QueueOutbox:
     def close(self, code: int, reason: str) -> None:
         """Says why, after what was sent before."""
         self._closing = self._closing or (code, reason)
+        self.closed_with = self._closing[0]
         self.over.set()
         self._wake.set()
 

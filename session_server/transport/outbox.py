@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from websockets.frames import Frame, Opcode
 
-from session_server.host.delivery import Message
+from session_server.host.delivery import Burst, Message
 from session_server.host.errors import CloseCode
 from session_server.schemas.limits import OUTBOX_BYTES
 
@@ -31,11 +31,20 @@ class FrameOutbox:
         self._scheduled = False
         self._is_over = False
         self.is_paused = False
+        self.closed_with: int | None = None
 
     def send(self, message: Message) -> None:
         framed = message.framed
         if framed is None:
             framed = message.framed = text_frame(message.text)
+        self._ready.append(framed)
+        if not self._scheduled:
+            self._schedule(len(framed))
+
+    def send_all(self, burst: Burst) -> None:
+        framed = burst.framed
+        if framed is None:
+            framed = burst.framed = b"".join(text_frame(m.text) for m in burst.messages)
         self._ready.append(framed)
         if not self._scheduled:
             self._schedule(len(framed))

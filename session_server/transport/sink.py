@@ -137,6 +137,7 @@ class SinkProtocol(WebSocketsSansIOProtocol):
         if self.close_sent or self.disconnected:
             return
         self.outbox.finish()
+        self.outbox.closed_with = code
         self.close_sent = True
         if self.conn.state is State.OPEN:
             self.conn.send_close(code, reason)

@@ -15,7 +15,7 @@ from session_server.reducers.rules import judge
 from session_server.schemas.actions import InputAnswerChanged, InputCompleted
 from session_server.schemas.http import Completion, RequestState
 from session_server.schemas.principals import Principal, Stamp
-from session_server.schemas.questions import Answer, InputRequest, Submitted
+from session_server.schemas.questions import Answer, Draft, InputRequest, Submitted, TextValue
 from session_server.schemas.record import SessionRecord
 from session_server.schemas.refusals import Refusal
 from session_server.schemas.wire import Uri
@@ -28,7 +28,11 @@ from session_server.web.request_states import request_state, visible_record
 router = APIRouter(prefix="/v1/sessions/{id}/requests/{rid}", tags=["answers"])
 
 
-@router.put("/answers/{qid}", **described(200, RequestState, 404, 409, body=Answer))
+DRAFT = Draft(value=TextValue(value="Summer in"))
+COMPLETION = Completion(content={"name": "Summer", "city": "kyoto"})
+
+
+@router.put("/answers/{qid}", **described(200, RequestState, 404, 409, body=Answer, example=DRAFT))
 async def put_answer(
     uri: SessionUri,
     rid: RequestId,
@@ -57,7 +61,10 @@ async def _changed(
     return json_response(request_state(visible_record(host, who, uri), rid))
 
 
-@router.post("/complete", **described(200, RequestState, 404, 409, body=Completion))
+@router.post(
+    "/complete",
+    **described(200, RequestState, 404, 409, body=Completion, example=COMPLETION),
+)
 async def complete(
     uri: SessionUri,
     rid: RequestId,

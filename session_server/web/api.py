@@ -8,8 +8,20 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Match, Route
 
-from session_server.web import answers, calls, events, requests, sessions, shares, tokens, turns
+from session_server.web import (
+    answers,
+    calls,
+    cassettes,
+    events,
+    me,
+    requests,
+    sessions,
+    shares,
+    tokens,
+    turns,
+)
 from session_server.web.docs import include_docs
+from session_server.web.metrics import include_metrics
 from session_server.web.openapi import include_openapi
 from session_server.web.paths import SentPaths
 from session_server.web.problems import answer_to, include_problems
@@ -23,6 +35,8 @@ ROUTERS = (
     events.router,
     shares.router,
     tokens.router,
+    me.router,
+    cassettes.router,
 )
 
 
@@ -35,6 +49,7 @@ def include_api(app: FastAPI) -> None:
     app.add_exception_handler(405, _other_method)
     include_openapi(app)
     include_docs(app)
+    include_metrics(app)
 
 
 async def _other_method(request: Request, error: Exception) -> Response:

@@ -28,7 +28,7 @@ class JsonBody(Generic[T]):
 
     async def __call__(self, request: Request) -> T:
         raw = await read_bounded(request)
-        if raw and _media_type(request) != JSON:
+        if raw and media_type(request) != JSON:
             words = "Send JSON, with the header Content-Type: application/json (curl: --json)."
             raise ProblemError(415, "unsupportedMediaType", words)
         return self._decode(raw or b"{}")
@@ -46,7 +46,7 @@ async def read_bounded(request: Request) -> bytes:
     return b"".join(chunks)
 
 
-def _media_type(request: Request) -> str:
+def media_type(request: Request) -> str:
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 

@@ -100,7 +100,9 @@ def missed(
     if seen is not None and seen.epoch in (None, host.log.epoch) and seen.seq <= host.position:
         since = channel.history.since(seen.seq)
     if since is not None:
+        host.counts.replays += 1
         return [outbox.event("action", envelope, seq) for seq, envelope in since]
+    host.counts.snapshots += 1
     return [outbox.event("snapshot", encode(host.snapshot(channel)), host.position)]
 
 

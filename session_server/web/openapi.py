@@ -57,12 +57,13 @@ def described(
     shape: Any,
     *problems: int,
     body: Any = None,
+    example: Any = None,
     media_type: str = JSON,
     links: Schema | None = None,
 ) -> dict[str, Any]:
     """What a route tells FastAPI: its answer, the problems it may have, and its body if any.
 
-    `links` say which operations can be called with what the answer holds.
+    `example` is a body; `links` say which operations can be called with what the answer holds.
     """
     known = {*problems, *ALWAYS, *(() if body is None else OF_BODIES)}
     answer: Schema = {"description": HTTPStatus(status).phrase}
@@ -76,9 +77,11 @@ def described(
         "responses": {status: answer, **{code: _problem(code) for code in sorted(known)}},
     }
     if body is not None:
-        content = {JSON: {"schema": _reference(body)}}
+        content: Schema = {"schema": _reference(body)}
+        if example is not None:
+            content["example"] = msgspec.to_builtins(example)
         route["openapi_extra"] = {
-            "requestBody": {"content": content, "required": not _may_be_empty(body)}
+            "requestBody": {"content": {JSON: content}, "required": not _may_be_empty(body)}
         }
     return route
 

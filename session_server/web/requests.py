@@ -7,6 +7,7 @@ import msgspec
 from fastapi import APIRouter, Depends, Query
 from starlette.responses import Response
 
+from session_server.host.errors import not_permitted
 from session_server.host.host import Host
 from session_server.host.performing import perform, write
 from session_server.reducers.batches import Batch, batch_of
@@ -15,7 +16,12 @@ from session_server.schemas.actions import InputCompleted, InputRequested
 from session_server.schemas.http import NewRequest, RequestList, RequestState
 from session_server.schemas.limits import WAIT_SECONDS
 from session_server.schemas.principals import Principal, Provenance, Role, Stamp
-from session_server.schemas.questions import InputRequest, ResponseKind
+from session_server.schemas.questions import (
+    BooleanQuestion,
+    InputRequest,
+    ResponseKind,
+    TextQuestion,
+)
 from session_server.schemas.record import SessionRecord
 from session_server.schemas.refusals import Refusal
 from session_server.schemas.wire import Uri
@@ -49,7 +55,19 @@ OF_THIS = {"id": "$request.path.id", "rid": "$response.body#/id"}
 LINKS = {name: link(name, **OF_THIS) for name in ("read_request", "complete", "withdraw")}
 
 
-@router.post("", **described(201, RequestState, 404, 409, body=NewRequest, links=LINKS))
+EXAMPLE = NewRequest(
+    message="Deploy to production?",
+    questions=(
+        BooleanQuestion(id="deploy", message="Deploy now?", required=True),
+        TextQuestion(id="note", message="Anything to say?"),
+    ),
+    expires_in=3600,
+)
+
+
+@router.post(
+    "", **described(201, RequestState, 404, 409, body=NewRequest, example=EXAMPLE, links=LINKS)
+)
 async def ask(
     uri: SessionUri,
     host: TheHost,
@@ -127,6 +145,8 @@ async def read_request(
 @router.delete("/{rid}", **described(200, RequestState, 404, 409))
 async def withdraw(uri: SessionUri, rid: RequestId, host: TheHost, who: Caller) -> Response:
     """Take the question back: it ends as withdrawn. Doing it again changes nothing."""
+    if who.role not in (Role.OWNER, Role.AGENT):
+        raise not_permitted("Only who asks may take a question back; you may answer or decline it.")
     before = ended_state(visible_record(host, who, uri), rid)
     if before is None or before.outcome.via is not Provenance.WITHDRAWN:
         action = InputCompleted(request_id=rid, response=ResponseKind.CANCEL)

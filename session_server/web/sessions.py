@@ -28,7 +28,10 @@ async def list_sessions(host: TheHost, who: Caller) -> Response:
     return json_response(ListSessionsResult(items=tuple(host.summaries(who))))
 
 
-@router.post("", **described(201, SessionSummary, 404, 409, body=NewSession))
+EXAMPLE = NewSession(title="Deploy 1.4")
+
+
+@router.post("", **described(201, SessionSummary, 404, 409, body=NewSession, example=EXAMPLE))
 async def create_session(
     host: TheHost,
     who: Caller,

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from session_server.host.delivery import Message
+from session_server.host.delivery import Message, Outbox
 from session_server.host.errors import CloseCode
 from session_server.host.host import Host
 from session_server.schemas.codec import encode
@@ -60,7 +60,7 @@ _decode_sent = msgspec.json.Decoder(Sent).decode
 _decode_placed = msgspec.json.Decoder(Placed).decode
 
 
-class EventOutbox:
+class EventOutbox(Outbox):
     def __init__(self, host: Host, heartbeat: float = HEARTBEAT_SECONDS) -> None:
         self._host = host
         self._epoch = host.log.epoch
@@ -69,6 +69,7 @@ class EventOutbox:
         self._backlog = 0
         self._wake = asyncio.Event()
         self._is_over = False
+        self.closed_with: int | None = None
 
     def position(self, seq: Seq) -> Position:
         return Position(seq, self._epoch)
@@ -107,6 +108,7 @@ class EventOutbox:
     def close(self, code: int, reason: str) -> None:
         """The last event has no id, so that whoever comes back resumes after the one before."""
         if not self._is_over:
+            self.closed_with = code
             end = encode(StreamEnd(code=code, reason=reason))
             self._ready.append(b"event: end\ndata: %b\n\n" % end)
             self.finish()

@@ -26,7 +26,10 @@ from session_server.web.retries import REPLAYED, TheKey, new_name
 router = APIRouter(prefix="/v1/sessions/{id}/turns", tags=["turns"])
 
 
-@router.post("", **described(201, StartedTurn, 404, 409, body=NewTurn))
+EXAMPLE = NewTurn(text="Plan a trip")
+
+
+@router.post("", **described(201, StartedTurn, 404, 409, body=NewTurn, example=EXAMPLE))
 async def start_turn(
     uri: SessionUri,
     host: TheHost,

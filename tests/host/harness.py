@@ -12,9 +12,10 @@ from session_server.agents.interface import Agent
 from session_server.agents.registry import installed_agents
 from session_server.agents.turns import AgentTurns
 from session_server.host.connection import Connection
-from session_server.host.delivery import Message
+from session_server.host.delivery import Message, Outbox
 from session_server.host.effects import EffectRunner
 from session_server.host.host import Host
+from session_server.host.pace import DEFAULT_BOUNDS, Bounds
 from session_server.log import Log
 from session_server.log.memory import MemoryLog
 from session_server.schemas.principals import Principal, Role
@@ -41,10 +42,12 @@ def run(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
 
 @asynccontextmanager
 async def hosting(
-    log: Log | None = None, agents: dict[str, Agent] | None = None
+    log: Log | None = None,
+    agents: dict[str, Agent] | None = None,
+    bounds: Bounds = DEFAULT_BOUNDS,
 ) -> AsyncIterator[Host]:
     known = installed_agents() if agents is None else agents
-    host = Host(log or MemoryLog(), tuple(agent.info for agent in known.values()))
+    host = Host(log or MemoryLog(), tuple(agent.info for agent in known.values()), bounds)
     effects = EffectRunner(host, AgentTurns(host, known))
     await host.start()
     effects.restarted()
@@ -54,8 +57,10 @@ async def hosting(
         await host.stop()
 
 
-class Client:
+class Client(Outbox):
     """The other end of a connection: what it was sent, and a way to wait for more."""
+
+    closed_with: int | None = None
 
     def __init__(self, host: Host, principal: Principal = ANA) -> None:
         self.received: list[dict[str, Any]] = []

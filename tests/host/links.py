@@ -7,17 +7,19 @@ from typing import Any
 import msgspec
 
 from session_server.host.connection import Connection
-from session_server.host.delivery import Message
+from session_server.host.delivery import Message, Outbox
 from session_server.host.host import Host
 from session_server.schemas.principals import Principal
 from tests.host.mirror import Mirror
 
 
-class Link:
+class Link(Outbox):
     """One connection. What was not taken from it when it is cut, is lost.
 
     The host may notice much later that it was cut, and until then read what was sent before.
     """
+
+    closed_with: int | None = None
 
     def __init__(self, host: Host, principal: Principal, mirror: Mirror, dice: Random) -> None:
         self.mirror = mirror

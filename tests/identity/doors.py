@@ -5,7 +5,7 @@ from typing import Any
 
 import httpx
 from websockets.asyncio.client import connect
-from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.exceptions import InvalidStatus
 
 from tests.end_to_end.wire import WireClient
 from tests.http.sessions import Api
@@ -76,9 +76,6 @@ async def arrived(
 async def end_of(client: WireClient) -> tuple[int, str]:
     """How the other side closed it."""
     async with asyncio.timeout(PATIENCE):
-        try:
-            while True:
-                await client.socket.recv()
-        except ConnectionClosed as closed:
-            assert closed.rcvd is not None
-            return closed.rcvd.code, closed.rcvd.reason
+        await client.socket.wait_closed()
+    assert client.socket.close_code is not None
+    return client.socket.close_code, client.socket.close_reason or ""

@@ -181,7 +181,8 @@ def test_a_call_opens_a_turn_of_the_hosts_and_shows_as_running() -> None:
 
 
 def test_a_call_joins_the_active_turn_and_a_listed_server_is_not_listed_again() -> None:
-    record = begun(in_turn(customizations=(SERVER,)))
+    other = msgspec.structs.replace(SERVER, id="mcp:other", name="other")
+    record = begun(in_turn(customizations=(other, SERVER)))
     assert record.private.calls["c"].turn_id == "t"
     batch = start(record, call(id="d"), None, SERVER, BY_HOST)
     assert isinstance(batch, tuple)

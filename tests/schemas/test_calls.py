@@ -2,10 +2,12 @@
 
 from typing import Any, get_args
 
+import msgspec
 import pytest
 from hypothesis import given
 
 from session_server.schemas.calls import Call, EndPhase, OpenPhase, Phase
+from session_server.schemas.http import CallState, CallView
 from session_server.schemas.mcp import CallMethod
 from tests.strategies import shapes
 
@@ -52,3 +54,19 @@ def test_a_call_is_open_until_it_ends(phase: Phase) -> None:
 
 def test_every_phase_is_either_open_or_an_end() -> None:
     assert set(get_args(Phase)) == {*get_args(OpenPhase), *get_args(EndPhase)}
+
+
+def test_a_call_as_its_maker_sees_it_is_open_until_it_has_an_end() -> None:
+    view = CallView(
+        id="k",
+        session="ahp-session:/1",
+        server="s",
+        method="tools/call",
+        target="hose",
+        state=CallState.RUNNING,
+        round=0,
+        started_at=1,
+        turn_id="t",
+    )
+    assert view.is_open
+    assert not msgspec.structs.replace(view, ended_at=2, state=CallState.FINISHED).is_open

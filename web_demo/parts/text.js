@@ -15,7 +15,7 @@ export function plainOf(text) {
  */
 export function textBlock(text, className = "") {
   if (typeof text === "object") {
-    const block = h("div", { class: `prose ${className}`, dir: "auto" });
+    const block = h("div", { class: `prose ${className}` });
     renderMarkdown(block, text.markdown);
     return block;
   }

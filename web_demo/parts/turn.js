@@ -118,7 +118,7 @@ export class TurnView {
 
 class MarkdownPartView {
   constructor() {
-    this.element = h("div", { class: "prose", dir: "auto" });
+    this.element = h("div", { class: "prose" });
   }
 
   /** @param {Placed} placed */
@@ -130,7 +130,7 @@ class MarkdownPartView {
 class ReasoningPartView {
   constructor() {
     this.summary = h("summary", null, "Thinking");
-    this.words = h("div", { class: "prose reasoning-words", dir: "auto" });
+    this.words = h("div", { class: "prose reasoning-words" });
     this.element = h("details", { class: "reasoning", ontoggle: () => this.#draw() }, this.summary, this.words);
     this.source = "";
   }

@@ -146,9 +146,10 @@ class Inline {
   }
 
   #emphasis() {
-    const mark = MARKS.find((m) => this.text.startsWith(m, this.at));
-    if (mark === undefined) return false;
     const before = this.text[this.at - 1] ?? " ";
+    const inner = /\S/.test(before) ? (this.stack.at(-1)?.mark ?? "") : "";
+    const mark = [inner, ...MARKS].find((m) => m in TAGS && this.text.startsWith(m, this.at));
+    if (mark === undefined) return false;
     const after = this.text[this.at + mark.length] ?? " ";
     const depth = this.stack.findLastIndex((open) => open.mark === mark);
     if (depth > 0 && /\S/.test(before) && !(mark.startsWith("_") && WORD.test(after))) {

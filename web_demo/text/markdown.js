@@ -242,8 +242,9 @@ function nodeOf(block, depth) {
  */
 function withText(tag, text) {
   const element = document.createElement(tag);
-  element.dir = "auto";
   renderInline(element, text);
+  // Last: a browser looks through all of it again for each child that comes.
+  element.dir = "auto";
   return element;
 }
 
@@ -288,9 +289,9 @@ function listOf(block, depth) {
   for (const source of block.items) {
     const task = TASK.exec(source);
     const item = nested("li", task ? source.slice(task[0].length) : source, depth);
-    item.dir = "auto";
     if (task) item.prepend(taskMark(task[1] !== " "));
     unwrapOnly(item);
+    item.dir = "auto";
     list.append(item);
   }
   return list;

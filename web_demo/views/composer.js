@@ -25,6 +25,9 @@ export class Composer {
   box = h("div", { class: "composer-box" }, this.text, this.stop, this.send);
   element = h("div", { class: "composer" }, this.queue, this.box, this.why);
 
+  /** @type {readonly PendingMessage[] | undefined} */
+  shownQueue = undefined;
+
   /** @param {Room} room */
   constructor(room) {
     this.room = room;

@@ -9,6 +9,8 @@ const SHOWN = 5;
 const ROLES = { owner: "", agent: ", agent", answerer: ", answers", observer: ", watches" };
 
 export class People {
+  shown = "";
+
   /** @param {Room} room */
   constructor(room) {
     this.room = room;

@@ -1,6 +1,6 @@
 // A session: its turns, its open questions as forms, and the line to say something in.
 
-/** @import { SessionState } from "../wire/types.d.ts" */
+/** @import { Role, SessionState } from "../wire/types.d.ts" */
 /** @import { Host } from "../wire/host.js" */
 /** @import { Closing } from "../wire/session.js" */
 /** @import { Group } from "../form/request-form.js" */
@@ -29,6 +29,14 @@ export class SessionView {
   empty = h("div", { class: "empty" });
   jump = h("button", { type: "button", class: "jump", hidden: true, onclick: () => this.#toEnd() }, "New below");
   isFollowing = true;
+  height = 0;
+  /** @type {string | undefined} */
+  shownEmpty = undefined;
+  shownWhy = "";
+  /** @type {Role | undefined} */
+  shownRole = undefined;
+  /** @type {Place | undefined} */
+  place = undefined;
   /** @type {Set<string>} */
   known = new Set();
   /** @type {Set<string>} */
@@ -183,7 +191,7 @@ export class SessionView {
   /** Whoever is at the end stays there; whoever reads above is told that there is more. */
   #follow() {
     const height = this.scroller.scrollHeight;
-    const hasGrown = height > (this.height ?? 0);
+    const hasGrown = height > this.height;
     this.height = height;
     const isBusy = this.forms.contains(document.activeElement);
     if (!hasGrown || isBusy) return;

@@ -29,6 +29,12 @@ const MINUTE = 60_000;
 
 export class SessionsView {
   filter = /** @type {Filter} */ ("all");
+  /** @type {string | undefined} */
+  shownEmpty = undefined;
+  /** @type {string | undefined} */
+  open = undefined;
+  /** @type {string | undefined} */
+  marked = undefined;
   search = h("input", {
     class: "field-input sessions-search",
     type: "search",

@@ -14,6 +14,11 @@ import { ConnectionStatus } from "./status.js";
 import { counted } from "../text/words.js";
 
 export class Shell {
+  /** @type {SessionView | undefined} */
+  view = undefined;
+  /** @type {string | undefined} */
+  greeted = undefined;
+
   /**
    * @param {Host} host
    * @param {Attention} attention

@@ -71,6 +71,14 @@ async def count(steps: int, ctx: Context, pause: float = 0.0) -> str:
     return f"counted to {steps}"
 
 
+@server.tool(annotations=ToolAnnotations(readOnlyHint=True))
+def mirror(ctx: Context) -> str:
+    """What the client declares, and which process it talks to."""
+    can = ctx.session.client_params.capabilities
+    declared = can.model_dump(by_alias=True, mode="json", exclude_none=True)
+    return json.dumps({"pid": os.getpid(), "capabilities": declared})
+
+
 @server.tool()
 async def weather(ctx: Context) -> str:
     """One question, then an effect."""

@@ -123,6 +123,14 @@ def effects_so_far(tool: str) -> int:
     return sum(json.loads(line)["tool"] == tool for line in OPTIONS.effects.open())
 
 
+@server.tool(annotations=READ_ONLY)
+def mirror(ctx: Context[Any, Any]) -> str:
+    """What the client declares, and which process it talks to."""
+    can = ctx.client_capabilities
+    declared = {} if can is None else can.model_dump(by_alias=True, mode="json", exclude_none=True)
+    return json.dumps({"pid": os.getpid(), "capabilities": declared})
+
+
 # Questions asked by resolvers: the SDK keeps the answers in its sealed state.
 
 

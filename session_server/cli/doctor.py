@@ -1,0 +1,222 @@
+"""`doctor`: looks at everything that has to be right, and says what to do about what is not."""
+
+import asyncio
+import email.utils
+import shutil
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import httpx
+import msgspec
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from session_server import __version__
+from session_server.cli.exits import ExitCode
+from session_server.cli.output import out, print_json
+from session_server.cli.reach import Reach, explained
+from session_server.cli.serve import check_log
+from session_server.cli.trouble import START_ONE, Trouble
+from session_server.client import ClientError
+from session_server.log import Sync
+from session_server.log.errors import InUseError, OpenError
+from session_server.schemas.commands import PROTOCOL_VERSION
+from session_server.schemas.principals import Principal
+from session_server.settings import Settings, SettingsError, load_settings
+
+LEAST_PYTHON = (3, 11)
+LITTLE_SPACE = 1024**3
+NO_SPACE = 64 * 1024**2
+CLOCK_SECONDS = 30
+
+
+class Finding(StrEnum):
+    FINE = "fine"
+    ODD = "odd"
+    BAD = "bad"
+
+
+class Check(NamedTuple):
+    name: str
+    finding: Finding
+    words: str
+    advice: str = ""
+
+
+def fine(name: str, words: str) -> Check:
+    return Check(name, Finding.FINE, words)
+
+
+def odd(name: str, words: str, advice: str = "") -> Check:
+    return Check(name, Finding.ODD, words, advice)
+
+
+def bad(name: str, words: str, advice: str = "") -> Check:
+    return Check(name, Finding.BAD, words, advice)
+
+
+def doctor(
+    reach: Reach,
+    config: Annotated[
+        Path | None, typer.Option(help="TOML file with the settings of `serve`.")
+    ] = None,
+) -> ExitCode:
+    """Check this installation, its store, and the host at --url."""
+    checks = [*_installation(config), *_host(reach)]
+    if reach.as_json:
+        print_json([check._asdict() for check in checks], pretty=True)
+    else:
+        out.print(_table(checks))
+    is_bad = any(check.finding is Finding.BAD for check in checks)
+    return ExitCode.FAILED if is_bad else ExitCode.OK
+
+
+_MARKS = {Finding.FINE: ("✓", "green"), Finding.ODD: ("!", "yellow"), Finding.BAD: ("✗", "red")}
+
+
+def _table(checks: list[Check]) -> Table:
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(no_wrap=True)
+    grid.add_column(no_wrap=True)
+    grid.add_column()
+    for check in checks:
+        mark, style = _MARKS[check.finding]
+        words = Text(check.words)
+        if check.advice:
+            words.append(f"\n{check.advice}", style="dim")
+        grid.add_row(Text(mark, style=f"bold {style}"), Text(check.name), words)
+    return grid
+
+
+# What is installed here
+
+
+def _installation(config: Path | None) -> Iterator[Check]:
+    yield _python()
+    try:
+        settings = load_settings(config=config)
+    except SettingsError as error:
+        advice = "Fix the file or the SESSION_SERVER_* variable that it names."
+        yield bad("settings", str(error), advice)
+        return
+    yield fine("settings", "They can be read.")
+    yield _space(settings)
+    yield _store(settings)
+    yield _port(settings)
+
+
+def _python() -> Check:
+    version = ".".join(map(str, sys.version_info[:3]))
+    words = f"session-server {__version__} on Python {version}"
+    if sys.version_info[:2] < LEAST_PYTHON:
+        return bad("python", words, "Python 3.11 or newer is needed.")
+    return fine("python", words)
+
+
+def _space(settings: Settings) -> Check:
+    folder = settings.data_dir.absolute()
+    while not folder.exists():
+        folder = folder.parent
+    free = shutil.disk_usage(folder).free
+    words = f"{free / 1024**3:.1f} GiB free for {settings.data_dir}"
+    if free < NO_SPACE:
+        return bad("disk", words, "Make room: without it nothing can be saved.")
+    if free < LITTLE_SPACE:
+        return odd("disk", words, "Make room soon: a full disk stops every session.")
+    return fine("disk", words)
+
+
+def _store(settings: Settings) -> Check:
+    """An existing one is opened; none is made."""
+    store = settings.store or f"sqlite:///{settings.data_dir.absolute() / 'sessions.db'}"
+    file = Path(store.removeprefix("sqlite:///"))
+    if store.startswith("sqlite:") and not file.exists():
+        return fine("store", f"{file} is not there yet; `serve` makes it.")
+    try:
+        asyncio.run(check_log(store, Sync(settings.sync)))
+    except InUseError as error:
+        by = "" if error.pid is None else f" (process {error.pid})"
+        return fine("store", f"{file} is in use by a running host{by}.")
+    except OpenError as error:
+        return bad("store", str(error))
+    return fine("store", f"{store} can be opened.")
+
+
+def _port(settings: Settings) -> Check:
+    where = f"{settings.host}:{settings.port}"
+    if _can_listen(settings.host, settings.port):
+        return fine("port", f"{where} is free for `serve`.")
+    try:
+        answer = httpx.get(f"http://{where}/healthz", timeout=2)
+        if answer.text == "ok":
+            return fine("port", f"{where} is taken by a running session-server.")
+    except httpx.HTTPError:
+        pass
+    return odd("port", f"{where} is taken by another program.", "Use `serve --port` with another.")
+
+
+def _can_listen(host: str, port: int) -> bool:
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        with socket.socket(family) as trial:
+            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            trial.bind((host, port))
+    except OSError:
+        return False
+    return True
+
+
+# The host
+
+
+def _host(reach: Reach) -> Iterator[Check]:
+    try:
+        with reach.http() as http:
+            health = http.get("/readyz")
+            yield fine("host", f"{reach.url} answers and is ready.")
+            yield _clock(health)
+            yield _access(http)
+    except (httpx.TransportError, Trouble) as error:
+        trouble = explained(error, reach)
+        yield bad("host", str(trouble), trouble.advice or START_ONE)
+        return
+    yield asyncio.run(_protocol(reach))
+
+
+def _clock(response: httpx.Response) -> Check:
+    said = response.headers.get("date")
+    if said is None:
+        return odd("clock", "The host does not say what time it is.")
+    ahead = time.time() - email.utils.parsedate_to_datetime(said).timestamp()
+    if abs(ahead) > CLOCK_SECONDS:
+        words = f"This machine's clock is {ahead:+.0f} s off the host's."
+        advice = "Set it, for instance with NTP: deadlines and expiries are shown wrongly."
+        return odd("clock", words, advice)
+    return fine("clock", "It agrees with the host's.")
+
+
+def _access(http: httpx.Client) -> Check:
+    try:
+        me = msgspec.json.decode(http.get("/v1/me").content, type=Principal)
+    except Trouble as trouble:
+        return bad("access", str(trouble), trouble.advice)
+    who = f"{me.name} ({me.id})" if me.name else me.id
+    where = "" if me.sessions is None else f" in {', '.join(me.sessions)}"
+    how = ", as a policy" if me.is_policy else ""
+    return fine("access", f"You are {who}, {me.role.value}{where}{how}.")
+
+
+async def _protocol(reach: Reach) -> Check:
+    try:
+        async with reach.client() as client:
+            seconds = await client.ping()
+    except ClientError as error:
+        trouble = explained(error, reach)
+        return bad("protocol", str(trouble), trouble.advice)
+    return fine("protocol", f"AHP {PROTOCOL_VERSION}, answered in {seconds * 1000:.1f} ms.")

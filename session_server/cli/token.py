@@ -1,0 +1,88 @@
+"""`token`: who may come in, and as what."""
+
+from typing import Annotated
+
+import msgspec
+import typer
+
+from session_server.cli.durations import duration
+from session_server.cli.naming import all_sessions, found
+from session_server.cli.output import err, out, print_json
+from session_server.cli.reach import JSON, Reach, reaching
+from session_server.cli.share import token_table
+from session_server.cli.states import when
+from session_server.schemas.codec import encode
+from session_server.schemas.principals import Role
+from session_server.schemas.tokens import TokenGiven, TokenList, TokenWanted
+
+app = typer.Typer(help="Give, list and take back tokens.", no_args_is_help=True)
+
+
+def create(
+    reach: Reach,
+    name: Annotated[str, typer.Argument(help="Whose it is; shown beside what they do.")],
+    role: Annotated[
+        Role, typer.Option(help="What it lets do: owner, agent, answerer or observer.")
+    ] = Role.ANSWERER,
+    session: Annotated[
+        list[str] | None,
+        typer.Option(help="Only for this session. Can be given several times."),
+    ] = None,
+    expires_in: Annotated[
+        float | None,
+        typer.Option(
+            help="How long it works: 10m, 2d; until it is revoked if not given.",
+            parser=duration,
+            metavar="TIME",
+        ),
+    ] = None,
+    policy: Annotated[
+        bool,
+        typer.Option("--policy", help="For a program: what it answers is never a person's."),
+    ] = False,
+) -> None:
+    """Give somebody, or a program, a token. It is shown this once."""
+    with reach.http() as http:
+        known = all_sessions(http) if session else ()
+        wanted = TokenWanted(
+            name=name,
+            role=role,
+            policy=policy,
+            sessions=tuple(found(known, word).resource for word in session or ()) or None,
+            expires_in=None if expires_in is None else max(1, round(expires_in)),
+        )
+        response = http.post("/v1/tokens", content=encode(wanted), headers=JSON)
+    given = msgspec.json.decode(response.content, type=TokenGiven)
+    if reach.as_json:
+        print_json(given, pretty=True)
+        return
+    out.print(given.token, markup=False, soft_wrap=True)
+    expires = given.issued.expires_at
+    until = "until it is revoked" if expires is None else f"until {when(expires)}"
+    err.print(f"For {name}, as {role.value}, {until}. It is not shown again.", markup=False)
+    err.print(f"Take it back with: session-server token revoke {given.issued.id}", markup=False)
+
+
+def list_tokens(reach: Reach) -> None:
+    """List the tokens that may still be used."""
+    with reach.http() as http:
+        tokens = msgspec.json.decode(http.get("/v1/tokens").content, type=TokenList).items
+    if reach.as_json:
+        print_json(tokens, pretty=True)
+    else:
+        out.print(token_table(tokens) if tokens else "There are no tokens.")
+
+
+def revoke(
+    reach: Reach,
+    token_id: Annotated[str, typer.Argument(help="The id of the token, as listed.", metavar="ID")],
+) -> None:
+    """Take a token back; whoever is connected with it is let go at once."""
+    with reach.http() as http:
+        http.delete(f"/v1/tokens/{token_id}")
+    err.print("It opens nothing any more.")
+
+
+app.command("create")(reaching(create))
+app.command("list")(reaching(list_tokens))
+app.command("revoke")(reaching(revoke))

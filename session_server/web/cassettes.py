@@ -1,0 +1,87 @@
+"""Cassettes over HTTP: a session as a file, and a file as a recording."""
+
+from collections.abc import AsyncIterator, Iterator
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response, StreamingResponse
+
+from session_server.host.cassettes import CassetteError, exported, played, replayed
+from session_server.identity.errors import NotAllowedError
+from session_server.schemas.limits import CASSETTE_BYTES
+from session_server.schemas.principals import Role
+from session_server.schemas.session import SessionSummary
+from session_server.web.bodies import json_response, media_type
+from session_server.web.caller import Caller, Owner, TheHost
+from session_server.web.openapi import described
+from session_server.web.paths import SessionUri, session_name
+from session_server.web.problems import ProblemError
+from session_server.web.request_states import visible_record
+
+router = APIRouter(prefix="/v1", tags=["cassettes"])
+
+JSON_LINES = "application/x-ndjson"
+TEXT = {"type": "string"}
+CHUNK_BYTES = 65_536
+
+Live = Annotated[
+    bool, Query(description="Play each line as it arrives, instead of all of it at the end.")
+]
+
+
+@router.get("/sessions/{id}/export", **described(200, TEXT, 404, 409, media_type=JSON_LINES))
+async def export_session(uri: SessionUri, host: TheHost, who: Caller) -> Response:
+    """The session as a cassette: every entry of its log, one per line, without secrets."""
+    visible_record(host, who, uri)
+    if who.role is not Role.OWNER:
+        raise NotAllowedError("A cassette holds what only the log knows; it is the owner's.")
+    lines = await exported(host, uri)
+    file = f'attachment; filename="{session_name(uri)}.jsonl"'
+    headers = {"Content-Disposition": file}
+    return StreamingResponse(_chunks(lines), 200, headers, media_type=JSON_LINES)
+
+
+async def _chunks(lines: Iterator[bytes]) -> AsyncIterator[bytes]:
+    """Not line by line: each piece costs a turn of the loop."""
+    piece = bytearray()
+    for line in lines:
+        piece += line
+        if len(piece) >= CHUNK_BYTES:
+            yield bytes(piece)
+            piece.clear()
+    yield bytes(piece)
+
+
+BODY = {"requestBody": {"content": {JSON_LINES: {"schema": TEXT}}, "required": True}}
+
+
+@router.post("/replay", **described(201, SessionSummary, 409, 413, 415), openapi_extra=BODY)
+async def replay_session(
+    request: Request, host: TheHost, who: Owner, *, live: Live = False
+) -> Response:
+    """Play a cassette back into a session that does not exist yet. It can then be watched."""
+    if media_type(request) != JSON_LINES:
+        words = f"Send a cassette, with the header Content-Type: {JSON_LINES}."
+        raise ProblemError(415, "unsupportedMediaType", words)
+    play = played if live else replayed
+    try:
+        uri = await play(host, _lines(request))
+    except CassetteError as error:
+        raise ProblemError(422, "badCassette", str(error)) from None
+    summary = visible_record(host, who, uri).public.summary
+    return json_response(summary, 201, {"Location": f"/v1/sessions/{session_name(uri)}"})
+
+
+async def _lines(request: Request) -> AsyncIterator[bytes]:
+    rest, size = b"", 0
+    async for chunk in request.stream():
+        size += len(chunk)
+        if size > CASSETTE_BYTES:
+            words = f"A cassette may have at most {CASSETTE_BYTES} bytes."
+            raise ProblemError(413, "tooBig", words, {"Connection": "close"})
+        *whole, rest = (rest + chunk).split(b"\n")
+        for line in whole:
+            if line.strip():
+                yield line
+    if rest.strip():
+        yield rest

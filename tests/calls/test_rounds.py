@@ -1,0 +1,339 @@
+"""Calls against real servers: every round is asked in the session and answered there."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Coroutine, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from session_server.calls.config import ServerConfig
+from session_server.calls.transports import TIMEOUT
+from session_server.schemas.calls import Sent
+from session_server.schemas.calls import Waiting as CallWaiting
+from session_server.schemas.http import CallState
+from session_server.schemas.principals import Provenance
+from session_server.schemas.questions import ResponseKind, Submitted
+from session_server.schemas.record import SessionRecord
+from session_server.schemas.tool_calls import Completed, Running, TextContent, ToolCall
+from tests.calls.desk import BO, OWNER, Desk, desk, http, stdio, value_of
+from tests.mcp import zoo
+
+Way = Callable[..., contextlib.AbstractContextManager[ServerConfig]]
+
+
+@contextlib.contextmanager
+def over_stdio(kind: zoo.Kind, *arguments: str, **more: Any) -> Iterator[ServerConfig]:
+    yield stdio(kind, *arguments, **more)
+
+
+@contextlib.contextmanager
+def over_http(kind: zoo.Kind, *arguments: str, **more: Any) -> Iterator[ServerConfig]:
+    with zoo.http_server(kind, *arguments) as server:
+        yield http(server.url, **more)
+
+
+WAYS = [
+    pytest.param("modern", over_stdio, id="modern-stdio"),
+    pytest.param("modern", over_http, id="modern-http"),
+    pytest.param("typescript", over_stdio, id="typescript-stdio"),
+    pytest.param("typescript", over_http, id="typescript-http"),
+    pytest.param("legacy", over_stdio, id="legacy-stdio"),
+    pytest.param("legacy", over_http, id="legacy-http"),
+]
+
+
+@pytest.mark.proves("mcp.servers.modern", "mcp.servers.legacy", "mcp.servers.declared")
+@pytest.mark.parametrize(("kind", "way"), WAYS)
+def test_people_answer_and_the_call_is_finished(kind: zoo.Kind, way: Way, tmp_path: Path) -> None:
+    file = tmp_path / "effects"
+
+    async def main(config: ServerConfig) -> None:
+        async with desk(config) as at:
+            call_id = await at.call("deploy", service="web")
+            (request,) = await at.asked("Where should web go?")
+            assert request.meta is not None
+            assert (request.meta.server, request.meta.tool) == ("zoo", "deploy")
+            assert (request.meta.call, request.meta.round) == (call_id, 1)
+            await at.answer("Where should web go?", by=BO, environment="production")
+            await at.answer("Really?", sure=True)
+            assert await at.text(call_id) == "web is in production"
+            shown = at.tool_call(call_id)
+            assert isinstance(shown, Completed)
+            assert shown.success
+            assert shown.content == (TextContent(text="web is in production"),)
+            assert at.listed() == {"zoo": "ready"}
+            await at.until(lambda record: record.public.active_turn is None or None)
+
+    with way(kind, "--effects", str(file)) as config:
+        asyncio.run(main(config))
+    assert len(zoo.effects(file, "deploy")) == 1
+
+
+# Servers that are kept for all that follows; each test has a host of its own.
+
+
+@pytest.fixture(scope="module")
+def effects(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("zoo") / "effects"
+
+
+@pytest.fixture(scope="module")
+def modern(effects: Path) -> Iterator[ServerConfig]:
+    with over_http("modern", "--effects", str(effects)) as config:
+        yield config
+
+
+@pytest.fixture(scope="module")
+def legacy(effects: Path) -> Iterator[ServerConfig]:
+    with over_http("legacy", "--effects", str(effects)) as config:
+        yield config
+
+
+def run(config: ServerConfig, work: Callable[[Desk], Coroutine[Any, Any, None]]) -> None:
+    async def main() -> None:
+        async with desk(config) as at:
+            await work(at)
+
+    asyncio.run(main())
+
+
+def changed(config: ServerConfig, **fields: Any) -> ServerConfig:
+    return http(str(config.url), **fields)
+
+
+@pytest.mark.parametrize("how", [*ResponseKind])
+def test_accepted_declined_and_cancelled_are_told_apart_to_the_end(
+    modern: ServerConfig, how: ResponseKind
+) -> None:
+    async def work(at: Desk) -> None:
+        call_id = await at.call("survey")
+        if how is ResponseKind.ACCEPT:
+            await at.answer("Which city?", city="Oslo")
+        else:
+            await at.refuse("Which city?", how)
+        assert (await at.text(call_id)).startswith(how.value)
+
+    run(modern, work)
+
+
+@pytest.mark.parametrize("how", [ResponseKind.DECLINE, ResponseKind.CANCEL])
+def test_a_2025_era_server_is_told_them_apart_too(legacy: ServerConfig, how: ResponseKind) -> None:
+    async def work(at: Desk) -> None:
+        call_id = await at.call("weather")
+        await at.refuse("Which city?", how)
+        assert await at.text(call_id) == how.value
+
+    run(legacy, work)
+
+
+def test_all_questions_of_a_round_are_open_at_once(modern: ServerConfig) -> None:
+    async def work(at: Desk) -> None:
+        call_id = await at.call("pair")
+        await at.asked("Your name?", "Your age?")
+        await at.answer("Your age?", by=BO, age=7)
+        assert (await at.calls.result(OWNER, call_id)).state is CallState.WAITING
+        await at.answer("Your name?", name="Cy")
+        assert await at.text(call_id) == "Cy is 7"
+
+    run(modern, work)
+
+
+def test_a_round_without_state_is_answered_without_state(modern: ServerConfig) -> None:
+    async def work(at: Desk) -> None:
+        call_id = await at.call("stateless")
+        await at.answer("A colour?", colour="green")
+        assert await at.text(call_id) == "green, state None"
+
+    run(modern, work)
+
+
+def test_every_kind_of_question_arrives_as_its_own(modern: ServerConfig) -> None:
+    async def work(at: Desk) -> None:
+        call_id = await at.call("every_kind")
+        await at.answer("One of each", email="a@example.com", whole=4, many=["1", "3"], titled="x")
+        assert await at.text(call_id) == (
+            '{"email": "a@example.com", "flag": true, "many": ["1", "3"], "number": 0.5, '
+            '"plain": "a", "text": "hello", "titled": "x", "whole": 4}'
+        )
+
+    run(modern, work)
+
+
+@pytest.mark.proves("mcp.legacy.url")
+@pytest.mark.parametrize("era", ["modern", "legacy"])
+def test_a_url_is_consented_to_in_both_eras(era: str, request: pytest.FixtureRequest) -> None:
+    async def work(at: Desk) -> None:
+        call_id = await at.call("visit")
+        (asked,) = await at.asked("Sign in, please.")
+        assert asked.url == "https://example.com/in?a=b"
+        await at.answer("Sign in, please.")
+        assert (await at.text(call_id)).startswith("accept")
+
+    run(request.getfixturevalue(era), work)
+
+
+def test_a_2025_era_server_that_wants_a_visit_first_is_called_again(tmp_path: Path) -> None:
+    async def work(at: Desk) -> None:
+        call_id = await at.call("gated")
+        (asked,) = await at.asked("Sign in first.")
+        assert asked.url == "https://example.com/first"
+        await at.answer("Sign in first.")
+        assert await at.text(call_id) == "past the gate"
+
+    with over_http("legacy", "--effects", str(tmp_path / "effects")) as config:
+        run(config, work)
+    assert len(zoo.effects(tmp_path / "effects", "gated")) == 1
+
+
+@pytest.mark.proves("mcp.legacy.timeout")
+def test_people_may_take_their_time_while_a_2025_era_call_is_held(legacy: ServerConfig) -> None:
+    async def work(at: Desk) -> None:
+        call_id = await at.call("weather")
+        await at.asked("Which city?")
+        phase = at.record.private.calls[call_id].phase
+        assert isinstance(phase, CallWaiting)
+        assert phase.held
+        link = await at.calls.servers["zoo"].ready()
+        assert link.client.read_timeout_seconds is None
+        await at.answer("Which city?", city="Oslo")
+        assert await at.text(call_id) == "Sunny in Oslo"
+
+    assert TIMEOUT.read is None
+    run(legacy, work)
+
+
+def test_two_questions_at_once_of_a_2025_era_server_are_asked_in_turn(
+    legacy: ServerConfig,
+) -> None:
+    async def work(at: Desk) -> None:
+        call_id = await at.call("both")
+        await at.asked("")
+        first = (at.record.public.input_requests or ())[0].message or ""
+        for words in (first, "Which city?" if first == "Where to?" else "Where to?"):
+            values = {"city": "Oslo"} if words == "Which city?" else {"environment": "staging"}
+            await at.answer(words, **values)
+        assert await at.text(call_id) == "Oslo staging"
+
+    run(legacy, work)
+
+
+@pytest.mark.proves("mcp.legacy.one-at-a-time")
+def test_calls_to_a_2025_era_server_wait_for_a_connection_of_their_own(
+    legacy: ServerConfig,
+) -> None:
+    async def work(at: Desk) -> None:
+        ids = [await at.call("weather", key=str(n)) for n in range(3)]
+
+        def two_are_asked(record: SessionRecord) -> bool | None:
+            return len(record.public.input_requests or ()) == 2 or None
+
+        await at.until(two_are_asked)
+        calls = at.record.private.calls.values()
+        waiting = [call for call in calls if not isinstance(call.phase, CallWaiting)]
+        assert len(waiting) == 1
+        assert not isinstance(waiting[0].phase, Sent)
+        cities = {}
+        for city in ("Oslo", "Bergen", "Tromsø"):
+            (asked, *_) = await at.until(lambda r: r.public.input_requests)
+            assert asked.meta is not None
+            assert asked.meta.call is not None
+            cities[asked.meta.call] = city
+            (question,) = asked.questions or ()
+            answers: Any = {"city": Submitted(value=value_of(question, city))}
+            await at.complete(asked, ResponseKind.ACCEPT, answers)
+        for call_id in ids:
+            assert await at.text(call_id) == f"Sunny in {cities[call_id]}"
+
+    run(changed(legacy, connections=2), work)
+
+
+def test_a_server_that_wants_patience_gets_it(modern: ServerConfig) -> None:
+    async def work(at: Desk) -> None:
+        assert await at.text(await at.call("busy", times=3)) == "ready after 3"
+
+    run(modern, work)
+
+
+def test_the_limit_of_rounds_is_a_setting(modern: ServerConfig) -> None:
+    async def work(at: Desk) -> None:
+        call_id = await at.call("ladder", rounds=3)
+        await at.answer("Step 1", text="a")
+        await at.answer("Step 2", text="b")
+        assert "more than 2 times" in await at.error(call_id)
+
+    run(changed(modern, maxRounds=2), work)
+
+
+@pytest.mark.parametrize(
+    ("tool", "words"),
+    [
+        ("task", "io.modelcontextprotocol/tasks"),
+        ("sample", "sampling/createMessage"),
+        ("folders", "roots/list"),
+        ("nested", "inner"),
+        ("missing", "Unknown tool"),
+    ],
+)
+def test_what_cannot_be_done_fails_in_words(modern: ServerConfig, tool: str, words: str) -> None:
+    async def work(at: Desk) -> None:
+        view = await at.result(await at.call(tool))
+        said = view.error.message if view.error is not None else zoo.text_of(view.result or {})
+        assert words in said, said
+
+    run(modern, work)
+
+
+def test_roots_are_answered_from_the_settings(modern: ServerConfig) -> None:
+    async def work(at: Desk) -> None:
+        assert await at.text(await at.call("folders")) == "file:///work"
+
+    run(changed(modern, roots=[{"uri": "file:///work"}]), work)
+
+
+def test_prompts_and_resources_may_ask_too(modern: ServerConfig) -> None:
+    async def work(at: Desk) -> None:
+        prompt = await at.request("prompts/get", name="brief")
+        await at.answer("About what?", subject="fjords")
+        view = await at.result(prompt)
+        assert view.result is not None
+        assert view.result["messages"][0]["content"]["text"] == "Write about fjords."
+        resource = await at.request("resources/read", uri="zoo://cage/lion")
+        await at.answer("The key?", key="brass")
+        view = await at.result(resource)
+        assert view.result is not None
+        assert view.result["contents"][0]["text"] == "lion behind brass"
+        shown = at.tool_call(resource)
+        assert isinstance(shown, Completed)
+        assert shown.content == (TextContent(text="lion behind brass"),)
+
+    run(modern, work)
+
+
+@pytest.mark.parametrize("era", ["modern", "legacy"])
+def test_progress_of_the_server_is_seen(era: str, request: pytest.FixtureRequest) -> None:
+    async def work(at: Desk) -> None:
+        call_id = await at.call("count", steps=3, pause=0.4)
+
+        def content(record: SessionRecord) -> str | None:
+            shown: ToolCall | None = at.tool_call(call_id)
+            pieces = shown.content if isinstance(shown, Running) else None
+            return pieces[0].text if pieces and isinstance(pieces[0], TextContent) else None
+
+        assert await at.until(content) == "1 of 3: step 1"
+        await at.until(lambda record: content(record) not in (None, "1 of 3: step 1") or None)
+        assert await at.text(call_id) == "counted to 3"
+
+    run(request.getfixturevalue(era), work)
+
+
+def test_a_deadline_of_the_settings_cancels_and_says_that_it_was_one(modern: ServerConfig) -> None:
+    async def work(at: Desk) -> None:
+        call_id = await at.call("survey")
+        assert await at.text(call_id) == "cancel"
+        (outcome,) = at.record.private.outcomes
+        assert outcome.via is Provenance.TIMEOUT
+        assert any("timed out" in note for note in at.notes())
+
+    run(changed(modern, answerWithin=0.2), work)

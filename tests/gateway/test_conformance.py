@@ -1,0 +1,106 @@
+"""What the official conformance suite says of the gateway, and of the side that makes calls."""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.gateway.exchange import host
+from tests.mcp import conformance, zoo
+
+WIRE = "wire-schema-valid"
+
+SERVER_SCENARIOS = {
+    "basic-elicitation": ("sep-2322-elicitation-incomplete", "sep-2322-elicitation-complete"),
+    "basic-sampling": ("sep-2322-sampling-incomplete", "sep-2322-sampling-complete"),
+    "basic-list-roots": ("sep-2322-list-roots-incomplete", "sep-2322-list-roots-complete"),
+    "request-state": ("sep-2322-request-state-incomplete", "sep-2322-request-state-complete"),
+    "multiple-input-requests": (
+        "sep-2322-multiple-inputs-incomplete",
+        "sep-2322-multiple-inputs-complete",
+    ),
+    "multi-round": (
+        "sep-2322-multi-round-r1",
+        "sep-2322-multi-round-r2",
+        "sep-2322-multi-round-r3",
+    ),
+    "missing-input-response": ("sep-2322-missing-response-rerequests",),
+    "non-tool-request": ("sep-2322-non-tool-incomplete", "sep-2322-non-tool-complete"),
+    "result-type": ("sep-2322-result-type-included",),
+    "unsupported-methods": ("sep-2322-not-on-unsupported-requests",),
+    "tampered-state": ("sep-2322-reject-tampered-state",),
+    "capability-check": ("sep-2322-respect-client-capabilities",),
+    "ignore-extra-params": ("sep-2322-ignore-unexpected-params",),
+    "validate-input": ("sep-2322-validate-input-responses", "sep-2322-error-on-protocol-error"),
+}
+
+CLIENT_SCENARIOS = {
+    "sep-2322-client-request-state": (
+        "sep-2322-client-request-state-echoed",
+        "sep-2322-client-jsonrpc-id-different",
+        "sep-2322-client-no-state-omitted",
+        "sep-2322-client-parallel-isolation",
+        "sep-2322-default-result-type-complete",
+    ),
+    "elicitation-sep1034-client-defaults": (
+        "client-elicitation-sep1034-string-default",
+        "client-elicitation-sep1034-integer-default",
+        "client-elicitation-sep1034-number-default",
+        "client-elicitation-sep1034-enum-default",
+        "client-elicitation-sep1034-boolean-default",
+    ),
+}
+DEFAULTS = '{"name":"John Doe","age":30,"score":95.5,"status":"active","verified":true}'
+SAID = {
+    "sep-2322-client-request-state": [
+        "echo-state-ok",
+        "unrelated-ok",
+        "no-state-ok",
+        "no-result-type-test-ok",
+    ],
+    "elicitation-sep1034-client-defaults": [
+        "Elicitation completed: " + DEFAULTS,
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The suite's kind of server, behind the gateway, whose clients answer for themselves."""
+    entry = zoo.stdio_entry("conformance", answers="client")
+    with host(tmp_path_factory.mktemp("host"), {"suite": entry}) as running:
+        yield f"{running.url}/mcp/suite"
+
+
+@pytest.mark.slow
+@pytest.mark.proves("mcp.conformance.server")
+@pytest.mark.parametrize("scenario", SERVER_SCENARIOS)
+def test_a_server_behind_the_gateway_conforms(scenario: str, gateway: str, tmp_path: Path) -> None:
+    run = conformance.run(
+        tmp_path,
+        *("server", "--url", gateway, "--scenario", f"input-required-result-{scenario}"),
+        *("--spec-version", "2026-07-28"),
+    )
+    expected = dict.fromkeys((*SERVER_SCENARIOS[scenario], WIRE), "SUCCESS")
+    assert (run.code, run.checks) == (0, expected), run.output
+
+
+@pytest.mark.slow
+@pytest.mark.proves("mcp.conformance.client")
+@pytest.mark.parametrize("scenario", CLIENT_SCENARIOS)
+def test_the_side_that_makes_calls_conforms(scenario: str, tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    client = zoo.HERE / "clients" / "calling.py"
+    run = conformance.run(
+        tmp_path,
+        *("client", "--command", f"{sys.executable} {client} {report}", "--scenario", scenario),
+        *("--timeout", "60000"),
+    )
+    told = {name: verdict for name, verdict in run.checks.items() if verdict != "INFO"}
+    expected = dict.fromkeys(CLIENT_SCENARIOS[scenario], "SUCCESS")
+    assert (run.code, told) == (0, expected), run.output
+    results = json.loads(report.read_text())
+    assert [view["state"] for view in results] == ["finished"] * len(SAID[scenario])
+    assert [view["result"]["content"][0]["text"] for view in results] == SAID[scenario]

@@ -1,0 +1,159 @@
+"""Waiting for people: legs are held, handed back, picked up again, and never lost."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.gateway.exchange import People, Room, envelope, headers_for, host, text
+from tests.mcp import zoo
+from tests.servers import ServerProcess, sqlite_store
+
+HOLD = 0.6
+
+
+@pytest.fixture(scope="module")
+def effects(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("zoo") / "effects"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, effects: Path) -> Iterator[ServerProcess]:
+    entry = zoo.stdio_entry("modern", "--effects", str(effects))
+    folder = tmp_path_factory.mktemp("host")
+    with host(folder, {"zoo": entry}, "--mcp-hold-seconds", str(HOLD)) as running:
+        yield running
+
+
+@pytest.fixture
+def room(server: ServerProcess, request: pytest.FixtureRequest) -> Iterator[Room]:
+    with People(server.url) as people:
+        yield Room(f"{server.url}/mcp/zoo", people, request.node.name)
+
+
+@pytest.mark.proves("mcp.gateway.held-legs")
+def test_a_leg_is_held_and_then_handed_back_with_a_state_that_picks_the_call_up(
+    room: Room,
+) -> None:
+    began = time.monotonic()
+    first = room.call("weather")["result"]
+    assert time.monotonic() - began >= HOLD
+    assert first["resultType"] == "input_required"
+    assert "inputRequests" not in first
+    second = room.call("weather", retry={"requestState": first["requestState"]})["result"]
+    assert second["resultType"] == "input_required"
+    room.answer({"city": "Oslo"})
+    last = room.call("weather", retry={"requestState": second["requestState"]})
+    assert text(last) == "Sunny in Oslo"
+
+
+def test_a_state_is_worth_nothing_when_it_or_the_request_was_changed(room: Room) -> None:
+    state = room.call("weather")["result"]["requestState"]
+    forged = room.call("weather", retry={"requestState": state + "x"})["error"]
+    other = room.call("survey", retry={"requestState": state})["error"]
+    more = room.call("weather", {"a": 1}, retry={"requestState": state})["error"]
+    for error in (forged, other, more):
+        assert error["code"] == -32602
+        assert error["data"] == {"reason": "invalid_request_state"}
+
+
+@pytest.mark.proves("mcp.gateway.disconnect")
+def test_a_client_that_disconnects_cancels_nothing_and_finds_its_result(
+    room: Room, effects: Path
+) -> None:
+    with pytest.raises(httpx.ReadTimeout):
+        room.call("forecast", timeout=0.3)
+    room.answer({"city": "Oslo"})
+    assert room.ended()["state"] == "finished"
+    assert text(room.call("forecast")) == "Rain in Oslo"
+    assert len(zoo.effects(effects, "forecast")) == 1
+
+
+@pytest.mark.proves("mcp.gateway.attach")
+def test_the_same_request_joins_the_call_that_is_parked(room: Room, effects: Path) -> None:
+    legs = [room.call("deploy", {"service": "web"})["result"] for _ in range(3)]
+    assert all(leg["resultType"] == "input_required" for leg in legs)
+    assert len(room.people.questions(room.session)) == 1
+    assert len(room.people.calls(room.session)) == 1
+    room.answer({"environment": "staging"})
+    assert text(room.call("deploy", {"service": "web"})) == "web is in staging"
+    assert len(zoo.effects(effects, "deploy")) == 1
+
+
+def test_once_its_result_was_fetched_the_same_request_is_a_new_call(room: Room) -> None:
+    for city in ("Oslo", "Rome"):
+        assert room.call("weather")["result"]["resultType"] == "input_required"
+        room.answer({"city": city})
+        assert text(room.call("weather")) == f"Sunny in {city}"
+
+
+def test_a_result_that_did_not_arrive_is_still_there_for_its_state(room: Room) -> None:
+    state = room.call("weather")["result"]["requestState"]
+    room.answer({"city": "Oslo"})
+    for _ in range(2):
+        assert text(room.call("weather", retry={"requestState": state})) == "Sunny in Oslo"
+
+
+def test_waiting_is_told_as_progress(room: Room) -> None:
+    params = {"name": "weather", "arguments": {}, "_meta": {"progressToken": "p"}}
+    response = httpx.post(
+        room.url,
+        json=envelope("tools/call", params),
+        headers=headers_for("tools/call", params) | room.headers,
+        timeout=20,
+    )
+    assert response.headers["content-type"].startswith("text/event-stream")
+    assert "notifications/progress" in response.text
+    assert f"Waiting for people to answer a question in {room.session}" in response.text
+
+
+def test_declined_and_cancelled_are_told_apart_to_the_end(room: Room) -> None:
+    for response in ("decline", "cancel"):
+        room.call("survey")
+        room.answer(response=response)
+        assert text(room.call("survey")) == response
+
+
+def test_an_error_of_the_server_arrives_as_its_own(room: Room) -> None:
+    failed = room.call("fail", {"words": "no such luck"})["result"]
+    assert failed["isError"]
+    assert "no such luck" in failed["content"][0]["text"]
+    unknown = room.rpc("resources/read", {"uri": "zoo://nobody"})["error"]
+    assert "nobody" in unknown["message"]
+
+
+@pytest.mark.slow
+def test_a_call_outlives_the_host_for_a_client_that_has_its_state(tmp_path: Path) -> None:
+    effects = tmp_path / "effects"
+    entry = zoo.stdio_entry("modern", "--effects", str(effects))
+    store, hold = sqlite_store(tmp_path), ("--mcp-hold-seconds", "0.3")
+    with host(tmp_path, {"zoo": entry}, *hold, store=store) as first:
+        with People(first.url) as people:
+            before = Room(f"{first.url}/mcp/zoo", people, "kept")
+            state = before.call("weather")["result"]["requestState"]
+        first.kill()
+    with host(tmp_path, {"zoo": entry}, *hold, store=store) as second, People(second.url) as people:
+        room = Room(f"{second.url}/mcp/zoo", people, "kept")
+        retry = {"requestState": state}
+        assert "requestState" in room.call("weather", retry=retry)["result"]
+        room.answer({"city": "Oslo"})
+        assert room.ended()["state"] == "finished"
+        assert text(room.call("weather", retry=retry)) == "Sunny in Oslo"
+    assert len(zoo.effects(effects, "weather")) == 1
+
+
+@pytest.mark.slow
+def test_a_result_is_kept_for_a_client_of_2025_that_was_killed(room: Room, effects: Path) -> None:
+    spec = room.spec(["tools/call", "pair", {}])
+    with zoo.client("legacy", spec) as gone:
+        room.people.asked(room.session, 2)
+        gone.kill()
+    for question in room.people.asked(room.session, 2):
+        values = {"name": "Ada", "age": 36}
+        room.people.complete(room.session, question, values)
+    assert room.ended()["state"] == "finished"
+    report = zoo.run_client("legacy", spec)
+    assert zoo.text_of(report["results"][0]) == "Ada is 36"
+    assert len(zoo.effects(effects, "pair")) == 1

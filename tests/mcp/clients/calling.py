@@ -1,0 +1,80 @@
+"""A client under test for the conformance suite: our calling side, as a host with one MCP server.
+
+The suite gives the server's URL as the last argument. People answer over HTTP; what the calls came
+to is written to the file that the first argument names, for the suite cannot tell.
+"""
+
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+from urllib.parse import quote
+
+import httpx
+
+sys.path.insert(0, str(Path(__file__).parents[3]))
+
+from tests.gateway.exchange import People, host, wait_for
+
+SESSION = "ahp-session:/conformance"
+
+
+def start(people: People, tool: str) -> str:
+    path = f"/v1/sessions/{quote(SESSION, safe='')}/calls"
+    made = people.http.post(path, json={"server": "suite", "tool": tool}).raise_for_status()
+    return str(made.json()["id"])
+
+
+def ended(people: People, call_id: str) -> dict[str, object]:
+    def look() -> dict[str, object] | None:
+        path = f"/v1/calls/{quote(call_id, safe='')}?wait=1"
+        view: dict[str, object] = people.http.get(path).raise_for_status().json()
+        return view if "endedAt" in view else None
+
+    found: dict[str, object] = wait_for(look)
+    return found
+
+
+def request_state(people: People) -> list[dict[str, object]]:
+    """Another call between the rounds of one, so that what belongs to one can go astray."""
+    echo = start(people, "test_mrtr_echo_state")
+    people.asked(SESSION)
+    unrelated = ended(people, start(people, "test_mrtr_unrelated"))
+    people.answer(SESSION, {"confirmed": True})
+    first = ended(people, echo)
+    no_state = start(people, "test_mrtr_no_state")
+    people.answer(SESSION, {"confirmed": True})
+    plain = ended(people, start(people, "test_mrtr_no_result_type"))
+    return [first, unrelated, ended(people, no_state), plain]
+
+
+def defaults(people: People) -> list[dict[str, object]]:
+    """Accepted as it is: the defaults are the answers."""
+    made = start(people, "test_client_elicitation_defaults")
+    people.answer(SESSION)
+    return [ended(people, made)]
+
+
+SCENARIOS = {
+    "sep-2322-client-request-state": request_state,
+    "elicitation-sep1034-client-defaults": defaults,
+}
+
+
+def main(report: Path, url: str) -> None:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        host(Path(folder), {"suite": {"url": url}}) as running,
+        People(running.url) as people,
+    ):
+        people.http.post("/v1/sessions", json={"resource": SESSION}).raise_for_status()
+        done = SCENARIOS[os.environ["MCP_CONFORMANCE_SCENARIO"]](people)
+    report.write_text(json.dumps(done))
+
+
+if __name__ == "__main__":
+    try:
+        main(Path(sys.argv[1]), sys.argv[2])
+    except httpx.HTTPStatusError as error:
+        raise SystemExit(error.response.text) from error

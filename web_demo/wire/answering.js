@@ -1,0 +1,218 @@
+/**
+ * The questions of one session: a field for each, and what became of those that closed.
+ */
+
+/**
+ * @import {
+ *   ActionEnvelope, Answer, Author, InputRequest, Question, ResponseKind, SessionState, Value,
+ * } from "./types.d.ts"
+ */
+/** @import {AnyMirror} from "./channels.js" */
+/** @import {Desk} from "./drafts.js" */
+/** @import {Kept} from "./kept.js" */
+/** @import {Change} from "./mirror.js" */
+import { Field } from "./drafts.js";
+import { Events } from "./events.js";
+import { answerTo, openRequest } from "./reducers/requests.js";
+import { same } from "./reducers/updates.js";
+
+/**
+ * A question that closed while we watched. `own`: by us. `unsent`: what was typed here and did not
+ * get in.
+ *
+ * @typedef {{
+ *   request: InputRequest, response?: ResponseKind, by?: Author, at?: number, own: boolean,
+ *   unsent: Record<string, Value>,
+ * }} Closing
+ */
+
+/** How many closed questions are remembered. */
+const CLOSINGS = 64;
+
+/** @extends {Events<{ field: Field, closed: Closing }>} */
+export class Answering extends Events {
+  /** @type {Map<string, Closing>} */ closings = new Map();
+  /** @type {Map<string, Field>} */ #fields = new Map();
+  #mirror;
+  #desk;
+  #clientId;
+  /** @type {SessionState | undefined} */ #known;
+
+  /**
+   * @param {AnyMirror} mirror
+   * @param {Omit<Desk, "question" | "fieldChanged">} desk
+   */
+  constructor(mirror, desk) {
+    super();
+    this.#mirror = mirror;
+    this.#clientId = mirror.clientId;
+    this.#desk = Object.assign(Object.create(desk), {
+      question: this.#question.bind(this),
+      fieldChanged: (/** @type {Field} */ field) => this.emit("field", field),
+    });
+    mirror.on("change", (change) => this.#follow(change));
+  }
+
+  /** Fields with something that the host does not have yet. */
+  get waiting() {
+    return [...this.#fields.values()].filter((field) => field.isWaiting).length;
+  }
+
+  /**
+   * The same field each time, until its request closes.
+   *
+   * @param {string} requestId
+   * @param {string} questionId
+   * @returns {Field}
+   */
+  field(requestId, questionId) {
+    const name = nameOf(requestId, questionId);
+    const known = this.#fields.get(name);
+    if (known) return known;
+    const held = answerTo(openRequest(this.#mirror.confirmed, requestId), questionId);
+    const field = new Field(this.#desk, requestId, questionId, held);
+    this.#fields.set(name, field);
+    return field;
+  }
+
+  /**
+   * What accepting would submit: everything as it is shown, apart from what is submitted already.
+   *
+   * @param {string} requestId
+   * @returns {Record<string, Answer>}
+   */
+  answers(requestId) {
+    const request = openRequest(this.#mirror.confirmed, requestId);
+    const shown = (request?.questions ?? []).map((question) => {
+      const { answer, isDirty } = this.field(requestId, question.id);
+      return [question.id, isDirty || answer?.state === "draft" ? decided(answer) : undefined];
+    });
+    return Object.fromEntries(shown.filter(([, answer]) => answer));
+  }
+
+  /** @param {string} requestId */
+  fieldsOf(requestId) {
+    return [...this.#fields.values()].filter((field) => field.requestId === requestId);
+  }
+
+  /** Before the page goes. */
+  flush() {
+    for (const field of this.#fields.values()) field.flush();
+  }
+
+  /** The connection is there again. */
+  live() {
+    for (const field of this.#fields.values()) field.live();
+  }
+
+  /**
+   * Takes up what was not sent: by this tab before a reload, or by tabs that are gone.
+   *
+   * @param {(tab: string) => boolean} isOurs
+   */
+  restore(isOurs) {
+    const { kept, uri } = this.#desk;
+    for (const draft of kept.drafts(uri).filter(({ tab }) => isOurs(tab))) {
+      const question = this.#question(draft.requestId, draft.questionId);
+      if (question) this.field(draft.requestId, draft.questionId).restore(draft);
+      else kept.dropDraft(draft);
+    }
+  }
+
+  /** @param {Change<SessionState>} change */
+  #follow({ envelope }) {
+    const { confirmed } = this.#mirror;
+    const before = this.#known;
+    if (!confirmed || confirmed === before) return;
+    this.#known = confirmed;
+    for (const request of before?.inputRequests ?? []) {
+      if (!openRequest(confirmed, request.id)) this.#close(request, envelope);
+    }
+    for (const request of confirmed.inputRequests ?? []) {
+      const earlier = openRequest(before, request.id);
+      if (earlier !== request) this.#compare(earlier, request, envelope);
+    }
+  }
+
+  /**
+   * @param {InputRequest | undefined} before
+   * @param {InputRequest} request
+   * @param {ActionEnvelope | undefined} envelope
+   */
+  #compare(before, request, envelope) {
+    for (const field of this.fieldsOf(request.id)) {
+      if (before?.questions !== request.questions) field.asked();
+      const answer = answerTo(request, field.questionId);
+      if (!same(answerTo(before, field.questionId), answer)) {
+        field.took(answer, this.#ownSeq(envelope));
+      } else if (!envelope) field.took(answer);
+    }
+  }
+
+  /**
+   * @param {InputRequest} request
+   * @param {ActionEnvelope | undefined} envelope
+   */
+  #close(request, envelope) {
+    const { action } = envelope ?? {};
+    const completed = action?.type === "session/inputCompleted" ? action : undefined;
+    const own = completed !== undefined && this.#ownSeq(envelope) !== undefined;
+    /** @type {Closing} */
+    const closing = {
+      request,
+      response: completed?.response,
+      by: envelope?._meta?.by,
+      at: envelope?._meta?.at,
+      own,
+      unsent: {},
+    };
+    this.#remember(closing);
+    const unsent = this.fieldsOf(request.id).map((field) => {
+      this.#fields.delete(nameOf(field.requestId, field.questionId));
+      return [field.questionId, field.close(own && completed?.response === "accept")];
+    });
+    closing.unsent = Object.fromEntries(unsent.filter(([, value]) => value));
+    this.emit("closed", closing);
+  }
+
+  /** @param {Closing} closing */
+  #remember(closing) {
+    this.closings.delete(closing.request.id);
+    this.closings.set(closing.request.id, closing);
+    const [oldest] = this.closings.keys();
+    if (this.closings.size > CLOSINGS && oldest !== undefined) this.closings.delete(oldest);
+  }
+
+  /**
+   * @param {string} requestId
+   * @param {string} questionId
+   * @returns {Question | undefined}
+   */
+  #question(requestId, questionId) {
+    const request =
+      openRequest(this.#mirror.confirmed, requestId) ?? this.closings.get(requestId)?.request;
+    return request?.questions?.find((question) => question.id === questionId);
+  }
+
+  /**
+   * @param {ActionEnvelope | undefined} envelope
+   * @returns {number | undefined}
+   */
+  #ownSeq(envelope) {
+    const origin = envelope?.origin;
+    return origin?.clientId === this.#clientId ? origin?.clientSeq : undefined;
+  }
+}
+
+/**
+ * @param {string} requestId
+ * @param {string} questionId
+ */
+const nameOf = (requestId, questionId) => JSON.stringify([requestId, questionId]);
+
+/**
+ * @param {Answer | undefined} answer
+ * @returns {Answer | undefined}
+ */
+const decided = (answer) =>
+  answer?.state === "draft" ? { state: "submitted", value: answer.value } : answer;

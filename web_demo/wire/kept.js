@@ -1,0 +1,217 @@
+/**
+ * What must not be lost when a page goes before the host has it: in the browser's storage, one
+ * entry per thing, so that tabs do not step on each other. Without storage, for as long as the page
+ * lives.
+ *
+ * drafts   what a field shows and the host has not confirmed, with what both had before
+ * actions  what was done and is not confirmed
+ * texts    what was typed for a question that closed without it, to be offered when it is asked again
+ */
+
+/** @import {Action, Answer, Question, Value} from "./types.d.ts" */
+
+const PREFIX = "session-server:kept:";
+const HOUR = 3_600_000;
+const TEXTS = 200;
+const LIFETIMES = { draft: 7 * 24 * HOUR, action: 24 * HOUR, text: 7 * 24 * HOUR };
+
+/** @typedef {keyof typeof LIFETIMES} Kind */
+/** @typedef {Pick<Storage, "getItem" | "setItem" | "removeItem" | "key" | "length">} KeptStorage */
+/** @typedef {{ session: string, at: number, tab: string }} Entry */
+
+/**
+ * @typedef {Entry & { requestId: string, questionId: string, answer?: Answer, base?: Answer }} KeptDraft
+ * @typedef {Entry & { seq: number, action: Action }} KeptAction
+ * @typedef {Entry & { questionId: string, kind: string, message: string, value: Value }} KeptText
+ */
+
+export class Kept {
+  #storage;
+  #prefix;
+
+  /**
+   * @param {KeptStorage} storage
+   * @param {string} tab
+   * @param {string} scope - whose it is: what one credential left is not sent with another
+   */
+  constructor(storage, tab, scope) {
+    this.#storage = storage;
+    this.#prefix = `${PREFIX}${scope}:`;
+    this.tab = tab;
+  }
+
+  // Drafts
+
+  /** @param {Omit<KeptDraft, "tab">} draft */
+  putDraft(draft) {
+    this.#put("draft", { ...draft, tab: this.tab }, [draft.requestId, draft.questionId]);
+  }
+
+  /** @param {Pick<KeptDraft, "session" | "requestId" | "questionId"> & { tab?: string }} draft */
+  dropDraft({ session, requestId, questionId, tab = this.tab }) {
+    this.#remove("draft", { session, tab }, [requestId, questionId]);
+  }
+
+  /**
+   * @param {string} session
+   * @returns {KeptDraft[]}
+   */
+  drafts(session) {
+    return this.#all("draft", session);
+  }
+
+  // Actions
+
+  /** @param {Omit<KeptAction, "tab">} action */
+  putAction(action) {
+    this.#put("action", { ...action, tab: this.tab }, [action.seq]);
+  }
+
+  /** @param {Pick<KeptAction, "session" | "seq"> & { tab?: string }} action */
+  dropAction({ session, seq, tab = this.tab }) {
+    this.#remove("action", { session, tab }, [seq]);
+  }
+
+  /**
+   * @param {string} session
+   * @returns {KeptAction[]}
+   */
+  actions(session) {
+    return /** @type {KeptAction[]} */ (this.#all("action", session)).sort((a, b) => a.seq - b.seq);
+  }
+
+  // Texts
+
+  /** @param {Omit<KeptText, "tab">} text */
+  putText(text) {
+    this.#put("text", { ...text, tab: "" }, [text.kind, text.questionId, text.message]);
+    const all = this.#all("text").sort((one, other) => one.at - other.at);
+    for (const old of all.slice(0, -TEXTS)) this.dropText(old);
+  }
+
+  /** @param {Pick<KeptText, "session" | "kind" | "questionId" | "message">} text */
+  dropText({ session, kind, questionId, message }) {
+    this.#remove("text", { session, tab: "" }, [kind, questionId, message]);
+  }
+
+  /**
+   * What was once typed for this question, or for one that asks the same.
+   *
+   * @param {string} session
+   * @param {Question} question
+   * @returns {KeptText | undefined}
+   */
+  textFor(session, question) {
+    const fitting = this.#all("text", session).filter((text) => text.kind === question.kind);
+    return (
+      fitting.find((text) => text.message === question.message) ??
+      fitting.find((text) => text.questionId === question.id)
+    );
+  }
+
+  // All
+
+  /** The sessions in which something waits to be sent. */
+  get sessions() {
+    const unsent = [...this.#all("draft"), ...this.#all("action")];
+    return new Set(unsent.map((entry) => entry.session));
+  }
+
+  /**
+   * @param {Kind} kind
+   * @param {Entry} entry
+   * @param {readonly (string | number)[]} name
+   */
+  #put(kind, entry, name) {
+    try {
+      this.#storage.setItem(this.#key(kind, entry, name), JSON.stringify(entry));
+    } catch (error) {
+      console.warn("nothing more can be kept in this browser:", error);
+    }
+  }
+
+  /**
+   * @param {Kind} kind
+   * @param {{ session: string, tab: string }} entry
+   * @param {readonly (string | number)[]} name
+   */
+  #remove(kind, entry, name) {
+    this.#storage.removeItem(this.#key(kind, entry, name));
+  }
+
+  /**
+   * @param {Kind} kind
+   * @param {{ session: string, tab: string }} entry
+   * @param {readonly (string | number)[]} name
+   */
+  #key(kind, { session, tab }, name) {
+    return this.#prefix + kind + JSON.stringify([session, tab, ...name]);
+  }
+
+  /**
+   * @param {Kind} kind
+   * @param {string} [session]
+   * @returns {any[]}
+   */
+  #all(kind, session) {
+    const entries = [];
+    for (const key of this.#keys(this.#prefix + kind)) {
+      const entry = this.#read(key);
+      if (!entry || Date.now() - entry.at > LIFETIMES[kind]) this.#storage.removeItem(key);
+      else if (session === undefined || entry.session === session) entries.push(entry);
+    }
+    return entries;
+  }
+
+  /** @param {string} prefix */
+  #keys(prefix) {
+    const { length } = this.#storage;
+    const keys = Array.from({ length }, (_, index) => this.#storage.key(index));
+    return keys.filter((key) => key !== null).filter((key) => key.startsWith(prefix));
+  }
+
+  /**
+   * @param {string} key
+   * @returns {Entry | undefined}
+   */
+  #read(key) {
+    try {
+      return JSON.parse(this.#storage.getItem(key) ?? "null") ?? undefined;
+    } catch {
+      return undefined;
+    }
+  }
+}
+
+/** Storage where there is none. */
+export class MemoryStorage {
+  /** @type {Map<string, string>} */
+  #items = new Map();
+
+  get length() {
+    return this.#items.size;
+  }
+
+  /** @param {number} index */
+  key(index) {
+    return [...this.#items.keys()][index] ?? null;
+  }
+
+  /** @param {string} key */
+  getItem(key) {
+    return this.#items.get(key) ?? null;
+  }
+
+  /**
+   * @param {string} key
+   * @param {string} value
+   */
+  setItem(key, value) {
+    this.#items.set(key, value);
+  }
+
+  /** @param {string} key */
+  removeItem(key) {
+    this.#items.delete(key);
+  }
+}

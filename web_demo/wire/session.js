@@ -1,0 +1,362 @@
+/**
+ * One session as views hold it: its state, its questions' fields, who is here, and what to do.
+ */
+
+/**
+ * @import {
+ *   Action, ActionEnvelope, Answer, Markdown, Present, ResponseKind, SessionState,
+ * } from "./types.d.ts"
+ */
+/** @import {Field} from "./drafts.js" */
+/** @import {Kept} from "./kept.js" */
+/** @import {Change, Mirror} from "./mirror.js" */
+/** @import {Protocol} from "./protocol.js" */
+/** @import {Tab} from "./tab.js" */
+import { Answering } from "./answering.js";
+import { WireError } from "./errors.js";
+import { Events } from "./events.js";
+import { newId } from "./ids.js";
+import { Outbox } from "./outbox.js";
+import { Presence, roomOf } from "./presence.js";
+import { openRequest } from "./reducers/requests.js";
+import { present } from "./reducers/updates.js";
+import { isArchived, isRead } from "./status.js";
+
+/** @typedef {import("./answering.js").Closing} Closing */
+/** @typedef {"loading" | "open" | "gone"} SessionPhase */
+
+/**
+ * @typedef {{
+ *   approved: boolean, optionId?: string, editedToolInput?: string, reason?: string | Markdown,
+ * }} ToolCallDecision
+ */
+
+/**
+ * What a session stands on.
+ *
+ * @typedef {{ protocol: Protocol, tab: Tab, kept: Kept, name?: string }} Ground
+ */
+
+/**
+ * @extends {Events<{
+ *   change: Change<SessionState>, presence: readonly Present[], closed: Closing, field: Field,
+ *   rejected: { action: Action, reason: string }, gone: WireError, phase: SessionPhase,
+ *   settled: undefined,
+ * }>}
+ */
+export class Session extends Events {
+  /** @type {WireError | undefined} */ error;
+  /** @type {() => void} what leaving means is for whoever opened it to say */ onClose = () => {};
+  #ground;
+  /** @type {Mirror<SessionState>} */ #mirror;
+  #outbox;
+  #answering;
+  /** @type {Presence | undefined} */ #presence;
+  #stops;
+
+  /**
+   * @param {string} uri
+   * @param {Ground} ground
+   */
+  constructor(uri, ground) {
+    super();
+    this.uri = uri;
+    this.#ground = ground;
+    const { protocol, tab, kept } = ground;
+    this.#mirror = protocol.channels.watch(uri);
+    this.#outbox = new Outbox(protocol.channels, this.#mirror, tab, kept);
+    this.#answering = this.#questions();
+    const room = roomOf(uri);
+    if (room) this.#presence = new Presence(protocol, room, ground.name);
+    this.#presence?.on("change", (everybody) => this.emit("presence", everybody));
+    this.#mirror.on("change", (change) => this.#follow(change));
+    this.#mirror.on("end", (error) => this.#end(error));
+    this.#stops = [protocol.on("live", () => this.#answering.live())];
+    if (this.confirmed) this.#begin();
+  }
+
+  #questions() {
+    const { protocol, kept } = this.#ground;
+    const answering = new Answering(this.#mirror, {
+      uri: this.uri,
+      kept,
+      get isLive() {
+        return protocol.isLive;
+      },
+      isFocused: ({ requestId, questionId }) => {
+        const place = this.#presence?.editing;
+        return place?.requestId === requestId && place.questionId === questionId;
+      },
+      send: (action, failed) => this.#outbox.send(action, failed),
+    });
+    answering.on("closed", (closing) => this.emit("closed", closing));
+    answering.on("field", (field) => {
+      this.emit("field", field);
+      this.#tellSettled();
+    });
+    return answering;
+  }
+
+  // What there is to see
+
+  /** @returns {SessionPhase} */
+  get phase() {
+    if (this.error) return "gone";
+    return this.confirmed ? "open" : "loading";
+  }
+
+  /** What to show: the confirmed state with our own unconfirmed actions on top. */
+  get state() {
+    return this.#mirror.state;
+  }
+
+  get confirmed() {
+    return this.#mirror.confirmed;
+  }
+
+  get pending() {
+    return this.#mirror.pending;
+  }
+
+  /** Everybody who looks at this session, ourselves included. */
+  get presence() {
+    return this.#presence?.present ?? [];
+  }
+
+  get others() {
+    return this.presence.filter(({ clientId }) => clientId !== this.#mirror.clientId);
+  }
+
+  /** @returns {ReadonlyMap<string, Closing>} */
+  get closings() {
+    return this.#answering.closings;
+  }
+
+  /** How many of our own edits the host has not confirmed. */
+  get waiting() {
+    return this.#outbox.waiting + this.#answering.waiting;
+  }
+
+  // Questions
+
+  /**
+   * @param {string} requestId
+   * @param {string} questionId
+   */
+  field(requestId, questionId) {
+    return this.#answering.field(requestId, questionId);
+  }
+
+  /**
+   * What accepting would submit.
+   *
+   * @param {string} requestId
+   */
+  answers(requestId) {
+    return this.#answering.answers(requestId);
+  }
+
+  /**
+   * Closes the request for everybody.
+   *
+   * @param {string} requestId
+   * @param {ResponseKind} response
+   * @param {Record<string, Answer>} [answers]
+   * @returns {Promise<ActionEnvelope>}
+   */
+  async complete(requestId, response, answers) {
+    const given = answers ?? (response === "accept" ? this.answers(requestId) : {});
+    const fields = this.#answering.fieldsOf(requestId);
+    for (const field of fields) field.pause();
+    try {
+      return await this.dispatch(
+        present({
+          type: /** @type {const} */ ("session/inputCompleted"),
+          requestId,
+          response,
+          answers: Object.keys(given).length ? given : undefined,
+        }),
+      );
+    } finally {
+      for (const field of fields) field.goOn();
+    }
+  }
+
+  // Doing
+
+  /**
+   * @param {Action} action
+   * @returns {Promise<ActionEnvelope>}
+   */
+  async dispatch(action) {
+    try {
+      return await this.#outbox.dispatch(action);
+    } catch (error) {
+      throw this.#explained(/** @type {WireError} */ (error), action);
+    } finally {
+      this.#tellSettled();
+    }
+  }
+
+  /**
+   * @param {string} text
+   * @returns {Promise<string>} the id of the turn
+   */
+  async startTurn(text) {
+    const turnId = newId();
+    const message = { text, origin: { kind: "user" } };
+    await this.dispatch({ type: "session/turnStarted", turnId, message });
+    return turnId;
+  }
+
+  /** @param {string} [turnId] */
+  async cancelTurn(turnId = this.state?.activeTurn?.id) {
+    if (turnId) await this.dispatch({ type: "session/turnCancelled", turnId });
+  }
+
+  /**
+   * @param {string} turnId
+   * @param {string} toolCallId
+   * @param {ToolCallDecision} decision
+   */
+  confirmToolCall(turnId, toolCallId, { approved, optionId, editedToolInput, reason }) {
+    return this.dispatch(
+      present({
+        type: /** @type {const} */ ("session/toolCallConfirmed"),
+        turnId,
+        toolCallId,
+        approved,
+        confirmed: approved ? /** @type {const} */ ("user-action") : undefined,
+        reason: approved ? undefined : /** @type {const} */ ("denied"),
+        reasonMessage: approved ? undefined : reason,
+        editedToolInput: approved ? editedToolInput : undefined,
+        selectedOptionId: optionId,
+      }),
+    );
+  }
+
+  /**
+   * @param {string} turnId
+   * @param {string} toolCallId
+   * @param {boolean} approved
+   */
+  confirmToolResult(turnId, toolCallId, approved) {
+    return this.dispatch({
+      type: "session/toolCallResultConfirmed",
+      turnId,
+      toolCallId,
+      approved,
+    });
+  }
+
+  async markRead(isNow = true) {
+    if (!this.state || isRead(this.state.summary.status) === isNow) return;
+    await this.dispatch({ type: "session/isReadChanged", isRead: isNow });
+  }
+
+  async archive(isNow = true) {
+    if (!this.state || isArchived(this.state.summary.status) === isNow) return;
+    await this.dispatch({ type: "session/isArchivedChanged", isArchived: isNow });
+  }
+
+  /** @param {string} title */
+  async rename(title) {
+    await this.dispatch({ type: "session/titleChanged", title });
+  }
+
+  // Presence
+
+  /**
+   * Where we type, or that we no longer do.
+   *
+   * @param {string} [requestId]
+   * @param {string} [questionId]
+   */
+  editing(requestId, questionId) {
+    const isSomewhere = requestId !== undefined && questionId !== undefined;
+    this.#presence?.edits(isSomewhere ? { requestId, questionId } : undefined);
+  }
+
+  /** @param {boolean} isIdle */
+  idle(isIdle) {
+    this.#presence?.idles(isIdle);
+  }
+
+  /** @param {string | undefined} name */
+  called(name) {
+    this.#presence?.isCalled(name);
+  }
+
+  // Coming and going
+
+  close() {
+    this.onClose();
+  }
+
+  /** Sends and keeps all that is left; the page may be gone the next moment. */
+  flush() {
+    this.#answering.flush();
+  }
+
+  /** Leaves for good; what is not confirmed stays kept. */
+  leave() {
+    this.flush();
+    for (const stop of this.#stops) stop();
+    this.#presence?.close();
+    this.#ground.protocol.channels.unwatch(this.uri);
+  }
+
+  #begin() {
+    this.#answering.restore((tab) => tab === this.#ground.tab.id);
+    this.emit("phase", this.phase);
+    void this.#adopt();
+  }
+
+  /** What tabs that are gone had not sent is sent here. */
+  async #adopt() {
+    const open = await this.#ground.tab.others;
+    if (this.phase !== "open") return;
+    this.#answering.restore((tab) => tab !== this.#ground.tab.id && !open.has(tab));
+    this.#outbox.adopt(open);
+    this.#tellSettled();
+  }
+
+  /** @param {Change<SessionState>} change */
+  #follow(change) {
+    if (change.before === undefined && change.after !== undefined) this.#begin();
+    this.emit("change", change);
+    if (change.cause === "rejected" && change.action && change.reason) {
+      this.emit("rejected", { action: change.action, reason: change.reason });
+    }
+    this.#tellSettled();
+  }
+
+  /** @param {WireError} error */
+  #end(error) {
+    this.error = error;
+    this.emit("phase", this.phase);
+    if (error.code !== "closed") this.emit("gone", error);
+    this.#tellSettled();
+  }
+
+  #tellSettled() {
+    this.emit("settled", undefined);
+  }
+
+  /**
+   * A refusal, with what else is known of it; the field that is to blame shows it too.
+   *
+   * @param {WireError} error
+   * @param {Action} action
+   */
+  #explained(error, action) {
+    if (error.code !== "rejected" || action.type !== "session/inputCompleted") return error;
+    const { requestId } = action;
+    if (!openRequest(this.confirmed, requestId)) {
+      const by = this.closings.get(requestId)?.by;
+      return new WireError("requestClosed", error.message, { by, action });
+    }
+    if (error.questionId) this.field(requestId, error.questionId).refuse(error.message);
+    return error;
+  }
+}

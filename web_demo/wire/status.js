@@ -1,0 +1,30 @@
+/**
+ * What the bits of a session's status mean.
+ */
+
+import {
+  activityBits,
+  ERROR,
+  hasMark,
+  IN_PROGRESS,
+  INPUT_NEEDED,
+  IS_ARCHIVED,
+  IS_READ,
+} from "./reducers/status.js";
+
+/** @param {number} status */
+export const isRead = (status) => hasMark(status, IS_READ);
+
+/** @param {number} status */
+export const isArchived = (status) => hasMark(status, IS_ARCHIVED);
+
+/**
+ * @param {number} status
+ * @returns {"idle" | "error" | "running" | "input-needed"}
+ */
+export function activityOf(status) {
+  const bits = activityBits(status);
+  if (bits >= INPUT_NEEDED) return "input-needed";
+  if (bits >= IN_PROGRESS) return "running";
+  return hasMark(bits, ERROR) ? "error" : "idle";
+}
