@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
+from tests.zygote import IS_POSSIBLE, Forked, zygote
+
 READY = re.compile(r"session-server at (http://\S+)")
 
 
@@ -23,19 +25,26 @@ AT_ANY_PACE = ("--actions-per-second", "0")
 """For tests that send as fast as they can."""
 
 
+def started(command: Sequence[str]) -> "subprocess.Popen[str] | Forked":
+    """Python programs are forked from one that is ready for it; others are started as usual."""
+    if IS_POSSIBLE and tuple(command[:2]) == (sys.executable, "-m"):
+        return zygote().start(command[2], command[3:])
+    return subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+
+
 class ServerProcess:
     """`output` is all that it has written so far. A thread reads it, or the pipe would fill up."""
 
     def __init__(
         self, store: str, *arguments: str, port: int = 0, command: Sequence[str] = SERVE
     ) -> None:
-        self.process = subprocess.Popen(
-            [*command, "--port", str(port), "--store", store, *arguments],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            env={**os.environ, "PYTHONUNBUFFERED": "1"},
-        )
+        self.process = started([*command, "--port", str(port), "--store", store, *arguments])
         self.output: list[str] = []
         self._heard = threading.Condition()
         self._listener = threading.Thread(target=self._listen, daemon=True)
@@ -87,6 +96,7 @@ class ServerProcess:
         """As an operator would."""
         self.process.send_signal(signal.SIGTERM)
         self._collect()
+        assert self.process.returncode is not None
         return self.process.returncode
 
     def _collect(self) -> None:

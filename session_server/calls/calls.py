@@ -4,6 +4,8 @@ The same request by the same principal is the same call, as long as it is open o
 its result: a client that lost its connection asks again and is where it was.
 """
 
+import asyncio
+import contextlib
 import hashlib
 from collections.abc import Mapping
 from typing import Any
@@ -38,6 +40,8 @@ from session_server.schemas.principals import Principal, Role, Stamp
 from session_server.schemas.record import CallCollected, SessionRecord
 from session_server.schemas.refusals import Refusal, RefusalCode
 from session_server.schemas.wire import Uri
+
+HAND_OVER_SECONDS = 0.02
 
 NAMES = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 
@@ -107,7 +111,7 @@ class Calls:
     async def result(self, principal: Principal, call_id: str, wait: float | None = 0) -> CallView:
         """Where the call is after at most `wait` seconds; without a number, once it has ended.
 
-        Who made the call has fetched its result with that. Others may look, if they are owners.
+        For its maker and for owners. Whoever hands the result over says so with `collect`.
         """
         uri = self.session_of(call_id)
 
@@ -119,11 +123,32 @@ class Calls:
 
         self._look(principal, uri, call_id)
         found = await self._waiting.until(uri, ended, wait)
-        if found is None:
-            return self._look(principal, uri, call_id)
-        if found.by is not None and found.by.id == principal.id:
-            await self._collected(principal, uri, call_id)
-        return found
+        return self._look(principal, uri, call_id) if found is None else found
+
+    async def collect(self, principal: Principal, call_id: str) -> None:
+        """Its maker has the result, so that the same request is a new call from now on.
+
+        To be said after the result went out: if the process dies in between, the result is given
+        again, and nothing is run twice.
+        """
+
+        def plan(record: SessionRecord, _: Stamp) -> Batch:
+            call = record.private.calls.get(call_id)
+            is_made_by = call is not None and call.by is not None and call.by.id == principal.id
+            is_new = call is not None and not call.is_open and not call.collected
+            return (CallCollected(call_id=call_id),) if is_made_by and is_new else ()
+
+        with contextlib.suppress(CommandError, UnknownCallError):
+            await write(self._host, self.session_of(call_id), plan, principal.author)
+
+    def collect_soon(self, principal: Principal, call_id: str) -> None:
+        """The same for who cannot wait until the result went out: it is about to."""
+
+        async def later() -> None:
+            await asyncio.sleep(HAND_OVER_SECONDS)
+            await self.collect(principal, call_id)
+
+        self.driver.spawn(later())
 
     async def abandon(self, principal: Principal, call_id: str, reason: str | None = None) -> None:
         """The result is no longer wanted; what the server has begun, it may still do."""
@@ -205,17 +230,6 @@ class Calls:
             words = "Only its maker and owners can look at a call."
             raise RefusedError(Refusal(code=RefusalCode.ROLE, message=words))
         return view_of(record, call)
-
-    async def _collected(self, principal: Principal, uri: Uri, call_id: str) -> None:
-        def plan(record: SessionRecord, _: Stamp) -> Batch:
-            call = record.private.calls.get(call_id)
-            is_new = call is not None and not call.collected
-            return (CallCollected(call_id=call_id),) if is_new else ()
-
-        try:
-            await write(self._host, uri, plan, principal.author)
-        except CommandError:
-            return
 
 
 def id_of_step(uri: Uri, turn_id: str, key: str) -> str:

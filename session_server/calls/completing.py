@@ -1,4 +1,4 @@
-"""A result that does not say of what type it is, is complete: so says MCP, but the SDK refuses it."""
+"""A result that does not name its type is complete: MCP says so, but the SDK refuses it."""
 
 import contextlib
 from collections.abc import AsyncGenerator

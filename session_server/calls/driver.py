@@ -85,10 +85,10 @@ class CallDriver:
 
     # Life
 
-    @property
-    def is_busy(self) -> bool:
-        """Whether a leg is out, or on its way."""
-        return bool(self._legs)
+    async def settled(self) -> None:
+        """Returns when the legs that are out have come back or were given up."""
+        while self._legs:
+            await asyncio.wait(tuple(self._legs.values()))
 
     async def close(self) -> None:
         self._is_stopping = True

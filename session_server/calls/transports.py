@@ -4,12 +4,14 @@ It notices when the other side ends, and passes the failpoints of every message 
 """
 
 import contextlib
+import functools
 import socket
+import ssl
 import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager
 from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import httpx2
 from mcp.client.stdio import StdioServerParameters, stdio_client
@@ -19,6 +21,7 @@ from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse
 
 from session_server.calls.config import ServerConfig
 from session_server.calls.failpoints import hit
+from session_server.calls.streams import Incoming, Outgoing, Streams
 
 METHODS = ("tools/call", "prompts/get", "resources/read", "elicitation/create")
 CONNECT_SECONDS = 30.0
@@ -34,8 +37,6 @@ KEEP_ALIVE = [
         if hasattr(socket, name)
     ),
 ]
-
-Streams = tuple[Any, Any]
 
 
 @contextlib.asynccontextmanager
@@ -58,12 +59,18 @@ def _plain(config: ServerConfig) -> AbstractAsyncContextManager[Streams]:
 
 @contextlib.asynccontextmanager
 async def _http(url: str, config: ServerConfig) -> AsyncGenerator[Streams]:
-    way = httpx2.AsyncHTTPTransport(socket_options=KEEP_ALIVE)
+    way = httpx2.AsyncHTTPTransport(verify=certificates(), socket_options=KEEP_ALIVE)
     async with (
         httpx2.AsyncClient(headers=config.headers, timeout=TIMEOUT, transport=way) as http,
         streamable_http_client(url, http_client=http) as streams,
     ):
         yield streams
+
+
+@functools.cache
+def certificates() -> ssl.SSLContext:
+    """Read once: it takes longer than a request does."""
+    return httpx2.create_ssl_context()
 
 
 class _Watch:
@@ -94,44 +101,25 @@ class _Watch:
         return True
 
 
-class _Incoming:
-    """A read stream that tells when it ends."""
+class _Incoming(Incoming):
+    """Tells when it ends."""
 
     def __init__(self, stream: Any, watch: _Watch, ended: Callable[[], None]) -> None:
-        self._stream = stream
+        super().__init__(stream)
         self._watch = watch
         self._ended = ended
 
-    @property
-    def last_context(self) -> Any:
-        return getattr(self._stream, "last_context", None)
-
-    async def receive(self) -> SessionMessage | Exception:
-        item: SessionMessage | Exception = await self._stream.receive()
-        return self._passed(item)
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> SessionMessage | Exception:
+    async def __anext__(self) -> Any:
         try:
-            item: SessionMessage | Exception = await self._stream.__anext__()
+            return await super().__anext__()
         except StopAsyncIteration:
             self._ended()
             raise
-        return self._passed(item)
 
-    def _passed(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
+    def changed(self, item: Any) -> Any:
         if self._watch.is_incoming(item):
             hit("mcp.receive")
         return item
-
-    async def __aenter__(self) -> Self:
-        await self._stream.__aenter__()
-        return self
 
     async def __aexit__(
         self,
@@ -140,35 +128,18 @@ class _Incoming:
         trace: TracebackType | None,
     ) -> bool | None:
         self._ended()
-        result: bool | None = await self._stream.__aexit__(kind, error, trace)
-        return result
+        return await super().__aexit__(kind, error, trace)
 
 
-class _Outgoing:
+class _Outgoing(Outgoing):
     def __init__(self, stream: Any, watch: _Watch) -> None:
-        self._stream = stream
+        super().__init__(stream)
         self._watch = watch
 
     async def send(self, item: SessionMessage, /) -> None:
         is_told = self._watch.is_outgoing(item)
         if is_told:
             hit("mcp.send")
-        await self._stream.send(item)
+        await super().send(item)
         if is_told:
             hit("mcp.sent")
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
-
-    async def __aenter__(self) -> Self:
-        await self._stream.__aenter__()
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> bool | None:
-        result: bool | None = await self._stream.__aexit__(kind, error, trace)
-        return result

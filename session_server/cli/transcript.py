@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from session_server.cli.answers import answer_text, asker, heading, question_line
+from session_server.cli.naming import short_name
 from session_server.cli.states import clock, shown_state
 from session_server.schemas import wire
 from session_server.schemas.messages import USER
@@ -176,5 +177,8 @@ def status_line(state: SessionState, connection: str) -> Text:
     parts = [shown_state(summary), Text(summary.title, style="bold")]
     if summary.activity:
         parts.append(Text(summary.activity, style="cyan"))
+    if state.input_requests:
+        how = f"answer with: session-server answer {short_name(summary.resource)}"
+        parts.append(Text(how, style="dim"))
     parts.append(Text(connection, style="dim"))
     return Text("  ").join(parts)

@@ -112,7 +112,8 @@ async def _list_live(
     def drawn() -> RenderableType:
         shown = in_order(s for s in latest if not is_archived(s))
         waiting = sum(state_of(s) is State.INPUT_NEEDED for s in shown)
-        foot = f"{len(shown)} sessions, {waiting} need input · {client.status} · Ctrl-C ends"
+        counted = f"Sessions: {len(shown)}, waiting for input: {waiting}"
+        foot = f"{counted} · {client.status} · Ctrl-C ends"
         return Group(table(shown), Text(foot, style="dim"))
 
     with _live(drawn):

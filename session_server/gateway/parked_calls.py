@@ -41,7 +41,7 @@ class ParkedCalls:
             if ended is None:
                 return try_again({"session": uri, "call": call_id})
             if not await has_left(ctx):
-                await self._calls.result(visitor.principal, call_id)  # it is handed over now
+                self._calls.collect_soon(visitor.principal, call_id)  # it is handed over now
         return _result(ended)
 
     async def _call(self, ctx: Context, visitor: Visitor, method: CallMethod) -> tuple[Uri, str]:

@@ -67,6 +67,12 @@ class FrameOutbox:
 
     def _flush(self) -> None:
         self._scheduled = False
+        if self.is_paused:
+            self._backlog = sum(map(len, self._ready))
+        else:
+            self._write_ready()
+
+    def _write_ready(self) -> None:
         frames, self._ready = self._ready, []
         if frames and not self._is_over:
             self._write(frames[0] if len(frames) == 1 else b"".join(frames))
@@ -76,14 +82,14 @@ class FrameOutbox:
 
     def resume(self) -> None:
         self.is_paused, self._backlog = False, 0
-        self._flush()
+        self._write_ready()
 
     def close(self, code: int, reason: str) -> None:
         self._part(code, reason)
 
     def finish(self) -> None:
         """What was sent so far goes out; what comes later goes nowhere."""
-        self._flush()
+        self._write_ready()
         self._is_over = True
 
     def drop(self) -> None:

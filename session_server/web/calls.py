@@ -4,6 +4,7 @@ from typing import Annotated, Any
 from urllib.parse import quote, unquote
 
 from fastapi import APIRouter, Depends, Path, Query
+from starlette.background import BackgroundTask
 from starlette.requests import HTTPConnection
 from starlette.responses import Response
 
@@ -11,6 +12,7 @@ from session_server.calls.calls import Calls
 from session_server.calls.errors import CallsError
 from session_server.schemas.http import CallList, CallView, NewCall
 from session_server.schemas.limits import WAIT_SECONDS
+from session_server.schemas.principals import Principal
 from session_server.web.bodies import JsonBody, json_response
 from session_server.web.caller import Caller, TheHost, on_the_loop
 from session_server.web.openapi import described, link
@@ -65,7 +67,7 @@ async def start_call(
     )
     view = await calls.result(who, made, wait)
     headers = {"Location": f"/v1/calls/{quote(made, safe='')}"}
-    return json_response(view, 201, headers | (REPLAYED if made in known else {}))
+    return _handed_over(calls, who, view, 201, headers | (REPLAYED if made in known else {}))
 
 
 @router.get("/sessions/{id}/calls", **described(200, CallList, 404))
@@ -78,7 +80,7 @@ async def list_calls(uri: SessionUri, host: TheHost, calls: TheCalls, who: Calle
 @router.get("/calls/{cid}", **described(200, CallView, 404))
 async def read_call(call_id: CallId, calls: TheCalls, who: Caller, wait: Seconds = 0) -> Response:
     """The call as it is; with `wait`, as soon as it has ended, or when the time is over."""
-    return json_response(await calls.result(who, call_id, wait))
+    return _handed_over(calls, who, await calls.result(who, call_id, wait))
 
 
 @router.delete("/calls/{cid}", **described(200, CallView, 404))
@@ -86,6 +88,20 @@ async def abandon_call(call_id: CallId, calls: TheCalls, who: Caller) -> Respons
     """Give the call up: its questions close. What the server has begun, it may still do."""
     await calls.abandon(who, call_id)
     return json_response(await calls.result(who, call_id))
+
+
+def _handed_over(
+    calls: Calls,
+    who: Principal,
+    view: CallView,
+    status: int = 200,
+    headers: dict[str, str] | None = None,
+) -> Response:
+    """Only when the answer is out is the result fetched."""
+    response = json_response(view, status, headers)
+    if not view.is_open:
+        response.background = BackgroundTask(calls.collect, who, view.id)
+    return response
 
 
 def params_of(wanted: NewCall) -> dict[str, Any]:

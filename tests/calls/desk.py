@@ -99,6 +99,7 @@ class Desk:
     async def result(self, call_id: str, by: Principal = OWNER) -> CallView:
         view = await self.calls.result(by, call_id, PATIENCE)
         assert not view.is_open, view
+        await self.calls.collect(by, call_id)
         return view
 
     async def text(self, call_id: str) -> str:

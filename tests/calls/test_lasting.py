@@ -245,7 +245,7 @@ def test_a_server_that_dies_while_a_leg_is_out_is_asked_about(effects: Path) -> 
     async def main() -> None:
         async with desk(stdio("modern", "--effects", str(effects))) as at:
             call_id = await at.call("count", steps=100, pause=1)
-            await at.until(lambda record: _is_running(at, call_id))
+            await at.until(lambda _: _is_running(at, call_id))
             os.kill(pid_of(at), signal.SIGKILL)
             await at.refuse("It may already have run. Run it again?")
             view = await at.result(call_id)
@@ -288,7 +288,7 @@ def test_answers_wait_while_a_server_is_away(effects: Path) -> None:
             old.kill()
             await at.answer("Where should web go?", environment="staging")
             await at.until(
-                lambda record: any("cannot be reached now" in note for note in at.notes()) or None
+                lambda _: any("cannot be reached now" in note for note in at.notes()) or None
             )
             with zoo.http_server("modern", "--key", KEY, "--effects", str(effects), port=port):
                 assert await at.text(call_id) == "web is in staging"
@@ -371,15 +371,13 @@ def test_cancelling_the_turn_abandons_the_call_and_the_server_is_told(
     async def main() -> None:
         async with desk(modern) as at:
             call_id = await at.call("count", steps=100, pause=1)
-            await at.until(lambda record: _is_running(at, call_id))
+            await at.until(lambda _: _is_running(at, call_id))
             turn = at.record.public.active_turn
             assert turn is not None
             await perform(at.host, OWNER, SESSION, TurnCancelled(turn_id=turn.id))
             assert (await at.result(call_id)).state is CallState.ABANDONED
             assert isinstance(at.tool_call(call_id), Cancelled)
-            async with asyncio.timeout(5):
-                while at.calls.driver.is_busy:
-                    await asyncio.sleep(0.01)
+            await asyncio.wait_for(at.calls.driver.settled(), 5)
 
     asyncio.run(main())
 

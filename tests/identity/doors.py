@@ -32,8 +32,8 @@ def issued(owner: httpx.Client, role: str, **wanted: Any) -> dict[str, Any]:
     return given
 
 
-def new_session(owner: httpx.Client) -> str:
-    made = owner.post("/v1/sessions", json={})
+def new_session(owner: httpx.Client, provider: str = "people") -> str:
+    made = owner.post("/v1/sessions", json={"provider": provider})
     assert made.status_code == 201, made.text
     uri: str = made.json()["resource"]
     return uri

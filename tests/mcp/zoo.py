@@ -8,6 +8,7 @@
 `make zoo` installs what they need under build/mcp; without it the tests are skipped with a message.
 """
 
+import asyncio
 import contextlib
 import json
 import os
@@ -15,10 +16,13 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Any, Literal
 
 import pytest
+
+from tests.mcp.clients.modern import Reporter
 
 Kind = Literal["modern", "typescript", "legacy", "conformance"]
 
@@ -165,13 +169,30 @@ class ZooClient:
         self.process.communicate(timeout=30)
 
 
+class ZooThread:
+    """The client of the Python SDK in a thread of this process; it cannot be killed."""
+
+    def __init__(self, spec: dict[str, Any]) -> None:
+        self._pool = ThreadPoolExecutor(1)
+        self._done = self._pool.submit(lambda: asyncio.run(Reporter(spec).report()))
+
+    def report(self, seconds: float = 60) -> dict[str, Any]:
+        return self._done.result(seconds)
+
+    def close(self) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+
 @contextlib.contextmanager
-def client(kind: Kind, spec: dict[str, Any]) -> Iterator[ZooClient]:
-    started = ZooClient(kind, spec)
+def client(kind: Kind, spec: dict[str, Any]) -> Iterator[ZooClient | ZooThread]:
+    """At work until the block ends. What must be killed is a `ZooClient` of its own."""
+    started = ZooThread(spec) if kind == "modern" else ZooClient(kind, spec)
     try:
         yield started
     finally:
-        if started.process.poll() is None:
+        if isinstance(started, ZooThread):
+            started.close()
+        elif started.process.poll() is None:
             started.kill()
 
 

@@ -44,7 +44,7 @@ class Person:
         self.context.set_default_timeout(PATIENCE_MS)
         self.url = url
         if name is not None:
-            key = "session-server.name"
+            key = "session-server:name"
             self.context.add_init_script(f"localStorage.setItem({key!r}, {name!r})")
         self.page: Page = self.context.new_page()
         self.complaints: list[str] = []

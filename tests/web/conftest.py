@@ -1,12 +1,16 @@
-"""One browser for all tests of the page, and a host of its own for each module that asks."""
+"""One browser for all tests of the page; hosts, people and what happens to them by the module."""
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 
 import pytest
 from playwright.sync_api import Browser
 
 from tests.servers import ServerProcess, serving
-from tests.web.browser import chromium
+from tests.web.browser import Person, chromium
+from tests.web.stage import Stage
+
+SCENE_HOST = (sys.executable, "-m", "tests.web.scene_host")
 
 
 @pytest.fixture(scope="session")
@@ -17,5 +21,28 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def host() -> Iterator[ServerProcess]:
-    with serving("memory:") as server:
+    with serving("memory:", command=SCENE_HOST) as server:
         yield server
+
+
+@pytest.fixture(scope="module")
+def stage(host: ServerProcess) -> Iterator[Stage]:
+    stage = Stage(host)
+    yield stage
+    stage.close()
+
+
+@pytest.fixture
+def person(browser: Browser, host: ServerProcess) -> Iterator[Callable[..., Person]]:
+    """People come by name; none of them may have seen an error in the end."""
+    people: list[Person] = []
+
+    def arrives(name: str | None = None, url: str = host.url, **options: object) -> Person:
+        people.append(Person(browser, url, name, **options))
+        return people[-1]
+
+    yield arrives
+    complaints = [words for each in people for words in each.complaints]
+    for each in people:
+        each.closes()
+    assert complaints == []

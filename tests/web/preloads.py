@@ -12,7 +12,9 @@ LIST = re.compile(r"( *<link rel=\"modulepreload\"[^>]*>\n)*(?= *<script type=\"
 
 def main() -> None:
     modules = sorted(path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("*.js"))
-    lines = [f'    <link rel="modulepreload" href="{name}">\n' for name in modules if name != "main.js"]
+    lines = [
+        f'    <link rel="modulepreload" href="{name}">\n' for name in modules if name != "main.js"
+    ]
     front = FOLDER / "index.html"
     front.write_text(LIST.sub("".join(lines), front.read_text(), count=1))
 

@@ -3,6 +3,7 @@
 It speaks plain AHP over a socket of its own, with a token of the role `agent`.
 """
 
+import contextlib
 import json
 import urllib.request
 import uuid
@@ -34,15 +35,19 @@ class Stage:
         self.url = server.url
         wanted = {"name": "Stage", "role": "agent"}
         token = http("POST", f"{self.url}/v1/tokens", wanted)["token"]
-        self._socket = connect(f"{server.ahp}?tkn={token}", max_size=None, open_timeout=DEADLINE)
+        self._open = contextlib.ExitStack()
+        address = f"{server.ahp}?tkn={token}"
+        self._socket = self._open.enter_context(
+            connect(address, max_size=None, open_timeout=DEADLINE)
+        )
         self._seq = 0
         self._ids = 0
         self._call("initialize", protocolVersions=["0.3.0"], clientId=f"stage-{uuid.uuid4()}")
 
     def close(self) -> None:
-        self._socket.close()
+        self._open.close()
 
-    def session(self, name: str, title: str | None = None, provider: str = "people") -> str:
+    def session(self, name: str, title: str | None = None, provider: str = "scene") -> str:
         uri = f"ahp-session:/{name}"
         wanted = {"resource": uri, "title": title or name, "provider": provider}
         http("POST", f"{self.url}/v1/sessions", wanted)
@@ -65,7 +70,9 @@ class Stage:
     # Turns
 
     def begins(self, uri: str, turn: str = "t", text: str = "Do something") -> None:
-        self.act(uri, "turnStarted", turnId=turn, message={"text": text, "origin": {"kind": "user"}})
+        self.act(
+            uri, "turnStarted", turnId=turn, message={"text": text, "origin": {"kind": "user"}}
+        )
 
     def says(self, uri: str, text: str, turn: str = "t", kind: str = "markdown") -> None:
         part = {"kind": kind, "id": str(uuid.uuid4()), "content": text}

@@ -72,7 +72,14 @@ def test_an_unchanged_file_is_not_sent_again(host: ServerProcess) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["README.md", "wire/types.d.ts", "wire/..%2f..%2fapp.py", "wire/../../app.py", "wire/", "no.js"],
+    [
+        "README.md",
+        "wire/types.d.ts",
+        "wire/..%2f..%2fapp.py",
+        "wire/../../app.py",
+        "wire/",
+        "no.js",
+    ],
 )
 def test_nothing_else_is_served(host: ServerProcess, path: str) -> None:
     assert get(f"{host.url}/{path}")[0] == 404
@@ -88,5 +95,7 @@ def test_nothing_of_the_page_comes_from_elsewhere() -> None:
     """No address of another site is loaded; those that are named are namespaces and examples."""
     for name in [*FILES, "index.html"]:
         text = (FOLDER / name).read_text()
-        assert not re.search(r'(?:import|from|src=|href=|url\(|fetch\()\s*["\'(]*https?:', text), name
+        assert not re.search(r'(?:import|from|src=|href=|url\(|fetch\()\s*["\'(]*https?:', text), (
+            name
+        )
         assert not re.search(r"innerHTML|insertAdjacentHTML|document\.write|eval\(", text), name

@@ -1,11 +1,13 @@
 // One question: its input, who stands where with it, and what can be done about it.
 
 /** @import { Present, Question } from "../wire/types.d.ts" */
+/** @import { Field } from "../wire/drafts.js" */
 /** @import { Standing } from "./states.js" */
 /** @import { Room } from "../views/room.js" */
 import { attribute, h, icon, say, show } from "../views/dom.js";
 import { ICONS } from "../views/icons.js";
 import { announce } from "../views/announcer.js";
+import { afterClick } from "../views/pointer.js";
 import { capital, labelOf, nameOf, wordsOf } from "../text/words.js";
 import { demandsOf, problemWith } from "./checks.js";
 import { fieldFor, hasOneInput, proposedBy } from "./fields.js";
@@ -28,6 +30,10 @@ export class QuestionView {
   /** @type {string | undefined} */
   problem = undefined;
   isLocked = false;
+  /** @type {Field["theirs"]} */
+  shownConflict = undefined;
+  /** @type {Field["offer"]} */
+  shownOffer = undefined;
 
   /**
    * @param {Room} room
@@ -70,13 +76,12 @@ export class QuestionView {
       question.title && question.message !== title && h("p", { class: "question-message", dir: "auto" }, question.message),
       this.offer,
       this.input.element,
-      demands && h("p", { class: "demands", id: `${this.id}-demands` }, demands),
       this.words,
       this.conflict,
       h(
         "div",
         { class: "question-foot" },
-        h("p", { class: "question-state" }, h("span", { class: "state-mark", "aria-hidden": "true" }), this.stateWords),
+        h("p", { class: "demands", id: `${this.id}-demands` }, demands),
         h("div", { class: "question-actions" }, this.clear, this.skip, this.submit),
       ),
     );
@@ -96,6 +101,7 @@ export class QuestionView {
         onkeydown: (/** @type {KeyboardEvent} */ event) => this.#key(event),
       },
       body,
+      h("p", { class: "question-state" }, h("span", { class: "state-mark", "aria-hidden": "true" }), this.stateWords),
     );
   }
 
@@ -234,6 +240,11 @@ export class QuestionView {
 
   #left() {
     this.field.flush();
+    afterClick(() => this.#checkLeft());
+  }
+
+  #checkLeft() {
+    if (this.field.isClosed || this.field.theirs || this.element.contains(document.activeElement)) return;
     const isEmpty = this.value() === undefined && !this.input.problem();
     if (isEmpty || this.field.state === "submitted") {
       this.problem = undefined;

@@ -46,7 +46,7 @@ export class RequestForm {
   progress = h("p", { class: "progress-words", role: "status" });
   failure = h("p", { class: "problem", role: "alert", hidden: true });
   accept = button("primary", "Accept", () => this.#acceptPressed());
-  submitAll = button("quiet", "Submit all", () => this.#submitAll());
+  submitAll = button("small quiet", "Submit all", () => this.#submitAll());
   decline = button("decline", "Decline", () => this.#askFor("decline"), "Say no. The asker is told.");
   cancel = button("quiet", "Cancel", () => this.#askFor("cancel"), "Close it without an answer.");
   back = button("quiet", "Back", () => this.#show("form"));
@@ -55,8 +55,8 @@ export class RequestForm {
     "footer",
     { class: "request-foot" },
     this.failure,
-    this.progress,
-    h("div", { class: "request-actions" }, this.back, this.cancel, this.decline, this.sure, this.submitAll, this.accept),
+    h("div", { class: "request-progress" }, this.progress, this.submitAll),
+    h("div", { class: "request-actions" }, this.back, this.cancel, this.decline, this.sure, this.accept),
   );
   /** @type {QuestionView[]} */
   views = [];
@@ -113,7 +113,8 @@ export class RequestForm {
     const section = h("div", { class: "request-section", "data-request": request.id });
     if (isOneOfMany && request.message) section.append(h("p", { class: "section-message", dir: "auto" }, request.message));
     if (request.url !== undefined) {
-      const url = new UrlRequest(request, () => this.refresh());
+      const isAlone = !isOneOfMany && !request.questions?.length;
+      const url = new UrlRequest(request, isAlone, () => this.refresh());
       this.urls.set(request.id, url);
       section.append(url.element);
     }
@@ -187,8 +188,11 @@ export class RequestForm {
     show(this.decline, mayAnswer && !isAsking);
     show(this.accept, mayAnswer && !isAsking);
     show(this.submitAll, mayAnswer && isForm && isReviewed);
+    const [url] = this.urls.values();
+    attribute(this.accept, "title", isForm && isReviewed ? "Look through the answers, then accept" : undefined);
+    attribute(this.accept, "class", url?.isAlone && !url.wasOpened ? "" : "primary");
     this.submitAll.disabled = !this.views.some(isSent);
-    say(this.accept, isSending ? "Sending…" : isForm && isReviewed ? "Review and accept" : this.#acceptWords());
+    say(this.accept, isSending ? "Sending…" : isForm && isReviewed ? "Review" : this.#acceptWords());
     for (const button of [this.accept, this.decline, this.cancel, this.back, this.sure]) button.disabled = isSending;
   }
 
@@ -205,7 +209,7 @@ export class RequestForm {
     if (this.mode === "decline" || this.mode === "cancel") return ASKS[this.mode];
     if (this.views.length < 2) return "";
     const done = this.views.filter((view) => ["submitted", "skipped"].includes(view.standing())).length;
-    const drafts = this.views.filter(isSent).length;
+    const drafts = this.views.filter((view) => view.standing() === "draft").length;
     const words = `${done} of ${this.views.length} submitted`;
     return drafts > 0 ? `${words}, ${counted(drafts, "draft")}` : words;
   }
@@ -266,7 +270,7 @@ export class RequestForm {
       for (const { view, words } of problems) view.complain(words);
       first.view.focus();
       announce(`${counted(problems.length, "question")} to look at. ${first.words}`);
-    } else if ([...this.urls.values()].some((url) => !url.isDone) && this.views.length > 0) {
+    } else if ([...this.urls.values()].some((url) => !url.isDone)) {
       this.#fail("Open the page that it asks for, and say when you are done there.");
     } else {
       this.#complete("accept");

@@ -57,7 +57,7 @@ export function standingWords(standing, field, writers, me) {
     case "draft":
       return field.isDirty ? "Draft, not sent yet" : "Draft, seen by everyone here";
     case "proposed":
-      return "Proposed, not submitted";
+      return "Proposed";
     default:
       return "Not answered";
   }

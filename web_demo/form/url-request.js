@@ -9,9 +9,10 @@ import { safeAddress } from "../text/inline.js";
 export class UrlRequest {
   /**
    * @param {InputRequest} request
+   * @param {boolean} isAlone then the form's own button says that it is done
    * @param {() => void} changed
    */
-  constructor(request, changed) {
+  constructor(request, isAlone, changed) {
     const url = safeAddress(request.url ?? "");
     this.isPlain = url === undefined || url.protocol === "mailto:";
     this.wasOpened = false;
@@ -19,7 +20,7 @@ export class UrlRequest {
     this.open = h(
       "a",
       {
-        class: "button",
+        class: "button primary",
         href: this.isPlain ? undefined : url?.href,
         target: "_blank",
         rel: "noopener noreferrer",
@@ -39,17 +40,20 @@ export class UrlRequest {
       this.isPlain
         ? h("p", { class: "problem" }, "This address is not one that this page would open.")
         : h("div", { class: "url-actions" }, this.open),
-      h("label", { class: "choice url-done" }, this.done, h("span", { class: "choice-label" }, "I’m done there")),
+      isAlone ? null : h("label", { class: "choice url-done" }, this.done, h("span", { class: "choice-label" }, "I’m done there")),
     );
+    this.isAlone = isAlone;
+    this.changed = changed;
   }
 
   #opened() {
     this.wasOpened = true;
     attribute(this.element, "data-opened", true);
+    this.changed();
   }
 
   get isDone() {
-    return this.done.checked;
+    return this.isAlone || this.done.checked;
   }
 
   /** @param {boolean} isEnabled */

@@ -7,6 +7,7 @@
 /** @import { QuestionView } from "../form/question.js" */
 import { accessOf } from "./access.js";
 import { toast } from "./toast.js";
+import { activityOf } from "../wire/status.js";
 
 /** @type {readonly InputRequest[]} */
 const NONE = [];
@@ -40,7 +41,7 @@ export class Room {
   }
 
   isAsking() {
-    return this.requests().length > 0;
+    return activityOf(this.session.state?.summary.status ?? 0) === "input-needed";
   }
 
   /** The name of whoever asks when no tool does. */

@@ -19,7 +19,15 @@ export class SessionRow {
   time = h("time", { class: "row-time" });
   said = h("span", { class: "unseen" });
   answer = h("span", { class: "row-answer", "aria-hidden": "true" }, "Answer");
-  link = h("a", { class: "row-link" }, this.dot, h("span", { class: "row-words" }, this.title, this.about), this.said, this.answer, this.time);
+  link = h(
+    "a",
+    { class: "row-link" },
+    this.dot,
+    h("span", { class: "row-words" }, this.title, h("span", { class: "row-line" }, this.about, this.time)),
+    this.said,
+    h("span", { class: "row-new" }),
+    this.answer,
+  );
   archive = h("button", { type: "button", class: "icon-button row-archive", onclick: () => this.#archive() }, icon(ICONS.archive));
   element = h("div", { class: "session-row", role: "listitem" }, this.link, this.archive);
 

@@ -17,6 +17,7 @@ import { Timeline } from "./timeline.js";
 import { toast } from "./toast.js";
 import { groupsOf, RequestForm } from "../form/request-form.js";
 import { outcomeOf } from "../form/outcome.js";
+import { plainOf } from "../parts/text.js";
 import { lastNote } from "../parts/turn.js";
 import { counted, subjectOf } from "../text/words.js";
 
@@ -29,7 +30,8 @@ export class SessionView {
   empty = h("div", { class: "empty" });
   jump = h("button", { type: "button", class: "jump", hidden: true, onclick: () => this.#toEnd() }, "New below");
   isFollowing = true;
-  height = 0;
+  size = 0;
+  asked = 0;
   /** @type {string | undefined} */
   shownEmpty = undefined;
   shownWhy = "";
@@ -190,13 +192,22 @@ export class SessionView {
 
   /** Whoever is at the end stays there; whoever reads above is told that there is more. */
   #follow() {
-    const height = this.scroller.scrollHeight;
-    const hasGrown = height > this.height;
-    this.height = height;
-    const isBusy = this.forms.contains(document.activeElement);
-    if (!hasGrown || isBusy) return;
-    if (this.isFollowing) this.#toEnd();
+    const { size, asked } = this.#extent();
+    const hasMore = size > this.size || asked > this.asked;
+    const isFirst = this.size === 0;
+    this.size = size;
+    this.asked = asked;
+    if (!hasMore || this.forms.contains(document.activeElement)) return;
+    if (this.isFollowing || isFirst) this.#toEnd();
     else show(this.jump, true);
+  }
+
+  /** How much has been said and asked. */
+  #extent() {
+    const { state } = this.session;
+    const parts = state?.activeTurn?.responseParts ?? [];
+    const text = parts.reduce((sum, part) => sum + ("content" in part ? plainOf(part.content).length : 1), 0);
+    return { size: (state?.turns.length ?? 0) * 1_000_000 + text + 1, asked: this.known.size };
   }
 
   #toEnd() {

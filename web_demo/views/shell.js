@@ -1,6 +1,7 @@
 // The frame of the page: sessions beside a session, or one of the two on a phone.
 
 /** @import { Host } from "../wire/host.js" */
+/** @import { SessionSummary } from "../wire/types.d.ts" */
 /** @import { Attention } from "./attention.js" */
 import { attribute, fill, h, icon, show } from "./dom.js";
 import { ICONS } from "./icons.js";
@@ -12,6 +13,22 @@ import { SessionsView } from "./sessions.js";
 import { settingsMenu } from "./settings.js";
 import { ConnectionStatus } from "./status.js";
 import { counted } from "../text/words.js";
+
+const MOST_GREETED = 5;
+
+/** @param {SessionSummary} summary */
+function waitingItem(summary) {
+  return h(
+    "li",
+    null,
+    h(
+      "a",
+      { class: "welcome-item", href: waitingHash(summary.resource) },
+      h("bdi", { class: "row-title" }, summary.title || "Untitled"),
+      h("span", { class: "row-answer" }, "Answer"),
+    ),
+  );
+}
 
 export class Shell {
   /** @type {SessionView | undefined} */
@@ -98,7 +115,7 @@ export class Shell {
       this.welcome,
       h("h2", null, waiting.length > 0 ? `${counted(waiting.length, "session")} ${waiting.length === 1 ? "needs" : "need"} input` : "Nothing needs you"),
       waiting.length > 0
-        ? h("a", { class: "button primary", href: waitingHash(waiting[0]?.resource ?? "") }, "Answer the first")
+        ? h("ul", { class: "welcome-list" }, ...waiting.slice(0, MOST_GREETED).map(waitingItem))
         : h("p", null, "Questions appear here as soon as an agent or a tool asks."),
     );
   }

@@ -4,12 +4,13 @@
 
 /**
  * @import {
- *   ActionEnvelope, Answer, Author, InputRequest, Question, ResponseKind, SessionState, Value,
+ *   ActionEnvelope, Answer, Author, InputCompleted, InputRequest, Question, ResponseKind,
+ *   SessionState, Value,
  * } from "./types.d.ts"
  */
 /** @import {AnyMirror} from "./channels.js" */
 /** @import {Desk} from "./drafts.js" */
-/** @import {Kept} from "./kept.js" */
+/** @import {KeptDraft} from "./kept.js" */
 /** @import {Change} from "./mirror.js" */
 import { Field } from "./drafts.js";
 import { Events } from "./events.js";
@@ -29,29 +30,74 @@ import { same } from "./reducers/updates.js";
 /** How many closed questions are remembered. */
 const CLOSINGS = 64;
 
-/** @extends {Events<{ field: Field, closed: Closing }>} */
+/**
+ * What the questions need of their session.
+ *
+ * @typedef {Pick<Desk, "uri" | "kept" | "send" | "isFocused" | "typing">
+ *   & { isLive: () => boolean }} Surroundings
+ */
+
+/**
+ * @extends {Events<{ field: Field, closed: Closing }>}
+ * @implements {Desk}
+ */
 export class Answering extends Events {
   /** @type {Map<string, Closing>} */ closings = new Map();
   /** @type {Map<string, Field>} */ #fields = new Map();
   #mirror;
-  #desk;
-  #clientId;
+  #surroundings;
   /** @type {SessionState | undefined} */ #known;
 
   /**
    * @param {AnyMirror} mirror
-   * @param {Omit<Desk, "question" | "fieldChanged">} desk
+   * @param {Surroundings} surroundings
    */
-  constructor(mirror, desk) {
+  constructor(mirror, surroundings) {
     super();
     this.#mirror = mirror;
-    this.#clientId = mirror.clientId;
-    this.#desk = Object.assign(Object.create(desk), {
-      question: this.#question.bind(this),
-      fieldChanged: (/** @type {Field} */ field) => this.emit("field", field),
-    });
+    this.#surroundings = surroundings;
+    this.uri = surroundings.uri;
+    this.kept = surroundings.kept;
+    this.send = surroundings.send;
+    this.isFocused = surroundings.isFocused;
+    this.typing = surroundings.typing;
     mirror.on("change", (change) => this.#follow(change));
   }
+
+  // For fields
+
+  get isLive() {
+    return this.#surroundings.isLive();
+  }
+
+  /**
+   * Whether the whole form is on its way: drafts behind it would come too late.
+   *
+   * @param {string} requestId
+   */
+  isCompleting(requestId) {
+    return this.#mirror.pending.some(
+      ({ action }) => action.type === "session/inputCompleted" && action.requestId === requestId,
+    );
+  }
+
+  /**
+   * @param {string} requestId
+   * @param {string} questionId
+   * @returns {Question | undefined}
+   */
+  question(requestId, questionId) {
+    const request =
+      openRequest(this.#mirror.confirmed, requestId) ?? this.closings.get(requestId)?.request;
+    return request?.questions?.find((question) => question.id === questionId);
+  }
+
+  /** @param {Field} field */
+  fieldChanged(field) {
+    this.emit("field", field);
+  }
+
+  // For the session
 
   /** Fields with something that the host does not have yet. */
   get waiting() {
@@ -70,7 +116,7 @@ export class Answering extends Events {
     const known = this.#fields.get(name);
     if (known) return known;
     const held = answerTo(openRequest(this.#mirror.confirmed, requestId), questionId);
-    const field = new Field(this.#desk, requestId, questionId, held);
+    const field = new Field(this, requestId, questionId, held);
     this.#fields.set(name, field);
     return field;
   }
@@ -111,17 +157,28 @@ export class Answering extends Events {
    * @param {(tab: string) => boolean} isOurs
    */
   restore(isOurs) {
-    const { kept, uri } = this.#desk;
-    for (const draft of kept.drafts(uri).filter(({ tab }) => isOurs(tab))) {
-      const question = this.#question(draft.requestId, draft.questionId);
-      if (question) this.field(draft.requestId, draft.questionId).restore(draft);
-      else kept.dropDraft(draft);
+    for (const draft of this.kept.drafts(this.uri)) {
+      if (isOurs(draft.tab)) this.#restore(draft);
+    }
+  }
+
+  /** @param {KeptDraft} draft */
+  #restore(draft) {
+    const { requestId, questionId } = draft;
+    if (openRequest(this.#mirror.confirmed, requestId) && this.question(requestId, questionId)) {
+      this.field(requestId, questionId).restore(draft);
+    } else {
+      this.kept.keepTextOf(draft);
+      this.kept.dropDraft(draft);
     }
   }
 
   /** @param {Change<SessionState>} change */
-  #follow({ envelope }) {
+  #follow({ cause, action, envelope }) {
     const { confirmed } = this.#mirror;
+    if (cause === "rejected" && action?.type === "session/inputCompleted") {
+      for (const field of this.fieldsOf(action.requestId)) field.goOn();
+    }
     const before = this.#known;
     if (!confirmed || confirmed === before) return;
     this.#known = confirmed;
@@ -169,7 +226,7 @@ export class Answering extends Events {
     this.#remember(closing);
     const unsent = this.fieldsOf(request.id).map((field) => {
       this.#fields.delete(nameOf(field.requestId, field.questionId));
-      return [field.questionId, field.close(own && completed?.response === "accept")];
+      return [field.questionId, field.close(outcome(request, completed, field.questionId))];
     });
     closing.unsent = Object.fromEntries(unsent.filter(([, value]) => value));
     this.emit("closed", closing);
@@ -184,23 +241,12 @@ export class Answering extends Events {
   }
 
   /**
-   * @param {string} requestId
-   * @param {string} questionId
-   * @returns {Question | undefined}
-   */
-  #question(requestId, questionId) {
-    const request =
-      openRequest(this.#mirror.confirmed, requestId) ?? this.closings.get(requestId)?.request;
-    return request?.questions?.find((question) => question.id === questionId);
-  }
-
-  /**
    * @param {ActionEnvelope | undefined} envelope
    * @returns {number | undefined}
    */
   #ownSeq(envelope) {
     const origin = envelope?.origin;
-    return origin?.clientId === this.#clientId ? origin?.clientSeq : undefined;
+    return origin?.clientId === this.#mirror.clientId ? origin?.clientSeq : undefined;
   }
 }
 
@@ -216,3 +262,18 @@ const nameOf = (requestId, questionId) => JSON.stringify([requestId, questionId]
  */
 const decided = (answer) =>
   answer?.state === "draft" ? { state: "submitted", value: answer.value } : answer;
+
+/**
+ * What was accepted as the answer to a question, if anything was.
+ *
+ * @param {InputRequest} request
+ * @param {InputCompleted | undefined} completed
+ * @param {string} questionId
+ * @returns {Answer | undefined}
+ */
+function outcome(request, completed, questionId) {
+  if (completed?.response !== "accept") return undefined;
+  const given = answerTo({ ...request, answers: completed.answers }, questionId);
+  const answer = given ?? answerTo(request, questionId);
+  return answer?.state === "submitted" ? answer : undefined;
+}

@@ -3,11 +3,11 @@
  * of presence, which have no state.
  */
 
-/** @import {ActionEnvelope, RejectionEnvelope, Snapshot} from "./types.d.ts" */
+/** @import {ActionEnvelope, RejectionEnvelope, SessionState, Snapshot} from "./types.d.ts" */
 /** @import {Exchange} from "./exchange.js" */
 /** @import {Pending} from "./mirror.js" */
 import { WireError } from "./errors.js";
-import { fateIn } from "./echoes.js";
+import { fateIn, isMoot } from "./echoes.js";
 import { Mirror } from "./mirror.js";
 import { reduceRoot, reduceSession } from "./reducer.js";
 
@@ -65,7 +65,7 @@ export class Channels {
   watch(uri) {
     const known = this.mirrors.get(uri);
     if (known) return known;
-    const mirror = new Mirror(uri, this.#clientId, reduceSession, fateIn);
+    const mirror = new Mirror(uri, this.#clientId, reduceSession, fateOf);
     this.mirrors.set(uri, mirror);
     if (this.isLive) this.#subscribe(uri);
     return mirror;
@@ -227,6 +227,13 @@ export class Channels {
     this.#exchange.notify("dispatchAction", params(mirror, pending));
   }
 }
+
+/**
+ * @param {SessionState} state
+ * @param {Pending} pending
+ */
+const fateOf = (state, { action, isRestored }) =>
+  isRestored && isMoot(state, action) ? "done" : fateIn(state, action);
 
 const gone = () => new WireError("gone", "This session is no longer there.");
 const notFound = () =>

@@ -38,7 +38,7 @@ export class Connection extends Events {
   #openedAt = 0;
   #heardAt = 0;
   #hasOpened = false;
-  #isWanted = false;
+  isWanted = false;
   /** @type {ReturnType<typeof setTimeout> | undefined} */ #retryTimer;
   /** @type {ReturnType<typeof setTimeout> | undefined} */ #watchTimer;
 
@@ -58,15 +58,15 @@ export class Connection extends Events {
   }
 
   start() {
-    if (this.#isWanted) return;
-    this.#isWanted = true;
+    if (this.isWanted) return;
+    this.isWanted = true;
     this.error = undefined;
     this.#open();
   }
 
   /** For good, until it is started again. */
   stop() {
-    this.#isWanted = false;
+    this.isWanted = false;
     this.#rest();
     this.#drop(1000);
     this.emit("change", undefined);
@@ -74,7 +74,7 @@ export class Connection extends Events {
 
   /** Now instead of later; also after having given up. */
   retry() {
-    if (!this.#isWanted) this.start();
+    if (!this.isWanted) this.start();
     else if (this.#socket) this.probe();
     else {
       this.#backOff.reset();
@@ -184,7 +184,7 @@ export class Connection extends Events {
 
   async #askWhy() {
     const error = await (this.#options.explain ?? reasonAt)(this.#url);
-    if (error && this.#isWanted && !this.#protocol.isLive) this.#giveUp(error);
+    if (error && this.isWanted && !this.#protocol.isLive) this.#giveUp(error);
   }
 
   /** @param {WireError} error */

@@ -7,19 +7,16 @@
  * What the host has not confirmed outlives the page. Above it stand views; below it the session.
  */
 
-/** @import {Action, Answer, Author, Question, Value} from "./types.d.ts" */
-/** @import {Kept, KeptDraft, KeptText} from "./kept.js" */
+/** @import {Action, Answer, InputAnswerChanged, Question, Value} from "./types.d.ts" */
+/** @import {Kept, KeptDraft} from "./kept.js" */
+/** @import {Version} from "./versions.js" */
 import { bare } from "./echoes.js";
 import { WireError } from "./errors.js";
 import { Events } from "./events.js";
+import { Keeping } from "./keeping.js";
 import { present, same } from "./reducers/updates.js";
-
-/** At most four drafts a second; the first one waits for a moment's worth of typing. */
-export const PACE = 250;
-const MOMENT = 60;
-/** Refusals that may pass by themselves are met with one more try, after this long. */
-const SECOND_TRY = 1_000;
-const PASSING = new Set(["limit", "notSaved"]);
+import { Sending } from "./sending.js";
+import { answerOf, isSkipped, valueOf, versionOf } from "./versions.js";
 
 /**
  * What a field needs of its session.
@@ -28,13 +25,14 @@ const PASSING = new Set(["limit", "notSaved"]);
  * @property {string} uri
  * @property {boolean} isLive
  * @property {Kept} kept
+ * @property {(requestId: string) => boolean} isCompleting
  * @property {(requestId: string, questionId: string) => Question | undefined} question
  * @property {(field: Field) => boolean} isFocused
+ * @property {(field: Field) => void} typing
  * @property {(action: Action, failed: (error: WireError) => void) => number} send
  * @property {(field: Field) => void} fieldChanged
  */
 
-/** @typedef {{ value: Value | undefined, state: string, by?: Author, at?: number }} Version */
 /** @typedef {{ resolve: () => void, reject: (error: WireError) => void }} Waiter */
 
 /** @extends {Events<{ change: Field }>} */
@@ -48,17 +46,10 @@ export class Field extends Events {
   /** @type {Answer | undefined} */ #shown;
   /** @type {Answer | undefined} what was both shown here and held by the host */ #synced;
   /** @type {Answer | undefined} */ #held;
-  /** @type {{ seq: number, answer: Answer | undefined } | undefined} */ #inFlight;
-  /** @type {(Answer | undefined)[]} sent on a connection that broke */ #maybeSent = [];
   #isRefused = false;
-  #isPaused = false;
-  #hasTriedAgain = false;
   /** @type {Waiter[]} */ #waiters = [];
-  #sentAt = 0;
-  #keptAt = 0;
-  /** @type {ReturnType<typeof setTimeout> | undefined} */ #sendTimer;
-  /** @type {ReturnType<typeof setTimeout> | undefined} */ #keepTimer;
-  /** @type {KeptText | undefined} */ #text;
+  #sending;
+  #keeping;
 
   /**
    * @param {Desk} desk
@@ -73,6 +64,15 @@ export class Field extends Events {
     this.questionId = questionId;
     this.#held = held;
     this.#shown = this.#synced = bare(held);
+    const name = { session: desk.uri, requestId, questionId };
+    const question = () => desk.question(requestId, questionId);
+    this.#keeping = new Keeping(desk.kept, name, question, () => this.#unsent);
+    this.#sending = new Sending({
+      isReady: () => this.#isReady,
+      answer: () => this.#shown,
+      send: (answer, failed) => desk.send(changeOf(requestId, questionId, answer), failed),
+      refused: (error) => this.#refused(error),
+    });
     this.asked();
   }
 
@@ -112,8 +112,8 @@ export class Field extends Events {
 
   /** Text that was typed for the same question before, and never got in. */
   get offer() {
-    if (!this.#text || same(this.#text.value, this.value)) return undefined;
-    return { value: this.#text.value, at: this.#text.at };
+    const { text } = this.#keeping;
+    return text && !same(text.value, this.value) ? { value: text.value, at: text.at } : undefined;
   }
 
   get #isHeld() {
@@ -130,18 +130,16 @@ export class Field extends Events {
   edit(value) {
     if (this.isClosed) return;
     this.#show(value && { state: "draft", value });
-    this.#keepSoon();
-    this.#schedule();
+    this.#desk.typing(this);
+    this.#keeping.soon();
+    this.#sending.soon();
     this.#changed();
   }
 
   /** Sends the last value now: on leaving the field, and before the page goes. */
   flush() {
-    clearTimeout(this.#sendTimer);
-    this.#sendTimer = undefined;
-    this.#keep();
-    if (!this.#canSend || !this.isDirty) return;
-    if (!this.#inFlight || !same(this.#inFlight.answer, this.#shown)) this.#send();
+    this.#keeping.now();
+    this.#sending.now();
   }
 
   /**
@@ -165,9 +163,7 @@ export class Field extends Events {
 
   useTheirs() {
     if (!this.theirs) return;
-    const { value, state } = this.theirs;
-    const answer = state === "skipped" || !value ? undefined : { state, value };
-    this.#show(/** @type {Answer | undefined} */ (state === "skipped" ? { state } : answer));
+    this.#show(answerOf(this.theirs));
     this.#choose();
   }
 
@@ -183,8 +179,7 @@ export class Field extends Events {
   }
 
   dropOffer() {
-    if (this.#text) this.#desk.kept.dropText(this.#text);
-    this.#text = undefined;
+    this.#keeping.dropText();
     this.#changed();
   }
 
@@ -192,8 +187,7 @@ export class Field extends Events {
 
   /** The question is there, or is there in new words. */
   asked() {
-    const question = this.#desk.question(this.requestId, this.questionId);
-    this.#text = question && this.#desk.kept.textFor(this.#desk.uri, question);
+    this.#keeping.look();
   }
 
   /**
@@ -205,9 +199,9 @@ export class Field extends Events {
   took(held, ownSeq) {
     this.#held = held;
     const now = bare(held);
-    if (ownSeq !== undefined) this.#echoed(now, ownSeq);
-    else if (this.#maybeSent.some((sent) => same(sent, now))) this.#synced = now;
-    else this.#meet(held, now);
+    const isOurs = ownSeq === undefined ? this.#sending.mayHaveArrived(now) : true;
+    if (!isOurs) this.#meet(held, now);
+    else if (ownSeq === undefined || this.#sending.arrived(ownSeq)) this.#synced = now;
     this.#settle();
     this.#changed();
   }
@@ -224,34 +218,28 @@ export class Field extends Events {
 
   /** The connection is there again, and what was missed has been told. */
   live() {
-    this.#maybeSent = [];
+    this.#sending.live();
     this.flush();
   }
 
-  /** The whole form is on its way: drafts behind it would come too late. */
-  pause() {
-    this.#isPaused = true;
-    clearTimeout(this.#sendTimer);
-    this.#sendTimer = undefined;
-  }
-
+  /** What hindered it from being sent is out of the way. */
   goOn() {
-    this.#isPaused = false;
-    this.#schedule();
+    this.#sending.soon();
   }
 
   /**
    * Its request is no longer open.
    *
-   * @param {boolean} isAnswered - by ourselves, with what is shown
+   * @param {Answer | undefined} outcome - what was accepted as its answer
    * @returns {Value | undefined} what was typed here and did not get in
    */
-  close(isAnswered) {
-    clearTimeout(this.#sendTimer);
+  close(outcome) {
+    this.#sending.stop();
     this.isClosed = true;
-    const unsent = isAnswered || !this.isOwn ? undefined : this.value;
-    if (unsent) this.#keepText(unsent);
-    this.#keep();
+    const hasGotIn = outcome !== undefined && same(valueOf(outcome), this.value);
+    const unsent = hasGotIn || !this.isOwn ? undefined : this.value;
+    if (unsent) this.#keeping.putText(unsent);
+    this.#keeping.now();
     for (const { reject } of this.#taken()) {
       reject(new WireError("requestClosed", "This question is no longer open."));
     }
@@ -268,13 +256,13 @@ export class Field extends Events {
     this.#desk.kept.dropDraft(draft);
     if (this.isOwn) {
       const value = valueOf(draft.answer);
-      if (value && !same(value, this.value)) this.#keepText(value);
+      if (value && !same(value, this.value)) this.#keeping.putText(value);
       this.asked();
     } else {
       this.#synced = draft.base;
       this.#shown = draft.answer;
       this.isOwn = true;
-      this.#meet(this.#held, bare(this.#held));
+      this.#meet(this.#held, bare(this.#held), draft.isContested || undefined);
       this.flush();
       this.#settle();
     }
@@ -283,12 +271,20 @@ export class Field extends Events {
 
   // How
 
+  /** What would be lost with the page. */
+  get #unsent() {
+    const isContested = this.theirs !== undefined;
+    if (this.isClosed || !this.isOwn || !(this.isDirty || isContested)) return undefined;
+    return { answer: this.#shown, base: this.#synced, isContested };
+  }
+
   /** @param {Answer | undefined} answer */
   #show(answer) {
     this.#shown = answer;
     this.isOwn = true;
     this.error = undefined;
-    this.#isRefused = this.#hasTriedAgain = false;
+    this.#isRefused = false;
+    this.#sending.renew();
   }
 
   /**
@@ -323,24 +319,13 @@ export class Field extends Events {
   }
 
   /**
-   * Our own action came back. An older one than the last says nothing new.
-   *
-   * @param {Answer | undefined} now
-   * @param {number} seq
-   */
-  #echoed(now, seq) {
-    if (this.#inFlight && this.#inFlight.seq !== seq) return;
-    this.#inFlight = undefined;
-    this.#synced = now;
-  }
-
-  /**
    * Somebody else's version meets ours.
    *
    * @param {Answer | undefined} held
    * @param {Answer | undefined} now
+   * @param {boolean} [isOurs] - whether ours must not give way
    */
-  #meet(held, now) {
+  #meet(held, now, isOurs = this.isDirty || (this.isOwn && this.#desk.isFocused(this))) {
     if (same(valueOf(now), this.value) && isSkipped(now) === isSkipped(this.#shown)) {
       const isDecided = this.isDirty && this.#shown?.state === "submitted";
       this.#synced = now;
@@ -348,7 +333,7 @@ export class Field extends Events {
       this.theirs = undefined;
     } else if (same(now, this.#synced)) {
       this.theirs = undefined;
-    } else if (this.isDirty || (this.isOwn && this.#desk.isFocused(this))) {
+    } else if (isOurs) {
       this.theirs = versionOf(held);
     } else {
       this.#shown = this.#synced = now;
@@ -359,12 +344,12 @@ export class Field extends Events {
 
   /** Brings what is kept, what waits and what is still to be sent in line. */
   #settle() {
-    if (this.isDirty || this.#inFlight) {
-      this.#keepSoon();
-      this.#schedule();
+    if (this.isDirty || this.#sending.isUnderWay || this.theirs) {
+      this.#keeping.soon();
+      this.#sending.soon();
       return;
     }
-    this.#keep();
+    this.#keeping.now();
     for (const { resolve } of this.#taken()) resolve();
   }
 
@@ -374,55 +359,9 @@ export class Field extends Events {
     return waiters;
   }
 
-  // Sending
-
-  get #canSend() {
-    const isHindered = this.theirs || this.isClosed || this.#isRefused || this.#isPaused;
-    return this.#desk.isLive && !isHindered;
-  }
-
-  #schedule() {
-    if (this.#sendTimer || this.#inFlight || !this.#canSend || !this.isDirty) return;
-    const delay = Math.max(MOMENT, this.#sentAt + PACE - Date.now());
-    this.#sendTimer = setTimeout(() => {
-      this.#sendTimer = undefined;
-      if (this.#canSend && this.isDirty) this.#send();
-    }, delay);
-  }
-
-  #send() {
-    const { requestId, questionId } = this;
-    const answer = this.#shown;
-    const action = present({
-      type: /** @type {const} */ ("session/inputAnswerChanged"),
-      requestId,
-      questionId,
-      answer,
-    });
-    this.#sentAt = Date.now();
-    const seq = this.#desk.send(action, (error) => this.#failed(seq, answer, error));
-    this.#inFlight = { seq, answer };
-  }
-
-  /**
-   * @param {number} seq
-   * @param {Answer | undefined} answer
-   * @param {WireError} error
-   */
-  #failed(seq, answer, error) {
-    if (error.code === "lost") this.#maybeSent.push(answer);
-    if (this.#inFlight?.seq !== seq) return;
-    this.#inFlight = undefined;
-    if (error.code === "lost" || error.code === "closed" || error.code === "gone") return;
-    if (!same(answer, this.#shown)) this.#schedule();
-    else if (PASSING.has(error.refusal ?? "") && !this.#hasTriedAgain) this.#tryAgain();
-    else this.#refused(error);
-  }
-
-  #tryAgain() {
-    this.#hasTriedAgain = true;
-    this.#sentAt = Date.now() + SECOND_TRY - PACE;
-    this.#schedule();
+  get #isReady() {
+    if (!this.isWaiting) return false;
+    return this.#desk.isLive && !this.#desk.isCompleting(this.requestId);
   }
 
   /** @param {WireError} error */
@@ -433,39 +372,6 @@ export class Field extends Events {
     this.#changed();
   }
 
-  // Keeping
-
-  /** Often enough that a crash costs nothing to speak of. */
-  #keepSoon() {
-    if (this.#keepTimer) return;
-    const delay = this.#keptAt + PACE - Date.now();
-    if (delay <= 0) this.#keep();
-    else this.#keepTimer = setTimeout(() => this.#keep(), delay);
-  }
-
-  #keep() {
-    clearTimeout(this.#keepTimer);
-    this.#keepTimer = undefined;
-    this.#keptAt = Date.now();
-    const { requestId, questionId } = this;
-    const name = { session: this.#desk.uri, requestId, questionId };
-    if (!this.isDirty || this.isClosed || !this.isOwn) {
-      this.#desk.kept.dropDraft(name);
-      return;
-    }
-    const at = Date.now();
-    this.#desk.kept.putDraft({ ...name, at, answer: this.#shown, base: this.#synced });
-  }
-
-  /** @param {Value} value */
-  #keepText(value) {
-    const question = this.#desk.question(this.requestId, this.questionId);
-    if (!question) return;
-    const { id: questionId, kind, message } = question;
-    const session = this.#desk.uri;
-    this.#desk.kept.putText({ session, at: Date.now(), questionId, kind, message, value });
-  }
-
   #changed() {
     this.emit("change", this);
     this.#desk.fieldChanged(this);
@@ -473,22 +379,10 @@ export class Field extends Events {
 }
 
 /**
+ * @param {string} requestId
+ * @param {string} questionId
  * @param {Answer | undefined} answer
- * @returns {Value | undefined}
+ * @returns {InputAnswerChanged}
  */
-export const valueOf = (answer) =>
-  answer && answer.state !== "skipped" ? answer.value : undefined;
-
-/** @param {Answer | undefined} answer */
-const isSkipped = (answer) => answer?.state === "skipped";
-
-/**
- * @param {Answer | undefined} answer
- * @returns {Version}
- */
-const versionOf = (answer) => ({
-  value: valueOf(answer),
-  state: answer?.state ?? "empty",
-  by: answer?._meta?.by,
-  at: answer?._meta?.at,
-});
+const changeOf = (requestId, questionId, answer) =>
+  present({ type: "session/inputAnswerChanged", requestId, questionId, answer });

@@ -56,6 +56,15 @@ export function fateIn(state, action) {
   return NOT_TWICE.has(action.type) ? "unknown" : "repeat";
 }
 
+/**
+ * Whether there is nothing left to do for an action of which nobody waits for the outcome.
+ *
+ * @param {SessionState} state
+ * @param {Action} action
+ */
+export const isMoot = (state, action) =>
+  action.type === "session/inputCompleted" && !openRequest(state, action.requestId);
+
 /** A message or a truncation that comes once more could hit what came after it. */
 const NOT_TWICE = new Set(["session/pendingMessageSet", "session/truncated"]);
 

@@ -20,7 +20,10 @@ const LIFETIMES = { draft: 7 * 24 * HOUR, action: 24 * HOUR, text: 7 * 24 * HOUR
 /** @typedef {{ session: string, at: number, tab: string }} Entry */
 
 /**
- * @typedef {Entry & { requestId: string, questionId: string, answer?: Answer, base?: Answer }} KeptDraft
+ * @typedef {Entry & {
+ *   requestId: string, questionId: string, answer?: Answer, base?: Answer,
+ *   kind?: string, message?: string, isContested?: boolean,
+ * }} KeptDraft
  * @typedef {Entry & { seq: number, action: Action }} KeptAction
  * @typedef {Entry & { questionId: string, kind: string, message: string, value: Value }} KeptText
  */
@@ -89,6 +92,17 @@ export class Kept {
     for (const old of all.slice(0, -TEXTS)) this.dropText(old);
   }
 
+  /**
+   * A draft whose question closed while nobody was there.
+   *
+   * @param {KeptDraft} draft
+   */
+  keepTextOf({ session, at, questionId, kind, message, answer }) {
+    const value = answer && answer.state !== "skipped" ? answer.value : undefined;
+    if (!value || kind === undefined || message === undefined) return;
+    this.putText({ session, at, questionId, kind, message, value });
+  }
+
   /** @param {Pick<KeptText, "session" | "kind" | "questionId" | "message">} text */
   dropText({ session, kind, questionId, message }) {
     this.#remove("text", { session, tab: "" }, [kind, questionId, message]);
@@ -115,6 +129,16 @@ export class Kept {
   get sessions() {
     const unsent = [...this.#all("draft"), ...this.#all("action")];
     return new Set(unsent.map((entry) => entry.session));
+  }
+
+  /**
+   * The session is gone, and with it whoever could have taken this.
+   *
+   * @param {string} session
+   */
+  forget(session) {
+    for (const draft of this.drafts(session)) this.dropDraft(draft);
+    for (const action of this.actions(session)) this.dropAction(action);
   }
 
   /**

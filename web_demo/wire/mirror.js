@@ -38,6 +38,8 @@ import { Events } from "./events.js";
 export class Pending {
   isSent = false;
   isRepeated = false;
+  /** Done before the page was loaded again: nobody waits for it any more. */
+  isRestored = false;
 
   /**
    * @param {number} clientSeq
@@ -72,7 +74,7 @@ export class Mirror extends Events {
    * @param {string} channel
    * @param {string} clientId
    * @param {(state: S, action: Action, at: number) => S} reduce
-   * @param {(state: S, action: Action) => Fate} [fate]
+   * @param {(state: S, pending: Pending) => Fate} [fate]
    */
   constructor(channel, clientId, reduce, fate = () => "repeat") {
     super();
@@ -139,7 +141,7 @@ export class Mirror extends Events {
   resume(state, position) {
     const before = this.state;
     const sent = this.pending.filter((pending) => pending.isSent);
-    const fates = new Map(sent.map((pending) => [pending, this.#fate(state, pending.action)]));
+    const fates = new Map(sent.map((pending) => [pending, this.#fate(state, pending)]));
     this.pending = this.pending.filter((p) => (fates.get(p) ?? "repeat") === "repeat");
     this.#renew(state, position, before);
     for (const [pending, fate] of fates) {

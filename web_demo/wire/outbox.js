@@ -8,7 +8,7 @@
 /** @import {Kept, KeptAction} from "./kept.js" */
 /** @import {Verdict} from "./mirror.js" */
 /** @import {Tab} from "./tab.js" */
-import { fateIn } from "./echoes.js";
+import { fateIn, isMoot } from "./echoes.js";
 import { WireError } from "./errors.js";
 import { Pending } from "./mirror.js";
 
@@ -82,7 +82,8 @@ export class Outbox {
       if (left.tab === this.#tab.id || open.has(left.tab)) continue;
       this.#kept.dropAction(left);
       const { confirmed } = this.#mirror;
-      if (confirmed && fateIn(confirmed, left.action) === "repeat") this.#do(left.action, () => {});
+      const isMissing = confirmed && fateIn(confirmed, left.action) === "repeat";
+      if (isMissing && !isMoot(confirmed, left.action)) this.#do(left.action, () => {});
     }
   }
 
@@ -103,7 +104,7 @@ export class Outbox {
   /** @param {KeptAction} kept */
   #restore({ seq, action, at }) {
     const pending = new Pending(seq, action, at, this.#forgetting(seq, () => {}));
-    pending.isSent = pending.isRepeated = true;
+    pending.isSent = pending.isRepeated = pending.isRestored = true;
     this.#mirror.dispatch(pending);
   }
 

@@ -21,7 +21,7 @@ export const roomOf = (uri) =>
 /** @extends {Events<{ change: readonly Present[] }>} */
 export class Presence extends Events {
   /** @type {readonly Present[]} */ present = [];
-  /** @type {EditingPlace | undefined} */ editing;
+  /** @type {EditingPlace | undefined} */ #editing;
   /** @type {string | undefined} */ #name;
   #isIdle = false;
   #protocol;
@@ -59,7 +59,7 @@ export class Presence extends Events {
 
   /** @param {EditingPlace | undefined} place */
   edits(place) {
-    this.editing = place;
+    this.#editing = place;
     this.#tellSoon();
   }
 
@@ -82,7 +82,7 @@ export class Presence extends Events {
   }
 
   get #news() {
-    const { editing } = this;
+    const editing = this.#editing;
     return present({ editing, idle: this.#isIdle || undefined, name: this.#name || undefined });
   }
 

@@ -4,7 +4,7 @@
 
 /**
  * @import {
- *   Action, ActionEnvelope, Answer, Markdown, Present, ResponseKind, SessionState,
+ *   Action, ActionEnvelope, Answer, EditingPlace, Markdown, Present, ResponseKind, SessionState,
  * } from "./types.d.ts"
  */
 /** @import {Field} from "./drafts.js" */
@@ -47,6 +47,8 @@ import { isArchived, isRead } from "./status.js";
 export class Session extends Events {
   /** @type {WireError | undefined} */ error;
   /** @type {() => void} what leaving means is for whoever opened it to say */ onClose = () => {};
+  /** @type {EditingPlace | undefined} */ #place;
+  /** @type {() => void} */ #isReady = () => {};
   #ground;
   /** @type {Mirror<SessionState>} */ #mirror;
   #outbox;
@@ -61,6 +63,10 @@ export class Session extends Events {
   constructor(uri, ground) {
     super();
     this.uri = uri;
+    /** Until what was left unsent has been taken up, or the session is not there. */
+    this.ready = new Promise((/** @type {(value: void) => void} */ done) => {
+      this.#isReady = done;
+    });
     this.#ground = ground;
     const { protocol, tab, kept } = ground;
     this.#mirror = protocol.channels.watch(uri);
@@ -80,12 +86,10 @@ export class Session extends Events {
     const answering = new Answering(this.#mirror, {
       uri: this.uri,
       kept,
-      get isLive() {
-        return protocol.isLive;
-      },
-      isFocused: ({ requestId, questionId }) => {
-        const place = this.#presence?.editing;
-        return place?.requestId === requestId && place.questionId === questionId;
+      isLive: () => protocol.isLive,
+      isFocused: (field) => this.#isAt(field),
+      typing: (field) => {
+        if (!this.#isAt(field)) this.editing(field.requestId, field.questionId);
       },
       send: (action, failed) => this.#outbox.send(action, failed),
     });
@@ -164,22 +168,16 @@ export class Session extends Events {
    * @param {Record<string, Answer>} [answers]
    * @returns {Promise<ActionEnvelope>}
    */
-  async complete(requestId, response, answers) {
+  complete(requestId, response, answers) {
     const given = answers ?? (response === "accept" ? this.answers(requestId) : {});
-    const fields = this.#answering.fieldsOf(requestId);
-    for (const field of fields) field.pause();
-    try {
-      return await this.dispatch(
-        present({
-          type: /** @type {const} */ ("session/inputCompleted"),
-          requestId,
-          response,
-          answers: Object.keys(given).length ? given : undefined,
-        }),
-      );
-    } finally {
-      for (const field of fields) field.goOn();
-    }
+    return this.dispatch(
+      present({
+        type: /** @type {const} */ ("session/inputCompleted"),
+        requestId,
+        response,
+        answers: Object.keys(given).length ? given : undefined,
+      }),
+    );
   }
 
   // Doing
@@ -274,7 +272,13 @@ export class Session extends Events {
    */
   editing(requestId, questionId) {
     const isSomewhere = requestId !== undefined && questionId !== undefined;
-    this.#presence?.edits(isSomewhere ? { requestId, questionId } : undefined);
+    this.#place = isSomewhere ? { requestId, questionId } : undefined;
+    this.#presence?.edits(this.#place);
+  }
+
+  /** @param {Field} field */
+  #isAt({ requestId, questionId }) {
+    return this.#place?.requestId === requestId && this.#place.questionId === questionId;
   }
 
   /** @param {boolean} isIdle */
@@ -318,6 +322,7 @@ export class Session extends Events {
     if (this.phase !== "open") return;
     this.#answering.restore((tab) => tab !== this.#ground.tab.id && !open.has(tab));
     this.#outbox.adopt(open);
+    this.#isReady();
     this.#tellSettled();
   }
 
@@ -334,6 +339,8 @@ export class Session extends Events {
   /** @param {WireError} error */
   #end(error) {
     this.error = error;
+    this.#isReady();
+    if (error.code !== "closed") this.#ground.kept.forget(this.uri);
     this.emit("phase", this.phase);
     if (error.code !== "closed") this.emit("gone", error);
     this.#tellSettled();

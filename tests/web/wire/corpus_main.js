@@ -4,7 +4,7 @@ import { readFileSync, readdirSync } from "node:fs";
 
 import { runFile } from "./corpus.js";
 
-const folder = new URL("../corpus/reducers/", import.meta.url);
+const folder = new URL("../../corpus/reducers/", import.meta.url);
 const results = readdirSync(folder)
   .filter((name) => name !== "nulls.json")
   .map((name) => runFile(name, JSON.parse(readFileSync(new URL(name, folder), "utf8"))));

@@ -6,7 +6,7 @@
 
 import { createInterface } from "node:readline";
 
-import { reduceRoot, reduceSession } from "../../web_demo/wire/reducer.js";
+import { reduceRoot, reduceSession } from "../../../web_demo/wire/reducer.js";
 import { frozen } from "./corpus.js";
 
 for await (const line of createInterface({ input: process.stdin })) {

@@ -25,8 +25,8 @@ from session_server.schemas.tool_calls import ConfirmationReason, TextContent
 from session_server.schemas.turns import MarkdownPart, ReasoningPart
 from tests import strategies
 from tests.reducers.cases import all_cases, canonical
-from tests.web.node import Lines, run
-from tests.web.walks import Steps, walk
+from tests.web.wire.node import Lines, run
+from tests.web.wire.walks import Steps, walk
 
 WALKS = 12
 LENGTH = 30
@@ -37,7 +37,7 @@ OFTEN = 30
 
 @pytest.mark.proves("design.layers.corpus")
 def test_every_case_of_the_corpus_holds_in_node() -> None:
-    ran, faults = json.loads(run("tests/web/corpus_main.js"))
+    ran, faults = json.loads(run("tests/web/wire/corpus_main.js"))
     assert faults == []
     assert ran == len([case for case in all_cases() if case.topic != "nulls"])
 

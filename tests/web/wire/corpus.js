@@ -3,8 +3,8 @@
  * them. Inputs are frozen, so that a reducer that changes one fails.
  */
 
-import { reduceRoot, reduceSession } from "../../web_demo/wire/reducer.js";
-import { same } from "../../web_demo/wire/reducers/updates.js";
+import { reduceRoot, reduceSession } from "../../../web_demo/wire/reducer.js";
+import { same } from "../../../web_demo/wire/reducers/updates.js";
 
 /**
  * @param {any} value

@@ -1,0 +1,204 @@
+"""`ask` and `answer` as scripts use them: what is printed where, and with which exit code."""
+
+import json
+import signal
+from pathlib import Path
+
+import httpx
+import pytest
+
+from session_server.cli.exits import ExitCode
+from tests.cli.shells import Shell
+from tests.servers import ServerProcess, serving, sqlite_store
+
+ENV = "env:select:Which environment?=staging|prod*"
+REPLICAS = "replicas:integer[1..20]:How many?=3"
+NOTE = "note?:Anything else?"
+
+
+def requests(server: ServerProcess, session: str, state: str = "open") -> list[dict[str, object]]:
+    answer = httpx.get(f"{server.url}/v1/sessions/{session}/requests", params={"state": state})
+    items: list[dict[str, object]] = answer.json()["items"]
+    return items
+
+
+def test_a_script_asks_and_somebody_answers_in_another_shell(shell: Shell) -> None:
+    with shell.running("ask", "Deploy?", "-q", ENV, "-q", REPLICAS, "-q", NOTE,
+                       "--session", "one") as asking:  # fmt: skip
+        said = asking.hear("Asked in one", on="err")
+        assert "session-server answer one" in said
+        answered = shell.process("answer", "one", "--set", "env=staging", "--set", "replicas=5")
+        assert (answered.code, answered.out) == (ExitCode.OK, "You accepted “Deploy?”.\n")
+        assert asking.end()[:2] == (ExitCode.OK, "env=staging\nreplicas=5\n")
+
+
+def test_the_answer_to_one_question_is_printed_as_it_is(shell: Shell) -> None:
+    with shell.running("ask", "-q", "checks:multi:Which?=lint|tests|docs",
+                       "--session", "single") as asking:  # fmt: skip
+        asking.hear("Asked", on="err")
+        assert shell("answer", "single", "--set", "checks=lint,docs").code == ExitCode.OK
+        assert asking.end()[:2] == (ExitCode.OK, "lint,docs\n")
+
+
+@pytest.mark.parametrize(
+    ("response", "code", "printed", "said"),
+    [
+        ("--accept", ExitCode.OK, "accepted\n", ""),
+        ("--decline", ExitCode.DECLINED, "", "local declined “Ready?”.\n"),
+        ("--cancel", ExitCode.CANCELLED, "", "local cancelled “Ready?”.\n"),
+    ],
+)
+def test_a_message_alone_asks_for_a_yes_or_no(
+    shell: Shell, response: str, code: ExitCode, printed: str, said: str
+) -> None:
+    session = f"yes-no{response}"
+    with shell.running("ask", "Ready?", "--session", session) as asking:
+        asking.hear("Asked", on="err")
+        assert shell("answer", session, response).code == ExitCode.OK
+        done = asking.end()
+        assert (done.code, done.out) == (code, printed)
+        assert done.err.endswith(said)
+
+
+@pytest.mark.parametrize(
+    ("on_expiry", "code", "printed"),
+    [("cancel", ExitCode.TIMED_OUT, ""), ("defaults", ExitCode.OK, "prod\n")],
+)
+def test_a_deadline_is_a_timeout_and_never_a_no(
+    shell: Shell, on_expiry: str, code: ExitCode, printed: str
+) -> None:
+    done = shell("ask", "-q", ENV, "--expires-in", "0.3s", "--on-expiry", on_expiry)
+    assert (done.code, done.out) == (code, printed)
+    assert ("timed out" if on_expiry == "cancel" else "The defaults answered") in done.err
+
+
+def test_who_stops_waiting_can_go_on_later_without_asking_twice(
+    shell: Shell, server: ServerProcess
+) -> None:
+    ask = ("ask", "Go?", "--session", "later", "--key", "build-7", "--wait")
+    first = shell(*ask, "0.2")
+    assert first.code == ExitCode.TIMED_OUT
+    assert "The question stays open" in first.err
+    assert "session-server answer later" in first.err
+    assert shell("answer", "later", "--accept").code == ExitCode.OK
+    again = shell(*ask, "20")
+    assert (again.code, again.out) == (ExitCode.OK, "accepted\n")
+    assert len(requests(server, "later", "ended")) == 1
+
+
+def test_ctrl_c_takes_the_question_back(shell: Shell, server: ServerProcess) -> None:
+    with shell.running("ask", "Still there?", "--session", "back") as asking:
+        asking.hear("Asked", on="err")
+        done = asking.interrupt(signal.SIGINT)
+        assert done.code == ExitCode.INTERRUPTED
+        assert "taken back" in done.err
+    (ended,) = requests(server, "back", "ended")
+    assert json.loads(json.dumps(ended))["outcome"]["via"] == "withdrawn"
+
+
+def test_asking_without_waiting_prints_the_request(shell: Shell, server: ServerProcess) -> None:
+    done = shell("ask", "Whenever?", "--session", "async", "--no-wait")
+    (request,) = requests(server, "async")
+    assert (done.code, done.out) == (ExitCode.OK, f"{request['id']}\n")
+    closed = shell("answer", "async", "--request", done.out.strip(), "--decline")
+    assert closed.code == ExitCode.OK
+
+
+def test_json_says_everything(shell: Shell) -> None:
+    with shell.running("ask", "-q", ENV, "--session", "json", "--json") as asking:
+        asking.hear("Asked", on="err")
+        answered = shell("--json", "answer", "json", "--set", "env=prod")
+        assert answered.json["response"] == "accept"
+        said = asking.end().json
+    assert said["content"] == {"env": "prod"}
+    assert (said["outcome"]["response"], said["outcome"]["via"]) == ("accept", "person")
+    assert said["session"] == "ahp-session:/json"
+
+
+AHP = {"message": "Trip", "questions": [{"kind": "text", "id": "to", "message": "Where to?"}]}
+MCP = {
+    "type": "object",
+    "properties": {"to": {"type": "string", "title": "Where to?"}},
+    "required": ["to"],
+}
+
+
+@pytest.mark.parametrize(
+    "document",
+    [AHP, AHP["questions"], MCP, {"message": "Trip", "requestedSchema": MCP}],
+    ids=["ahp", "questions", "schema", "mcp"],
+)
+def test_questions_come_from_a_file_too(shell: Shell, tmp_path: Path, document: object) -> None:
+    file = tmp_path / "questions.json"
+    file.write_text(json.dumps(document))
+    with shell.running("ask", "-f", str(file), "--session", tmp_path.name) as asking:
+        asking.hear("Asked", on="err")
+        shell("answer", tmp_path.name, "--set", "to=Oslo")
+        assert asking.end().out == "Oslo\n"
+
+
+def test_questions_come_from_standard_input(shell: Shell) -> None:
+    done = shell("ask", "-f", "-", "--session", "stdin", "--no-wait", stdin=json.dumps(MCP))
+    assert done.code == ExitCode.OK
+    refused = shell("answer", "stdin", "--accept")
+    assert refused.code == ExitCode.FAILED
+    assert "Where to?: an answer is required." in refused.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("ask",), "There is nothing to ask"),
+        (("ask", "-q", "env:selct:Where?=a"), "Did you mean select?"),
+        (("ask", "Hi", "-f", "x.json", "-q", "Well?"), "not both"),
+        (("ask", "-f", "/nowhere.json"), "cannot be read"),
+        (("ask", "Hi", "--key", "k"), "--key needs --session"),
+        (("ask", "Hi", "--on-expiry", "cancel"), "needs a deadline"),
+        (("ask", "Hi", "--expires-in", "soon"), "is no length of time"),
+        (("answer",), "A form needs a terminal"),
+        (("answer", "demo", "--accept", "--decline"), "one of them"),
+        (("answer", "demo", "--set", "name"), "QUESTION=VALUE"),
+        (("answer", "demo", "--set", "nam=x"), "did you mean 'name'?"),
+        (("answer", "demo", "--set", "people=many"), "'many' is not a number"),
+        (("answer", "demo", "--all"), "go with --fixture"),
+        (("answer", "demo", "--nonsense"), "No such option"),
+    ],
+)
+def test_a_misunderstanding_is_explained_and_exits_with_2(
+    shell: Shell, arguments: tuple[str, ...], words: str
+) -> None:
+    done = shell(*arguments)
+    assert done.code == ExitCode.USAGE
+    assert words in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("answer", "nope", "--accept"), "There is no session 'nope'"),
+        (("answer", "demmo", "--accept"), "Did you mean 'demo'?"),
+        (("answer", "demo", "--request", "nope", "--accept"), "No request 'nope' is open"),
+        (("watch", "nope"), "There is no session 'nope'"),
+        (("export", "nope"), "There is no session 'nope'"),
+        (("share", "nope"), "There is no session 'nope'"),
+    ],
+)
+def test_what_is_not_there_exits_with_8(
+    shell: Shell, arguments: tuple[str, ...], words: str
+) -> None:
+    done = shell(*arguments)
+    assert done.code == ExitCode.NOT_FOUND
+    assert words in done.err
+
+
+@pytest.mark.slow
+def test_a_restart_of_the_host_loses_no_question(tmp_path: Path) -> None:
+    store = sqlite_store(tmp_path)
+    with serving(store) as first:
+        shell, port = Shell(first.url), first.port
+        with shell.running("ask", "Still there?", "--session", "s") as asking:
+            asking.hear("Asked", on="err")
+            first.kill()
+            with serving(store, port=port):
+                assert shell("answer", "s", "--accept").code == ExitCode.OK
+                assert asking.end()[:2] == (ExitCode.OK, "accepted\n")

@@ -1,0 +1,154 @@
+"""Fixtures: which rule is for which request, and what is refused rather than guessed."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from session_server.cli.fixtures import (
+    Rule,
+    Unanswerable,
+    answers_from,
+    read_fixture,
+    rule_for,
+)
+from session_server.cli.trouble import UsageTrouble
+from session_server.schemas.questions import (
+    BooleanQuestion,
+    InputRequest,
+    MultiSelectQuestion,
+    Option,
+    RequestMeta,
+    ResponseKind,
+    Skipped,
+    Submitted,
+    TextQuestion,
+    TextValue,
+)
+
+SESSION = "ahp-session:/ci"
+REQUEST = InputRequest(
+    id="call:c1/0/confirm",
+    message="Deploy?",
+    questions=(
+        TextQuestion(id="env", title="Environment", message="Which one?", required=True),
+        BooleanQuestion(id="sure", message="Are you sure?"),
+        MultiSelectQuestion(
+            id="checks", message="Which checks?", options=(Option(id="lint", label="Lint"),)
+        ),
+    ),
+    meta=RequestMeta(server="ops", tool="deploy", key="confirm"),
+)
+
+
+@pytest.mark.parametrize(
+    ("says", "is_for"),
+    [
+        ({"request": "call:c1/0/confirm"}, True),
+        ({"request": "call:c1/0"}, False),
+        ({"message": "Deploy?"}, True),
+        ({"message": "deploy?"}, False),
+        ({"server": "ops", "tool": "deploy", "key": "confirm"}, True),
+        ({"tool": "deploy", "key": "other"}, False),
+        ({"question": "env"}, True),
+        ({"question": "Environment"}, True),
+        ({"question": "Which one?"}, True),
+        ({"question": "nothing"}, False),
+        ({"tool": "deploy", "session": "ci"}, True),
+        ({"tool": "deploy", "session": "ahp-session:/ci"}, True),
+        ({"tool": "deploy", "session": "elsewhere"}, False),
+    ],
+)
+def test_a_rule_is_for_what_it_says_and_nothing_else(says: dict[str, str], is_for: bool) -> None:
+    assert Rule(**says).is_for(SESSION, REQUEST) is is_for
+
+
+def test_a_request_that_no_call_made_has_no_tool() -> None:
+    plain = InputRequest(id="r", message="Deploy?")
+    assert not Rule(tool="deploy").is_for(SESSION, plain)
+    assert Rule(message="Deploy?").is_for(SESSION, plain)
+
+
+def test_one_rule_answers_and_two_are_one_too_many() -> None:
+    by_tool, by_key = Rule(tool="deploy"), Rule(key="confirm")
+    assert rule_for([Rule(tool="other"), by_tool], SESSION, REQUEST) == 2
+    with pytest.raises(Unanswerable, match="Rules 1 and 2 are both for it"):
+        rule_for([by_tool, by_key], SESSION, REQUEST)
+    with pytest.raises(Unanswerable, match=r"No rule.*tool: deploy, key: confirm, question: env"):
+        rule_for([], SESSION, REQUEST)
+
+
+def test_answers_are_given_by_id_title_or_text() -> None:
+    rule = Rule(
+        tool="deploy",
+        answers={"Environment": "prod", "Are you sure?": True, "checks": ["lint"]},
+    )
+    answers = answers_from(rule, REQUEST)
+    assert answers is not None
+    assert answers["env"] == Submitted(value=TextValue(value="prod"))
+    assert set(answers) == {"env", "sure", "checks"}
+    assert answers_from(Rule(tool="deploy", answers={"sure": None}), REQUEST) == {"sure": Skipped()}
+    assert answers_from(Rule(tool="x", response=ResponseKind.DECLINE), REQUEST) is None
+
+
+@pytest.mark.parametrize(
+    ("answers", "words"),
+    [
+        ({"nope": 1}, "no question 'nope'; it has env, sure, checks"),
+        ({"env": 3}, "takes text, not 3"),
+        ({"sure": "yes"}, "takes True or False"),
+        ({"checks": ["tests"]}, "no option 'tests'"),
+    ],
+)
+def test_an_answer_that_does_not_fit_is_refused_in_words(
+    answers: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(Unanswerable, match=words):
+        answers_from(Rule(tool="deploy", answers=answers), REQUEST)
+
+
+@pytest.mark.parametrize("write", [json.dumps, yaml.safe_dump])
+def test_a_fixture_is_a_list_or_an_object_in_yaml_or_json(tmp_path: Path, write: Any) -> None:
+    rules = [{"tool": "deploy", "answers": {"env": "prod"}}, {"key": "x", "response": "decline"}]
+    for number, document in enumerate((rules, {"rules": rules})):
+        file = tmp_path / f"{number}"
+        file.write_text(write(document))
+        read = read_fixture(file)
+        assert [(rule.tool, rule.key, rule.response) for rule in read] == [
+            ("deploy", None, ResponseKind.ACCEPT),
+            (None, "x", ResponseKind.DECLINE),
+        ]
+
+
+def test_a_date_without_quotes_is_the_text_that_it_looks_like(tmp_path: Path) -> None:
+    file = tmp_path / "dates.yaml"
+    file.write_text("- question: day\n  answers: {day: 2026-01-31, at: 2026-01-31T10:00:00Z}\n")
+    (rule,) = read_fixture(file)
+    assert rule.answers == {"day": "2026-01-31", "at": "2026-01-31T10:00:00Z"}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("- answers: {a: 1}", "rule 1 does not say what it is for"),
+        ("- session: ci", "rule 1 does not say what it is for"),
+        ("- {tool: x, response: decline, answers: {a: 1}}", "has answers, but says decline"),
+        ("- {tol: x}", "unknown field `tol`"),
+        ("- {tool: x, response: maybe}", "Invalid enum value 'maybe'"),
+        ("tool: x", "unknown field `tool`"),
+        ("just words", "is no fixture"),
+        ("{", "neither YAML nor JSON"),
+    ],
+)
+def test_a_fixture_that_is_none_is_explained(tmp_path: Path, text: str, words: str) -> None:
+    file = tmp_path / "fixture.yaml"
+    file.write_text(text)
+    with pytest.raises(UsageTrouble, match=words):
+        read_fixture(file)
+
+
+def test_a_fixture_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageTrouble, match=r"none\.yaml cannot be read: No such file"):
+        read_fixture(tmp_path / "none.yaml")

@@ -1,0 +1,230 @@
+"""A form without a terminal: what is written here, what others write, and who wins."""
+
+import msgspec
+import pytest
+
+from session_server.cli.fields import OWN, Field
+from session_server.cli.form import Form
+from session_server.schemas.principals import Author, Provenance
+from session_server.schemas.questions import (
+    Answer,
+    AnswerMeta,
+    BooleanQuestion,
+    BooleanValue,
+    Draft,
+    InputRequest,
+    IntegerQuestion,
+    MultiSelectQuestion,
+    NumberQuestion,
+    NumberValue,
+    Option,
+    SelectedManyValue,
+    SelectedValue,
+    SingleSelectQuestion,
+    Skipped,
+    Submitted,
+    TextQuestion,
+    TextValue,
+)
+
+ANA = AnswerMeta(by=Author(id="u-ana", name="Ana"), at=1, via=Provenance.PERSON)
+NAME = TextQuestion(id="name", title="Name", message="What is it called?", required=True, max=6)
+CITY = SingleSelectQuestion(
+    id="city",
+    message="Where?",
+    allow_freeform_input=True,
+    options=(
+        Option(id="oslo", label="Oslo"),
+        Option(id="kyoto", label="Kyoto", recommended=True),
+    ),
+)
+LIKES = MultiSelectQuestion(
+    id="likes",
+    message="What?",
+    allow_freeform_input=True,
+    options=(Option(id="food", label="Food"), Option(id="music", label="Music")),
+)
+MANY = SingleSelectQuestion(
+    id="many",
+    message="Which?",
+    options=tuple(Option(id=str(n), label=f"Number {n}") for n in range(20)),
+)
+
+
+def draft(text: str) -> Draft:
+    return Draft(value=TextValue(value=text), meta=ANA)
+
+
+def asked(**answers: Answer) -> InputRequest:
+    return InputRequest(id="r", questions=(NAME, CITY), answers=answers or None)
+
+
+def test_somebody_elses_draft_stands_here_as_long_as_nobody_typed() -> None:
+    field = Field(NAME)
+    field.seen(draft("Fj"))
+    field.seen(draft("Fjor"))
+    assert (field.text, field.theirs) == ("Fjor", None)
+
+
+def test_what_is_typed_here_is_never_overwritten() -> None:
+    field = Field(NAME)
+    field.write("Alps")
+    field.seen(draft("Fjords"))
+    assert field.text == "Alps"
+    assert "Ana wrote “Fjords”" in field.theirs_words(None)
+    assert field.take_theirs()
+    assert (field.text, field.theirs) == ("Fjords", None)
+
+
+def test_the_echo_of_ones_own_draft_is_no_news() -> None:
+    field = Field(NAME)
+    field.write("Al")
+    field.sent(field.value())
+    field.write("Alps")
+    assert not field.seen(draft("Al"))
+    assert (field.text, field.theirs) == ("Alps", None)
+
+
+def test_one_who_is_at_two_devices_is_told_so() -> None:
+    field = Field(NAME)
+    field.seen(draft("Fj"))
+    assert field.author_words(draft("Fj"), ANA.by) == "you (elsewhere)"
+    field.sent(TextValue(value="Fj"))
+    assert field.author_words(draft("Fj"), ANA.by) == "you"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("", "Name: an answer is required."), ("Trondheim", "Name: takes at most 6 characters")],
+)
+def test_a_wrong_answer_is_explained(text: str, words: str) -> None:
+    field = Field(NAME)
+    field.write(text)
+    with pytest.raises(ValueError, match=words):
+        field.valid_value()
+
+
+@pytest.mark.parametrize(
+    ("text", "number"), [("3", 3), (" 3.5 ", 3.5), ("3,5", 3.5), ("-2", -2), ("", None)]
+)
+def test_numbers_are_read_as_people_write_them(text: str, number: float | None) -> None:
+    field = Field(NumberQuestion(id="n", message="How many?"))
+    field.write(text)
+    value = field.value()
+    assert (value.value if isinstance(value, NumberValue) else None) == number
+
+
+def test_half_a_number_is_explained() -> None:
+    field = Field(IntegerQuestion(id="n", title="People", message="How many?", default_value=2))
+    assert field.text == "2"
+    field.write("2x")
+    with pytest.raises(ValueError, match="People: must be a number"):
+        field.value()
+    field.seen(Draft(value=NumberValue(value=3), meta=ANA))
+    assert field.text == "2x"
+    assert field.words() == "2x"
+
+
+def test_yes_and_no_are_chosen_like_options() -> None:
+    field = Field(BooleanQuestion(id="b", message="Sure?", default_value=True))
+    assert field.words() == "yes"
+    field.move(1)
+    field.choose(field.here)
+    assert field.value() == BooleanValue(value=False)
+
+
+def test_own_words_and_an_option_exclude_each_other_in_a_single_choice() -> None:
+    field = Field(CITY)
+    assert (field.here, field.value()) == ("kyoto", None)
+    field.choose("kyoto")
+    assert field.value() == SelectedValue(value="kyoto")
+    field.move(1)
+    assert (field.here, field.takes_text) == (OWN, True)
+    field.write("Bergen")
+    assert field.value() == SelectedValue(value="", freeform_values=("Bergen",))
+    assert field.words() == "Bergen"
+    field.choose("oslo")
+    assert field.value() == SelectedValue(value="oslo")
+    field.seen(Draft(value=SelectedValue(value="", freeform_values=("Voss",)), meta=ANA))
+    assert field.theirs_words(None) == "Ana wrote “Voss”"
+
+
+def test_many_choices_keep_the_order_of_the_options() -> None:
+    field = Field(LIKES)
+    field.choose("music")
+    field.choose("food")
+    field.write("Sailing")
+    assert field.value() == SelectedManyValue(value=("food", "music"), freeform_values=("Sailing",))
+    field.choose("music")
+    field.write("")
+    assert field.value() == SelectedManyValue(value=("food",))
+    field.choose("food")
+    assert field.value() is None
+
+
+def test_long_lists_can_be_searched() -> None:
+    field = Field(MANY)
+    assert field.is_searched
+    field.find("number 1")
+    assert field.rows == ("1", *(str(n) for n in range(10, 20)))
+    field.find("nothing")
+    assert (field.rows, field.here) == ((), None)
+    field.move(1)
+    field.choose(field.here)
+    assert field.value() is None
+
+
+def test_accepting_brings_what_was_written_here_and_nobody_elses_draft() -> None:
+    form = Form(asked(city=Draft(value=SelectedValue(value="oslo"), meta=ANA)))
+    form.fields[0].write("Fjords")
+    assert form.answers() == {"name": Submitted(value=TextValue(value="Fjords"))}
+
+
+def test_what_is_submitted_already_is_not_brought_again() -> None:
+    form = Form(asked(name=Submitted(value=TextValue(value="Fjords"), meta=ANA), city=Skipped()))
+    assert form.answers() is None
+
+
+def test_accepting_leads_to_the_question_that_is_not_answered() -> None:
+    form = Form(asked(name=draft("Fj")))
+    form.go_to(2)
+    assert form.is_review
+    with pytest.raises(ValueError, match="an answer is required"):
+        form.answers()
+    assert (form.place, form.fields[0].error) == (0, "Name: an answer is required.")
+    form.fields[0].write("Trondheim")
+    form.go_to(2)
+    with pytest.raises(ValueError, match="at most 6"):
+        form.answers()
+    assert form.place == 0
+
+
+def test_what_was_typed_survives_a_question_that_is_replaced() -> None:
+    form = Form(asked())
+    form.fields[0].write("Fjords")
+    longer = msgspec.structs.replace(NAME, max=60)
+    form.seen(InputRequest(id="r", questions=(CITY, longer)))
+    assert form.fields[1].text == "Fjords"
+    form.go_to(5)
+    assert form.is_review
+    form.seen(InputRequest(id="r", questions=(TextQuestion(id="city", message="Where?"),)))
+    assert form.fields[0].text == ""
+    assert form.unsent() == []
+
+
+def test_what_did_not_count_is_not_lost() -> None:
+    form = Form(asked())
+    form.fields[0].write("Fjords")
+    form.fields[1].choose("oslo")
+    form.fields[1].submitted(form.fields[1].value())
+    assert form.unsent() == ["Name: Fjords"]
+
+
+def test_endings_go_round() -> None:
+    form = Form(InputRequest(id="r", message="Deploy?"))
+    assert form.is_review
+    seen = []
+    for _ in range(4):
+        seen.append(form.ending.value)
+        form.turn_ending(1)
+    assert seen == ["accept", "decline", "cancel", "accept"]

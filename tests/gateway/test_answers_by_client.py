@@ -1,0 +1,211 @@
+"""`answers: client`: questions go to the client, with a state that only the gateway can read."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.gateway.exchange import CAN_ASK, call, host, text
+from tests.mcp import zoo
+from tests.servers import ServerProcess
+
+FORMS_ONLY: dict[str, Any] = {"elicitation": {"form": {}}}
+HOLD = 1.0
+
+
+@pytest.fixture(scope="module")
+def effects(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("effects")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, effects: Path) -> Iterator[ServerProcess]:
+    entries = {
+        kind: zoo.stdio_entry(kind, "--effects", str(effects / kind), answers="client")
+        for kind in ("modern", "typescript", "legacy")
+    }
+    folder = tmp_path_factory.mktemp("host")
+    with host(folder, entries, "--mcp-hold-seconds", str(HOLD)) as running:
+        yield running
+
+
+class Asking:
+    """A client with these capabilities, at the gateway of one server."""
+
+    def __init__(self, server: ServerProcess, kind: str) -> None:
+        self.url = f"{server.url}/mcp/{kind}"
+
+    def call(
+        self,
+        tool: str,
+        arguments: Mapping[str, Any] | None = None,
+        capabilities: Mapping[str, Any] = CAN_ASK,
+        **retry: Any,
+    ) -> Any:
+        return call(self.url, tool, arguments, capabilities=capabilities, retry=retry)
+
+
+@pytest.fixture
+def modern(server: ServerProcess) -> Asking:
+    return Asking(server, "modern")
+
+
+@pytest.fixture
+def typescript(server: ServerProcess) -> Asking:
+    return Asking(server, "typescript")
+
+
+@pytest.fixture
+def legacy(server: ServerProcess) -> Asking:
+    return Asking(server, "legacy")
+
+
+def accept(**content: Any) -> dict[str, Any]:
+    return {"action": "accept", "content": content}
+
+
+@pytest.mark.proves("mcp.gateway.missing-key")
+def test_a_key_left_out_is_asked_again_and_one_never_asked_for_is_passed_over(
+    modern: Asking, legacy: Asking
+) -> None:
+    first = modern.call("pair")["result"]
+    assert set(first["inputRequests"]) == {"name", "age"}
+    given = {"name": accept(name="Ada"), "never asked": accept(x=1)}
+    again = modern.call("pair", inputResponses=given, requestState=first["requestState"])["result"]
+    assert "age" in again["inputRequests"]
+
+    held = legacy.call("both")["result"]
+    city, where = held["inputRequests"]
+    some = {city: accept(city="Oslo"), "never asked": accept(x=1)}
+    left = legacy.call("both", inputResponses=some, requestState=held["requestState"])["result"]
+    assert list(left["inputRequests"]) == [where]
+    rest = {where: accept(environment="staging")}
+    done = legacy.call("both", inputResponses=rest, requestState=left["requestState"])
+    assert text(done) == "Oslo staging"
+
+
+def test_the_state_of_the_server_cannot_be_read_or_changed(typescript: Asking) -> None:
+    asked = typescript.call("trip")["result"]
+    state = asked["requestState"]
+    assert len(asked["inputRequests"]) == 3
+    assert state.count(".") == 1  # the server's own is signed: three parts, the middle in the clear
+    answers = {
+        "city": accept(city="Oslo"),
+        "nights": accept(nights=2),
+        "meal": accept(meal="none"),
+    }
+    forged = typescript.call("trip", inputResponses=answers, requestState=f"{state}x")["error"]
+    assert forged["data"] == {"reason": "invalid_request_state"}
+    done = typescript.call("trip", inputResponses=answers, requestState=state)
+    assert text(done) == "Oslo, 2 nights, none"
+
+
+def test_a_round_without_a_state_stays_without_one(modern: Asking) -> None:
+    asked = modern.call("stateless")["result"]
+    assert "requestState" not in asked
+    done = modern.call("stateless", inputResponses={"colour": accept(colour="red")})
+    assert text(done) == "red, state None"
+
+
+@pytest.mark.parametrize("kind", ["modern", "legacy"])
+def test_a_server_is_told_of_the_capabilities_that_the_client_has_and_no_others(
+    kind: str, server: ServerProcess
+) -> None:
+    asking = Asking(server, kind)
+    sets: list[dict[str, Any]] = [{}, FORMS_ONLY, CAN_ASK, CAN_ASK | {"sampling": {}}]
+    seen = [json.loads(text(asking.call("mirror", capabilities=one))) for one in sets]
+    assert [mirror["capabilities"] for mirror in seen] == sets
+    assert len({mirror["pid"] for mirror in seen}) == len(sets)
+    again = json.loads(text(asking.call("mirror", capabilities=FORMS_ONLY)))
+    assert again["pid"] == seen[1]["pid"]
+
+
+def test_a_client_that_cannot_answer_is_told_so_by_the_server(
+    modern: Asking, legacy: Asking
+) -> None:
+    told = modern.call("weather", capabilities={})["error"]
+    assert told["code"] == -32021
+    failed = legacy.call("weather", capabilities={})["result"]
+    assert failed["isError"]
+
+
+def test_a_question_of_2025_is_held_open_until_the_client_comes_back(
+    legacy: Asking, effects: Path
+) -> None:
+    first = legacy.call("deploy", {"service": "web"})["result"]
+    ((key, question),) = first["inputRequests"].items()
+    assert question["method"] == "elicitation/create"
+    assert question["params"]["message"] == "Where should web go?"
+    second = legacy.call(
+        "deploy",
+        {"service": "web"},
+        inputResponses={key: accept(environment="production")},
+        requestState=first["requestState"],
+    )["result"]
+    ((key, question),) = second["inputRequests"].items()
+    assert question["params"]["message"] == "This is production. Really?"
+    last = legacy.call(
+        "deploy",
+        {"service": "web"},
+        inputResponses={key: accept(sure=True)},
+        requestState=second["requestState"],
+    )
+    assert text(last) == "web is in production"
+    assert len(zoo.effects(effects / "legacy", "deploy")) == 1
+
+
+def test_the_same_request_joins_the_call_that_waits_for_its_client(legacy: Asking) -> None:
+    first, again = (legacy.call("weather")["result"] for _ in range(2))
+    assert first["inputRequests"] == again["inputRequests"]
+    (key,) = again["inputRequests"]
+    answers = {key: accept(city="Oslo")}
+    done = legacy.call("weather", inputResponses=answers, requestState=again["requestState"])
+    assert text(done) == "Sunny in Oslo"
+    late = legacy.call("weather", inputResponses=answers, requestState=first["requestState"])
+    assert late["error"]["data"] == {"reason": "invalid_request_state"}
+
+
+def test_what_takes_longer_than_a_leg_is_handed_back_and_picked_up(modern: Asking) -> None:
+    slow = {"steps": 3, "pause": 0.6}
+    first = modern.call("count", slow)["result"]
+    assert "inputRequests" not in first
+    assert text(modern.call("count", slow, requestState=first["requestState"])) == "counted to 3"
+
+
+def test_a_url_that_2025_wants_opened_first_is_a_round_in_2026(
+    legacy: Asking, effects: Path
+) -> None:
+    first = legacy.call("gated")["result"]
+    (question,) = first["inputRequests"].values()
+    assert question["params"] == {
+        "mode": "url",
+        "message": "Sign in first.",
+        "url": "https://example.com/first",
+    }
+    (key,) = first["inputRequests"]
+    done = legacy.call("gated", inputResponses={key: {"action": "accept"}})
+    assert text(done) == "past the gate"
+    assert len(zoo.effects(effects / "legacy", "gated")) == 1
+
+
+@pytest.mark.slow
+def test_a_held_question_does_not_outlive_the_host_and_the_client_is_told_so(
+    tmp_path: Path,
+) -> None:
+    entry = zoo.stdio_entry("legacy", answers="client")
+    with host(tmp_path, {"legacy": entry}) as first:
+        asking = Asking(first, "legacy")
+        asked = asking.call("weather")["result"]
+        first.kill()
+    with host(tmp_path, {"legacy": entry}) as second:
+        asking = Asking(second, "legacy")
+        (key,) = asked["inputRequests"]
+        told = asking.call(
+            "weather",
+            inputResponses={key: accept(city="Oslo")},
+            requestState=asked["requestState"],
+        )["error"]
+        assert told["data"] == {"reason": "invalid_request_state"}
+        assert asking.call("weather")["result"]["inputRequests"]

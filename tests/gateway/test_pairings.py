@@ -1,0 +1,128 @@
+"""Every client with every server through the gateway, whoever answers."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from tests.gateway.exchange import People, Room, host
+from tests.mcp import zoo
+from tests.servers import ServerProcess
+
+KINDS = ("modern", "typescript", "legacy")
+VALUES: dict[str, Any] = {"environment": "production", "sure": True, "reason": "it is time"}
+CALLS: list[list[Any]] = [
+    ["tools/list"],
+    ["resources/list"],
+    ["resources/read", "zoo://sign"],
+    ["tools/call", "echo", {"text": "through the gateway"}],
+    ["tools/call", "deploy", {"service": "web"}],
+]
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def effects(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("effects")
+
+
+def entries(effects: Path, answers: str) -> dict[str, dict[str, Any]]:
+    return {
+        f"{kind}-{answers}": zoo.stdio_entry(
+            kind, "--effects", str(effects / f"{kind}-{answers}"), answers=answers
+        )
+        for kind in get_args(zoo.Kind)
+        if kind in KINDS
+    }
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, effects: Path) -> Iterator[ServerProcess]:
+    both = entries(effects, "session") | entries(effects, "client")
+    with host(tmp_path_factory.mktemp("host"), both) as running:
+        yield running
+
+
+@pytest.fixture
+def people(server: ServerProcess) -> Iterator[People]:
+    with People(server.url) as everyone:
+        yield everyone
+
+
+def check(report: dict[str, Any], client: str, kind: str) -> None:
+    assert report["version"] == ("2025-11-25" if client == "legacy" else "2026-07-28")
+    assert report["server"] == f"zoo-{kind}"
+    assert report["instructions"]
+    tools, resources, sign, echo, deployed = report["results"]
+    assert {"echo", "deploy", "visit"} <= {tool["name"] for tool in tools["tools"]}
+    assert [resource["uri"] for resource in resources["resources"]] == ["zoo://sign"]
+    assert sign["contents"][0]["text"] == "Do not feed."
+    assert zoo.text_of(echo) == "through the gateway"
+    assert zoo.text_of(deployed) == "web is in production"
+
+
+@pytest.mark.parametrize("client", KINDS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_people_answer_for_a_client_that_knows_nothing_of_questions(
+    kind: zoo.Kind, client: zoo.Kind, server: ServerProcess, people: People, effects: Path
+) -> None:
+    room = Room(f"{server.url}/mcp/{kind}-session", people, f"{kind}-{client}")
+    before = len(zoo.effects(effects / f"{kind}-session", "deploy"))
+    with zoo.client(client, room.spec(*CALLS)) as started:
+        room.answer({"environment": "production"})
+        room.answer({"sure": True})
+        report = started.report()
+    check(report, client, kind)
+    assert report["asked"] == []
+    assert any("Waiting for people" in message for message in report["progress"])
+    assert len(zoo.effects(effects / f"{kind}-session", "deploy")) == before + 1
+
+
+@pytest.mark.parametrize("client", KINDS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_questions_are_passed_on_to_a_client_that_answers_them(
+    kind: zoo.Kind, client: zoo.Kind, server: ServerProcess, people: People, effects: Path
+) -> None:
+    before = len(zoo.effects(effects / f"{kind}-client", "deploy"))
+    calls = [*CALLS, ["tools/call", "visit", {}]]
+    spec = {"url": f"{server.url}/mcp/{kind}-client", "match": VALUES, "calls": calls}
+    report = zoo.run_client(client, spec)
+    visited = report["results"].pop()
+    check(report, client, kind)
+    where, really, url = report["asked"]
+    assert where["message"] == "Where should web go?"
+    assert really["message"] == "This is production. Really?"
+    assert (url["mode"], url["url"]) == ("url", "https://example.com/in?a=b")
+    assert ("elicitationId" in url) == (client == "legacy")
+    assert zoo.text_of(visited).startswith("accept")
+    assert len(zoo.effects(effects / f"{kind}-client", "deploy")) == before + 1
+    assert not [session for session in people.sessions() if f"{kind}-client" in session]
+
+
+@pytest.mark.parametrize(("kind", "client"), [("legacy", "modern"), ("modern", "legacy")])
+def test_a_refusal_and_a_cancellation_are_told_apart_in_both_eras(
+    kind: zoo.Kind, client: zoo.Kind, server: ServerProcess
+) -> None:
+    spec = {
+        "url": f"{server.url}/mcp/{kind}-client",
+        "answers": [{"action": "decline"}, {"action": "cancel"}],
+        "calls": [["tools/call", "visit", {}], ["tools/call", "visit", {}]],
+    }
+    report = zoo.run_client(client, spec)
+    assert [zoo.text_of(result).split()[0] for result in report["results"]] == ["decline", "cancel"]
+
+
+def test_prompts_and_resources_that_ask_are_answered_too(
+    server: ServerProcess, people: People
+) -> None:
+    room = Room(f"{server.url}/mcp/modern-session", people, "prompts")
+    calls = [["prompts/list"], ["prompts/get", "brief"], ["resources/read", "zoo://cage/lion"]]
+    with zoo.client("modern", room.spec(*calls)) as started:
+        room.answer({"subject": "gateways"})
+        room.answer({"key": "brass"})
+        listed, brief, cage = started.report()["results"]
+    assert {prompt["name"] for prompt in listed["prompts"]} == {"greeting", "brief"}
+    assert brief["messages"][0]["content"]["text"] == "Write about gateways."
+    assert cage["contents"][0]["text"] == "lion behind brass"

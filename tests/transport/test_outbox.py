@@ -1,0 +1,132 @@
+"""Frames for one socket: joined, kept back while it is full, and bounded."""
+
+import asyncio
+
+import pytest
+from websockets.frames import Frame, Opcode
+
+from session_server.host.delivery import Burst, Message, deliver
+from session_server.host.errors import CloseCode
+from session_server.schemas.limits import OUTBOX_BYTES
+from session_server.transport.outbox import FrameOutbox
+from tests.host.harness import run
+
+BIG = b"x" * (OUTBOX_BYTES // 4)
+
+
+class Socket:
+    """What was written to it, and how it was parted from."""
+
+    def __init__(self) -> None:
+        self.writes: list[bytes] = []
+        self.parted: list[int] = []
+        self.outbox = FrameOutbox(
+            self.writes.append, asyncio.get_running_loop().call_soon, self.part
+        )
+
+    def part(self, code: int, _: str) -> None:
+        self.parted.append(code)
+        self.outbox.finish()
+
+    def send(self, *texts: bytes) -> None:
+        for text in texts:
+            self.outbox.send(Message(text))
+
+
+def framed(*texts: bytes) -> bytes:
+    return b"".join(Frame(Opcode.TEXT, text).serialize(mask=False) for text in texts)
+
+
+async def next_turn() -> None:
+    await asyncio.sleep(0)
+
+
+@pytest.mark.proves("design.speed.joined")
+@run
+async def test_what_is_sent_in_one_turn_leaves_in_one_write() -> None:
+    socket = Socket()
+    socket.send(b"1", b"2", b"3")
+    assert socket.writes == []
+    await next_turn()
+    socket.send(b"4")
+    await next_turn()
+    await next_turn()
+    assert socket.writes == [framed(b"1", b"2", b"3"), framed(b"4")]
+
+
+@run
+async def test_a_burst_is_the_same_as_its_messages_and_is_made_once_for_all() -> None:
+    sockets = [Socket() for _ in range(3)]
+    messages = [Message(b"2"), Message(b"3" * 200)]
+    for socket in sockets:
+        socket.send(b"1")
+    deliver(messages, [socket.outbox for socket in sockets])
+    deliver([Message(b"4")], [socket.outbox for socket in sockets])
+    await next_turn()
+    for socket in sockets:
+        assert socket.writes == [framed(b"1", b"2", b"3" * 200, b"4")]
+    burst = Burst(messages)
+    for socket in sockets:
+        socket.outbox.send_all(burst)
+    await next_turn()
+    assert len({id(socket.writes[-1]) for socket in sockets}) == 1
+
+
+@pytest.mark.proves("design.speed.paused")
+@run
+async def test_a_full_socket_is_not_written_to_until_it_has_room() -> None:
+    socket = Socket()
+    socket.send(b"1")
+    socket.outbox.pause()
+    await next_turn()
+    socket.send(b"2", b"3")
+    await next_turn()
+    assert socket.writes == []
+    socket.outbox.resume()
+    assert socket.writes == [framed(b"1", b"2", b"3")]
+    socket.send(b"4")
+    await next_turn()
+    assert socket.writes[1:] == [framed(b"4")]
+
+
+@pytest.mark.proves("design.speed.paused")
+@run
+async def test_one_that_stays_full_is_parted_from_at_the_bound() -> None:
+    socket = Socket()
+    socket.send(BIG)
+    socket.outbox.pause()
+    await next_turn()
+    for _ in range(4):
+        socket.send(BIG)
+    assert socket.parted == []
+    socket.send(b"one too many", b"and more")
+    await next_turn()
+    socket.outbox.resume()
+    assert socket.parted == [CloseCode.TOO_SLOW]
+    assert socket.writes == []
+
+
+@run
+async def test_a_message_beyond_the_bound_gets_through_alone() -> None:
+    socket = Socket()
+    socket.outbox.pause()
+    huge = b"x" * (2 * OUTBOX_BYTES)
+    socket.send(huge)
+    assert socket.parted == []
+    socket.outbox.resume()
+    assert socket.writes == [framed(huge)]
+
+
+@run
+async def test_nothing_is_written_after_the_end() -> None:
+    finished, dropped = Socket(), Socket()
+    for socket in (finished, dropped):
+        socket.send(b"1")
+    finished.outbox.finish()
+    dropped.outbox.drop()
+    for socket in (finished, dropped):
+        socket.send(b"2", b"3")
+        socket.outbox.pause()
+        await next_turn()
+        socket.outbox.resume()
+    assert (finished.writes, dropped.writes) == ([framed(b"1")], [])

@@ -1,0 +1,181 @@
+"""Several people on one session, each with a browser of their own."""
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.web.browser import Person, phone_options
+from tests.web.stage import Stage, many_of, one_of, text, whole, yes_no
+
+People = Callable[..., Person]
+
+
+def question(page: Page, id: str) -> Locator:
+    return page.locator(f"[data-question={id}]")
+
+
+def field(page: Page, id: str) -> Locator:
+    return question(page, id).locator(".field-input").first
+
+
+def arrive(people: list[Person], name: str) -> list[Page]:
+    pages = [each.goes_to(f"#/s/{name}") for each in people]
+    for page in pages:
+        expect(page.locator(".request")).to_be_visible()
+        expect(page.locator(".person")).to_have_count(len(people))
+    return pages
+
+
+def test_each_answers_a_question_and_all_see_all(person: People, stage: Stage) -> None:
+    uri = stage.session("three")
+    stage.begins(uri)
+    stage.asks(uri, text("name", required=True), one_of("city", "Oslo", "Lisbon"), yes_no("quick"))
+    crowd = [person("Ana"), person("Ben"), person("Cleo", **phone_options())]
+    ana, ben, cleo = arrive(crowd, "three")
+
+    field(ana, "name").fill("Norway")
+    expect(field(ben, "name")).to_have_value("Norway")
+    expect(question(ben, "name")).to_contain_text("Ana is writing")
+    question(ben, "city").get_by_label("Lisbon").check()
+    expect(question(cleo, "city").get_by_label("Lisbon")).to_be_checked()
+    question(cleo, "quick").get_by_label("Yes").tap()
+
+    question(ana, "name").get_by_role("button", name="Submit").click()
+    expect(question(cleo, "name")).to_contain_text("Submitted by Ana")
+    question(ben, "city").get_by_role("button", name="Submit").click()
+    question(cleo, "quick").get_by_role("button", name="Submit").tap()
+    for page in (ana, ben, cleo):
+        expect(page.locator(".progress-words")).to_have_text("3 of 3 submitted")
+        expect(page.locator("[data-standing=submitted].mark")).to_have_count(3)
+
+    ana.get_by_role("button", name="Review", exact=True).click()
+    expect(ana.locator(".review-row")).to_have_count(3)
+    ana.get_by_role("button", name="Accept", exact=True).click()
+    for page in (ana, ben, cleo):
+        expect(page.locator(".request")).to_have_count(0)
+        expect(page.locator(".outcome")).to_contain_text("Lisbon")
+    expect(ben.locator(".outcome-words")).to_contain_text("Ana answered “Some questions”")
+    expect(ana.locator(".outcome-words")).to_contain_text("You answered")
+
+
+def test_both_type_in_one_field_and_neither_text_is_lost(person: People, stage: Stage) -> None:
+    uri = stage.session("clash")
+    stage.begins(uri)
+    stage.asks(uri, text("plan"))
+    ana, ben = arrive([person("Ana"), person("Ben")], "clash")
+
+    field(ana, "plan").focus()
+    field(ben, "plan").focus()
+    # Ben's words are held back, so that both have written before either hears of the other.
+    ben.context.set_offline(offline=True)
+    field(ben, "plan").press_sequentially("by train")
+    field(ana, "plan").press_sequentially("by boat")
+    expect(question(ana, "plan")).to_contain_text("seen by everyone")
+    ben.context.set_offline(offline=False)
+
+    conflict = question(ben, "plan").locator(".conflict")
+    expect(conflict).to_contain_text("Ana changed this to")
+    expect(conflict).to_contain_text("by boat")
+    expect(field(ben, "plan")).to_have_value("by train")
+    expect(field(ana, "plan")).to_have_value("by boat")
+    conflict.get_by_role("button", name="Keep mine").click()
+    # Ana is still in the field: it is hers to choose as well.
+    expect(question(ana, "plan").locator(".conflict")).to_contain_text("by train")
+    question(ana, "plan").get_by_role("button", name="Use theirs").click()
+    expect(field(ana, "plan")).to_have_value("by train")
+
+
+def test_a_form_that_closes_elsewhere_keeps_what_was_not_sent(
+    person: People, stage: Stage
+) -> None:
+    uri = stage.session("kept")
+    stage.begins(uri)
+    stage.asks(uri, text("plan"), id="first")
+    ana, ben = arrive([person("Ana"), person("Ben")], "kept")
+
+    ben.context.set_offline(offline=True)
+    field(ben, "plan").press_sequentially("a long thought")
+    field(ana, "plan").fill("done")
+    ana.get_by_role("button", name="Accept").click()
+    expect(ana.locator(".outcome")).to_be_visible()
+    ben.context.set_offline(offline=False)
+    expect(ben.locator(".request")).to_have_count(0)
+    expect(ben.locator(".outcome-words")).to_contain_text("Ana answered")
+    expect(ben.locator(".unsent")).to_contain_text("a long thought")
+
+    stage.asks(uri, text("plan"), id="second")
+    expect(question(ben, "plan").locator(".offer")).to_contain_text("a long thought")
+    ben.get_by_role("button", name="Use it").click()
+    expect(field(ben, "plan")).to_have_value("a long thought")
+    expect(field(ana, "plan")).to_have_value("a long thought")
+
+
+def test_who_comes_late_sees_what_was_answered_and_by_whom(person: People, stage: Stage) -> None:
+    uri = stage.session("late")
+    stage.begins(uri)
+    stage.asks(uri, text("name"))
+    (ana,) = arrive([person("Ana")], "late")
+    field(ana, "name").fill("Norway")
+    ana.get_by_role("button", name="Accept").click()
+    expect(ana.locator(".outcome")).to_be_visible()
+    late = person("Dan").goes_to("#/s/late")
+    expect(late.locator(".note")).to_contain_text("Ana answered “Some questions”. Name: Norway")
+
+
+@pytest.mark.parametrize("way", ["Decline", "Cancel"])
+def test_declining_and_cancelling_are_told_apart(person: People, stage: Stage, way: str) -> None:
+    uri = stage.session(f"no-{way}")
+    stage.begins(uri)
+    stage.asks(uri, text("name"))
+    ana, ben = arrive([person("Ana"), person("Ben")], f"no-{way}")
+    field(ana, "name").fill("something")
+    expect(field(ben, "name")).to_have_value("something")
+    ben.get_by_role("button", name=way, exact=True).click()
+    expect(ben.locator(".progress-words")).to_contain_text("for everyone?")
+    ben.get_by_role("button", name=f"{way} it").click()
+    word = {"Decline": "declined", "Cancel": "cancelled"}[way]
+    expect(ana.locator(".outcome-words")).to_contain_text(f"Ben {word}")
+
+
+def test_somebody_elses_draft_is_theirs_to_submit(person: People, stage: Stage) -> None:
+    uri = stage.session("theirs")
+    stage.begins(uri)
+    stage.asks(uri, text("name", required=True), whole("age"))
+    ana, ben = arrive([person("Ana"), person("Ben")], "theirs")
+    field(ana, "name").fill("half a wor")
+    field(ana, "name").blur()
+    expect(question(ben, "name")).to_contain_text("Draft by Ana, not submitted")
+    ben.get_by_role("button", name="Review", exact=True).click()
+    expect(ben.locator(".review-row").first).to_contain_text("Only a draft of somebody else")
+    ben.get_by_role("button", name="Accept", exact=True).click()
+    expect(question(ben, "name").locator(".problem")).to_contain_text("somebody else")
+    expect(ana.locator(".request")).to_be_visible()
+    question(ben, "name").get_by_role("button", name="Submit their draft").click()
+    expect(question(ana, "name")).to_contain_text("Submitted by Ben")
+
+
+def test_options_of_ones_own(person: People, stage: Stage) -> None:
+    uri = stage.session("own")
+    stage.begins(uri)
+    stage.asks(
+        uri,
+        one_of("city", "Oslo", "Lisbon", allowFreeformInput=True),
+        many_of("food", "Bread", "Soup", allowFreeformInput=True, max=3),
+    )
+    ana, ben = arrive([person("Ana"), person("Ben")], "own")
+    question(ana, "city").get_by_label("Oslo").check()
+    question(ana, "city").get_by_label("An answer of your own").fill("Bergen")
+    expect(question(ana, "city").get_by_label("Oslo")).not_to_be_checked()
+    expect(question(ben, "city").get_by_label("An answer of your own")).to_have_value("Bergen")
+    food = question(ana, "food")
+    food.get_by_label("Soup").check()
+    for words in ("Figs", "Nuts", "Salt"):
+        food.get_by_label("Add an answer of your own").fill(words)
+        food.get_by_label("Add an answer of your own").press("Enter")
+    food.get_by_role("button", name="Submit").click()
+    expect(food.locator(".problem")).to_contain_text("Takes at most 3 choices; this has 4.")
+    food.get_by_role("button", name="Remove Salt").click()
+    food.get_by_role("button", name="Submit").click()
+    expect(question(ben, "food")).to_contain_text("Submitted by Ana")
+    expect(question(ben, "food").locator(".own-chip")).to_have_text(["Figs×", "Nuts×"])

@@ -1,0 +1,141 @@
+/**
+ * A browser tab without a browser, for another process: each line of stdin is code that runs with
+ * `host`, `session`, `field` and the like in reach; each line of stdout is `{value}` or `{error}`.
+ */
+
+import { createInterface } from "node:readline";
+
+import { Host } from "../../../web_demo/wire/host.js";
+import { MemoryStorage } from "../../../web_demo/wire/kept.js";
+
+const PATIENCE = 10_000;
+
+/** Everything that a test can reach. @type {any} */
+const world = { Host, MemoryStorage };
+
+/** Whether sockets get through, for going offline. */
+let isOnline = true;
+/** @type {Set<WebSocket>} */
+const sockets = new Set();
+
+class Line extends WebSocket {
+  /** @param {string} address */
+  constructor(address) {
+    super(isOnline ? address : "ws://127.0.0.1:9");
+    sockets.add(this);
+  }
+
+  /** @param {string} text */
+  send(text) {
+    world.log.push({ at: Date.now(), ...JSON.parse(text) });
+    super.send(text);
+  }
+}
+
+/** What outlives a page is the browser's storage, and the tab's. */
+world.begin = (/** @type {string} */ address) => {
+  isOnline = true;
+  sockets.clear();
+  const browser = { local: new MemoryStorage(), tab: new MemoryStorage() };
+  Object.assign(world, { url: address, browser, events: [], log: [] });
+};
+
+/** A page is loaded, with what its browser has kept. */
+world.load = (/** @type {object} */ options = {}) => {
+  const explain = async () => undefined;
+  world.host = new Host({
+    url: world.url,
+    storage: world.browser.local,
+    tabStorage: world.browser.tab,
+    connection: { openSocket: (/** @type {string} */ address) => new Line(address), explain },
+    ...options,
+  });
+  world.host.start();
+  return world.host.clientId;
+};
+
+/** The page is loaded again, as the browser does it. */
+world.reload = () => {
+  world.host.flush();
+  world.browser.tab.setItem("session-server:tab", JSON.stringify(tabOf()));
+  world.crash();
+  return world.load();
+};
+
+const tabOf = () => ({ id: world.host.clientId, seq: 1_000 + world.log.length });
+
+/** The page is gone without a word; timers of its fields must not write any more. */
+world.crash = () => {
+  const dead = world.host;
+  if (!dead) return;
+  dead.flush = () => {};
+  for (const socket of sockets) socket.close();
+  dead.stop();
+  world.host = world.session = undefined;
+};
+
+world.offline = () => {
+  isOnline = false;
+  for (const socket of sockets) socket.close();
+};
+
+world.online = () => {
+  isOnline = true;
+  world.host.retry();
+};
+
+world.open = (/** @type {string} */ uri) => {
+  world.session = world.host.open(uri);
+  for (const name of ["closed", "rejected", "gone"]) {
+    world.session.on(name, (/** @type {any} */ about) => world.events.push([name, about]));
+  }
+};
+
+world.field = (/** @type {string} */ question, request = world.request().id) =>
+  world.session.field(request, question);
+
+world.text = (/** @type {string} */ value) => ({ kind: "text", value });
+
+world.request = () => world.session.confirmed?.inputRequests?.[0];
+
+/** What the host has as the answer. */
+world.held = (/** @type {string} */ question) => world.request()?.answers?.[question];
+
+world.until = async (/** @type {() => any} */ look, patience = PATIENCE) => {
+  const end = Date.now() + patience;
+  for (;;) {
+    const seen = await look();
+    if (seen) return seen;
+    if (Date.now() > end) throw new Error(`not within ${patience} ms: ${look}`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+};
+
+world.sleep = (/** @type {number} */ ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Code that a test runs may name what is only there later. */
+for (const name of ["host", "session"]) world[name] ??= undefined;
+
+const AsyncFunction = Object.getPrototypeOf(async () => {}).constructor;
+
+/**
+ * Modules are strict and have no `with`, so what there is goes in by name.
+ *
+ * @param {string} code
+ */
+function runIn(code) {
+  const names = Object.keys(world);
+  return new AsyncFunction(...names, code)(...names.map((name) => world[name]));
+}
+
+for await (const line of createInterface({ input: process.stdin })) {
+  let answer;
+  try {
+    const value = await runIn(JSON.parse(line));
+    answer = { value: value === undefined ? null : value };
+  } catch (error) {
+    answer = { error: String(error instanceof Error ? error.stack : error), code: error?.code };
+  }
+  process.stdout.write(`${JSON.stringify(answer)}\n`);
+}
+process.exit(0);

@@ -1,0 +1,256 @@
+/**
+ * The host as views hold it: how the connection stands, its sessions, and what to ask of it.
+ */
+
+/** @import {Author, FetchTurnsResult, ModelSelection, RootState} from "./types.d.ts" */
+/** @import {ConnectionOptions} from "./connection.js" */
+/** @import {KeptStorage} from "./kept.js" */
+/** @import {Listed} from "./sessions.js" */
+/** @import {TabStorage} from "./tab.js" */
+/** @import {SessionSummary} from "./types.d.ts" */
+import { ROOT } from "./channels.js";
+import { Connection } from "./connection.js";
+import { WireError } from "./errors.js";
+import { Events } from "./events.js";
+import { newId } from "./ids.js";
+import { Kept } from "./kept.js";
+import { Protocol } from "./protocol.js";
+import { Session } from "./session.js";
+import { Sessions } from "./sessions.js";
+import { Standing } from "./standing.js";
+import { Tab } from "./tab.js";
+import { addressOf, followPage, localStorageOr, scopeOf, tabStorage } from "./page.js";
+
+/** @import {Status} from "./standing.js" */
+
+/**
+ * @typedef {{
+ *   url?: string, token?: string, name?: string, storage?: KeptStorage, tabStorage?: TabStorage,
+ *   connection?: ConnectionOptions,
+ * }} HostOptions
+ */
+
+const NAME = "session-server:name";
+
+/**
+ * @extends {Events<{
+ *   status: Status, root: RootState, sessions: readonly SessionSummary[], summary: Listed,
+ * }>}
+ */
+export class Host extends Events {
+  /** @type {Author | undefined} who the host says we are, once we have done something */ me;
+  #storage;
+  #tab;
+  #kept;
+  #protocol;
+  #connection;
+  #sessions;
+  #standing;
+  /** @type {Map<string, { session: Session, users: number }>} */ #open = new Map();
+  /** @type {(() => void) | undefined} */ #stopFollowing;
+
+  /** @param {HostOptions} [options] */
+  constructor(options = {}) {
+    super();
+    const url = addressOf(options);
+    this.#storage = options.storage ?? localStorageOr();
+    this.#tab = new Tab(options.tabStorage ?? tabStorage());
+    this.#kept = new Kept(this.#storage, this.#tab.id, scopeOf(url));
+    this.#protocol = new Protocol(this.#tab.id, Date.now);
+    this.#connection = new Connection(this.#protocol, url, options.connection);
+    this.#sessions = new Sessions(this.#protocol);
+    this.#standing = new Standing(this.#protocol, this.#connection, () => this.#waiting);
+    this.token = new URL(url).searchParams.get("tkn") ?? undefined;
+    this.name = options.name ?? this.#storage.getItem(NAME) ?? undefined;
+    this.#relay();
+  }
+
+  #relay() {
+    const { root } = this.#protocol.channels;
+    root.on("change", ({ after }) => {
+      if (after) this.emit("root", after);
+    });
+    this.#sessions.on("change", (list) => this.emit("sessions", list));
+    this.#sessions.on("summary", (listed) => this.emit("summary", listed));
+    this.#standing.on("change", (status) => this.emit("status", status));
+  }
+
+  // Connection
+
+  start() {
+    this.#stopFollowing ??= followPage(this, this.#tab);
+    this.#connection.start();
+    void this.#deliverUnsent();
+  }
+
+  stop() {
+    this.flush();
+    this.#stopFollowing?.();
+    this.#stopFollowing = undefined;
+    this.#connection.stop();
+  }
+
+  /** Now instead of later; also after having given up. */
+  retry() {
+    this.#connection.retry();
+  }
+
+  /** Sends and keeps all that is left: the page may be gone the next moment. */
+  flush() {
+    for (const { session } of this.#open.values()) session.flush();
+  }
+
+  /** @param {boolean} isIdle */
+  idle(isIdle) {
+    for (const { session } of this.#open.values()) session.idle(isIdle);
+  }
+
+  get status() {
+    return this.#standing.status;
+  }
+
+  get clientId() {
+    return this.#tab.id;
+  }
+
+  get #waiting() {
+    return [...this.#open.values()].reduce((sum, { session }) => sum + session.waiting, 0);
+  }
+
+  // What there is to see
+
+  /** @returns {RootState | undefined} */
+  get root() {
+    return this.#protocol.channels.root.state;
+  }
+
+  /** @returns {readonly SessionSummary[] | undefined} */
+  get sessions() {
+    return this.#sessions.list;
+  }
+
+  /** @param {string} name */
+  setName(name) {
+    this.name = name.trim() || undefined;
+    if (this.name) this.#storage.setItem(NAME, this.name);
+    else this.#storage.removeItem(NAME);
+    for (const { session } of this.#open.values()) session.called(this.name);
+  }
+
+  /**
+   * Each `open` needs a `close`.
+   *
+   * @param {string} uri
+   * @returns {Session}
+   */
+  open(uri) {
+    const known = this.#open.get(uri);
+    if (known && known.session.phase !== "gone") {
+      known.users += 1;
+      return known.session;
+    }
+    const ground = { protocol: this.#protocol, tab: this.#tab, kept: this.#kept, name: this.name };
+    const session = new Session(uri, ground);
+    this.#open.set(uri, { session, users: 1 });
+    session.onClose = () => this.#close(session);
+    session.on("settled", () => this.#settled(session));
+    session.on("change", ({ envelope }) => this.#meet(envelope));
+    return session;
+  }
+
+  /** @param {Session} session */
+  #close(session) {
+    const entry = this.#open.get(session.uri);
+    if (entry?.session !== session) return;
+    entry.users -= 1;
+    this.#settled(session);
+  }
+
+  /**
+   * A session that nobody looks at any more stays until all that was done in it has arrived.
+   *
+   * @param {Session} session
+   */
+  #settled(session) {
+    const entry = this.#open.get(session.uri);
+    if (entry?.session === session && entry.users <= 0 && session.waiting === 0) {
+      this.#open.delete(session.uri);
+      session.leave();
+    }
+    this.#standing.look();
+  }
+
+  /** @param {import("./types.d.ts").ActionEnvelope | undefined} envelope */
+  #meet(envelope) {
+    if (envelope?.origin?.clientId === this.clientId) this.me = envelope._meta?.by ?? this.me;
+  }
+
+  /** What was left by this tab before it was loaded again, or by tabs that are gone, goes out. */
+  async #deliverUnsent() {
+    await this.#tab.others;
+    for (const uri of this.#kept.sessions) {
+      const session = this.open(uri);
+      void session.ready.then(() => session.close());
+    }
+  }
+
+  // Commands
+
+  /**
+   * Any command; it waits for a connection if there is none.
+   *
+   * @param {string} method
+   * @param {object} params
+   * @returns {Promise<any>}
+   */
+  async call(method, params) {
+    await this.#connected();
+    return new Promise((resolve, reject) => {
+      this.#protocol.exchange.ask(method, params, { resolve, reject });
+    });
+  }
+
+  /**
+   * @param {{ provider?: string, uri?: string, model?: ModelSelection, config?: object }} [about]
+   * @returns {Promise<string>} its URI
+   */
+  async createSession({ provider, uri = `ahp-session:/${newId()}`, model, config } = {}) {
+    await this.call("createSession", { channel: uri, provider, model, config });
+    return uri;
+  }
+
+  /** @param {string} uri */
+  async disposeSession(uri) {
+    await this.call("disposeSession", { channel: uri });
+  }
+
+  /**
+   * @param {string} uri
+   * @param {{ before?: string, limit?: number }} [page]
+   * @returns {Promise<FetchTurnsResult>}
+   */
+  fetchTurns(uri, { before, limit } = {}) {
+    return this.call("fetchTurns", { channel: uri, before, limit });
+  }
+
+  async ping() {
+    await this.call("ping", { channel: ROOT });
+  }
+
+  /** @returns {Promise<void>} */
+  #connected() {
+    return new Promise((resolve, reject) => {
+      const look = () => {
+        const { phase, error, words } = this.status;
+        if (this.#protocol.isLive) resolve();
+        else if (phase === "closed") reject(error ?? new WireError("closed", words));
+        else return false;
+        return true;
+      };
+      if (look()) return;
+      const stop = this.on("status", () => {
+        if (look()) stop();
+      });
+    });
+  }
+}
