@@ -112,6 +112,7 @@ coverage-gate:
 
 bench: setup ## Measure, beside peers, as ratios
 	@$(BIN)/python -m benchmarks
+	@$(BIN)/python -m benchmarks.log
 	@$(BIN)/python -m benchmarks.fanout
 
 docs: setup ## Write the generated pages again

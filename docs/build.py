@@ -107,6 +107,23 @@ LIMIT_MEANINGS: dict[str, str] = {
     "SECRET_CHARS": "Characters that the setting `secret` has at least.",
     "CASSETTE_BYTES": "Bytes of a cassette that is played back.",
     "CASSETTE_ENTRIES": "Entries of one cassette.",
+    "ACTIVITY_CHARS": "Characters of the line that says what an agent is doing.",
+    "UNREACHED_LIMIT_MS": "Milliseconds that a call waits for a server out of reach.",
+    "OPEN_CALLS_PER_SESSION": "Calls that are under way in one session.",
+    "RESULT_BYTES": "Bytes of one answer of an MCP server.",
+    "SHOWN_TEXT_CHARS": "Characters of a call's result that are shown in its turn.",
+    "SHOWN_INPUT_CHARS": "Characters of a call's arguments that are shown.",
+    "SHOWN_DATA_CHARS": "Characters of a picture in a result; a larger one is left out.",
+    "UNCOLLECTED_LIFETIME_MS": "Milliseconds for which a result waits for who asked for it.",
+    "ENVELOPES_KEPT": "Envelopes of one channel that are at hand for clients that come back.",
+    "HISTORY_LIFETIME_MS": "Milliseconds after which a channel's old entries are dropped.",
+    "SEALED_STATE_SECONDS": "Seconds for which a sealed `requestState` of the gateway is good.",
+    "CAPABILITY_SETS": "Different sets of capabilities that one gateway's clients may have.",
+    "RELAYED_CALLS": "Calls that the gateway relays at a time.",
+    "RELAYED_CALL_SECONDS": "Seconds for which a relayed call waits for its client.",
+    "MCP_SESSIONS": "Sessions of MCP clients of the older kind at a time.",
+    "MCP_SESSION_IDLE_SECONDS": "Seconds after which such a session that is not used ends.",
+    "MCP_BODY_BYTES": "Bytes of one request of an MCP client.",
     "WAIT_SECONDS": "Seconds that an HTTP request may wait for something to happen.",
     "DEADLINE_SECONDS": "Seconds within which a question that is asked over HTTP must end.",
     "IDEMPOTENCY_KEY_CHARS": "Characters of an `Idempotency-Key`.",
@@ -177,8 +194,8 @@ def settings_page() -> str:
     )
     opening = (
         "What `session-server serve` can be told. A flag counts before the environment, that before"
-        f" the TOML file (`--config`, or `{CONFIG_FILE}` in the working folder), and that before the"
-        " default. In the file the names stand as in the first column. A list is written with"
+        f" the TOML file (`--config`, or `{CONFIG_FILE}` in the working folder), and that before"
+        " the default. In the file the names stand as in the first column. A list is written with"
         " commas in the environment, as an array in the file, and by repeating its flag. Secrets"
         " are better kept out of flags, which other users of the machine can see."
     )

@@ -60,13 +60,11 @@ def ask_result(outcome: Outcome, session: Uri) -> AskResult:
 
 
 def _ending(outcome: Outcome) -> AskOutcome:
-    match outcome.response:
-        case ResponseKind.ACCEPT:
-            return AskOutcome.ACCEPTED
-        case ResponseKind.DECLINE:
-            return AskOutcome.DECLINED
-        case ResponseKind.CANCEL:
-            return _ENDINGS.get(outcome.via, AskOutcome.CANCELLED)
+    if outcome.response is ResponseKind.ACCEPT:
+        return AskOutcome.ACCEPTED
+    if outcome.response is ResponseKind.DECLINE:
+        return AskOutcome.DECLINED
+    return _ENDINGS.get(outcome.via, AskOutcome.CANCELLED)
 
 
 def _deadline(asked: AskQuestions, now: int) -> RequestMeta | None:
@@ -101,7 +99,7 @@ def _question(number: int, asked: AskedQuestion) -> Question:
             return IntegerQuestion(**common, min=asked.min, max=asked.max, default_value=default)
         case "single-select":
             return SingleSelectQuestion(**common, **_choice(asked))
-        case "multi-select":
+        case _:
             low, high = _count(asked, asked.min), _count(asked, asked.max)
             return MultiSelectQuestion(**common, **_choice(asked), min=low, max=high)
 

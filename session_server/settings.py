@@ -66,7 +66,7 @@ class Settings(BaseSettings):
     port: int = Field(default=8737, ge=0, le=65_535, description="Port to listen on; 0 picks one.")
     store: str | None = Field(
         default=None,
-        description="Where the log is: `memory:` or `sqlite:///path`; otherwise in the data folder.",
+        description="Where the log is: `memory:` or `sqlite:///path`; else in the data folder.",
     )
     data_dir: Path = Field(
         default=Path("session-server-data"),
@@ -89,7 +89,7 @@ class Settings(BaseSettings):
     mcp_hold_seconds: float = Field(
         default=50.0,
         gt=0,
-        description="How long MCP clients of 2026 wait for people before they are told to ask again.",
+        description="Seconds that MCP clients of 2026 wait for people; then they ask again.",
     )
 
     connection_token: SecretStr | None = Field(
@@ -98,7 +98,7 @@ class Settings(BaseSettings):
     )
     connection_token_file: Path | None = Field(
         default=None,
-        description="File that holds the connection token; made, readable by you alone, if missing.",
+        description="File that holds the connection token; if missing it is made, for you alone.",
     )
     without_connection_token: bool = Field(
         default=False,
@@ -106,7 +106,7 @@ class Settings(BaseSettings):
     )
     secret: SecretStr | None = Field(
         default=None,
-        description="What issued tokens are signed with, instead of `secret.key` in the data folder.",
+        description="What issued tokens are signed with, instead of a `secret.key` in data_dir.",
     )
     allowed_origins: Names = Field(
         default=(),

@@ -144,6 +144,7 @@ def test_secrets_are_not_shown_when_settings_are() -> None:
     assert CANARY not in repr(settings) + str(settings)
 
 
+@pytest.mark.proves("design.names.serve")
 def test_every_setting_is_an_option_of_serve() -> None:
     shown = CliRunner().invoke(app, ["serve", "--help"], env={"COLUMNS": "200"}).stdout
     assert [name for name in ("config", *Settings.model_fields) if flag_of(name) not in shown] == []

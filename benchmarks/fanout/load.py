@@ -10,12 +10,14 @@ import selectors
 import socket
 import struct
 import sys
+from collections import deque
 from time import perf_counter, sleep
 
 import msgspec
 
 MARK = b'"serverSeq":'
 BUFFER = 1 << 18
+PATIENCE = 1.0
 ACTION = {
     "type": "session/inputAnswerChanged",
     "requestId": "t:trip",
@@ -55,6 +57,18 @@ class Peer:
         self.socket.sendall(masked(msgspec.json.encode(frame)))
         self.read_until(b'"id":%d' % request_id)
 
+    def is_cut_off(self) -> bool:
+        """Reads what is left: whether it ends."""
+        self.socket.settimeout(PATIENCE)
+        try:
+            while self.socket.recv(BUFFER):
+                pass
+        except TimeoutError:
+            return False
+        except OSError:
+            pass
+        return True
+
     def take(self) -> int:
         """Deliveries in what has arrived; a word that is cut in two is counted with the rest."""
         data = self._tail + self.socket.recv(BUFFER)
@@ -93,13 +107,63 @@ def ask(port: int, channel: str) -> None:
     peer.socket.close()
 
 
+class Load:
+    """Keeps `window` actions outstanding, and counts what all subscribers are sent.
+
+    With a window of one, the next action waits until everybody has the last one, and the time is
+    that of the slowest subscriber; otherwise it is that of the writer's own echo.
+    """
+
+    def __init__(self, peers: list[Peer], frame: bytes, window: int) -> None:
+        self.peers = peers
+        self.writer = peers[0]
+        self.frame = frame
+        self.window = window
+        self.delivered = 0
+        self.seconds: list[float] = []
+        self._sent: deque[float] = deque()
+        self._selector = selectors.DefaultSelector()
+        for peer in peers:
+            peer.socket.settimeout(0)
+            self._selector.register(peer.socket, selectors.EVENT_READ, peer)
+        self.writer.socket.settimeout(None)
+
+    def run(self, seconds: float) -> float:
+        """How long it really took."""
+        step = self._one if self.window == 1 else self._many
+        started = perf_counter()
+        while perf_counter() < started + seconds:
+            step()
+        return perf_counter() - started
+
+    def _one(self) -> None:
+        wanted = self.delivered + len(self.peers)
+        sent = perf_counter()
+        self.writer.socket.sendall(self.frame)
+        while self.delivered < wanted and perf_counter() < sent + PATIENCE:
+            for key, _ in self._selector.select(PATIENCE):
+                self.delivered += key.data.take()
+        self.seconds.append(perf_counter() - sent)
+
+    def _many(self) -> None:
+        missing = self.window - len(self._sent)
+        if missing > 0:
+            self._sent.extend([perf_counter()] * missing)
+            self.writer.socket.sendall(self.frame * missing)
+        for key, _ in self._selector.select(PATIENCE):
+            found = key.data.take()
+            self.delivered += found
+            if key.data is self.writer and found:
+                now = perf_counter()
+                self.seconds += [now - self._sent.popleft() for _ in range(found)]
+
+
 def measure(
     port: int, path: str, channel: str, subscribers: int, window: int, seconds: float, stalled: int
 ) -> dict[str, object]:
-    """Keeps `window` actions outstanding and counts deliveries to all subscribers."""
-    speaks_ahp = path == "/ahp"
+    """`stalled` more are subscribed and never read."""
     peers = [Peer(port, path) for _ in range(subscribers + stalled)]
-    if speaks_ahp:
+    if path == "/ahp":
         for number, peer in enumerate(peers):
             peer.call(
                 1,
@@ -110,36 +174,18 @@ def measure(
             )
     else:
         sleep(0.05 + subscribers / 20_000)
-    selector = selectors.DefaultSelector()
-    for peer in peers[:subscribers]:
-        peer.socket.settimeout(0)
-        selector.register(peer.socket, selectors.EVENT_READ, peer)
-    writer, sent, latencies = peers[0], 0, []
-    frame = action_frame(channel, 1)
-    started = perf_counter()
-    last_sent = started
-    end = started + seconds
-    writer.socket.settimeout(None)
-    while perf_counter() < end:
-        missing = window - (sent - writer.count)
-        if missing > 0:
-            last_sent = perf_counter()
-            writer.socket.sendall(frame * missing)
-            sent += missing
-        for key, _ in selector.select(1.0):
-            found = key.data.take()
-            if key.data is writer and window == 1 and found:
-                latencies.append(perf_counter() - last_sent)
-    elapsed = perf_counter() - started
-    total = sum(peer.count for peer in peers[:subscribers])
+    load = Load(peers[:subscribers], action_frame(channel, 1), window)
+    took = load.run(seconds)
+    let_go = sum(peer.is_cut_off() for peer in peers[subscribers:])
     for peer in peers:
         peer.socket.close()
-    latencies.sort()
+    times = sorted(load.seconds)
     return {
-        "deliveries": total / elapsed,
-        "actions": writer.count / elapsed,
-        "p50": latencies[len(latencies) // 2] * 1e6 if latencies else None,
-        "p99": latencies[len(latencies) * 99 // 100] * 1e6 if latencies else None,
+        "deliveries": load.delivered / took,
+        "actions": load.writer.count / took,
+        "p50": times[len(times) // 2] * 1e6 if times else 0.0,
+        "p99": times[len(times) * 99 // 100] * 1e6 if times else 0.0,
+        "let_go": let_go,
     }
 
 

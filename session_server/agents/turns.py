@@ -33,7 +33,7 @@ from session_server.schemas.messages import Message
 from session_server.schemas.principals import Principal, Role, Stamp
 from session_server.schemas.questions import InputRequest, Question, RequestMeta
 from session_server.schemas.record import SessionRecord
-from session_server.schemas.refusals import Refusal
+from session_server.schemas.refusals import Refusal, RefusalCode
 from session_server.schemas.tool_calls import ConfirmationReason, ToolResult
 from session_server.schemas.turns import MarkdownPart, ReasoningPart, ResponsePart, ToolCallPart
 from session_server.schemas.wire import ErrorInfo, Text, Uri
@@ -250,6 +250,8 @@ class RunningTurn:
 
         def plan(record: SessionRecord | None, stamp: Stamp) -> Any:
             assert record is not None
+            if active_turn(record.public, self.turn_id) is None:
+                return Refusal(code=RefusalCode.NO_TURN, message="The turn is over.")
             refusal = judge(self._principal, record, action)
             return batch_of(record, action, stamp) if refusal is None else refusal
 

@@ -2,12 +2,10 @@
 
 from typing import Any
 
-from session_server.host.channel import Submission
 from session_server.host.host import Host
 from session_server.reducers.invocations import customization_id
 from session_server.schemas.actions import McpServerStateChanged
 from session_server.schemas.customizations import McpServer, McpServerState, McpStopped
-from session_server.schemas.principals import HOST
 from session_server.schemas.record import SessionRecord
 
 
@@ -21,8 +19,9 @@ class ServerStates:
     def changed(self, name: str, state: McpServerState) -> None:
         self._states[name] = state
         for channel in tuple(self._host.sessions.values()):
-            if channel.committed is not None and _listed(channel.committed, name) is not None:
-                channel.submit(Submission(lambda r, _: _news(r, name, state), by=HOST))
+            record = channel.committed
+            if record is not None and _listed(record, name) is not None:
+                self._host.write(channel, lambda r, _: _news(r, name, state))
 
     def restarted(self, configured: tuple[str, ...]) -> None:
         """What the sessions say may be old: nothing runs before it is started."""
@@ -53,6 +52,6 @@ def _listed(record: SessionRecord, name: str) -> McpServer | None:
 
 def _news(record: SessionRecord, name: str, state: McpServerState) -> Any:
     listed = _listed(record, name)
-    if listed is None or listed.state == state:
+    if listed is None or listed.state == state or record.private.is_recording:
         return ()
     return (McpServerStateChanged(id=listed.id, state=state, channel=listed.channel),)

@@ -107,12 +107,14 @@ def ask(
     if key is not None and session is None:
         raise UsageTrouble("--key needs --session: a new session has nothing to find.")
     with reach.http() as http:
-        uri = _session(http, session, title or _title(wanted))
+        uri = session_for(http, session, title or _title(wanted))
         state = _asked(http, uri, wanted, key)
         if no_wait:
             return _asked_only(reach, state)
-        err.print(f"Asked in {short_name(uri)}. {_how_to(uri)}", soft_wrap=True, markup=False)
-        state = _awaited(http, state, wait)
+        path = f"{session_path(uri)}/requests/{quote(state.id, safe='')}"
+        with _taken_back_by_ctrl_c(http, path):
+            err.print(f"Asked in {short_name(uri)}. {_how_to(uri)}", soft_wrap=True, markup=False)
+            state = _awaited(http, path, state, wait)
     return _told(reach, state, wait)
 
 
@@ -160,7 +162,7 @@ def _title(wanted: NewRequest) -> str:
     return (wanted.message or first or "A question")[:TITLE_CHARS]
 
 
-def _session(http: httpx.Client, name: str | None, title: str) -> Uri:
+def session_for(http: httpx.Client, name: str | None, title: str) -> Uri:
     """The one that is named, made if there is none; or a new one."""
     uri = None
     if name is not None:
@@ -200,20 +202,17 @@ def _how_to(uri: Uri) -> str:
 # Waiting
 
 
-def _awaited(http: httpx.Client, state: RequestState, wait: float | None) -> RequestState:
-    """Until it has ended or the time is over. Ctrl-C takes it back."""
-    path = f"{session_path(state.session)}/requests/{quote(state.id, safe='')}"
+def _awaited(
+    http: httpx.Client, path: str, state: RequestState, wait: float | None
+) -> RequestState:
+    """Until it has ended or the time is over."""
     deadline = None if wait is None else time.monotonic() + wait
-    try:
-        with _waiting():
-            while not isinstance(state, EndedRequest):
-                left = WAIT_SECONDS if deadline is None else deadline - time.monotonic()
-                if left <= 0:
-                    break
-                state = _polled(http, path, state, min(left, WAIT_SECONDS))
-    except KeyboardInterrupt:
-        _take_back(http, path)
-        raise
+    with _waiting():
+        while not isinstance(state, EndedRequest):
+            left = WAIT_SECONDS if deadline is None else deadline - time.monotonic()
+            if left <= 0:
+                break
+            state = _polled(http, path, state, min(left, WAIT_SECONDS))
     return state
 
 
@@ -227,10 +226,15 @@ def _polled(http: httpx.Client, path: str, state: RequestState, wait: float) -> 
     return decode_state(response.content)
 
 
-def _take_back(http: httpx.Client, path: str) -> None:
-    with contextlib.suppress(httpx.HTTPError, Trouble):
-        http.delete(path)
-        err.print("The question is taken back.")
+@contextlib.contextmanager
+def _taken_back_by_ctrl_c(http: httpx.Client, path: str) -> Generator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        with contextlib.suppress(httpx.HTTPError, Trouble):
+            http.delete(path)
+            err.print("The question is taken back.")
+        raise
 
 
 @contextlib.contextmanager

@@ -8,6 +8,7 @@ from session_server import __version__
 from session_server.cli import token
 from session_server.cli.answer import answer
 from session_server.cli.ask import ask
+from session_server.cli.call import call
 from session_server.cli.cassettes import export, replay
 from session_server.cli.dispose import dispose
 from session_server.cli.doctor import doctor
@@ -57,6 +58,7 @@ app.command()(reaching(sessions))
 app.command()(reaching(watch))
 app.command()(reaching(ask))
 app.command()(reaching(answer))
+app.command()(reaching(call))
 app.command()(reaching(share))
 app.add_typer(token.app, name="token")
 app.command()(reaching(export))

@@ -17,6 +17,7 @@ def serve(settings: Settings) -> None:
     # The server takes a while to load, and no other command needs it.
     from session_server.agents.demo import DEMO_SESSION  # noqa: PLC0415
     from session_server.app import create_app  # noqa: PLC0415
+    from session_server.calls.errors import ConfigError  # noqa: PLC0415
     from session_server.identity.binding import binding_of  # noqa: PLC0415
     from session_server.server import run  # noqa: PLC0415
 
@@ -29,7 +30,11 @@ def serve(settings: Settings) -> None:
         raise typer.Exit(1) from None
     if settings.demo:
         typer.echo(f"A session with an open question: {DEMO_SESSION}")
-    app = create_app(store, demo=settings.demo, settings=settings, access=binding.access)
+    try:
+        app = create_app(store, demo=settings.demo, settings=settings, access=binding.access)
+    except ConfigError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(2) from None
     if not run(app, settings, binding):
         raise typer.Exit(1)
 

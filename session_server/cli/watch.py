@@ -10,6 +10,7 @@ from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
+from session_server.cli.durations import duration
 from session_server.cli.exits import ExitCode
 from session_server.cli.naming import OptionalSessionArgument, found, short_name
 from session_server.cli.output import err, out, print_json
@@ -32,7 +33,8 @@ async def watch(
         typer.Option(help="End as soon as the session, or any session, is in this state."),
     ] = None,
     wait: Annotated[
-        float | None, typer.Option(help="Give up after this many seconds.", min=0)
+        float | None,
+        typer.Option(help="Give up after this time: 90s, 10m.", parser=duration, metavar="TIME"),
     ] = None,
     turns: Annotated[int, typer.Option(help="How many earlier turns to show.", min=0)] = 3,
 ) -> ExitCode | None:

@@ -24,7 +24,7 @@ from session_server.gateway.seals import sealing
 from session_server.gateway.tool_schemas import schema_of
 from session_server.gateway.visitors import Context, Visitor, as_asker, visitor_of
 from session_server.host.host import Host
-from session_server.host.performing import write
+from session_server.host.performing import RefusedError, write
 from session_server.host.waiting import Waiting
 from session_server.reducers.asks import UnaskableError, ask_result, asked_request
 from session_server.reducers.batches import Batch, batch_of, note
@@ -109,14 +109,14 @@ class AskTools:
 
     async def _call(self, ctx: Context, params: CallToolRequestParams) -> Any:
         visitor = visitor_of(ctx)
-        try:
-            with told_in_mcp():
+        with told_in_mcp():
+            try:
                 if params.name == ASK:
                     return await self._ask(ctx, visitor, params)
                 if params.name == NOTIFY:
                     return await self._notify(visitor, params)
-        except (DecodingError, UnaskableError) as error:
-            return _mistake(str(error))
+            except (DecodingError, UnaskableError, RefusedError) as error:
+                return _mistake(str(error))
         raise invalid(f"There is no tool {params.name!r}.")
 
     # Asking

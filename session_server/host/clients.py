@@ -12,7 +12,6 @@ from session_server.schemas.limits import CLIENT_LIFETIME_MS
 from session_server.schemas.principals import Principal, Stamp
 from session_server.schemas.refusals import Refusal, RefusalCode
 
-
 SEEN_EVERY_MS = 24 * 3_600_000
 
 

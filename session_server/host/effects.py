@@ -158,6 +158,9 @@ class EffectRunner:
 
         def fire() -> None:
             self._timers.pop(key, None)
+            if self._host.now() < effect.at:  # the loop's clock is another one than ours
+                self._expire_request(channel, effect)
+                return
             self._host.write(
                 channel, lambda record, stamp: expired(record, effect.request_id, stamp.at)
             )

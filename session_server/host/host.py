@@ -279,6 +279,10 @@ class Host:
             if channel.committed is not None and principal.reaches(uri):
                 yield channel.committed.public.summary
 
+    def is_opening(self, uri: Uri) -> bool:
+        """Whether it is being made right now."""
+        return uri in self._opening
+
     def record(self, uri: Uri) -> SessionRecord | None:
         channel = self.sessions.get(uri)
         return None if channel is None else channel.committed

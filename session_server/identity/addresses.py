@@ -38,8 +38,10 @@ def reachable(settings: Settings, called_by: str, port: int, scheme: str = "http
     if _is_only_here(settings.host):
         return Reachable(here, ONLY_HERE)
     outside = outside_address() if settings.host in ALL_ADDRESSES else settings.host
-    return Reachable(here, NO_NETWORK) if outside is None else Reachable(
-        f"{scheme}://{_netloc(outside, port)}"
+    return (
+        Reachable(here, NO_NETWORK)
+        if outside is None
+        else Reachable(f"{scheme}://{_netloc(outside, port)}")
     )
 
 

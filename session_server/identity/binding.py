@@ -25,7 +25,7 @@ CONTRADICTION = (
     "connection_token, connection_token_file and without_connection_token exclude each other;"
     " set one of them."
 )
-NO_TOKEN = (
+NEEDED = (
     "{host} can be reached by others, so a connection token is needed:\n"
     "  --connection-token generate         makes one and prints it\n"
     "  --connection-token-file FILE        keeps one in a file\n"
@@ -56,7 +56,7 @@ def binding_of(settings: Settings) -> Binding:
         told = token if given == GENERATE else None
         return Binding(access_of(settings, token, is_loopback=is_loopback), is_loopback, told)
     if not is_loopback and not settings.without_connection_token:
-        raise SettingsError(NO_TOKEN.format(host=settings.host or "Every address"))
+        raise SettingsError(NEEDED.format(host=settings.host or "Every address"))
     return Binding(access_of(settings, is_loopback=is_loopback), is_loopback)
 
 

@@ -42,5 +42,3 @@ class Identities:
 
 def is_reserved(principal_id: str) -> bool:
     return principal_id in RESERVED or principal_id.startswith(RESERVED_PREFIXES)
-
-

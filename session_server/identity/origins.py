@@ -53,9 +53,11 @@ def is_loopback_name(name: str) -> bool:
 
 
 def _check_fetch(headers: Mapping[str, str]) -> None:
-    """Pictures and scripts of a foreign page come without `Origin`; following a link is no harm."""
-    is_foreign = headers.get("sec-fetch-site") in ("cross-site", "same-site")
-    if is_foreign and headers.get("sec-fetch-mode") != "navigate":
+    """Pictures, scripts and frames of a foreign page come without `Origin`; a link is no harm."""
+    if headers.get("sec-fetch-site") not in ("cross-site", "same-site"):
+        return
+    is_link = headers.get("sec-fetch-mode") == "navigate"
+    if not is_link or headers.get("sec-fetch-dest", "document") != "document":
         raise ForeignOriginError("Other sites may link to this host, but not load from it.")
 
 
@@ -78,7 +80,8 @@ def _named(netloc: str) -> tuple[str, int | None]:
     """Name and port; what is neither is no name at all."""
     try:
         parts = urlsplit(f"//{netloc}")
-        is_plain = parts.netloc == netloc and "@" not in netloc
-        return (parts.hostname or "", parts.port) if is_plain else ("", None)
+        name, port = parts.hostname or "", parts.port
     except ValueError:
         return "", None
+    is_plain = parts.netloc == netloc and "@" not in netloc
+    return (name, port) if is_plain else ("", None)

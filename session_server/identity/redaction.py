@@ -9,6 +9,8 @@ _ISSUED = re.compile(r"\beyJ[\w-]+\.[\w-]+\.[\w-]*")
 _IN_QUERY = re.compile(r"(?i)\b(tkn=)[^&#\s\"'\\]+")
 _IN_HEADER = re.compile(r"(?i)\b(bearer\s+)[^\s\"',\\]+")
 
+_IN_JSON = re.compile(r'("token"\s*:\s*")[^"]+')
+
 
 def redacted(text: str, known: tuple[str, ...] = ()) -> str:
     """Without what looks like a credential, and without those that are known, wherever they are."""
@@ -16,6 +18,7 @@ def redacted(text: str, known: tuple[str, ...] = ()) -> str:
         text = text.replace(secret, HIDDEN)
     text = _ISSUED.sub(HIDDEN, text)
     text = _IN_QUERY.sub(rf"\1{HIDDEN}", text)
+    text = _IN_JSON.sub(rf"\1{HIDDEN}", text)
     return _IN_HEADER.sub(rf"\1{HIDDEN}", text)
 
 

@@ -16,6 +16,7 @@ from session_server.web.bodies import JsonBody, json_response
 from session_server.web.caller import Caller, TheHost
 from session_server.web.openapi import described
 from session_server.web.paths import PREFIX, SessionUri, session_name
+from session_server.web.problems import RETRY_AFTER, ProblemError
 from session_server.web.request_states import visible_channel, visible_record
 from session_server.web.retries import REPLAYED, RetryKey, TheKey, new_name
 
@@ -56,7 +57,12 @@ def _made_before(host: Host, key: RetryKey, wanted: NewSession) -> Uri | None:
         record = channel.committed
         if record is not None and record.private.opened_with is not None:
             named[record.private.opened_with] = uri
-    return named[key.name(wanted)] if key.found(wanted, named) else None
+    if key.found(wanted, named):
+        return named[key.name(wanted)]
+    if host.is_opening(wanted.resource or f"{PREFIX}{key.name(wanted)}"):
+        words = "The first request with this Idempotency-Key is still at work; try again."
+        raise ProblemError(409, "stillAtWork", words, RETRY_AFTER)
+    return None
 
 
 async def _create(

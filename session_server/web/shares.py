@@ -1,5 +1,6 @@
-"""Share links over HTTP: one session, one role, for a while, as an address and as a picture of it."""
+"""Share links over HTTP: one session, one role, for a while; an address and a picture of it."""
 
+import asyncio
 from typing import Annotated
 
 import segno
@@ -27,6 +28,7 @@ from session_server.web.openapi import described
 from session_server.web.paths import SessionUri, session_name
 from session_server.web.problems import ProblemError
 from session_server.web.retries import REPLAYED, TheKey
+from session_server.web.tokens import NOT_KEPT
 
 router = APIRouter(prefix="/v1/sessions/{id}/shares", tags=["access"])
 
@@ -56,7 +58,8 @@ async def share(
         token_id = new_id() if key is None else key.name(wanted)
         issued = _granted(wanted, who, uri, token_id, host.now())
         text = await tokens.issue(issued)
-    return json_response(_given(issued, text, _where(request)), 201, REPLAYED if replayed else {})
+    headers = NOT_KEPT | (REPLAYED if replayed else {})
+    return json_response(await _given(issued, text, _where(request)), 201, headers)
 
 
 @router.get("", **described(200, TokenList, 404))
@@ -117,7 +120,7 @@ def _where(request: Request) -> Reachable:
     return reachable(settings, request.headers.get("host", ""), port, request.url.scheme)
 
 
-def _given(issued: IssuedToken, text: str, where: Reachable) -> ShareGiven:
+async def _given(issued: IssuedToken, text: str, where: Reachable) -> ShareGiven:
     assert issued.sessions is not None
     assert issued.expires_at is not None
     url = f"{where.url}/?tkn={text}#/s/{session_name(issued.sessions[0])}"
@@ -127,6 +130,11 @@ def _given(issued: IssuedToken, text: str, where: Reachable) -> ShareGiven:
         token=text,
         role=issued.role,
         expires_at=issued.expires_at,
-        qr=segno.make_qr(url).svg_inline(omitsize=True, light="#fff"),
+        qr=await asyncio.to_thread(picture, url),
         warning=where.warning,
     )
+
+
+def picture(url: str) -> str:
+    """Takes as long as thousands of actions do, so never on the event loop."""
+    return segno.make_qr(url).svg_inline(omitsize=True, light="#fff")

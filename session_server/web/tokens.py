@@ -25,6 +25,9 @@ from session_server.web.retries import REPLAYED, TheKey
 
 router = APIRouter(prefix="/v1/tokens", tags=["access"])
 
+NOT_KEPT = {"Cache-Control": "no-store"}
+"""For answers that hold the text of a token."""
+
 TokenId = Annotated[str, Path(description="The id of a token, as in the list.")]
 
 
@@ -43,10 +46,12 @@ async def issue_token(
     if key is not None and key.found(wanted, ids):
         known = tokens.find(key.name(wanted))
         assert known is not None
-        return json_response(TokenGiven(token=tokens.text_of(known), issued=known), 201, REPLAYED)
+        return json_response(
+            TokenGiven(token=tokens.text_of(known), issued=known), 201, NOT_KEPT | REPLAYED
+        )
     issued = _granted(wanted, who, new_id() if key is None else key.name(wanted), host.now())
     text = await tokens.issue(issued)
-    return json_response(TokenGiven(token=text, issued=issued), 201)
+    return json_response(TokenGiven(token=text, issued=issued), 201, NOT_KEPT)
 
 
 @router.get("", **described(200, TokenList))

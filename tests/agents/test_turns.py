@@ -1,5 +1,6 @@
 """Agents at work: every step is in the session, and questions wait for people."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -116,6 +117,24 @@ async def test_cancelling_a_turn_stops_the_agent_and_closes_its_question() -> No
         assert record.private.outcomes[-1].via == "abandoned"
         await client.act(start(turn_id="u"))
         assert "rejectionReason" not in client.received[-1].get("params", {})
+
+
+@run
+async def test_a_turn_that_is_cancelled_before_its_question_leaves_none_behind() -> None:
+    """The agent may be about to ask at that moment, at any of its steps."""
+    for steps in range(12):
+        async with hosting() as host:
+            client = await with_session(host, "demo")
+            client.dispatch(start())
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            await client.act({"type": "session/turnCancelled", "turnId": "t"})
+            for _ in range(50):
+                await asyncio.sleep(0)
+            record = host.record(SESSION)
+            assert record is not None
+            assert (record.public.active_turn, record.public.input_requests) == (None, None)
+
 
 
 @pytest.mark.proves("ahp.queue.order", "design.names.demo")

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any
@@ -44,7 +45,7 @@ WAYS = [
 ]
 
 
-@pytest.mark.proves("mcp.servers.modern", "mcp.servers.legacy", "mcp.servers.declared")
+@pytest.mark.proves("mcp.servers.modern", "mcp.servers.legacy")
 @pytest.mark.parametrize(("kind", "way"), WAYS)
 def test_people_answer_and_the_call_is_finished(kind: zoo.Kind, way: Way, tmp_path: Path) -> None:
     file = tmp_path / "effects"
@@ -170,10 +171,13 @@ def test_a_url_is_consented_to_in_both_eras(era: str, request: pytest.FixtureReq
         assert asked.url == "https://example.com/in?a=b"
         await at.answer("Sign in, please.")
         assert (await at.text(call_id)).startswith("accept")
+        told = "zoo says that what it asked to be opened is done."
+        assert (told in at.notes()) == (era == "legacy")
 
     run(request.getfixturevalue(era), work)
 
 
+@pytest.mark.proves("mcp.legacy.url")
 def test_a_2025_era_server_that_wants_a_visit_first_is_called_again(tmp_path: Path) -> None:
     async def work(at: Desk) -> None:
         call_id = await at.call("gated")
@@ -266,6 +270,7 @@ def test_the_limit_of_rounds_is_a_setting(modern: ServerConfig) -> None:
     run(changed(modern, maxRounds=2), work)
 
 
+@pytest.mark.proves("mcp.servers.tasks")
 @pytest.mark.parametrize(
     ("tool", "words"),
     [
@@ -283,6 +288,20 @@ def test_what_cannot_be_done_fails_in_words(modern: ServerConfig, tool: str, wor
         assert words in said, said
 
     run(modern, work)
+
+
+@pytest.mark.proves("mcp.servers.declared")
+@pytest.mark.parametrize("era", ["modern", "legacy"])
+@pytest.mark.parametrize("roots", [None, [{"uri": "file:///work"}]])
+def test_a_connection_declares_what_can_be_answered_and_no_more(
+    era: str, roots: list[Any] | None, request: pytest.FixtureRequest
+) -> None:
+    async def work(at: Desk) -> None:
+        told = json.loads(await at.text(await at.call("mirror")))
+        declared = {name for name, value in told["capabilities"].items() if value is not None}
+        assert declared == {"elicitation"} | ({"roots"} if roots else set())
+
+    run(changed(request.getfixturevalue(era), roots=roots), work)
 
 
 def test_roots_are_answered_from_the_settings(modern: ServerConfig) -> None:

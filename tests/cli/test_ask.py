@@ -32,6 +32,7 @@ def test_a_script_asks_and_somebody_answers_in_another_shell(shell: Shell) -> No
         assert asking.end()[:2] == (ExitCode.OK, "env=staging\nreplicas=5\n")
 
 
+@pytest.mark.slow
 def test_the_answer_to_one_question_is_printed_as_it_is(shell: Shell) -> None:
     with shell.running("ask", "-q", "checks:multi:Which?=lint|tests|docs",
                        "--session", "single") as asking:  # fmt: skip
@@ -40,6 +41,7 @@ def test_the_answer_to_one_question_is_printed_as_it_is(shell: Shell) -> None:
         assert asking.end()[:2] == (ExitCode.OK, "lint,docs\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("response", "code", "printed", "said"),
     [
@@ -104,6 +106,7 @@ def test_asking_without_waiting_prints_the_request(shell: Shell, server: ServerP
     assert closed.code == ExitCode.OK
 
 
+@pytest.mark.slow
 def test_json_says_everything(shell: Shell) -> None:
     with shell.running("ask", "-q", ENV, "--session", "json", "--json") as asking:
         asking.hear("Asked", on="err")
@@ -123,6 +126,7 @@ MCP = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "document",
     [AHP, AHP["questions"], MCP, {"message": "Trip", "requestedSchema": MCP}],

@@ -31,6 +31,19 @@ async def test_a_deadline_cancels_the_question_and_the_turn_ends_with_it() -> No
 
 
 @run
+async def test_a_deadline_holds_when_the_clock_is_set_back() -> None:
+    async with hosting() as host:
+        ana = await with_session(host)
+        agent = await joined(host, AGENT, "agent", SESSION)
+        real = host.now
+        deadline = real() + 30
+        await agent.act(ask("r", expiresAt=deadline))
+        host.now = lambda: real() - 50  # type: ignore[method-assign]
+        done = await ana.wait_for_action("session/inputCompleted")
+        assert done["_meta"]["at"] >= deadline
+
+
+@run
 async def test_a_deadline_may_mean_the_defaults() -> None:
     async with hosting() as host:
         ana = await with_session(host)

@@ -1,26 +1,34 @@
 """What one connection, one principal and one host may have and do, and what is said beyond it."""
 
 import asyncio
+from time import monotonic
 from typing import Any
 
 import msgspec
 import pytest
 
+from session_server.app import bounds_of
 from session_server.host import kinds
 from session_server.host.connections import Connections, TooManyConnectionsError
 from session_server.host.host import Host
 from session_server.host.pace import Bounds, Pace
 from session_server.schemas.limits import (
     ACTIONS_AT_ONCE,
+    ACTIONS_PER_SECOND,
     ACTIONS_UNSETTLED,
     CLIENT_LIFETIME_MS,
+    CONNECTIONS_PER_PRINCIPAL,
     ID_CHARS,
     PRESENCE_NEWS_PER_SECOND,
     REFUSALS_BEFORE_CLOSE,
+    REFUSALS_WINDOW_SECONDS,
     REQUESTS_IN_FLIGHT,
+    SESSIONS_PER_HOST,
     SUBSCRIPTIONS_PER_CONNECTION,
+    TURNS_PER_PAGE,
 )
-from tests.host.harness import ANA, BO, SESSION, Client, hosting, joined, run, with_session
+from session_server.settings import Settings
+from tests.host.harness import AGENT, ANA, BO, SESSION, Client, hosting, joined, run, with_session
 
 SLOW = Bounds(actions_per_second=1)
 ROOM = "ahp-presence:/1"
@@ -106,8 +114,14 @@ def test_a_bucket_fills_with_time_and_no_further_than_its_size() -> None:
 def test_refusals_are_forgotten_after_a_while() -> None:
     pace = Pace(per_second=1)
     assert not any(pace.is_abused() for _ in range(REFUSALS_BEFORE_CLOSE))
+    assert 0 < pace._window_ends - monotonic() <= REFUSALS_WINDOW_SECONDS
     pace._window_ends = 0.0
     assert not pace.is_abused()
+
+
+def test_an_operator_who_says_nothing_gets_the_limits() -> None:
+    bounds = (ACTIONS_PER_SECOND, CONNECTIONS_PER_PRINCIPAL, SESSIONS_PER_HOST)
+    assert Bounds() == bounds == bounds_of(Settings())
 
 
 # What is under way
@@ -232,6 +246,20 @@ async def test_news_of_who_is_there_come_at_a_bounded_rate() -> None:
         await ana.wait_for(is_last)
         told = sum(frame.get("method") == "presence/changed" for frame in ana.received)
         assert told <= (loop.time() - began) * PRESENCE_NEWS_PER_SECOND + 2
+
+
+@run
+async def test_turns_come_in_pages_however_many_are_asked_for() -> None:
+    async with hosting() as host:
+        await with_session(host, "demo")
+        agent = await joined(host, AGENT, "agent", SESSION)
+        message = {"text": "Go", "origin": {"kind": "user"}}
+        for number in range(TURNS_PER_PAGE + 1):
+            turn = {"turnId": str(number)}
+            await agent.act({"type": "session/turnStarted", **turn, "message": message})
+            await agent.act({"type": "session/turnComplete", **turn})
+        page = await agent.call("fetchTurns", SESSION, limit=10 * TURNS_PER_PAGE)
+        assert (len(page["turns"]), page["hasMore"]) == (TURNS_PER_PAGE, True)
 
 
 # Clients that are known

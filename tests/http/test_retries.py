@@ -9,8 +9,6 @@ import pytest
 from tests.http.sessions import Api
 from tests.servers import serving, sqlite_store
 
-KEY = {"Idempotency-Key": "build 7: deploy?"}
-
 
 def post(api: Api, path: str, body: dict[str, Any], key: str = "k") -> Any:
     return api.post(path, json=body, headers={"Idempotency-Key": key})
@@ -33,15 +31,23 @@ def test_after_its_end_a_request_is_still_the_same(api: Api, session: str) -> No
     assert post(api, f"{session}/requests", {"message": "Deploy?"}).json() == done
 
 
-def test_many_at_once_make_one(api: Api, session: str) -> None:
-    with ThreadPoolExecutor(8) as pool:
-        sent = [
-            pool.submit(post, api, f"{session}/requests", {"message": "Deploy?"}) for _ in range(16)
-        ]
-        answers = [future.result(timeout=20) for future in sent]
-    assert {answer.status_code for answer in answers} == {201}
-    assert len({answer.json()["id"] for answer in answers}) == 1
-    assert len(api.get(f"{session}/requests").json()["items"]) == 1
+@pytest.mark.parametrize("what", ["requests", "turns", "sessions"])
+def test_many_at_once_make_one(tmp_path: Path, what: str) -> None:
+    """On a disk, so that the later ones come while the first is being written."""
+    with serving(sqlite_store(tmp_path)) as server, Api(server.url) as api:
+        session = api.post("/v1/sessions", json={"provider": "demo"}).headers["location"]
+        path = "/v1/sessions" if what == "sessions" else f"{session}/{what}"
+        body = {"text": "Hello"} if what == "turns" else {"message": "Deploy?"}
+        with ThreadPoolExecutor(8) as pool:
+            sent = [pool.submit(post, api, path, body) for _ in range(32)]
+            answers = [future.result(timeout=20) for future in sent]
+        late = [answer for answer in answers if answer.status_code == 409]
+        made = [answer for answer in answers if answer.status_code == 201]
+        assert len(late) + len(made) == 32
+        assert {answer.json()["code"] for answer in late} <= {"stillAtWork"}
+        assert what == "sessions" or not late
+        names = {"requests": "id", "turns": "turnId", "sessions": "resource"}
+        assert len({answer.json()[names[what]] for answer in made}) == 1
 
 
 def test_a_key_stands_for_one_body(api: Api, session: str) -> None:

@@ -28,7 +28,7 @@ WRONG = "canary-wrong-token"
 PATHS = ("/v1/sessions", "/v1/sessions/none", "/v1/tokens", "/none", "/", "/docs", "/openapi.json")
 
 
-@pytest.fixture(params=["info", "debug"])
+@pytest.fixture(params=["info", pytest.param("debug", marks=pytest.mark.slow)])
 def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ServerProcess]:
     arguments = (*WITH_TOKEN, "--secret", SECRET, "--data-dir", str(tmp_path))
     with serving(sqlite_store(tmp_path), *arguments, "--log-level", request.param) as running:
@@ -109,6 +109,7 @@ def stored(folder: Path) -> str:
     return "".join(file.read_bytes().decode("latin-1") for file in files)
 
 
+@pytest.mark.slow
 def test_a_failure_of_the_host_itself_shows_no_token(tmp_path: Path) -> None:
     """The log on disk is pulled away, so that writing fails with a traceback or in words."""
     arguments = (*WITH_TOKEN, "--log-level", "debug")

@@ -94,5 +94,7 @@ def test_elsewhere_than_on_loopback_any_name_will_do() -> None:
 def test_other_sites_may_link_here_but_not_load_from_here(site: str) -> None:
     assert is_let_in(LOOPBACK, host=HERE, sec_fetch_site=site, sec_fetch_mode="navigate")
     assert not is_let_in(LOOPBACK, host=HERE, sec_fetch_site=site, sec_fetch_mode="no-cors")
+    framed = {"sec_fetch_mode": "navigate", "sec_fetch_dest": "iframe"}
+    assert not is_let_in(LOOPBACK, host=HERE, sec_fetch_site=site, **framed)
     assert is_let_in(LOOPBACK, host=HERE, sec_fetch_site="same-origin", sec_fetch_mode="cors")
     assert is_let_in(LOOPBACK, host=HERE, sec_fetch_site="none", sec_fetch_mode="navigate")

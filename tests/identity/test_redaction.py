@@ -19,6 +19,7 @@ TOKEN = "eyJhbGciOiJIUzI1NiJ9.eyJqdGkiOiJhYmMifQ.c2lnbmF0dXJl"
         f"b'/ahp?tkn={TOKEN}'",
         f"token={TOKEN},",
         f"{TOKEN}",
+        '< TEXT {"method":"authenticate","params":{"resource":"x","token": "c2lnbmF0dXJl"}}',
     ],
 )
 def test_what_looks_like_a_token_is_hidden(line: str) -> None:

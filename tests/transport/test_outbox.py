@@ -96,7 +96,7 @@ async def test_one_that_stays_full_is_parted_from_at_the_bound() -> None:
     socket.send(BIG)
     socket.outbox.pause()
     await next_turn()
-    for _ in range(4):
+    for _ in range(3):
         socket.send(BIG)
     assert socket.parted == []
     socket.send(b"one too many", b"and more")

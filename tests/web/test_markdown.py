@@ -39,7 +39,7 @@ def page(browser: Browser, host: ServerProcess) -> Iterator[Page]:
     [
         ("plain", '<p dir="auto">plain</p>'),
         ("one\ntwo  \nthree", '<p dir="auto">one\ntwo<br>three</p>'),
-        ("# Big #", '<h3 dir="auto">Big</h3>'),
+        ("# Big #", '<h2 dir="auto">Big</h2>'),
         ("**bold** and *it* and ~~gone~~", "<strong>bold</strong> and <em>it</em> and <del>gone</del>"),
         ("***both***", "<strong><em>both</em></strong>"),
         ("*a **b** c*", "<em>a <strong>b</strong> c</em>"),

@@ -70,7 +70,9 @@ export class QuestionView {
       h(
         "legend",
         { id: `${this.id}-title` },
-        h("bdi", { class: "question-title" }, title),
+        hasOneInput(question)
+          ? h("label", { class: "question-title", for: `${this.id}-input`, dir: "auto" }, title)
+          : h("bdi", { class: "question-title" }, title),
         question.required ? h("span", { class: "required" }, "Required") : h("span", { class: "optional" }, "Optional"),
       ),
       question.title && question.message !== title && h("p", { class: "question-message", dir: "auto" }, question.message),
@@ -85,10 +87,6 @@ export class QuestionView {
         h("div", { class: "question-actions" }, this.clear, this.skip, this.submit),
       ),
     );
-    if (hasOneInput(question)) {
-      const input = body.querySelector(".field-input");
-      if (input) attribute(input, "aria-labelledby", `${this.id}-title`);
-    }
     return h(
       "div",
       {

@@ -18,6 +18,7 @@ import { UrlRequest } from "./url-request.js";
 /** @typedef {{ key: string, requests: readonly InputRequest[] }} Group */
 /** @typedef {"accept" | "decline" | "cancel"} Response */
 
+const LONG = 20;
 const ASKS = {
   decline: "Decline for everyone? The asker is told no.",
   cancel: "Cancel for everyone? The asker is told that nobody answered.",
@@ -102,7 +103,7 @@ export class RequestForm {
     fill(this.body, ...this.group.requests.map((request) => this.#section(request)));
     this.strip = this.views.length > 1 ? new Strip(this.views) : undefined;
     fill(this.strips, this.strip?.element);
-    attribute(this.element, "data-many", this.views.length > 1);
+    attribute(this.element, "data-long", this.views.length > LONG);
     this.#headed();
     this.update(this.group);
   }
@@ -143,7 +144,7 @@ export class RequestForm {
         round !== undefined && round > 1 && h("span", { class: "round" }, `Round ${round}`),
         h("button", { type: "button", class: "icon-button copy-link", "aria-label": "Copy a link to this question", title: "Copy link", onclick: () => copyText(new URL(link, location.href).href, "Link copied.") }, icon(ICONS.link)),
       ),
-      h("h3", { class: "subject", id: `asked-${idFor(this.group.key)}`, dir: "auto" }, subject),
+      h("h2", { class: "subject", id: `asked-${idFor(this.group.key)}`, dir: "auto" }, subject),
       this.countdown.element,
     );
   }

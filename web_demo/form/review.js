@@ -16,7 +16,7 @@ export function reviewOf(views, go) {
   return h(
     "div",
     { class: "review" },
-    h("h4", { class: "review-title", tabindex: -1 }, "Review"),
+    h("h3", { class: "review-title", tabindex: -1 }, "Review"),
     h(
       "p",
       { class: "review-sum" },

@@ -44,7 +44,7 @@ export class ToolCallView {
       h("summary", null, icon(ICONS.tool), this.title, this.name, this.state),
       this.more,
     );
-    this.element = h("section", { class: "tool-call", "aria-label": "Tool call" }, this.details, this.rounds, this.ask);
+    this.element = h("div", { class: "tool-call", role: "group", "aria-label": "Tool call" }, this.details, this.rounds, this.ask);
   }
 
   /** @param {ToolCall} call */

@@ -6,7 +6,7 @@ import { renderInline } from "./inline.js";
 const DEEPEST = 8;
 const MOST_COLUMNS = 50;
 /** Headings of content stand below those of the page. */
-const HEADING_OFFSET = 2;
+const HEADING_OFFSET = 1;
 
 const FENCE = /^ {0,3}(`{3,}|~{3,})\s*([^`]*)$/;
 const HEADING = /^ {0,3}(#{1,6})(?:\s+|$)/;

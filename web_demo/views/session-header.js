@@ -24,7 +24,7 @@ export class SessionHeader {
     onkeydown: (/** @type {KeyboardEvent} */ event) => this.#editKey(event),
   });
   state = h("span", { class: "status-pill" });
-  share = h("button", { type: "button", class: "small share-button", onclick: () => this.#share() }, icon(ICONS.share), h("span", null, "Share"));
+  share = h("button", { type: "button", class: "small share-button", "aria-label": "Share", onclick: () => this.#share() }, icon(ICONS.share), h("span", null, "Share"));
 
   /** @param {Room} room */
   constructor(room) {

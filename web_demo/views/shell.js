@@ -15,6 +15,7 @@ import { ConnectionStatus } from "./status.js";
 import { counted } from "../text/words.js";
 
 const MOST_GREETED = 5;
+const NARROW = matchMedia("(max-width: 760px)");
 
 /** @param {SessionSummary} summary */
 function waitingItem(summary) {
@@ -56,25 +57,26 @@ export class Shell {
       h(
         "div",
         { class: "panes" },
-        h(
+        (this.sidebar = h(
           "aside",
           { class: "sidebar" },
           h(
             "header",
             { class: "sidebar-head" },
-            h("p", { class: "brand" }, h("img", { src: "icon.svg", alt: "", width: 20, height: 20 }), "session-server"),
+            h("h1", { class: "brand" }, h("img", { src: "icon.svg", alt: "", width: 20, height: 20 }), "session-server"),
             h("button", { type: "button", class: "icon-button", "aria-label": "New session", title: "New session (n)", onclick: create }, icon(ICONS.plus)),
             settingsMenu(host, attention).element,
           ),
           this.sessions.element,
           h("footer", { class: "sidebar-foot" }, status.element),
-        ),
+        )),
         this.main,
       ),
     );
     listenToKeys({ "/": () => this.#search(), n: create, w: () => this.#nextWaiting(), "?": showKeys });
     host.on("sessions", () => this.#greet());
     addEventListener("hashchange", () => this.go());
+    NARROW.addEventListener("change", () => this.#landmarks());
     this.#greet();
     this.go();
   }
@@ -83,9 +85,16 @@ export class Shell {
   go() {
     const place = placeOf(location.hash);
     attribute(this.element, "data-view", place.session ? "session" : "list");
+    this.#landmarks();
     this.sessions.current(place.session);
     if (place.session !== this.view?.session.uri) this.#open(place.session);
     this.view?.goTo(place);
+  }
+
+  /** On a phone the list is all there is, so it is the main thing. */
+  #landmarks() {
+    const isAlone = NARROW.matches && this.element.dataset["view"] === "list";
+    attribute(this.sidebar, "role", isAlone ? "main" : undefined);
   }
 
   /** @param {string | undefined} uri */
@@ -121,7 +130,7 @@ export class Shell {
   }
 
   #search() {
-    if (this.view && matchMedia("(max-width: 760px)").matches) location.hash = "#/";
+    if (this.view && NARROW.matches) location.hash = "#/";
     this.sessions.search.focus();
   }
 

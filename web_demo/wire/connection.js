@@ -103,6 +103,7 @@ export class Connection extends Events {
     socket.onopen = () => this.#isOpen(socket);
     socket.onmessage = ({ data }) => this.#hears(socket, data);
     socket.onclose = ({ code, reason }) => this.#hasClosed(socket, code, reason);
+    socket.onerror = () => this.#hasFailed(socket);
     this.emit("change", undefined);
   }
 
@@ -146,6 +147,15 @@ export class Connection extends Events {
   #hasClosed(socket, code, reason) {
     if (socket !== this.#socket) return;
     this.#end(code, reason);
+  }
+
+  /**
+   * Not every engine says that a socket is closed which never was open.
+   *
+   * @param {WebSocket} socket
+   */
+  #hasFailed(socket) {
+    if (socket === this.#socket && !this.#hasOpened) this.#end(1006);
   }
 
   /** @param {WireError} error */
@@ -198,7 +208,7 @@ export class Connection extends Events {
     const socket = this.#socket;
     if (!socket) return;
     this.#socket = undefined;
-    socket.onopen = socket.onmessage = socket.onclose = null;
+    socket.onopen = socket.onmessage = socket.onclose = socket.onerror = null;
     socket.close(code);
     this.#protocol.disconnected();
   }

@@ -78,7 +78,7 @@ export class Host extends Events {
   // Connection
 
   start() {
-    this.#stopFollowing ??= followPage(this, this.#tab);
+    this.#stopFollowing ??= followPage(this);
     this.#connection.start();
     void this.#deliverUnsent();
   }
@@ -88,6 +88,19 @@ export class Host extends Events {
     this.#stopFollowing?.();
     this.#stopFollowing = undefined;
     this.#connection.stop();
+    this.#tab.close();
+  }
+
+  /** The page goes, maybe for good. */
+  hide() {
+    this.flush();
+    this.#tab.put();
+  }
+
+  /** The page is back as it was, out of the browser's memory. */
+  show() {
+    this.#tab.taken();
+    this.retry();
   }
 
   /** Now instead of later; also after having given up. */

@@ -4,7 +4,6 @@
  */
 
 /** @import {Host} from "./host.js" */
-/** @import {Tab} from "./tab.js" */
 import { MemoryStorage } from "./kept.js";
 
 /**
@@ -54,30 +53,24 @@ export function tabStorage() {
 
 /**
  * @param {Host} host
- * @param {Tab} tab
  * @returns {() => void} stops following
  */
-export function followPage(host, tab) {
+export function followPage(host) {
   if (typeof document === "undefined") return () => {};
   const gone = new AbortController();
   const { signal } = gone;
-  const listen = addEventListener.bind(globalThis);
-  listen("online", () => host.retry(), { signal });
-  listen("offline", () => host.retry(), { signal });
-  listen("pagehide", () => {
-    host.flush();
-    tab.put();
-  }, { signal });
-  listen("pageshow", ({ persisted }) => {
-    if (!persisted) return;
-    tab.taken();
-    host.retry();
-  }, { signal });
-  document.addEventListener("visibilitychange", () => {
-    const isHidden = document.visibilityState === "hidden";
-    host.idle(isHidden);
-    if (isHidden) host.flush();
-    else host.retry();
-  }, { signal });
+  addEventListener("online", () => host.retry(), { signal });
+  addEventListener("offline", () => host.retry(), { signal });
+  addEventListener("pagehide", () => host.hide(), { signal });
+  addEventListener("pageshow", ({ persisted }) => persisted && host.show(), { signal });
+  document.addEventListener("visibilitychange", () => followVisibility(host), { signal });
   return () => gone.abort();
+}
+
+/** @param {Host} host */
+function followVisibility(host) {
+  const isHidden = document.visibilityState === "hidden";
+  host.idle(isHidden);
+  if (isHidden) host.flush();
+  else host.retry();
 }

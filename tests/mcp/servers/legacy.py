@@ -115,6 +115,7 @@ async def both(ctx: Context) -> str:
 async def visit(ctx: Context) -> str:
     """A URL to be opened; consent is all that comes back."""
     answer = await ctx.elicit_url("Sign in, please.", "https://example.com/in?a=b", "sign-in")
+    await ctx.session.send_elicit_complete("sign-in", ctx.request_id)
     effect("visit", action=answer.action)
     return answer.action
 

@@ -56,13 +56,10 @@ world.load = (/** @type {object} */ options = {}) => {
 
 /** The page is loaded again, as the browser does it. */
 world.reload = () => {
-  world.host.flush();
-  world.browser.tab.setItem("session-server:tab", JSON.stringify(tabOf()));
+  world.host.hide();
   world.crash();
   return world.load();
 };
-
-const tabOf = () => ({ id: world.host.clientId, seq: 1_000 + world.log.length });
 
 /** The page is gone without a word; timers of its fields must not write any more. */
 world.crash = () => {

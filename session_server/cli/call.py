@@ -1,0 +1,205 @@
+"""`call`: calls a tool of a configured MCP server, waits while people answer, prints the result."""
+
+import contextlib
+import time
+from collections.abc import Generator
+from typing import Annotated, Any
+from urllib.parse import quote
+
+import httpx
+import msgspec
+import typer
+
+from session_server.cli.ask import session_for
+from session_server.cli.durations import duration
+from session_server.cli.exits import ExitCode
+from session_server.cli.naming import complete_session, short_name
+from session_server.cli.output import err, out, print_json
+from session_server.cli.reach import JSON, Reach, session_path
+from session_server.cli.trouble import Trouble, UsageTrouble
+from session_server.reducers.invocations import shown_content
+from session_server.schemas.codec import Decoder, encode
+from session_server.schemas.http import CallState, CallView, NewCall
+from session_server.schemas.limits import WAIT_SECONDS
+from session_server.schemas.mcp import CallMethod
+from session_server.schemas.tool_calls import ResourceContent, TextContent
+from session_server.schemas.wire import Uri
+
+decode_call: Decoder[CallView] = Decoder(CallView)
+
+LOOK_SECONDS = 2.0
+PAUSE_SECONDS = 1.0
+ARG_HELP = (
+    "An argument: NAME=TEXT, or NAME:=JSON for numbers, yes-no, lists and objects."
+    " Can be given several times."
+)
+
+
+def call(
+    reach: Reach,
+    server: Annotated[str, typer.Argument(help="Name of the server in the host's mcp.json.")],
+    tool: Annotated[
+        str, typer.Argument(help="Name of the tool or prompt, or URI of the resource.")
+    ],
+    arg: Annotated[list[str] | None, typer.Option("--arg", "-a", help=ARG_HELP)] = None,
+    prompt: Annotated[bool, typer.Option("--prompt", help="It is a prompt.")] = False,
+    resource: Annotated[bool, typer.Option("--resource", help="It is a resource.")] = False,
+    session: Annotated[
+        str | None,
+        typer.Option(
+            help="Session to call in; it is made if there is none. If not given, one per server.",
+            autocompletion=complete_session,
+        ),
+    ] = None,
+    wait: Annotated[
+        float | None,
+        typer.Option(
+            help="How long to wait for the result; for ever if not given.",
+            parser=duration,
+            metavar="TIME",
+        ),
+    ] = None,
+    no_wait: Annotated[bool, typer.Option("--no-wait", help="Call, and do not wait.")] = False,
+) -> ExitCode:
+    """Call a tool of an MCP server; when it asks, the people in the session answer.
+
+    Prints the text of the result. The same call again, while it is open or its result was not
+    fetched, goes on where it was. Exits with 1 if the tool reports an error or the call fails, with
+    5 if the time was over. Ctrl-C gives the call up.
+
+    For example: `session-server call deploy deploy --arg service=web`
+    """
+    wanted = NewCall(
+        server=server,
+        method=_method(prompt=prompt, resource=resource),
+        params=_params(tool, arguments_of(arg or []), is_resource=resource),
+    )
+    with reach.http() as http:
+        uri = session_for(http, session or f"call-{server}", f"Calls to {server}")
+        path = f"{session_path(uri)}/calls"
+        made = decode_call(http.post(path, content=encode(wanted), headers=JSON).content)
+        if no_wait:
+            return _started(reach, made)
+        with _given_up_by_ctrl_c(http, made):
+            view = _awaited(http, made, wait)
+    return _told(reach, view, wait)
+
+
+def arguments_of(given: list[str]) -> dict[str, Any]:
+    arguments: dict[str, Any] = {}
+    for word in given:
+        name, equals, value = word.partition("=")
+        is_json = name.endswith(":")
+        if not equals or not name.rstrip(":"):
+            raise UsageTrouble(f"{word!r} is no argument.", "Write NAME=TEXT or NAME:=JSON.")
+        try:
+            arguments[name.removesuffix(":")] = msgspec.json.decode(value) if is_json else value
+        except msgspec.DecodeError:
+            raise UsageTrouble(f"The value of {word!r} is not JSON.") from None
+    return arguments
+
+
+def _method(*, prompt: bool, resource: bool) -> CallMethod:
+    if prompt and resource:
+        raise UsageTrouble("Give --prompt or --resource, not both.")
+    return "prompts/get" if prompt else "resources/read" if resource else "tools/call"
+
+
+def _params(target: str, arguments: dict[str, Any], *, is_resource: bool) -> dict[str, Any]:
+    if not is_resource:
+        return {"name": target, "arguments": arguments}
+    if arguments:
+        raise UsageTrouble("A resource takes no arguments.")
+    return {"uri": target}
+
+
+# Waiting
+
+
+def _started(reach: Reach, view: CallView) -> ExitCode:
+    if reach.as_json:
+        print_json(view, pretty=True)
+    else:
+        out.print(view.id, markup=False, soft_wrap=True)
+        err.print(f"Called in {short_name(view.session)}. {_how_to(view.session)}", markup=False)
+    return ExitCode.OK
+
+
+def _how_to(uri: Uri) -> str:
+    return f"Answer with: session-server answer {short_name(uri)}"
+
+
+def _awaited(http: httpx.Client, view: CallView, wait: float | None) -> CallView:
+    """Until it has ended or the time is over; who watches is told what it waits for."""
+    deadline = None if wait is None else time.monotonic() + wait
+    told: tuple[str, ...] = ()
+    while view.is_open:
+        left = WAIT_SECONDS if deadline is None else deadline - time.monotonic()
+        if left <= 0:
+            break
+        if view.requests and view.requests != told:
+            told = view.requests
+            asked = "a question" if len(told) == 1 else f"{len(told)} questions"
+            words = f"It asks {asked} in {short_name(view.session)}. {_how_to(view.session)}"
+            err.print(words, markup=False, soft_wrap=True)
+        view = _polled(http, view, min(left, LOOK_SECONDS if told == () else WAIT_SECONDS))
+    return view
+
+
+def _polled(http: httpx.Client, view: CallView, wait: float) -> CallView:
+    """A host that is being restarted still has the call when it is back."""
+    try:
+        response = http.get(_path(view), params={"wait": wait}, timeout=wait + 10)
+    except httpx.TransportError:
+        time.sleep(min(PAUSE_SECONDS, wait))
+        return view
+    return decode_call(response.content)
+
+
+def _path(view: CallView) -> str:
+    return f"/v1/calls/{quote(view.id, safe='')}"
+
+
+@contextlib.contextmanager
+def _given_up_by_ctrl_c(http: httpx.Client, view: CallView) -> Generator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        with contextlib.suppress(httpx.HTTPError, Trouble):
+            http.delete(_path(view))
+            err.print("The call is given up.")
+        raise
+
+
+# Telling
+
+
+def _told(reach: Reach, view: CallView, wait: float | None) -> ExitCode:
+    if reach.as_json:
+        print_json(view, pretty=True)
+    if view.is_open:
+        words = f"It has not ended within {wait:g} s, and goes on."
+        raise Trouble(words, ExitCode.TIMED_OUT, "The same call again waits for its result.")
+    if view.state is CallState.ABANDONED:
+        raise Trouble("The call was given up.", ExitCode.CANCELLED)
+    if view.result is None:
+        reason = "it gave no reason" if view.error is None else view.error.message
+        raise Trouble(f"{view.server}/{view.target} failed: {reason}.")
+    is_error = view.result.get("isError") is True
+    if not reach.as_json:
+        for line in result_lines(view.result):
+            (err if is_error else out).print(line, markup=False, soft_wrap=True)
+    return ExitCode.FAILED if is_error else ExitCode.OK
+
+
+def result_lines(result: dict[str, Any]) -> list[str]:
+    lines: list[str] = []
+    for piece in shown_content(result):
+        match piece:
+            case TextContent(text=words):
+                lines.append(words)
+            case ResourceContent(uri=uri):
+                lines.append(uri)
+            case _:
+                lines.append(f"({getattr(piece, 'content_type', 'something')}; see --json)")
+    return lines

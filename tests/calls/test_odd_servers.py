@@ -1,0 +1,81 @@
+"""Answers that no SDK would give: each ends the call in words, and nothing else with it."""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from session_server.calls.config import ServerConfig
+from session_server.schemas.calls import FailureKind
+from session_server.schemas.limits import JSON_DEPTH, RESULT_BYTES
+from tests.calls.desk import Desk, desk
+
+ODD = Path(__file__).parent.parent / "mcp" / "servers" / "odd.py"
+CONFIG = ServerConfig(command=sys.executable, args=(str(ODD),))
+
+FAILURES = {
+    "incapable": (FailureKind.UPSTREAM, "does not offer: sampling, roots"),
+    "refusing": (FailureKind.UPSTREAM, "Not like this (-32602)"),
+    "strange": (FailureKind.INVALID_RESULT, "unknown resultType 'hologram'"),
+    "huge": (FailureKind.INVALID_RESULT, f"larger than {RESULT_BYTES} bytes"),
+    "deep": (FailureKind.INVALID_RESULT, f"nested deeper than {JSON_DEPTH} levels"),
+    "empty": (FailureKind.INVALID_RESULT, "neither requests nor state"),
+    "listed": (FailureKind.INVALID_RESULT, "not MCP"),
+}
+
+
+@pytest.mark.proves("mcp.servers.missing-capability")
+def test_odd_answers_end_their_call_in_words_and_no_other() -> None:
+    async def failed(at: Desk, tool: str) -> None:
+        view = await at.result(await at.call(tool))
+        assert view.error is not None, tool
+        kind, words = FAILURES[tool]
+        assert view.error.kind is kind, view.error
+        assert words in view.error.message, view.error
+
+    async def main() -> None:
+        async with desk(CONFIG) as at:
+            await asyncio.gather(*(failed(at, tool) for tool in FAILURES))
+            assert at.listed() == {"zoo": "ready"}
+            view = await at.result(await at.call("refusing", key="again"))
+            assert view.error is not None
+            assert view.error.data == {
+                "code": -32602,
+                "message": "Not like this",
+                "data": {"reason": "mood"},
+            }
+
+    asyncio.run(main())
+
+
+def test_a_result_without_a_type_is_complete() -> None:
+    async def main() -> None:
+        async with desk(CONFIG) as at:
+            assert await at.text(await at.call("untyped")) == "plain"
+
+    asyncio.run(main())
+
+
+@pytest.mark.proves("mcp.retry.new-id")
+def test_each_leg_has_an_id_of_its_own() -> None:
+    async def main() -> None:
+        async with desk(CONFIG) as at:
+            ids = json.loads(await at.text(await at.call("ids")))
+            assert len(ids) == len(set(ids)) == 3
+
+    asyncio.run(main())
+
+
+def test_a_server_that_ends_in_a_call_is_asked_about_and_fails_in_the_end() -> None:
+    """Each time it is run again it ends again, until it was tried often enough."""
+
+    async def main() -> None:
+        async with desk(CONFIG) as at:
+            call_id = await at.call("die")
+            for _ in range(3):
+                await at.answer("It may already have run. Run it again?")
+            assert "interrupted 4 times" in await at.error(call_id)
+
+    asyncio.run(main())

@@ -1,0 +1,111 @@
+"""`call`: a tool of an MCP server from a shell, finished by people elsewhere."""
+
+import threading
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from session_server.cli.call import arguments_of, result_lines
+from session_server.cli.exits import ExitCode
+from session_server.cli.trouble import UsageTrouble
+from tests.cli.shells import Shell, shell_of
+from tests.mcp import zoo
+from tests.servers import ServerProcess, serving
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    config = zoo.mcp_json(tmp_path_factory.mktemp("call"), {"zoo": zoo.stdio_entry("modern")})
+    with serving("memory:", "--mcp-config", str(config)) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def shell(server: ServerProcess) -> Shell:
+    return shell_of(server)
+
+
+def answer_later(server: ServerProcess, session: str, content: dict[str, str]) -> threading.Thread:
+    """Somebody who answers the next question of a session."""
+
+    def answer() -> None:
+        with httpx.Client(base_url=server.url, timeout=30) as http:
+            while http.get(f"/v1/sessions/{session}").status_code == 404:
+                pass
+            url = f"/v1/sessions/{session}/requests"
+            (item,) = http.get(f"{url}?wait=20").json()["items"]
+            rid = item["id"].replace("/", "%2F")
+            http.post(f"{url}/{rid}/complete", json={"content": content})
+
+    thread = threading.Thread(target=answer)
+    thread.start()
+    return thread
+
+
+def test_a_call_is_finished_by_people_and_its_text_is_printed(
+    server: ServerProcess, shell: Shell
+) -> None:
+    person = answer_later(server, "call-zoo", {"city": "Oslo"})
+    done = shell("call", "zoo", "weather")
+    person.join()
+    assert (done.code, done.out) == (0, "Sunny in Oslo\n")
+    assert "It asks a question in call-zoo" in done.err
+
+
+def test_arguments_are_text_or_json(shell: Shell) -> None:
+    assert shell("call", "zoo", "echo", "--arg", "text=a=b").out == "a=b\n"
+    assert shell("call", "zoo", "count", "-a", "steps:=2").out == "counted to 2\n"
+    assert arguments_of(["a=1", "b:=[1, true]", "c:=null"]) == {"a": "1", "b": [1, True], "c": None}
+    for wrong in ("text", "=x", ":=1", "n:=x"):
+        with pytest.raises(UsageTrouble):
+            arguments_of([wrong])
+
+
+def test_prompts_and_resources(shell: Shell) -> None:
+    assert shell("call", "zoo", "greeting", "--prompt", "-a", "name=Ana").out == "Greet Ana.\n"
+    assert shell("call", "zoo", "zoo://sign", "--resource").out == "Do not feed.\n"
+    both = shell("call", "zoo", "x", "--prompt", "--resource")
+    assert both.code == ExitCode.USAGE
+    assert shell("call", "zoo", "zoo://sign", "--resource", "-a", "a=b").code == ExitCode.USAGE
+
+
+def test_errors_of_the_tool_and_of_the_call_have_an_exit_code(shell: Shell) -> None:
+    failed = shell("call", "zoo", "fail", "--arg", "words=no way")
+    assert (failed.code, failed.out) == (ExitCode.FAILED, "")
+    assert "no way" in failed.err
+    task = shell("call", "zoo", "task")
+    assert task.code == ExitCode.FAILED
+    assert "io.modelcontextprotocol/tasks" in task.err
+    nowhere = shell("call", "nowhere", "echo")
+    assert nowhere.code == ExitCode.USAGE
+    assert "Configured are: zoo" in nowhere.err
+
+
+def test_who_does_not_wait_comes_back_for_the_result(server: ServerProcess, shell: Shell) -> None:
+    there = ("call", "zoo", "weather", "--session", "back")
+    call_id = shell(*there, "--no-wait").out.strip()
+    late = shell(*there, "--wait", "1s", "--json")
+    assert late.code == ExitCode.TIMED_OUT
+    assert late.json["id"] == call_id
+    answer_later(server, "back", {"city": "Bergen"}).join()
+    done = shell(*there, "--json")
+    assert (done.code, done.json["id"]) == (0, call_id)
+    assert zoo.text_of(done.json["result"]) == "Sunny in Bergen"
+    started = shell("call", "zoo", "weather", "--session", "back", "--no-wait", "--json")
+    assert started.json["id"] != call_id
+
+
+def test_a_call_that_is_given_up_elsewhere_is_cancelled(
+    server: ServerProcess, shell: Shell
+) -> None:
+    there = ("call", "zoo", "weather", "--session", "given-up")
+    call_id = shell(*there, "--no-wait").out.strip()
+    threading.Timer(0.5, lambda: httpx.delete(f"{server.url}/v1/calls/{call_id}")).start()
+    assert shell(*there).code == ExitCode.CANCELLED
+
+
+def test_what_is_no_text_is_named() -> None:
+    image = {"type": "image", "data": "aaaa", "mimeType": "image/png"}
+    link = {"type": "resource_link", "uri": "file:///x"}
+    assert result_lines({"content": [image, link]}) == ["(image/png; see --json)", "file:///x"]

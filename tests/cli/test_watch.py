@@ -1,0 +1,94 @@
+"""`sessions` and `watch`: what there is, and what happens to it."""
+
+import json
+import signal
+
+import pytest
+
+from session_server.cli.exits import ExitCode
+from tests.cli.shells import Shell
+
+
+def test_sessions_are_listed_with_what_needs_input_first(shell: Shell) -> None:
+    shell("ask", "Quiet?", "--session", "quiet", "--title", "Nothing to do", "--no-wait")
+    shell("answer", "quiet", "--decline")
+    done = shell.process("sessions")
+    assert done.code == ExitCode.OK
+    lines = [line for line in done.out.splitlines() if "demo" in line or "quiet" in line]
+    assert "● needs input" in lines[0]
+    assert "A trip" in lines[0]
+    assert "○ idle" in lines[1]
+    assert "Nothing to do" in lines[1]
+    listed = shell("sessions", "--json").json
+    assert [(s["state"], s["resource"]) for s in listed] == [
+        ("input-needed", "ahp-session:/demo"),
+        ("idle", "ahp-session:/quiet"),
+    ]
+
+
+def test_watching_can_wait_for_a_state(shell: Shell) -> None:
+    assert shell("watch", "demo", "--until", "input-needed").code == ExitCode.OK
+    assert shell("watch", "--until", "error", "--until", "input-needed").code == ExitCode.OK
+    late = shell("watch", "demo", "--until", "error", "--wait", "0.3s")
+    assert late.code == ExitCode.TIMED_OUT
+    assert "After 0.3 s it was not error." in late.err
+
+
+@pytest.mark.slow
+def test_a_script_waits_until_the_session_is_idle(shell: Shell) -> None:
+    with shell.running("watch", "demo", "--until", "idle") as watching:
+        watching.hear("Let me ask a few things first.")
+        shell("answer", "demo", "--set", "name=Fjords", "--set", "city=oslo")
+        done = watching.end()
+    assert done.code == ExitCode.OK
+    assert "local answered “Planning your trip”" in done.out
+    assert "City: oslo" in done.out
+    assert "demo is idle." in done.err
+
+
+@pytest.mark.slow
+def test_changes_are_lines_of_json(shell: Shell) -> None:
+    shell("ask", "Ready?", "--session", "lines", "--no-wait")
+    with shell.running("watch", "lines", "--json", "--until", "idle") as watching:
+        watching.hear("snapshot")
+        shell("answer", "lines", "--accept")
+        first, *rest = watching.end().json_lines
+    assert first["snapshot"]["summary"]["resource"] == "ahp-session:/lines"
+    kinds = [line["action"]["type"] for line in rest]
+    assert "session/inputCompleted" in kinds
+    assert all(line["_meta"]["by"] for line in rest)
+
+
+@pytest.mark.slow
+def test_the_list_is_followed_line_by_line(shell: Shell) -> None:
+    with shell.running("watch", "--json") as watching:
+        watching.hear("ahp-session:/demo")
+        shell("ask", "New?", "--session", "fresh", "--no-wait")
+        shell("answer", "fresh", "--accept")
+        shell("dispose", "fresh", "--yes")
+        watching.hear('"gone"')
+        done = watching.interrupt(signal.SIGINT)
+    of_fresh = [line for line in done.json_lines if line["resource"] == "ahp-session:/fresh"]
+    states = [line["state"] for line in of_fresh]
+    assert "input-needed" in states
+    assert states[-1] == "gone"
+    assert done.code == ExitCode.INTERRUPTED
+
+
+def test_the_beginning_of_a_name_is_enough_if_it_is_the_only_one(shell: Shell) -> None:
+    for name in ("build-1", "build-2"):
+        shell("ask", "Go?", "--session", name, "--no-wait")
+    assert shell("watch", "dem", "--until", "input-needed", "--until", "idle").code == ExitCode.OK
+    several = shell("watch", "build", "--until", "idle")
+    assert several.code == ExitCode.NOT_FOUND
+    assert "Several sessions begin with 'build': build-1, build-2." in several.err
+
+
+def test_a_session_is_removed_only_when_that_is_meant(shell: Shell) -> None:
+    shell("ask", "Go?", "--session", "gone", "--no-wait")
+    unsure = shell("dispose", "gone")
+    assert unsure.code == ExitCode.USAGE
+    assert "--yes" in unsure.err
+    done = shell("dispose", "gone", "--yes", "--json")
+    assert (done.code, json.loads(done.out)["state"]) == (ExitCode.OK, "gone")
+    assert shell("dispose", "gone", "--yes").code == ExitCode.NOT_FOUND

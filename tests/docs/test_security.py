@@ -1,0 +1,34 @@
+"""The threat model names tests, and they exist."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "security.md").read_text()
+NAMED = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", PAGE)
+
+
+def threats() -> list[list[str]]:
+    """The rows of the table of threats."""
+    table = PAGE.partition("## Threats")[2].partition("\n## ")[0]
+    lines = [line for line in table.splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[1:]]
+
+
+@pytest.mark.parametrize(("path", "name"), sorted(set(NAMED)))
+def test_every_test_that_the_threat_model_names_exists(path: str, name: str) -> None:
+    tree = ast.parse((ROOT / path).read_text())
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+    assert name in {node.name for node in ast.walk(tree) if isinstance(node, functions)}
+
+
+def test_every_threat_is_covered_by_a_test() -> None:
+    assert len(threats()) > 20
+    assert [row[0] for row in threats() if len(row) != 3 or "`tests/" not in row[2]] == []
+
+
+def test_every_mention_of_a_test_is_understood() -> None:
+    assert len(NAMED) == PAGE.count("`tests/")

@@ -1,0 +1,206 @@
+"""The ask tools at `/mcp`: any agent's questions, and every way in which they can end."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from tests.gateway.exchange import People, Room, host, path_of, rpc, text, wait_for
+from tests.mcp import zoo
+from tests.servers import ServerProcess
+
+HOLD = 0.5
+CITY = {"question": "Which city?", "id": "city"}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    folder = tmp_path_factory.mktemp("host")
+    with host(folder, {}, "--mcp-hold-seconds", str(HOLD)) as running:
+        yield running
+
+
+@pytest.fixture
+def room(server: ServerProcess, request: pytest.FixtureRequest) -> Iterator[Room]:
+    with People(server.url) as people:
+        yield Room(f"{server.url}/mcp", people, request.node.name)
+
+
+def ask(room: Room, *questions: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """Asks until it is answered, as a client of 2026 does."""
+    arguments = {"questions": list(questions), **more}
+    retry: dict[str, Any] = {}
+    while True:
+        result = room.call("ask_questions", arguments, retry=retry)["result"]
+        if result["resultType"] != "input_required":
+            return dict(result)
+        retry = {"requestState": result["requestState"]}
+
+
+def ended(room: Room, *questions: dict[str, Any], **how: Any) -> dict[str, Any]:
+    """The structured result, once people have answered like this."""
+    with ThreadPoolExecutor(1) as pool:
+        asking = pool.submit(ask, room, *questions)
+        room.answer(**how)
+        return dict(asking.result(20)["structuredContent"])
+
+
+def test_the_tools_are_described_with_schemas_that_stand_alone(room: Room) -> None:
+    listed = room.rpc("tools/list", {})["result"]["tools"]
+    assert [tool["name"] for tool in listed] == ["ask_questions", "notify_status"]
+    for tool in listed:
+        for schema in (tool["inputSchema"], tool["outputSchema"]):
+            assert schema["type"] == "object"
+            assert "$ref" not in str(schema)
+            jsonschema.Draft202012Validator.check_schema(schema)
+
+
+def test_typed_questions_come_back_as_typed_answers(room: Room) -> None:
+    questions: list[dict[str, Any]] = [
+        CITY,
+        {"question": "How many nights?", "id": "nights", "kind": "integer", "min": 1},
+        {"question": "Budget?", "id": "budget", "kind": "number"},
+        {"question": "Refundable?", "id": "refundable", "kind": "boolean"},
+        {
+            "question": "Meal?",
+            "id": "meal",
+            "options": ["breakfast", {"label": "None", "id": "no"}],
+        },
+        {
+            "question": "Which days?",
+            "id": "days",
+            "kind": "multi-select",
+            "options": ["Mon", "Tue"],
+            "allowFreeform": True,
+        },
+        {"question": "Anything else?", "id": "else", "required": False},
+    ]
+    content = {
+        "city": "Oslo",
+        "nights": 2,
+        "budget": 99.5,
+        "refundable": True,
+        "meal": "no",
+        "days": ["Tue", "a Friday"],
+    }
+    result = ended(room, *questions, content=content)
+    assert result["outcome"] == "accepted"
+    assert result["answers"] == content
+    assert result["session"] == room.session
+    assert (result["by"], result["via"]) == ("local", "person")
+
+
+@pytest.mark.parametrize(
+    ("response", "outcome"), [("decline", "declined"), ("cancel", "cancelled")]
+)
+def test_a_no_and_a_closed_question_are_told_apart(room: Room, response: str, outcome: str) -> None:
+    result = ended(room, CITY, response=response)
+    assert (result["outcome"], result["answers"], result["via"]) == (outcome, {}, "person")
+
+
+def test_a_deadline_is_no_refusal(room: Room) -> None:
+    result = ask(room, CITY, deadlineSeconds=0.2)
+    assert result["structuredContent"]["outcome"] == "timedOut"
+    assert result["structuredContent"]["via"] == "timeout"
+    assert "timed out" in result["content"][0]["text"]
+
+
+def test_a_deadline_may_bring_the_defaults(room: Room) -> None:
+    city = CITY | {"default": "Oslo", "required": False}
+    result = ask(room, city, deadlineSeconds=0.2, onDeadline="defaults")["structuredContent"]
+    assert (result["outcome"], result["answers"]) == ("accepted", {"city": "Oslo"})
+    assert result["via"] == "default"
+
+
+def test_a_question_that_was_withdrawn_is_told_apart_too(room: Room) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        asking = pool.submit(ask, room, CITY)
+        (question,) = room.people.asked(room.session)
+        path = f"{path_of(room.session)}/requests/{question['id']}"
+        room.people.http.delete(path).raise_for_status()
+        result = asking.result(20)["structuredContent"]
+    assert result["outcome"] == "withdrawn"
+
+
+def test_the_same_question_is_asked_once_until_it_is_answered(room: Room) -> None:
+    arguments = {"questions": [CITY]}
+    for _ in range(2):
+        room.call("ask_questions", arguments)
+    assert len(room.people.questions(room.session)) == 1
+    room.answer({"city": "Oslo"})
+    kept = room.call("ask_questions", arguments)
+    assert kept["result"]["structuredContent"]["answers"] == {"city": "Oslo"}
+    room.call("ask_questions", arguments)
+    assert len(room.people.questions(room.session)) == 1
+
+
+def test_a_mistake_is_told_in_words_that_a_model_can_mend(room: Room) -> None:
+    mistakes = [
+        ({}, "questions"),
+        ({"questions": []}, "questions"),
+        ({"questions": [CITY | {"kind": "colour"}]}, "kind"),
+        ({"questions": [CITY | {"kind": "integer", "default": "x"}]}, "default"),
+        ({"questions": [CITY, CITY]}, "same id"),
+        ({"questions": [CITY], "onDeadline": "cancel"}, "deadlineSeconds"),
+    ]
+    for arguments, words in mistakes:
+        result = room.call("ask_questions", arguments)["result"]
+        assert result["isError"], arguments
+        assert words in result["content"][0]["text"]
+    assert room.people.questions(room.session) == []
+
+
+def test_a_status_is_shown_and_taken_away_again(room: Room) -> None:
+    def activity() -> str | None:
+        sessions = room.people.http.get("/v1/sessions").json()["items"]
+        return next(s for s in sessions if s["resource"] == room.session).get("activity")
+
+    assert room.session in text(room.call("notify_status", {"status": "Reading the docs"}))
+    assert activity() == "Reading the docs"
+    room.call("notify_status", {"status": ""})
+    assert activity() is None
+
+
+def test_a_tool_that_is_not_there_is_an_error_of_the_protocol(room: Room) -> None:
+    assert room.call("order_pizza")["error"]["code"] == -32602
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["modern", "typescript", "legacy"])
+def test_agents_of_every_kind_can_ask(kind: zoo.Kind, room: Room) -> None:
+    call = ["tools/call", "ask_questions", {"questions": [CITY]}]
+    with zoo.client(kind, room.spec(["tools/list"], call)) as started:
+        room.answer({"city": "Oslo"})
+        _, result = started.report()["results"]
+    assert result["structuredContent"]["answers"] == {"city": "Oslo"}
+
+
+@pytest.mark.slow
+def test_an_answer_outlives_the_host_for_an_agent_that_has_its_state(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path / 'sessions.db'}"
+    arguments = {"questions": [CITY]}
+    with host(tmp_path, {}, "--mcp-hold-seconds", "0.1", store=store) as first:
+        with People(first.url) as people:
+            room = Room(f"{first.url}/mcp", people, "kept")
+            state = room.call("ask_questions", arguments)["result"]["requestState"]
+        first.kill()
+    with host(tmp_path, {}, store=store) as second, People(second.url) as people:
+        room = Room(f"{second.url}/mcp", people, "kept")
+        room.answer({"city": "Oslo"})
+        done = room.call("ask_questions", arguments, retry={"requestState": state})
+    assert done["result"]["structuredContent"]["answers"] == {"city": "Oslo"}
+
+
+def test_without_a_session_named_each_client_has_one_of_its_own(server: ServerProcess) -> None:
+    arguments = {"status": "here"}
+    with People(server.url) as people:
+        before = set(people.sessions())
+        for client in ("ada", "bob", "ada"):
+            params = {"name": "notify_status", "arguments": arguments}
+            rpc(f"{server.url}/mcp", "tools/call", params, client=client)
+        made = set(wait_for(people.sessions)) - before
+    assert len(made) == 2
+    assert all(session.startswith("ahp-session:/mcp-ask-") for session in made)

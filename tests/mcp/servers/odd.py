@@ -1,0 +1,98 @@
+"""A server written by hand, on stdin and stdout, that answers as no SDK would let it.
+
+Each tool is one oddity. `ids` tells which JSON-RPC ids its calls came with.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+Answer = dict[str, Any]
+
+DISCOVERED = {
+    "resultType": "complete",
+    "supportedVersions": ["2026-07-28"],
+    "capabilities": {"tools": {}},
+    "ttlMs": 0,
+    "cacheScope": "public",
+}
+seen_ids: list[Any] = []
+
+
+def text(words: str) -> Answer:
+    return {"result": {"resultType": "complete", "content": [{"type": "text", "text": words}]}}
+
+
+def failed(code: int, message: str, data: Any = None) -> Answer:
+    return {"error": {"code": code, "message": message, "data": data}}
+
+
+def deep(levels: int) -> Any:
+    value: Any = 1
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+def ids(params: dict[str, Any]) -> Answer:
+    """Three rounds, and then all the ids."""
+    if len(seen_ids) < 3:
+        return {"result": {"resultType": "input_required", "requestState": str(len(seen_ids))}}
+    return text(json.dumps(seen_ids))
+
+
+def die(params: dict[str, Any]) -> Answer:
+    os._exit(3)
+
+
+TOOLS: dict[str, Callable[[dict[str, Any]], Answer]] = {
+    "ids": ids,
+    "die": die,
+    "incapable": lambda _: failed(
+        -32021, "Not enough", {"requiredCapabilities": {"sampling": {}, "roots": {}}}
+    ),
+    "refusing": lambda _: failed(-32602, "Not like this", {"reason": "mood"}),
+    "strange": lambda _: {"result": {"resultType": "hologram", "content": []}},
+    "untyped": lambda _: {"result": {"content": [{"type": "text", "text": "plain"}]}},
+    "huge": lambda _: text("x" * 9_000_000),
+    "deep": lambda _: {
+        "result": {"resultType": "complete", "content": [], "structuredContent": {"d": deep(80)}}
+    },
+    "empty": lambda _: {"result": {"resultType": "input_required"}},
+    "listed": lambda _: {
+        "result": {"resultType": "input_required", "inputRequests": [{"id": "a"}]}
+    },
+    "wide": lambda _: {
+        "result": {"resultType": "complete", "content": [], "structuredContent": {"n": 2**70}}
+    },
+}
+
+
+def answer(method: str, params: dict[str, Any], request_id: Any) -> Answer:
+    if method == "server/discover":
+        return {"result": DISCOVERED}
+    if method == "tools/list":
+        tools = [{"name": name, "inputSchema": {"type": "object"}} for name in TOOLS]
+        listing = {"resultType": "complete", "ttlMs": 0, "cacheScope": "public"}
+        return {"result": {**listing, "tools": tools}}
+    if method != "tools/call":
+        return failed(-32601, "Method not found")
+    if params["name"] == "ids":
+        seen_ids.append(request_id)
+    return TOOLS[params["name"]](params)
+
+
+def main() -> None:
+    for line in sys.stdin:
+        message = json.loads(line)
+        if "id" in message and "method" in message:
+            reply = answer(message["method"], message.get("params") or {}, message["id"])
+            whole = {"jsonrpc": "2.0", "id": message["id"], **reply}
+            sys.stdout.write(json.dumps(whole) + "\n")
+            sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,32 @@
+"""Every bound is tried somewhere: no number stands in the list that no test mentions."""
+
+import re
+from pathlib import Path
+
+from session_server.schemas import limits
+
+TESTS = Path(__file__).parent
+NAME = re.compile(r"\b[A-Z][A-Z_]+\b")
+
+UNTRIED = {
+    "ACTIVITY_CHARS",
+    "CAPABILITY_SETS",
+    "CASSETTE_BYTES",
+    "CASSETTE_ENTRIES",
+    "DEADLINE_SECONDS",
+    "IDEMPOTENCY_KEY_CHARS",
+    "MCP_BODY_BYTES",
+    "MCP_SESSIONS",
+    "MCP_SESSION_IDLE_SECONDS",
+    "RELAYED_CALLS",
+    "RELAYED_CALL_SECONDS",
+    "SEALED_STATE_SECONDS",
+}
+"""Whose bounds others keep for us, or whose tests say the number in other words."""
+
+
+def test_every_limit_is_tried() -> None:
+    files = (path for path in TESTS.rglob("*.py") if path != Path(__file__))
+    tried = {word for path in files for word in NAME.findall(path.read_text())}
+    named = {name for name in vars(limits) if name.isupper()}
+    assert {name for name in named if name not in tried} <= UNTRIED

@@ -1,0 +1,93 @@
+"""Every view of the page, each with something in it, for tests that look at all of them."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from playwright.sync_api import Page
+
+from tests.web.stage import Stage, many_of, one_of, text, whole, yes_no
+
+LONG = [f"Option {number}" for number in range(40)]
+
+
+class Scene(NamedTuple):
+    """`place` is the address within the page; `act` what is done there; `shows` what then is seen."""
+
+    place: str
+    shows: str
+    act: Callable[[Page], None] = lambda _: None
+
+
+def _press(name: str) -> Callable[[Page], None]:
+    return lambda page: page.get_by_role("button", name=name, exact=True).first.click()
+
+
+def _share(page: Page) -> None:
+    _press("Share")(page)
+    _press("Make a link")(page)
+
+
+def _mistake(page: Page) -> None:
+    page.locator("[data-question=mail] .field-input").fill("nobody")
+    page.locator("[data-question=mail] .field-input").press("Tab")
+
+
+SCENES = {
+    "list": Scene("", ".session-row"),
+    "nothing matches": Scene("", ".empty", lambda page: page.locator(".sessions-search").fill("zzz")),
+    "new session": Scene("", "dialog", _press("New session")),
+    "settings": Scene("", ".menu:not([hidden])", _press("Settings")),
+    "keyboard": Scene("", "dialog .keys", lambda page: page.keyboard.press("?")),
+    "turns": Scene("#/s/turns", ".tool-call"),
+    "form": Scene("#/s/form", ".request"),
+    "mistake": Scene("#/s/form", ".problem:not([hidden])", _mistake),
+    "review": Scene("#/s/form", ".review", _press("Review")),
+    "share": Scene("#/s/form", ".share-roles", _press("Share")),
+    "share link": Scene("#/s/form", ".qr", _share),
+    "visit": Scene("#/s/visit", ".url-request"),
+    "failed": Scene("#/s/failed", ".turn-ending:not([hidden])"),
+    "empty session": Scene("#/s/empty", ".session .empty"),
+    "no such session": Scene("#/s/nowhere", ".session .empty a"),
+}
+
+
+def set_the_scene(stage: Stage) -> None:
+    turns = stage.session("turns", "Deploy")
+    stage.begins(turns, text="Ship it")
+    stage.says(turns, "Thinking about *it*", kind="reasoning")
+    stage.says(turns, "# Plan\n\n1. `build`\n\n|a|b|\n|-|-|\n|1|2|\n\n```sh\nmake\n```\n\n[x](https://a.example)")
+    stage.tool(turns, "c1", confirmed="not-needed", toolInput="{}")
+    stage.tool_done(turns, "c1", content=[{"type": "text", "text": "fine"}])
+    stage.tool(
+        turns,
+        "c2",
+        toolInput="rm -r build",
+        editable=True,
+        confirmationTitle="Clean up first?",
+        options=[
+            {"id": "once", "label": "Once", "kind": "approve"},
+            {"id": "no", "label": "No", "kind": "deny"},
+        ],
+    )
+    form = stage.session("form", "Planning")
+    stage.begins(form, text="Plan it")
+    stage.asks(
+        form,
+        text("name", required=True, max=60),
+        text("mail", format="email"),
+        text("day", format="date"),
+        one_of("city", "Oslo", "Lisbon", allowFreeformInput=True),
+        many_of("many", *LONG, max=3),
+        whole("people", min=1, max=12, defaultValue=2),
+        yes_no("quick", defaultValue=True),
+    )
+    visit = stage.session("visit", "Sign in")
+    stage.begins(visit)
+    stage.asks(visit, url="https://accounts.example.com/authorize?x=1", message="Sign in, please")
+    failed = stage.session("failed", "Import")
+    stage.begins(failed)
+    stage.act(failed, "error", turnId="t", error={"errorType": "x", "message": "Three columns"})
+    running = stage.session("running", "Evaluate")
+    stage.begins(running)
+    stage.act(running, "activityChanged", activity="Case 3 of 12")
+    stage.session("empty", "Nothing yet")

@@ -1,0 +1,106 @@
+"""The page for everyone: no violation that axe-core knows of, and words for who does not see."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.npm_modules import npm_script
+from tests.servers import ServerProcess
+from tests.web.browser import Person, phone_options
+from tests.web.scenes import SCENES, set_the_scene
+from tests.web.stage import Stage, one_of, text
+from tests.web.test_together import arrive
+
+People = Callable[..., Person]
+pytestmark = pytest.mark.slow
+
+RUN = """async () => {
+  const { violations } = await axe.run(document, { resultTypes: ["violations"] });
+  return violations.map(v => `${v.id}: ${v.nodes.map(n => n.target + " " + n.failureSummary).join(" | ")}`);
+}"""
+
+DEVICES: dict[str, dict[str, object]] = {"desktop": {}, "phone": phone_options()}
+
+
+@pytest.fixture(scope="module")
+def scene(stage: Stage) -> None:
+    set_the_scene(stage)
+
+
+@pytest.fixture(scope="module", params=["light", "dark"])
+def theme(request: pytest.FixtureRequest) -> str:
+    chosen: str = request.param
+    return chosen
+
+
+@pytest.fixture(scope="module", params=DEVICES)
+def visitor(
+    request: pytest.FixtureRequest, browser: Browser, host: ServerProcess, scene: None, theme: str
+) -> Iterator[Person]:
+    options = {**DEVICES[request.param], "color_scheme": theme, "reduced_motion": "reduce"}
+    visitor = Person(browser, host.url, "Ana", **options)
+    # The page's own policy keeps scripts of others out, so this one comes from the tool.
+    visitor.context.add_init_script(path=npm_script("axe-core", "axe.min.js"))
+    yield visitor
+    visitor.closes()
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_axe_finds_nothing(visitor: Person, name: str) -> None:
+    place, shows, act = SCENES[name]
+    is_phone = visitor.page.viewport_size is not None and visitor.page.viewport_size["width"] < 760
+    page = visitor.goes_to(f"?view={name}{place}")
+    act(page)
+    expect(page.locator(shows).first).to_be_visible()
+    assert page.evaluate(RUN) == []
+    if is_phone:
+        assert_fits(page)
+
+
+def assert_fits(page: Page) -> None:
+    """Nothing is wider than the phone, and what one taps is big enough."""
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    small = page.evaluate(
+        """() => [...document.querySelectorAll("button, a.button, a.icon-button, .choice, .field-input, summary")]
+          .filter(e => e.checkVisibility({ visibilityProperty: true }) && !e.matches(".link, .skip-link, .reasoning > summary, .row-archive, .step, .edit > summary"))
+          .map(e => [e.className, e.textContent, e.getBoundingClientRect().height])
+          .filter(([, , height]) => height > 0 && height < 40)"""
+    )
+    assert small == []
+    tiny = page.evaluate(
+        """() => [...document.querySelectorAll("input:not([type=radio], [type=checkbox]), textarea, select")]
+          .filter(e => e.checkVisibility() && parseFloat(getComputedStyle(e).fontSize) < 16)
+          .map(e => e.className)"""
+    )
+    assert tiny == [] or tiny == ["field-input share-link"] or all("tool-code" in t for t in tiny)
+
+
+def test_a_new_question_is_announced_and_takes_no_focus(person: People, stage: Stage) -> None:
+    uri = stage.session("announced")
+    stage.begins(uri)
+    ana = person("Ana").goes_to("#/s/announced")
+    ana.locator(".composer-text").focus()
+    stage.asks(uri, text("name"), text("place"), message="Two small things")
+    expect(ana.locator("#announcer")).to_have_text("New question: Two small things, 2 questions")
+    expect(ana.locator("#announcer")).to_have_attribute("aria-live", "polite")
+    expect(ana.locator(".composer-text")).to_be_focused()
+
+
+def test_every_question_is_a_group_with_a_name(person: People, stage: Stage) -> None:
+    uri = stage.session("groups")
+    stage.begins(uri)
+    stage.asks(uri, text("name", required=True), one_of("city", "Oslo", "Lisbon"))
+    (ana,) = arrive([person("Ana")], "groups")
+    expect(ana.get_by_role("group", name="Name Required")).to_be_visible()
+    expect(ana.get_by_role("textbox", name="Name")).to_be_visible()
+    city = ana.get_by_role("group", name="City Optional")
+    expect(city.get_by_role("radio", name="Oslo")).to_be_visible()
+
+
+def test_without_motion_nothing_moves(person: People, stage: Stage) -> None:
+    uri = stage.session("still")
+    stage.begins(uri)
+    ana = person("Ana", reduced_motion="reduce").goes_to("#/s/still")
+    expect(ana.locator(".working")).to_be_visible()
+    assert ana.evaluate("document.getAnimations().length") == 0
