@@ -7,6 +7,7 @@ MAKEFLAGS += --no-print-directory
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
 STAMP := $(VENV)/.set-up
 ZOO := build/mcp
 NPM := build/npm
@@ -16,50 +17,43 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 export PIP_ROOT_USER_ACTION := ignore
 
+# Debian's packages, where that is possible.
+apt = { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && echo 'Installing $(1)' \
+  && apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install --yes --no-install-recommends $(1) >/dev/null; }
+
 .PHONY: help setup zoo run check lint test coverage-gate bench docs requirements clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: $(STAMP) $(NPM_STAMP) ## Make .venv with everything that is needed
+setup: $(STAMP) $(NPM_STAMP) ## Make .venv with everything that work on the project needs
 
-$(STAMP): pyproject.toml
+# What running needs, and nothing more.
+$(INSTALLED): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
-	  || { echo 'Python 3.11 or newer is needed; name one with: make setup PYTHON=python3.12' >&2; exit 1; }
+	  || { echo 'Python 3.11 or newer is needed; name one with: make run PYTHON=python3.12' >&2; exit 1; }
 	@if ! $(PYTHON) -c 'import ensurepip, venv' 2>/dev/null; then \
-	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-	    echo 'Installing python3-venv'; \
-	    export DEBIAN_FRONTEND=noninteractive; \
-	    apt-get -qq update && apt-get -qq install --yes --no-install-recommends python3-venv >/dev/null; \
-	  else \
-	    echo 'Python lacks its venv module; on Debian: apt install python3-venv' >&2; exit 1; \
-	  fi; \
-	fi
-	@if ! command -v strace >/dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-	  echo 'Installing strace'; \
-	  export DEBIAN_FRONTEND=noninteractive; \
-	  { apt-get -qq update && apt-get -qq install --yes --no-install-recommends strace >/dev/null; } \
-	    || echo 'There is no strace; tests that need it are skipped' >&2; \
-	fi
-	@if ! command -v chromium >/dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-	  echo 'Installing chromium'; \
-	  export DEBIAN_FRONTEND=noninteractive; \
-	  { apt-get -qq update && apt-get -qq install --yes --no-install-recommends chromium >/dev/null; } \
-	    || echo 'There is no chromium; tests of the page are skipped' >&2; \
+	  $(call apt,python3-venv) \
+	    || { echo 'Python lacks its venv module; on Debian: apt install python3-venv' >&2; exit 1; }; \
 	fi
 	@echo 'Setting up $(VENV)'
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install -qq --upgrade 'pip>=24.2'
+	@$(BIN)/python -m pip install -qq --editable .
+	@touch $@
+
+$(STAMP): $(INSTALLED)
+	@command -v strace >/dev/null || $(call apt,strace) \
+	  || echo 'There is no strace; tests that need it are skipped' >&2
+	@command -v chromium >/dev/null || $(call apt,chromium) \
+	  || echo 'There is no chromium; tests of the page are skipped' >&2
+	@echo 'Setting up the tests'
 	@$(BIN)/python -m pip install -qq --editable '.[tests]'
 	@touch $@
 
 # Only tests need it, so without npm the rest still works.
 $(NPM_STAMP): tests/npm/package.json
-	@if ! command -v npm >/dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-	  echo 'Installing nodejs and npm'; \
-	  export DEBIAN_FRONTEND=noninteractive; \
-	  { apt-get -qq update && apt-get -qq install --yes --no-install-recommends nodejs npm >/dev/null; } || true; \
-	fi
+	@command -v npm >/dev/null || $(call apt,nodejs npm) || true
 	@mkdir -p $(NPM)
 	@if command -v npm >/dev/null; then \
 	  echo 'Setting up $(NPM)'; \
@@ -88,7 +82,7 @@ $(ZOO)/legacy/.set-up: tests/mcp/legacy.txt | $(STAMP)
 	@$(ZOO)/legacy/bin/python -m pip install -qq --requirement tests/mcp/legacy.txt
 	@touch $@
 
-run: setup ## Start the host on a file, with a session whose question is open
+run: $(INSTALLED) ## Start the host on a file, with a session whose question is open
 	@$(BIN)/session-server serve --demo
 
 lint: setup ## Style, types and the direction of imports
