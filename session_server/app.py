@@ -8,6 +8,7 @@ from starlette.websockets import WebSocket
 
 from session_server import __version__
 from session_server.agents.demo import open_demo
+from session_server.agents.deploy_demo import demo_servers, open_deploy
 from session_server.agents.interface import Agent
 from session_server.agents.registry import installed_agents
 from session_server.agents.turns import AgentTurns
@@ -54,7 +55,9 @@ def create_app(
     chosen = settings or Settings()
     terms = access or access_of(chosen)
     key = signing_key(chosen, is_kept=not store.startswith("memory:"))
-    servers = {} if chosen.mcp_config is None else load_servers(chosen.mcp_config)
+    servers = demo_servers() if demo else {}
+    if chosen.mcp_config is not None:
+        servers |= load_servers(chosen.mcp_config)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
@@ -77,6 +80,7 @@ def create_app(
         app.state.streams = OpenStreams(app.state.waiting)
         if demo:
             open_demo(host)
+            calls.driver.spawn(open_deploy(host, calls))
         try:
             yield
         finally:

@@ -20,14 +20,15 @@ from session_server.cli.trouble import Trouble, UsageTrouble
 from session_server.reducers.invocations import shown_content
 from session_server.schemas.codec import Decoder, encode
 from session_server.schemas.http import CallState, CallView, NewCall
-from session_server.schemas.limits import WAIT_SECONDS
 from session_server.schemas.mcp import CallMethod
 from session_server.schemas.tool_calls import ResourceContent, TextContent
 from session_server.schemas.wire import Uri
 
 decode_call: Decoder[CallView] = Decoder(CallView)
 
-LOOK_SECONDS = 2.0
+FIRST_LOOK, LONGEST_LOOK = 0.25, 5.0
+"""Between looks at what it waits for; that it has ended is known at once."""
+
 PAUSE_SECONDS = 1.0
 ARG_HELP = (
     "An argument: NAME=TEXT, or NAME:=JSON for numbers, yes-no, lists and objects."
@@ -133,8 +134,9 @@ def _awaited(http: httpx.Client, view: CallView, wait: float | None) -> CallView
     """Until it has ended or the time is over; who watches is told what it waits for."""
     deadline = None if wait is None else time.monotonic() + wait
     told: tuple[str, ...] = ()
+    look = FIRST_LOOK
     while view.is_open:
-        left = WAIT_SECONDS if deadline is None else deadline - time.monotonic()
+        left = LONGEST_LOOK if deadline is None else deadline - time.monotonic()
         if left <= 0:
             break
         if view.requests and view.requests != told:
@@ -142,7 +144,8 @@ def _awaited(http: httpx.Client, view: CallView, wait: float | None) -> CallView
             asked = "a question" if len(told) == 1 else f"{len(told)} questions"
             words = f"It asks {asked} in {short_name(view.session)}. {_how_to(view.session)}"
             err.print(words, markup=False, soft_wrap=True)
-        view = _polled(http, view, min(left, LOOK_SECONDS if told == () else WAIT_SECONDS))
+        view = _polled(http, view, min(left, look))
+        look = min(look * 2, LONGEST_LOOK)
     return view
 
 

@@ -1,5 +1,6 @@
 """What people call a session: its URI, its id, or the beginning of either."""
 
+import os
 from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Annotated, Any
@@ -9,7 +10,7 @@ import msgspec
 import typer
 
 from session_server.cli.exits import ExitCode
-from session_server.cli.reach import Reach
+from session_server.cli.reach import TOKEN_VARIABLE, URL_VARIABLE, Reach
 from session_server.cli.trouble import LIST_THEM, Trouble
 from session_server.client.client import SESSION_PREFIX
 from session_server.schemas.commands import ListSessionsResult
@@ -49,8 +50,10 @@ def all_sessions(http: httpx.Client) -> tuple[SessionSummary, ...]:
 def complete_session(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
     """For the shell: names and titles, or nothing if no host answers at once."""
     given: dict[str, Any] = {**context.find_root().params, **context.params}
+    # While a shell completes, options are not filled in from the environment.
+    url = given.get("url") or os.environ.get(URL_VARIABLE)
     try:
-        reach = Reach.to(given.get("url"), given.get("token"))
+        reach = Reach.to(url, given.get("token") or os.environ.get(TOKEN_VARIABLE))
         with reach.http() as http:
             http.timeout = httpx.Timeout(COMPLETION_SECONDS)
             sessions = all_sessions(http)

@@ -29,25 +29,27 @@ HTTP_SECONDS = 10.0
 PANEL = "Host"
 JSON = {"Content-Type": "application/json"}
 
+URL_VARIABLE, TOKEN_VARIABLE = "SESSION_SERVER_URL", "SESSION_SERVER_TOKEN"
+
 URL_HELP = f"Address of the host, or a link to its page; {DEFAULT_URL} if not given."
 TOKEN_HELP = "Token that proves who you are."  # noqa: S105
 
 # What is said once for all commands may come from the environment; what is said to one goes first.
 SharedUrl = Annotated[
     str | None,
-    typer.Option("--url", envvar="SESSION_SERVER_URL", help=URL_HELP, rich_help_panel=PANEL),
+    typer.Option("--url", envvar=URL_VARIABLE, help=URL_HELP, rich_help_panel=PANEL),
 ]
 SharedToken = Annotated[
     str | None,
-    typer.Option("--token", envvar="SESSION_SERVER_TOKEN", help=TOKEN_HELP, rich_help_panel=PANEL),
+    typer.Option("--token", envvar=TOKEN_VARIABLE, help=TOKEN_HELP, rich_help_panel=PANEL),
 ]
 UrlOption = Annotated[
     str | None,
-    typer.Option("--url", help=f"{URL_HELP} Or SESSION_SERVER_URL.", rich_help_panel=PANEL),
+    typer.Option("--url", help=f"{URL_HELP} Or {URL_VARIABLE}.", rich_help_panel=PANEL),
 ]
 TokenOption = Annotated[
     str | None,
-    typer.Option("--token", help=f"{TOKEN_HELP} Or SESSION_SERVER_TOKEN.", rich_help_panel=PANEL),
+    typer.Option("--token", help=f"{TOKEN_HELP} Or {TOKEN_VARIABLE}.", rich_help_panel=PANEL),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Answer in JSON.", rich_help_panel=PANEL)]
 

@@ -68,15 +68,17 @@ class Transcript:
             if skipped:
                 yield Text(f"… {len(skipped)} earlier turns", style="dim")
         for turn in turns:
-            yield from self._turn(self._told, turn)
+            yield from self._turn(self._told, turn, state)
 
-    def _turn(self, known: dict[str, Told], turn: Turn | ActiveTurn) -> Iterator[RenderableType]:
+    def _turn(
+        self, known: dict[str, Told], turn: Turn | ActiveTurn, state: SessionState
+    ) -> Iterator[RenderableType]:
         told = known.get(turn.id)
         if told is not None and told.is_over:
             return
         if told is None:
             yield message(turn)
-        settled = settled_parts(turn)
+        settled = settled_parts(turn, is_paused=bool(state.input_requests))
         for part in turn.response_parts[told.parts if told else 0 : settled]:
             yield part_text(part)
         is_over = isinstance(turn, Turn)
@@ -87,12 +89,13 @@ class Transcript:
     def unsettled(self, state: SessionState) -> Iterator[RenderableType]:
         turn = state.active_turn
         if turn is not None:
-            for part in turn.response_parts[settled_parts(turn) :]:
+            settled = settled_parts(turn, is_paused=bool(state.input_requests))
+            for part in turn.response_parts[settled:]:
                 yield part_text(part)
 
 
-def settled_parts(turn: Turn | ActiveTurn) -> int:
-    """Parts before the first that may still change."""
+def settled_parts(turn: Turn | ActiveTurn, *, is_paused: bool) -> int:
+    """Parts before the first that may still change; while a question is open, no text grows."""
     parts = turn.response_parts
     if isinstance(turn, Turn):
         return len(parts)
@@ -101,7 +104,7 @@ def settled_parts(turn: Turn | ActiveTurn) -> int:
         if isinstance(part, ToolCallPart):
             if not isinstance(part.tool_call, Completed | Cancelled):
                 return index
-        elif is_last and isinstance(part, MarkdownPart | ReasoningPart):
+        elif is_last and not is_paused and isinstance(part, MarkdownPart | ReasoningPart):
             return index
     return len(parts)
 

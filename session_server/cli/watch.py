@@ -148,10 +148,16 @@ async def _watch_one(
         with _live(drawn) as live:
             await _tell(session, changes, wanted, transcript, live.console.print)
     else:
-        await _tell(session, changes, wanted, transcript, out.print)
-    state = state_of(session.confirmed.summary)
-    if state in wanted and not out.is_terminal:
-        err.print(f"{short_name(session.uri)} is {state}.")
+        await _tell(session, changes, wanted, transcript, _print_plainly)
+        err.print(f"{short_name(session.uri)} is {state_of(session.confirmed.summary)}.")
+
+
+def _print_plainly(news: RenderableType) -> None:
+    """Into a pipe: without the spaces that fill up a line on a screen."""
+    with out.capture() as captured:
+        out.print(news)
+    sys.stdout.writelines(f"{line.rstrip()}\n" for line in captured.get().splitlines())
+    sys.stdout.flush()
 
 
 async def _tell(
@@ -182,9 +188,11 @@ async def _session_as_lines(
     session: Session, changes: AsyncIterator[Change[SessionState]], wanted: frozenset[State]
 ) -> None:
     """The state as it is, then every action as AHP delivers it."""
-    print_json({"snapshot": session.confirmed})
-    while state_of(session.confirmed.summary) not in wanted:
+    state = session.confirmed
+    print_json({"snapshot": state})
+    while state_of(state.summary) not in wanted:
         change = await anext(changes)
+        state = change.after
         if change.envelope is not None:
             print_json(change.envelope)
         else:

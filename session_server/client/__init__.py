@@ -7,6 +7,8 @@ connections by itself. It stands on `schemas` and `reducers` and knows nothing o
 from session_server.client.client import Client
 from session_server.client.connecting import connect
 from session_server.client.errors import (
+    CallFailed,
+    CallRefused,
     ClientError,
     Closed,
     CommandFailed,
@@ -32,6 +34,8 @@ from session_server.client.values import Plain
 from session_server.client.watching import Changes
 
 __all__ = [
+    "CallFailed",
+    "CallRefused",
     "Cause",
     "Change",
     "Changes",

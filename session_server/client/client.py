@@ -3,9 +3,10 @@
 import asyncio
 import time
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Any, TypeVar
 
+from session_server.client.door import HttpDoor
 from session_server.client.errors import ClientError, ConnectionLost, NotUnderstood
 from session_server.client.exchange import Answer
 from session_server.client.listing import Listing
@@ -41,8 +42,9 @@ _decode_turns: Decoder[FetchTurnsResult] = Decoder(FetchTurnsResult)
 class Client:
     """Made by `connect`. Everything here waits for a connection if there is none just now."""
 
-    def __init__(self, protocol: ClientProtocol) -> None:
+    def __init__(self, protocol: ClientProtocol, door: HttpDoor | None = None) -> None:
         self._protocol = protocol
+        self._door = door
         self._status = protocol.status
         self._status_changed = asyncio.Event()
         protocol.on_status = self._look_at_status
@@ -147,6 +149,26 @@ class Client:
         """Older turns, oldest first: those before a turn, or the latest ones."""
         params = FetchTurnsParams(channel=uri, before=before, limit=limit)
         return await self._read(frames.FetchTurns, params, _decode_turns)
+
+    async def call_tool(
+        self,
+        session: Uri,
+        server: str,
+        tool: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109 - as asyncio.wait_for has it
+    ) -> dict[str, Any]:
+        """The result of a tool of one of the host's MCP servers, as the server sent it.
+
+        When the server asks, the people in the session answer, and this waits: for `timeout`
+        seconds, then `TimeoutError` is raised and the call goes on. Raises `CallRefused` or
+        `CallFailed`.
+        """
+        from session_server.client.calls import called, tool_call  # noqa: PLC0415 - few need it
+
+        assert self._door is not None, "made by `connect`"
+        return await called(self._door, session, tool_call(server, tool, arguments), timeout)
 
     async def ping(self) -> float:
         """Seconds until the host has answered."""

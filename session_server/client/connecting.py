@@ -15,6 +15,7 @@ from websockets.asyncio.client import connect as open_socket
 from websockets.exceptions import WebSocketException
 
 from session_server.client.client import Client
+from session_server.client.door import HttpDoor
 from session_server.client.errors import (
     ClientError,
     Closed,
@@ -57,8 +58,9 @@ async def connect(
     have been this program's before.
     """
     protocol = ClientProtocol(client_id or uuid.uuid4().hex, _now)
-    line = Line(protocol, endpoint(url), headers_of(token, policy=policy), ssl)
-    client = Client(protocol)
+    headers = headers_of(token, policy=policy)
+    line = Line(protocol, endpoint(url), headers, ssl)
+    client = Client(protocol, HttpDoor.beside(endpoint(url), headers, ssl))
     running = asyncio.create_task(line.run())
     try:
         await _first_connection(client, line, url, timeout)

@@ -15,6 +15,8 @@ ClientError
 ├── Unconfirmed           it was sent, and nobody can say any more whether it was accepted
 ├── InvalidAnswer         a value that does not fit its question; nothing was sent
 ├── TooManyPending        too many actions wait to be confirmed; this one was not taken
+├── CallRefused           the host does not make this call; `code` says why
+├── CallFailed            a call of an MCP server has ended without a result
 ├── TooLarge              an action larger than a frame may be; it was not taken
 └── NotUnderstood         the host sent something that is not AHP
 """
@@ -144,3 +146,20 @@ _OF_CODE: dict[int, type[CommandFailed]] = {
 
 def command_failed(error: RpcError) -> CommandFailed:
     return _OF_CODE.get(error.code, CommandFailed)(error)
+
+
+class CallRefused(ClientError):
+    """`code` is stable: `unknownServer`, `role`, …"""
+
+    def __init__(self, reason: str, code: str) -> None:
+        super().__init__(reason)
+        self.code = code
+
+
+class CallFailed(ClientError):
+    """`kind` is stable: `upstream`, `roundLimit`, `abandoned`, …; `data` may hold the server's."""
+
+    def __init__(self, reason: str, kind: str, data: Any = None) -> None:
+        super().__init__(reason)
+        self.kind = kind
+        self.data = data

@@ -114,7 +114,7 @@ class Bridge:
         async for item in answers:
             if isinstance(item, SessionMessage):
                 self._look_at(item.message)
-                await out.send(SessionMessage(item.message))
+                await out.send(SessionMessage(_in_words(item.message)))
 
     def _look_at(self, message: Any) -> None:
         if not isinstance(message, JSONRPCResponse | JSONRPCError):
@@ -156,8 +156,7 @@ class Bridge:
     async def _lost(self, out: Any) -> None:
         pending, self._pending = self._pending, {}
         for request_id in pending:
-            error = ErrorData(code=CONNECTION_CLOSED, message=LOST)
-            await out.send(SessionMessage(JSONRPCError(jsonrpc="2.0", id=request_id, error=error)))
+            await out.send(SessionMessage(_lost(request_id)))
         await self._until_ready()
 
     async def _until_ready(self) -> None:
@@ -169,3 +168,14 @@ class Bridge:
                         return
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, LONGEST_PAUSE)
+
+
+def _in_words(message: Any) -> Any:
+    if isinstance(message, JSONRPCError) and message.error.code == CONNECTION_CLOSED:
+        return _lost(message.id)
+    return message
+
+
+def _lost(request_id: Any) -> JSONRPCError:
+    error = ErrorData(code=CONNECTION_CLOSED, message=LOST)
+    return JSONRPCError(jsonrpc="2.0", id=request_id, error=error)

@@ -4,25 +4,25 @@ A transport feeds `receive` with the text of each frame and gives an `Outbox` fo
 Before the handshake only `ping`, `initialize` and `reconnect` are understood.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import msgspec
 
 from session_server.host.channel import Channel
-from session_server.host.delivery import Message, Outbox
+from session_server.host.delivery import Outbox
 from session_server.host.errors import CloseCode, CommandError, no_session, not_permitted
 from session_server.host.host import Host
 from session_server.host.pace import Pace
-from session_server.host.presence import session_of
+from session_server.host.replies import Replies, rejection_meta
 from session_server.host.sessions import page_of_turns
+from session_server.host.subscriptions import Subscriptions, check_number
+from session_server.host.undecoded import Complaint, meant_by
 from session_server.schemas import frames
 from session_server.schemas.codec import (
     decode_agent_frame,
     decode_client_frame,
-    decode_frame_head,
-    decode_undecoded_dispatch,
     encode,
 )
 from session_server.schemas.commands import (
@@ -32,15 +32,12 @@ from session_server.schemas.commands import (
     ListSessionsResult,
     ReconnectSnapshot,
     SubscribeResult,
-    UndecodedDispatchParams,
 )
-from session_server.schemas.envelopes import ActionOrigin, RejectionEnvelope, RejectionMeta
+from session_server.schemas.envelopes import ActionOrigin, RejectionMeta
 from session_server.schemas.errors import (
     DecodingError,
     ErrorCode,
-    MalformedError,
     RpcError,
-    UnknownKindError,
     UnsupportedVersionData,
 )
 from session_server.schemas.limits import (
@@ -49,12 +46,11 @@ from session_server.schemas.limits import (
     ID_CHARS,
     NAME_CHARS,
     REQUESTS_IN_FLIGHT,
-    SUBSCRIPTIONS_PER_CONNECTION,
     TURNS_PER_PAGE,
 )
 from session_server.schemas.principals import Principal, Role
 from session_server.schemas.record import SessionRecord
-from session_server.schemas.refusals import Refusal, RefusalCode
+from session_server.schemas.refusals import RefusalCode
 from session_server.schemas.wire import Uri, Wire
 
 NOT_SAVED = RejectionMeta(code="notSaved")
@@ -83,13 +79,12 @@ class Connection:
         self.principal = principal
         self._may_choose_name = principal.name is None
         self.outbox = outbox
-        self.subscriptions: dict[Uri, Channel[Any]] = {}
-        self._rooms: set[Uri] = set()
+        self._subscriptions = Subscriptions(host, outbox)
+        self._replies = Replies(host, outbox)
         self._ready = False
         self._gone = False
         self._waiting: list[bytes] | None = None
         self._pace = Pace(host.bounds.actions_per_second)
-        self._unanswered = 0
         self._unsettled = 0
         is_agent = principal.role is Role.AGENT
         self._decode = decode_agent_frame if is_agent else decode_client_frame
@@ -120,13 +115,13 @@ class Connection:
             return
         request_id: int | None = getattr(frame, "id", None)
         if request_id is not None:
-            self._unanswered += 1
+            self._replies.unanswered += 1
         try:
             self._check_order(frame)
             _COMMANDS[type(frame)](self, frame)
         except CommandError as error:
             if request_id is not None:
-                self._fail(request_id, error.error)
+                self._replies.fail(request_id, error.error)
 
     def _refuse_hasty(self, frame: Any) -> None:
         """In words, as long as they are listened to. What only ends something is never refused."""
@@ -138,14 +133,14 @@ class Connection:
             if self._ready:
                 self._reject_unseen(frame.params, TOO_FAST)
         elif getattr(frame, "id", None) is not None:
-            self._complain(frame.id, RpcError(code=ErrorCode.CONFLICT, message=TOO_FAST))
+            self._replies.complain(frame.id, RpcError(code=ErrorCode.CONFLICT, message=TOO_FAST))
 
     def _check_order(self, frame: Any) -> None:
         is_handshake = isinstance(frame, frames.Initialize | frames.Reconnect)
         if is_handshake == self._ready and not isinstance(frame, frames.Ping):
             words = "The handshake is done." if self._ready else "The handshake comes first."
             raise CommandError(ErrorCode.METHOD_NOT_FOUND, words)
-        if self._unanswered > REQUESTS_IN_FLIGHT:
+        if self._replies.unanswered > REQUESTS_IN_FLIGHT:
             raise CommandError(ErrorCode.CONFLICT, TOO_MANY_UNANSWERED)
 
     def closed(self) -> None:
@@ -154,13 +149,10 @@ class Connection:
             return
         self._gone = True
         self.host.connections.closed(self.principal, self.outbox)
-        self.host.presence.leave_all(self.outbox)
         if self._ready:
             self.host.clients.left(self.client_id, self.principal.id)
             self.host.active_clients.left(self.client_id)
-        for channel in self.subscriptions.values():
-            channel.subscribers.pop(self.outbox, None)
-        self.subscriptions.clear()
+        self._subscriptions.remove_all()
 
     # The handshake
 
@@ -172,21 +164,23 @@ class Connection:
                 f"This host speaks AHP {PROTOCOL_VERSION}.",
                 UnsupportedVersionData(supported_versions=(PROTOCOL_VERSION,)),
             )
-        _check_number(params.initial_subscriptions or ())
+        check_number(params.initial_subscriptions or ())
         self._bind(params.client_id)
 
         def done() -> None:
             if self._gone:
                 return
             self._arrive()
-            channels = self._all_subscribed(params.initial_subscriptions or ())
+            channels = self._subscriptions.add_all(
+                self.principal, params.initial_subscriptions or ()
+            )
             snapshots = tuple(self.host.snapshot(c) for c in channels.values() if c is not None)
             result = InitializeResult(
                 protocol_version=PROTOCOL_VERSION,
                 server_seq=self.host.position,
                 snapshots=snapshots,
             )
-            self._answer(frame.id, result)
+            self._replies.answer(frame.id, result)
             self._go_on()
 
         self._waiting = []
@@ -199,10 +193,10 @@ class Connection:
             raise CommandError(ErrorCode.NOT_FOUND, "This clientId is not known; initialize.")
         if known.principal_id != self.principal.id:
             raise not_permitted(f"The clientId {params.client_id!r} belongs to someone else.")
-        _check_number(params.subscriptions)
+        check_number(params.subscriptions)
         self._bind(params.client_id)
         self._arrive()
-        channels = self._all_subscribed(params.subscriptions)
+        channels = self._subscriptions.add_all(self.principal, params.subscriptions)
         found = [channel for channel in channels.values() if channel is not None]
         missing = tuple(uri for uri, channel in channels.items() if channel is None)
         same_epoch = self.host.clients.is_of_this_epoch(known)
@@ -212,10 +206,10 @@ class Connection:
         if replay is None:
             self.host.counts.snapshots += 1
             snapshots = tuple(self.host.snapshot(channel) for channel in found)
-            self._answer(frame.id, ReconnectSnapshot(snapshots=snapshots))
+            self._replies.answer(frame.id, ReconnectSnapshot(snapshots=snapshots))
         else:
             self.host.counts.replays += 1
-            self._answer(frame.id, ReplayedActions(actions=replay, missing=missing))
+            self._replies.answer(frame.id, ReplayedActions(actions=replay, missing=missing))
 
     def _replay(
         self, channels: list[Channel[Any]], last_seen: int
@@ -244,7 +238,7 @@ class Connection:
 
     def _know(self, request_id: int, done: Callable[[], None]) -> None:
         def give_up(code: ErrorCode, words: str) -> None:
-            self._fail(request_id, RpcError(code=code, message=words))
+            self._replies.fail(request_id, RpcError(code=code, message=words))
             self._go_on()
 
         try:
@@ -274,31 +268,27 @@ class Connection:
     # Commands
 
     def ping(self, frame: frames.Ping) -> None:
-        self._answer(frame.id, None)
+        self._replies.answer(frame.id, None)
 
     def subscribe(self, frame: frames.Subscribe) -> None:
         uri = frame.params.channel
-        if self._joined(uri):
-            self._answer(frame.id, SubscribeResult())
+        if self._subscriptions.join(self.principal, uri):
+            self._replies.answer(frame.id, SubscribeResult())
             return
-        channel = self._subscribed(uri)
+        channel = self._subscriptions.add(self.principal, uri)
         if channel is None:
             raise no_session(uri)
-        self._answer(frame.id, SubscribeResult(snapshot=self.host.snapshot(channel)))
+        self._replies.answer(frame.id, SubscribeResult(snapshot=self.host.snapshot(channel)))
 
     def unsubscribe(self, frame: frames.Unsubscribe) -> None:
-        self._rooms.discard(frame.params.channel)
-        self.host.presence.leave(frame.params.channel, self.outbox)
-        channel = self.subscriptions.pop(frame.params.channel, None)
-        if channel is not None:
-            channel.subscribers.pop(self.outbox, None)
+        self._subscriptions.remove(frame.params.channel)
 
     def create_session(self, frame: frames.CreateSession) -> None:
         self.host.create_session(
             self.principal,
             frame.params,
-            done=partial(self._answer, frame.id, None),
-            failed=lambda words: self._fail(
+            done=partial(self._replies.answer, frame.id, None),
+            failed=lambda words: self._replies.fail(
                 frame.id, RpcError(code=ErrorCode.INTERNAL_ERROR, message=words)
             ),
         )
@@ -308,15 +298,15 @@ class Connection:
         self.host.dispose_session(
             self.principal,
             uri,
-            done=partial(self._answer, frame.id, None),
-            failed=lambda words: self._fail(
+            done=partial(self._replies.answer, frame.id, None),
+            failed=lambda words: self._replies.fail(
                 frame.id, RpcError(code=ErrorCode.INTERNAL_ERROR, message=words)
             ),
         )
 
     def list_sessions(self, frame: frames.ListSessions) -> None:
         items = tuple(self.host.summaries(self.principal))
-        self._answer(frame.id, ListSessionsResult(items=items))
+        self._replies.answer(frame.id, ListSessionsResult(items=items))
 
     def fetch_turns(self, frame: frames.FetchTurns) -> None:
         params = frame.params
@@ -327,7 +317,7 @@ class Connection:
         record = channel.committed
         assert isinstance(record, SessionRecord)
         turns, more = page_of_turns(record.public.turns, params.before, limit)
-        self._answer(frame.id, FetchTurnsResult(turns=turns, has_more=more))
+        self._replies.answer(frame.id, FetchTurnsResult(turns=turns, has_more=more))
 
     def authenticate(self, _: frames.Authenticate) -> None:
         raise CommandError(ErrorCode.NOT_FOUND, NO_AUTHENTICATION)
@@ -372,27 +362,13 @@ class Connection:
         self, channel: Uri, action: Any, origin: ActionOrigin, reason: str, meta: RejectionMeta
     ) -> None:
         self._unsettled -= 1
-        self._reject(channel, encode(action), origin, reason, meta)
+        self._replies.reject(channel, encode(action), origin, reason, meta)
 
     def _reject_unseen(self, params: Any, reason: str) -> None:
         """Before the rules have looked at it."""
         origin = ActionOrigin(client_id=self.client_id, client_seq=params.client_seq)
-        if self.host.channel(self.principal, params.channel) is not None:
-            self._reject(params.channel, encode(params.action), origin, reason, TOO_MUCH)
-
-    def _reject(
-        self, channel: Uri, action: bytes, origin: ActionOrigin, reason: str, meta: RejectionMeta
-    ) -> None:
-        """To its sender alone; it takes no place in the order."""
-        envelope = RejectionEnvelope(
-            channel=channel,
-            action=msgspec.Raw(action),
-            server_seq=self.host.position,
-            origin=origin,
-            rejection_reason=reason,
-            meta=meta,
-        )
-        self._send(frames.RejectionNotification(params=envelope))
+        if self._sees(params.channel):
+            self._replies.reject(params.channel, encode(params.action), origin, reason, TOO_MUCH)
 
     @property
     def client_id(self) -> str:
@@ -402,77 +378,17 @@ class Connection:
     # Frames that cannot be read
 
     def _refuse_frame(self, text: bytes, error: DecodingError) -> None:
-        if isinstance(error, MalformedError):
-            self._complain(None, RpcError(code=ErrorCode.PARSE_ERROR, message=str(error)))
-            return
-        try:
-            head = decode_frame_head(text)
-        except DecodingError:
-            self._complain(None, RpcError(code=ErrorCode.INVALID_REQUEST, message=str(error)))
-            return
-        if head.method == "dispatchAction" and head.jsonrpc == "2.0":
-            self._refuse_dispatch(bytes(head.params), error)
-            return
-        request_id = head.id if _is_id(head.id) else None
-        is_request = _is_id(head.id) and isinstance(head.method, str) and head.jsonrpc == "2.0"
-        if head.id is None and isinstance(head.method, str) and head.jsonrpc == "2.0":
-            return  # a notification that is not understood has no answer
-        code = ErrorCode.INVALID_PARAMS if is_request else ErrorCode.INVALID_REQUEST
-        if is_request and isinstance(error, UnknownKindError) and error.path == "$.method":
-            code = ErrorCode.METHOD_NOT_FOUND
-        self._complain(request_id, RpcError(code=code, message=str(error)))
-
-    def _refuse_dispatch(self, params: bytes, error: DecodingError) -> None:
         """An action that is not understood is refused like one that is not allowed."""
-        if not self._ready:
-            return
-        try:
-            dispatch: UndecodedDispatchParams = decode_undecoded_dispatch(params)
-        except DecodingError:
-            self._complain(None, RpcError(code=ErrorCode.INVALID_REQUEST, message=str(error)))
-            return
-        origin = ActionOrigin(client_id=self.client_id, client_seq=dispatch.client_seq)
-        if self.host.channel(self.principal, dispatch.channel) is not None:
-            self._reject(dispatch.channel, bytes(dispatch.action), origin, str(error), MALFORMED)
+        meant = meant_by(text, error)
+        if isinstance(meant, Complaint):
+            self._replies.complain(meant.request_id, meant.error)
+        elif meant is not None and self._ready and self._sees(meant.channel):
+            origin = ActionOrigin(client_id=self.client_id, client_seq=meant.client_seq)
+            action = bytes(meant.action)
+            self._replies.reject(meant.channel, action, origin, str(error), MALFORMED)
 
-    # Frames out
-
-    def _subscribed(self, uri: Uri) -> Channel[Any] | None:
-        channel = self.host.channel(self.principal, uri)
-        if channel is None:
-            return None
-        _check_number((*self.subscriptions, *self._rooms, uri))
-        self.subscriptions[uri] = channel
-        channel.subscribers[self.outbox] = None
-        return channel
-
-    def _all_subscribed(self, uris: Iterable[Uri]) -> dict[Uri, Channel[Any] | None]:
-        return {uri: self._subscribed(uri) for uri in uris if not self._joined(uri)}
-
-    def _joined(self, uri: Uri) -> bool:
-        """Presence has no state, so there is nothing to show and nothing to replay."""
-        watched = session_of(uri)
-        if watched is None or self.host.channel(self.principal, watched) is None:
-            return False
-        _check_number((*self.subscriptions, *self._rooms, uri))
-        self._rooms.add(uri)
-        self.host.presence.join(uri, self.principal, self.outbox)
-        return True
-
-    def _answer(self, request_id: int, result: Any) -> None:
-        self._unanswered -= 1
-        self._send(frames.Result(id=request_id, result=result))
-
-    def _fail(self, request_id: int, error: RpcError) -> None:
-        self._unanswered -= 1
-        self._complain(request_id, error)
-
-    def _complain(self, request_id: int | None, error: RpcError) -> None:
-        """About a frame that never became a request."""
-        self._send(frames.Failure(id=request_id, error=error))
-
-    def _send(self, frame: Any) -> None:
-        self.outbox.send(Message.of(frame))
+    def _sees(self, uri: Uri) -> bool:
+        return self.host.channel(self.principal, uri) is not None
 
 
 _COMMANDS: dict[type, Callable[[Connection, Any], None]] = {
@@ -491,19 +407,3 @@ _COMMANDS: dict[type, Callable[[Connection, Any], None]] = {
     frames.Completions: Connection.not_offered,
     frames.PresenceUpdate: Connection.presence_update,
 }
-
-
-def rejection_meta(refusal: Refusal) -> RejectionMeta:
-    return RejectionMeta(
-        code=refusal.code, request_id=refusal.request_id, question_id=refusal.question_id
-    )
-
-
-def _check_number(uris: Iterable[Uri]) -> None:
-    if len(set(uris)) > SUBSCRIPTIONS_PER_CONNECTION:
-        words = f"A connection can watch at most {SUBSCRIPTIONS_PER_CONNECTION} channels."
-        raise CommandError(ErrorCode.CONFLICT, words)
-
-
-def _is_id(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)

@@ -12,7 +12,7 @@ from session_server.cli.exits import MEANINGS, ExitCode
 from tests.cli.shells import Shell, environment
 from tests.servers import ServerProcess, serving, sqlite_store
 
-TOKEN = "canary-0123456789abcdef"  # noqa: S105
+TOKEN = "canary-0123456789abcdef"
 
 
 def test_a_host_that_is_not_there_is_told_with_what_to_do() -> None:

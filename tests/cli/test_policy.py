@@ -54,8 +54,8 @@ def test_what_no_rule_is_for_is_left_open_and_described(
     ("rules", "words"),
     [
         ("- message: Deploy?\n- question: env\n", "Rules 1 and 2 are both for it"),
-        ("- {message: Deploy?, answers: {env: moon}}", "no option 'moon'"),
-        ("- {message: Deploy?}", "an answer is required"),
+        ('- {message: "Deploy?", answers: {env: moon}}', "no option 'moon'"),
+        ('- {message: "Deploy?"}', "an answer is required"),
     ],
 )
 def test_an_answer_in_doubt_is_no_answer(
@@ -71,7 +71,7 @@ def test_an_answer_in_doubt_is_no_answer(
 
 
 def test_a_fixture_may_decline(shell: Shell, server: ServerProcess, tmp_path: Path) -> None:
-    file = fixture(tmp_path, "- {message: Deploy?, response: decline}\n")
+    file = fixture(tmp_path, '- {message: "Deploy?", response: decline}')
     shell(*DEPLOY, "no")
     done = shell("answer", "no", "--fixture", file, "--json")
     assert (done.code, done.json_lines[0]["response"]) == (ExitCode.OK, "decline")
@@ -91,7 +91,7 @@ def test_nothing_open_is_told_and_waiting_for_it_ends(shell: Shell, tmp_path: Pa
 def test_a_fixture_answers_in_all_sessions_as_questions_come(
     shell: Shell, server: ServerProcess, tmp_path: Path
 ) -> None:
-    file = fixture(tmp_path, "- {message: Deploy?, answers: {env: prod}}\n- {request: other}\n")
+    file = fixture(tmp_path, '- {message: "Deploy?", answers: {env: prod}}\n- request: other')
     with shell.running("answer", "--fixture", file, "--all", "--follow") as answering:
         for session in ("first", "second"):
             with shell.running(*DEPLOY[:-2], "--session", session) as asking:
@@ -104,7 +104,7 @@ def test_a_fixture_answers_in_all_sessions_as_questions_come(
 def test_a_fixture_ends_after_the_number_of_answers_that_were_wanted(
     shell: Shell, tmp_path: Path
 ) -> None:
-    file = fixture(tmp_path, "- {message: Deploy?, answers: {env: prod}}\n")
+    file = fixture(tmp_path, '- {message: "Deploy?", answers: {env: prod}}')
     shell(*DEPLOY, "counted")
     with shell.running(
         "answer", "counted", "--fixture", file, "--wait", "30", "--count", "2"

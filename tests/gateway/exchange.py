@@ -15,7 +15,7 @@ from tests.servers import ServerProcess, serving
 
 VERSION = "2026-07-28"
 META = "io.modelcontextprotocol/"
-SECONDS = 20.0
+SECONDS = 40.0
 
 CAN_ASK: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}}
 

@@ -71,7 +71,7 @@ async def test_haste_never_keeps_anyone_from_leaving() -> None:
         ana = await with_session(host)
         spend(ana)
         ana.say({"jsonrpc": "2.0", "method": "unsubscribe", "params": {"channel": SESSION}})
-        assert SESSION not in ana.connection.subscriptions
+        assert ana not in host.sessions[SESSION].subscribers
 
 
 @run

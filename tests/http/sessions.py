@@ -7,6 +7,7 @@ from concurrent.futures import Future
 from typing import Any
 
 import httpx
+from prometheus_client.parser import text_string_to_metric_families
 
 DEADLINE = 20.0
 
@@ -80,3 +81,18 @@ def parsed(lines: Iterator[str]) -> Iterator[Event]:
         elif event:
             yield event
             event = Event()
+
+
+Numbers = dict[str, float]
+
+
+def numbers(api: Api) -> Numbers:
+    page = api.get("/metrics")
+    assert page.status_code == 200
+    found: Numbers = {}
+    for family in text_string_to_metric_families(page.text):
+        for sample in family.samples:
+            labels = ",".join(f"{name}={value}" for name, value in sample.labels.items())
+            name = sample.name.removeprefix("session_server_")
+            found[f"{name}{{{labels}}}" if labels else name] = sample.value
+    return found

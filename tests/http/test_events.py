@@ -14,7 +14,7 @@ from session_server.schemas.codec import encode
 from session_server.schemas.limits import ENVELOPES_KEPT, OUTBOX_BYTES
 from session_server.web.streams import HEARTBEAT, OPENING, EventOutbox, Position
 from tests.host.harness import run
-from tests.http.sessions import Api, Event, events, text
+from tests.http.sessions import Api, Event, events, numbers, text
 from tests.servers import ServerProcess, serving, sqlite_store
 
 
@@ -67,9 +67,11 @@ def test_a_stream_goes_on_after_the_last_event_that_was_seen(
         assert [value["value"]["value"] for value in values] == ["0", "1", "2"]
 
 
-@pytest.mark.parametrize("seen", ["0", "999999999", "1-another-epoch", "nonsense", "9" * 40])
+@pytest.mark.parametrize("seen", ["0", "999999999", "{now}-other-epoch", "nonsense", "9" * 40])
 def test_a_position_that_says_nothing_gets_a_snapshot(api: Api, session: str, seen: str) -> None:
-    with events(api, f"{session}/events", headers={"Last-Event-ID": seen}) as stream:
+    now = int(numbers(api)["position"])
+    headers = {"Last-Event-ID": seen.format(now=now)}
+    with events(api, f"{session}/events", headers=headers) as stream:
         next(stream)
         assert next(stream)["event"] == "snapshot"
 
@@ -139,10 +141,15 @@ def test_a_stream_ends_with_its_session(api: Api, session: str) -> None:
 
 
 def test_whoever_goes_away_leaves_nothing_behind(api: Api, session: str) -> None:
-    """Streams count as connections; if they stayed, the limit would be reached."""
-    for _ in range(120):
+    asked, before = api.ask(session), numbers(api)
+    for _ in range(10):
         with events(api, f"{session}/events") as stream:
             next(stream)
+    deadline = time.monotonic() + 20
+    while numbers(api)["connections"] > before["connections"]:
+        assert time.monotonic() < deadline
+    api.answer(session, asked["id"], "name", text("x", "draft"))
+    assert numbers(api)["deliveries_total"] == before["deliveries_total"]
 
 
 def test_stopping_ends_what_waits_and_says_so() -> None:

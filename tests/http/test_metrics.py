@@ -5,18 +5,16 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
+from websockets.sync.client import connect
 
 from session_server.host.counts import Counts, Histogram, QuestionTimes, new_outcomes
 from session_server.schemas.calls import Outcome
 from session_server.schemas.principals import Provenance
 from session_server.schemas.questions import InputRequest, ResponseKind
 from session_server.schemas.record import PrivateState, SessionRecord
-from tests.http.sessions import Api, events, text
+from tests.http.sessions import Api, Numbers, events, numbers, text
 from tests.servers import serving
 from tests.sessions import session as session_record
-
-Numbers = dict[str, float]
 
 
 @pytest.fixture(scope="module")
@@ -24,18 +22,6 @@ def own() -> Iterator[Api]:
     """A server of its own, on which nothing else counts."""
     with serving("memory:") as server, Api(server.url) as api:
         yield api
-
-
-def numbers(api: Api) -> Numbers:
-    page = api.get("/metrics")
-    assert page.status_code == 200
-    found: Numbers = {}
-    for family in text_string_to_metric_families(page.text):
-        for sample in family.samples:
-            labels = ",".join(f"{name}={value}" for name, value in sample.labels.items())
-            name = sample.name.removeprefix("session_server_")
-            found[f"{name}{{{labels}}}" if labels else name] = sample.value
-    return found
 
 
 def grown(before: Numbers, after: Numbers) -> Numbers:
@@ -47,7 +33,9 @@ def test_what_the_host_promises_is_at_its_paths(own: Api) -> None:
     for path in ("/", "/healthz", "/readyz", "/metrics", "/docs", "/openapi.json"):
         assert own.get(path).status_code == 200
     assert own.get("/metrics").headers["content-type"].startswith("text/plain; version=")
-    assert own.get("/ahp").status_code in (404, 426)
+    with connect(f"ws{str(own.base_url).removeprefix('http')}/ahp", open_timeout=20) as socket:
+        socket.send('{"jsonrpc":"2.0","id":1,"method":"ping","params":{"channel":"ahp-root://"}}')
+        assert json.loads(socket.recv(timeout=20)) == {"jsonrpc": "2.0", "id": 1, "result": None}
 
 
 def test_questions_and_their_ends_are_counted(own: Api) -> None:

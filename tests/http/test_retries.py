@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.http.sessions import Api
+from tests.http.sessions import Api, numbers
 from tests.servers import serving, sqlite_store
 
 
@@ -38,6 +38,7 @@ def test_many_at_once_make_one(tmp_path: Path, what: str) -> None:
         session = api.post("/v1/sessions", json={"provider": "demo"}).headers["location"]
         path = "/v1/sessions" if what == "sessions" else f"{session}/{what}"
         body = {"text": "Hello"} if what == "turns" else {"message": "Deploy?"}
+        before = numbers(api)["entries_total"]
         with ThreadPoolExecutor(8) as pool:
             sent = [pool.submit(post, api, path, body) for _ in range(32)]
             answers = [future.result(timeout=20) for future in sent]
@@ -48,6 +49,8 @@ def test_many_at_once_make_one(tmp_path: Path, what: str) -> None:
         assert what == "sessions" or not late
         names = {"requests": "id", "turns": "turnId", "sessions": "resource"}
         assert len({answer.json()[names[what]] for answer in made}) == 1
+        if what == "requests":  # a turn to show it in, and the question
+            assert numbers(api)["entries_total"] == before + 2
 
 
 def test_a_key_stands_for_one_body(api: Api, session: str) -> None:

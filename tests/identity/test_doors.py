@@ -13,6 +13,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
 from session_server.cli import app
+from session_server.identity.addresses import outside_address
 from session_server.schemas.limits import (
     ID_CHARS,
     NAME_CHARS,
@@ -473,13 +474,36 @@ def test_a_short_secret_ends_the_start_in_words() -> None:
     assert "secret" in refused_start("--secret", "short")
 
 
+def check_link(link: dict[str, Any], port: int) -> None:
+    """An address of this machine that others can use, where it has one."""
+    outside = outside_address()
+    if outside is None:
+        assert "No address" in link["warning"]
+    else:
+        assert link["url"].startswith(f"http://{outside}:{port}/?tkn=")
+        assert "warning" not in link
+
+
+@pytest.mark.slow
+@run
+async def test_a_crowd_of_one_is_told_to_come_back_later() -> None:
+    with serving("memory:", "--connections-per-principal", "1") as server:
+        first = await arrived(server, None, "first")
+        assert await dialled(server) == 429
+        with api(server, None) as local:
+            assert local.get("/v1/events").status_code == 429
+        await first.close()
+
+
 @pytest.mark.slow
 def test_another_address_is_served_with_a_token_or_by_order(tmp_path: Path) -> None:
     path = tmp_path / "token"
     with serving("memory:", "--host", "0.0.0.0", "--connection-token-file", str(path)) as server:
         where = f"http://127.0.0.1:{server.port}/v1/sessions"
         assert httpx.get(where).status_code == 401
-        assert httpx.get(where, headers=bearer(path.read_text().strip())).status_code == 200
+        with api(server, path.read_text().strip()) as owner:
+            assert owner.get("/v1/sessions").status_code == 200
+            check_link(shared(owner, new_session(owner)), server.port)
     assert path.read_text().strip() not in "".join(server.output)
     with serving("memory:", "--host", "0.0.0.0", "--without-connection-token") as server:
         assert httpx.get(f"http://127.0.0.1:{server.port}/v1/sessions").status_code == 200

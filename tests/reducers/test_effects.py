@@ -42,7 +42,17 @@ from session_server.schemas.questions import (
 )
 from session_server.schemas.record import SessionRecord
 from session_server.schemas.session import Lifecycle
-from tests.sessions import AGENT, OWNER, PHONE, accepted, asking, in_turn, session, user_message
+from tests.sessions import (
+    AGENT,
+    OWNER,
+    PHONE,
+    accepted,
+    asking,
+    fold,
+    in_turn,
+    session,
+    user_message,
+)
 
 FORM = InputRequest(id="r", questions=(TextQuestion(id="q", message="?"),))
 DRAFT = InputAnswerChanged(
@@ -178,3 +188,18 @@ def test_an_agents_own_system_turn_is_not_the_hosts_to_end() -> None:
     message = Message(text="x", origin=MessageOrigin(kind="systemNotification"))
     started = accepted(session(), AGENT, TurnStarted(turn_id="mine", message=message))
     assert list(pending(started)) == [RunTurn(turn_id="mine")]
+
+
+def recording(record: SessionRecord) -> SessionRecord:
+    private = msgspec.structs.replace(record.private, is_recording=True)
+    return msgspec.structs.replace(record, private=private)
+
+
+def test_nothing_is_done_for_a_recording_but_to_tell_of_it() -> None:
+    before = recording(session())
+    started = TurnStarted(turn_id="t", message=user_message())
+    after = fold(before, started)
+    assert work(effects_of(session(), started, fold(session(), started))) == [RunTurn(turn_id="t")]
+    effects = effects_of(before, started, after)
+    assert [type(effect) for effect in effects] == [PublishSummary]
+    assert effects_after_restart(after) == ()

@@ -762,6 +762,15 @@ def test_what_a_policy_does_is_never_a_persons() -> None:
     assert provenance_of(withdrawing, complete("cancel")) is Provenance.WITHDRAWN
 
 
+def test_a_recording_can_only_be_watched() -> None:
+    record = asking(FORM)
+    private = msgspec.structs.replace(record.private, is_recording=True)
+    recording = msgspec.structs.replace(record, private=private)
+    refusal = refused(recording, OWNER, complete("cancel"))
+    assert (refusal.code, "only be watched" in refusal.message) == (RefusalCode.WRONG_STATE, True)
+    assert refused(recording, WATCHER, complete("cancel")).code is RefusalCode.ROLE
+
+
 def test_a_session_that_failed_asks_nothing() -> None:
     failed = session(lifecycle=Lifecycle.CREATION_FAILED)
     assert asked(FORM, failed) is RefusalCode.WRONG_STATE

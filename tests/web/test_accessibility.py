@@ -20,7 +20,11 @@ RUN = """async () => {
   return violations.map(v => `${v.id}: ${v.nodes.map(n => n.target + " " + n.failureSummary).join(" | ")}`);
 }"""
 
-DEVICES: dict[str, dict[str, object]] = {"desktop": {}, "phone": phone_options()}
+DEVICES: dict[str, dict[str, object]] = {
+    "desktop, light": {"color_scheme": "light"},
+    "phone, dark": {"color_scheme": "dark", **phone_options()},
+}
+"""Every view in both themes, and on both devices."""
 
 
 @pytest.fixture(scope="module")
@@ -28,17 +32,11 @@ def scene(stage: Stage) -> None:
     set_the_scene(stage)
 
 
-@pytest.fixture(scope="module", params=["light", "dark"])
-def theme(request: pytest.FixtureRequest) -> str:
-    chosen: str = request.param
-    return chosen
-
-
 @pytest.fixture(scope="module", params=DEVICES)
 def visitor(
-    request: pytest.FixtureRequest, browser: Browser, host: ServerProcess, scene: None, theme: str
+    request: pytest.FixtureRequest, browser: Browser, host: ServerProcess, scene: None
 ) -> Iterator[Person]:
-    options = {**DEVICES[request.param], "color_scheme": theme, "reduced_motion": "reduce"}
+    options = {**DEVICES[request.param], "reduced_motion": "reduce"}
     visitor = Person(browser, host.url, "Ana", **options)
     # The page's own policy keeps scripts of others out, so this one comes from the tool.
     visitor.context.add_init_script(path=npm_script("axe-core", "axe.min.js"))

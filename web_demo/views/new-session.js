@@ -3,7 +3,7 @@
 /** @import { AgentInfo } from "../wire/types.d.ts" */
 /** @import { Host } from "../wire/host.js" */
 import { openDialog } from "./dialog.js";
-import { h, say, show } from "./dom.js";
+import { fill, h, say, show } from "./dom.js";
 import { placeHash } from "./places.js";
 
 const PASSIVE = "people";
@@ -16,12 +16,12 @@ export class NewSessionDialog {
   /** @param {Host} host */
   constructor(host) {
     this.host = host;
-    const agents = (host.root?.agents ?? []).toSorted((a, b) => Number(a.provider === PASSIVE) - Number(b.provider === PASSIVE));
+    this.agents = h("fieldset", { class: "share-roles" });
     this.said = h("div", { class: "stack" }, h("label", { class: "small-label", for: "new-text" }, "First message"), this.text);
     this.form = h(
       "form",
       { class: "share-form", onsubmit: (/** @type {Event} */ event) => void this.#create(event), onchange: () => this.#fit() },
-      h("fieldset", { class: "share-roles" }, h("legend", null, "With"), ...agents.map((agent, index) => agentChoice(agent, index === 0))),
+      this.agents,
       this.said,
       this.problem,
       h("div", { class: "dialog-actions" }, this.make),
@@ -29,9 +29,20 @@ export class NewSessionDialog {
   }
 
   open() {
+    const off = this.host.on("root", () => this.#offer());
     this.dialog = openDialog("New session", this.form);
-    this.#fit();
+    this.dialog.addEventListener("close", off);
+    this.#offer();
     if (!this.said.hidden) this.text.focus();
+  }
+
+  /** Those who answer come before the one who never does. */
+  #offer() {
+    const chosen = this.#provider();
+    const agents = (this.host.root?.agents ?? []).toSorted((a, b) => Number(a.provider === PASSIVE) - Number(b.provider === PASSIVE));
+    const first = agents.find((agent) => agent.provider === chosen) ?? agents[0];
+    fill(this.agents, h("legend", null, "With"), ...agents.map((agent) => agentChoice(agent, agent === first)));
+    this.#fit();
   }
 
   #provider() {

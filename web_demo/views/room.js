@@ -13,6 +13,9 @@ import { activityOf } from "../wire/status.js";
 const NONE = [];
 
 export class Room {
+  /** Whether its person goes away on purpose as if they had not seen it. */
+  isLeftUnread = false;
+
   /**
    * @param {Host} host
    * @param {Session} session

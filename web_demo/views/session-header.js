@@ -30,7 +30,7 @@ export class SessionHeader {
   constructor(room) {
     this.room = room;
     this.people = new People(room);
-    this.menu = new Menu("More", () => this.#items());
+    this.menu = new Menu("Session menu", () => this.#items());
     this.element = h(
       "header",
       { class: "session-head" },
@@ -74,6 +74,7 @@ export class SessionHeader {
 
   /** One who stays would have read it again at once. */
   #leaveUnread() {
+    this.room.isLeftUnread = true;
     this.room.session.markRead(false);
     location.hash = "#/";
   }

@@ -17,14 +17,12 @@ export class SessionRow {
   title = h("span", { class: "row-title", dir: "auto" });
   about = h("span", { class: "row-about", dir: "auto" });
   time = h("time", { class: "row-time" });
-  said = h("span", { class: "unseen" });
   answer = h("span", { class: "row-answer", "aria-hidden": "true" }, "Answer");
   link = h(
     "a",
     { class: "row-link" },
     this.dot,
     h("span", { class: "row-words" }, this.title, h("span", { class: "row-line" }, this.about, this.time)),
-    this.said,
     h("span", { class: "row-new" }),
     this.answer,
   );
@@ -48,7 +46,7 @@ export class SessionRow {
     attribute(this.link, "href", needs ? waitingHash(summary.resource) : placeHash(summary.resource));
     say(this.title, summary.title || "Untitled");
     say(this.about, summary.activity || summary.provider);
-    say(this.said, `, ${WORDS[activity]}${isNew ? ", unread" : ""}`);
+    attribute(this.link, "aria-label", `${summary.title || "Untitled"}, ${WORDS[activity]}${isNew ? ", unread" : ""}`);
     show(this.answer, needs);
     const words = isArchived(summary.status) ? "Take out of the archive" : "Archive";
     attribute(this.archive, "aria-label", `${words}: ${summary.title || "Untitled"}`);

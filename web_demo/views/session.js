@@ -179,7 +179,7 @@ export class SessionView {
   }
 
   #markRead() {
-    if (this.room.access.mayAnswer) this.session.markRead();
+    if (this.room.access.mayAnswer && !this.room.isLeftUnread) this.session.markRead();
   }
 
   // Where one is

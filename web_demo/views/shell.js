@@ -58,8 +58,8 @@ export class Shell {
         "div",
         { class: "panes" },
         (this.sidebar = h(
-          "aside",
-          { class: "sidebar" },
+          "div",
+          { class: "sidebar", "aria-label": "Overview" },
           h(
             "header",
             { class: "sidebar-head" },
@@ -94,7 +94,7 @@ export class Shell {
   /** On a phone the list is all there is, so it is the main thing. */
   #landmarks() {
     const isAlone = NARROW.matches && this.element.dataset["view"] === "list";
-    attribute(this.sidebar, "role", isAlone ? "main" : undefined);
+    attribute(this.sidebar, "role", isAlone ? "main" : "complementary");
   }
 
   /** @param {string | undefined} uri */

@@ -186,7 +186,7 @@ export class Connection extends Events {
    * @param {boolean} wasLetIn
    */
   #comeBack(delay, wasLetIn) {
-    this.nextTryAt = Date.now() + delay;
+    this.nextTryAt = Math.round(Date.now() + delay);
     this.#retryTimer = setTimeout(() => this.#open(), delay);
     this.emit("change", undefined);
     if (!wasLetIn) void this.#askWhy();

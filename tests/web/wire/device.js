@@ -9,6 +9,7 @@ import { Host } from "../../../web_demo/wire/host.js";
 import { MemoryStorage } from "../../../web_demo/wire/kept.js";
 
 const PATIENCE = 10_000;
+const LONGEST = 60_000;
 
 /** Everything that a test can reach. @type {any} */
 const world = { Host, MemoryStorage };
@@ -110,6 +111,25 @@ world.until = async (/** @type {() => any} */ look, patience = PATIENCE) => {
 
 world.sleep = (/** @type {number} */ ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
+/** @type {ReturnType<typeof setInterval>} */
+let typing;
+let typed = "";
+
+/** On and on, whatever happens meanwhile. */
+world.keepTyping = (/** @type {string} */ question) => {
+  let count = 0;
+  const field = world.field(question);
+  typing = setInterval(() => {
+    typed = `${question} ${++count}`;
+    field.edit(world.text(typed));
+  }, 20);
+};
+
+world.stopTyping = () => {
+  clearInterval(typing);
+  return typed;
+};
+
 /** Code that a test runs may name what is only there later. */
 for (const name of ["host", "session"]) world[name] ??= undefined;
 
@@ -125,10 +145,16 @@ function runIn(code) {
   return new AsyncFunction(...names, code)(...names.map((name) => world[name]));
 }
 
+/** @param {string} line */
+const overdue = async (line) => {
+  await new Promise((resolve) => setTimeout(resolve, LONGEST).unref());
+  throw new Error(`this takes longer than ${LONGEST} ms: ${line}`);
+};
+
 for await (const line of createInterface({ input: process.stdin })) {
   let answer;
   try {
-    const value = await runIn(JSON.parse(line));
+    const value = await Promise.race([runIn(JSON.parse(line)), overdue(line)]);
     answer = { value: value === undefined ? null : value };
   } catch (error) {
     answer = { error: String(error instanceof Error ? error.stack : error), code: error?.code };

@@ -84,7 +84,7 @@ class Device(Lines):
         """The value of an expression, or what statements return; `values` are in reach by name."""
         given = "".join(f"const {name} = {json.dumps(value)};" for name, value in values.items())
         statements = code if "return" in code or ";" in code else f"return {code}"
-        told = self.ask(json.dumps(given + statements))
+        told = self.ask(json.dumps(f"{{ {given} {statements} }}"))
         if "error" in told:
             raise DeviceError(told["error"], told.get("code"))
         return told.get("value")
@@ -114,6 +114,10 @@ class Device(Lines):
             typed=text,
             pause=pause * 1000,
         )
+
+    def until_held(self, question: str, value: Any) -> None:
+        """Waits until the host has this answer."""
+        self.until("held(question)?.value?.value === value", question=question, value=value)
 
     def shown(self, question: str) -> Any:
         """What the field shows."""

@@ -26,7 +26,7 @@ def test_typing_is_sent_at_a_human_pace_and_its_end_always(pages: Pages) -> None
     ana, bo = pages
     text = "a bed of leeks and kale, forty wide"
     ana.type("name", text, pause=0.03)
-    bo.until("held('name')?.value?.value === whole", whole=text)
+    bo.until_held("name", text)
     times = [frame["at"] for frame in sent_drafts(ana)]
     assert 2 <= len(times) <= 2 + (times[-1] - times[0]) / 250
     assert bo.shown("name") == text
@@ -139,7 +139,7 @@ def test_a_refused_answer_shows_its_reason_at_the_field(pages: Pages) -> None:
     assert bo.held("note") is None
     ana.type("note", "short")
     assert ana.run("field('note').error ?? null") is None
-    bo.until("held('note')?.value?.value === 'short'")
+    bo.until_held("note", "short")
 
 
 def test_a_refused_acceptance_shows_its_reason_at_the_field(pages: Pages) -> None:
@@ -150,7 +150,7 @@ def test_a_refused_acceptance_shows_its_reason_at_the_field(pages: Pages) -> Non
     assert ana.until("field('name').error")
     assert ana.run("session.state.inputRequests.length") == 1
     assert ana.run("session.pending.length") == 0
-    ana.until("held('note')?.value?.value === 'hello'")
+    ana.until_held("note", "hello")
 
 
 def test_who_is_too_late_is_told_by_whom_it_was_closed(pages: Pages) -> None:
@@ -179,7 +179,7 @@ def test_text_of_a_question_that_closed_is_kept_and_offered_when_it_is_asked_aga
     assert ana.run("field('name').offer.value.value") == "Leeks"
     assert bo.run("field('name').offer ?? null") is None
     ana.run("field('name').useOffer()")
-    bo.until("held('name')?.value?.value === 'Leeks'")
+    bo.until_held("name", "Leeks")
     assert ana.run("field('name').offer ?? null") is None
 
 

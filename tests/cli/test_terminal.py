@@ -1,0 +1,236 @@
+"""Commands on a real terminal: what a person sees, presses, and sees then."""
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from session_server.cli.exits import ExitCode
+from session_server.client import Session, connect
+from session_server.schemas.questions import Draft, Submitted, TextValue
+from tests.cli.shells import PATIENCE, Shell
+from tests.servers import ServerProcess, serving
+
+pytestmark = pytest.mark.slow
+
+DEMO = "ahp-session:/demo"
+TRIP = "first:trip"
+
+
+@pytest.fixture
+def server() -> Iterator[ServerProcess]:
+    """A demo of its own for each test."""
+    with serving("memory:", "--demo") as server:
+        yield server
+
+
+@pytest.fixture
+def shell(server: ServerProcess) -> Shell:
+    return Shell(server.url)
+
+
+class Ana:
+    """Somebody else, at another device."""
+
+    def __init__(self, session: Session, loop: asyncio.AbstractEventLoop) -> None:
+        self._session = session
+        self._loop = loop
+
+    def does(self, act: Callable[[Session], Awaitable[object]]) -> None:
+        async def acting() -> None:
+            await act(self._session)
+
+        asyncio.run_coroutine_threadsafe(acting(), self._loop).result(PATIENCE)
+
+    def sees(self, question_id: str, answer: type, text: str) -> None:
+        async def look() -> None:
+            await self._session.wait_until(
+                lambda state: any(
+                    isinstance(given := (request.answers or {}).get(question_id), answer)
+                    and isinstance(given.value, TextValue)
+                    and given.value.value == text
+                    for request in state.input_requests or ()
+                ),
+                PATIENCE,
+            )
+
+        asyncio.run_coroutine_threadsafe(look(), self._loop).result(PATIENCE + 5)
+
+
+@contextmanager
+def elsewhere(server: ServerProcess, uri: str = DEMO) -> Iterator[Ana]:
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    leaving: asyncio.Event = asyncio.Event()
+    found: list[Session] = []
+    ready = threading.Event()
+
+    async def stay() -> None:
+        async with connect(server.url) as client, client.session(uri) as session:
+            await session.wait_for_request(timeout=PATIENCE)
+            found.append(session)
+            ready.set()
+            await leaving.wait()
+
+    staying = asyncio.run_coroutine_threadsafe(stay(), loop)
+    try:
+        assert ready.wait(PATIENCE)
+        yield Ana(found[0], loop)
+    finally:
+        loop.call_soon_threadsafe(leaving.set)
+        staying.result(PATIENCE)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(PATIENCE)
+        loop.close()
+
+
+def test_a_form_is_filled_in_together(shell: Shell, server: ServerProcess) -> None:
+    with elsewhere(server) as ana, shell.terminal("answer", "demo") as terminal:
+        terminal.see("Planning your trip", "○ Name", "Name  required, at most 60 characters")
+        terminal.press("enter")
+        terminal.see("Name: an answer is required.")
+        terminal.press("Fjo")
+        ana.sees("name", Draft, "Fjo")
+        terminal.press("rds", "enter")
+        ana.sees("name", Submitted, "Fjords")
+        terminal.see("Where to?", r"1\. \( \) Oslo  recommended  Fjords and museums")
+        ana.does(lambda session: session.answer(TRIP, "people", 7, draft=True))
+        terminal.press("2", "enter")
+        terminal.see("How many are coming?", "› 7", "is writing: 7|are writing: 7")
+        terminal.press("backspace", "99", "enter")
+        terminal.see("People: must be at most 12")
+        terminal.press("backspace", "backspace", "4", "enter")
+        terminal.see("Budget per day")
+        terminal.press("ctrl-s")
+        terminal.see("What do you like", r"\[ \] Food")
+        terminal.press("1", "down", "down", " ", "enter")
+        terminal.see("Only refundable bookings", r"\(•\) Yes")
+        terminal.press("down", "enter")
+        terminal.see(
+            r"● 1\. Name +\* Fjords",
+            r"● 2\. City +\* Lisbon",
+            r"● 3\. People +4",
+            r"– 4\. Budget +skipped",
+            r"● 5\. Interests +Food, Hiking",
+            r"● 6\. Refundable +no",
+            r"Accept \(a\)",
+        )
+        terminal.press("a")
+        assert terminal.end() == ExitCode.OK
+        assert "You accepted “Planning your trip”." in terminal.screen
+    assert "City: lisbon" in shell("watch", "demo", "--until", "idle").out
+
+
+def test_what_one_types_is_kept_beside_what_somebody_else_wrote(
+    shell: Shell, server: ServerProcess
+) -> None:
+    with elsewhere(server) as ana, shell.terminal("answer", "demo") as terminal:
+        terminal.see("Name  required")
+        terminal.press("Alps")
+        ana.sees("name", Draft, "Alps")
+        ana.does(lambda session: session.answer(TRIP, "name", "Fjords", draft=True))
+        terminal.see("› Alps", "wrote “Fjords”  .T takes it")
+        terminal.press("ctrl-t")
+        terminal.see("› Fjords")
+        terminal.press(" 2", "enter")
+        ana.sees("name", Submitted, "Fjords 2")
+
+
+def test_leaving_a_form_answers_nothing_and_keeps_the_draft(
+    shell: Shell, server: ServerProcess
+) -> None:
+    with elsewhere(server) as ana:
+        with shell.terminal("answer", "demo") as terminal:
+            terminal.see("Name  required")
+            terminal.press("Fjo", "escape")
+            terminal.see("Review", r"Accept \(a\)")
+            terminal.press("escape")
+            assert terminal.end() == ExitCode.UNANSWERED
+            assert "stays open, with what you wrote as a draft" in terminal.screen
+        ana.sees("name", Draft, "Fjo")
+
+
+def test_a_form_that_is_closed_elsewhere_gives_back_what_was_typed(
+    shell: Shell, server: ServerProcess
+) -> None:
+    with elsewhere(server) as ana, shell.terminal("answer", "demo") as terminal:
+        terminal.see("Name  required")
+        terminal.press("Fjords")
+        terminal.see("shared as you write")
+        ana.does(lambda session: session.complete(TRIP, "decline"))
+        assert terminal.end() == ExitCode.OK
+        assert "local declined “Planning your trip”." in terminal.screen
+        assert "not sent: Name: Fjords" in terminal.screen
+
+
+def test_one_question_needs_no_review_and_can_be_declined(
+    shell: Shell, server: ServerProcess
+) -> None:
+    for keys, code, words in (
+        (("2", "enter"), ExitCode.OK, "You accepted “Where to?”."),
+        (("escape", "d"), ExitCode.DECLINED, "You declined “Where to?”."),
+    ):
+        shell("ask", "-q", "env:select:Where to?=staging|prod*", "--session", "one", "--no-wait")
+        with shell.terminal("answer", "one") as terminal:
+            screen = terminal.see("Enter accept", r"2\. \( \) prod  recommended")
+            assert "Review" not in screen
+            terminal.press(*keys)
+            if keys[0] == "escape":
+                terminal.see(r"Decline \(d\)")
+            assert terminal.end() == code
+            assert words in terminal.screen
+
+
+def test_an_address_is_shown_whole_and_opened_by_nobody_else(shell: Shell) -> None:
+    url = "https://login.example.com/authorize?client=42"
+    shell("ask", "Please log in", "--link", url, "--session", "link", "--no-wait")
+    with shell.terminal("answer", "link") as terminal:
+        terminal.see("Please log in", url.replace("?", r"\?"), "o open the address")
+        terminal.press("a")
+        assert terminal.end() == ExitCode.OK
+
+
+def test_a_session_is_watched_live(shell: Shell, server: ServerProcess) -> None:
+    with elsewhere(server) as ana, shell.terminal("watch", "demo") as terminal:
+        terminal.see("❯ Plan a trip for us", "Planning your trip", r"Name \* +–", "needs input")
+        ana.does(lambda session: session.answer(TRIP, "name", "Fj", draft=True))
+        terminal.see(r"Name \* +Fj  local is writing")
+        ana.does(lambda session: session.answer(TRIP, "name", "Fjords"))
+        terminal.see(r"Name \* +Fjords  submitted by local")
+        ana.does(lambda session: session.complete(TRIP, "cancel"))
+        terminal.see("No trip, then", "○ idle")
+        terminal.press("ctrl-c")
+        assert terminal.end() == ExitCode.INTERRUPTED
+
+
+def test_the_list_of_sessions_is_watched_live(shell: Shell) -> None:
+    with shell.terminal("watch") as terminal:
+        terminal.see("● needs input +demo +A trip", r"Sessions: \d, waiting for input: \d")
+        shell("ask", "Ready?", "--session", "other", "--no-wait")
+        terminal.see("● needs input +other +Ready")
+        shell("answer", "other", "--accept")
+        terminal.see("○ idle +other")
+        shell("dispose", "other", "--yes")
+        terminal.see_no("other")
+
+
+def test_a_link_is_shown_as_a_picture_where_it_fits() -> None:
+    with serving("memory:", "--demo", "--public-url", "https://ask.example.com") as server:
+        shell = Shell(server.url)
+        with shell.terminal("share", "demo", size=(60, 90)) as terminal:
+            terminal.see("▀|▄|█", "https://ask.example.com/", "For answerers, until")
+            assert terminal.end() == ExitCode.OK
+        with shell.terminal("share", "demo", size=(30, 40)) as terminal:
+            terminal.see(r"too narrow for a QR\s+code")
+            assert terminal.end() == ExitCode.OK
+
+
+def test_asking_on_a_terminal_shows_that_it_waits(shell: Shell) -> None:
+    with shell.terminal("ask", "Ready?", "--session", "wait") as terminal:
+        terminal.see("Asked in wait", "Waiting for an answer. Ctrl-C takes the question back.")
+        shell("answer", "wait", "--accept")
+        assert terminal.end() == ExitCode.OK
+        assert "accepted" in terminal.screen

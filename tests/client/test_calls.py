@@ -1,0 +1,96 @@
+"""Calling tools through the client: people answer, whoever waits gets the result."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from session_server.client import CallFailed, CallRefused, connect
+from session_server.client.door import HttpDoor
+from tests.mcp import zoo
+from tests.servers import ServerProcess, serving, sqlite_store
+
+SESSION = "ahp-session:/called"
+SECONDS = 30
+
+
+@pytest.fixture(scope="module")
+def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    key = "a key that outlives any process of this server"
+    servers = {"zoo": zoo.stdio_entry("modern", "--key", key)}
+    return zoo.mcp_json(tmp_path_factory.mktemp("client"), servers)
+
+
+@pytest.fixture(scope="module")
+def server(config: Path) -> Iterator[ServerProcess]:
+    with serving("memory:", "--mcp-config", str(config)) as server:
+        yield server
+
+
+def test_a_tool_is_called_and_answered_through_clients(server: ServerProcess) -> None:
+    async def main() -> None:
+        async with connect(server.url) as caller, connect(server.url) as person:
+            await caller.create_session("people", uri=SESSION)
+            called = asyncio.create_task(
+                caller.call_tool(SESSION, "zoo", "weather", timeout=SECONDS)
+            )
+            async with person.session(SESSION) as session:
+                request = await session.wait_for_request(timeout=SECONDS)
+                await session.complete(request.id, answers={"city": "Oslo"})
+            assert zoo.text_of(await called) == "Sunny in Oslo"
+
+    asyncio.run(main())
+
+
+def test_what_cannot_be_called_is_raised(server: ServerProcess) -> None:
+    async def main() -> None:
+        async with connect(server.url) as client:
+            uri = await client.create_session("people")
+            with pytest.raises(CallRefused, match="Configured are: zoo") as refused:
+                await client.call_tool(uri, "nowhere", "echo")
+            assert refused.value.code == "unknownServer"
+            with pytest.raises(CallFailed, match="modelcontextprotocol/tasks") as failed:
+                await client.call_tool(uri, "zoo", "task", timeout=SECONDS)
+            assert failed.value.kind == "invalidResult"
+            with pytest.raises(TimeoutError):
+                await client.call_tool(uri, "zoo", "weather", timeout=0.5)
+
+    asyncio.run(main())
+
+
+@pytest.mark.slow
+def test_a_call_outlasts_a_restart_of_the_host(config: Path, tmp_path: Path) -> None:
+    store, arguments = sqlite_store(tmp_path), ("--mcp-config", str(config))
+
+    async def main(first: ServerProcess) -> None:
+        async with connect(first.url) as client:
+            await client.create_session("people", uri=SESSION)
+            called = asyncio.create_task(
+                client.call_tool(SESSION, "zoo", "weather", timeout=SECONDS)
+            )
+            async with client.session(SESSION) as session:
+                await session.wait_for_request(timeout=SECONDS)
+                await asyncio.to_thread(first.kill)
+                with serving(store, *arguments, port=first.port):
+                    await client.wait_until_live(SECONDS)
+                    request = await session.wait_for_request(timeout=SECONDS)
+                    await session.complete(request.id, answers={"city": "Oslo"})
+                    assert zoo.text_of(await called) == "Sunny in Oslo"
+
+    with serving(store, *arguments) as first:
+        asyncio.run(main(first))
+
+
+@pytest.mark.parametrize(
+    ("socket", "url", "token"),
+    [
+        ("ws://127.0.0.1:8737/ahp", "http://127.0.0.1:8737", None),
+        ("wss://x.example/deep/ahp?tkn=t1", "https://x.example/deep", "Bearer t1"),
+    ],
+)
+def test_the_door_is_beside_the_socket(socket: str, url: str, token: str | None) -> None:
+    door = HttpDoor.beside(socket, {}, None)
+    assert (door.url, door.headers.get("Authorization")) == (url, token)
+    mine = HttpDoor.beside(socket, {"Authorization": "Bearer mine"}, None)
+    assert mine.headers["Authorization"] == "Bearer mine"

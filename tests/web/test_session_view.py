@@ -1,0 +1,172 @@
+"""One session: turns, tool calls that want a yes, requests of every kind, messages that wait."""
+
+import time
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.web.browser import Person
+from tests.web.stage import Stage, text, whole
+from tests.web.test_together import arrive, field, question
+
+People = Callable[..., Person]
+pytestmark = pytest.mark.slow
+
+OPTIONS = [
+    {"id": "once", "label": "Run once", "kind": "approve"},
+    {"id": "always", "label": "Always", "kind": "approve"},
+    {"id": "no", "label": "Don’t run", "kind": "deny"},
+]
+
+
+def test_a_turn_is_shown_as_it_comes(person: People, stage: Stage) -> None:
+    uri = stage.session("turn")
+    stage.begins(uri, text="What is new?")
+    ana = person("Ana").goes_to("#/s/turn")
+    expect(ana.locator(".message-text")).to_have_text("What is new?")
+    expect(ana.locator(".working")).to_be_visible()
+    stage.says(uri, "because of this", kind="reasoning")
+    part = {"kind": "markdown", "id": "p", "content": "A **bold"}
+    stage.act(uri, "responsePart", turnId="t", part=part)
+    stage.act(uri, "delta", turnId="t", partId="p", content="** word")
+    expect(ana.locator(".prose strong")).to_have_text("bold")
+    expect(ana.get_by_text("because of this")).to_be_hidden()
+    ana.get_by_text("Thought about it").click()
+    expect(ana.get_by_text("because of this")).to_be_visible()
+    stage.ends(uri)
+    expect(ana.locator(".working")).to_be_hidden()
+
+
+def test_a_tool_call_is_approved_with_an_option_and_another_input(
+    person: People, stage: Stage
+) -> None:
+    uri = stage.session("approve")
+    stage.begins(uri)
+    stage.tool(uri, "c1", toolInput="rm -r build", editable=True, options=OPTIONS)
+    ana, ben = (person(name).goes_to("#/s/approve") for name in ("Ana", "Ben"))
+    expect(ben.locator(".tool-state")).to_have_text("Needs approval")
+    ana.get_by_label("Input, which you can change").fill("rm -r build/tmp")
+    ana.get_by_role("button", name="Always").click()
+    expect(ben.locator(".tool-state")).to_have_text("Running")
+    ben.locator(".tool-details summary").click()
+    expect(ben.locator(".tool-more")).to_contain_text("rm -r build/tmp")
+    expect(ben.locator(".tool-more")).to_contain_text("Always")
+    stage.tool_done(uri, "c1", requiresResultConfirmation=True)
+    ben.get_by_role("button", name="Use the result").click()
+    expect(ana.locator(".tool-state")).to_have_text("Done")
+
+
+def test_a_tool_call_is_denied(person: People, stage: Stage) -> None:
+    uri = stage.session("deny")
+    stage.begins(uri)
+    stage.tool(uri, "c1", toolInput="rm -r /")
+    ana = person("Ana").goes_to("#/s/deny/q")
+    expect(ana.get_by_role("button", name="Approve", exact=True)).to_be_focused()
+    ana.get_by_role("button", name="Deny", exact=True).click()
+    expect(ana.locator(".tool-state")).to_have_text("Denied")
+
+
+def test_an_address_is_shown_whole_and_opened_only_by_a_click(
+    person: People, stage: Stage
+) -> None:
+    uri = stage.session("visit")
+    stage.begins(uri)
+    address = "https://accounts.example.com/login?next=https://evil.example/"
+    stage.asks(uri, url=address, message="Sign in")
+    (ana,) = arrive([person("Ana")], "visit")
+    expect(ana.locator(".url-whole")).to_have_text(address)
+    expect(ana.locator(".url-host")).to_have_text("accounts.example.com")
+    link = ana.get_by_role("link", name="Open accounts.example.com")
+    expect(link).to_have_attribute("rel", "noopener noreferrer")
+    assert len(ana.context.pages) == 1
+    ana.context.route("https://accounts.example.com/**", lambda route: route.fulfill(body="hello"))
+    with ana.context.expect_page() as opened:
+        link.click()
+    assert opened.value.url == address
+    opened.value.close()
+    ana.get_by_role("button", name="I’m done").click()
+    expect(ana.locator(".outcome-words")).to_contain_text("You answered “Sign in”")
+
+
+@pytest.mark.parametrize("address", ["javascript:alert(1)", "data:text/html,x", "file:///etc/passwd"])
+def test_an_address_that_no_page_should_open_is_text(
+    person: People, stage: Stage, address: str
+) -> None:
+    uri = stage.session(f"bad-{address[:4]}")
+    stage.begins(uri)
+    stage.asks(uri, url=address)
+    (ana,) = arrive([person("Ana")], f"bad-{address[:4]}")
+    expect(ana.locator(".url-whole")).to_have_text(address)
+    expect(ana.locator(".url-request a")).to_have_count(0)
+
+
+def test_messages_wait_for_their_turn_and_can_be_taken_back(person: People, stage: Stage) -> None:
+    uri = stage.session("queue", provider="demo")
+    (ana,) = [person("Ana").goes_to("#/s/queue")]
+    expect(ana.get_by_role("heading", name="Nothing here yet")).to_be_visible()
+    ana.locator(".composer-text").fill("first")
+    ana.keyboard.press("Enter")
+    expect(ana.locator(".request")).to_be_visible()
+    for words in ("second", "third"):
+        ana.locator(".composer-text").fill(words)
+        ana.get_by_role("button", name="Queue for the next turn").click()
+    expect(ana.locator(".queue-text")).to_have_text(["second", "third"])
+    ana.get_by_role("button", name="Take it back").last.click()
+    expect(ana.locator(".queue-text")).to_have_text(["second"])
+    ana.get_by_role("button", name="Stop").click()
+    expect(ana.locator(".message-text")).to_have_text(["first", "second"])
+    expect(ana.locator(".turn-ending").first).to_have_text("Stopped")
+    expect(ana.locator(".queue")).to_be_hidden()
+    assert uri
+
+
+def test_any_keystroke_stops_a_countdown_for_everyone(person: People, stage: Stage) -> None:
+    uri = stage.session("soon")
+    stage.begins(uri)
+    meta = {"expiresAt": int((time.time() + 600) * 1000), "onExpiry": "defaults"}
+    stage.asks(uri, whole("age", defaultValue=3), _meta=meta)
+    ana, ben = arrive([person("Ana"), person("Ben")], "soon")
+    expect(ana.locator(".countdown")).to_contain_text("the proposed answers are used")
+    field(ben, "age").fill("4")
+    for page in (ana, ben):
+        expect(page.locator(".countdown")).to_contain_text("has stopped")
+
+
+def test_a_timeout_is_a_timeout_and_nobodys_no(person: People, stage: Stage) -> None:
+    uri = stage.session("timeout")
+    stage.begins(uri)
+    meta = {"expiresAt": int((time.time() + 4) * 1000), "onExpiry": "cancel"}
+    stage.asks(uri, text("name"), _meta=meta)
+    (ana,) = arrive([person("Ana")], "timeout")
+    expect(ana.locator(".outcome-words")).to_contain_text("“Some questions” timed out.")
+    expect(ana.locator(".outcome")).to_have_attribute("data-kind", "host")
+
+
+def test_requests_of_one_round_are_one_form(person: People, stage: Stage) -> None:
+    """As the host marks them; only its own calls can be marked so, so the page is asked directly."""
+    ana = person("Ana").goes_to()
+    groups = ana.evaluate(
+        """async () => {
+          const { groupsOf } = await import("/form/request-form.js");
+          const of = (id, _meta) => ({ id, _meta });
+          return groupsOf([
+            of("a", { call: "c", round: 2 }), of("b"), of("d", { call: "c", round: 2 }),
+            of("e", { call: "c", round: 3 }), of("f", { call: "c" }),
+          ]).map(group => group.requests.map(request => request.id));
+        }"""
+    )
+    assert groups == [["a", "d"], ["b"], ["e"], ["f"]]
+
+
+def test_a_skipped_question_can_be_answered_after_all(person: People, stage: Stage) -> None:
+    uri = stage.session("skip")
+    stage.begins(uri)
+    stage.asks(uri, text("name"), text("place"))
+    ana, ben = arrive([person("Ana"), person("Ben")], "skip")
+    question(ana, "name").get_by_role("button", name="Skip").click()
+    expect(question(ben, "name")).to_contain_text("Skipped by Ana")
+    question(ben, "name").get_by_role("button", name="Answer it").click()
+    field(ben, "name").fill("here")
+    ben.get_by_role("button", name="Submit all").click()
+    expect(question(ana, "name")).to_contain_text("Submitted by Ben")

@@ -1,0 +1,365 @@
+/** Parts of the wire that need no host: what they decide, and where they stop. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { Channels, FRAME_BYTES, PENDING_LIMIT } from "../../../web_demo/wire/channels.js";
+import { fateIn, isEcho } from "../../../web_demo/wire/echoes.js";
+import { Events } from "../../../web_demo/wire/events.js";
+import { Exchange } from "../../../web_demo/wire/exchange.js";
+import { newId } from "../../../web_demo/wire/ids.js";
+import { Kept, MemoryStorage } from "../../../web_demo/wire/kept.js";
+import { Pending } from "../../../web_demo/wire/mirror.js";
+import { addressOf, scopeOf } from "../../../web_demo/wire/page.js";
+import { BackOff, finalError, reasonAt } from "../../../web_demo/wire/reconnecting.js";
+import { Protocol } from "../../../web_demo/wire/protocol.js";
+import { Tab } from "../../../web_demo/wire/tab.js";
+
+const SESSION = "ahp-session:/beds";
+const DAY = 24 * 3_600_000;
+
+const state = (more = {}) => ({
+  summary: { resource: SESSION, provider: "p", title: "", status: 1, createdAt: 1, modifiedAt: 1 },
+  lifecycle: "ready",
+  turns: [],
+  ...more,
+});
+
+/** A protocol whose frames go nowhere but into a list. */
+function connected({ sessions = [SESSION] } = {}) {
+  const protocol = new Protocol("me", () => 7);
+  const frames = [];
+  const mirrors = sessions.map((uri) => protocol.channels.watch(uri));
+  protocol.connected((text) => frames.push(JSON.parse(text)));
+  const say = (message) => protocol.receive(JSON.stringify({ jsonrpc: "2.0", ...message }));
+  const snapshots = sessions.map((resource) => ({ resource, state: state(), fromSeq: 5 }));
+  say({ id: 1, result: { protocolVersion: "0.3.0", serverSeq: 5, snapshots } });
+  return { protocol, frames, say, mirror: mirrors[0] };
+}
+
+const rename = (title) => ({ type: "session/titleChanged", title });
+
+function dispatched(protocol, mirror, action, seq = 1) {
+  return new Promise((settle) => {
+    protocol.channels.dispatch(mirror, new Pending(seq, action, 9, settle));
+  });
+}
+
+// Coming back
+
+test("delays double up to a limit and are shortened by chance", () => {
+  const longest = new BackOff(() => 1);
+  const shortest = new BackOff(() => 0);
+  const delays = Array.from({ length: 9 }, () => longest.nextDelay(0));
+  assert.deepEqual(delays, [100, 200, 400, 800, 1600, 3200, 6400, 10000, 10000]);
+  assert.equal(shortest.nextDelay(0), 50);
+  assert.equal(longest.nextDelay(5000), 100, "after a connection that lasted");
+});
+
+test("close codes say whether coming back helps", () => {
+  for (const code of [1000, 1001, 1005, 1006, 1011, 1012, 1013, 4000, 4001, 4499]) {
+    assert.equal(finalError(code, ""), undefined, String(code));
+  }
+  for (const code of [1003, 1007, 1008, 1009, 4500, 4999]) {
+    assert.equal(finalError(code, "no")?.code, "gaveUp", String(code));
+  }
+  assert.match(finalError(4500, "not allowed any more").message, /not allowed any more/);
+  assert.match(finalError(4500, "").message, /4500/);
+});
+
+test("who is turned away learns it from an ordinary door", async () => {
+  const asked = [];
+  const answer = (status, body) => async (url) => {
+    asked.push(String(url));
+    return new Response(body, { status });
+  };
+  const url = "ws://h:1/ahp?tkn=x";
+  const told = await reasonAt(url, answer(401, JSON.stringify({ detail: "It has expired." })));
+  assert.deepEqual([told.code, told.message], ["gaveUp", "It has expired."]);
+  assert.deepEqual(asked, ["http://h:1/v1/sessions?tkn=x&limit=1"]);
+  assert.equal((await reasonAt(url, answer(403, "plain"))).code, "gaveUp");
+  assert.equal(await reasonAt(url, answer(200, "{}")), undefined);
+  assert.equal(await reasonAt(url, answer(503, "{}")), undefined);
+  assert.equal(await reasonAt(url, async () => { throw new Error("away"); }), undefined);
+});
+
+// The protocol
+
+test("the first connection initializes and the next one reconnects from where it was", () => {
+  const { protocol, frames, say } = connected();
+  assert.equal(frames[0].method, "initialize");
+  assert.deepEqual(frames[0].params.initialSubscriptions, ["ahp-root://", SESSION]);
+  say({ method: "action", params: { channel: SESSION, action: rename("x"), serverSeq: 8 } });
+  protocol.disconnected();
+  protocol.connected((text) => frames.push(JSON.parse(text)));
+  assert.deepEqual([frames.at(-1).id, frames.at(-1).method], [1, "reconnect"]);
+  assert.equal(frames.at(-1).params.lastSeenServerSeq, 8);
+});
+
+test("a host that has forgotten us is initialized on the same socket", () => {
+  const { protocol, frames, say } = connected();
+  protocol.disconnected();
+  protocol.connected((text) => frames.push(JSON.parse(text)));
+  say({ id: 1, error: { code: -32008, message: "not known" } });
+  assert.equal(frames.at(-1).method, "initialize");
+});
+
+test("a handshake that is refused for good ends in words, and another is tried again", () => {
+  for (const [code, kind] of [[-32009, "gaveUp"], [-32005, "gaveUp"], [-32603, "command"]]) {
+    const protocol = new Protocol("me", () => 7);
+    const refused = [];
+    protocol.on("refused", (error) => refused.push(error));
+    protocol.connected(() => {});
+    protocol.receive(JSON.stringify({ id: 1, error: { code, message: "Not you." } }));
+    assert.deepEqual(refused.map((error) => [error.code, error.message]), [[kind, "Not you."]]);
+  }
+});
+
+test("a replay settles what arrived and sends the rest again under its number", async () => {
+  const { protocol, frames, say, mirror } = connected();
+  const first = dispatched(protocol, mirror, rename("one"), 1);
+  dispatched(protocol, mirror, rename("two"), 2);
+  protocol.disconnected();
+  frames.length = 0;
+  protocol.connected((text) => frames.push(JSON.parse(text)));
+  const origin = { clientId: "me", clientSeq: 1 };
+  const echo = { channel: SESSION, action: rename("one"), serverSeq: 6, origin };
+  say({ id: 1, result: { type: "replay", actions: [echo], missing: [] } });
+  assert.equal((await first).serverSeq, 6);
+  const sent = frames.filter(({ method }) => method === "dispatchAction");
+  assert.deepEqual(sent.map(({ params }) => [params.clientSeq, params.action.title]), [[2, "two"]]);
+  assert.equal(mirror.state.summary.title, "two");
+  assert.equal(mirror.confirmed.summary.title, "one");
+});
+
+test("an envelope that was seen before a reconnect changes nothing again", () => {
+  const { say, mirror } = connected();
+  say({ method: "action", params: { channel: SESSION, action: rename("x"), serverSeq: 5 } });
+  assert.equal(mirror.state.summary.title, "");
+});
+
+test("what is missing from a replay is gone", () => {
+  const { protocol, say, mirror } = connected();
+  protocol.disconnected();
+  protocol.connected(() => {});
+  say({ id: 1, result: { type: "replay", actions: [], missing: [SESSION] } });
+  assert.equal(mirror.error.code, "gone");
+});
+
+test("a refusal undoes the action and says why", async () => {
+  const { protocol, say, mirror } = connected();
+  const verdict = dispatched(protocol, mirror, rename("x"));
+  assert.equal(mirror.state.summary.title, "x");
+  const origin = { clientId: "me", clientSeq: 1 };
+  const _meta = { code: "limit", questionId: "q" };
+  say({
+    method: "action",
+    params: {
+      channel: SESSION, action: rename("x"), serverSeq: 5, origin, _meta,
+      rejectionReason: "Too long.",
+    },
+  });
+  const error = await verdict;
+  assert.deepEqual([error.code, error.message, error.refusal, error.questionId],
+    ["rejected", "Too long.", "limit", "q"]);
+  assert.equal(mirror.state, mirror.confirmed);
+  assert.equal(mirror.state.summary.title, "");
+});
+
+test("somebody else's refusal and somebody else's echo are not ours", () => {
+  const { protocol, say, mirror } = connected();
+  dispatched(protocol, mirror, rename("x"));
+  const origin = { clientId: "other", clientSeq: 1 };
+  const params = { channel: SESSION, action: rename("x"), serverSeq: 6, origin };
+  say({ method: "action", params: { ...params, rejectionReason: "No." } });
+  say({ method: "action", params });
+  assert.equal(mirror.pending.length, 1);
+});
+
+test("an action that cannot be understood is left out, and the state fetched", (context) => {
+  context.mock.method(console, "warn", () => {});
+  const { frames, say, mirror } = connected();
+  say({ method: "action", params: { channel: SESSION, action: { type: "session/new" }, serverSeq: 6 } });
+  assert.equal(mirror.position, 6);
+  say({ method: "action", params: { channel: SESSION, action: { type: "session/inputRequested" }, serverSeq: 7 } });
+  assert.equal(frames.at(-1).method, "subscribe");
+  const snapshot = { resource: SESSION, state: state({ turns: [1] }), fromSeq: 7 };
+  say({ id: frames.at(-1).id, result: { snapshot } });
+  assert.deepEqual(mirror.state.turns, [1]);
+});
+
+test("a change that the host put off is settled when it makes it", async () => {
+  const { protocol, say, mirror } = connected();
+  const change = { type: "session/modelChanged", model: { id: "m" } };
+  const verdict = dispatched(protocol, mirror, change);
+  say({ method: "action", params: { channel: SESSION, action: change, serverSeq: 9 } });
+  assert.equal((await verdict).serverSeq, 9);
+});
+
+test("a session opened while the handshake is under way is subscribed to after it", () => {
+  const protocol = new Protocol("me", () => 7);
+  const frames = [];
+  protocol.connected((text) => frames.push(JSON.parse(text)));
+  protocol.channels.watch(SESSION);
+  const root = { resource: "ahp-root://", state: { agents: [] }, fromSeq: 1 };
+  protocol.receive(JSON.stringify({ id: 1, result: { serverSeq: 1, snapshots: [root] } }));
+  assert.deepEqual([frames.at(-1).method, frames.at(-1).params.channel], ["subscribe", SESSION]);
+});
+
+test("an answer is acted on before the next frame is read", () => {
+  const { protocol, frames, say } = connected({ sessions: [] });
+  const mirror = protocol.channels.watch(SESSION);
+  say({ id: frames.at(-1).id, result: { snapshot: { resource: SESSION, state: state(), fromSeq: 6 } } });
+  say({ method: "action", params: { channel: SESSION, action: rename("x"), serverSeq: 7 } });
+  assert.equal(mirror.state.summary.title, "x");
+});
+
+// Limits
+
+test("more actions than a limit are not taken", () => {
+  const channels = new Channels("me", new Exchange(), () => 7);
+  const mirror = channels.watch(SESSION);
+  const dispatch = (seq) => channels.dispatch(mirror, new Pending(seq, rename("x"), 1, () => {}));
+  for (let seq = 1; seq <= PENDING_LIMIT; seq += 1) dispatch(seq);
+  assert.throws(() => dispatch(0), { code: "tooMany" });
+  assert.equal(mirror.pending.length, PENDING_LIMIT);
+});
+
+test("an action larger than a frame is not taken", () => {
+  const channels = new Channels("me", new Exchange(), () => 7);
+  const mirror = channels.watch(SESSION);
+  const large = new Pending(1, rename("é".repeat(FRAME_BYTES / 2)), 1, () => {});
+  assert.throws(() => channels.dispatch(mirror, large), { code: "tooLarge" });
+  assert.equal(mirror.pending.length, 0);
+});
+
+// Recognising
+
+test("an echo is ours whatever the host has marked on it", () => {
+  const value = { kind: "text", value: "x" };
+  const sent = { type: "session/inputAnswerChanged", requestId: "r", questionId: "q" };
+  const mine = { ...sent, answer: { state: "draft", value } };
+  const back = { ...sent, answer: { state: "draft", value, _meta: { at: 1 } } };
+  assert.ok(isEcho(mine, back));
+  assert.ok(!isEcho(sent, back));
+  const done = { type: "session/inputCompleted", requestId: "r", response: "accept" };
+  assert.ok(isEcho({ ...done, answers: { q: mine.answer } }, { ...done, answers: { q: back.answer } }));
+});
+
+test("a snapshot shows what arrived; the rest is repeated where twice is once", () => {
+  const value = { kind: "text", value: "x" };
+  const held = state({
+    turns: [{ id: "t", state: "cancelled" }],
+    queuedMessages: [{ id: "m", message: { text: "hi" } }],
+    inputRequests: [{ id: "r", answers: { q: { state: "draft", value, _meta: {} } } }],
+  });
+  const cases = [
+    [{ type: "session/turnStarted", turnId: "t" }, "done"],
+    [{ type: "session/turnStarted", turnId: "u" }, "repeat"],
+    [{ type: "session/turnCancelled", turnId: "t" }, "done"],
+    [{ type: "session/truncated", turnId: "t" }, "done"],
+    [{ type: "session/truncated", turnId: "s" }, "unknown"],
+    [{ type: "session/pendingMessageSet", id: "m", message: { text: "hi" } }, "done"],
+    [{ type: "session/pendingMessageSet", id: "n", message: { text: "hi" } }, "unknown"],
+    [{ type: "session/pendingMessageRemoved", id: "n" }, "done"],
+    [{ type: "session/pendingMessageRemoved", id: "m" }, "repeat"],
+    [{ type: "session/inputAnswerChanged", requestId: "r", questionId: "q", answer: { state: "draft", value } }, "done"],
+    [{ type: "session/inputAnswerChanged", requestId: "r", questionId: "q" }, "repeat"],
+    [{ type: "session/titleChanged", title: "x" }, "repeat"],
+  ];
+  for (const [action, fate] of cases) assert.equal(fateIn(held, action), fate, action.type);
+});
+
+// What is kept
+
+const text = (message, at = Date.now()) => ({
+  session: SESSION, at, questionId: "q", kind: "text", message, value: { kind: "text", value: message },
+});
+
+test("texts are kept for a set time and number", () => {
+  const storage = new MemoryStorage();
+  const kept = new Kept(storage, "tab", "me");
+  kept.putText(text("old", Date.now() - 8 * DAY));
+  assert.equal(kept.textFor(SESSION, { id: "q", kind: "text", message: "old" }), undefined);
+  for (let n = 0; n < 230; n += 1) kept.putText(text(`n${n}`, Date.now() - 1000 + n));
+  assert.equal(storage.length, 200);
+  assert.equal(kept.textFor(SESSION, { id: "x", kind: "text", message: "n0" }), undefined);
+  assert.equal(kept.textFor(SESSION, { id: "x", kind: "text", message: "n229" }).value.value, "n229");
+  assert.equal(kept.textFor("ahp-session:/other", { id: "q", kind: "text", message: "n229" }), undefined);
+  assert.equal(kept.textFor(SESSION, { id: "q", kind: "number", message: "n229" }), undefined);
+});
+
+test("actions are not sent a day later", () => {
+  const kept = new Kept(new MemoryStorage(), "tab", "me");
+  kept.putAction({ session: SESSION, seq: 2, at: Date.now(), action: rename("x") });
+  kept.putAction({ session: SESSION, seq: 1, at: Date.now() - 2 * DAY, action: rename("y") });
+  assert.deepEqual(kept.actions(SESSION).map(({ seq }) => seq), [2]);
+});
+
+test("what one credential left is not sent with another", () => {
+  const storage = new MemoryStorage();
+  const [mine, others] = [scopeOf("ws://h/ahp?tkn=a"), scopeOf("ws://h/ahp?tkn=b")];
+  new Kept(storage, "tab", mine).putAction({ session: SESSION, seq: 1, at: Date.now(), action: rename("x") });
+  assert.deepEqual([...new Kept(storage, "tab", others).sessions], []);
+  assert.deepEqual([...new Kept(storage, "tab", mine).sessions], [SESSION]);
+});
+
+test("a full or broken storage does not stand in the way", (context) => {
+  context.mock.method(console, "warn", () => {});
+  const storage = new MemoryStorage();
+  storage.setItem("session-server:kept:me:draft[]", "{not json");
+  const kept = new Kept(storage, "tab", "me");
+  assert.deepEqual(kept.drafts(SESSION), []);
+  storage.setItem = () => { throw new Error("full"); };
+  kept.putText(text("x"));
+});
+
+// Tabs
+
+test("a tab finds its id again, and a copy made meanwhile does not", () => {
+  const storage = new MemoryStorage();
+  const tab = new Tab(storage);
+  const copy = new Tab(storage);
+  assert.notEqual(copy.id, tab.id);
+  tab.nextSeq();
+  tab.put();
+  const again = new Tab(storage);
+  assert.deepEqual([again.id, again.nextSeq()], [tab.id, 2]);
+  for (const each of [tab, copy, again]) each.close();
+});
+
+test("open tabs answer a roll call", async () => {
+  const one = new Tab(undefined);
+  const other = new Tab(undefined);
+  assert.deepEqual([...(await other.others)], [one.id]);
+  other.close();
+  const third = new Tab(undefined);
+  assert.deepEqual([...(await third.others)], [one.id]);
+  one.close();
+  third.close();
+});
+
+// Small things
+
+test("ids are letters and digits, and never the same", () => {
+  const ids = new Set(Array.from({ length: 1000 }, newId));
+  assert.equal(ids.size, 1000);
+  assert.match([...ids][0], /^[0-9a-z]{20}$/);
+});
+
+test("the address is beside the page, with its token", () => {
+  assert.equal(addressOf({ url: "https://h/x/ahp", token: "t" }), "wss://h/x/ahp?tkn=t");
+  assert.equal(addressOf({ url: "http://h/ahp" }), "ws://h/ahp");
+});
+
+test("a listener that fails does not keep the others from hearing", (context) => {
+  context.mock.method(globalThis, "setTimeout", () => {});
+  const events = new Events();
+  const heard = [];
+  events.on("x", () => { throw new Error("mine"); });
+  const stop = events.on("x", (value) => heard.push(value));
+  events.emit("x", 1);
+  stop();
+  events.emit("x", 2);
+  assert.deepEqual(heard, [1]);
+});
