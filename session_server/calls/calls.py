@@ -42,6 +42,7 @@ from session_server.schemas.refusals import Refusal, RefusalCode
 from session_server.schemas.wire import Uri
 
 HAND_OVER_SECONDS = 0.02
+REMEMBERED_CALLS = 10_000
 
 NAMES = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 
@@ -105,7 +106,7 @@ class Calls:
             return start(record, call, self._title(call), self._states.customization(server), stamp)
 
         await write(self._host, uri, plan, principal.author)
-        self._where[found] = uri
+        self._remember(found, uri)
         return found
 
     async def result(self, principal: Principal, call_id: str, wait: float | None = 0) -> CallView:
@@ -176,9 +177,15 @@ class Calls:
         self._where.pop(call_id, None)
         for other in self._host.sessions:
             if self._has(other, call_id):
-                self._where[call_id] = other
+                self._remember(call_id, other)
                 return other
         raise UnknownCallError(call_id)
+
+    def _remember(self, call_id: str, uri: Uri) -> None:
+        """Only to find it faster; the sessions know it anyway."""
+        if len(self._where) >= REMEMBERED_CALLS:
+            self._where.clear()
+        self._where[call_id] = uri
 
     # What it is made of
 

@@ -30,11 +30,11 @@ from session_server.host.channel import Plan
 from session_server.host.effects import SessionChannel
 from session_server.host.errors import CommandError
 from session_server.host.host import Host
-from session_server.host.performing import NotSavedError, write
+from session_server.host.performing import NotSavedError, RefusedError, write
 from session_server.host.waiting import Waiting
 from session_server.reducers import rounds
 from session_server.reducers.batches import Batch
-from session_server.schemas.calls import Call, FailureKind, ToSend
+from session_server.schemas.calls import Call, FailureKind, Sent, ToSend
 from session_server.schemas.effects import RecoverCall, SendCall, StopCall
 from session_server.schemas.principals import HOST, Stamp
 from session_server.schemas.record import CallSent, SessionRecord
@@ -92,9 +92,10 @@ class CallDriver:
 
     async def close(self) -> None:
         self._is_stopping = True
+        working = [task for key, task in self._legs.items() if self._is_working(*key)]
+        if working:
+            await asyncio.wait(working, timeout=GRACE_SECONDS)
         legs = tuple(self._legs.values())
-        if legs:
-            await asyncio.wait(legs, timeout=GRACE_SECONDS)
         for task in legs:
             task.cancel()
         await asyncio.gather(*legs, return_exceptions=True)
@@ -102,6 +103,12 @@ class CallDriver:
         for task in tuple(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _is_working(self, uri: Uri, call_id: str) -> bool:
+        """Whether the server is at work on it: people, who may take hours, are not waited for."""
+        record = self._host.record(uri)
+        call = None if record is None else record.private.calls.get(call_id)
+        return call is not None and isinstance(call.phase, Sent)
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)
@@ -178,7 +185,10 @@ class CallDriver:
         reporter = Reporter(self, uri, call.id, leg)
         try:
             params = rounds.next_params(call)
-            return await exchange(line.link, call.method, params, reporter.progress)
+            reply = await exchange(line.link, call.method, params, reporter.progress)
+            if isinstance(reply, Unsent | Lost):
+                line.link.lost.set()  # and so is the next thing that would be sent over it
+            return reply
         finally:
             reporter.close()
 
@@ -196,8 +206,8 @@ class CallDriver:
         while True:
             try:
                 await write(self._host, uri, plan, HOST)
-            except CommandError:
-                return  # the session is gone, and the call with it
+            except (CommandError, RefusedError):
+                return  # the session is gone or only a recording, and so is the call
             except NotSavedError as error:
                 logger.warning("what became of a call could not be saved: %s", error)
                 await asyncio.sleep(pause)

@@ -10,12 +10,12 @@ import logging
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from typing import Any, NamedTuple
 
+import httpx2
 from mcp import Client, MCPError
 from mcp.client.session import ElicitationFnT, ListRootsFnT, MessageHandlerFnT, SamplingFnT
 from mcp.shared.dispatcher import ProgressFnT
 from mcp_types import (
     HEADER_MISMATCH,
-    INVALID_REQUEST,
     Implementation,
     PaginatedRequestParams,
     Request,
@@ -210,9 +210,11 @@ def words_of(error: BaseException) -> str:
             return "its command was not found"
         case PermissionError():
             return "its command may not be run"
-        case MCPError() if error.code == INVALID_REQUEST:
-            return "it refused the connection"
+        case httpx2.ConnectError():
+            return "nothing answers at its address"
+        case MCPError(code=-32000):  # the SDK's CONNECTION_CLOSED
+            return "it ended at once"
         case MCPError():
-            return f"it ended or refused the connection ({error.code})"
+            return f"it refused the connection ({error.code}); maybe it wants other credentials"
         case _:
-            return f"{type(error).__name__}"
+            return f"the connection failed ({type(error).__name__})"

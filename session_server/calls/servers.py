@@ -209,7 +209,7 @@ class Server:
         try:
             await slot.kept.open(self._spawn)
         except BaseException:
-            self._slots.remove(slot)
+            await self._returned(slot)
             raise
         slot.asker = None
 

@@ -34,7 +34,8 @@ from session_server.host.order import Order, Settled, Verdict
 from session_server.host.pace import DEFAULT_BOUNDS, Bounds
 from session_server.host.presence import Presence
 from session_server.host.sessions import check_uri, is_recording, opening_record, retitled
-from session_server.log import Batch, Log, StoredSnapshot
+from session_server.host.upkeep import Upkeep
+from session_server.log import Batch, Log
 from session_server.log.errors import LogError
 from session_server.reducers.batches import batch_of
 from session_server.reducers.input_rules import provenance_of
@@ -45,7 +46,6 @@ from session_server.schemas.actions import (
     RootActiveSessionsChanged,
     RootAgentsChanged,
 )
-from session_server.schemas.codec import encode
 from session_server.schemas.commands import ROOT_CHANNEL, CreateSessionParams, Snapshot
 from session_server.schemas.envelopes import ActionOrigin
 from session_server.schemas.errors import ErrorCode
@@ -55,7 +55,6 @@ from session_server.schemas.frames import (
     SessionRemoved,
     SessionRemovedParams,
 )
-from session_server.schemas.limits import HISTORY_LIFETIME_MS
 from session_server.schemas.principals import HOST, Author, Principal, Role, Stamp
 from session_server.schemas.record import SessionRecord
 from session_server.schemas.refusals import Refusal
@@ -69,8 +68,6 @@ T = TypeVar("T")
 
 READ_AT_ONCE = 5_000
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 5.0
-ENTRIES_BETWEEN_SNAPSHOTS = 1_000
-AGING_SECONDS = 600.0
 MAKERS = (Role.OWNER, Role.AGENT)
 
 Committed = Callable[[Channel[SessionRecord], SessionRecord, LoggedAction, SessionRecord], None]
@@ -84,6 +81,7 @@ class Host:
         self.agents = agents
         self.bounds = bounds
         self._order = Order(log, self._find_out)
+        self._upkeep = Upkeep(log, self.spawn)
         self.counts = Counts()
         self.sessions: dict[Uri, Channel[SessionRecord]] = {}
         self.root: Channel[RootState] = Channel(ROOT_CHANNEL, ROOT, self)
@@ -124,7 +122,7 @@ class Host:
         self._tell_root(RootAgentsChanged(agents=self.agents))
         self._count_sessions()
         self.active_clients.restarted()
-        self.spawn(self._age())
+        self.spawn(self._upkeep.age(lambda: (self.root, *self.sessions.values()), self.now))
         for channel in self.sessions.values():
             self.write(channel, _readiness)
 
@@ -230,33 +228,10 @@ class Host:
     def committed(
         self, channel: Channel[Any], before: Any, action: LoggedAction, after: Any
     ) -> None:
-        if channel.entries_since_snapshot >= ENTRIES_BETWEEN_SNAPSHOTS:
-            self._take_snapshot(channel)
+        self._upkeep.written(channel)
         if isinstance(before, SessionRecord):
             for hook in self.on_committed:
                 hook(channel, before, action, after)
-
-    def _take_snapshot(self, channel: Channel[Any]) -> None:
-        channel.entries_since_snapshot = 0
-        if is_recording(channel.committed):
-            return  # what was played back stays as it was
-        stored = StoredSnapshot(channel.uri, channel.last_seq, encode(channel.committed))
-
-        async def save() -> None:
-            await self.log.save_snapshot(stored)
-            await self.log.trim(channel.uri, channel.history.floor)
-
-        self.spawn(save())
-
-    async def _age(self) -> None:
-        """Once in a while, history that is too old goes, here and in the log."""
-        while True:
-            await asyncio.sleep(AGING_SECONDS)
-            too_old = self.now() - HISTORY_LIFETIME_MS
-            channels: list[Channel[Any]] = [self.root, *self.sessions.values()]
-            for channel in channels:
-                if channel.history.forget(too_old):
-                    self._take_snapshot(channel)
 
     # Looking
 

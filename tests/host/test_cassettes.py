@@ -3,21 +3,23 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from session_server.host import cassettes, host as hosts
+from session_server.host import cassettes
 from session_server.host.cassettes import CassetteError, exported, played, replayed
 from session_server.host.errors import CommandError
-from session_server.host.host import Host
+from session_server.host.host import ENTRIES_BETWEEN_SNAPSHOTS, Host
+from session_server.host.logged import SessionOpened
 from session_server.host.performing import NotSavedError, RefusedError, write
-from session_server.log import Log
-from session_server.log.memory import MemoryLog
-from session_server.log.sqlite import SqliteLog
+from session_server.log.opening import open_log
+from session_server.schemas.actions import TitleChanged
 from session_server.schemas.calls import Asked, Call
 from session_server.schemas.codec import encode
+from session_server.schemas.limits import ENVELOPES_KEPT
 from session_server.schemas.principals import HOST, Provenance
 from session_server.schemas.record import (
     CallFinished,
@@ -26,8 +28,8 @@ from session_server.schemas.record import (
     CallStarted,
     RecordAction,
 )
-from tests.host.faults import FaultyLog  # noqa: F401
-from tests.host.harness import AGENT, ANA, BO, SESSION, Client, hosting, joined, run, with_session
+from tests.host.harness import AGENT, ANA, BO, SESSION, hosting, joined, run, with_session
+from tests.sessions import session
 
 SECRET, STATE = "canary-argument", "canary-state"
 PATIENCE = 5.0
@@ -84,7 +86,6 @@ ROUND = CallInputRequired(
 )
 
 
-@pytest.mark.proves("ux.headless.replay")
 @run
 async def test_a_cassette_played_back_and_exported_again_is_the_same() -> None:
     async with hosting() as host:
@@ -138,7 +139,7 @@ async def test_no_secret_of_a_call_is_on_a_cassette() -> None:
 
 
 @run
-async def test_what_was_open_stays_as_it_was_and_is_never_done() -> None:
+async def test_what_was_open_stays_as_it_was_and_is_never_done(tmp_path: Path) -> None:
     async with hosting() as host:
         ana = await with_session(host, provider="demo")
         started = {"turnId": "t", "message": {"text": "Hi", "origin": {"kind": "user"}}}
@@ -146,8 +147,8 @@ async def test_what_was_open_stays_as_it_was_and_is_never_done() -> None:
         await ana.wait_for_action("session/inputRequested")
         await wrote(host, CallStarted(call=call()))
         first = await cassette(host)
-    log = MemoryLog()
-    async with hosting(log) as empty:
+    store = f"sqlite:///{tmp_path / 'sessions.db'}"
+    async with hosting(await open_log(store)) as empty:
         await replayed(empty, lines(first))
         bo = await joined(empty, BO, "phone", SESSION)
         no = await bo.act(
@@ -157,20 +158,163 @@ async def test_what_was_open_stays_as_it_was_and_is_never_done() -> None:
         with pytest.raises(RefusedError, match="only be watched"):
             await wrote(empty, CallSent(call_id="c", leg=0))
         assert await cassette(empty) == first
-    async with hosting(reopened(log)) as again:
-        await asyncio.sleep(0)
+    async with hosting(await open_log(store)) as again:
+        ana = await joined(again, ANA, "laptop", SESSION)
+        await ana.call("ping")
         record = again.record(SESSION)
         assert record is not None
         assert record.public.active_turn is not None
         assert record.private.calls["c"].is_open
         assert await cassette(again) == first
+        assert await ana.call("disposeSession", SESSION) is None
+        await replayed(again, lines(first))
+        assert await cassette(again) == first
 
 
-def reopened(log: MemoryLog) -> Log:
-    """What is in memory outlives its host, as a file does."""
-    copy = MemoryLog()
-    copy.__dict__.update({k: v for k, v in log.__dict__.items() if k not in copy.__dict__})
-    for name in ("_entries", "_channels", "_snapshots", "_floors", "_ids"):
-        if hasattr(log, name):
-            setattr(copy, name, getattr(log, name))
-    return copy
+@run
+async def test_a_session_whose_beginning_is_forgotten_opens_as_it_was_then() -> None:
+    async with hosting() as host:
+        await asked_and_answered(host)
+        number = ENVELOPES_KEPT + ENTRIES_BETWEEN_SNAPSHOTS
+        await wrote(host, *(TitleChanged(title=f"Title {n}") for n in range(number)))
+        async with asyncio.timeout(PATIENCE):
+            while SESSION not in await host.log.floors():  # noqa: ASYNC110 - the log tells nobody
+                await asyncio.sleep(0.01)
+        await wrote(host, TitleChanged(title="The last one"))
+        first = await cassette(host)
+        told = [json.loads(line) for line in first.splitlines()]
+        assert told[1]["action"]["trimmed"] is True
+        assert told[1]["action"]["record"]["public"]["summary"]["title"].startswith("Title")
+        outcomes = told[1]["action"]["record"]["private"]["outcomes"]
+        assert [outcome["response"] for outcome in outcomes] == ["accept"]
+    async with hosting() as empty:
+        await replayed(empty, lines(first))
+        assert await cassette(empty) == first
+        record = empty.record(SESSION)
+        assert record is not None
+        assert record.public.summary.title == "The last one"
+        empty._take_snapshot(empty.sessions[SESSION])
+        assert await cassette(empty) == first
+
+
+@run
+async def test_a_cassette_can_be_watched_while_it_plays() -> None:
+    async with hosting() as host:
+        await asked_and_answered(host)
+        first = await cassette(host)
+    feed: asyncio.Queue[bytes | None] = asyncio.Queue()
+
+    async def fed() -> AsyncIterator[bytes]:
+        while (line := await feed.get()) is not None:
+            yield line
+
+    async with hosting() as empty:
+        root = await joined(empty, ANA, "wall", "ahp-root://")
+        playing = asyncio.create_task(played(empty, fed()))
+        header, opening, *rest = first.splitlines()
+        feed.put_nowait(header)
+        feed.put_nowait(opening)
+        await root.wait_for(lambda frame: frame.get("method") == "root/sessionAdded")
+        bo = await joined(empty, BO, "phone", SESSION)
+        for line in rest:
+            feed.put_nowait(line)
+        done = await bo.wait_for_action("session/inputCompleted")
+        assert done["_meta"]["by"] == {"id": "ana", "name": "Ana"}
+        feed.put_nowait(None)
+        assert await playing == SESSION
+        news = [f for f in root.received if f.get("method") == "root/sessionSummaryChanged"]
+        assert any(f["params"]["changes"].get("status") == 24 for f in news)
+        assert await cassette(empty) == first
+        assert empty.counts.outcomes == {}
+
+
+@run
+async def test_a_session_that_is_there_is_not_played_over() -> None:
+    async with hosting() as host:
+        await asked_and_answered(host)
+        first = await cassette(host)
+        for play in (replayed, played):
+            with pytest.raises(CommandError, match="There is a session"):
+                await play(host, lines(first))
+        assert await cassette(host) == first
+
+
+HEADER = b'{"kind":"cassette","version":1,"session":"ahp-session:/1"}'
+END = b'{"kind":"end","entries":1}'
+STAMP = b'"stamp":{"at":1}'
+READY = b'{"kind":"entry","action":{"type":"session/ready"},%s}' % STAMP
+
+
+def opening(resource: str = SESSION) -> bytes:
+    record = session()
+    summary = msgspec.structs.replace(record.public.summary, resource=resource)
+    public = msgspec.structs.replace(record.public, summary=summary)
+    action = SessionOpened(record=msgspec.structs.replace(record, public=public))
+    return b'{"kind":"entry","action":%s,%s}' % (encode(action), STAMP)
+
+
+ROOTED = (
+    b'{"kind":"entry","action":{"type":"root/activeSessionsChanged","activeSessions":1},%s}' % STAMP
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ([], "no end"),
+        ([HEADER], "no end"),
+        ([HEADER, opening()], "no end"),
+        ([b"nonsense"], "Line 1 cannot be read"),
+        ([b'{"kind":"cassette","version":2,"session":"x:/1"}'], "reads version 1"),
+        ([HEADER, HEADER], "Line 2 is a second header"),
+        ([opening()], "Line 1 comes before the header"),
+        ([HEADER, READY], "Line 2 comes before the session is opened"),
+        ([HEADER, opening("ahp-session:/2")], "opens another session"),
+        ([HEADER, opening(), opening()], "Line 3 is not of a session"),
+        ([HEADER, opening(), ROOTED], "Line 3 is not of a session"),
+        ([HEADER, opening(), READY, END], "says that there are 1 entries, and there are 2"),
+        ([HEADER, END], "and there are 0"),
+        ([HEADER, opening(), END, READY], "Line 4 comes after the end"),
+    ],
+)
+@run
+async def test_what_is_no_cassette_is_refused_whole(text: list[bytes], words: str) -> None:
+    async with hosting() as host:
+        with pytest.raises(CassetteError, match=words):
+            await replayed(host, lines(b"\n".join(text)))
+        assert host.sessions == {}
+        assert await host.log.read(after=0, limit=10, channels=(SESSION,)) == []
+        assert await replayed(host, lines(b"\n".join([HEADER, opening(), END]))) == SESSION
+
+
+@run
+async def test_a_cassette_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cassettes, "CASSETTE_ENTRIES", 3)
+    async with hosting() as host:
+        await asked_and_answered(host)
+        with pytest.raises(CommandError, match="more than 3 entries"):
+            await cassette(host)
+        text = b"\n".join([HEADER, opening(), READY, READY, READY])
+        with pytest.raises(CassetteError, match="at most 3 entries"):
+            await replayed(host, lines(text))
+
+
+@run
+async def test_a_session_that_is_not_there_has_no_cassette() -> None:
+    async with hosting() as host:
+        with pytest.raises(CommandError, match="There is no session"):
+            await cassette(host)
+
+
+@run
+async def test_a_cassette_that_cannot_be_saved_leaves_nothing() -> None:
+    async with hosting() as host:
+        await asked_and_answered(host)
+        first = await cassette(host)
+    async with hosting() as empty:
+        await empty.log.close()
+        with pytest.raises(NotSavedError):
+            await replayed(empty, lines(first))
+        assert SESSION not in empty.sessions
+        with pytest.raises(NotSavedError):
+            await played(empty, lines(first))

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from session_server.host import history
-from session_server.host import host as hosts
+from session_server.host import history, upkeep
 from session_server.host.history import History
 from session_server.log.opening import open_log
 from tests.host.harness import SESSION, hosting, run, with_session
@@ -51,10 +50,10 @@ def test_what_is_forgotten_goes_from_the_log_once_a_snapshot_covers_it(
 ) -> None:
     if why == "too many":
         monkeypatch.setattr(history, "ENVELOPES_KEPT", 5)
-        monkeypatch.setattr(hosts, "ENTRIES_BETWEEN_SNAPSHOTS", 20)
+        monkeypatch.setattr(upkeep, "ENTRIES_BETWEEN_SNAPSHOTS", 20)
     else:
-        monkeypatch.setattr(hosts, "AGING_SECONDS", 0.01)
-        monkeypatch.setattr(hosts, "HISTORY_LIFETIME_MS", -1)
+        monkeypatch.setattr(upkeep, "AGING_SECONDS", 0.01)
+        monkeypatch.setattr(upkeep, "HISTORY_LIFETIME_MS", -1)
 
     @run
     async def check() -> None:

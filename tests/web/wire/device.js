@@ -99,6 +99,13 @@ world.request = () => world.session.confirmed?.inputRequests?.[0];
 /** What the host has as the answer. */
 world.held = (/** @type {string} */ question) => world.request()?.answers?.[question];
 
+/** What waits in the browser's storage to be sent. */
+world.unsent = () => {
+  const { local } = world.browser;
+  const keys = Array.from({ length: local.length }, (_, index) => local.key(index));
+  return keys.filter((key) => /:(draft|action)\[/.test(key));
+};
+
 world.until = async (/** @type {() => any} */ look, patience = PATIENCE) => {
   const end = Date.now() + patience;
   for (;;) {

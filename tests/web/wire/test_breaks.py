@@ -17,7 +17,7 @@ Pages = tuple[Device, Device]
 
 
 def unsettled(device: Device) -> Any:
-    return device.run("[host.status.waiting, session.pending.length, browser.local.length]")
+    return device.run("[host.status.waiting, session.pending.length, unsent().length]")
 
 
 def completions(device: Device) -> int:
@@ -114,7 +114,7 @@ def test_what_was_left_in_a_session_that_is_not_opened_again_is_sent(pages: Page
     ana.run("reload(); online();")
     bo.until_held("name", "Leeks")
     bo.until("session.confirmed.summary.title === 'Long beds'")
-    ana.until("browser.local.length === 0")
+    ana.until("unsent().length === 0")
 
 
 def test_a_tab_that_crashed_leaves_its_text_to_the_next(session: str, pages: Pages) -> None:
@@ -125,7 +125,7 @@ def test_a_tab_that_crashed_leaves_its_text_to_the_next(session: str, pages: Pag
     ana.until("session.phase === 'open' && field('name').value")
     assert ana.shown("name") == "Leeks"
     bo.until_held("name", "Leeks")
-    ana.until("browser.local.length === 0")
+    ana.until("unsent().length === 0")
 
 
 def test_a_contested_text_is_still_contested_after_a_reload(session: str, pages: Pages) -> None:
@@ -164,7 +164,7 @@ def test_a_completion_done_offline_counts_once_over_a_reload(session: str, pages
     ana.run("reload(); open(uri); online();", uri=session)
     closing = bo.until("[...session.closings.values()][0]")
     assert closing["response"] == "accept"
-    ana.until("session.phase === 'open' && session.waiting === 0 && browser.local.length === 0")
+    ana.until("session.phase === 'open' && session.waiting === 0 && unsent().length === 0")
     ana.run("reload(); open(uri);", uri=session)
     ana.until("session.phase === 'open'")
     ana.run("await sleep(500)")
@@ -229,7 +229,7 @@ def test_a_host_killed_while_people_type_gets_all_of_it_after_its_restart(sturdy
     assert ana.run("session.confirmed") == bo.run("session.confirmed") == state
     for device in sturdy.pages:
         assert device.run("field('name').theirs ?? field('note').theirs ?? null") is None
-        assert device.run("browser.local.length") == 0
+        assert device.run("unsent()") == []
         assert device.run("host.sessions.length") == 1
 
 

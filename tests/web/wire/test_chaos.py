@@ -81,7 +81,7 @@ class Storm:
             for question, text in self.written.items():
                 if text:
                     device.until_held(question, text)
-            print(device.run("Array.from({length: browser.local.length}, (_, i) => [browser.local.key(i), browser.local.getItem(browser.local.key(i))])")); device.until("browser.local.length === 0", 2)
+            device.until("unsent().length === 0")
 
     def close(self) -> None:
         if self.server.process.poll() is None:
