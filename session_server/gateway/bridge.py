@@ -66,6 +66,9 @@ class Bridge:
             while True:
                 try:
                     await self._connected(lines, out)
+                except* httpx2.ConnectError:
+                    self._again += self._pending.values()  # they never left
+                    await self._until_ready()
                 except* httpx2.TransportError:
                     await self._lost(out)
                 except* SessionGoneError:

@@ -12,9 +12,11 @@ import pytest
 from session_server.host import cassettes
 from session_server.host.cassettes import CassetteError, exported, played, replayed
 from session_server.host.errors import CommandError
-from session_server.host.host import ENTRIES_BETWEEN_SNAPSHOTS, Host
+from session_server.host.host import Host
 from session_server.host.logged import SessionOpened
 from session_server.host.performing import NotSavedError, RefusedError, write
+from session_server.host.upkeep import ENTRIES_BETWEEN_SNAPSHOTS
+from session_server.host.upkeep import ENTRIES_BETWEEN_SNAPSHOTS
 from session_server.log.opening import open_log
 from session_server.schemas.actions import TitleChanged
 from session_server.schemas.calls import Asked, Call
@@ -193,7 +195,8 @@ async def test_a_session_whose_beginning_is_forgotten_opens_as_it_was_then() -> 
         record = empty.record(SESSION)
         assert record is not None
         assert record.public.summary.title == "The last one"
-        empty._take_snapshot(empty.sessions[SESSION])
+        empty._upkeep.take_snapshot(empty.sessions[SESSION])
+        await asyncio.sleep(0)
         assert await cassette(empty) == first
 
 
