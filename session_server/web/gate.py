@@ -16,7 +16,7 @@ from session_server.identity.origins import check_host, check_origin
 from session_server.web.problems import answer_to
 
 DENIAL = "websocket.http.response"
-EXPOSED = ("ETag", "Location", "Retry-After", "WWW-Authenticate")
+EXPOSED = ("ETag", "Idempotency-Replayed", "Location", "Retry-After", "WWW-Authenticate")
 
 
 class Gate:
