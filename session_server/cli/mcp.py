@@ -10,7 +10,7 @@ import typer
 
 from session_server.cli.exits import ExitCode
 from session_server.cli.reach import HTTP_SECONDS, Reach
-from session_server.cli.trouble import Trouble, of_response
+from session_server.cli.trouble import START_ONE, Trouble, of_response
 from session_server.client.connecting import headers_of
 
 NAME_ONE = "`session-server serve --mcp-config mcp.json` configures them."
@@ -40,7 +40,9 @@ async def mcp(
         headers[SESSION_HEADER] = session
     address = f"{reach.url}/mcp" if server is None else f"{reach.url}/mcp/{quote(server, safe='')}"
     _check(address, headers)
-    await Bridge(address, f"{reach.url}/readyz", headers).run()
+    if not await Bridge(address, f"{reach.url}/readyz", headers).run():
+        words = f"The host at {reach.url} went away and did not come back."
+        raise Trouble(words, ExitCode.UNREACHABLE, START_ONE)
 
 
 def _check(address: str, headers: dict[str, str]) -> None:

@@ -36,6 +36,9 @@ from mcp_types import (
 
 CONNECT_SECONDS = 30.0
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
+PATIENCE_SECONDS = 600.0
+"""How long a host that went away is waited for."""
+
 EVENT_BYTES = 16 * 1_048_576
 SESSION_GONE = "Session terminated"
 """The SDK's word for a host that no longer knows a 2025-era connection."""
@@ -58,12 +61,13 @@ class Bridge:
         self._again: list[JSONRPCRequest] = []
         self._hello: JSONRPCRequest | None = None
         self._version: str | None = None
+        self._is_abandoned = False
         self._tool_headers: dict[str, dict[tuple[str, ...], str]] = {}
 
-    async def run(self) -> None:
-        """Until the client closes its end."""
+    async def run(self) -> bool:
+        """Until the client closes its end; false if the host went away and did not come back."""
         async with stdio_server() as (lines, out):
-            while True:
+            while not self._is_abandoned:
                 try:
                     await self._connected(lines, out)
                 except* httpx2.ConnectError:
@@ -74,7 +78,8 @@ class Bridge:
                 except* SessionGoneError:
                     pass
                 else:
-                    return
+                    return True
+        return False
 
     async def _connected(self, lines: Any, out: Any) -> None:
         timeout = httpx2.Timeout(CONNECT_SECONDS, read=None)
@@ -163,6 +168,13 @@ class Bridge:
         await self._until_ready()
 
     async def _until_ready(self) -> None:
+        try:
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                await self._poll()
+        except TimeoutError:
+            self._is_abandoned = True
+
+    async def _poll(self) -> None:
         pause = FIRST_PAUSE
         async with httpx2.AsyncClient(timeout=CONNECT_SECONDS) as http:
             while True:

@@ -23,7 +23,7 @@ class Upkeep:
 
     def written(self, channel: Channel[Any]) -> None:
         if channel.entries_since_snapshot >= ENTRIES_BETWEEN_SNAPSHOTS:
-            self._take_snapshot(channel)
+            self.take_snapshot(channel)
 
     async def age(
         self, channels: Callable[[], Iterable[Channel[Any]]], now: Callable[[], int]
@@ -34,9 +34,9 @@ class Upkeep:
             too_old = now() - HISTORY_LIFETIME_MS
             for channel in channels():
                 if channel.history.forget(too_old):
-                    self._take_snapshot(channel)
+                    self.take_snapshot(channel)
 
-    def _take_snapshot(self, channel: Channel[Any]) -> None:
+    def take_snapshot(self, channel: Channel[Any]) -> None:
         channel.entries_since_snapshot = 0
         if is_recording(channel.committed):
             return  # what was played back stays as it was
