@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from docs.cli_reference import cli_page
 from session_server.cli.setting_options import flag_of
 from session_server.schemas import definitions, documents, limits
 from session_server.schemas.errors import ErrorCode
@@ -154,6 +155,7 @@ def pages() -> dict[str, str]:
     return {
         "ahp.schema.json": json_text(documents.json_schema()),
         "asyncapi.json": json_text(documents.asyncapi()),
+        "cli.md": cli_page(),
         "errors.md": errors_page(),
         "limits.md": limits_page(),
         "refusals.md": refusals_page(),

@@ -310,7 +310,7 @@ def _known_response(call: Call, entry: Asked) -> Any:
     """What was answered in an earlier run; a server that asks twice in one means it."""
     for memory in call.remembered:
         same = (memory.key, memory.fingerprint) == (entry.key, entry.fingerprint)
-        if same and memory.run < call.restarts and False:
+        if same and memory.run < call.restarts:
             return memory.response
     return None
 

@@ -2,15 +2,22 @@
 
 import { mountAnnouncer } from "./views/announcer.js";
 import { Attention } from "./views/attention.js";
-import { takeToken } from "./views/memory.js";
+import { forgetToken, takeToken } from "./views/memory.js";
 import { applyTheme } from "./views/settings.js";
 import { Shell } from "./views/shell.js";
 import { mountToasts } from "./views/toast.js";
 import { Host } from "./wire/host.js";
 
 applyTheme();
-const token = takeToken();
+const { token, isOld } = takeToken();
 const host = new Host(token === undefined ? {} : { token });
+if (isOld) {
+  host.on("status", ({ phase }) => {
+    if (phase !== "closed") return;
+    forgetToken();
+    location.reload();
+  });
+}
 const shell = new Shell(host, new Attention(host));
 document.body.append(shell.element);
 mountAnnouncer();

@@ -1,6 +1,8 @@
 """`answer`: in a terminal together with others, straight from options, or from a fixture."""
 
+import asyncio
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -33,6 +35,7 @@ from session_server.schemas.questions import (
     SingleSelectQuestion,
     TextQuestion,
 )
+from session_server.schemas.session import SessionSummary
 from session_server.schemas.wire import Uri
 
 EXITS = {
@@ -103,14 +106,14 @@ async def answer(
         rules = read_fixture(fixture)
         patience = Patience(count if wait is None else count or 1, wait, is_endless=follow)
         async with reach.client(policy=True) as client:
-            uri = None if everywhere else await _uri(client, session, wait or follow)
+            uri = None if everywhere else await _uri(client, session, wait, follow=follow)
             return await Policy(rules, patience, as_json=reach.as_json).run(client, uri)
     is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     if response is None and not is_terminal:
         advice = "Use --set, --accept, --decline, --cancel or --fixture."
         raise UsageTrouble("A form needs a terminal.", advice)
     async with reach.client(policy=policy) as client:
-        uri = await _uri(client, session, wait or follow)
+        uri = await _uri(client, session, wait, follow=follow)
         async with client.session(uri) as watched:
             if response is None:
                 return await _with_forms(client, watched, request, wait, follow)
@@ -133,17 +136,34 @@ def _response(given: list[str], accept: bool, decline: bool, cancel: bool) -> Re
 # Which session, which request
 
 
-async def _uri(client: Client, name: str | None, waits: object) -> Uri:
-    """The named session; without a name, the only one that needs input."""
-    sessions = await client.list_sessions()
+async def _uri(client: Client, name: str | None, wait: float | None, *, follow: bool) -> Uri:
+    """The session that is meant; one that is not there yet is waited for if anything is."""
+    if wait is None and not follow:
+        return _meant(await client.list_sessions(), name)
+    try:
+        async with asyncio.timeout(wait):
+            async for sessions in client.sessions():
+                try:
+                    return _meant(sessions, name)
+                except Trouble as trouble:
+                    if trouble.code is not ExitCode.NOT_FOUND:
+                        raise
+    except TimeoutError:
+        pass
+    what = "No session needed input" if name is None else f"There was no session {name!r}"
+    raise Trouble(f"{what} within {wait:g} s.", ExitCode.TIMED_OUT)
+
+
+def _meant(sessions: Sequence[SessionSummary], name: str | None) -> Uri:
+    """The named one; without a name, the only one that needs input."""
     if name is not None:
         return found(sessions, name).resource
     needy = [s for s in sessions if state_of(s) is State.INPUT_NEEDED]
-    if len(needy) == 1 or (len(sessions) == 1 and waits):
-        return (needy or list(sessions))[0].resource
+    if len(needy) == 1:
+        return needy[0].resource
     if not needy:
         words = "No session needs input."
-        raise Trouble(words, ExitCode.NOT_FOUND, "Name one, with --wait to wait for a question.")
+        raise Trouble(words, ExitCode.NOT_FOUND, "With --wait it waits for one.")
     several = ", ".join(short_name(s.resource) for s in needy[:5])
     raise UsageTrouble(f"{len(needy)} sessions need input: {several}.", "Name one of them.")
 

@@ -18,7 +18,7 @@ from mcp_types import (
 
 from session_server import __version__
 from session_server.gateway.errors import invalid, lost_state, told_in_mcp
-from session_server.gateway.legs import carried_in, hold, try_again
+from session_server.gateway.legs import Patience, carried_in, hold, try_again
 from session_server.gateway.places import Places, place_of
 from session_server.gateway.seals import sealing
 from session_server.gateway.tool_schemas import schema_of
@@ -83,11 +83,11 @@ decode_status: Decoder[NotifyStatus] = Decoder(NotifyStatus)
 
 
 class AskTools:
-    def __init__(self, host: Host, waiting: Waiting, places: Places, hold_seconds: float) -> None:
+    def __init__(self, host: Host, waiting: Waiting, places: Places, patience: Patience) -> None:
         self._host = host
         self._waiting = waiting
         self._places = places
-        self._hold_seconds = hold_seconds
+        self._patience = patience
         self._collected: dict[str, None] = {}
         self._since = host.now()
 
@@ -134,7 +134,7 @@ class AskTools:
             return await self._waiting.until(uri, lambda r: outcome_of(r, request_id), seconds)
 
         words = f"Waiting for people to answer in {uri}"
-        outcome = await hold(ctx, visitor, wait, self._hold_seconds, lambda: words)
+        outcome = await hold(ctx, visitor, wait, self._patience, lambda: words)
         if outcome is None:
             return try_again({"session": uri, "request": request_id})
         self._collect(request_id)

@@ -6,6 +6,7 @@ from typing import Any
 
 from session_server.calls.calls import Calls
 from session_server.gateway.ask_tools import AskTools
+from session_server.gateway.legs import Patience
 from session_server.gateway.offers import Perform, offer
 from session_server.gateway.parked_calls import ParkedCalls
 from session_server.gateway.places import Places
@@ -34,12 +35,12 @@ class Gateway:
         self._waiting = waiting
         self._calls = calls
         self._key = key
-        self._hold_seconds = hold_seconds
+        self._patience = Patience(hold_seconds, waiting.over)
         self._places = Places(host)
         self._served: dict[str, Served] = {}
         self._building = asyncio.Lock()
-        ask = AskTools(host, waiting, self._places, hold_seconds)
-        self.ask_tools = Served(host, ask.server(key))
+        ask = AskTools(host, waiting, self._places, self._patience)
+        self.ask_tools = Served(host, ask.server(key), waiting.over)
 
     async def served(self, name: str) -> Served:
         """Built when it is first asked for, when what the server offers is known."""
@@ -52,19 +53,15 @@ class Gateway:
             if name not in self._served:
                 offered = offer(self._calls.servers, name, main, self._perform(name))
                 offered.middleware[:] = [sealing(self._key, f"gateway:{name}")]
-                self._served[name] = Served(self._host, offered)
+                self._served[name] = Served(self._host, offered, self._waiting.over)
         return self._served[name]
 
     def _perform(self, name: str) -> Perform:
         config = self._calls.servers[name].config
         if config.answers == "client":
             upstream = Upstream(self._calls.servers, name, self._host.spawn)
-            return _relaying(
-                Relay(upstream, self._host.spawn, self._hold_seconds, config.max_rounds)
-            )
-        return _parking(
-            ParkedCalls(self._calls, self._waiting, self._places, name, self._hold_seconds)
-        )
+            return _relaying(Relay(upstream, self._host.spawn, self._patience, config.max_rounds))
+        return _parking(ParkedCalls(self._calls, self._waiting, self._places, name, self._patience))
 
 
 def _relaying(relay: Relay) -> Perform:

@@ -13,7 +13,7 @@ from session_server.calls.calls import Calls
 from session_server.calls.errors import UnknownCallError
 from session_server.calls.views import view_of
 from session_server.gateway.errors import lost_state, told_in_mcp
-from session_server.gateway.legs import carried_in, hold, try_again
+from session_server.gateway.legs import Patience, carried_in, hold, try_again
 from session_server.gateway.places import Places, place_of
 from session_server.gateway.visitors import Context, Visitor, has_left
 from session_server.host.waiting import Waiting
@@ -26,13 +26,13 @@ from session_server.schemas.wire import Uri
 
 class ParkedCalls:
     def __init__(
-        self, calls: Calls, waiting: Waiting, places: Places, server: str, hold_seconds: float
+        self, calls: Calls, waiting: Waiting, places: Places, server: str, patience: Patience
     ) -> None:
         self._calls = calls
         self._waiting = waiting
         self._places = places
         self._server = server
-        self._hold_seconds = hold_seconds
+        self._patience = patience
 
     async def perform(self, ctx: Context, visitor: Visitor, method: CallMethod) -> dict[str, Any]:
         with told_in_mcp():
@@ -84,7 +84,7 @@ class ParkedCalls:
             words = found if isinstance(found, str) else words
             return found if isinstance(found, CallView) else None
 
-        return await hold(ctx, visitor, wait, self._hold_seconds, lambda: words)
+        return await hold(ctx, visitor, wait, self._patience, lambda: words)
 
 
 def _words(view: CallView, record: SessionRecord) -> str:

@@ -29,7 +29,7 @@ from pydantic import BaseModel, ValidationError
 
 from session_server.calls.replies import Asks, refusal_of
 from session_server.gateway.errors import lost_state, told_in_mcp
-from session_server.gateway.legs import carried_in, hold, try_again
+from session_server.gateway.legs import Patience, carried_in, hold, try_again
 from session_server.gateway.relayed import Asked, RelayedLeg, RelayedLegs, Result
 from session_server.gateway.upstreams import Question, Spawn, Upstream
 from session_server.gateway.visitors import Context, Visitor
@@ -41,11 +41,11 @@ PASSED_ON = ("elicitation", "sampling", "roots")
 
 class Relay:
     def __init__(
-        self, upstream: Upstream, spawn: Spawn, hold_seconds: float, max_rounds: int
+        self, upstream: Upstream, spawn: Spawn, patience: Patience, max_rounds: int
     ) -> None:
         self._upstream = upstream
         self._spawn = spawn
-        self._hold_seconds = hold_seconds
+        self._patience = patience
         self._max_rounds = max_rounds
         self._legs = RelayedLegs()
 
@@ -88,7 +88,7 @@ class Relay:
 
         leg.listener = ctx.session
         try:
-            found = await hold(ctx, visitor, wait, self._hold_seconds)
+            found = await hold(ctx, visitor, wait, self._patience)
         except MCPError:
             self._legs.drop(leg)
             raise

@@ -10,13 +10,16 @@ from starlette.types import Receive, Scope, Send
 from session_server.host.host import Host
 from session_server.schemas.limits import MCP_BODY_BYTES, MCP_SESSION_IDLE_SECONDS, MCP_SESSIONS
 
+FAREWELL_SECONDS = 1.0
+"""What is being held is answered in this time when the host stops."""
+
 
 class Served:
     """The SDK's scopes are entered and left by one task, which ends with the host."""
 
-    def __init__(self, host: Host, server: Server[Any]) -> None:
-        self.server = server
+    def __init__(self, host: Host, server: Server[Any], over: asyncio.Event) -> None:
         self._host = host
+        self._over = over
         self._manager = StreamableHTTPSessionManager(
             app=server,
             session_idle_timeout=MCP_SESSION_IDLE_SECONDS,
@@ -35,4 +38,5 @@ class Served:
     async def _run(self) -> None:
         async with self._manager.run():
             self._ready.set()
-            await asyncio.Event().wait()
+            await self._over.wait()
+            await asyncio.sleep(FAREWELL_SECONDS)  # then streams that are only listened to end

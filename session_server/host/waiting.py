@@ -23,7 +23,7 @@ class Waiting:
     def __init__(self, host: Host) -> None:
         self._host = host
         self._waiters: dict[Uri, set[asyncio.Event]] = {}
-        self._is_over = False
+        self.over = asyncio.Event()
         host.on_committed.append(self._committed)
         host.on_disposed.append(self._disposed)
 
@@ -42,7 +42,7 @@ class Waiting:
                     if record is None:
                         raise no_session(uri)
                     found = look(record)
-                    if found is not None or self._is_over:
+                    if found is not None or self.over.is_set():
                         return found
                     changed.clear()
                     await changed.wait()
@@ -56,7 +56,7 @@ class Waiting:
 
     def close(self) -> None:
         """Nobody waits any longer, as if the time were over: the host is about to stop."""
-        self._is_over = True
+        self.over.set()
         for uri in tuple(self._waiters):
             self._wake(uri)
 

@@ -73,15 +73,19 @@ async def replay_session(
 
 
 async def _lines(request: Request) -> AsyncIterator[bytes]:
-    rest, size = b"", 0
+    size = 0
+    begun: list[bytes] = []  # the pieces of a line that is not over, joined only once
     async for chunk in request.stream():
         size += len(chunk)
         if size > CASSETTE_BYTES:
             words = f"A cassette may have at most {CASSETTE_BYTES} bytes."
             raise ProblemError(413, "tooBig", words, {"Connection": "close"})
-        *whole, rest = (rest + chunk).split(b"\n")
-        for line in whole:
+        *ends, rest = chunk.split(b"\n")
+        for end in ends:
+            line = b"".join((*begun, end))
+            begun.clear()
             if line.strip():
                 yield line
-    if rest.strip():
-        yield rest
+        begun.append(rest)
+    if last := b"".join(begun).strip():
+        yield last

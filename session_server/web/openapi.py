@@ -28,6 +28,11 @@ from session_server.web.problems import MEDIA_TYPE
 
 SCHEMAS = "#/components/schemas/"
 
+DESCRIPTION = (
+    "Ask people, watch what they write, and wait for their answers. Every client of a session,"
+    " over HTTP or AHP, sees the same. Examples are of the session that `serve --demo` has."
+)
+
 ALWAYS = (401, 403, 422, 429, 503)
 """Problems that any route of `/v1` may answer with."""
 
@@ -132,7 +137,7 @@ def include_openapi(app: FastAPI) -> None:
 
 def document(app: FastAPI) -> Schema:
     made = get_openapi(
-        title=app.title, version=app.version, description=app.description, routes=app.routes
+        title=app.title, version=app.version, description=DESCRIPTION, routes=app.routes
     )
     of_parameters = made.get("components", {}).get("schemas", {})
     schemas = _reachable(made["paths"], of_parameters | _all_schemas(made["paths"], of_parameters))

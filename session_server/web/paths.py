@@ -6,7 +6,7 @@ sent, decoded but for slashes and percent signs, and those are decoded in each n
 """
 
 import re
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import quote, unquote
 
 from fastapi import Depends, Path
@@ -53,29 +53,28 @@ def session_name(uri: Uri) -> str:
     return quote(path if is_plain else uri, safe="")
 
 
-async def _session(
-    name: Annotated[
-        str,
-        Path(
-            alias="id",
-            description="The path of an `ahp-session:/` URI, or a whole URI, percent-encoded.",
-            examples=["demo"],
-        ),
-    ],
-) -> Uri:
+def _named(name: str, words: str, example: str) -> Any:
+    """A name in an address; the examples are of the demo session."""
+    return Path(alias=name, description=words, openapi_examples={example: {"value": example}})
+
+
+SESSION_WORDS = "The path of an `ahp-session:/` URI, or a whole URI, percent-encoded."
+
+
+async def _session(name: Annotated[str, _named("id", SESSION_WORDS, "demo")]) -> Uri:
     return session_uri(unquote(name))
 
 
 async def _request(
-    rid: Annotated[str, Path(description="The id of an input request.", examples=["first:trip"])],
+    name: Annotated[str, _named("rid", "The id of an input request.", "first:trip")],
 ) -> str:
-    return unquote(rid)
+    return unquote(name)
 
 
 async def _question(
-    qid: Annotated[str, Path(description="The id of a question in it.", examples=["name"])],
+    name: Annotated[str, _named("qid", "The id of a question in it.", "name")],
 ) -> str:
-    return unquote(qid)
+    return unquote(name)
 
 
 SessionUri = Annotated[Uri, Depends(_session)]

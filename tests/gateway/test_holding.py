@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
@@ -142,6 +143,25 @@ def test_a_call_outlives_the_host_for_a_client_that_has_its_state(tmp_path: Path
         assert room.ended()["state"] == "finished"
         assert text(room.call("weather", retry=retry)) == "Sunny in Oslo"
     assert len(zoo.effects(effects, "weather")) == 1
+
+
+@pytest.mark.slow
+def test_a_host_that_stops_hands_back_what_it_holds_at_once(tmp_path: Path) -> None:
+    with (
+        host(tmp_path, {"zoo": zoo.stdio_entry("modern")}) as running,
+        People(running.url) as people,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        room = Room(f"{running.url}/mcp/zoo", people, "stopping")
+        held = pool.submit(room.call, "weather")
+        with zoo.client("legacy", room.spec(["tools/call", "survey", {}])) as old:
+            people.asked(room.session, 2)
+            began = time.monotonic()
+            running.stop()
+            assert time.monotonic() - began < 5
+            assert held.result(5)["result"]["requestState"]
+            (told,) = old.report()["results"]
+    assert "Ask again" in told["error"]["message"]
 
 
 @pytest.mark.slow

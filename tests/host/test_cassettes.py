@@ -16,7 +16,6 @@ from session_server.host.host import Host
 from session_server.host.logged import SessionOpened
 from session_server.host.performing import NotSavedError, RefusedError, write
 from session_server.host.upkeep import ENTRIES_BETWEEN_SNAPSHOTS
-from session_server.host.upkeep import ENTRIES_BETWEEN_SNAPSHOTS
 from session_server.log.opening import open_log
 from session_server.schemas.actions import TitleChanged
 from session_server.schemas.calls import Asked, Call
@@ -195,7 +194,7 @@ async def test_a_session_whose_beginning_is_forgotten_opens_as_it_was_then() -> 
         record = empty.record(SESSION)
         assert record is not None
         assert record.public.summary.title == "The last one"
-        empty._upkeep._take_snapshot(empty.sessions[SESSION])
+        empty._upkeep.take_snapshot(empty.sessions[SESSION])
         assert [s.channel for s in await empty.log.snapshots()] == []
         assert await cassette(empty) == first
 

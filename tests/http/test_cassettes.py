@@ -59,7 +59,6 @@ def test_what_is_no_cassette_is_refused(api: Api) -> None:
         assert words in refused.json()["detail"]
 
 
-@pytest.mark.slow
 def test_a_cassette_has_a_limit(api: Api) -> None:
     header = json.dumps({"kind": "cassette", "version": 1, "session": "ahp-session:/big"})
     blank = (b" " * 1_048_576 for _ in range(CASSETTE_BYTES // 1_048_576 + 1))

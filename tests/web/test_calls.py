@@ -97,7 +97,7 @@ def test_every_kind_that_a_form_can_ask(person: People, calling: ServerProcess) 
             kind = shown.get_attribute("type")
             words = {"email": "ana@example.com", "url": "https://a.example", "date": "2026-07-28",
                      "datetime-local": "2026-07-28T14:00"}  # fmt: skip
-            shown.fill(words.get(kind or "", "12"))
+            shown.fill(words.get(kind or "", "AB12"))
     ana.get_by_role("button", name="Review", exact=True).click()
     expect(ana.locator(".review-problem")).to_have_count(0)
     ana.get_by_role("button", name="Accept", exact=True).click()

@@ -104,6 +104,6 @@ def test_what_was_typed_offline_survives_a_reload(person: People, tmp_path: Path
     try:
         ana.reload()
         expect(field(ana, "plan")).to_have_value("nobody heard this")
-        expect(question(ana, "plan")).to_contain_text("seen by everyone")
+        expect(question(ana, "plan")).to_contain_text("Draft saved")
     finally:
         server.kill()

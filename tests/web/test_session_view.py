@@ -148,7 +148,7 @@ def test_requests_of_one_round_are_one_form(person: People, stage: Stage) -> Non
     ana = person("Ana").goes_to()
     groups = ana.evaluate(
         """async () => {
-          const { groupsOf } = await import("/form/request-form.js");
+          const { groupsOf } = await import("/form/groups.js");
           const of = (id, _meta) => ({ id, _meta });
           return groupsOf([
             of("a", { call: "c", round: 2 }), of("b"), of("d", { call: "c", round: 2 }),

@@ -71,7 +71,7 @@ def test_both_type_in_one_field_and_neither_text_is_lost(person: People, stage: 
     ben.context.set_offline(offline=True)
     field(ben, "plan").press_sequentially("by train")
     field(ana, "plan").press_sequentially("by boat")
-    expect(question(ana, "plan")).to_contain_text("seen by everyone")
+    expect(question(ana, "plan")).to_contain_text("Draft saved")
     ben.context.set_offline(offline=False)
 
     conflict = question(ben, "plan").locator(".conflict")

@@ -4,14 +4,14 @@
 /** @import { Field } from "../wire/drafts.js" */
 /** @import { Standing } from "./states.js" */
 /** @import { Room } from "../views/room.js" */
-import { attribute, h, icon, say, show } from "../views/dom.js";
+import { attribute, fill, h, icon, say, show } from "../views/dom.js";
 import { ICONS } from "../views/icons.js";
-import { announce } from "../views/announcer.js";
 import { afterClick } from "../views/pointer.js";
-import { capital, labelOf, nameOf, wordsOf } from "../text/words.js";
+import { labelOf } from "../text/words.js";
 import { demandsOf, problemWith } from "./checks.js";
-import { fieldFor, hasOneInput, proposedBy } from "./fields.js";
+import { fieldFor, hasOneInput } from "./fields.js";
 import { shownValue, standingOf, standingWords } from "./states.js";
+import { conflictParts, offerParts } from "./versions.js";
 
 let made = 0;
 
@@ -145,47 +145,15 @@ export class QuestionView {
     show(this.conflict, theirs !== undefined);
     if (theirs === this.shownConflict) return;
     this.shownConflict = theirs;
-    this.conflict.replaceChildren();
-    if (!theirs) return;
-    const who = capital(nameOf(theirs.by));
-    const words = theirs.value === undefined ? "" : wordsOf(this.question, theirs.value);
-    announce(`${who} changed ${labelOf(this.question)}. Two versions: use theirs or keep yours.`);
-    this.conflict.append(
-      h("p", null, h("bdi", { class: "who" }, who), words ? " changed this to" : " cleared this"),
-      ...(words ? [h("blockquote", { class: "their-words", dir: "auto" }, words)] : []),
-      h(
-        "div",
-        { class: "conflict-actions" },
-        h("button", { type: "button", class: "small", onclick: () => this.#settle(() => this.field.useTheirs()) }, "Use theirs"),
-        h("button", { type: "button", class: "small primary-quiet", onclick: () => this.#settle(() => this.field.keepMine()) }, "Keep mine"),
-      ),
-    );
-  }
-
-  /** @param {() => void} choice */
-  #settle(choice) {
-    choice();
-    this.input.focus();
+    fill(this.conflict, ...(theirs ? conflictParts(this.question, this.field, theirs, () => this.input.focus()) : []));
   }
 
   #showOffer() {
     const { offer } = this.field;
-    const isShown = offer !== undefined && this.room.access.mayAnswer && !this.field.isClosed;
-    show(this.offer, isShown);
+    show(this.offer, offer !== undefined && this.room.access.mayAnswer && !this.field.isClosed);
     if (offer === this.shownOffer) return;
     this.shownOffer = offer;
-    this.offer.replaceChildren();
-    if (!offer) return;
-    this.offer.append(
-      h("p", null, "You wrote this before, and it was never sent:"),
-      h("blockquote", { class: "their-words", dir: "auto" }, wordsOf(this.question, offer.value)),
-      h(
-        "div",
-        { class: "conflict-actions" },
-        h("button", { type: "button", class: "small primary-quiet", onclick: () => this.#settle(() => this.field.useOffer()) }, "Use it"),
-        h("button", { type: "button", class: "small quiet", onclick: () => this.field.dropOffer() }, "Discard"),
-      ),
-    );
+    fill(this.offer, ...(offer ? offerParts(this.question, this.field, offer, () => this.input.focus()) : []));
   }
 
   // What it knows
@@ -318,9 +286,4 @@ export class QuestionView {
 export function markOf(standing) {
   const path = { submitted: ICONS.check, skipped: ICONS.skip, conflict: ICONS.warning }[/** @type {string} */ (standing)];
   return path ? icon(path) : null;
-}
-
-/** @param {Question} question */
-export function isProposed(question) {
-  return proposedBy(question) !== undefined;
 }

@@ -2,20 +2,19 @@
 
 /** @import { InputRequest } from "../wire/types.d.ts" */
 /** @import { Room } from "../views/room.js" */
+/** @import { Group } from "./groups.js" */
 import { announce } from "../views/announcer.js";
-import { attribute, fill, h, icon, say, show } from "../views/dom.js";
-import { ICONS } from "../views/icons.js";
-import { copyText } from "../views/clipboard.js";
-import { placeHash } from "../views/places.js";
-import { counted, subjectOf } from "../text/words.js";
+import { attribute, fill, h, say, show } from "../views/dom.js";
+import { counted } from "../text/words.js";
 import { acceptanceOf, isSent } from "./acceptance.js";
 import { Countdown } from "./countdown.js";
+import { isSameShape } from "./groups.js";
 import { QuestionView } from "./question.js";
+import { headOf } from "./request-head.js";
 import { reviewOf } from "./review.js";
 import { Strip } from "./strip.js";
 import { UrlRequest } from "./url-request.js";
 
-/** @typedef {{ key: string, requests: readonly InputRequest[] }} Group */
 /** @typedef {"accept" | "decline" | "cancel"} Response */
 
 const LONG = 20;
@@ -23,22 +22,6 @@ const ASKS = {
   decline: "Decline for everyone? The asker is told no.",
   cancel: "Cancel for everyone? The asker is told that nobody answered.",
 };
-
-/**
- * Requests that belong to one round of one call make one form.
- * @param {readonly InputRequest[]} requests
- * @returns {Group[]}
- */
-export function groupsOf(requests) {
-  /** @type {Map<string, InputRequest[]>} */
-  const groups = new Map();
-  for (const request of requests) {
-    const { call, round } = request._meta ?? {};
-    const key = call !== undefined && round !== undefined ? `call ${call} round ${round}` : request.id;
-    groups.set(key, [...(groups.get(key) ?? []), request]);
-  }
-  return [...groups].map(([key, members]) => ({ key, requests: members }));
-}
 
 /** @param {string} kind @param {string} words @param {() => void} act @param {string} [title] */
 const button = (kind, words, act, title) => h("button", { type: "button", class: kind, onclick: act, title }, words);
@@ -72,6 +55,7 @@ export class RequestForm {
   constructor(room, group) {
     this.room = room;
     this.group = group;
+    this.titleId = `asked-${group.key.replace(/[^\w-]/g, "-")}`;
     this.countdown = new Countdown();
     this.body = h("div", { class: "request-body" });
     this.reviewed = h("div", { class: "request-review", hidden: true });
@@ -81,7 +65,7 @@ export class RequestForm {
       "section",
       {
         class: "request",
-        "aria-labelledby": `asked-${idFor(group.key)}`,
+        "aria-labelledby": this.titleId,
         onkeydown: (/** @type {KeyboardEvent} */ event) => this.#key(event),
         onfocusin: () => this.strip?.current(this.#focused()),
       },
@@ -128,25 +112,8 @@ export class RequestForm {
   }
 
   #headed() {
-    const [first] = this.group.requests;
-    const { server, tool, round } = first?._meta ?? {};
-    const asker = server ? [server, tool].filter(Boolean).join(" · ") : this.room.agentName();
-    const subject = this.group.requests.length === 1 && first ? subjectOf(first) : `${tool ?? "It"} needs ${counted(this.group.requests.length, "thing")} from you`;
-    const link = placeHash(this.room.session.uri, first?.id);
-    fill(
-      this.head,
-      h(
-        "p",
-        { class: "asker" },
-        icon(server ? ICONS.tool : ICONS.question),
-        h("bdi", { class: "asker-name" }, asker),
-        h("span", null, " asks"),
-        round !== undefined && round > 1 && h("span", { class: "round" }, `Round ${round}`),
-        h("button", { type: "button", class: "icon-button copy-link", "aria-label": "Copy a link to this question", title: "Copy link", onclick: () => copyText(new URL(link, location.href).href, "Link copied.") }, icon(ICONS.link)),
-      ),
-      h("h2", { class: "subject", id: `asked-${idFor(this.group.key)}`, dir: "auto" }, subject),
-      this.countdown.element,
-    );
+    const { room, group, countdown } = this;
+    fill(this.head, ...headOf(room, group, this.titleId), countdown.element);
   }
 
   /** @param {Group} group */
@@ -327,6 +294,7 @@ export class RequestForm {
     if (failed) {
       this.#lock(false);
       this.#fail(failed.reason instanceof Error ? failed.reason.message : String(failed.reason));
+      this.views.find((view) => view.field.error)?.focus();
     }
   }
 
@@ -364,32 +332,6 @@ export class RequestForm {
     this.countdown.remove();
     for (const view of this.views) view.remove();
   }
-}
-
-/**
- * Whether the form can stay as it is built; answers and deadlines come and go.
- * @param {Group} before
- * @param {Group} after
- */
-function isSameShape(before, after) {
-  return (
-    before.requests.length === after.requests.length &&
-    after.requests.every((request, index) => isSameRequest(before.requests[index], request))
-  );
-}
-
-/**
- * @param {InputRequest | undefined} a
- * @param {InputRequest} b
- */
-function isSameRequest(a, b) {
-  if (a?.id !== b.id || a.message !== b.message || a.url !== b.url) return false;
-  return a.questions === b.questions || JSON.stringify(a.questions) === JSON.stringify(b.questions);
-}
-
-/** @param {string} key */
-function idFor(key) {
-  return key.replace(/[^\w-]/g, "-");
 }
 
 /** @param {EventTarget | null} target */

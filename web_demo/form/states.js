@@ -55,7 +55,7 @@ export function standingWords(standing, field, writers, me) {
     case "foreign":
       return `Draft${byWords(field.by, me)}, not submitted`;
     case "draft":
-      return field.isDirty ? "Draft, not sent yet" : "Draft, seen by everyone here";
+      return field.isDirty ? "Draft, not saved yet" : "Draft saved";
     case "proposed":
       return "Proposed";
     default:

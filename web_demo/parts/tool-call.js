@@ -4,7 +4,7 @@
 /** @import { Room } from "../views/room.js" */
 import { attribute, fill, h, icon, say, show } from "../views/dom.js";
 import { ICONS } from "../views/icons.js";
-import { groupsOf } from "../form/request-form.js";
+import { groupsOf } from "../form/groups.js";
 import { counted } from "../text/words.js";
 import { contentBlocks, editsBlock } from "./tool-content.js";
 import { plainOf, textBlock } from "./text.js";

@@ -41,6 +41,7 @@ export class Composer {
     const isPassive = state?.summary.provider === PASSIVE;
     const isRunning = state?.activeTurn !== undefined;
     show(this.box, mayDirect && (!isPassive || isRunning));
+    attribute(this.element, "data-passive", isPassive);
     show(this.text, !isPassive);
     show(this.send, !isPassive);
     show(this.why, !mayDirect || isPassive);

@@ -33,8 +33,8 @@ const TOKEN = `${PREFIX}token`;
 /**
  * The credential of this tab: from the address if it is there, and then out of it, so that neither
  * a screenshot nor a copied address gives it away. A reload finds it in the tab, a new tab in the
- * browser.
- * @returns {string | undefined}
+ * browser; that one may be old.
+ * @returns {{ token?: string, isOld?: boolean }}
  */
 export function takeToken() {
   const address = new URL(location.href);
@@ -45,10 +45,18 @@ export function takeToken() {
       localStorage.setItem(TOKEN, token);
       address.searchParams.delete("tkn");
       history.replaceState(history.state, "", address);
-      return token;
+      return { token };
     }
-    return sessionStorage.getItem(TOKEN) ?? localStorage.getItem(TOKEN) ?? undefined;
+    const own = sessionStorage.getItem(TOKEN);
+    if (own) return { token: own };
+    const old = localStorage.getItem(TOKEN);
+    return old ? { token: old, isOld: true } : {};
   } catch {
-    return token ?? undefined;
+    return token ? { token } : {};
   }
+}
+
+/** An old credential that no longer opens anything must not keep out who needs none. */
+export function forgetToken() {
+  localStorage.removeItem(TOKEN);
 }

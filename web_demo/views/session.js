@@ -3,7 +3,7 @@
 /** @import { Role, SessionState } from "../wire/types.d.ts" */
 /** @import { Host } from "../wire/host.js" */
 /** @import { Closing } from "../wire/session.js" */
-/** @import { Group } from "../form/request-form.js" */
+/** @import { Group } from "../form/groups.js" */
 /** @import { Place } from "./places.js" */
 import { announce } from "./announcer.js";
 import { Composer } from "./composer.js";
@@ -15,7 +15,8 @@ import { Room } from "./room.js";
 import { SessionHeader } from "./session-header.js";
 import { Timeline } from "./timeline.js";
 import { toast } from "./toast.js";
-import { groupsOf, RequestForm } from "../form/request-form.js";
+import { groupsOf } from "../form/groups.js";
+import { RequestForm } from "../form/request-form.js";
 import { outcomeOf } from "../form/outcome.js";
 import { plainOf } from "../parts/text.js";
 import { lastNote } from "../parts/turn.js";

@@ -115,9 +115,10 @@ export class Answering extends Events {
     const name = nameOf(requestId, questionId);
     const known = this.#fields.get(name);
     if (known) return known;
-    const held = answerTo(openRequest(this.#mirror.confirmed, requestId), questionId);
-    const field = new Field(this, requestId, questionId, held);
-    this.#fields.set(name, field);
+    const request = openRequest(this.#mirror.confirmed, requestId);
+    const field = new Field(this, requestId, questionId, answerTo(request, questionId));
+    if (!request && this.closings.has(requestId)) field.close(undefined);
+    else this.#fields.set(name, field);
     return field;
   }
 

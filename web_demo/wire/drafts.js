@@ -16,7 +16,7 @@ import { Events } from "./events.js";
 import { Keeping } from "./keeping.js";
 import { present, same } from "./reducers/updates.js";
 import { Sending } from "./sending.js";
-import { answerOf, isSkipped, valueOf, versionOf } from "./versions.js";
+import { answerOf, meeting, valueOf, versionOf } from "./versions.js";
 
 /**
  * What a field needs of its session.
@@ -71,6 +71,7 @@ export class Field extends Events {
       isReady: () => this.#isReady,
       answer: () => this.#shown,
       send: (answer, failed) => desk.send(changeOf(requestId, questionId, answer), failed),
+      sent: () => this.#keeping.now(),
       refused: (error) => this.#refused(error),
     });
     this.asked();
@@ -138,8 +139,8 @@ export class Field extends Events {
 
   /** Sends the last value now: on leaving the field, and before the page goes. */
   flush() {
-    this.#keeping.now();
     this.#sending.now();
+    this.#keeping.now();
   }
 
   /**
@@ -198,10 +199,9 @@ export class Field extends Events {
    */
   took(held, ownSeq) {
     this.#held = held;
-    const now = bare(held);
-    const isOurs = ownSeq === undefined ? this.#sending.mayHaveArrived(now) : true;
-    if (!isOurs) this.#meet(held, now);
-    else if (ownSeq === undefined || this.#sending.arrived(ownSeq)) this.#synced = now;
+    if (ownSeq === undefined) {
+      if (!this.#isOursByNow()) this.#meet();
+    } else if (this.#sending.arrived(ownSeq)) this.#synced = bare(held);
     this.#settle();
     this.#changed();
   }
@@ -254,18 +254,16 @@ export class Field extends Events {
    */
   restore(draft) {
     this.#desk.kept.dropDraft(draft);
-    if (this.isOwn) {
-      const value = valueOf(draft.answer);
-      if (value && !same(value, this.value)) this.#keeping.putText(value);
-      this.asked();
-    } else {
+    this.#sending.mayHaveSent((draft.sent ?? []).map((answer) => answer ?? undefined));
+    if (this.isOwn) this.#setAside(draft);
+    else {
       this.#synced = draft.base;
       this.#shown = draft.answer;
       this.isOwn = true;
-      this.#meet(this.#held, bare(this.#held), draft.isContested || undefined);
-      this.flush();
-      this.#settle();
+      if (!this.#isOursByNow()) this.#meet(draft.isContested || undefined);
     }
+    this.flush();
+    this.#settle();
     this.#changed();
   }
 
@@ -275,7 +273,8 @@ export class Field extends Events {
   get #unsent() {
     const isContested = this.theirs !== undefined;
     if (this.isClosed || !this.isOwn || !(this.isDirty || isContested)) return undefined;
-    return { answer: this.#shown, base: this.#synced, isContested };
+    const sent = this.#sending.unconfirmed.map((answer) => answer ?? null);
+    return { answer: this.#shown, base: this.#synced, sent, isContested };
   }
 
   /** @param {Answer | undefined} answer */
@@ -318,28 +317,41 @@ export class Field extends Events {
     this.#changed();
   }
 
+  /** Whether the host has something of ours of which we did not know whether it had arrived. */
+  #isOursByNow() {
+    const held = bare(this.#held);
+    if (!this.#sending.mayHaveArrived(held)) return false;
+    this.#synced = held;
+    this.theirs = undefined;
+    return true;
+  }
+
   /**
-   * Somebody else's version meets ours.
+   * What the host has, from somebody else, meets ours.
    *
-   * @param {Answer | undefined} held
-   * @param {Answer | undefined} now
    * @param {boolean} [isOurs] - whether ours must not give way
    */
-  #meet(held, now, isOurs = this.isDirty || (this.isOwn && this.#desk.isFocused(this))) {
-    if (same(valueOf(now), this.value) && isSkipped(now) === isSkipped(this.#shown)) {
-      const isDecided = this.isDirty && this.#shown?.state === "submitted";
-      this.#synced = now;
-      if (!isDecided) this.#shown = now;
-      this.theirs = undefined;
-    } else if (same(now, this.#synced)) {
-      this.theirs = undefined;
-    } else if (isOurs) {
-      this.theirs = versionOf(held);
-    } else {
-      this.#shown = this.#synced = now;
-      this.theirs = undefined;
-      this.isOwn = false;
-    }
+  #meet(isOurs = this.isDirty || (this.isOwn && this.#desk.isFocused(this))) {
+    const held = bare(this.#held);
+    const outcome = meeting(held, this.#shown, this.#synced, isOurs);
+    this.theirs = outcome === "contested" ? versionOf(this.#held) : undefined;
+    if (outcome === "unchanged" || outcome === "contested") return;
+    const isDecided = outcome === "same" && this.isDirty && this.state === "submitted";
+    if (!isDecided) this.#shown = held;
+    if (outcome === "replaced") this.isOwn = false;
+    this.#synced = held;
+  }
+
+  /**
+   * Somebody has typed on already; an older text is kept to be offered.
+   *
+   * @param {KeptDraft} draft
+   */
+  #setAside(draft) {
+    const value = valueOf(draft.answer);
+    if (this.theirs) this.#isOursByNow();
+    if (value && !same(value, this.value)) this.#keeping.putText(value);
+    this.asked();
   }
 
   /** Brings what is kept, what waits and what is still to be sent in line. */

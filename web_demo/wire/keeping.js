@@ -10,9 +10,11 @@
 const PACE = 250;
 
 /**
- * `isContested`: somebody else has written something else.
+ * `sent`: what the host may have of it; `isContested`: somebody else has written something else.
  *
- * @typedef {{ answer?: Answer, base?: Answer, isContested: boolean }} Unsent
+ * @typedef {{
+ *   answer?: Answer, base?: Answer, sent: readonly (Answer | null)[], isContested: boolean,
+ * }} Unsent
  */
 
 export class Keeping {

@@ -22,7 +22,7 @@ const LIFETIMES = { draft: 7 * 24 * HOUR, action: 24 * HOUR, text: 7 * 24 * HOUR
 /**
  * @typedef {Entry & {
  *   requestId: string, questionId: string, answer?: Answer, base?: Answer,
- *   kind?: string, message?: string, isContested?: boolean,
+ *   kind?: string, message?: string, sent?: readonly (Answer | null)[], isContested?: boolean,
  * }} KeptDraft
  * @typedef {Entry & { seq: number, action: Action }} KeptAction
  * @typedef {Entry & { questionId: string, kind: string, message: string, value: Value }} KeptText
@@ -179,10 +179,11 @@ export class Kept {
    */
   #all(kind, session) {
     const entries = [];
-    for (const key of this.#keys(this.#prefix + kind)) {
+    const which = session === undefined ? "" : `[${JSON.stringify(session)},`;
+    for (const key of this.#keys(this.#prefix + kind + which)) {
       const entry = this.#read(key);
       if (!entry || Date.now() - entry.at > LIFETIMES[kind]) this.#storage.removeItem(key);
-      else if (session === undefined || entry.session === session) entries.push(entry);
+      else entries.push(entry);
     }
     return entries;
   }

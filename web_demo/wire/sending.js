@@ -12,6 +12,8 @@ const MOMENT = 60;
 /** Refusals that may pass by themselves are met with one more try, after this long. */
 const SECOND_TRY = 1_000;
 const PASSING = new Set(["limit", "notSaved"]);
+/** How many answers of unknown fate are remembered. */
+const UNCERTAIN = 8;
 const NO_VERDICT = new Set(["lost", "closed", "gone"]);
 
 /**
@@ -21,13 +23,14 @@ const NO_VERDICT = new Set(["lost", "closed", "gone"]);
  * @property {() => boolean} isReady - there is something to send, and nothing in the way
  * @property {() => Answer | undefined} answer
  * @property {(answer: Answer | undefined, failed: (error: WireError) => void) => number} send
+ * @property {() => void} sent - it is under way now
  * @property {(error: WireError) => void} refused
  */
 
 export class Sending {
   #sender;
   /** @type {{ seq: number, answer: Answer | undefined } | undefined} */ #inFlight;
-  /** @type {(Answer | undefined)[]} sent on a connection that broke */ #maybeSent = [];
+  /** @type {(Answer | undefined)[]} sent on a connection that broke */ #uncertain = [];
   #sentAt = 0;
   #hasTriedAgain = false;
   /** @type {ReturnType<typeof setTimeout> | undefined} */ #timer;
@@ -69,7 +72,7 @@ export class Sending {
 
   /** The connection is there again, and what was missed has been told. */
   live() {
-    this.#maybeSent = [];
+    this.#uncertain = [];
   }
 
   /**
@@ -90,7 +93,18 @@ export class Sending {
    * @param {Answer | undefined} answer
    */
   mayHaveArrived(answer) {
-    return this.#maybeSent.some((sent) => same(sent, answer));
+    return this.#uncertain.some((sent) => same(sent, answer));
+  }
+
+  /** Answers that were sent and of which the host has not said anything. */
+  get unconfirmed() {
+    const inFlight = this.#inFlight ? [this.#inFlight.answer] : [];
+    return [...this.#uncertain, ...inFlight];
+  }
+
+  /** @param {readonly (Answer | undefined)[]} answers - sent before, maybe by another page */
+  mayHaveSent(answers) {
+    this.#uncertain = [...this.#uncertain, ...answers].slice(-UNCERTAIN);
   }
 
   #send() {
@@ -98,6 +112,7 @@ export class Sending {
     this.#sentAt = Date.now();
     const seq = this.#sender.send(answer, (error) => this.#failed(seq, answer, error));
     this.#inFlight = { seq, answer };
+    this.#sender.sent();
   }
 
   /**
@@ -106,7 +121,7 @@ export class Sending {
    * @param {WireError} error
    */
   #failed(seq, answer, error) {
-    if (error.code === "lost") this.#maybeSent.push(answer);
+    if (error.code === "lost") this.mayHaveSent([answer]);
     if (this.#inFlight?.seq !== seq) return;
     this.#inFlight = undefined;
     if (NO_VERDICT.has(error.code)) return;

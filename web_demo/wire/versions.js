@@ -3,6 +3,7 @@
  */
 
 /** @import {Answer, Author, Value} from "./types.d.ts" */
+import { same } from "./reducers/updates.js";
 
 /** @typedef {{ value: Value | undefined, state: string, by?: Author, at?: number }} Version */
 
@@ -14,7 +15,7 @@ export const valueOf = (answer) =>
   answer && answer.state !== "skipped" ? answer.value : undefined;
 
 /** @param {Answer | undefined} answer */
-export const isSkipped = (answer) => answer?.state === "skipped";
+const isSkipped = (answer) => answer?.state === "skipped";
 
 /**
  * @param {Answer | undefined} answer
@@ -34,4 +35,20 @@ export const versionOf = (answer) => ({
 export function answerOf({ value, state }) {
   if (state === "skipped") return { state };
   return value && /** @type {Answer} */ ({ state, value });
+}
+
+/**
+ * How what the host has meets what is shown: it says the same; it is what both had last, so that
+ * ours is newer; it gives way to nothing and replaces what is shown; or neither may go.
+ *
+ * @param {Answer | undefined} held
+ * @param {Answer | undefined} shown
+ * @param {Answer | undefined} synced - what both had last
+ * @param {boolean} isOurs - whether what is shown must not give way
+ * @returns {"same" | "unchanged" | "replaced" | "contested"}
+ */
+export function meeting(held, shown, synced, isOurs) {
+  if (same(valueOf(held), valueOf(shown)) && isSkipped(held) === isSkipped(shown)) return "same";
+  if (same(held, synced)) return "unchanged";
+  return isOurs ? "contested" : "replaced";
 }

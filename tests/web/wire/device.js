@@ -16,6 +16,8 @@ const world = { Host, MemoryStorage };
 
 /** Whether sockets get through, for going offline. */
 let isOnline = true;
+/** Whether what the host says is lost. */
+let isDeaf = false;
 /** @type {Set<WebSocket>} */
 const sockets = new Set();
 
@@ -24,6 +26,11 @@ class Line extends WebSocket {
   constructor(address) {
     super(isOnline ? address : "ws://127.0.0.1:9");
     sockets.add(this);
+  }
+
+  /** @param {(event: MessageEvent) => void} hear */
+  set onmessage(hear) {
+    super.onmessage = (/** @type {MessageEvent} */ event) => isDeaf || hear?.(event);
   }
 
   /** @param {string} text */
@@ -36,6 +43,7 @@ class Line extends WebSocket {
 /** What outlives a page is the browser's storage, and the tab's. */
 world.begin = (/** @type {string} */ address) => {
   isOnline = true;
+  isDeaf = false;
   sockets.clear();
   const browser = { local: new MemoryStorage(), tab: new MemoryStorage() };
   Object.assign(world, { url: address, browser, events: [], log: [] });
@@ -77,8 +85,13 @@ world.offline = () => {
   for (const socket of sockets) socket.close();
 };
 
+world.deaf = () => {
+  isDeaf = true;
+};
+
 world.online = () => {
   isOnline = true;
+  isDeaf = false;
   world.host.retry();
 };
 

@@ -140,6 +140,24 @@ def test_a_contested_text_is_still_contested_after_a_reload(session: str, pages:
     assert ana.run("field('name').theirs.value.value") == "Kale"
 
 
+@pytest.mark.parametrize("again", ["", "reload(); open(uri);"], ids=["same page", "reloaded"])
+def test_a_draft_that_arrived_without_our_knowing_is_no_conflict(
+    session: str, pages: Pages, again: str
+) -> None:
+    ana, bo = pages
+    ana.type("name", "Leeks")
+    ana.until("!field('name').isDirty && held('name')")
+    ana.run("deaf()")
+    ana.type("name", "Leeks a")
+    bo.until_held("name", "Leeks a")
+    ana.run("offline()")
+    ana.type("name", "Leeks and kale")
+    ana.run(f"{again} online();", uri=session)
+    bo.until_held("name", "Leeks and kale")
+    ana.until("session.phase === 'open' && !field('name').isDirty")
+    assert ana.run("field('name').theirs ?? null") is None
+
+
 def test_text_of_a_question_that_closed_while_nobody_was_there_is_offered_again(
     server: ServerProcess, session: str, pages: Pages
 ) -> None:

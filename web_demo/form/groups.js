@@ -1,0 +1,42 @@
+// Which requests make one form.
+
+/** @import { InputRequest } from "../wire/types.d.ts" */
+
+/** @typedef {{ key: string, requests: readonly InputRequest[] }} Group */
+
+/**
+ * Requests that belong to one round of one call make one form.
+ * @param {readonly InputRequest[]} requests
+ * @returns {Group[]}
+ */
+export function groupsOf(requests) {
+  /** @type {Map<string, InputRequest[]>} */
+  const groups = new Map();
+  for (const request of requests) {
+    const { call, round } = request._meta ?? {};
+    const key = call !== undefined && round !== undefined ? `call ${call} round ${round}` : request.id;
+    groups.set(key, [...(groups.get(key) ?? []), request]);
+  }
+  return [...groups].map(([key, members]) => ({ key, requests: members }));
+}
+
+/**
+ * Whether the form can stay as it is built; answers and deadlines come and go.
+ * @param {Group} before
+ * @param {Group} after
+ */
+export function isSameShape(before, after) {
+  return (
+    before.requests.length === after.requests.length &&
+    after.requests.every((request, index) => isSameRequest(before.requests[index], request))
+  );
+}
+
+/**
+ * @param {InputRequest | undefined} a
+ * @param {InputRequest} b
+ */
+function isSameRequest(a, b) {
+  if (a?.id !== b.id || a.message !== b.message || a.url !== b.url) return false;
+  return a.questions === b.questions || JSON.stringify(a.questions) === JSON.stringify(b.questions);
+}
