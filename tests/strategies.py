@@ -70,6 +70,7 @@ extras = st.dictionaries(texts, json_values, max_size=FEW)
 # Any value of a shape
 
 
+@cache
 def shapes(annotation: Any) -> Strategy:
     """Any value that the annotation allows: a Struct, a union of them, a family of variants…"""
     return _of(shape.type_info(annotation))

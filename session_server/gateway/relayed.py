@@ -131,7 +131,9 @@ def _nobody(question: Question) -> dict[str, Any] | ErrorData:
 class RelayedLegs:
     """Those under way and those whose result nobody has fetched, bounded in number and time."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = RELAYED_CALLS, seconds: float = RELAYED_CALL_SECONDS) -> None:
+        self._most = most
+        self._seconds = seconds
         self._by_name: dict[str, RelayedLeg] = {}
         self._by_key: dict[str, RelayedLeg] = {}
 
@@ -142,20 +144,27 @@ class RelayedLegs:
         return self._by_key.get(key)
 
     def add(self, leg: RelayedLeg) -> None:
-        self._forget_old()
-        if len(self._by_name) >= RELAYED_CALLS:
-            raise MCPError(INTERNAL_ERROR, f"{RELAYED_CALLS} calls are under way; try again later.")
+        if len(self._by_name) >= self._most:
+            raise MCPError(INTERNAL_ERROR, f"{self._most} calls are under way; try again later.")
         self._by_name[leg.name] = leg
         self._by_key[leg.key] = leg
+        self._look_after(leg, self._seconds)
 
     def drop(self, leg: RelayedLeg) -> None:
         self._by_name.pop(leg.name, None)
         if self._by_key.get(leg.key) is leg:
             del self._by_key[leg.key]
 
-    def _forget_old(self) -> None:
-        oldest = asyncio.get_running_loop().time() - RELAYED_CALL_SECONDS
-        for leg in tuple(self._by_name.values()):
-            if leg.touched < oldest:
-                leg.give_up()
-                self.drop(leg)
+    def _look_after(self, leg: RelayedLeg, seconds: float) -> None:
+        asyncio.get_running_loop().call_later(seconds, self._is_wanted, leg)
+
+    def _is_wanted(self, leg: RelayedLeg) -> None:
+        """A client that has not been heard of for so long does not come back."""
+        if self._by_name.get(leg.name) is not leg:
+            return
+        left = leg.touched + self._seconds - asyncio.get_running_loop().time()
+        if left > 0:
+            self._look_after(leg, left)
+        else:
+            leg.give_up()
+            self.drop(leg)

@@ -166,9 +166,12 @@ class CapabilitySet:
 
 
 class Upstream:
-    def __init__(self, servers: Servers, name: str, spawn: Spawn) -> None:
+    def __init__(
+        self, servers: Servers, name: str, spawn: Spawn, most: int = CAPABILITY_SETS
+    ) -> None:
         self._server = servers[name]
         self._spawn = spawn
+        self._most = most
         self._sets: dict[bytes, CapabilitySet] = {}
 
     @contextlib.asynccontextmanager
@@ -178,6 +181,9 @@ class Upstream:
         chosen = await self._set(capabilities)
         async with chosen.lend(main, asker) as link:
             yield link
+
+    async def close(self) -> None:
+        await asyncio.gather(*(one.close() for one in self._sets.values()))
 
     async def _set(self, capabilities: Mapping[str, Any]) -> CapabilitySet:
         key = msgspec.json.encode(capabilities, order="deterministic")
@@ -189,12 +195,12 @@ class Upstream:
         return chosen
 
     async def _make_room(self) -> None:
-        if len(self._sets) < CAPABILITY_SETS:
+        if len(self._sets) < self._most:
             return
         idle = next((key for key, one in self._sets.items() if not one.users), None)
         if idle is None:
             raise UnreachableError(
-                f"clients with {CAPABILITY_SETS} different sets of capabilities are using it;"
+                f"clients with {self._most} different sets of capabilities are using it;"
                 " try again later"
             )
         await self._sets.pop(idle).close()

@@ -86,6 +86,7 @@ def states_in(store: Path) -> set[str]:
     return {a["requestState"] for a in actions if a["type"] == "private/callInputRequired"}
 
 
+@pytest.mark.slow
 @pytest.mark.proves("design.calls.secret-doors")
 def test_no_secret_of_a_call_ever_leaves_the_host(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -1,8 +1,10 @@
 """Calls that outlast things: expired state, servers that end, hosts that start again, callers."""
 
 import asyncio
+import json
 import os
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -45,11 +47,10 @@ def store(tmp_path: Path) -> str:
     return sqlite_store(tmp_path)
 
 
-def pid_of(at: Desk) -> int:
-    """The process of the one stdio server."""
-    children = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
-    assert len(children) == 1, children
-    return int(children[0])
+async def pid_of(at: Desk) -> int:
+    """The process of the server, by its own account."""
+    told = json.loads(await at.text(await at.call("mirror", key=str(time.time_ns()))))
+    return int(told["pid"])
 
 
 def asked_messages(at: Desk) -> list[str | None]:
@@ -59,6 +60,7 @@ def asked_messages(at: Desk) -> list[str | None]:
 # Expired state
 
 
+@pytest.mark.slow
 def test_an_answer_after_the_first_rounds_expiry_finishes_without_a_second_question(
     effects: Path,
 ) -> None:
@@ -78,6 +80,7 @@ def test_an_answer_after_the_first_rounds_expiry_finishes_without_a_second_quest
     assert len(zoo.effects(effects, "weather")) == 1
 
 
+@pytest.mark.slow
 def test_an_answer_after_a_dependent_rounds_expiry_asks_nobody_the_same_twice(
     effects: Path,
 ) -> None:
@@ -98,6 +101,7 @@ def test_an_answer_after_a_dependent_rounds_expiry_asks_nobody_the_same_twice(
     assert len(zoo.effects(effects, "deploy")) == 1
 
 
+@pytest.mark.slow
 def test_an_idempotent_tool_starts_over_without_asking(effects: Path) -> None:
     async def main() -> None:
         config = stdio("modern", "--ttl", "1", "--effects", str(effects))
@@ -112,6 +116,7 @@ def test_an_idempotent_tool_starts_over_without_asking(effects: Path) -> None:
     asyncio.run(main())
 
 
+@pytest.mark.slow
 def test_a_server_upgraded_between_rounds_keeps_the_answers_it_has(effects: Path) -> None:
     """The new one does not know the old one's state and asks for one thing more."""
 
@@ -139,6 +144,7 @@ def test_a_server_upgraded_between_rounds_keeps_the_answers_it_has(effects: Path
 # The host starts again
 
 
+@pytest.mark.slow
 @pytest.mark.proves("design.calls.any-process", "design.session.call-finished")
 def test_a_parked_call_is_finished_by_another_process_with_the_log(
     store: str, effects: Path
@@ -169,6 +175,7 @@ def test_a_parked_call_is_finished_by_another_process_with_the_log(
     assert len(zoo.effects(effects, "deploy")) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.proves("mcp.legacy.restart")
 def test_a_held_call_that_a_restart_cut_off_is_asked_about_and_keeps_what_was_written(
     store: str, effects: Path
@@ -205,16 +212,17 @@ def test_a_held_call_that_a_restart_cut_off_is_asked_about_and_keeps_what_was_wr
 # Servers that end
 
 
+@pytest.mark.slow
 def test_a_server_that_crashes_is_started_again_and_the_session_sees_it(effects: Path) -> None:
     async def main() -> None:
         async with desk(stdio("modern", "--key", KEY, "--effects", str(effects))) as at:
             call_id = await at.call("deploy", service="web")
             await at.asked("Where should web go?")
-            crashed = pid_of(at)
+            crashed = await pid_of(at)
             os.kill(crashed, signal.SIGKILL)
             await at.until(lambda record: listed(record)["zoo"] == "error" or None)
             await at.until(lambda record: listed(record)["zoo"] == "ready" or None)
-            assert pid_of(at) != crashed
+            assert await pid_of(at) != crashed
             await at.answer("Where should web go?", environment="staging")
             assert await at.text(call_id) == "web is in staging"
 
@@ -222,6 +230,7 @@ def test_a_server_that_crashes_is_started_again_and_the_session_sees_it(effects:
     assert len(zoo.effects(effects, "deploy")) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.proves("mcp.servers.stdio-kept")
 def test_a_stdio_server_stays_up_between_the_rounds(effects: Path) -> None:
     """Its state is sealed with a key of the process: another one would refuse it."""
@@ -230,10 +239,10 @@ def test_a_stdio_server_stays_up_between_the_rounds(effects: Path) -> None:
         async with desk(stdio("modern", "--effects", str(effects))) as at:
             call_id = await at.call("deploy", service="web")
             await at.asked("Where should web go?")
-            process = pid_of(at)
+            process = await pid_of(at)
             await at.answer("Where should web go?", environment="staging")
             assert await at.text(call_id) == "web is in staging"
-            assert pid_of(at) == process
+            assert await pid_of(at) == process
             assert not any("starts over" in note for note in at.notes())
         (row,) = zoo.effects(effects, "deploy")
         assert row["pid"] == process
@@ -241,12 +250,13 @@ def test_a_stdio_server_stays_up_between_the_rounds(effects: Path) -> None:
     asyncio.run(main())
 
 
+@pytest.mark.slow
 def test_a_server_that_dies_while_a_leg_is_out_is_asked_about(effects: Path) -> None:
     async def main() -> None:
         async with desk(stdio("modern", "--effects", str(effects))) as at:
             call_id = await at.call("count", steps=100, pause=1)
             await at.until(lambda _: _is_running(at, call_id))
-            os.kill(pid_of(at), signal.SIGKILL)
+            os.kill(await pid_of(at), signal.SIGKILL)
             await at.refuse("It may already have run. Run it again?")
             view = await at.result(call_id)
             assert view.error is not None
@@ -280,6 +290,7 @@ def test_a_new_call_to_a_server_that_cannot_start_fails_in_words() -> None:
     asyncio.run(main())
 
 
+@pytest.mark.slow
 def test_answers_wait_while_a_server_is_away(effects: Path) -> None:
     async def main(port: int, old: zoo.ZooServer) -> None:
         async with desk(http(f"http://127.0.0.1:{port}/mcp")) as at:
@@ -397,6 +408,7 @@ class Caller:
             await turn.say(str(error), key="failed")
 
 
+@pytest.mark.slow
 def test_an_agents_call_joins_its_turn_and_survives_a_restart(store: str, effects: Path) -> None:
     config = stdio("modern", "--key", KEY, "--effects", str(effects))
 

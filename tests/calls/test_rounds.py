@@ -37,10 +37,10 @@ def over_http(kind: zoo.Kind, *arguments: str, **more: Any) -> Iterator[ServerCo
 
 WAYS = [
     pytest.param("modern", over_stdio, id="modern-stdio"),
-    pytest.param("modern", over_http, id="modern-http"),
-    pytest.param("typescript", over_stdio, id="typescript-stdio"),
+    pytest.param("modern", over_http, id="modern-http", marks=pytest.mark.slow),
+    pytest.param("typescript", over_stdio, id="typescript-stdio", marks=pytest.mark.slow),
     pytest.param("typescript", over_http, id="typescript-http"),
-    pytest.param("legacy", over_stdio, id="legacy-stdio"),
+    pytest.param("legacy", over_stdio, id="legacy-stdio", marks=pytest.mark.slow),
     pytest.param("legacy", over_http, id="legacy-http"),
 ]
 

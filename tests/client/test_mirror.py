@@ -39,6 +39,7 @@ def test_an_own_action_shows_at_once_and_is_confirmed_later() -> None:
     assert [change.cause for change in laptop.changes] == [Cause.DISPATCHED, Cause.CONFIRMED]
 
 
+@pytest.mark.proves("design.wire.mirror-time")
 def test_a_mirror_takes_the_time_from_the_envelope() -> None:
     host = asking_host()
     laptop = Device(host)

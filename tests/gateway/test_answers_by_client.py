@@ -184,6 +184,36 @@ def test_the_same_request_joins_the_call_that_waits_for_its_client(legacy: Askin
     assert late["error"]["data"] == {"reason": "invalid_request_state"}
 
 
+MODEL = {"role": "assistant", "content": {"type": "text", "text": "Oui"}, "model": "none"}
+ROOTS = {"roots": [{"uri": "file:///here"}]}
+
+
+def test_models_and_roots_are_asked_across_the_eras(server: ServerProcess, legacy: Asking) -> None:
+    for tool, can, answer, said in (
+        ("sample", {"sampling": {}}, MODEL, "Oui"),
+        ("folders", {"roots": {}}, ROOTS, "file:///here"),
+    ):
+        asked = legacy.call(tool, capabilities=can)["result"]
+        (key,) = asked["inputRequests"]
+        state = asked["requestState"]
+        done = legacy.call(tool, {}, can, inputResponses={key: answer}, requestState=state)
+        assert text(done) == said
+    spec = {
+        "url": f"{server.url}/mcp/modern",
+        "sample": "Oui",
+        "roots": ["file:///here"],
+        "calls": [["tools/call", "sample", {}], ["tools/call", "folders", {}]],
+    }
+    sampled, listed = zoo.run_client("legacy", spec)["results"]
+    assert (zoo.text_of(sampled), zoo.text_of(listed)) == ("sampled", "file:///here")
+
+
+def test_progress_of_the_server_is_passed_on(server: ServerProcess) -> None:
+    warm, count = ["tools/call", "echo", {"text": "x"}], ["tools/call", "count", {"steps": 3}]
+    spec = {"url": f"{server.url}/mcp/legacy", "calls": [warm, count]}
+    assert zoo.run_client("modern", spec)["progress"] == ["step 1", "step 2", "step 3"]
+
+
 def test_what_takes_longer_than_a_leg_is_handed_back_and_picked_up(modern: Asking) -> None:
     slow = {"steps": 3, "pause": 0.6}
     first = modern.leg("count", slow)["result"]

@@ -46,6 +46,7 @@ export function problemOf(view) {
   const words = view.check();
   if (words !== undefined) return words;
   if (!view.question.required || isSent(view)) return undefined;
-  if (standing === "foreign") return "Only a draft of somebody else so far: submit it, or write another.";
+  if (standing === "foreign")
+    return "Only a draft of somebody else so far: submit it, or write another.";
   return standing === "skipped" ? "Skipped, but it is required." : "This needs an answer.";
 }

@@ -44,7 +44,11 @@ export function demandsOf(question) {
       return textDemands(question);
     case "number":
     case "integer":
-      return range(question.min, question.max, question.kind === "integer" ? "A whole number" : "A number");
+      return range(
+        question.min,
+        question.max,
+        question.kind === "integer" ? "A whole number" : "A number",
+      );
     case "multi-select":
       return multiDemands(question);
     default:
@@ -77,8 +81,10 @@ function numberProblem(question, number) {
   if (question.kind === "integer" && !Number.isSafeInteger(number)) {
     return `This page can write whole numbers up to ${Number.MAX_SAFE_INTEGER}.`;
   }
-  if (question.min !== undefined && number < question.min) return `Must be at least ${question.min}.`;
-  if (question.max !== undefined && number > question.max) return `Must be at most ${question.max}.`;
+  if (question.min !== undefined && number < question.min)
+    return `Must be at least ${question.min}.`;
+  if (question.max !== undefined && number > question.max)
+    return `Must be at most ${question.max}.`;
   return undefined;
 }
 

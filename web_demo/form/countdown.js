@@ -21,7 +21,8 @@ export class Countdown {
   update(requests) {
     this.requests = requests;
     // The host stops it for good at the first draft, so one that was seen is enough.
-    if (requests.some((request) => Object.keys(request.answers ?? {}).length > 0)) this.isStopped = true;
+    if (requests.some((request) => Object.keys(request.answers ?? {}).length > 0))
+      this.isStopped = true;
     this.#tick();
   }
 
@@ -50,9 +51,11 @@ export class Countdown {
   #said(request, at, left) {
     const ending = request._meta?.onExpiry;
     if (ending === "wait") return `Wanted by ${timeOf(at)}; it waits longer if need be.`;
-    if (ending === "defaults" && this.isStopped) return "The countdown has stopped: somebody is answering.";
+    if (ending === "defaults" && this.isStopped)
+      return "The countdown has stopped: somebody is answering.";
     if (left <= 0) return "Time is up.";
-    if (ending === "defaults") return `In ${countdown(left)} the proposed answers are used. Typing stops this.`;
+    if (ending === "defaults")
+      return `In ${countdown(left)} the proposed answers are used. Typing stops this.`;
     return `Closes unanswered in ${countdown(left)}, at ${timeOf(at)}.`;
   }
 

@@ -63,12 +63,18 @@ export function hasOneInput(question) {
 export function proposedBy(question) {
   switch (question.kind) {
     case "text":
-      return question.defaultValue === undefined ? undefined : { kind: "text", value: question.defaultValue };
+      return question.defaultValue === undefined
+        ? undefined
+        : { kind: "text", value: question.defaultValue };
     case "number":
     case "integer":
-      return question.defaultValue === undefined ? undefined : { kind: "number", value: question.defaultValue };
+      return question.defaultValue === undefined
+        ? undefined
+        : { kind: "number", value: question.defaultValue };
     case "boolean":
-      return question.defaultValue === undefined ? undefined : { kind: "boolean", value: question.defaultValue };
+      return question.defaultValue === undefined
+        ? undefined
+        : { kind: "boolean", value: question.defaultValue };
     default:
       return undefined;
   }

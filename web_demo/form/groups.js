@@ -14,7 +14,8 @@ export function groupsOf(requests) {
   const groups = new Map();
   for (const request of requests) {
     const { call, round } = request._meta ?? {};
-    const key = call !== undefined && round !== undefined ? `call ${call} round ${round}` : request.id;
+    const key =
+      call !== undefined && round !== undefined ? `call ${call} round ${round}` : request.id;
     groups.set(key, [...(groups.get(key) ?? []), request]);
   }
   return [...groups].map(([key, members]) => ({ key, requests: members }));

@@ -39,7 +39,13 @@ export class NumberField {
   #step(sign, label, by) {
     return h(
       "button",
-      { type: "button", class: "step", "aria-label": label, tabindex: -1, onclick: () => this.#add(by) },
+      {
+        type: "button",
+        class: "step",
+        "aria-label": label,
+        tabindex: -1,
+        onclick: () => this.#add(by),
+      },
       sign,
     );
   }

@@ -22,13 +22,22 @@ export function outcomeOf(room, closing, note, dismiss) {
   const kind = isPersons(closing.by) ? (response ?? "cancel") : "host";
   return h(
     "section",
-    { class: "outcome", "data-kind": kind, "data-request": request.id, "aria-label": "A question that was closed" },
+    {
+      class: "outcome",
+      "data-kind": kind,
+      "data-request": request.id,
+      "aria-label": "A question that was closed",
+    },
     h(
       "header",
       { class: "outcome-head" },
       icon(response === "accept" ? ICONS.check : ICONS.close),
       h("p", { class: "outcome-words", dir: "auto" }, ...headline(room, closing, note)),
-      h("button", { type: "button", class: "icon-button", "aria-label": "Hide", onclick: dismiss }, icon(ICONS.close)),
+      h(
+        "button",
+        { type: "button", class: "icon-button", "aria-label": "Hide", onclick: dismiss },
+        icon(ICONS.close),
+      ),
     ),
     response === "accept" && answersOf(room, request),
     unsentOf(request, closing.unsent),
@@ -52,7 +61,12 @@ function headline(room, closing, note) {
   if (response === undefined) return [`“${subjectOf(request)}” is closed${when}`];
   if (!isPersons(by)) return [note ?? `“${subjectOf(request)}” was closed`, when];
   const who = capital(nameOf(by, room.me));
-  return [h("bdi", { class: "who" }, who), ` ${VERBS[response]} `, h("bdi", null, `“${subjectOf(request)}”`), when];
+  return [
+    h("bdi", { class: "who" }, who),
+    ` ${VERBS[response]} `,
+    h("bdi", null, `“${subjectOf(request)}”`),
+    when,
+  ];
 }
 
 /**
@@ -79,7 +93,12 @@ function rowOf(room, question, answer) {
     "div",
     { class: "outcome-row" },
     h("dt", null, h("bdi", null, labelOf(question))),
-    h("dd", null, h("bdi", { class: answer.state === "skipped" ? "review-none" : "" }, words), by && h("span", { class: "review-note" }, by.trim())),
+    h(
+      "dd",
+      null,
+      h("bdi", { class: answer.state === "skipped" ? "review-none" : "" }, words),
+      by && h("span", { class: "review-note" }, by.trim()),
+    ),
   );
 }
 
@@ -96,14 +115,26 @@ function unsentOf(request, unsent) {
   return h(
     "div",
     { class: "unsent" },
-    h("p", { class: "unsent-title" }, "What you wrote and did not send is kept, and offered if it is asked again."),
+    h(
+      "p",
+      { class: "unsent-title" },
+      "What you wrote and did not send is kept, and offered if it is asked again.",
+    ),
     ...rows.map(([question, words]) =>
       h(
         "div",
         { class: "unsent-row" },
         h("bdi", { class: "unsent-label" }, labelOf(/** @type {Question} */ (question))),
         h("blockquote", { class: "their-words", dir: "auto" }, /** @type {string} */ (words)),
-        h("button", { type: "button", class: "small quiet", onclick: () => copyText(/** @type {string} */ (words), "Copied.") }, "Copy"),
+        h(
+          "button",
+          {
+            type: "button",
+            class: "small quiet",
+            onclick: () => copyText(/** @type {string} */ (words), "Copied."),
+          },
+          "Copy",
+        ),
       ),
     ),
   );

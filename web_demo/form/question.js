@@ -16,7 +16,8 @@ import { conflictParts, offerParts } from "./versions.js";
 let made = 0;
 
 /** @param {string} kind @param {string} words @param {() => void} act */
-const smallButton = (kind, words, act) => h("button", { type: "button", class: `small ${kind}`, onclick: act }, words);
+const smallButton = (kind, words, act) =>
+  h("button", { type: "button", class: `small ${kind}`, onclick: act }, words);
 
 export class QuestionView {
   id = `question-${(made += 1)}`;
@@ -73,9 +74,13 @@ export class QuestionView {
         hasOneInput(question)
           ? h("label", { class: "question-title", for: `${this.id}-input`, dir: "auto" }, title)
           : h("bdi", { class: "question-title" }, title),
-        question.required ? h("span", { class: "required" }, "Required") : h("span", { class: "optional" }, "Optional"),
+        question.required
+          ? h("span", { class: "required" }, "Required")
+          : h("span", { class: "optional" }, "Optional"),
       ),
-      question.title && question.message !== title && h("p", { class: "question-message", dir: "auto" }, question.message),
+      question.title &&
+        question.message !== title &&
+        h("p", { class: "question-message", dir: "auto" }, question.message),
       this.offer,
       this.input.element,
       this.words,
@@ -99,7 +104,12 @@ export class QuestionView {
         onkeydown: (/** @type {KeyboardEvent} */ event) => this.#key(event),
       },
       body,
-      h("p", { class: "question-state" }, h("span", { class: "state-mark", "aria-hidden": "true" }), this.stateWords),
+      h(
+        "p",
+        { class: "question-state" },
+        h("span", { class: "state-mark", "aria-hidden": "true" }),
+        this.stateWords,
+      ),
     );
   }
 
@@ -128,7 +138,10 @@ export class QuestionView {
     show(this.submit, isOpen && hasValue && !isDone && standing !== "conflict");
     show(this.skip, isOpen && !this.question.required && !isDone);
     show(this.clear, isOpen && (isDone || this.field.state === "draft"));
-    say(this.clear, standing === "skipped" ? "Answer it" : standing === "submitted" ? "Take back" : "Clear");
+    say(
+      this.clear,
+      standing === "skipped" ? "Answer it" : standing === "submitted" ? "Take back" : "Clear",
+    );
     say(this.submit, standing === "foreign" ? "Submit their draft" : "Submit");
   }
 
@@ -136,7 +149,10 @@ export class QuestionView {
     const words = this.problem ?? this.field.error;
     say(this.words, words ?? "");
     show(this.words, words !== undefined);
-    const described = [words && `${this.id}-problem`, demandsOf(this.question) && `${this.id}-demands`];
+    const described = [
+      words && `${this.id}-problem`,
+      demandsOf(this.question) && `${this.id}-demands`,
+    ];
     this.input.mark(words !== undefined, described.filter(Boolean).join(" "));
   }
 
@@ -145,7 +161,10 @@ export class QuestionView {
     show(this.conflict, theirs !== undefined);
     if (theirs === this.shownConflict) return;
     this.shownConflict = theirs;
-    fill(this.conflict, ...(theirs ? conflictParts(this.question, this.field, theirs, () => this.input.focus()) : []));
+    fill(
+      this.conflict,
+      ...(theirs ? conflictParts(this.question, this.field, theirs, () => this.input.focus()) : []),
+    );
   }
 
   #showOffer() {
@@ -153,7 +172,10 @@ export class QuestionView {
     show(this.offer, offer !== undefined && this.room.access.mayAnswer && !this.field.isClosed);
     if (offer === this.shownOffer) return;
     this.shownOffer = offer;
-    fill(this.offer, ...(offer ? offerParts(this.question, this.field, offer, () => this.input.focus()) : []));
+    fill(
+      this.offer,
+      ...(offer ? offerParts(this.question, this.field, offer, () => this.input.focus()) : []),
+    );
   }
 
   // What it knows
@@ -165,7 +187,8 @@ export class QuestionView {
   /** @returns {readonly Present[]} */
   writers() {
     return this.room.session.others.filter(
-      ({ editing }) => editing?.requestId === this.requestId && editing.questionId === this.question.id,
+      ({ editing }) =>
+        editing?.requestId === this.requestId && editing.questionId === this.question.id,
     );
   }
 
@@ -210,7 +233,8 @@ export class QuestionView {
   }
 
   #checkLeft() {
-    if (this.field.isClosed || this.field.theirs || this.element.contains(document.activeElement)) return;
+    if (this.field.isClosed || this.field.theirs || this.element.contains(document.activeElement))
+      return;
     const isEmpty = this.value() === undefined && !this.input.problem();
     if (isEmpty || this.field.state === "submitted") {
       this.problem = undefined;
@@ -284,6 +308,8 @@ export class QuestionView {
  * @param {Standing} standing
  */
 export function markOf(standing) {
-  const path = { submitted: ICONS.check, skipped: ICONS.skip, conflict: ICONS.warning }[/** @type {string} */ (standing)];
+  const path = { submitted: ICONS.check, skipped: ICONS.skip, conflict: ICONS.warning }[
+    /** @type {string} */ (standing)
+  ];
   return path ? icon(path) : null;
 }

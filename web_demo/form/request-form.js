@@ -24,23 +24,39 @@ const ASKS = {
 };
 
 /** @param {string} kind @param {string} words @param {() => void} act @param {string} [title] */
-const button = (kind, words, act, title) => h("button", { type: "button", class: kind, onclick: act, title }, words);
+const button = (kind, words, act, title) =>
+  h("button", { type: "button", class: kind, onclick: act, title }, words);
 
 export class RequestForm {
   progress = h("p", { class: "progress-words", role: "status" });
   failure = h("p", { class: "problem", role: "alert", hidden: true });
   accept = button("primary", "Accept", () => this.#acceptPressed());
   submitAll = button("small quiet", "Submit all", () => this.#submitAll());
-  decline = button("decline", "Decline", () => this.#askFor("decline"), "Say no. The asker is told.");
+  decline = button(
+    "decline",
+    "Decline",
+    () => this.#askFor("decline"),
+    "Say no. The asker is told.",
+  );
   cancel = button("quiet", "Cancel", () => this.#askFor("cancel"), "Close it without an answer.");
   back = button("quiet", "Back", () => this.#show("form"));
-  sure = button("danger", "Decline", () => this.#complete(this.mode === "cancel" ? "cancel" : "decline"));
+  sure = button("danger", "Decline", () =>
+    this.#complete(this.mode === "cancel" ? "cancel" : "decline"),
+  );
   foot = h(
     "footer",
     { class: "request-foot" },
     this.failure,
     h("div", { class: "request-progress" }, this.progress, this.submitAll),
-    h("div", { class: "request-actions" }, this.back, this.cancel, this.decline, this.sure, this.accept),
+    h(
+      "div",
+      { class: "request-actions" },
+      this.back,
+      this.cancel,
+      this.decline,
+      this.sure,
+      this.accept,
+    ),
   );
   /** @type {QuestionView[]} */
   views = [];
@@ -96,7 +112,8 @@ export class RequestForm {
   #section(request) {
     const isOneOfMany = this.group.requests.length > 1;
     const section = h("div", { class: "request-section", "data-request": request.id });
-    if (isOneOfMany && request.message) section.append(h("p", { class: "section-message", dir: "auto" }, request.message));
+    if (isOneOfMany && request.message)
+      section.append(h("p", { class: "section-message", dir: "auto" }, request.message));
     if (request.url !== undefined) {
       const isAlone = !isOneOfMany && !request.questions?.length;
       const url = new UrlRequest(request, isAlone, () => this.refresh());
@@ -157,11 +174,19 @@ export class RequestForm {
     show(this.accept, mayAnswer && !isAsking);
     show(this.submitAll, mayAnswer && isForm && isReviewed);
     const [url] = this.urls.values();
-    attribute(this.accept, "title", isForm && isReviewed ? "Look through the answers, then accept" : undefined);
+    attribute(
+      this.accept,
+      "title",
+      isForm && isReviewed ? "Look through the answers, then accept" : undefined,
+    );
     attribute(this.accept, "class", url?.isAlone && !url.wasOpened ? "" : "primary");
     this.submitAll.disabled = !this.views.some(isSent);
-    say(this.accept, isSending ? "Sending…" : isForm && isReviewed ? "Review" : this.#acceptWords());
-    for (const button of [this.accept, this.decline, this.cancel, this.back, this.sure]) button.disabled = isSending;
+    say(
+      this.accept,
+      isSending ? "Sending…" : isForm && isReviewed ? "Review" : this.#acceptWords(),
+    );
+    for (const button of [this.accept, this.decline, this.cancel, this.back, this.sure])
+      button.disabled = isSending;
   }
 
   #acceptWords() {
@@ -176,7 +201,9 @@ export class RequestForm {
     if (!mayAnswer) return why;
     if (this.mode === "decline" || this.mode === "cancel") return ASKS[this.mode];
     if (this.views.length < 2) return "";
-    const done = this.views.filter((view) => ["submitted", "skipped"].includes(view.standing())).length;
+    const done = this.views.filter((view) =>
+      ["submitted", "skipped"].includes(view.standing()),
+    ).length;
     const drafts = this.views.filter((view) => view.standing() === "draft").length;
     const words = `${done} of ${this.views.length} submitted`;
     return drafts > 0 ? `${words}, ${counted(drafts, "draft")}` : words;
@@ -197,7 +224,14 @@ export class RequestForm {
       return;
     }
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    if (step === undefined || event.altKey || event.ctrlKey || event.metaKey || isText(event.target)) return;
+    if (
+      step === undefined ||
+      event.altKey ||
+      event.ctrlKey ||
+      event.metaKey ||
+      isText(event.target)
+    )
+      return;
     const at = this.views.findIndex((view) => view === this.#focused());
     const to = this.views[at === -1 ? 0 : at + step];
     if (to === undefined || this.mode !== "form") return;
@@ -247,7 +281,9 @@ export class RequestForm {
 
   /** @param {"decline" | "cancel"} how */
   #askFor(how) {
-    const hasAnswers = this.views.some((view) => view.field.state !== "empty" || view.field.isDirty);
+    const hasAnswers = this.views.some(
+      (view) => view.field.state !== "empty" || view.field.isDirty,
+    );
     if (hasAnswers) this.#show(how);
     else this.#complete(how);
   }
@@ -274,7 +310,10 @@ export class RequestForm {
   }
 
   #showReview() {
-    fill(this.reviewed, reviewOf(this.views, (view) => this.#goTo(view)));
+    fill(
+      this.reviewed,
+      reviewOf(this.views, (view) => this.#goTo(view)),
+    );
   }
 
   /** @param {QuestionView} view */
@@ -288,7 +327,8 @@ export class RequestForm {
     const { answers } = acceptanceOf(response === "accept" ? this.views : []);
     this.#lock(true);
     const { session } = this.room;
-    const own = /** @param {string} id */ (id) => (response === "accept" ? (answers.get(id) ?? {}) : undefined);
+    const own = /** @param {string} id */ (id) =>
+      response === "accept" ? (answers.get(id) ?? {}) : undefined;
     const sent = this.group.requests.map(({ id }) => session.complete(id, response, own(id)));
     const [failed] = (await Promise.allSettled(sent)).filter((each) => each.status === "rejected");
     if (failed) {

@@ -44,7 +44,13 @@ function linkButton(hash) {
   const words = "Copy a link to this question";
   return h(
     "button",
-    { type: "button", class: "icon-button copy-link", "aria-label": words, title: words, onclick: copy },
+    {
+      type: "button",
+      class: "icon-button copy-link",
+      "aria-label": words,
+      title: words,
+      onclick: copy,
+    },
     icon(ICONS.link),
   );
 }

@@ -20,7 +20,9 @@ export function reviewOf(views, go) {
     h(
       "p",
       { class: "review-sum" },
-      bad > 0 ? `${counted(bad, "question")} to look at before this can be accepted.` : "This is what will be sent.",
+      bad > 0
+        ? `${counted(bad, "question")} to look at before this can be accepted.`
+        : "This is what will be sent.",
     ),
     h("dl", { class: "review-list" }, ...rows),
   );
@@ -34,19 +36,26 @@ function rowOf(view, go) {
   const problem = problemOf(view);
   const value = view.value();
   const words = value === undefined ? "" : wordsOf(view.question, value);
-  const isLeftOut = view.standing() === "skipped" || (!isSent(view) && view.standing() !== "submitted");
+  const isLeftOut =
+    view.standing() === "skipped" || (!isSent(view) && view.standing() !== "submitted");
   return h(
     "div",
     { class: "review-row", "data-problem": problem !== undefined, "data-left-out": isLeftOut },
     h(
       "dt",
       null,
-      h("button", { type: "button", class: "link", onclick: () => go(view) }, h("bdi", null, labelOf(view.question))),
+      h(
+        "button",
+        { type: "button", class: "link", onclick: () => go(view) },
+        h("bdi", null, labelOf(view.question)),
+      ),
     ),
     h(
       "dd",
       null,
-      words && !isSkipped(view) ? h("bdi", { class: "review-value" }, words) : h("span", { class: "review-none" }, "—"),
+      words && !isSkipped(view)
+        ? h("bdi", { class: "review-value" }, words)
+        : h("span", { class: "review-none" }, "—"),
       h("span", { class: problem ? "review-problem" : "review-note" }, problem ?? noteOf(view)),
     ),
   );

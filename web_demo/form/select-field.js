@@ -39,7 +39,10 @@ export class SelectField {
     });
     this.element = h(
       "div",
-      { class: "select-field", onkeydown: (/** @type {KeyboardEvent} */ event) => this.#key(event) },
+      {
+        class: "select-field",
+        onkeydown: (/** @type {KeyboardEvent} */ event) => this.#key(event),
+      },
       this.search,
       isLong && this.count,
       this.list,
@@ -102,7 +105,8 @@ export class SelectField {
 
   #moreIfNear() {
     const { scrollTop, scrollHeight, clientHeight } = this.list;
-    if (this.inputs.size < this.matching.length && scrollTop + 2 * clientHeight > scrollHeight) this.#more();
+    if (this.inputs.size < this.matching.length && scrollTop + 2 * clientHeight > scrollHeight)
+      this.#more();
   }
 
   /**
@@ -280,7 +284,16 @@ export class SelectField {
       "span",
       { class: "own-chip" },
       h("bdi", null, words),
-      h("button", { type: "button", "aria-label": `Remove ${words}`, disabled: !this.isEnabled, onclick: remove }, "×"),
+      h(
+        "button",
+        {
+          type: "button",
+          "aria-label": `Remove ${words}`,
+          disabled: !this.isEnabled,
+          onclick: remove,
+        },
+        "×",
+      ),
     );
   }
 

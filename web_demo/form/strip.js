@@ -13,7 +13,11 @@ export class Strip {
     this.marks = views.map((view, index) =>
       h("button", { type: "button", class: "mark", onclick: () => view.focus() }, index + 1),
     );
-    this.element = h("nav", { class: "strip", "aria-label": "Questions" }, h("div", { class: "strip-marks" }, ...this.marks));
+    this.element = h(
+      "nav",
+      { class: "strip", "aria-label": "Questions" },
+      h("div", { class: "strip-marks" }, ...this.marks),
+    );
     /** @type {string[]} */
     this.shown = [];
   }
@@ -44,7 +48,11 @@ export class Strip {
     attribute(mark, "data-writing", isWritten);
     attribute(mark, "data-problem", problem !== undefined);
     attribute(mark, "data-required", view.question.required);
-    attribute(mark, "aria-label", `${index + 1}, ${labelOf(view.question)}${needs}: ${problem ?? words}`);
+    attribute(
+      mark,
+      "aria-label",
+      `${index + 1}, ${labelOf(view.question)}${needs}: ${problem ?? words}`,
+    );
     attribute(mark, "title", `${labelOf(view.question)}: ${problem ?? words}`);
     fill(mark, markOf(standing) ?? String(index + 1));
   }

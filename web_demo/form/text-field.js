@@ -95,9 +95,12 @@ export class TextField {
   }
 
   #caret() {
-    const hasCaret = !(this.input instanceof HTMLInputElement) || ["text", "url"].includes(this.input.type);
+    const hasCaret =
+      !(this.input instanceof HTMLInputElement) || ["text", "url"].includes(this.input.type);
     const { selectionStart, selectionEnd } = this.input;
-    return hasCaret ? { selectionStart, selectionEnd } : { selectionStart: null, selectionEnd: null };
+    return hasCaret
+      ? { selectionStart, selectionEnd }
+      : { selectionStart: null, selectionEnd: null };
   }
 
   problem() {

@@ -34,13 +34,24 @@ export class UrlRequest {
     this.element = h(
       "div",
       { class: "url-request" },
-      h("p", { class: "url-note" }, "It asks you to visit a page. It opens in a new tab, only when you click."),
+      h(
+        "p",
+        { class: "url-note" },
+        "It asks you to visit a page. It opens in a new tab, only when you click.",
+      ),
       h("p", { class: "url-whole", dir: "ltr" }, ...addressParts(request.url ?? "", url)),
       this.insecure,
       this.isPlain
         ? h("p", { class: "problem" }, "This address is not one that this page would open.")
         : h("div", { class: "url-actions" }, this.open),
-      isAlone ? null : h("label", { class: "choice url-done" }, this.done, h("span", { class: "choice-label" }, "I’m done there")),
+      isAlone
+        ? null
+        : h(
+            "label",
+            { class: "choice url-done" },
+            this.done,
+            h("span", { class: "choice-label" }, "I’m done there"),
+          ),
     );
     this.isAlone = isAlone;
     this.changed = changed;
@@ -75,5 +86,9 @@ function addressParts(text, url) {
   const at = url?.host ? text.toLowerCase().indexOf(url.host.toLowerCase()) : -1;
   if (!url || at < 0) return [text];
   // The host as the browser will use it: look-alike letters show as xn--.
-  return [text.slice(0, at), h("strong", { class: "url-host" }, url.host), text.slice(at + url.host.length)];
+  return [
+    text.slice(0, at),
+    h("strong", { class: "url-host" }, url.host),
+    text.slice(at + url.host.length),
+  ];
 }

@@ -44,7 +44,13 @@ export class ToolCallView {
       h("summary", null, icon(ICONS.tool), this.title, this.name, this.state),
       this.more,
     );
-    this.element = h("div", { class: "tool-call", role: "group", "aria-label": "Tool call" }, this.details, this.rounds, this.ask);
+    this.element = h(
+      "div",
+      { class: "tool-call", role: "group", "aria-label": "Tool call" },
+      this.details,
+      this.rounds,
+      this.ask,
+    );
   }
 
   /** @param {ToolCall} call */
@@ -77,7 +83,9 @@ export class ToolCallView {
     this.lastRound = Math.max(this.lastRound, round ?? 0);
     const isOver = ["completed", "cancelled"].includes(call.status);
     show(this.rounds, this.lastRound > 0 && !isOver);
-    const waits = asking ? `waiting for ${counted(asking.requests.length, "answer")} below` : "answered, the tool goes on";
+    const waits = asking
+      ? `waiting for ${counted(asking.requests.length, "answer")} below`
+      : "answered, the tool goes on";
     say(this.rounds, `Round ${this.lastRound}: ${waits}`);
   }
 
@@ -85,7 +93,8 @@ export class ToolCallView {
 
   /** @param {ToolCall} call */
   #showAsk(call) {
-    const isAsked = call.status === "pending-confirmation" || call.status === "pending-result-confirmation";
+    const isAsked =
+      call.status === "pending-confirmation" || call.status === "pending-result-confirmation";
     show(this.ask, isAsked);
     const { mayDirect, why } = this.room.access;
     const key = isAsked ? `${call.status} ${mayDirect}` : "";
@@ -96,7 +105,8 @@ export class ToolCallView {
     if (!isAsked) return;
     if (call.status === "pending-confirmation") this.#askBefore(call, mayDirect);
     else this.#askAfter(mayDirect);
-    if (!mayDirect) this.ask.append(h("p", { class: "why" }, why || "Letting a tool run is the owner’s."));
+    if (!mayDirect)
+      this.ask.append(h("p", { class: "why" }, why || "Letting a tool run is the owner’s."));
   }
 
   /**
@@ -110,16 +120,32 @@ export class ToolCallView {
       const text = input?.value;
       return text === undefined || text === call.toolInput ? {} : { editedToolInput: text };
     };
-    const confirm = /** @param {boolean} approved @param {string} [optionId] */ (approved, optionId) => {
+    const confirm = /** @param {boolean} approved @param {string} [optionId] */ (
+      approved,
+      optionId,
+    ) => {
       this.#lock();
       const choice = optionId === undefined ? {} : { optionId };
       const changes = approved ? edited() : {};
-      this.room.attempt(this.room.session.confirmToolCall(this.turnId, call.toolCallId, { approved, ...choice, ...changes }), () => this.#unlock());
+      this.room.attempt(
+        this.room.session.confirmToolCall(this.turnId, call.toolCallId, {
+          approved,
+          ...choice,
+          ...changes,
+        }),
+        () => this.#unlock(),
+      );
     };
     fill(
       this.ask,
       title,
-      input && h("label", { class: "tool-input" }, h("span", { class: "small-label" }, "Input, which you can change"), input),
+      input &&
+        h(
+          "label",
+          { class: "tool-input" },
+          h("span", { class: "small-label" }, "Input, which you can change"),
+          input,
+        ),
       !input && call.toolInput && h("pre", { class: "tool-code", tabindex: 0 }, call.toolInput),
       call.edits && editsBlock(call.edits),
       h("div", { class: "ask-actions" }, ...choicesOf(call, mayDirect, confirm)),
@@ -131,7 +157,9 @@ export class ToolCallView {
     const confirm = /** @param {boolean} approved */ (approved) => {
       this.#lock();
       const id = this.call?.toolCallId ?? "";
-      this.room.attempt(this.room.session.confirmToolResult(this.turnId, id, approved), () => this.#unlock());
+      this.room.attempt(this.room.session.confirmToolResult(this.turnId, id, approved), () =>
+        this.#unlock(),
+      );
     };
     fill(
       this.ask,
@@ -139,8 +167,16 @@ export class ToolCallView {
       h(
         "div",
         { class: "ask-actions" },
-        h("button", { type: "button", class: "decline", disabled: !mayDirect, onclick: () => confirm(false) }, "Keep it back"),
-        h("button", { type: "button", class: "primary", disabled: !mayDirect, onclick: () => confirm(true) }, "Use the result"),
+        h(
+          "button",
+          { type: "button", class: "decline", disabled: !mayDirect, onclick: () => confirm(false) },
+          "Keep it back",
+        ),
+        h(
+          "button",
+          { type: "button", class: "primary", disabled: !mayDirect, onclick: () => confirm(true) },
+          "Use the result",
+        ),
       ),
     );
   }
@@ -151,7 +187,12 @@ export class ToolCallView {
    */
   #editor(call, mayDirect) {
     if (!call.editable || call.toolInput === undefined) return undefined;
-    const area = h("textarea", { class: "field-input tool-code", rows: 3, spellcheck: "false", dir: "ltr" });
+    const area = h("textarea", {
+      class: "field-input tool-code",
+      rows: 3,
+      spellcheck: "false",
+      dir: "ltr",
+    });
     area.value = this.edited ?? call.toolInput;
     area.readOnly = !mayDirect;
     area.addEventListener("input", () => {
@@ -172,7 +213,8 @@ export class ToolCallView {
   /** Where a link to what waits leads. */
   focus() {
     this.element.scrollIntoView({ block: "center" });
-    const button = this.ask.querySelector("button.primary:not(:disabled)") ?? this.ask.querySelector("button");
+    const button =
+      this.ask.querySelector("button.primary:not(:disabled)") ?? this.ask.querySelector("button");
     if (button instanceof HTMLElement) button.focus({ preventScroll: true });
   }
 
@@ -187,17 +229,25 @@ export class ToolCallView {
  * @param {(approved: boolean, optionId?: string) => void} confirm
  */
 function choicesOf(call, mayDirect, confirm) {
-  const button = /** @param {string} kind @param {string} words @param {() => void} act */ (kind, words, act) =>
-    h("button", { type: "button", class: kind, disabled: !mayDirect, onclick: act }, words);
+  const button = /** @param {string} kind @param {string} words @param {() => void} act */ (
+    kind,
+    words,
+    act,
+  ) => h("button", { type: "button", class: kind, disabled: !mayDirect, onclick: act }, words);
   const options = call.options ?? [];
-  const of = /** @param {ConfirmationOption["kind"]} kind */ (kind) => options.filter((option) => option.kind === kind);
-  const denials = of("deny").map((option) => button("decline", option.label, () => confirm(false, option.id)));
+  const of = /** @param {ConfirmationOption["kind"]} kind */ (kind) =>
+    options.filter((option) => option.kind === kind);
+  const denials = of("deny").map((option) =>
+    button("decline", option.label, () => confirm(false, option.id)),
+  );
   const approvals = of("approve").map((option, index) =>
     button(index === 0 ? "primary" : "", option.label, () => confirm(true, option.id)),
   );
   return [
     ...(denials.length > 0 ? denials : [button("decline", "Deny", () => confirm(false))]),
-    ...(approvals.length > 0 ? approvals.reverse() : [button("primary", "Approve", () => confirm(true))]),
+    ...(approvals.length > 0
+      ? approvals.reverse()
+      : [button("primary", "Approve", () => confirm(true))]),
   ];
 }
 
@@ -219,15 +269,22 @@ function stateOf(call) {
 function moreOf(call) {
   const input = call.status === "streaming" ? call.partialInput : call.toolInput;
   const chosen = "selectedOption" in call ? call.selectedOption?.label : undefined;
-  const reason = call.status === "cancelled" && call.reasonMessage ? textBlock(call.reasonMessage) : null;
+  const reason =
+    call.status === "cancelled" && call.reasonMessage ? textBlock(call.reasonMessage) : null;
   return [
     h("p", { class: "small-label" }, `${call.toolName}${chosen ? ` · ${chosen}` : ""}`),
-    input ? h("pre", { class: "tool-code", tabindex: 0, role: "group", "aria-label": "Input" }, input) : null,
+    input
+      ? h("pre", { class: "tool-code", tabindex: 0, role: "group", "aria-label": "Input" }, input)
+      : null,
     "error" in call && call.error ? h("p", { class: "problem" }, call.error.message) : null,
     reason,
     ...("content" in call ? contentBlocks(call.content ?? []) : []),
     "structuredContent" in call && call.structuredContent && !(call.content?.length ?? 0)
-      ? h("pre", { class: "tool-code", tabindex: 0 }, JSON.stringify(call.structuredContent, null, 2))
+      ? h(
+          "pre",
+          { class: "tool-code", tabindex: 0 },
+          JSON.stringify(call.structuredContent, null, 2),
+        )
       : null,
   ];
 }

@@ -10,11 +10,19 @@ export function contentBlocks(content) {
   return content.map((piece) => {
     switch (piece.type) {
       case "text":
-        return h("pre", { class: "tool-code", tabindex: 0, role: "group", "aria-label": "Result", dir: "auto" }, cut(piece.text));
+        return h(
+          "pre",
+          { class: "tool-code", tabindex: 0, role: "group", "aria-label": "Result", dir: "auto" },
+          cut(piece.text),
+        );
       case "fileEdit":
         return editBlock(piece);
       case "embeddedResource":
-        return h("p", { class: "note", dir: "auto" }, `${piece.contentType}, ${piece.data.length} characters, not shown`);
+        return h(
+          "p",
+          { class: "note", dir: "auto" },
+          `${piece.contentType}, ${piece.data.length} characters, not shown`,
+        );
       case "resource":
         return h("p", { class: "note", dir: "auto" }, piece.uri);
       case "terminal":
@@ -41,11 +49,14 @@ function editBlock(edit) {
     "details",
     { class: "edit" },
     h("summary", null, `${verb} `, h("bdi", null, name), counts),
-    typeof text === "string" && h("pre", { class: "tool-code", tabindex: 0, dir: "auto" }, cut(text)),
+    typeof text === "string" &&
+      h("pre", { class: "tool-code", tabindex: 0, dir: "auto" }, cut(text)),
   );
 }
 
 /** @param {string} text */
 function cut(text) {
-  return text.length <= SHOWN_CHARS ? text : `${text.slice(0, SHOWN_CHARS)}\n… ${text.length - SHOWN_CHARS} more characters`;
+  return text.length <= SHOWN_CHARS
+    ? text
+    : `${text.slice(0, SHOWN_CHARS)}\n… ${text.length - SHOWN_CHARS} more characters`;
 }

@@ -23,10 +23,26 @@ export class TurnView {
     this.message = h("div", { class: "message" });
     this.body = h("div", { class: "response" });
     this.ending = h("p", { class: "turn-ending", hidden: true });
-    this.working = h("p", { class: "working", hidden: true }, h("span", { class: "working-dots", "aria-hidden": "true" }), "Working");
-    this.element = h("article", { class: "turn", "data-turn": turnId }, this.message, this.body, this.working, this.ending);
+    this.working = h(
+      "p",
+      { class: "working", hidden: true },
+      h("span", { class: "working-dots", "aria-hidden": "true" }),
+      "Working",
+    );
+    this.element = h(
+      "article",
+      { class: "turn", "data-turn": turnId },
+      this.message,
+      this.body,
+      this.working,
+      this.ending,
+    );
     this.parts = /** @type {KeyedViews<Placed>} */ (
-      new KeyedViews(this.body, (placed) => placed.key, (placed) => this.#partView(placed))
+      new KeyedViews(
+        this.body,
+        (placed) => placed.key,
+        (placed) => this.#partView(placed),
+      )
     );
   }
 
@@ -49,7 +65,9 @@ export class TurnView {
       this.message,
       isPersons ? null : icon(ICONS.bell),
       h("div", { class: "message-text", dir: "auto" }, text),
-      ...(attachments ?? []).map((attachment) => h("bdi", { class: "attachment" }, attachment.label)),
+      ...(attachments ?? []).map((attachment) =>
+        h("bdi", { class: "attachment" }, attachment.label),
+      ),
     );
   }
 
@@ -57,7 +75,9 @@ export class TurnView {
   #showParts(turn) {
     this.shownParts = turn.responseParts;
     const last = turn.responseParts.length - 1;
-    this.parts.update(turn.responseParts.map((part, index) => this.#placed(part, index, index === last)));
+    this.parts.update(
+      turn.responseParts.map((part, index) => this.#placed(part, index, index === last)),
+    );
   }
 
   /**
@@ -68,7 +88,10 @@ export class TurnView {
    */
   #placed(part, index, isLast) {
     const before = this.placed?.[index];
-    const placed = before?.part === part && before.isLast === isLast ? before : { key: keyOf(part, index), part, isLast };
+    const placed =
+      before?.part === part && before.isLast === isLast
+        ? before
+        : { key: keyOf(part, index), part, isLast };
     this.placed = this.placed ?? [];
     this.placed[index] = placed;
     return placed;
@@ -131,7 +154,12 @@ class ReasoningPartView {
   constructor() {
     this.summary = h("summary", null, "Thinking");
     this.words = h("div", { class: "prose reasoning-words" });
-    this.element = h("details", { class: "reasoning", ontoggle: () => this.#draw() }, this.summary, this.words);
+    this.element = h(
+      "details",
+      { class: "reasoning", ontoggle: () => this.#draw() },
+      this.summary,
+      this.words,
+    );
     this.source = "";
   }
 
@@ -186,7 +214,10 @@ class OtherPartView {
 
   /** @param {Placed} placed */
   update({ part }) {
-    const words = part.kind === "contentRef" ? `${part.contentType ?? "Content"}: ${part.uri}` : "Something this page cannot show";
+    const words =
+      part.kind === "contentRef"
+        ? `${part.contentType ?? "Content"}: ${part.uri}`
+        : "Something this page cannot show";
     say(this.element, words);
   }
 }

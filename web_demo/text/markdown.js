@@ -122,7 +122,10 @@ function fenced(lines, at, fence, info) {
 function quoted(lines, at) {
   let end = at;
   while (end < lines.length && QUOTE.test(/** @type {string} */ (lines[end]))) end += 1;
-  const raw = lines.slice(at, end).map((line) => line.replace(QUOTE, "")).join("\n");
+  const raw = lines
+    .slice(at, end)
+    .map((line) => line.replace(QUOTE, ""))
+    .join("\n");
   return [{ kind: "quote", raw }, end];
 }
 
@@ -335,7 +338,10 @@ function tableOf(rows) {
 
 /** @param {string} line */
 function cellsOf(line) {
-  const cells = line.trim().replace(/^\|/, "").split(/(?<!\\)\|/);
+  const cells = line
+    .trim()
+    .replace(/^\|/, "")
+    .split(/(?<!\\)\|/);
   if (cells.length > 1 && isBlank(cells.at(-1))) cells.pop();
   return cells.map((cell) => cell.trim().replaceAll("\\|", "|"));
 }
@@ -347,6 +353,7 @@ function cellsOf(line) {
  */
 function rowOf(cells, columns, tag) {
   const row = document.createElement("tr");
-  for (let column = 0; column < columns; column += 1) row.append(withText(tag, cells[column] ?? ""));
+  for (let column = 0; column < columns; column += 1)
+    row.append(withText(tag, cells[column] ?? ""));
   return row;
 }

@@ -87,7 +87,10 @@ export function capital(words) {
 
 /** @param {string} name */
 export function initials(name) {
-  const letters = name.split(/[\s@._-]+/).filter(Boolean).map((word) => [...word][0] ?? "");
+  const letters = name
+    .split(/[\s@._-]+/)
+    .filter(Boolean)
+    .map((word) => [...word][0] ?? "");
   return letters.slice(0, 2).join("").toUpperCase() || "?";
 }
 

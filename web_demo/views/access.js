@@ -8,7 +8,8 @@
 /** @type {Readonly<Record<string, string>>} */
 const WHY = {
   observer: "You are watching. This link lets you see the session, but not answer or change it.",
-  answerer: "You can answer the questions here. Starting turns and letting tools run is the owner’s.",
+  answerer:
+    "You can answer the questions here. Starting turns and letting tools run is the owner’s.",
   agent: "You are connected as an agent, which cannot answer questions.",
 };
 

@@ -2,7 +2,12 @@
 
 import { h } from "./dom.js";
 
-const region = h("div", { class: "unseen", role: "status", "aria-live": "polite", id: "announcer" });
+const region = h("div", {
+  class: "unseen",
+  role: "status",
+  "aria-live": "polite",
+  id: "announcer",
+});
 /** @type {string[]} */
 const waiting = [];
 let isBusy = false;

@@ -19,7 +19,12 @@ export class Attention {
     this.host = host;
     this.update = oncePerFrame(() => this.#show());
     host.on("sessions", () => this.update());
-    host.on("summary", (/** @type {{ session: string, summary?: SessionSummary, before?: SessionSummary }} */ news) => this.#news(news));
+    host.on(
+      "summary",
+      (
+        /** @type {{ session: string, summary?: SessionSummary, before?: SessionSummary }} */ news,
+      ) => this.#news(news),
+    );
   }
 
   /** @param {string} place what the page shows */
@@ -49,7 +54,9 @@ export class Attention {
     const needs = summary !== undefined && activityOf(summary.status) === "input-needed";
     const needed = before !== undefined && activityOf(before.status) === "input-needed";
     if (!summary || !needs || needed) return;
-    const isHere = document.visibilityState === "visible" && location.hash.startsWith(waitingHash(session).slice(0, -2));
+    const isHere =
+      document.visibilityState === "visible" &&
+      location.hash.startsWith(waitingHash(session).slice(0, -2));
     if (!isHere) announce(`${summary.title || "A session"} needs input`);
     if (this.sounds) chime();
     if (this.notifies && document.visibilityState === "hidden") notice(session, summary);
@@ -58,7 +65,11 @@ export class Attention {
   // Choices
 
   get notifies() {
-    return recall("notify") === "yes" && "Notification" in globalThis && Notification.permission === "granted";
+    return (
+      recall("notify") === "yes" &&
+      "Notification" in globalThis &&
+      Notification.permission === "granted"
+    );
   }
 
   get sounds() {
@@ -74,7 +85,9 @@ export class Attention {
     if (!("Notification" in globalThis)) return "This browser has no notices, or only over HTTPS.";
     const answer = await Notification.requestPermission();
     remember("notify", answer === "granted" ? "yes" : undefined);
-    return answer === "granted" ? "You will be told when input is needed." : "The browser does not allow notices here.";
+    return answer === "granted"
+      ? "You will be told when input is needed."
+      : "The browser does not allow notices here.";
   }
 
   toggleSound() {
@@ -85,7 +98,10 @@ export class Attention {
 
 /** @param {number} count */
 function badge(count) {
-  const badging = /** @type {{ setAppBadge?: (n: number) => Promise<void>, clearAppBadge?: () => Promise<void> }} */ (navigator);
+  const badging =
+    /** @type {{ setAppBadge?: (n: number) => Promise<void>, clearAppBadge?: () => Promise<void> }} */ (
+      navigator
+    );
   const done = count > 0 ? badging.setAppBadge?.(count) : badging.clearAppBadge?.();
   done?.catch(() => undefined);
 }
@@ -96,7 +112,11 @@ function badge(count) {
  */
 function notice(session, summary) {
   try {
-    const shown = new Notification(summary.title || "A session", { body: "Needs your input", tag: session, icon: "icon-waiting.svg" });
+    const shown = new Notification(summary.title || "A session", {
+      body: "Needs your input",
+      tag: session,
+      icon: "icon-waiting.svg",
+    });
     shown.addEventListener("click", () => {
       globalThis.focus();
       location.hash = waitingHash(session);

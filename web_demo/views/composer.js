@@ -18,8 +18,17 @@ export class Composer {
     oninput: () => this.#typed(),
     onkeydown: (/** @type {KeyboardEvent} */ event) => this.#key(event),
   });
-  send = h("button", { type: "button", class: "primary round-button", onclick: () => this.#send() }, icon(ICONS.arrowUp));
-  stop = h("button", { type: "button", class: "small", onclick: () => this.#stop() }, icon(ICONS.stop), "Stop");
+  send = h(
+    "button",
+    { type: "button", class: "primary round-button", onclick: () => this.#send() },
+    icon(ICONS.arrowUp),
+  );
+  stop = h(
+    "button",
+    { type: "button", class: "small", onclick: () => this.#stop() },
+    icon(ICONS.stop),
+    "Stop",
+  );
   why = h("p", { class: "why" });
   queue = h("ul", { class: "queue", "aria-label": "Messages that wait" });
   box = h("div", { class: "composer-box" }, this.text, this.stop, this.send);
@@ -47,7 +56,11 @@ export class Composer {
     show(this.why, !mayDirect || isPassive);
     say(this.why, mayDirect ? "No agent listens here: programs ask, and people answer." : why);
     show(this.stop, isRunning);
-    attribute(this.text, "placeholder", isRunning ? "Say something for the next turn…" : "Say something to start a turn…");
+    attribute(
+      this.text,
+      "placeholder",
+      isRunning ? "Say something for the next turn…" : "Say something to start a turn…",
+    );
     const words = isRunning ? "Queue for the next turn" : "Send";
     attribute(this.send, "aria-label", words);
     attribute(this.send, "title", words);
@@ -65,14 +78,21 @@ export class Composer {
 
   /** @param {PendingMessage} message */
   #queued({ id, message }) {
-    const remove = () => this.room.attempt(this.room.session.dispatch({ type: "session/pendingMessageRemoved", kind: "queued", id }));
+    const remove = () =>
+      this.room.attempt(
+        this.room.session.dispatch({ type: "session/pendingMessageRemoved", kind: "queued", id }),
+      );
     return h(
       "li",
       null,
       h("span", { class: "queue-tag" }, "Next"),
       h("bdi", { class: "queue-text" }, message.text),
       this.room.access.mayDirect &&
-        h("button", { type: "button", class: "icon-button", "aria-label": "Take it back", onclick: remove }, icon(ICONS.close)),
+        h(
+          "button",
+          { type: "button", class: "icon-button", "aria-label": "Take it back", onclick: remove },
+          icon(ICONS.close),
+        ),
     );
   }
 
@@ -106,7 +126,12 @@ export class Composer {
   /** @param {string} text */
   #enqueue(text) {
     const message = { text, origin: { kind: "user" } };
-    return this.room.session.dispatch({ type: "session/pendingMessageSet", kind: "queued", id: newId(), message });
+    return this.room.session.dispatch({
+      type: "session/pendingMessageSet",
+      kind: "queued",
+      id: newId(),
+      message,
+    });
   }
 
   /** What was refused is not lost. */

@@ -23,7 +23,16 @@ export function openDialog(title, ...content) {
         "header",
         { class: "dialog-head" },
         h("h2", { id }, title),
-        h("button", { type: "button", class: "icon-button", "aria-label": "Close", onclick: () => dialog.close() }, icon(ICONS.close)),
+        h(
+          "button",
+          {
+            type: "button",
+            class: "icon-button",
+            "aria-label": "Close",
+            onclick: () => dialog.close(),
+          },
+          icon(ICONS.close),
+        ),
       ),
       ...content,
     ),

@@ -110,7 +110,9 @@ export function oncePerFrame(work) {
     if (isDue) return;
     isDue = true;
     // A page in the background is not painted, and its title must still change.
-    const later = document.hidden ? /** @param {() => void} f */ (f) => setTimeout(f, 50) : requestAnimationFrame;
+    const later = document.hidden
+      ? /** @param {() => void} f */ (f) => setTimeout(f, 50)
+      : requestAnimationFrame;
     later(() => {
       isDue = false;
       work();

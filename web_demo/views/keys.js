@@ -18,7 +18,9 @@ const KEYS = [
 ];
 
 export function showKeys() {
-  const rows = KEYS.map(([key, words]) => h("div", null, h("dt", null, h("kbd", null, key)), h("dd", null, words)));
+  const rows = KEYS.map(([key, words]) =>
+    h("div", null, h("dt", null, h("kbd", null, key)), h("dd", null, words)),
+  );
   openDialog("Keyboard", h("dl", { class: "keys" }, ...rows));
 }
 
@@ -27,7 +29,8 @@ export function listenToKeys(acts) {
   document.addEventListener("keydown", (event) => {
     const isPlain = !event.ctrlKey && !event.metaKey && !event.altKey && !event.isComposing;
     const act = acts[event.key];
-    if (!act || !isPlain || isTyping(event.target) || document.querySelector("dialog[open]")) return;
+    if (!act || !isPlain || isTyping(event.target) || document.querySelector("dialog[open]"))
+      return;
     event.preventDefault();
     act();
   });
@@ -36,6 +39,9 @@ export function listenToKeys(acts) {
 /** @param {EventTarget | null} target */
 function isTyping(target) {
   if (!(target instanceof HTMLElement)) return false;
-  if (target instanceof HTMLInputElement) return !["radio", "checkbox", "button"].includes(target.type) || target.name.startsWith("question-");
+  if (target instanceof HTMLInputElement)
+    return (
+      !["radio", "checkbox", "button"].includes(target.type) || target.name.startsWith("question-")
+    );
   return target.isContentEditable || ["TEXTAREA", "SELECT"].includes(target.tagName);
 }

@@ -16,10 +16,26 @@ export class Menu {
   constructor(label, items, drawing = ICONS.dots) {
     this.items = items;
     const id = `menu-${(made += 1)}`;
-    this.list = h("div", { class: "menu", role: "menu", id, "aria-label": label, hidden: true, onkeydown: (/** @type {KeyboardEvent} */ event) => this.#key(event) });
+    this.list = h("div", {
+      class: "menu",
+      role: "menu",
+      id,
+      "aria-label": label,
+      hidden: true,
+      onkeydown: (/** @type {KeyboardEvent} */ event) => this.#key(event),
+    });
     this.button = h(
       "button",
-      { type: "button", class: "icon-button", "aria-label": label, title: label, "aria-haspopup": "menu", "aria-expanded": "false", "aria-controls": id, onclick: () => this.#toggle() },
+      {
+        type: "button",
+        class: "icon-button",
+        "aria-label": label,
+        title: label,
+        "aria-haspopup": "menu",
+        "aria-expanded": "false",
+        "aria-controls": id,
+        onclick: () => this.#toggle(),
+      },
       icon(drawing),
     );
     this.element = h("div", { class: "menu-place" }, this.button, this.list);
@@ -51,7 +67,14 @@ export class Menu {
     };
     return h(
       "button",
-      { type: "button", role, class: "menu-item", tabindex: -1, "aria-checked": item.isOn === undefined ? undefined : String(item.isOn), onclick: act },
+      {
+        type: "button",
+        role,
+        class: "menu-item",
+        tabindex: -1,
+        "aria-checked": item.isOn === undefined ? undefined : String(item.isOn),
+        onclick: act,
+      },
       icon(item.icon),
       h("span", null, item.words),
       item.isOn === true && icon(ICONS.check),

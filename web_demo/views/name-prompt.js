@@ -9,12 +9,32 @@ import { recall, remember } from "./memory.js";
 const LATER = "name-later";
 
 export class NamePrompt {
-  input = h("input", { class: "field-input", "aria-label": "Your name", placeholder: "Your name", autocomplete: "given-name", maxlength: 80 });
+  input = h("input", {
+    class: "field-input",
+    "aria-label": "Your name",
+    placeholder: "Your name",
+    autocomplete: "given-name",
+    maxlength: 80,
+  });
   element = h(
     "form",
-    { class: "name-prompt", hidden: true, onsubmit: (/** @type {Event} */ event) => this.#save(event) },
+    {
+      class: "name-prompt",
+      hidden: true,
+      onsubmit: (/** @type {Event} */ event) => this.#save(event),
+    },
     h("p", null, "Others are here. What should they call you?"),
-    h("div", { class: "name-row" }, this.input, h("button", { type: "submit", class: "small primary-quiet" }, "Save"), h("button", { type: "button", class: "small quiet", onclick: () => this.#later() }, "Not now")),
+    h(
+      "div",
+      { class: "name-row" },
+      this.input,
+      h("button", { type: "submit", class: "small primary-quiet" }, "Save"),
+      h(
+        "button",
+        { type: "button", class: "small quiet", onclick: () => this.#later() },
+        "Not now",
+      ),
+    ),
   );
 
   /** @param {Room} room */
@@ -25,7 +45,10 @@ export class NamePrompt {
   update() {
     const { me, session, access } = this.room;
     const isNameless = me !== undefined && me.name === undefined && !this.room.host.name;
-    show(this.element, isNameless && access.mayAnswer && session.others.length > 0 && recall(LATER) === undefined);
+    show(
+      this.element,
+      isNameless && access.mayAnswer && session.others.length > 0 && recall(LATER) === undefined,
+    );
   }
 
   /** @param {Event} event */
@@ -44,7 +67,12 @@ export class NamePrompt {
 
 /** @param {Host} host */
 export function chooseName(host) {
-  const input = h("input", { class: "field-input", id: "own-name", autocomplete: "given-name", maxlength: 80 });
+  const input = h("input", {
+    class: "field-input",
+    id: "own-name",
+    autocomplete: "given-name",
+    maxlength: 80,
+  });
   input.value = host.name ?? "";
   const save = (/** @type {Event} */ event) => {
     event.preventDefault();
@@ -54,9 +82,17 @@ export function chooseName(host) {
   const form = h(
     "form",
     { class: "share-form", onsubmit: save },
-    h("label", { class: "small-label", for: "own-name" }, "Shown to others beside your answers, unless your link already names you"),
+    h(
+      "label",
+      { class: "small-label", for: "own-name" },
+      "Shown to others beside your answers, unless your link already names you",
+    ),
     input,
-    h("div", { class: "dialog-actions" }, h("button", { type: "submit", class: "primary" }, "Save")),
+    h(
+      "div",
+      { class: "dialog-actions" },
+      h("button", { type: "submit", class: "primary" }, "Save"),
+    ),
   );
   const dialog = openDialog("Your name", form);
   input.focus();

@@ -9,7 +9,13 @@ import { placeHash } from "./places.js";
 const PASSIVE = "people";
 
 export class NewSessionDialog {
-  text = h("textarea", { class: "field-input", id: "new-text", rows: 3, dir: "auto", onkeydown: (/** @type {KeyboardEvent} */ event) => this.#key(event) });
+  text = h("textarea", {
+    class: "field-input",
+    id: "new-text",
+    rows: 3,
+    dir: "auto",
+    onkeydown: (/** @type {KeyboardEvent} */ event) => this.#key(event),
+  });
   problem = h("p", { class: "problem", role: "alert", hidden: true });
   make = h("button", { type: "submit", class: "primary" }, "Start");
 
@@ -17,10 +23,19 @@ export class NewSessionDialog {
   constructor(host) {
     this.host = host;
     this.agents = h("fieldset", { class: "share-roles" });
-    this.said = h("div", { class: "stack" }, h("label", { class: "small-label", for: "new-text" }, "First message"), this.text);
+    this.said = h(
+      "div",
+      { class: "stack" },
+      h("label", { class: "small-label", for: "new-text" }, "First message"),
+      this.text,
+    );
     this.form = h(
       "form",
-      { class: "share-form", onsubmit: (/** @type {Event} */ event) => void this.#create(event), onchange: () => this.#fit() },
+      {
+        class: "share-form",
+        onsubmit: (/** @type {Event} */ event) => void this.#create(event),
+        onchange: () => this.#fit(),
+      },
       this.agents,
       this.said,
       this.problem,
@@ -39,9 +54,15 @@ export class NewSessionDialog {
   /** Those who answer come before the one who never does. */
   #offer() {
     const chosen = this.#provider();
-    const agents = (this.host.root?.agents ?? []).toSorted((a, b) => Number(a.provider === PASSIVE) - Number(b.provider === PASSIVE));
+    const agents = (this.host.root?.agents ?? []).toSorted(
+      (a, b) => Number(a.provider === PASSIVE) - Number(b.provider === PASSIVE),
+    );
     const first = agents.find((agent) => agent.provider === chosen) ?? agents[0];
-    fill(this.agents, h("legend", null, "With"), ...agents.map((agent) => agentChoice(agent, agent === first)));
+    fill(
+      this.agents,
+      h("legend", null, "With"),
+      ...agents.map((agent) => agentChoice(agent, agent === first)),
+    );
     this.#fit();
   }
 
@@ -100,6 +121,11 @@ function agentChoice(agent, isFirst) {
     "label",
     { class: "choice" },
     h("input", { type: "radio", name: "provider", value: agent.provider, checked: isFirst }),
-    h("span", { class: "choice-words" }, h("bdi", { class: "choice-label" }, agent.displayName), h("bdi", { class: "choice-description" }, agent.description)),
+    h(
+      "span",
+      { class: "choice-words" },
+      h("bdi", { class: "choice-label" }, agent.displayName),
+      h("bdi", { class: "choice-description" }, agent.description),
+    ),
   );
 }

@@ -19,11 +19,21 @@ export class People {
 
   update() {
     const present = unique(this.room.session.presence);
-    const key = JSON.stringify(present.map((each) => [each.clientId, each.by, each.idle, each.role, each.editing !== undefined]));
+    const key = JSON.stringify(
+      present.map((each) => [
+        each.clientId,
+        each.by,
+        each.idle,
+        each.role,
+        each.editing !== undefined,
+      ]),
+    );
     if (key === this.shown) return;
     this.shown = key;
     const own = this.room.host.clientId;
-    const sorted = present.toSorted((a, b) => Number(b.clientId === own) - Number(a.clientId === own));
+    const sorted = present.toSorted(
+      (a, b) => Number(b.clientId === own) - Number(a.clientId === own),
+    );
     const rest = sorted.length - SHOWN;
     fill(
       this.element,
@@ -55,6 +65,9 @@ function person(present, isSelf) {
   attribute(item, "data-idle", present.idle === true);
   attribute(item, "data-writing", present.editing !== undefined && !isSelf);
   attribute(item, "data-self", isSelf);
-  item.append(h("span", { "aria-hidden": "true" }, initials(name)), h("span", { class: "unseen" }, words));
+  item.append(
+    h("span", { "aria-hidden": "true" }, initials(name)),
+    h("span", { class: "unseen" }, words),
+  );
   return item;
 }

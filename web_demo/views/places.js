@@ -11,7 +11,10 @@ const WHOLE = /^[a-z][a-z0-9+.-]*:/i;
  * @returns {Place}
  */
 export function placeOf(hash) {
-  const [kind, session, asks, request, question] = hash.replace(/^#\/?/, "").split("/").map(decoded);
+  const [kind, session, asks, request, question] = hash
+    .replace(/^#\/?/, "")
+    .split("/")
+    .map(decoded);
   if (kind !== "s" || !session) return {};
   /** @type {Place} */
   const place = { session: WHOLE.test(session) ? session : SCHEME + session };

@@ -24,7 +24,17 @@ export class SessionHeader {
     onkeydown: (/** @type {KeyboardEvent} */ event) => this.#editKey(event),
   });
   state = h("span", { class: "status-pill" });
-  share = h("button", { type: "button", class: "small share-button", "aria-label": "Share", onclick: () => this.#share() }, icon(ICONS.share), h("span", null, "Share"));
+  share = h(
+    "button",
+    {
+      type: "button",
+      class: "small share-button",
+      "aria-label": "Share",
+      onclick: () => this.#share(),
+    },
+    icon(ICONS.share),
+    h("span", null, "Share"),
+  );
 
   /** @param {Room} room */
   constructor(room) {
@@ -34,7 +44,11 @@ export class SessionHeader {
     this.element = h(
       "header",
       { class: "session-head" },
-      h("a", { class: "icon-button back", href: "#/", "aria-label": "All sessions" }, icon(ICONS.back)),
+      h(
+        "a",
+        { class: "icon-button back", href: "#/", "aria-label": "All sessions" },
+        icon(ICONS.back),
+      ),
       h("div", { class: "session-name" }, this.title, this.edit, this.state),
       this.people.element,
       this.share,
@@ -48,7 +62,12 @@ export class SessionHeader {
     const title = summary?.title || (phase === "loading" ? "…" : "Untitled");
     say(this.title, title);
     const activity = summary ? activityOf(summary.status) : undefined;
-    say(this.state, summary?.activity && activity === "running" ? summary.activity : (WORDS[activity ?? ""] ?? ""));
+    say(
+      this.state,
+      summary?.activity && activity === "running"
+        ? summary.activity
+        : (WORDS[activity ?? ""] ?? ""),
+    );
     attribute(this.state, "data-activity", activity);
     show(this.state, activity !== undefined && phase !== "gone");
     show(this.share, this.room.access.mayDirect && phase === "open");
@@ -63,7 +82,11 @@ export class SessionHeader {
     return [
       { words: "Copy link", icon: ICONS.link, act: () => void copyText(link, "Link copied.") },
       access.mayDirect && { words: "Rename", icon: ICONS.pencil, act: () => this.#rename() },
-      access.mayAnswer && { words: "Mark as unread", icon: ICONS.bell, act: () => this.#leaveUnread() },
+      access.mayAnswer && {
+        words: "Mark as unread",
+        icon: ICONS.bell,
+        act: () => this.#leaveUnread(),
+      },
       access.mayDirect && {
         words: isArchived(status) ? "Take out of the archive" : "Archive",
         icon: ICONS.archive,

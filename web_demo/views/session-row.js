@@ -22,11 +22,20 @@ export class SessionRow {
     "a",
     { class: "row-link" },
     this.dot,
-    h("span", { class: "row-words" }, this.title, h("span", { class: "row-line" }, this.about, this.time)),
+    h(
+      "span",
+      { class: "row-words" },
+      this.title,
+      h("span", { class: "row-line" }, this.about, this.time),
+    ),
     h("span", { class: "row-new" }),
     this.answer,
   );
-  archive = h("button", { type: "button", class: "icon-button row-archive", onclick: () => this.#archive() }, icon(ICONS.archive));
+  archive = h(
+    "button",
+    { type: "button", class: "icon-button row-archive", onclick: () => this.#archive() },
+    icon(ICONS.archive),
+  );
   element = h("div", { class: "session-row", role: "listitem" }, this.link, this.archive);
 
   /** @param {Host} host */
@@ -43,10 +52,18 @@ export class SessionRow {
     const isNew = !isRead(summary.status);
     attribute(this.element, "data-activity", activity);
     attribute(this.element, "data-unread", isNew);
-    attribute(this.link, "href", needs ? waitingHash(summary.resource) : placeHash(summary.resource));
+    attribute(
+      this.link,
+      "href",
+      needs ? waitingHash(summary.resource) : placeHash(summary.resource),
+    );
     say(this.title, summary.title || "Untitled");
     say(this.about, summary.activity || summary.provider);
-    attribute(this.link, "aria-label", `${summary.title || "Untitled"}, ${WORDS[activity]}${isNew ? ", unread" : ""}`);
+    attribute(
+      this.link,
+      "aria-label",
+      `${summary.title || "Untitled"}, ${WORDS[activity]}${isNew ? ", unread" : ""}`,
+    );
     show(this.answer, needs);
     const words = isArchived(summary.status) ? "Take out of the archive" : "Archive";
     attribute(this.archive, "aria-label", `${words}: ${summary.title || "Untitled"}`);
@@ -74,7 +91,9 @@ export class SessionRow {
     session
       .dispatch({ type: "session/isArchivedChanged", isArchived: isOn })
       .then(() => toast(isOn ? "Archived." : "Taken out of the archive."))
-      .catch((/** @type {unknown} */ error) => toast(error instanceof Error ? error.message : String(error)))
+      .catch((/** @type {unknown} */ error) =>
+        toast(error instanceof Error ? error.message : String(error)),
+      )
       .finally(() => session.close());
   }
 }

@@ -29,7 +29,11 @@ export class SessionView {
   forms = h("div", { class: "forms" });
   banner = h("p", { class: "banner", role: "note", hidden: true });
   empty = h("div", { class: "empty" });
-  jump = h("button", { type: "button", class: "jump", hidden: true, onclick: () => this.#toEnd() }, "New below");
+  jump = h(
+    "button",
+    { type: "button", class: "jump", hidden: true, onclick: () => this.#toEnd() },
+    "New below",
+  );
   isFollowing = true;
   size = 0;
   asked = 0;
@@ -59,11 +63,31 @@ export class SessionView {
     this.scroller = h(
       "div",
       { class: "scroller", onscroll: () => this.#scrolled() },
-      h("div", { class: "column" }, this.empty, this.timeline.element, this.outcomes, this.forms, this.prompt.element, this.composer.element),
+      h(
+        "div",
+        { class: "column" },
+        this.empty,
+        this.timeline.element,
+        this.outcomes,
+        this.forms,
+        this.prompt.element,
+        this.composer.element,
+      ),
     );
-    this.element = h("section", { class: "session", "aria-label": "Session" }, this.header.element, this.banner, this.scroller, this.jump);
+    this.element = h(
+      "section",
+      { class: "session", "aria-label": "Session" },
+      this.header.element,
+      this.banner,
+      this.scroller,
+      this.jump,
+    );
     /** @type {KeyedViews<Group>} */
-    this.groups = new KeyedViews(this.forms, (group) => group.key, (group) => new RequestForm(this.room, group));
+    this.groups = new KeyedViews(
+      this.forms,
+      (group) => group.key,
+      (group) => new RequestForm(this.room, group),
+    );
     this.renderSoon = oncePerFrame(() => this.render());
     this.marksSoon = oncePerFrame(() => this.#marks());
     this.offs = this.#listen();
@@ -111,18 +135,33 @@ export class SessionView {
     if (key === this.shownEmpty) return;
     this.shownEmpty = key;
     const [title, text] = words ?? ["", ""];
-    fill(this.empty, h("h2", null, title), h("p", { dir: "auto" }, text), this.session.phase === "gone" && h("a", { class: "button", href: "#/" }, "All sessions"));
+    fill(
+      this.empty,
+      h("h2", null, title),
+      h("p", { dir: "auto" }, text),
+      this.session.phase === "gone" && h("a", { class: "button", href: "#/" }, "All sessions"),
+    );
   }
 
   /** @param {SessionState | undefined} state */
   #emptyWords(state) {
     const { phase, error } = this.session;
-    if (phase === "gone") return ["This session is not here", error?.message ?? "It was removed, or the link is wrong."];
+    if (phase === "gone")
+      return [
+        "This session is not here",
+        error?.message ?? "It was removed, or the link is wrong.",
+      ];
     if (state === undefined) return undefined;
-    if (state.lifecycle === "creationFailed") return ["This session could not be created", state.creationError?.message ?? ""];
+    if (state.lifecycle === "creationFailed")
+      return ["This session could not be created", state.creationError?.message ?? ""];
     const isBare = state.turns.length === 0 && !state.activeTurn && !state.inputRequests?.length;
     if (!isBare) return undefined;
-    return ["Nothing here yet", this.room.access.mayDirect ? "Say something below to start the first turn." : "When something is asked, it appears here."];
+    return [
+      "Nothing here yet",
+      this.room.access.mayDirect
+        ? "Say something below to start the first turn."
+        : "When something is asked, it appears here.",
+    ];
   }
 
   #showBanner() {
@@ -168,7 +207,11 @@ export class SessionView {
 
   /** @param {Closing} closing */
   #closed(closing) {
-    const note = lastNote(this.session.state?.activeTurn?.responseParts ?? this.session.state?.turns.at(-1)?.responseParts ?? []);
+    const note = lastNote(
+      this.session.state?.activeTurn?.responseParts ??
+        this.session.state?.turns.at(-1)?.responseParts ??
+        [],
+    );
     const dismiss = () => {
       this.hidden.add(closing.request.id);
       card.remove();
@@ -207,7 +250,10 @@ export class SessionView {
   #extent() {
     const { state } = this.session;
     const parts = state?.activeTurn?.responseParts ?? [];
-    const text = parts.reduce((sum, part) => sum + ("content" in part ? plainOf(part.content).length : 1), 0);
+    const text = parts.reduce(
+      (sum, part) => sum + ("content" in part ? plainOf(part.content).length : 1),
+      0,
+    );
     return { size: (state?.turns.length ?? 0) * 1_000_000 + text + 1, asked: this.known.size };
   }
 
@@ -229,7 +275,9 @@ export class SessionView {
     const { place } = this;
     if (!place || !this.session.state) return;
     const forms = /** @type {RequestForm[]} */ (this.groups.views());
-    const named = forms.find((form) => form.group.requests.some((request) => request.id === place.request));
+    const named = forms.find((form) =>
+      form.group.requests.some((request) => request.id === place.request),
+    );
     const form = named ?? (place.request === undefined ? forms[0] : undefined);
     const call = forms.length === 0 ? this.timeline.asking() : undefined;
     this.place = undefined;

@@ -44,8 +44,25 @@ export class SessionsView {
     oninput: () => this.update(),
     onkeydown: (/** @type {KeyboardEvent} */ event) => this.#searchKey(event),
   });
-  tabs = FILTERS.map(([id, words]) => h("button", { type: "button", class: "filter", "aria-pressed": String(id === "all"), "data-filter": id, onclick: () => this.#pick(id) }, words));
-  list = h("div", { class: "session-list", role: "list", "aria-label": "Sessions", onkeydown: (/** @type {KeyboardEvent} */ event) => this.#listKey(event) });
+  tabs = FILTERS.map(([id, words]) =>
+    h(
+      "button",
+      {
+        type: "button",
+        class: "filter",
+        "aria-pressed": String(id === "all"),
+        "data-filter": id,
+        onclick: () => this.#pick(id),
+      },
+      words,
+    ),
+  );
+  list = h("div", {
+    class: "session-list",
+    role: "list",
+    "aria-label": "Sessions",
+    onkeydown: (/** @type {KeyboardEvent} */ event) => this.#listKey(event),
+  });
   empty = h("div", { class: "empty" });
   summary = h("p", { class: "sessions-sum", role: "status" });
 
@@ -70,7 +87,11 @@ export class SessionsView {
       this.empty,
     );
     /** @type {KeyedViews<Line>} */
-    this.rows = new KeyedViews(this.list, (line) => line.id, (line) => (line.kind === "head" ? new GroupHead() : new SessionRow(host)));
+    this.rows = new KeyedViews(
+      this.list,
+      (line) => line.id,
+      (line) => (line.kind === "head" ? new GroupHead() : new SessionRow(host)),
+    );
     this.updateSoon = oncePerFrame(() => this.update());
     host.on("sessions", () => this.updateSoon());
     host.on("status", () => this.updateSoon());
@@ -96,7 +117,9 @@ export class SessionsView {
   /** @param {SessionSummary} summary */
   #isShown(summary) {
     const words = this.search.value.trim().toLowerCase();
-    const fits = words === "" || `${summary.title} ${summary.provider} ${summary.resource}`.toLowerCase().includes(words);
+    const fits =
+      words === "" ||
+      `${summary.title} ${summary.provider} ${summary.resource}`.toLowerCase().includes(words);
     return fits && isIn(summary, this.filter);
   }
 
@@ -142,7 +165,10 @@ export class SessionsView {
     });
     const waiting = all.filter((summary) => isIn(summary, "input-needed")).length;
     const running = all.filter((summary) => isIn(summary, "running")).length;
-    const parts = [waiting > 0 && `${waiting} ${waiting === 1 ? "needs" : "need"} input`, running > 0 && `${running} running`];
+    const parts = [
+      waiting > 0 && `${waiting} ${waiting === 1 ? "needs" : "need"} input`,
+      running > 0 && `${running} running`,
+    ];
     say(this.summary, parts.filter(Boolean).join(", ") || (all.length > 0 ? "All quiet" : ""));
   }
 
@@ -160,11 +186,19 @@ export class SessionsView {
       fill(
         this.empty,
         h("h2", null, "No sessions yet"),
-        h("p", null, "Start one here, or let a program ask over HTTP or MCP. It will appear by itself."),
+        h(
+          "p",
+          null,
+          "Start one here, or let a program ask over HTTP or MCP. It will appear by itself.",
+        ),
         h("button", { type: "button", class: "primary", onclick: this.create }, "New session"),
       );
     } else {
-      fill(this.empty, h("p", { class: "muted" }, "No session matches."), h("button", { type: "button", class: "quiet", onclick: () => this.#clear() }, "Show all"));
+      fill(
+        this.empty,
+        h("p", { class: "muted" }, "No session matches."),
+        h("button", { type: "button", class: "quiet", onclick: () => this.#clear() }, "Show all"),
+      );
     }
   }
 
@@ -189,7 +223,8 @@ export class SessionsView {
   /** @param {Filter} filter */
   #pick(filter) {
     this.filter = filter;
-    for (const tab of this.tabs) attribute(tab, "aria-pressed", String(tab.dataset["filter"] === filter));
+    for (const tab of this.tabs)
+      attribute(tab, "aria-pressed", String(tab.dataset["filter"] === filter));
     this.shownEmpty = undefined;
     this.update();
   }
@@ -218,7 +253,10 @@ export class SessionsView {
     if (step === undefined || event.altKey) return;
     event.preventDefault();
     const links = this.#links();
-    const at = links.findIndex((link) => link === document.activeElement?.closest(".session-row")?.querySelector(".row-link"));
+    const at = links.findIndex(
+      (link) =>
+        link === document.activeElement?.closest(".session-row")?.querySelector(".row-link"),
+    );
     const to = links[at + step];
     if (to) to.focus();
     else if (step < 0) this.search.focus();
@@ -226,14 +264,21 @@ export class SessionsView {
 
   /** @returns {HTMLElement[]} */
   #links() {
-    return [...this.list.querySelectorAll(".row-link")].filter((link) => link instanceof HTMLElement);
+    return [...this.list.querySelectorAll(".row-link")].filter(
+      (link) => link instanceof HTMLElement,
+    );
   }
 }
 
 class GroupHead {
   words = h("span");
   count = h("span", { class: "count" });
-  element = h("div", { class: "group-head", role: "listitem" }, h("h2", null, this.words), this.count);
+  element = h(
+    "div",
+    { class: "group-head", role: "listitem" },
+    h("h2", null, this.words),
+    this.count,
+  );
 
   /** @param {Line} line */
   update(line) {

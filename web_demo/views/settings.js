@@ -23,21 +23,27 @@ export function applyTheme() {
  * @param {Attention} attention
  */
 export function settingsMenu(host, attention) {
-  return new Menu(
-    "Settings",
-    () => [
-      {
-        words: "Notify me when input is needed",
-        icon: ICONS.bell,
-        isOn: attention.notifies,
-        act: () => void attention.toggleNotices().then((words) => toast(words)),
-      },
-      { words: "Play a sound too", icon: ICONS.spark, isOn: attention.sounds, act: () => attention.toggleSound() },
-      { words: `Colours: ${recall("theme") ?? "system"}`, icon: ICONS.moon, act: nextTheme },
-      { words: host.name ? `Your name: ${host.name}` : "Choose a name", icon: ICONS.pencil, act: () => chooseName(host) },
-      { words: "Keyboard", icon: ICONS.question, act: showKeys },
-    ],
-  );
+  return new Menu("Settings", () => [
+    {
+      words: "Notify me when input is needed",
+      icon: ICONS.bell,
+      isOn: attention.notifies,
+      act: () => void attention.toggleNotices().then((words) => toast(words)),
+    },
+    {
+      words: "Play a sound too",
+      icon: ICONS.spark,
+      isOn: attention.sounds,
+      act: () => attention.toggleSound(),
+    },
+    { words: `Colours: ${recall("theme") ?? "system"}`, icon: ICONS.moon, act: nextTheme },
+    {
+      words: host.name ? `Your name: ${host.name}` : "Choose a name",
+      icon: ICONS.pencil,
+      act: () => chooseName(host),
+    },
+    { words: "Keyboard", icon: ICONS.question, act: showKeys },
+  ]);
 }
 
 function nextTheme() {

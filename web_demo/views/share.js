@@ -27,15 +27,30 @@ const STROKES = /^[\d\s.,a-z-]+$/i;
 
 export class ShareDialog {
   roles = ROLES.map(({ id, label, words }, index) => roleChoice(id, label, words, index === 0));
-  time = h("select", { class: "field-input", id: "share-time" }, ...TIMES.map(({ seconds, label }) => h("option", { value: seconds }, label)));
-  who = h("input", { class: "field-input", id: "share-name", autocomplete: "off", maxlength: 80, placeholder: "Shown beside their answers" });
+  time = h(
+    "select",
+    { class: "field-input", id: "share-time" },
+    ...TIMES.map(({ seconds, label }) => h("option", { value: seconds }, label)),
+  );
+  who = h("input", {
+    class: "field-input",
+    id: "share-name",
+    autocomplete: "off",
+    maxlength: 80,
+    placeholder: "Shown beside their answers",
+  });
   make = h("button", { type: "submit", class: "primary" }, "Make a link");
   problem = h("p", { class: "problem", role: "alert", hidden: true });
   result = h("div", { class: "share-result", hidden: true });
   form = h(
     "form",
     { class: "share-form", onsubmit: (/** @type {Event} */ event) => void this.#make(event) },
-    h("fieldset", { class: "share-roles" }, h("legend", null, "Whoever has the link can"), ...this.roles),
+    h(
+      "fieldset",
+      { class: "share-roles" },
+      h("legend", null, "Whoever has the link can"),
+      ...this.roles,
+    ),
     h("label", { class: "small-label", for: "share-time" }, "For"),
     this.time,
     h("label", { class: "small-label", for: "share-name" }, "Name, if it is for one person"),
@@ -77,19 +92,32 @@ export class ShareDialog {
       ...(name ? { name } : {}),
     };
     const { token } = this.room.host;
-    const response = await fetch(`v1/sessions/${encodeURIComponent(idOf(this.room.session.uri))}/shares`, {
-      method: "POST",
-      headers: { "Content-Type": "application/json", ...(token ? { Authorization: `Bearer ${token}` } : {}) },
-      body: JSON.stringify(wanted),
-    });
+    const response = await fetch(
+      `v1/sessions/${encodeURIComponent(idOf(this.room.session.uri))}/shares`,
+      {
+        method: "POST",
+        headers: {
+          "Content-Type": "application/json",
+          ...(token ? { Authorization: `Bearer ${token}` } : {}),
+        },
+        body: JSON.stringify(wanted),
+      },
+    );
     const answer = await response.json();
-    if (!response.ok) throw new Error(answer.detail ?? answer.title ?? `The host answered ${response.status}.`);
+    if (!response.ok)
+      throw new Error(answer.detail ?? answer.title ?? `The host answered ${response.status}.`);
     return answer;
   }
 
   /** @param {Given} given */
   #show(given) {
-    const link = h("input", { class: "field-input share-link", readonly: true, "aria-label": "The link", value: given.url, onfocus: () => link.select() });
+    const link = h("input", {
+      class: "field-input share-link",
+      readonly: true,
+      "aria-label": "The link",
+      value: given.url,
+      onfocus: () => link.select(),
+    });
     const again = () => {
       show(this.result, false);
       show(this.form, true);
@@ -98,10 +126,34 @@ export class ShareDialog {
     fill(
       this.result,
       h("div", { class: "qr" }, drawnCode(given.qr)),
-      h("p", { class: "share-hint" }, "Scan it with a phone, or send the link. ", h("strong", null, `Anyone who has it can ${what}`), ` until ${wholeTime(given.expiresAt)}.`),
+      h(
+        "p",
+        { class: "share-hint" },
+        "Scan it with a phone, or send the link. ",
+        h("strong", null, `Anyone who has it can ${what}`),
+        ` until ${wholeTime(given.expiresAt)}.`,
+      ),
       given.warning ? h("p", { class: "share-warning" }, icon(ICONS.warning), given.warning) : null,
-      h("div", { class: "share-row" }, link, h("button", { type: "button", class: "primary", onclick: () => void copyText(given.url, "Link copied.") }, icon(ICONS.copy), "Copy")),
-      h("div", { class: "dialog-actions" }, h("button", { type: "button", class: "quiet", onclick: again }, "Make another")),
+      h(
+        "div",
+        { class: "share-row" },
+        link,
+        h(
+          "button",
+          {
+            type: "button",
+            class: "primary",
+            onclick: () => void copyText(given.url, "Link copied."),
+          },
+          icon(ICONS.copy),
+          "Copy",
+        ),
+      ),
+      h(
+        "div",
+        { class: "dialog-actions" },
+        h("button", { type: "button", class: "quiet", onclick: again }, "Make another"),
+      ),
     );
     show(this.form, false);
     show(this.result, true);
@@ -121,7 +173,12 @@ function roleChoice(id, label, words, isFirst) {
     "label",
     { class: "choice" },
     input,
-    h("span", { class: "choice-words" }, h("span", { class: "choice-label" }, label), h("span", { class: "choice-description" }, words)),
+    h(
+      "span",
+      { class: "choice-words" },
+      h("span", { class: "choice-label" }, label),
+      h("span", { class: "choice-description" }, words),
+    ),
   );
 }
 

@@ -52,7 +52,11 @@ export class Shell {
     this.element = h(
       "div",
       { class: "shell" },
-      h("button", { type: "button", class: "skip-link", onclick: () => this.main.focus() }, "Skip to the session"),
+      h(
+        "button",
+        { type: "button", class: "skip-link", onclick: () => this.main.focus() },
+        "Skip to the session",
+      ),
       status.bar,
       h(
         "div",
@@ -63,8 +67,23 @@ export class Shell {
           h(
             "header",
             { class: "sidebar-head" },
-            h("h1", { class: "brand" }, h("img", { src: "icon.svg", alt: "", width: 20, height: 20 }), "session-server"),
-            h("button", { type: "button", class: "icon-button", "aria-label": "New session", title: "New session (n)", onclick: create }, icon(ICONS.plus)),
+            h(
+              "h1",
+              { class: "brand" },
+              h("img", { src: "icon.svg", alt: "", width: 20, height: 20 }),
+              "session-server",
+            ),
+            h(
+              "button",
+              {
+                type: "button",
+                class: "icon-button",
+                "aria-label": "New session",
+                title: "New session (n)",
+                onclick: create,
+              },
+              icon(ICONS.plus),
+            ),
             settingsMenu(host, attention).element,
           ),
           this.sessions.element,
@@ -73,7 +92,12 @@ export class Shell {
         this.main,
       ),
     );
-    listenToKeys({ "/": () => this.#search(), n: create, w: () => this.#nextWaiting(), "?": showKeys });
+    listenToKeys({
+      "/": () => this.#search(),
+      n: create,
+      w: () => this.#nextWaiting(),
+      "?": showKeys,
+    });
     host.on("sessions", () => this.#greet());
     addEventListener("hashchange", () => this.go());
     NARROW.addEventListener("change", () => this.#landmarks());
@@ -122,7 +146,13 @@ export class Shell {
     this.greeted = key;
     fill(
       this.welcome,
-      h("h2", null, waiting.length > 0 ? `${counted(waiting.length, "session")} ${waiting.length === 1 ? "needs" : "need"} input` : "Nothing needs you"),
+      h(
+        "h2",
+        null,
+        waiting.length > 0
+          ? `${counted(waiting.length, "session")} ${waiting.length === 1 ? "needs" : "need"} input`
+          : "Nothing needs you",
+      ),
       waiting.length > 0
         ? h("ul", { class: "welcome-list" }, ...waiting.slice(0, MOST_GREETED).map(waitingItem))
         : h("p", null, "Questions appear here as soon as an agent or a tool asks."),

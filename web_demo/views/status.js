@@ -12,10 +12,24 @@ const LONG = {
 
 export class ConnectionStatus {
   words = h("span", { class: "connection-words" });
-  element = h("p", { class: "connection", role: "status" }, h("span", { class: "connection-dot", "aria-hidden": "true" }), this.words);
+  element = h(
+    "p",
+    { class: "connection", role: "status" },
+    h("span", { class: "connection-dot", "aria-hidden": "true" }),
+    this.words,
+  );
   barWords = h("span", { dir: "auto" });
-  again = h("button", { type: "button", class: "small", onclick: () => this.host.retry() }, "Try now");
-  bar = h("div", { class: "connection-bar", role: "alert", hidden: true }, this.barWords, this.again);
+  again = h(
+    "button",
+    { type: "button", class: "small", onclick: () => this.host.retry() },
+    "Try now",
+  );
+  bar = h(
+    "div",
+    { class: "connection-bar", role: "alert", hidden: true },
+    this.barWords,
+    this.again,
+  );
 
   /** @param {Host} host */
   constructor(host) {

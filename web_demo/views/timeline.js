@@ -15,11 +15,24 @@ export class Timeline {
   constructor(room) {
     this.room = room;
     this.drawn = FIRST;
-    this.earlier = h("button", { type: "button", class: "quiet earlier", onclick: () => this.more() }, "Show earlier turns");
+    this.earlier = h(
+      "button",
+      { type: "button", class: "quiet earlier", onclick: () => this.more() },
+      "Show earlier turns",
+    );
     this.list = h("div", { class: "turns" });
-    this.element = h("div", { class: "timeline", role: "log", "aria-label": "Turns", "aria-live": "off" }, this.earlier, this.list);
+    this.element = h(
+      "div",
+      { class: "timeline", role: "log", "aria-label": "Turns", "aria-live": "off" },
+      this.earlier,
+      this.list,
+    );
     /** @type {KeyedViews<Turn | ActiveTurn>} */
-    this.turns = new KeyedViews(this.list, (turn) => turn.id, (turn) => new TurnView(room, turn.id));
+    this.turns = new KeyedViews(
+      this.list,
+      (turn) => turn.id,
+      (turn) => new TurnView(room, turn.id),
+    );
     this.watcher = new IntersectionObserver((entries) => {
       if (entries.some((entry) => entry.isIntersecting)) this.more();
     });
@@ -33,7 +46,8 @@ export class Timeline {
     const from = Math.max(0, all.length - this.drawn);
     show(this.earlier, from > 0);
     this.turns.update(all.slice(from));
-    for (const view of this.turns.views()) if (view instanceof TurnView && view.element.dataset["active"] !== undefined) view.refresh();
+    for (const view of this.turns.views())
+      if (view instanceof TurnView && view.element.dataset["active"] !== undefined) view.refresh();
   }
 
   more() {

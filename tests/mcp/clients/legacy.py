@@ -10,7 +10,14 @@ import httpx
 from mcp import ClientSession, McpError, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
-from mcp.types import ElicitResult, Implementation
+from mcp.types import (
+    CreateMessageResult,
+    ElicitResult,
+    Implementation,
+    ListRootsResult,
+    Root,
+    TextContent,
+)
 
 spec = json.loads(sys.argv[1])
 asked = []
@@ -28,6 +35,15 @@ def answer(params):
 async def elicited(_, params):
     asked.append(params.model_dump(by_alias=True, mode="json", exclude_none=True))
     return ElicitResult.model_validate(answer(params))
+
+
+async def sampled(_, params):
+    content = TextContent(type="text", text=spec["sample"])
+    return CreateMessageResult(role="assistant", content=content, model="none")
+
+
+async def roots_listed(_):
+    return ListRootsResult(roots=[Root(uri=uri) for uri in spec["roots"]])
 
 
 async def progressed(_, __, message):
@@ -90,6 +106,8 @@ async def main():
             write,
             read_timeout_seconds=timedelta(seconds=spec.get("timeout", 120)),
             elicitation_callback=elicited if can_answer else None,
+            sampling_callback=sampled if "sample" in spec else None,
+            list_roots_callback=roots_listed if "roots" in spec else None,
             client_info=Implementation(name=spec.get("name", "zoo-client"), version="1"),
         ) as session,
     ):

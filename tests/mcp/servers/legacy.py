@@ -16,7 +16,7 @@ import uvicorn
 from mcp.server.fastmcp import Context, FastMCP
 from mcp.server.fastmcp.exceptions import ToolError
 from mcp.shared.exceptions import UrlElicitationRequiredError
-from mcp.types import ElicitRequestURLParams, ToolAnnotations
+from mcp.types import ElicitRequestURLParams, SamplingMessage, TextContent, ToolAnnotations
 from pydantic import BaseModel, Field
 
 parser = argparse.ArgumentParser(description=__doc__)
@@ -131,6 +131,20 @@ async def gated(ctx: Context) -> str:
         raise UrlElicitationRequiredError([url])
     effect("gated")
     return "past the gate"
+
+
+@server.tool()
+async def sample(ctx: Context) -> str:
+    """Asks the client's model instead of a person."""
+    words = SamplingMessage(role="user", content=TextContent(type="text", text="Paris?"))
+    answer = await ctx.session.create_message([words], max_tokens=5)
+    return answer.content.text
+
+
+@server.tool()
+async def folders(ctx: Context) -> str:
+    """Asks for the client's roots."""
+    return ",".join(str(root.uri) for root in (await ctx.session.list_roots()).roots)
 
 
 @server.prompt()
