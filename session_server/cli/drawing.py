@@ -38,7 +38,9 @@ _ENDING_WORDS = {
 
 def head(form: Form, title: str, connection: str) -> Fragments:
     request = form.request
-    lines: Fragments = [("class:title", heading(request)), ("class:dim", f"  {title}")]
+    lines: Fragments = [("class:title", heading(request))]
+    if title != heading(request):
+        lines.append(("class:dim", f"  {title}"))
     who = asker(request)
     if who:
         lines.append(("class:dim", f" · {who}"))

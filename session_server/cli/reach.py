@@ -6,6 +6,8 @@ turns what goes wrong into words and an exit code.
 
 import asyncio
 import inspect
+import os
+import sys
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from functools import wraps
@@ -145,6 +147,10 @@ def run(command: Command, reach: Reach, given: dict[str, Any]) -> ExitCode:
     except (KeyboardInterrupt, asyncio.CancelledError):
         err.print("Stopped.")
         return ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read has enough, as `head` has. Nothing more can be said, not even at the exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.OK
     return ExitCode.OK if code is None else code
 
 

@@ -15,6 +15,7 @@ from session_server.client import (
     SessionGone,
     SessionNotFound,
 )
+from session_server.host.errors import CloseCode
 from session_server.schemas.errors import ErrorCode
 
 START_ONE = "Start one with `session-server serve`, or name another with --url."
@@ -39,8 +40,10 @@ class UsageTrouble(Trouble):
 
 def of_client(error: ClientError) -> Trouble:
     match error:
-        case GaveUp(status=401 | 403) | GaveUp(close_code=int()):
+        case GaveUp(status=401 | 403) | GaveUp(close_code=CloseCode.NOT_ALLOWED):
             return Trouble(str(error), ExitCode.NOT_ALLOWED, GIVE_TOKEN)
+        case GaveUp(close_code=int()):
+            return Trouble(str(error))
         case NotConnected() | GaveUp() | Disconnected():
             return Trouble(str(error), ExitCode.UNREACHABLE, START_ONE)
         case SessionNotFound() | SessionGone():

@@ -13,12 +13,16 @@ export function groupsOf(requests) {
   /** @type {Map<string, InputRequest[]>} */
   const groups = new Map();
   for (const request of requests) {
-    const { call, round } = request._meta ?? {};
-    const key =
-      call !== undefined && round !== undefined ? `call ${call} round ${round}` : request.id;
+    const key = keyOf(request);
     groups.set(key, [...(groups.get(key) ?? []), request]);
   }
   return [...groups].map(([key, members]) => ({ key, requests: members }));
+}
+
+/** @param {InputRequest} request */
+export function keyOf({ id, _meta }) {
+  const { call, round } = _meta ?? {};
+  return call !== undefined && round !== undefined ? `call ${call} round ${round}` : id;
 }
 
 /**

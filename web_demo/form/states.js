@@ -18,8 +18,8 @@ import { proposedBy } from "./fields.js";
 export function standingOf(question, field, writers, me) {
   if (field.theirs) return "conflict";
   if (field.state === "draft") {
-    if (field.isDirty) return "draft";
-    const isOurs = writers.length === 0 && isSameAuthor(field.by, me);
+    // People on one machine may look the same to the host; then it counts who is in the field.
+    const isOurs = field.isOwn || (isSameAuthor(field.by, me) && writers.length === 0);
     return isOurs ? "draft" : "foreign";
   }
   if (field.state === "empty" && proposedBy(question)) return "proposed";

@@ -135,6 +135,7 @@ export class TurnView {
 
   /** Who may approve, or what is asked, has changed. */
   refresh() {
+    show(this.working, !this.room.isAsking());
     for (const view of this.parts.views()) if (view instanceof ToolCallPartView) view.refresh();
   }
 }

@@ -60,6 +60,8 @@ export function counted(count, one, many = `${one}s`) {
 
 /** Whoever connects over loopback without a credential; several people may be behind it. */
 const LOCAL = "local";
+/** Whoever came by a link that names nobody. */
+const SHARED = "share:";
 
 /**
  * @param {Author | undefined} author
@@ -77,7 +79,9 @@ export function isMe(author, me) {
 export function nameOf(author, me) {
   if (author === undefined) return "someone";
   if (isMe(author, me)) return "you";
-  return author.name ?? (author.id === LOCAL ? "someone" : author.id.replace(/^agent:/, ""));
+  if (author.name) return author.name;
+  if (author.id === LOCAL) return "someone";
+  return author.id.startsWith(SHARED) ? "a guest" : author.id.replace(/^agent:/, "");
 }
 
 /** @param {string} words */

@@ -1,7 +1,7 @@
 // What the person at this page may do here, and the words for what they may not. The host decides;
 // this only keeps people from trying in vain.
 
-/** @import { Present, Role } from "../wire/types.d.ts" */
+/** @import { Role } from "../wire/types.d.ts" */
 
 /** @typedef {{ role: Role | undefined, mayAnswer: boolean, mayDirect: boolean, why: string }} Access */
 
@@ -14,24 +14,14 @@ const WHY = {
 };
 
 /**
- * @param {readonly Present[]} presence
- * @param {string} clientId
+ * @param {Role | undefined} role unknown until the host has told
  * @returns {Access}
  */
-export function accessOf(presence, clientId) {
-  const role = presence.find((present) => present.clientId === clientId)?.role;
+export function accessOf(role) {
   return {
     role,
     mayAnswer: role === undefined || role === "owner" || role === "answerer",
     mayDirect: role === undefined || role === "owner",
     why: WHY[role ?? ""] ?? "",
   };
-}
-
-/**
- * @param {Access} a
- * @param {Access} b
- */
-export function isSameAccess(a, b) {
-  return a.role === b.role;
 }

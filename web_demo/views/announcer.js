@@ -12,6 +12,7 @@ const region = h("div", {
 const waiting = [];
 let isBusy = false;
 const PAUSE = 700;
+const MOST_CHARS = 240;
 
 export function mountAnnouncer() {
   document.body.append(region);
@@ -22,7 +23,7 @@ export function mountAnnouncer() {
  * @param {string} words
  */
 export function announce(words) {
-  waiting.push(words);
+  waiting.push(words.length > MOST_CHARS ? `${words.slice(0, MOST_CHARS)}…` : words);
   if (!isBusy) next();
 }
 

@@ -1,6 +1,6 @@
 // One open session as its views see it: the wire's session, who we are in it and what we may do.
 
-/** @import { Author, InputRequest } from "../wire/types.d.ts" */
+/** @import { Author, InputRequest, Present } from "../wire/types.d.ts" */
 /** @import { Host } from "../wire/host.js" */
 /** @import { Session } from "../wire/session.js" */
 /** @import { Access } from "./access.js" */
@@ -15,6 +15,8 @@ const NONE = [];
 export class Room {
   /** Whether its person goes away on purpose as if they had not seen it. */
   isLeftUnread = false;
+  /** @type {Present | undefined} */
+  #lastSelf = undefined;
 
   /**
    * @param {Host} host
@@ -27,15 +29,22 @@ export class Room {
     this.edited = edited;
   }
 
+  /** As the host last told: who is offline has not become somebody else. */
+  get #self() {
+    const { presence } = this.session;
+    this.#lastSelf =
+      presence.find((each) => each.clientId === this.host.clientId) ?? this.#lastSelf;
+    return this.#lastSelf;
+  }
+
   /** @returns {Access} */
   get access() {
-    return accessOf(this.session.presence, this.host.clientId);
+    return accessOf(this.#self?.role);
   }
 
   /** @returns {Author | undefined} */
   get me() {
-    const present = this.session.presence.find((each) => each.clientId === this.host.clientId);
-    return present?.by ?? this.host.me;
+    return this.#self?.by ?? this.host.me;
   }
 
   /** @returns {readonly InputRequest[]} */

@@ -15,7 +15,7 @@ import { Room } from "./room.js";
 import { SessionHeader } from "./session-header.js";
 import { Timeline } from "./timeline.js";
 import { toast } from "./toast.js";
-import { groupsOf } from "../form/groups.js";
+import { groupsOf, keyOf } from "../form/groups.js";
 import { RequestForm } from "../form/request-form.js";
 import { outcomeOf } from "../form/outcome.js";
 import { plainOf } from "../parts/text.js";
@@ -46,8 +46,6 @@ export class SessionView {
   place = undefined;
   /** @type {Set<string>} */
   known = new Set();
-  /** @type {Set<string>} */
-  hidden = new Set();
 
   /**
    * @param {Host} host
@@ -207,19 +205,23 @@ export class SessionView {
 
   /** @param {Closing} closing */
   #closed(closing) {
-    const note = lastNote(
-      this.session.state?.activeTurn?.responseParts ??
-        this.session.state?.turns.at(-1)?.responseParts ??
-        [],
-    );
-    const dismiss = () => {
-      this.hidden.add(closing.request.id);
-      card.remove();
-    };
-    const card = outcomeOf(this.room, closing, note, dismiss);
+    const { activeTurn, turns } = this.session.state ?? {};
+    const note = lastNote((activeTurn ?? turns?.at(-1))?.responseParts ?? []);
+    const card = outcomeOf(this.room, closing, note, () => card.remove());
+    card.dataset["group"] = keyOf(closing.request);
+    this.#tidy(keyOf(closing.request));
     this.outcomes.append(card);
     announce(card.querySelector(".outcome-words")?.textContent ?? "");
     this.renderSoon();
+  }
+
+  /** What is over is in the turn as well; only what was kept for somebody stays. */
+  /** @param {string} group */
+  #tidy(group) {
+    const over = [...this.outcomes.querySelectorAll("[data-group]")].filter(
+      (card) => card instanceof HTMLElement && card.dataset["group"] !== group,
+    );
+    for (const card of over) if (!card.querySelector(".unsent")) card.remove();
   }
 
   #markRead() {
