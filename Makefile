@@ -7,6 +7,10 @@ MAKEFLAGS += --no-print-directory
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# One worker per core. A file's tests stay together, since many share a server.
+PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist loadfile
+# What the coverage gate is about is measured by its own tests, in one process and with few examples.
+PURE := tests/schemas tests/reducers tests/docs tests/http/test_openapi.py
 INSTALLED := $(VENV)/.installed
 STAMP := $(VENV)/.set-up
 ZOO := build/mcp
@@ -92,10 +96,11 @@ lint: setup ## Style, types and the direction of imports
 	$(BIN)/lint-imports
 
 check: lint zoo ## The quick part: lint, and all tests but the slow ones
-	$(BIN)/python -m pytest -q -m 'not slow'
+	$(PYTEST) -q -m 'not slow'
 
 test: lint zoo ## Everything, on a fresh clone too: set-up, lint, all tests, the coverage gate
-	$(BIN)/coverage run -m pytest
+	$(PYTEST)
+	CI=false $(BIN)/coverage run -m pytest -m 'not slow' $(PURE)
 	@$(MAKE) coverage-gate
 
 coverage-gate:
@@ -107,6 +112,7 @@ bench: setup ## Measure, beside peers, as ratios
 	@$(BIN)/python -m benchmarks
 	@$(BIN)/python -m benchmarks.log
 	@$(BIN)/python -m benchmarks.fanout
+	@$(BIN)/python -m benchmarks.page
 
 docs: setup ## Write the generated pages again
 	@$(BIN)/python docs/build.py

@@ -19,7 +19,9 @@ QUESTIONS = 200
 OPTIONS = 2_000
 KEYS = 20
 
-PARAGRAPH = "Here is **something** that was found, with `code` and [a link](https://a.example/).\n\n"
+PARAGRAPH = (
+    "Here is **something** that was found, with `code` and [a link](https://a.example/).\n\n"
+)
 
 PAINTED = """selector => new Promise(resolve => {
   const look = () => {
@@ -35,7 +37,8 @@ PAINTED = """selector => new Promise(resolve => {
 WATCH_KEYS = """() => {
   window.latencies = [];
   addEventListener("keydown", event => {
-    requestAnimationFrame(() => setTimeout(() => latencies.push(performance.now() - event.timeStamp)));
+    const shown = () => latencies.push(performance.now() - event.timeStamp);
+    requestAnimationFrame(() => setTimeout(shown));
   }, true);
 }"""
 
@@ -65,9 +68,12 @@ SIZES = (
         "[data-question=q7] .field-input",
     ),
     Size(
-        f"{OPTIONS:,} options in one select", "#/s/options", ".choice", "[data-question=pick] .choice-search"
+        f"{OPTIONS:,} options in one select",
+        "#/s/options",
+        ".choice",
+        "[data-question=pick] .choice-search",
     ),
-)  # fmt: skip
+)
 
 
 def fill(stage: Stage) -> None:

@@ -3,6 +3,7 @@
 import hashlib
 import uuid
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -17,6 +18,7 @@ from mcp_types import (
 )
 
 from session_server import __version__
+from session_server.gateway.deliveries import delivery_of
 from session_server.gateway.errors import invalid, lost_state, told_in_mcp
 from session_server.gateway.legs import Patience, carried_in, hold, try_again
 from session_server.gateway.places import Places, place_of
@@ -137,7 +139,7 @@ class AskTools:
         outcome = await hold(ctx, visitor, wait, self._patience, lambda: words)
         if outcome is None:
             return try_again({"session": uri, "request": request_id})
-        self._collect(request_id)
+        delivery_of(ctx).then(partial(self._collect, request_id))
         return _ended(outcome, uri)
 
     async def _asked(self, visitor: Visitor, uri: Uri, asked: AskQuestions) -> str:
@@ -175,7 +177,7 @@ class AskTools:
                 return outcome.request.id if is_new else None
         return None
 
-    def _collect(self, request_id: str) -> None:
+    async def _collect(self, request_id: str) -> None:
         self._collected[request_id] = None
         while len(self._collected) > COLLECTED:
             del self._collected[next(iter(self._collected))]

@@ -7,6 +7,7 @@ from mcp.server import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.types import Receive, Scope, Send
 
+from session_server.gateway.deliveries import Delivery
 from session_server.host.host import Host
 from session_server.schemas.limits import MCP_BODY_BYTES, MCP_SESSION_IDLE_SECONDS, MCP_SESSIONS
 
@@ -33,7 +34,7 @@ class Served:
         if self._task is None:
             self._task = self._host.spawn(self._run())
         await self._ready.wait()
-        await self._manager.handle_request(scope, receive, send)
+        await self._manager.handle_request(scope, receive, Delivery(scope, send).send)
 
     async def _run(self) -> None:
         async with self._manager.run():

@@ -8,7 +8,7 @@ from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from mcp.server.context import ServerRequestContext
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-from starlette.requests import HTTPConnection, Request
+from starlette.requests import HTTPConnection
 
 from session_server.schemas.principals import Principal, Role
 
@@ -62,9 +62,3 @@ def as_asker(principal: Principal) -> Principal:
     if principal.role is not Role.OWNER:
         return principal
     return msgspec.structs.replace(principal, role=Role.AGENT)
-
-
-async def has_left(ctx: Context) -> bool:
-    """Whether nobody is there any more to take the answer."""
-    request: Request | None = ctx.request
-    return request is not None and await request.is_disconnected()

@@ -18,7 +18,7 @@ class SceneAgent:
     )
     resumes = True
 
-    async def run(self, turn: TurnContext) -> None:
+    async def run(self, _: TurnContext) -> None:
         await asyncio.Event().wait()
 
 

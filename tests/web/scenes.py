@@ -11,7 +11,7 @@ LONG = [f"Option {number}" for number in range(40)]
 
 
 class Scene(NamedTuple):
-    """`place` is the address within the page; `act` what is done there; `shows` what then is seen."""
+    """`place` is the address within the page; `act` what is done there; `shows` what is seen."""
 
     place: str
     shows: str
@@ -34,7 +34,9 @@ def _mistake(page: Page) -> None:
 
 SCENES = {
     "list": Scene("", ".session-row"),
-    "nothing matches": Scene("", ".empty", lambda page: page.locator(".sessions-search").fill("zzz")),
+    "nothing matches": Scene(
+        "", ".empty", lambda page: page.locator(".sessions-search").fill("zzz")
+    ),
     "new session": Scene("", "dialog", _press("New session")),
     "settings": Scene("", ".menu:not([hidden])", _press("Settings")),
     "keyboard": Scene("", "dialog .keys", lambda page: page.keyboard.press("?")),
@@ -55,7 +57,10 @@ def set_the_scene(stage: Stage) -> None:
     turns = stage.session("turns", "Deploy")
     stage.begins(turns, text="Ship it")
     stage.says(turns, "Thinking about *it*", kind="reasoning")
-    stage.says(turns, "# Plan\n\n1. `build`\n\n|a|b|\n|-|-|\n|1|2|\n\n```sh\nmake\n```\n\n[x](https://a.example)")
+    stage.says(
+        turns,
+        "# Plan\n\n1. `build`\n\n|a|b|\n|-|-|\n|1|2|\n\n```sh\nmake\n```\n\n[x](https://a.example)",
+    )
     stage.tool(turns, "c1", confirmed="not-needed", toolInput="{}")
     stage.tool_done(turns, "c1", content=[{"type": "text", "text": "fine"}])
     stage.tool(

@@ -81,8 +81,8 @@ class Stage:
     def ends(self, uri: str, turn: str = "t") -> None:
         self.act(uri, "turnComplete", turnId=turn)
 
-    def asks(self, uri: str, *questions: Mapping[str, Any], id: str = "r", **more: Any) -> None:
-        request = {"id": id, "message": "Some questions", **more}
+    def asks(self, uri: str, *questions: Mapping[str, Any], name: str = "r", **more: Any) -> None:
+        request = {"id": name, "message": "Some questions", **more}
         if questions:
             request["questions"] = list(questions)
         self.act(uri, "inputRequested", request=request)
@@ -123,23 +123,26 @@ class Stage:
         return frame
 
 
-def text(id: str = "name", **more: Any) -> dict[str, Any]:
-    return {"kind": "text", "id": id, "title": id.capitalize(), "message": f"Your {id}?", **more}
+def text(name: str = "name", **more: Any) -> dict[str, Any]:
+    return {**_about(name, f"Your {name}?"), "kind": "text", **more}
 
 
-def one_of(id: str, *labels: str, **more: Any) -> dict[str, Any]:
+def one_of(name: str, *labels: str, **more: Any) -> dict[str, Any]:
     options = [{"id": label.lower(), "label": label} for label in labels]
-    return {"kind": "single-select", "id": id, "title": id.capitalize(), "message": f"Which {id}?",
-            "options": options, **more}  # fmt: skip
+    return {**_about(name, f"Which {name}?"), "kind": "single-select", "options": options, **more}
 
 
-def many_of(id: str, *labels: str, **more: Any) -> dict[str, Any]:
-    return {**one_of(id, *labels), "kind": "multi-select", **more}
+def many_of(name: str, *labels: str, **more: Any) -> dict[str, Any]:
+    return {**one_of(name, *labels), "kind": "multi-select", **more}
 
 
-def yes_no(id: str, **more: Any) -> dict[str, Any]:
-    return {"kind": "boolean", "id": id, "title": id.capitalize(), "message": f"{id}?", **more}
+def yes_no(name: str, **more: Any) -> dict[str, Any]:
+    return {**_about(name, f"{name}?"), "kind": "boolean", **more}
 
 
-def whole(id: str, **more: Any) -> dict[str, Any]:
-    return {"kind": "integer", "id": id, "title": id.capitalize(), "message": f"{id}?", **more}
+def whole(name: str, **more: Any) -> dict[str, Any]:
+    return {**_about(name, f"{name}?"), "kind": "integer", **more}
+
+
+def _about(name: str, message: str) -> dict[str, Any]:
+    return {"id": name, "title": name.capitalize(), "message": message}

@@ -6,10 +6,11 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.servers import ServerProcess
+from session_server.identity.addresses import outside_address
+from tests.servers import ServerProcess, serving
 from tests.web.browser import Person, phone_options
+from tests.web.looking import field, question
 from tests.web.stage import Stage, http, one_of, text
-from tests.web.test_together import field, question
 
 People = Callable[..., Person]
 pytestmark = pytest.mark.slow
@@ -140,3 +141,33 @@ def test_a_nameless_person_is_asked_for_a_name_when_others_are_here(
     field(ana, "name").fill("x")
     field(ana, "name").blur()
     expect(question(ben, "name")).to_contain_text("Draft by Ana")
+
+
+def test_it_works_over_plain_http_in_a_lan(person: People) -> None:
+    """Such a page is not a secure context: no `crypto.randomUUID`, no clipboard, no notices."""
+    address = outside_address()
+    if address is None:
+        pytest.skip("this machine has no address but its own")
+    options = ("--demo", "--host", "0.0.0.0", "--connection-token", "a-token-for-this-test")
+    with serving("memory:", *options) as server:
+        url = f"http://{address}:{server.port}"
+        ana = person("Ana", url, **phone_options()).goes_to("?tkn=a-token-for-this-test#/s/demo")
+        expect(ana.locator(".request")).to_be_visible()
+        assert not ana.evaluate("isSecureContext")
+        field(ana, "name").fill("Norway")
+        expect(question(ana, "name")).to_contain_text("Draft saved")
+        ana.get_by_role("button", name="Share", exact=True).tap()
+        ana.get_by_role("button", name="Make a link").tap()
+        link = ana.get_by_label("The link", exact=True)
+        expect(link).to_have_value(re.compile(re.escape(url)))
+        ana.get_by_role("button", name="Copy", exact=True).tap()
+        expect(ana.locator(".toast")).to_have_text("Link copied.")
+        guest = person(None).page
+        guest.goto(link.input_value())
+        expect(field(guest, "name")).to_have_value("Norway")
+
+
+def test_without_a_token_the_page_says_what_it_needs(person: People) -> None:
+    with serving("memory:", "--connection-token", "a-token-for-this-test") as server:
+        ana = person("Ana", server.url).goes_to()
+        expect(ana.locator(".connection-bar")).to_contain_text(re.compile("token"))

@@ -10,8 +10,8 @@ from playwright.sync_api import expect
 from tests.mcp import zoo
 from tests.servers import ServerProcess, serving, sqlite_store
 from tests.web.browser import Person, phone_options
+from tests.web.looking import field, question
 from tests.web.stage import http
-from tests.web.test_together import field, question
 
 People = Callable[..., Person]
 pytestmark = pytest.mark.slow

@@ -15,7 +15,7 @@ STRINGS = {
     "script": "<script>window.hit = 1</script><img src=x onerror='window.hit = 1'>",
     "markdown": "[click](javascript:window.hit=1) ![x](https://evil.example/x.png) <b>bold</b>",
     "right-to-left": "abc \u202e desrever \u2066 \u0627\u0644\u0633\u0644\u0627\u0645",
-    "attributes": "\" onfocus=window.hit=1 autofocus x=\"' --> </style></textarea></title>",
+    "attributes": '" onfocus=window.hit=1 autofocus x="\' --> </style></textarea></title>',
     "template": "${window.hit=1} {{constructor.constructor('window.hit=1')()}}",
 }
 HUGE = "100 kB of this: " + "W" * 100_000
@@ -27,15 +27,30 @@ def everything(stage: Stage, name: str, words: str, title: str) -> None:
     stage.begins(uri, text=words)
     stage.says(uri, words)
     stage.says(uri, words, kind="reasoning")
-    stage.act(uri, "responsePart", turnId="t", part={"kind": "systemNotification", "content": {"markdown": words}})
+    stage.act(
+        uri,
+        "responsePart",
+        turnId="t",
+        part={"kind": "systemNotification", "content": {"markdown": words}},
+    )
     stage.act(uri, "activityChanged", activity=words[:500])
-    stage.tool(uri, "c1", name=words, shown=words, confirmed="not-needed", toolInput=words, invocationMessage={"markdown": words})
-    stage.tool_done(uri, "c1", pastTenseMessage=words, success=False, error={"message": words}, content=[
+    stage.tool(
+        uri,
+        "c1",
+        name=words,
+        shown=words,
+        confirmed="not-needed",
+        toolInput=words,
+        invocationMessage={"markdown": words},
+    )
+    content = [
         {"type": "text", "text": words},
         {"type": "fileEdit", "after": {"uri": words, "content": words}},
         {"type": "resource", "uri": words},
         {"type": "terminal", "resource": "x:", "title": words},
-    ])  # fmt: skip
+    ]
+    failure = {"success": False, "error": {"message": words}, "content": content}
+    stage.tool_done(uri, "c1", pastTenseMessage=words, **failure)
     stage.tool(uri, "c2", shown=words, toolInput=words, confirmationTitle=words, editable=True,
                options=[{"id": "a", "label": words, "kind": "approve"}])  # fmt: skip
     # One frame holds all of a request, and no more than a megabyte.
@@ -45,20 +60,38 @@ def everything(stage: Stage, name: str, words: str, title: str) -> None:
     stage.asks(
         uri,
         {"kind": "text", "id": words[:500] + "1", "defaultValue": part, **both},
-        {"kind": "single-select", "id": "2", "options": [option], "allowFreeformInput": True, **both},
+        {
+            "kind": "single-select",
+            "id": "2",
+            "options": [option],
+            "allowFreeformInput": True,
+            **both,
+        },
         {"kind": "multi-select", "id": "3", "options": [option], **both},
         {"kind": "boolean", "id": "4", **both},
         message=words,
-        id=words[:400],
-        answers={"2": {"state": "draft", "value": {"kind": "selected", "value": "", "freeformValues": [part]}}},
+        name=words[:400],
+        answers={
+            "2": {
+                "state": "draft",
+                "value": {"kind": "selected", "value": "", "freeformValues": [part]},
+            }
+        },
     )
 
 
 def assert_inert(page: Page, requests: list[str], url: str) -> None:
     assert page.evaluate("window.hit") is None
-    assert page.evaluate("document.querySelectorAll('script:not([src]), iframe, object, embed').length") == 0
+    assert (
+        page.evaluate(
+            "document.querySelectorAll('script:not([src]), iframe, object, embed').length"
+        )
+        == 0
+    )
     assert page.evaluate("[...document.images].every(i => i.src.endsWith('/icon.svg'))")
-    assert page.evaluate("[...document.links].every(a => ['http:', 'https:', 'mailto:'].includes(a.protocol))")
+    assert page.evaluate(
+        "[...document.links].every(a => ['http:', 'https:', 'mailto:'].includes(a.protocol))"
+    )
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert [address for address in requests if not address.startswith(url)] == []
 

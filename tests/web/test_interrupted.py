@@ -9,8 +9,8 @@ from playwright.sync_api import expect
 from tests.servers import ServerProcess, sqlite_store
 from tests.web.browser import Person
 from tests.web.conftest import SCENE_HOST
+from tests.web.looking import arrive, field, question
 from tests.web.stage import Stage, http, many_of, text, whole
-from tests.web.test_together import arrive, field, question
 
 People = Callable[..., Person]
 pytestmark = pytest.mark.slow

@@ -6,8 +6,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.web.browser import Person
+from tests.web.looking import arrive, field, question
 from tests.web.stage import Stage, many_of, one_of, text, whole, yes_no
-from tests.web.test_together import arrive, field, question
 
 People = Callable[..., Person]
 pytestmark = pytest.mark.slow
@@ -90,9 +90,7 @@ def test_escape_leaves_the_review_and_nothing_is_lost(person: People, stage: Sta
     expect(ana.locator(".review")).to_be_hidden()
 
 
-def test_a_field_says_in_words_what_is_wrong_when_it_is_left(
-    person: People, stage: Stage
-) -> None:
+def test_a_field_says_in_words_what_is_wrong_when_it_is_left(person: People, stage: Stage) -> None:
     uri = stage.session("wrong")
     stage.begins(uri)
     stage.asks(uri, text("mail", format="email"), whole("age", min=18), text("name", required=True))

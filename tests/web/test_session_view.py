@@ -1,14 +1,17 @@
 """One session: turns, tool calls that want a yes, requests of every kind, messages that wait."""
 
+import threading
 import time
 from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Self
 
 import pytest
 from playwright.sync_api import expect
 
 from tests.web.browser import Person
+from tests.web.looking import arrive, field, question
 from tests.web.stage import Stage, text, whole
-from tests.web.test_together import arrive, field, question
 
 People = Callable[..., Person]
 pytestmark = pytest.mark.slow
@@ -18,6 +21,34 @@ OPTIONS = [
     {"id": "always", "label": "Always", "kind": "approve"},
     {"id": "no", "label": "Don’t run", "kind": "deny"},
 ]
+
+
+class Listener:
+    """A site of somebody else's, which notes who comes."""
+
+    def __enter__(self) -> Self:
+        asked: list[str] = []
+
+        class Visits(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                asked.append(self.path)
+                self.send_response(200)
+                self.end_headers()
+
+            def log_message(self, *_: object) -> None:
+                """Nothing is printed."""
+
+        self.asked = asked
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Visits)
+        self.port = self._server.server_port
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join(timeout=10)
 
 
 def test_a_turn_is_shown_as_it_comes(person: People, stage: Stage) -> None:
@@ -67,29 +98,33 @@ def test_a_tool_call_is_denied(person: People, stage: Stage) -> None:
     expect(ana.locator(".tool-state")).to_have_text("Denied")
 
 
-def test_an_address_is_shown_whole_and_opened_only_by_a_click(
-    person: People, stage: Stage
-) -> None:
+@pytest.mark.proves("mcp.url.whole", "mcp.url.no-prefetch")
+def test_an_address_is_shown_whole_and_opened_only_by_a_click(person: People, stage: Stage) -> None:
     uri = stage.session("visit")
     stage.begins(uri)
-    address = "https://accounts.example.com/login?next=https://evil.example/"
-    stage.asks(uri, url=address, message="Sign in")
-    (ana,) = arrive([person("Ana")], "visit")
-    expect(ana.locator(".url-whole")).to_have_text(address)
-    expect(ana.locator(".url-host")).to_have_text("accounts.example.com")
-    link = ana.get_by_role("link", name="Open accounts.example.com")
-    expect(link).to_have_attribute("rel", "noopener noreferrer")
-    assert len(ana.context.pages) == 1
-    ana.context.route("https://accounts.example.com/**", lambda route: route.fulfill(body="hello"))
-    with ana.context.expect_page() as opened:
-        link.click()
-    assert opened.value.url == address
-    opened.value.close()
+    with Listener() as listener:
+        address = f"http://127.0.0.1:{listener.port}/login?next=https://evil.example/"
+        stage.asks(uri, url=address, message="Sign in")
+        (ana,) = arrive([person("Ana")], "visit")
+        expect(ana.locator(".url-whole")).to_have_text(address)
+        expect(ana.locator(".url-host")).to_have_text(f"127.0.0.1:{listener.port}")
+        expect(ana.locator(".url-warning")).to_contain_text("not encrypted")
+        link = ana.get_by_role("link", name=f"Open 127.0.0.1:{listener.port}")
+        expect(link).to_have_attribute("rel", "noopener noreferrer")
+        link.hover()
+        assert listener.asked == []
+        with ana.context.expect_page() as opened:
+            link.click()
+        assert opened.value.url == address
+        assert listener.asked[0] == "/login?next=https://evil.example/"
+        opened.value.close()
     ana.get_by_role("button", name="I’m done").click()
     expect(ana.locator(".outcome-words")).to_contain_text("You answered “Sign in”")
 
 
-@pytest.mark.parametrize("address", ["javascript:alert(1)", "data:text/html,x", "file:///etc/passwd"])
+@pytest.mark.parametrize(
+    "address", ["javascript:alert(1)", "data:text/html,x", "file:///etc/passwd"]
+)
 def test_an_address_that_no_page_should_open_is_text(
     person: People, stage: Stage, address: str
 ) -> None:
@@ -144,7 +179,7 @@ def test_a_timeout_is_a_timeout_and_nobodys_no(person: People, stage: Stage) -> 
 
 
 def test_requests_of_one_round_are_one_form(person: People, stage: Stage) -> None:
-    """As the host marks them; only its own calls can be marked so, so the page is asked directly."""
+    """As the host marks them. Only its calls are marked so, hence the page is asked directly."""
     ana = person("Ana").goes_to()
     groups = ana.evaluate(
         """async () => {

@@ -6,8 +6,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.web.browser import Person
+from tests.web.looking import field
 from tests.web.stage import Stage, text
-from tests.web.test_together import field
 
 People = Callable[..., Person]
 pytestmark = pytest.mark.slow
@@ -41,7 +41,7 @@ def test_the_list_is_live_and_in_order_of_need(person: People, stage: Stage) -> 
     expect(ana.locator("link[rel=icon]")).to_have_attribute("href", "icon-waiting.svg")
 
     # One click, and the question has the focus.
-    ana.get_by_role("link", name="Waiting, needs input").click()
+    ana.get_by_role("link", name="Waiting needs input").click()
     expect(field(ana, "name")).to_be_focused()
     expect(ana).to_have_title("(1) Waiting · session-server")
     field(ana, "name").fill("x")
@@ -97,7 +97,7 @@ def test_a_session_is_started_here(person: People, stage: Stage) -> None:
 def test_a_link_leads_to_a_question(person: People, stage: Stage) -> None:
     uri = stage.session("deep", "Deep")
     stage.begins(uri)
-    stage.asks(uri, text("one"), text("two"), id="r/1")
+    stage.asks(uri, text("one"), text("two"), name="r/1")
     ana = person("Ana").goes_to("#/s/deep/q/r%2F1/two")
     expect(field(ana, "two")).to_be_focused()
     late = person("Ben").goes_to("#/s/deep/q/closed")

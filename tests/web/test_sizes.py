@@ -8,8 +8,8 @@ from playwright.sync_api import Browser, expect
 from benchmarks.page.sizes import OPTIONS, QUESTIONS, SIZES, TURNS, Size, fill, measured
 from tests.servers import ServerProcess
 from tests.web.browser import Person
+from tests.web.looking import question
 from tests.web.stage import Stage
-from tests.web.test_together import question
 
 People = Callable[..., Person]
 pytestmark = pytest.mark.slow

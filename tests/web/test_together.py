@@ -3,28 +3,13 @@
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import expect
 
 from tests.web.browser import Person, phone_options
+from tests.web.looking import arrive, field, question
 from tests.web.stage import Stage, many_of, one_of, text, whole, yes_no
 
 People = Callable[..., Person]
-
-
-def question(page: Page, id: str) -> Locator:
-    return page.locator(f"[data-question={id}]")
-
-
-def field(page: Page, id: str) -> Locator:
-    return question(page, id).locator(".field-input").first
-
-
-def arrive(people: list[Person], name: str) -> list[Page]:
-    pages = [each.goes_to(f"#/s/{name}") for each in people]
-    for page in pages:
-        expect(page.locator(".request")).to_be_visible()
-        expect(page.locator(".person")).to_have_count(len(people))
-    return pages
 
 
 def test_each_answers_a_question_and_all_see_all(person: People, stage: Stage) -> None:
@@ -86,12 +71,10 @@ def test_both_type_in_one_field_and_neither_text_is_lost(person: People, stage: 
     expect(field(ana, "plan")).to_have_value("by train")
 
 
-def test_a_form_that_closes_elsewhere_keeps_what_was_not_sent(
-    person: People, stage: Stage
-) -> None:
+def test_a_form_that_closes_elsewhere_keeps_what_was_not_sent(person: People, stage: Stage) -> None:
     uri = stage.session("kept")
     stage.begins(uri)
-    stage.asks(uri, text("plan"), id="first")
+    stage.asks(uri, text("plan"), name="first")
     ana, ben = arrive([person("Ana"), person("Ben")], "kept")
 
     ben.context.set_offline(offline=True)
@@ -104,7 +87,7 @@ def test_a_form_that_closes_elsewhere_keeps_what_was_not_sent(
     expect(ben.locator(".outcome-words")).to_contain_text("Ana answered")
     expect(ben.locator(".unsent")).to_contain_text("a long thought")
 
-    stage.asks(uri, text("plan"), id="second")
+    stage.asks(uri, text("plan"), name="second")
     expect(question(ben, "plan").locator(".offer")).to_contain_text("a long thought")
     ben.get_by_role("button", name="Use it").click()
     expect(field(ben, "plan")).to_have_value("a long thought")

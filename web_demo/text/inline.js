@@ -4,7 +4,7 @@
 const DEEPEST = 12;
 const LONGEST_ADDRESS = 2000;
 const ESCAPABLE = /[!-/:-@[-`{-~]/;
-const BARE_ADDRESS = /https?:\/\/[^\s<>"'`\\^{|}]+/y;
+const BARE_ADDRESS = /https?:\/\/[^\s<>"'`\\^{|}]{1,2001}/y;
 const ANGLED_ADDRESS = /<(https?:\/\/[^\s<>]{1,2000}|mailto:[^\s<>]{1,320})>/y;
 const WORD = /[\p{L}\p{N}_]/u;
 const MARKS = ["**", "__", "~~", "*", "_"];

@@ -15,6 +15,7 @@ const WORDS = { "input-needed": "needs input", running: "running", error: "faile
 export class SessionRow {
   dot = h("span", { class: "dot" });
   title = h("span", { class: "row-title", dir: "auto" });
+  said = h("span", { class: "unseen" });
   about = h("span", { class: "row-about", dir: "auto" });
   time = h("time", { class: "row-time" });
   answer = h("span", { class: "row-answer", "aria-hidden": "true" }, "Answer");
@@ -26,6 +27,7 @@ export class SessionRow {
       "span",
       { class: "row-words" },
       this.title,
+      this.said,
       h("span", { class: "row-line" }, this.about, this.time),
     ),
     h("span", { class: "row-new" }),
@@ -59,11 +61,7 @@ export class SessionRow {
     );
     say(this.title, summary.title || "Untitled");
     say(this.about, summary.activity || summary.provider);
-    attribute(
-      this.link,
-      "aria-label",
-      `${summary.title || "Untitled"}, ${WORDS[activity]}${isNew ? ", unread" : ""}`,
-    );
+    say(this.said, `${WORDS[activity]}${isNew ? ", unread" : ""}`);
     show(this.answer, needs);
     const words = isArchived(summary.status) ? "Take out of the archive" : "Archive";
     attribute(this.archive, "aria-label", `${words}: ${summary.title || "Untitled"}`);

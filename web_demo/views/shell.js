@@ -58,6 +58,7 @@ export class Shell {
         "Skip to the session",
       ),
       status.bar,
+      status.chip,
       h(
         "div",
         { class: "panes" },
@@ -65,7 +66,7 @@ export class Shell {
           "div",
           { class: "sidebar", "aria-label": "Overview" },
           h(
-            "header",
+            "div",
             { class: "sidebar-head" },
             h(
               "h1",
@@ -87,7 +88,7 @@ export class Shell {
             settingsMenu(host, attention).element,
           ),
           this.sessions.element,
-          h("footer", { class: "sidebar-foot" }, status.element),
+          h("div", { class: "sidebar-foot" }, status.element),
         )),
         this.main,
       ),

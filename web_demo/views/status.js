@@ -2,12 +2,13 @@
 
 /** @import { Host } from "../wire/host.js" */
 import { attribute, h, say, show } from "./dom.js";
+import { capital } from "../text/words.js";
 
 /** @type {Readonly<Record<string, string>>} */
 const LONG = {
   connecting: "Connecting to the host…",
   reconnecting: "The connection was lost. Coming back…",
-  offline: "Offline. What you write is kept and sent when the host is back.",
+  offline: "What you write is kept, and sent when the host is back.",
 };
 
 export class ConnectionStatus {
@@ -18,6 +19,8 @@ export class ConnectionStatus {
     h("span", { class: "connection-dot", "aria-hidden": "true" }),
     this.words,
   );
+  /** The same where the list, and with it the line above, is out of view. */
+  chip = h("p", { class: "connection-chip", role: "status" });
   barWords = h("span", { dir: "auto" });
   again = h(
     "button",
@@ -42,11 +45,22 @@ export class ConnectionStatus {
     const { phase, words, error } = this.host.status;
     attribute(this.element, "data-phase", phase);
     say(this.words, phase === "closed" ? "not connected" : words);
+    const isQuiet = phase === "live" || phase === "offline" || phase === "closed";
+    say(this.chip, isQuiet ? "" : capital(words));
     const isBad = phase === "offline" || phase === "closed";
     show(this.bar, isBad);
     attribute(this.bar, "data-phase", phase);
-    const long = phase === "closed" ? (error?.message ?? words) : (LONG[phase] ?? "");
+    const long = phase === "closed" ? (error?.message ?? words) : longWords(phase, words);
     say(this.barWords, long);
     attribute(this.element, "title", long || "Everything you see is up to date.");
   }
+}
+
+/**
+ * @param {string} phase
+ * @param {string} words
+ */
+function longWords(phase, words) {
+  const long = LONG[phase] ?? "";
+  return phase === "offline" ? `${capital(words)}. ${long}` : long;
 }

@@ -3,7 +3,8 @@
 import { h } from "./dom.js";
 
 const SHOWN_FOR = 5000;
-const place = h("div", { class: "toasts", role: "status", "aria-live": "polite" });
+// A popover, since a dialog stands above everything that is none.
+const place = h("div", { class: "toasts", role: "status", "aria-live": "polite", popover: "manual" });
 
 export function mountToasts() {
   document.body.append(place);
@@ -13,5 +14,13 @@ export function mountToasts() {
 export function toast(words) {
   const note = h("p", { class: "toast", dir: "auto" }, words);
   place.append(note);
+  raise();
   setTimeout(() => note.remove(), SHOWN_FOR);
+}
+
+/** The last to be shown is on top. */
+function raise() {
+  if (!("showPopover" in place)) return;
+  if (place.matches(":popover-open")) place.hidePopover();
+  place.showPopover();
 }

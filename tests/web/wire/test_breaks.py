@@ -190,6 +190,34 @@ def test_a_completion_done_offline_counts_once_over_a_reload(session: str, pages
     assert ana.run("events.filter(([name]) => name === 'rejected')") == []
 
 
+def test_a_completion_that_counted_just_before_a_reload_is_not_sent_again(
+    session: str, pages: Pages
+) -> None:
+    ana, bo = pages
+    ana.type("name", "Leeks")
+    ana.until("!field('name').isDirty && held('name')")
+    ana.run("deaf()")
+    ana.run("void session.complete(request().id, 'accept')")
+    bo.until("session.closings.size")
+    ana.run("offline(); reload(); open(uri); online();", uri=session)
+    ana.until("session.phase === 'open' && session.waiting === 0 && unsent().length === 0")
+    ana.run("await sleep(500)")
+    assert completions(ana) == 1
+    assert ana.run("events.filter(([name]) => name === 'rejected')") == []
+
+
+def test_what_was_left_for_a_session_that_is_gone_is_forgotten(
+    server: ServerProcess, session: str, pages: Pages
+) -> None:
+    ana, bo = pages
+    ana.run("offline()")
+    ana.type("name", "Leeks")
+    ana.run("void session.rename('Long beds'); host.hide(); crash();")
+    bo.run("await host.disposeSession(uri)", uri=session)
+    ana.run("load(); online();")
+    ana.until("host.status.phase === 'live' && unsent().length === 0")
+
+
 def test_leaving_a_session_waits_until_all_has_arrived(session: str, pages: Pages) -> None:
     ana, bo = pages
     ana.run("offline()")
