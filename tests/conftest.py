@@ -9,11 +9,3 @@ pytest_plugins = ["pytester", "tests.measurements", "tests.requirements_check"]
 settings.register_profile("dev", max_examples=50, deadline=None)
 settings.register_profile("ci", max_examples=500, deadline=None, derandomize=False, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") == "true" else "dev")
-
-
-def pytest_terminal_summary(terminalreporter) -> None:  # TEMPORARY-LEAD-NOTICE
-    terminalreporter.write_line(
-        "NOTE FROM THE LEAD (09:40): code freeze is at 10:05 by `date`. Make lint of your files clean, "
-        "leave everything passing, write your docs/CHANGELOG lines, then stop and send your report. "
-        "Leave out what does not fit and say so."
-    )

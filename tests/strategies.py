@@ -78,6 +78,8 @@ def shapes(annotation: Any) -> Strategy:
 
 def _of(info: shape.Type) -> Strategy:  # noqa: C901, PLR0912
     match info:
+        case shape.Metadata():
+            return _of(info.type)
         case shape.StructType():
             return _struct(info.cls)
         case shape.CustomType():
@@ -85,9 +87,9 @@ def _of(info: shape.Type) -> Strategy:  # noqa: C901, PLR0912
         case shape.UnionType():
             return st.one_of(*(_of(member) for member in info.types))
         case shape.VarTupleType():
-            return st.lists(_of(info.item_type), max_size=FEW).map(tuple)
+            return _several(info).map(tuple)
         case shape.ListType():
-            return st.lists(_of(info.item_type), max_size=FEW)
+            return _several(info)
         case shape.DictType():
             return st.dictionaries(st.one_of(ids, texts), _of(info.value_type), max_size=FEW)
         case shape.LiteralType():
@@ -101,15 +103,19 @@ def _of(info: shape.Type) -> Strategy:  # noqa: C901, PLR0912
         case shape.AnyType():
             return json_values
         case shape.StrType():
-            return texts
+            return texts.filter(bool) if info.min_length else texts
         case shape.FloatType():
-            return fractions
+            return fractions if info.gt is None else st.floats(info.gt, info.le, exclude_min=True)
         case shape.BoolType():
             return st.booleans()
         case shape.NoneType():
             return st.none()
         case _:
             raise NotImplementedError(f"no strategy for {info}")
+
+
+def _several(info: shape.VarTupleType | shape.ListType) -> Strategy:
+    return st.lists(_of(info.item_type), min_size=info.min_length or 0, max_size=FEW)
 
 
 def _integers(info: shape.IntType) -> Strategy:

@@ -15,16 +15,19 @@ from hypothesis import strategies as st
 
 from session_server.schemas import (
     actions,
+    asks,
     calls,
     codec,
     definitions,
     documents,
     effects,
     frames,
+    http,
     mcp,
     principals,
     record,
     refusals,
+    tokens,
 )
 from session_server.schemas.errors import DecodingError, ErrorCode
 from session_server.schemas.root import RootState
@@ -38,7 +41,8 @@ from . import wire_examples as examples
 SCHEMA = documents.json_schema()
 ASYNCAPI = documents.asyncapi()
 DEFS: dict[str, Any] = SCHEMA["$defs"]
-UNPUBLISHED = (calls, effects, mcp, record, refusals)
+UNPUBLISHED = (asks, calls, effects, http, mcp, record, refusals, tokens)
+"""What only the log holds, and what other doors than AHP have documents of their own for."""
 
 
 @cache

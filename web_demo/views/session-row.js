@@ -60,13 +60,19 @@ export class SessionRow {
       needs ? waitingHash(summary.resource) : placeHash(summary.resource),
     );
     say(this.title, summary.title || "Untitled");
-    say(this.about, summary.activity || summary.provider);
+    say(this.about, summary.activity || this.#agent(summary.provider));
     say(this.said, `${WORDS[activity]}${isNew ? ", unread" : ""}`);
     show(this.answer, needs);
     const words = isArchived(summary.status) ? "Take out of the archive" : "Archive";
     attribute(this.archive, "aria-label", `${words}: ${summary.title || "Untitled"}`);
     attribute(this.archive, "title", words);
     this.times();
+  }
+
+  /** @param {string} provider */
+  #agent(provider) {
+    const agent = this.host.root?.agents.find((each) => each.provider === provider);
+    return agent?.displayName ?? provider;
   }
 
   times() {
