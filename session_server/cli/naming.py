@@ -17,7 +17,7 @@ from session_server.schemas.commands import ListSessionsResult
 from session_server.schemas.session import SessionSummary
 from session_server.schemas.wire import Uri
 
-COMPLETION_SECONDS = 1.0
+COMPLETION_SECONDS = 2.0
 
 
 def short_name(uri: Uri) -> str:

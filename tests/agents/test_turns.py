@@ -136,7 +136,6 @@ async def test_a_turn_that_is_cancelled_before_its_question_leaves_none_behind()
             assert (record.public.active_turn, record.public.input_requests) == (None, None)
 
 
-
 @pytest.mark.proves("ahp.queue.order", "design.names.demo")
 @run
 async def test_queued_messages_become_turns_one_after_the_other() -> None:

@@ -151,7 +151,7 @@ def test_every_exit_code_has_its_meaning() -> None:
 
 @pytest.mark.slow
 def test_the_shell_completes_sessions(server: ServerProcess) -> None:
-    words = {"_SESSION_SERVER_COMPLETE": "complete_bash", "COMP_WORDS": "session-server watch d",
+    words = {"_SESSION_SERVER_COMPLETE": "complete_bash", "COMP_WORDS": "session-server watch dem",
              "COMP_CWORD": "2"}  # fmt: skip
     done = subprocess.run(
         [Path(sys.executable).parent / "session-server"],

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from session_server.host.absence import ActiveClients
+from session_server.schemas.principals import Principal, Role
 from tests.host.harness import AGENT, BO, SESSION, Client, hosting, joined, run, with_session
 
 ROOM = "ahp-presence:/1"
@@ -43,6 +44,21 @@ async def test_people_see_each_other_come_type_and_go() -> None:
         assert len(await told(ana, lambda present: len(present) == 1)) == 1
         assert host.log.last_seq == logged
         assert "editing" not in str(host.record(SESSION))
+
+
+@run
+async def test_a_chosen_name_stands_beside_what_follows_and_roles_are_told() -> None:
+    async with hosting() as host:
+        await with_session(host)
+        nameless = await joined(host, Principal(id="local", role=Role.OWNER), "tab", SESSION)
+        await nameless.call("subscribe", ROOM)
+        update(nameless, name="Ana")
+        (present,) = await told(nameless, lambda present: present[0]["by"].get("name") == "Ana")
+        assert present["role"] == "owner"
+        update(nameless, name="Anna")
+        await nameless.act({"type": "session/titleChanged", "title": "Mine"})
+        titled = await nameless.wait_for_action("session/titleChanged")
+        assert titled["_meta"]["by"] == {"id": "local", "name": "Anna"}
 
 
 @run
