@@ -38,7 +38,7 @@ def effects_of(
     """The work that an action brought. `before` and `after` stand around its whole batch."""
     if after is before:
         return ()
-    if isinstance(action, InputAnswerChanged):
+    if isinstance(action, InputAnswerChanged) or after.private.is_recording:
         # The hot path: a draft is news, never work. And so is what was recorded elsewhere.
         return tuple(_summary_news(before, after))
     new: tuple[Effect, ...] = ()

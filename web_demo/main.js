@@ -2,6 +2,7 @@
 
 import { mountAnnouncer } from "./views/announcer.js";
 import { Attention } from "./views/attention.js";
+import { growAsTyped } from "./views/growing.js";
 import { forgetToken, takeToken } from "./views/memory.js";
 import { applyTheme } from "./views/settings.js";
 import { Shell } from "./views/shell.js";
@@ -22,4 +23,5 @@ const shell = new Shell(host, new Attention(host));
 document.body.append(shell.element);
 mountAnnouncer();
 mountToasts();
+growAsTyped();
 host.start();

@@ -205,3 +205,15 @@ def test_a_skipped_question_can_be_answered_after_all(person: People, stage: Sta
     field(ben, "name").fill("here")
     ben.get_by_role("button", name="Submit all").click()
     expect(question(ana, "name")).to_contain_text("Submitted by Ben")
+
+
+def test_a_question_asked_in_other_words_keeps_who_is_in_it(person: People, stage: Stage) -> None:
+    uri = stage.session("reworded")
+    stage.begins(uri)
+    stage.asks(uri, text("name"), text("place"))
+    (ana,) = arrive([person("Ana")], "reworded")
+    field(ana, "place").press_sequentially("No")
+    stage.asks(uri, text("name"), text("place", title="Where to?"))
+    expect(question(ana, "place")).to_contain_text("Where to?")
+    ana.keyboard.type("rway")
+    expect(field(ana, "place")).to_have_value("Norway")

@@ -10,6 +10,7 @@ from tests.web.looking import arrive, field, question
 from tests.web.stage import Stage, many_of, one_of, text, whole, yes_no
 
 People = Callable[..., Person]
+pytestmark = pytest.mark.slow
 
 
 def test_each_answers_a_question_and_all_see_all(person: People, stage: Stage) -> None:

@@ -108,6 +108,13 @@ export class RequestForm {
     this.update(this.group);
   }
 
+  /** Asked in other words: whoever is in a question stays in it. */
+  #rebuild() {
+    const focused = this.#focused()?.question.id;
+    this.#build();
+    if (focused !== undefined) this.focusQuestion(focused);
+  }
+
   /** @param {InputRequest} request */
   #section(request) {
     const isOneOfMany = this.group.requests.length > 1;
@@ -138,7 +145,7 @@ export class RequestForm {
     const isSame = isSameShape(this.group, group);
     this.group = group;
     if (!isSame) {
-      this.#build();
+      this.#rebuild();
       return;
     }
     this.countdown.update(group.requests);

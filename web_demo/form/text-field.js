@@ -3,6 +3,7 @@
 /** @import { TextQuestion, Value } from "../wire/types.d.ts" */
 /** @import { FieldEvents, FieldInput } from "./fields.js" */
 import { attribute, h } from "../views/dom.js";
+import { grow } from "../views/growing.js";
 import { localOf, zonedOf } from "./zones.js";
 
 const SHORT = 80;
@@ -77,6 +78,7 @@ export class TextField {
     this.#fitType(text);
     const { selectionStart, selectionEnd } = this.#caret();
     this.input.value = this.#isPicker() ? shown : text;
+    if (this.input instanceof HTMLTextAreaElement) grow(this.input);
     if (document.activeElement === this.input && selectionStart !== null && !this.#isPicker()) {
       this.input.setSelectionRange(selectionStart, selectionEnd);
     }

@@ -100,22 +100,24 @@ export function icon(path, label) {
   return drawing;
 }
 
+const LATEST = 250;
+
 /**
- * Work that is done once before the next paint, however often it is asked for.
+ * Work that is done once before the next paint, however often it is asked for. A page in the
+ * background is not painted, and must still change its title: there it is done a little later.
  * @param {() => void} work
  */
 export function oncePerFrame(work) {
   let isDue = false;
+  const run = () => {
+    if (!isDue) return;
+    isDue = false;
+    work();
+  };
   return () => {
     if (isDue) return;
     isDue = true;
-    // A page in the background is not painted, and its title must still change.
-    const later = document.hidden
-      ? /** @param {() => void} f */ (f) => setTimeout(f, 50)
-      : requestAnimationFrame;
-    later(() => {
-      isDue = false;
-      work();
-    });
+    requestAnimationFrame(run);
+    setTimeout(run, LATEST);
   };
 }

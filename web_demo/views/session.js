@@ -94,7 +94,10 @@ export class SessionView {
 
   #listen() {
     const { session } = this;
+    const seen = () => this.renderSoon();
+    document.addEventListener("visibilitychange", seen);
     return [
+      () => document.removeEventListener("visibilitychange", seen),
       session.on("change", () => this.renderSoon()),
       session.on("presence", () => this.#presenceChanged()),
       session.on("phase", () => this.renderSoon()),

@@ -4,7 +4,12 @@ import { h } from "./dom.js";
 
 const SHOWN_FOR = 5000;
 // A popover, since a dialog stands above everything that is none.
-const place = h("div", { class: "toasts", role: "status", "aria-live": "polite", popover: "manual" });
+const place = h("div", {
+  class: "toasts",
+  role: "status",
+  "aria-live": "polite",
+  popover: "manual",
+});
 
 export function mountToasts() {
   document.body.append(place);
