@@ -3,19 +3,19 @@
 import { mountAnnouncer } from "./views/announcer.js";
 import { Attention } from "./views/attention.js";
 import { growAsTyped } from "./views/growing.js";
-import { forgetToken, takeToken } from "./views/memory.js";
+import { takeToken, useToken } from "./views/memory.js";
 import { applyTheme } from "./views/settings.js";
 import { Shell } from "./views/shell.js";
 import { mountToasts } from "./views/toast.js";
 import { Host } from "./wire/host.js";
 
 applyTheme();
-const { token, isOld } = takeToken();
+const { token, kept } = takeToken();
 const host = new Host(token === undefined ? {} : { token });
-if (isOld) {
+if (kept !== undefined) {
   host.on("status", ({ phase }) => {
     if (phase !== "closed") return;
-    forgetToken();
+    useToken(kept);
     location.reload();
   });
 }

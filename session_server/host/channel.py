@@ -201,6 +201,7 @@ class Channel(Generic[R]):
             self._fall_back(verdict)
 
     def _commit(self, flying: list[Step[R]], seqs: tuple[int, ...]) -> None:
+        """Everything is delivered before anything that follows from it is begun."""
         position = 0
         for step in flying:
             for logged in step.logged:
@@ -210,16 +211,20 @@ class Channel(Generic[R]):
                 self.committed = step.after
                 self.entries_since_snapshot += len(step.logged)
                 self._world.counts.entries += len(step.logged)
-                last = step.logged[-1].action
-                self._tell(self._world.committed, self, step.before, last, step.after)
             if step.refusal is not None:
                 self._report(step)
         self._hand_over()
         for step in flying:
             if step.refusal is None:
-                self._tell(step.submission.done)
+                self._conclude(step)
         self._flying = None
         self._launch()
+
+    def _conclude(self, step: Step[R]) -> None:
+        if step.logged:
+            last = step.logged[-1].action
+            self._tell(self._world.committed, self, step.before, last, step.after)
+        self._tell(step.submission.done)
 
     def _fall_back(self, verdict: Refused | NotStored) -> None:
         """Nothing of it happened: judge again on what is really there, or say that it failed."""

@@ -165,9 +165,27 @@ def test_it_works_over_plain_http_in_a_lan(person: People) -> None:
         guest = person(None).page
         guest.goto(link.input_value())
         expect(field(guest, "name")).to_have_value("Norway")
+        # The token is out of the address, and still opens the door in a new tab.
+        again = guest.context.new_page()
+        again.goto(f"{url}/#/s/demo")
+        expect(field(again, "name")).to_have_value("Norway")
 
 
 def test_without_a_token_the_page_says_what_it_needs(person: People) -> None:
     with serving("memory:", "--connection-token", "a-token-for-this-test") as server:
         ana = person("Ana", server.url).goes_to()
         expect(ana.locator(".connection-bar")).to_contain_text(re.compile("token"))
+
+
+def test_trying_out_a_link_of_ones_own_does_not_take_its_owners_place(
+    person: People, stage: Stage
+) -> None:
+    opening(stage, "tried")
+    ana = person("Ana").goes_to("#/s/tried")
+    url = shared(ana, "Watch")
+    trial = ana.context.new_page()
+    trial.goto(url)
+    expect(trial.locator(".banner")).to_contain_text("You are watching.")
+    again = ana.context.new_page()
+    again.goto(f"{stage.url}/#/s/tried")
+    expect(again.locator(".request-actions")).to_contain_text("Review")

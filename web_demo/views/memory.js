@@ -32,9 +32,10 @@ const TOKEN = `${PREFIX}token`;
 
 /**
  * The credential of this tab: from the address if it is there, and then out of it, so that neither
- * a screenshot nor a copied address gives it away. A reload finds it in the tab, a new tab in the
- * browser; that one may be old.
- * @returns {{ token?: string, isOld?: boolean }}
+ * a screenshot nor a copied address gives it away. A reload finds it in the tab. What the browser
+ * kept for a new tab is `kept`: for when there is no way in without, since on one's own machine a
+ * link that was tried out once should not take its owner's place.
+ * @returns {{ token?: string, kept?: string }}
  */
 export function takeToken() {
   const address = new URL(location.href);
@@ -49,14 +50,14 @@ export function takeToken() {
     }
     const own = sessionStorage.getItem(TOKEN);
     if (own) return { token: own };
-    const old = localStorage.getItem(TOKEN);
-    return old ? { token: old, isOld: true } : {};
+    const kept = localStorage.getItem(TOKEN);
+    return kept ? { kept } : {};
   } catch {
     return token ? { token } : {};
   }
 }
 
-/** An old credential that no longer opens anything must not keep out who needs none. */
-export function forgetToken() {
-  localStorage.removeItem(TOKEN);
+/** @param {string} token for this tab, from its next load on */
+export function useToken(token) {
+  sessionStorage.setItem(TOKEN, token);
 }
