@@ -135,6 +135,7 @@ export class SessionView {
     const key = words?.join("\n");
     if (key === this.shownEmpty) return;
     this.shownEmpty = key;
+    this.empty.toggleAttribute("data-late", this.session.state === undefined);
     const [title, text] = words ?? ["", ""];
     fill(
       this.empty,
@@ -152,7 +153,7 @@ export class SessionView {
         "This session is not here",
         error?.message ?? "It was removed, or the link is wrong.",
       ];
-    if (state === undefined) return undefined;
+    if (state === undefined) return ["", "Opening…"];
     if (state.lifecycle === "creationFailed")
       return ["This session could not be created", state.creationError?.message ?? ""];
     const isBare = state.turns.length === 0 && !state.activeTurn && !state.inputRequests?.length;

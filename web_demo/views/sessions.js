@@ -181,7 +181,8 @@ export class SessionsView {
     const key = all === undefined ? "loading" : all.length === 0 ? "none" : "filtered";
     if (shown > 0 || key === this.shownEmpty) return;
     this.shownEmpty = key;
-    if (key === "loading") fill(this.empty, h("p", { class: "muted" }, "Loading…"));
+    if (key === "loading")
+      fill(this.empty, h("p", { class: "muted", "data-late": true }, "Loading…"));
     else if (key === "none") {
       fill(
         this.empty,

@@ -31,11 +31,50 @@ function waitingItem(summary) {
   );
 }
 
+/** @param {() => void} go */
+function skipLink(go) {
+  const words = "Skip to the session";
+  return h("button", { type: "button", class: "skip-link", onclick: go }, words);
+}
+
+/**
+ * @param {() => void} create
+ * @param {HTMLElement} settings
+ * @param {HTMLElement} sessions
+ * @param {HTMLElement} status
+ */
+function sidebarOf(create, settings, sessions, status) {
+  const about = { "aria-label": "New session", title: "New session (n)" };
+  return h(
+    "div",
+    { class: "sidebar", "aria-label": "Overview" },
+    h(
+      "div",
+      { class: "sidebar-head" },
+      h(
+        "h1",
+        { class: "brand" },
+        h("img", { src: "icon.svg", alt: "", width: 20, height: 20 }),
+        "session-server",
+      ),
+      h(
+        "button",
+        { type: "button", class: "icon-button", ...about, onclick: create },
+        icon(ICONS.plus),
+      ),
+      settings,
+    ),
+    sessions,
+    h("div", { class: "sidebar-foot" }, status),
+  );
+}
+
 export class Shell {
   /** @type {SessionView | undefined} */
   view = undefined;
   /** @type {string | undefined} */
   greeted = undefined;
+  welcome = h("div", { class: "welcome empty" });
 
   /**
    * @param {Host} host
@@ -45,60 +84,21 @@ export class Shell {
     this.host = host;
     this.attention = attention;
     const create = () => new NewSessionDialog(host).open();
-    this.sessions = new SessionsView(host, create);
     const status = new ConnectionStatus(host);
-    this.welcome = h("div", { class: "welcome empty" });
+    const settings = settingsMenu(host, attention);
+    this.sessions = new SessionsView(host, create);
+    this.sidebar = sidebarOf(create, settings.element, this.sessions.element, status.element);
     this.main = h("main", { id: "main", tabindex: -1 }, this.welcome);
     this.element = h(
       "div",
       { class: "shell" },
-      h(
-        "button",
-        { type: "button", class: "skip-link", onclick: () => this.main.focus() },
-        "Skip to the session",
-      ),
+      skipLink(() => this.main.focus()),
       status.bar,
       status.chip,
-      h(
-        "div",
-        { class: "panes" },
-        (this.sidebar = h(
-          "div",
-          { class: "sidebar", "aria-label": "Overview" },
-          h(
-            "div",
-            { class: "sidebar-head" },
-            h(
-              "h1",
-              { class: "brand" },
-              h("img", { src: "icon.svg", alt: "", width: 20, height: 20 }),
-              "session-server",
-            ),
-            h(
-              "button",
-              {
-                type: "button",
-                class: "icon-button",
-                "aria-label": "New session",
-                title: "New session (n)",
-                onclick: create,
-              },
-              icon(ICONS.plus),
-            ),
-            settingsMenu(host, attention).element,
-          ),
-          this.sessions.element,
-          h("div", { class: "sidebar-foot" }, status.element),
-        )),
-        this.main,
-      ),
+      h("div", { class: "panes" }, this.sidebar, this.main),
     );
-    listenToKeys({
-      "/": () => this.#search(),
-      n: create,
-      w: () => this.#nextWaiting(),
-      "?": showKeys,
-    });
+    const search = () => this.#search();
+    listenToKeys({ "/": search, n: create, w: () => this.#nextWaiting(), "?": showKeys });
     host.on("sessions", () => this.#greet());
     addEventListener("hashchange", () => this.go());
     NARROW.addEventListener("change", () => this.#landmarks());
