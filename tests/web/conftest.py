@@ -1,4 +1,4 @@
-"""One browser for all tests of the page; hosts, people and what happens to them by the module."""
+"""Browsers, hosts, people and what happens to them, by the module."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -13,8 +13,9 @@ from tests.web.stage import Stage
 SCENE_HOST = (sys.executable, "-m", "tests.web.scene_host")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """Not for longer: while it is there, this thread has an event loop that keeps others away."""
     with chromium() as running:
         yield running
 
