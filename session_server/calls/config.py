@@ -97,6 +97,8 @@ def _server(
     def replaced(found: re.Match[str]) -> str:
         default: str | None = found["default"]
         value = variables.get(found["name"], default)
+        if value is None and raw.get("disabled") is True:
+            return ""
         if value is None:
             raise ConfigError(f"{where} uses ${{{found['name']}}}, which is not set.")
         return value

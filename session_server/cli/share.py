@@ -76,7 +76,7 @@ def token_table(tokens: tuple[IssuedToken, ...]) -> Table:
     for column in ("Id", "Name", "Role", "Sessions", "Until"):
         grid.add_column(column, overflow="fold")
     for token in tokens:
-        until = "revoked" if token.expires_at is None else when(token.expires_at)
+        until = "no end" if token.expires_at is None else when(token.expires_at)
         who = f"{token.role} (policy)" if token.policy else str(token.role)
         grid.add_row(token.id, token.name or "", who, ", ".join(token.sessions or ("all",)), until)
     return grid

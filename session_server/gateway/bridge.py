@@ -35,6 +35,8 @@ from mcp_types import (
 )
 
 CONNECT_SECONDS = 30.0
+LAST_SECONDS = 2.0
+PAUSE_SECONDS = 0.02
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
 PATIENCE_SECONDS = 600.0
 """How long a host that went away is waited for."""
@@ -66,7 +68,7 @@ class Bridge:
 
     async def run(self) -> bool:
         """Until the client closes its end; false if the host went away and did not come back."""
-        async with stdio_server() as (lines, out):
+        async with stdio_server() as (lines, out), out:
             while not self._is_abandoned:
                 try:
                     await self._connected(lines, out)
@@ -96,7 +98,15 @@ class Bridge:
             async for item in lines:
                 if isinstance(item, SessionMessage):
                     await self._pass_on(item.message, requests)
+            await self._answered_soon()
             tasks.cancel_scope.cancel()
+
+    async def _answered_soon(self) -> None:
+        """Whoever closes its end right after asking may still read what comes at once."""
+        with anyio.move_on_after(LAST_SECONDS):
+            while self._pending:  # noqa: ASYNC110 - for two seconds at most, at the very end
+                await anyio.sleep(PAUSE_SECONDS)
+            await anyio.sleep(PAUSE_SECONDS)  # the last of them is being written
 
     async def _greet_again(self, answers: Any, requests: Any) -> None:
         """A 2025-era client says hello once; to a host that has restarted, this does."""

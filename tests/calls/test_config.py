@@ -120,3 +120,9 @@ def test_files_that_are_none(tmp_path: Path) -> None:
         load_servers(file)
     file.write_text("{}")
     assert load_servers(file) == {}
+
+
+def test_a_disabled_server_needs_none_of_its_variables(tmp_path: Path) -> None:
+    headers = {"Authorization": "Bearer ${NOWHERE}"}
+    off = loaded(tmp_path, off={"url": "https://x.example", "headers": headers, "disabled": True})
+    assert off["off"].disabled

@@ -1,5 +1,6 @@
 """`session-server mcp`: the gateway for clients that start their servers as processes."""
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -107,3 +108,14 @@ def test_what_is_wrong_is_said_before_anything_is_spoken(server: ServerProcess) 
     code, out, words = said("http://127.0.0.1:9", "zoo")
     assert (code, out) == (6, "")
     assert "session-server serve" in words
+
+
+def test_it_ends_with_its_input_and_answers_first(server: ServerProcess) -> None:
+    about = {"name": "shell", "version": "1"}
+    params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": about}
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
+    for said, told in (("", False), (json.dumps(hello) + "\n", True)):
+        done = subprocess.run(
+            command(server.url), input=said, capture_output=True, text=True, timeout=60, check=False
+        )
+        assert (done.returncode, "serverInfo" in done.stdout) == (0, told), done.stderr
