@@ -1,5 +1,6 @@
 """The command line: what a user reads first."""
 
+import socket
 import subprocess
 import sys
 
@@ -39,3 +40,12 @@ def test_the_package_runs_as_a_module() -> None:
         check=True,
     )
     assert done.stdout == f"session-server {__version__}\n"
+
+
+def test_an_address_that_is_taken_ends_the_start_in_words() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        result = runner.invoke(app, ["serve", "--store", "memory:", "--port", port])
+    assert result.exit_code == 1
+    assert "cannot be listened on" in result.stderr
+    assert "--port" in result.stderr

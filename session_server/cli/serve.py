@@ -1,6 +1,7 @@
 """`serve`: runs the host."""
 
 import asyncio
+import socket
 
 import typer
 
@@ -25,6 +26,12 @@ def serve(settings: Settings) -> None:
     binding = binding_of(settings)
     store = store_of(settings)
     try:
+        check_address(settings.host, settings.port)
+    except OSError as error:
+        words = f"{settings.host}:{settings.port} cannot be listened on: {error.strerror}."
+        typer.echo(f"{words} Choose another port with --port.", err=True)
+        raise typer.Exit(1) from None
+    try:
         asyncio.run(check_log(store, Sync(settings.sync)))
     except OpenError as error:
         typer.echo(str(error), err=True)
@@ -47,6 +54,16 @@ def store_of(settings: Settings) -> str:
         return settings.store
     settings.data_dir.mkdir(parents=True, exist_ok=True)
     return f"sqlite:///{settings.data_dir.absolute() / 'sessions.db'}"
+
+
+def check_address(host: str, port: int) -> None:
+    """Tries it once before the server does, to fail in words and not in a log line."""
+    family, kind, protocol, _, address = socket.getaddrinfo(
+        host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )[0]
+    with socket.socket(family, kind, protocol) as trial:
+        trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        trial.bind(address)
 
 
 async def check_log(store: str, sync: Sync) -> None:
