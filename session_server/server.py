@@ -36,6 +36,7 @@ class Server(uvicorn.Server):
                 where = f"[{address}]" if ":" in address else address
                 sys.stdout.write(
                     f"session-server at http://{where}:{port}\n"
+                    f"  Page  http://{where}:{port}/\n"
                     f"  AHP   ws://{where}:{port}/ahp\n"
                     f"  HTTP  http://{where}:{port}/docs\n"
                     f"        http://{where}:{port}/v1/sessions\n"
