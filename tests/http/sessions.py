@@ -42,17 +42,24 @@ class Api(httpx.Client):
         return self.post(f"{session}/requests/{request}/complete", json=body)
 
     def later(self, method: str, path: str, **options: Any) -> "Future[httpx.Response]":
-        """A request that waits, sent from a thread of its own."""
+        """A request that waits, in a thread of its own; it has left when this returns."""
         future: Future[httpx.Response] = Future()
+        has_left = threading.Event()
+
+        def trace(step: str, _: Any) -> None:
+            if step == "http11.send_request_body.complete":
+                has_left.set()
 
         def send() -> None:
             try:
                 with Api(str(self.base_url)) as own:
-                    future.set_result(own.request(method, path, **options))
+                    asked = own.request(method, path, extensions={"trace": trace}, **options)
+                    future.set_result(asked)
             except Exception as error:  # noqa: BLE001 - handed on to whoever waits
                 future.set_exception(error)
 
         threading.Thread(target=send, daemon=True).start()
+        assert has_left.wait(DEADLINE)
         return future
 
 
