@@ -11,6 +11,8 @@ BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist loadfile
 # What the coverage gate is about is measured by its own tests, in one process and with few examples.
 PURE := tests/schemas tests/reducers tests/docs tests/http/test_openapi.py
+# By another name, or `make -n check` would run everything.
+LINT = $(MAKE) lint
 INSTALLED := $(VENV)/.installed
 STAMP := $(VENV)/.set-up
 ZOO := build/mcp
@@ -20,12 +22,14 @@ NPM_STAMP := $(NPM)/.set-up
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 export PIP_ROOT_USER_ACTION := ignore
+# What is compiled is kept: the tests start hundreds of processes.
+unexport PYTHONDONTWRITEBYTECODE
 
 # Debian's packages, where that is possible.
 apt = { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && echo 'Installing $(1)' \
   && apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install --yes --no-install-recommends $(1) >/dev/null; }
 
-.PHONY: help setup zoo run check lint test coverage-gate bench docs requirements clean
+.PHONY: help setup zoo run check lint style mypy basedpyright lint-imports test coverage-gate bench docs requirements clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -88,15 +92,22 @@ $(ZOO)/legacy/.set-up: tests/mcp/legacy.txt | $(STAMP)
 run: $(INSTALLED) ## Start the host on a file, with a session whose question is open
 	@$(BIN)/session-server serve --demo
 
-lint: setup ## Style, types and the direction of imports
+lint: style ## Style, types and the direction of imports
+	@$(MAKE) --jobs --output-sync=target mypy basedpyright lint-imports
+
+style: setup
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy
-	$(BIN)/basedpyright
-	$(BIN)/lint-imports
 
-check: lint zoo ## The quick part: lint, and all tests but the slow ones
-	$(PYTEST) -q -m 'not slow'
+mypy basedpyright lint-imports: setup
+	$(BIN)/$@
+
+# Types are checked while the tests run, and what they are is said at the end.
+check: style zoo ## The quick part: lint, and all tests but the slow ones
+	@mkdir -p build
+	@$(LINT) >build/lint.txt 2>&1 & lint=$$!; trap "kill $$lint 2>/dev/null || true" EXIT; \
+	  status=0; $(PYTEST) -q -m 'not slow' || status=$$?; \
+	  wait $$lint || status=$$?; trap - EXIT; cat build/lint.txt; exit $$status
 
 test: lint zoo ## Everything, on a fresh clone too: set-up, lint, all tests, the coverage gate
 	$(PYTEST)

@@ -121,7 +121,7 @@ def abandonment(record: SessionRecord, stamp: Stamp) -> Batch:
     requests = state.input_requests or ()
     given_up = msgspec.structs.replace(stamp, via=Provenance.ABANDONED)
     return (
-        *note(state, abandoned_note(calls, requests)),
+        *note(state, abandoned_note(calls, requests, stamp.by)),
         *(CallAbandoned(call_id=call.id, reason="the turn ended") for call in calls),
         *(
             OutcomeRecorded(outcome=_outcome(state, r, ResponseKind.CANCEL, None, given_up))

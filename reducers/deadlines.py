@@ -4,30 +4,11 @@ import msgspec
 
 from ..schemas.actions import InputCompleted
 from ..schemas.principals import HOST, Provenance, Stamp
-from ..schemas.questions import (
-    Answer,
-    BooleanQuestion,
-    BooleanValue,
-    InputRequest,
-    IntegerQuestion,
-    MultiSelectQuestion,
-    NumberQuestion,
-    NumberValue,
-    OnExpiry,
-    Question,
-    ResponseKind,
-    SelectedManyValue,
-    SelectedValue,
-    SingleSelectQuestion,
-    Submitted,
-    TextQuestion,
-    TextValue,
-    Value,
-)
+from ..schemas.questions import Answer, InputRequest, OnExpiry, ResponseKind
 from ..schemas.record import SessionRecord
 from ..schemas.session import SessionState
-from .answers import check_value
 from .batches import Batch, completion
+from .proposals import proposed_answers
 from .requests import open_request
 
 
@@ -59,40 +40,6 @@ def withdrawn(state: SessionState, request_id: str, stamp: Stamp) -> Batch:
         return ()
     action = InputCompleted(request_id=request_id, response=ResponseKind.CANCEL)
     return completion(state, action, msgspec.structs.replace(stamp, via=Provenance.WITHDRAWN))
-
-
-def proposed_answers(request: InputRequest) -> dict[str, Answer] | None:
-    """The answers that a request proposes; `None` if they do not satisfy it."""
-    answers: dict[str, Answer] = {}
-    for question in request.questions or ():
-        value = proposed_value(question)
-        if value is not None and check_value(question, value) is None:
-            answers[question.id] = Submitted(value=value)
-        elif question.required:
-            return None
-    return answers
-
-
-def proposed_value(question: Question) -> Value | None:
-    match question:
-        case SingleSelectQuestion():
-            chosen = _recommended(question)
-            return SelectedValue(value=chosen[0]) if chosen else None
-        case MultiSelectQuestion():
-            chosen = _recommended(question)
-            return SelectedManyValue(value=chosen) if chosen else None
-        case TextQuestion(default_value=str(text)):
-            return TextValue(value=text)
-        case BooleanQuestion(default_value=bool(truth)):
-            return BooleanValue(value=truth)
-        case NumberQuestion(default_value=number) | IntegerQuestion(default_value=number):
-            return None if number is None else NumberValue(value=number)
-        case _:
-            return None
-
-
-def _recommended(question: SingleSelectQuestion | MultiSelectQuestion) -> tuple[str, ...]:
-    return tuple(option.id for option in question.options if option.recommended)
 
 
 def _completed(

@@ -1,12 +1,24 @@
-"""What the host writes into a turn, so that people who come later can read what happened."""
+"""What the host writes into a turn, so that people who come later can read what happened.
 
-from collections.abc import Iterable
+Everything in a note was public before: what was asked, what was answered, by whom and how.
+"""
+
+from collections.abc import Iterable, Iterator
 
 from ..schemas.calls import Call, Outcome
-from ..schemas.principals import Provenance
-from ..schemas.questions import InputRequest, ResponseKind, Skipped, Submitted
+from ..schemas.principals import HOST, Author, Provenance
+from ..schemas.questions import (
+    Answer,
+    AnswerMeta,
+    InputRequest,
+    Question,
+    ResponseKind,
+    Skipped,
+    Submitted,
+)
 from .answers import label
-from .forms import content_value
+from .proposals import default_of
+from .words import name_of, subject_name, value_words
 
 SHOWN_CHARS = 200
 
@@ -31,48 +43,62 @@ def subject(request: InputRequest) -> str:
 def ending(outcome: Outcome) -> str:
     """One line: who ended the request and how."""
     what = f"“{subject(outcome.request)}”"
+    if outcome.response is ResponseKind.ACCEPT and outcome.via is Provenance.DEFAULT:
+        return f"{what} got its defaults: nobody answered in time."
     if outcome.response is not ResponseKind.ACCEPT and outcome.via in _ENDINGS:
-        return f"{what} {_ENDINGS[outcome.via]}."
-    return f"{_who(outcome)} {_VERBS[outcome.response]} {what}."
+        return f"{what} {_ENDINGS[outcome.via]}{_by(outcome.by)}."
+    how = " (a policy)" if outcome.via is Provenance.POLICY else ""
+    return f"{_short(subject_name(outcome.by))}{how} {_VERBS[outcome.response]} {what}."
 
 
 def outcome_note(outcome: Outcome) -> str:
     """The same with the answers, for those who come later."""
-    answers = _answer_list(outcome) if outcome.response is ResponseKind.ACCEPT else ""
+    is_accepted = outcome.response is ResponseKind.ACCEPT
+    answers = "; ".join(_answers(outcome)) if is_accepted else ""
     return f"{ending(outcome)} {answers}".rstrip()
 
 
-def abandoned_note(calls: Iterable[Call], requests: Iterable[InputRequest]) -> str:
+def abandoned_note(
+    calls: Iterable[Call], requests: Iterable[InputRequest], by: Author | None
+) -> str:
     what = [f"the call to {call.server}/{call.target}" for call in calls]
     what += [f"the question “{subject(request)}”" for request in requests]
-    return f"Abandoned as the turn ended: {', '.join(what)}."
+    return f"Abandoned as the turn was ended{_by(by)}: {', '.join(what)}."
 
 
-def _who(outcome: Outcome) -> str:
-    who = str(outcome.by) if outcome.by is not None else "Someone"
-    how = {
-        Provenance.POLICY: f"{who} (a policy)",
-        Provenance.DEFAULT: "The defaults",
-        Provenance.TIMEOUT: "The defaults, after a timeout,",
-    }
-    return how.get(outcome.via, who)
+def _by(author: Author | None) -> str:
+    """What the host does on its own needs no name."""
+    return "" if author is None or author.id == HOST.id else f" by {_short(name_of(author))}"
 
 
-def _answer_list(outcome: Outcome) -> str:
-    said = []
+def _answers(outcome: Outcome) -> Iterator[str]:
+    """In the order of the questions; those that got nothing are left out."""
+    given = outcome.answers or {}
     for question in outcome.request.questions or ():
-        match (outcome.answers or {}).get(question.id):
-            case Submitted(value=value, meta=meta) if value is not None:
-                author = None if meta is None else meta.by
-                by = f" ({author})" if author is not None and author != outcome.by else ""
-                plain = content_value(question, value)
-                words = ", ".join(map(str, plain)) if isinstance(plain, list) else str(plain)
-                said.append(f"{_short(label(question))}: {_short(words)}{by}")
-            case Skipped():
-                said.append(f"{_short(label(question))}: skipped")
-            case _:
-                pass
-    return "; ".join(said)
+        words = _answer(question, given.get(question.id), outcome)
+        if words is not None:
+            yield f"{_short(label(question))}: {words}"
+
+
+def _answer(question: Question, answer: Answer | None, outcome: Outcome) -> str | None:
+    match answer:
+        case Submitted(value=value, meta=meta) if value is not None:
+            return f"{_short(value_words(question, value))}{_marks(meta, outcome)}"
+        case Skipped(freeform_values=own, meta=meta):
+            said = f", saying “{_short(', '.join(own))}”" if own else ""
+            return f"skipped{said}{_marks(meta, outcome)}"
+        case _:
+            default = default_of(question)
+            return (
+                None if default is None else f"{_short(value_words(question, default))} (default)"
+            )
+
+
+def _marks(meta: AnswerMeta | None, outcome: Outcome) -> str:
+    """Whose it is, unless whoever ended the request said it as well."""
+    if meta is None or (meta.by, meta.via) == (outcome.by, outcome.via):
+        return " (default)" if outcome.via is Provenance.DEFAULT else ""
+    return f" ({_short(name_of(meta.by))}{', a policy' if meta.via is Provenance.POLICY else ''})"
 
 
 def _short(text: str) -> str:

@@ -22,9 +22,8 @@ from ..schemas.questions import (
     TextValue,
     Value,
 )
-from .answers import check_value
-from .deadlines import proposed_value
 from .forms import content_value
+from .proposals import default_of
 
 
 def plain_content(questions: Iterable[Question], answers: Mapping[str, Answer]) -> Content:
@@ -43,10 +42,7 @@ def plain_content(questions: Iterable[Question], answers: Mapping[str, Answer]) 
 def _counted(question: Question, answer: Answer | None) -> Value | None:
     if isinstance(answer, Submitted):
         return answer.value
-    if isinstance(answer, Skipped) or question.required:
-        return None
-    value = proposed_value(question)
-    return value if value is not None and check_value(question, value) is None else None
+    return None if isinstance(answer, Skipped) else default_of(question)
 
 
 def value_of(question: Question, plain: Any) -> Value | None:

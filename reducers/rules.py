@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_args
 
 from ..schemas import actions
 from ..schemas.actions import Action, RootAction, RootConfigChanged, SessionAction
@@ -20,6 +20,9 @@ from .configuration import check_config
 RECORDING = Refusal(
     code=RefusalCode.WRONG_STATE, message="This is a recording; it can only be watched."
 )
+
+OF_SESSIONS = frozenset[type](get_args(SessionAction))
+OF_ROOT = frozenset[type](get_args(RootAction))
 
 Rule = Callable[[Principal, SessionRecord, Any], Refusal | None]
 
@@ -59,7 +62,7 @@ def judge(principal: Principal, record: SessionRecord, action: SessionAction) ->
     refusal = (
         check_role(principal, action)
         or check_session(principal, record.public.summary.resource)
-        or check_channel(action, SessionAction)
+        or check_channel(action, OF_SESSIONS)
     )
     if refusal is not None:
         return refusal
@@ -74,7 +77,7 @@ def judge_root(principal: Principal, state: RootState, action: Action) -> Refusa
     refusal = (
         check_role(principal, action)
         or check_session(principal, ROOT_CHANNEL)
-        or check_channel(action, RootAction)
+        or check_channel(action, OF_ROOT)
     )
     if refusal is None and isinstance(action, RootConfigChanged):
         return check_config(state.config, action.config, replace=bool(action.replace))

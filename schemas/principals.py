@@ -77,3 +77,12 @@ class Stamp(Wire, frozen=True, kw_only=True):
 
 HOST = Author(id="host")
 """The author of what the host does on its own: timeouts, notes, queued turns."""
+
+LOCAL_ID = "local"
+"""Whoever comes without a credential, where none is needed; it may be several people."""
+
+OWNER_ID = "owner"
+"""Whoever has the connection token."""
+
+SHARE_PREFIX, AGENT_PREFIX = "share:", "agent:"
+"""Before the ids of those who came by a link, and of agents."""

@@ -9,7 +9,7 @@ from typing import Any
 import uvicorn
 from fastapi import FastAPI
 
-from session_server.identity.addresses import reachable
+from session_server.banner import Address, banner, listening
 from session_server.identity.binding import Binding
 from session_server.identity.redaction import RedactingFormatter
 from session_server.schemas.limits import FRAME_BYTES
@@ -19,30 +19,14 @@ from session_server.transport.sink import SinkProtocol
 GRACE_SECONDS = 5
 
 
-def _nothing_more(_: int) -> str:
-    return ""
-
-
 class Server(uvicorn.Server):
     """Says where it listens once it does: with port 0, only then is it known."""
 
-    way_in: Callable[[int], str] = staticmethod(_nothing_more)
+    banner: Callable[[list[Address]], str] = staticmethod(listening)
 
     def announce(self) -> None:
-        ports: set[int] = set()
-        for server in self.servers:
-            for socket in server.sockets:
-                address, port = socket.getsockname()[:2]
-                where = f"[{address}]" if ":" in address else address
-                sys.stdout.write(
-                    f"session-server at http://{where}:{port}\n"
-                    f"  Page  http://{where}:{port}/\n"
-                    f"  AHP   ws://{where}:{port}/ahp\n"
-                    f"  HTTP  http://{where}:{port}/docs\n"
-                    f"        http://{where}:{port}/v1/sessions\n"
-                )
-                ports.add(port)
-        sys.stdout.write("".join(self.way_in(port) for port in ports))
+        sockets = (socket for server in self.servers for socket in server.sockets)
+        sys.stdout.write(self.banner([socket.getsockname()[:2] for socket in sockets]))
         sys.stdout.flush()
 
     async def startup(self, sockets: list[object] | None = None) -> None:  # type: ignore[override]
@@ -72,21 +56,9 @@ def run(app: FastAPI, settings: Settings, binding: Binding) -> bool:
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
     server = Server(config)
-    server.way_in = partial(way_in, settings, binding)
+    server.banner = partial(banner, settings, binding)
     server.run()
     return server.started
-
-
-def way_in(settings: Settings, binding: Binding, port: int) -> str:
-    """A new token is told this once; one that was given is known to whoever gave it."""
-    if binding.token is not None:
-        where = reachable(settings, "", port)
-        return f"  Open  {where.url}/?tkn={binding.token}\n"
-    if binding.file is not None:
-        return f"  Its connection token is new, in {binding.file}\n"
-    if binding.access.connection_token is not None:
-        return "  It wants its connection token: ?tkn=… in the address, or a bearer header\n"
-    return ""
 
 
 def logging_of(settings: Settings, binding: Binding) -> dict[str, Any]:

@@ -76,7 +76,7 @@ class Settings(BaseSettings):
         default="full",
         description="What the log survives: `full` a power cut, `normal` the death of the process.",
     )
-    demo: bool = Field(default=False, description="Have a session with an open question.")
+    demo: bool = Field(default=False, description="Have sessions to look at, with questions open.")
     log_level: Literal["error", "warning", "info", "debug"] = Field(
         default="warning",
         description="How much is logged; from `info` on every request is. Tokens never are.",

@@ -3,22 +3,13 @@
 import { mountAnnouncer } from "./views/announcer.js";
 import { Attention } from "./views/attention.js";
 import { growAsTyped } from "./views/growing.js";
-import { takeToken, useToken } from "./views/memory.js";
 import { applyTheme } from "./views/settings.js";
 import { Shell } from "./views/shell.js";
 import { mountToasts } from "./views/toast.js";
 import { Host } from "./wire/host.js";
 
 applyTheme();
-const { token, kept } = takeToken();
-const host = new Host(token === undefined ? {} : { token });
-if (kept !== undefined) {
-  host.on("status", ({ phase }) => {
-    if (phase !== "closed") return;
-    useToken(kept);
-    location.reload();
-  });
-}
+const host = new Host();
 const shell = new Shell(host, new Attention(host));
 document.body.append(shell.element);
 mountAnnouncer();

@@ -2,9 +2,10 @@
 
 from session_server.agents.interface import TurnContext
 from session_server.host.host import Host
-from session_server.reducers.forms import content_value
+from session_server.reducers.answers import label
 from session_server.reducers.notes import ending
 from session_server.reducers.turn_rules import PASSIVE_PROVIDER
+from session_server.reducers.words import name_of, value_words
 from session_server.schemas.actions import TurnStarted
 from session_server.schemas.calls import Outcome
 from session_server.schemas.commands import CreateSessionParams
@@ -104,26 +105,30 @@ DEMO_SESSION = "ahp-session:/demo"
 
 
 def open_demo(host: Host) -> None:
-    """A session to look at, with its question open; nothing if it is there already."""
-    if DEMO_SESSION in host.sessions:
-        return
+    """A session to look at, with a question open: a new one if the one before was answered."""
     owner = Principal(id="local", role=Role.OWNER)
-    message = Message(text="Plan a trip for us", origin=MessageOrigin(kind=USER))
-
-    def start_turn() -> None:
-        host.dispatch(
-            owner,
-            host.sessions[DEMO_SESSION],
-            TurnStarted(turn_id="first", message=message),
-            refused=lambda _: None,
-            failed=lambda _: None,
-        )
-
+    if DEMO_SESSION in host.sessions:
+        record = host.record(DEMO_SESSION)
+        if record is not None and record.public.active_turn is None:
+            _start_turn(host, owner, f"again-{host.now()}")
+        return
     host.create_session(
         owner,
         CreateSessionParams(channel=DEMO_SESSION, provider="demo"),
         title="A trip",
-        done=start_turn,
+        done=lambda: _start_turn(host, owner, "first"),
+        failed=lambda _: None,
+    )
+
+
+def _start_turn(host: Host, owner: Principal, turn_id: str) -> None:
+    """Nothing happens if it is refused: somebody has that session for something else."""
+    message = Message(text="Plan a trip for us", origin=MessageOrigin(kind=USER))
+    host.dispatch(
+        owner,
+        host.sessions[DEMO_SESSION],
+        TurnStarted(turn_id=turn_id, message=message),
+        refused=lambda _: None,
         failed=lambda _: None,
     )
 
@@ -133,8 +138,6 @@ def summary(outcome: Outcome) -> str:
     for question in outcome.request.questions or ():
         answer = (outcome.answers or {}).get(question.id)
         if isinstance(answer, Submitted) and answer.value is not None:
-            value = content_value(question, answer.value)
-            shown = ", ".join(value) if isinstance(value, list) else value
-            by = f" ({answer.meta.by})" if answer.meta is not None and answer.meta.by else ""
-            lines.append(f"- **{question.title or question.id}**: {shown}{by}")
+            by = f" ({name_of(answer.meta.by)})" if answer.meta is not None else ""
+            lines.append(f"- **{label(question)}**: {value_words(question, answer.value)}{by}")
     return "\n".join(lines)

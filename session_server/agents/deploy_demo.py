@@ -1,7 +1,4 @@
-"""A call to look at: the example server's deploy tool, blocked on its first questions.
-
-The server is a project of its own under `examples/`; where that is not there, neither is the demo.
-"""
+"""A call to look at: the example server's deploy tool, blocked on its first questions."""
 
 import sys
 from pathlib import Path
@@ -10,24 +7,24 @@ from session_server.calls.calls import Calls
 from session_server.calls.config import ServerConfig
 from session_server.host.errors import CommandError
 from session_server.host.host import Host
-from session_server.host.performing import Settling
+from session_server.host.performing import NotSavedError, RefusedError, Settling
 from session_server.reducers.turn_rules import PASSIVE_PROVIDER
 from session_server.schemas.commands import CreateSessionParams
 from session_server.schemas.principals import Principal, Role
 
 DEPLOY_SESSION = "ahp-session:/deploy"
 DEPLOY_SERVER = "deploy"
-PROGRAM = Path(__file__).parents[2] / "examples" / "deploy_server" / "deploy_server.py"
+PROGRAM = Path(__file__).with_name("deploy_server.py")
+"""Run by its path, as any server is: it knows nothing of what it is shipped in."""
+
 KEY = "only for the demo: sealed with what everybody knows"
 ARGUMENTS = {"service": "web", "version": "1.4.2", "token": "not-a-real-token"}
 
 
 def demo_servers() -> dict[str, ServerConfig]:
-    if not PROGRAM.is_file():
-        return {}
     config = ServerConfig(
         command=sys.executable,
-        args=(str(PROGRAM),),
+        args=("-P", str(PROGRAM)),
         env={"DEPLOY_SERVER_KEY": KEY},
         private_arguments=("token",),
     )
@@ -35,21 +32,32 @@ def demo_servers() -> dict[str, ServerConfig]:
 
 
 async def open_deploy(host: Host, calls: Calls) -> None:
-    """A session with the call in it; nothing if it is there already."""
-    if DEPLOY_SESSION in host.sessions or DEPLOY_SERVER not in calls.servers.names:
-        return
+    """A session with the call in it; a new call if the one before has ended."""
     owner = Principal(id="local", role=Role.OWNER)
-    made = Settling()
-    try:
-        host.create_session(
-            owner,
-            CreateSessionParams(channel=DEPLOY_SESSION, provider=PASSIVE_PROVIDER),
-            title="A deployment",
-            done=made.succeed,
-            failed=made.fail,
-        )
-    except CommandError:
-        return  # somebody was faster
-    await made.future
     params = {"name": "deploy", "arguments": ARGUMENTS}
-    await calls.start(owner, DEPLOY_SESSION, DEPLOY_SERVER, "tools/call", params)
+    key = f"demo-{host.now()}"
+    try:
+        if DEPLOY_SESSION not in host.sessions:
+            await _open_session(host, owner)
+        elif not _rests(host):
+            return
+        await calls.start(owner, DEPLOY_SESSION, DEPLOY_SERVER, "tools/call", params, key=key)
+    except (CommandError, NotSavedError, RefusedError):
+        return  # somebody has that session for something else
+
+
+def _rests(host: Host) -> bool:
+    record = host.record(DEPLOY_SESSION)
+    return record is not None and not any(call.is_open for call in record.private.calls.values())
+
+
+async def _open_session(host: Host, owner: Principal) -> None:
+    made = Settling()
+    host.create_session(
+        owner,
+        CreateSessionParams(channel=DEPLOY_SESSION, provider=PASSIVE_PROVIDER),
+        title="A deployment",
+        done=made.succeed,
+        failed=made.fail,
+    )
+    await made.future

@@ -4,15 +4,16 @@ The same request by the same principal is the same call, as long as it is open o
 its result: a client that lost its connection asks again and is where it was.
 """
 
-import asyncio
 import contextlib
 import hashlib
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
 
 from session_server.calls.config import ServerConfig
+from session_server.calls.deliveries import Handover, Handovers
 from session_server.calls.driver import CallDriver
 from session_server.calls.errors import CallsError, UnknownCallError
 from session_server.calls.servers import Servers
@@ -20,7 +21,7 @@ from session_server.calls.states import ServerStates
 from session_server.calls.views import view_of
 from session_server.host.errors import CommandError
 from session_server.host.host import Host
-from session_server.host.performing import RefusedError, write
+from session_server.host.performing import NotSavedError, RefusedError, write
 from session_server.host.waiting import Waiting
 from session_server.reducers import rounds
 from session_server.reducers.batches import Batch
@@ -31,6 +32,7 @@ from session_server.reducers.starts import (
     same_call,
     start,
 )
+from session_server.reducers.words import subject_name
 from session_server.schemas.calls import Call
 from session_server.schemas.codec import encode, is_too_deep
 from session_server.schemas.http import CallView
@@ -41,7 +43,6 @@ from session_server.schemas.record import CallCollected, SessionRecord
 from session_server.schemas.refusals import Refusal, RefusalCode
 from session_server.schemas.wire import Uri
 
-HAND_OVER_SECONDS = 0.02
 REMEMBERED_CALLS = 10_000
 
 NAMES = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
@@ -55,6 +56,7 @@ class Calls:
         self._waiting = waiting
         self._states = ServerStates(host)
         self._where: dict[str, Uri] = {}
+        self._handovers = Handovers()
         self.driver = CallDriver(host, waiting)
         self.driver.servers = Servers(configs or {}, self.driver.spawn, self._states.changed)
         host.on_disposed.append(self.driver.forget_session)
@@ -92,6 +94,9 @@ class Calls:
         Refused: `RefusedError`. No such session: `CommandError`. No such server: `CallsError`.
         """
         call = self._new_call(principal, server, method, params, key, call_id)
+        before = None if call_id is not None else self._on_its_way(uri, call)
+        if before is not None:
+            await self._handovers.settled(before)
         found = call.id
 
         def plan(record: SessionRecord, stamp: Stamp) -> Batch | Refusal:
@@ -126,6 +131,10 @@ class Calls:
         found = await self._waiting.until(uri, ended, wait)
         return self._look(principal, uri, call_id) if found is None else found
 
+    def handover(self, principal: Principal, call_id: str) -> Handover:
+        """To be carried by the answer that holds the result."""
+        return Handover(self._handovers, call_id, partial(self.collect, principal, call_id))
+
     async def collect(self, principal: Principal, call_id: str) -> None:
         """Its maker has the result, so that the same request is a new call from now on.
 
@@ -139,23 +148,15 @@ class Calls:
             is_new = call is not None and not call.is_open and not call.collected
             return (CallCollected(call_id=call_id),) if is_made_by and is_new else ()
 
-        with contextlib.suppress(CommandError, UnknownCallError):
+        # Where it cannot be written down, the result is given again.
+        with contextlib.suppress(CommandError, NotSavedError, RefusedError, UnknownCallError):
             await write(self._host, self.session_of(call_id), plan, principal.author)
-
-    def collect_soon(self, principal: Principal, call_id: str) -> None:
-        """The same for who cannot wait until the result went out: it is about to."""
-
-        async def later() -> None:
-            await asyncio.sleep(HAND_OVER_SECONDS)
-            await self.collect(principal, call_id)
-
-        self.driver.spawn(later())
 
     async def abandon(self, principal: Principal, call_id: str, reason: str | None = None) -> None:
         """The result is no longer wanted; what the server has begun, it may still do."""
         uri = self.session_of(call_id)
         self._look(principal, uri, call_id)
-        words = reason or f"{principal.author} gave it up."
+        words = reason or f"{subject_name(principal.author)} gave it up."
 
         def plan(record: SessionRecord, stamp: Stamp) -> Batch | Refusal:
             return check_caller(principal, record) or rounds.abandon(record, call_id, words, stamp)
@@ -223,6 +224,12 @@ class Calls:
         if tool is None or call.method != "tools/call":
             return None
         return tool.title or (tool.annotations.title if tool.annotations is not None else None)
+
+    def _on_its_way(self, uri: Uri, call: Call) -> str | None:
+        """The call that this may be, whose result its maker is just getting."""
+        record = self._host.record(uri)
+        same = None if record is None else same_call(record, call, self._host.now())
+        return same.id if same is not None and same.id in self._handovers else None
 
     def _has(self, uri: Uri, call_id: str) -> bool:
         record = self._host.record(uri)

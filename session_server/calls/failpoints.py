@@ -1,7 +1,7 @@
 """Places where a test can have the process die, as by `kill -9`, or see that it came by.
 
-Off unless `SESSION_SERVER_FAILPOINTS` is set when the process starts: `name#n` to die when a place
-is reached for the n-th time, `trace=path` to have every place written to a file; `;` between them.
+Off unless `SESSION_SERVER_FAILPOINTS` is set when the log is opened: `name#n` to die when a place is
+reached for the n-th time, `trace=path` to have every place written to a file; `;` between them.
 """
 
 import os
@@ -9,7 +9,6 @@ import signal
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 from session_server.log.protocol import Batch, Log, Outcome
 
@@ -38,32 +37,20 @@ class Failpoints:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-class _Switch(NamedTuple):
-    points: Failpoints | None
-
-
-def _switch() -> _Switch:
-    setting = os.environ.get(VARIABLE)
-    return _Switch(None if setting is None else Failpoints(setting))
-
-
-_now = [_switch()]
-
-
-def read_again() -> None:
-    """For processes that were forked with another environment than they have now."""
-    _now[0] = _switch()
+class _Switch:
+    points: Failpoints | None = None
 
 
 def hit(name: str) -> None:
-    points = _now[0].points
-    if points is not None:
-        points.hit(name)
+    if _Switch.points is not None:
+        _Switch.points.hit(name)
 
 
 def guarded(log: Log) -> Log:
     """The log, with places before and after every append that tells of a call."""
-    return log if _now[0].points is None else _GuardedLog(log)  # type: ignore[return-value]
+    setting = os.environ.get(VARIABLE)
+    _Switch.points = None if setting is None else Failpoints(setting)
+    return log if setting is None else _GuardedLog(log)  # type: ignore[return-value]
 
 
 class _GuardedLog:

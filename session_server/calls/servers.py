@@ -11,12 +11,14 @@ import logging
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from typing import Any
 
+from mcp.shared.subscriptions import ServerEvent, ToolsListChanged
 from mcp_types import Tool
 
 from session_server.calls.config import ServerConfig
 from session_server.calls.errors import UnknownServerError, UnreachableError
 from session_server.calls.links import NOBODY, QUIET, Answering, Link
 from session_server.calls.slots import Asker, Line, NotYet, Slot, declared
+from session_server.calls.tidings import Tidings
 from session_server.schemas.customizations import (
     McpFailed,
     McpReady,
@@ -44,6 +46,8 @@ class Server:
         self.config = config
         self.state: McpServerState = McpStopped()
         self.tools: dict[str, Tool] = {}
+        self.tidings = Tidings(spawn)
+        self.tidings.subscribe(self._heard)
         self._spawn = spawn
         self._changed = changed
         self._main: Slot | None = None
@@ -85,7 +89,7 @@ class Server:
     async def _connected_once(self) -> str:
         """Connects and stays; returns why it is over."""
         await self._become(McpStarting())
-        slot = Slot(self.name, self.config, self.relist)
+        slot = Slot(self.name, self.config, self.tidings.hear)
         try:
             await slot.kept.open(self._spawn)
             self.tools = await slot.link.tools()
@@ -100,7 +104,9 @@ class Server:
         self._main = slot
         self._slots.append(slot)
         await self._become(McpReady())
+        following = self._spawn(self.tidings.follow(slot.link))
         await self._until_lost(slot)
+        following.cancel()
         self._main = None
         self._slots.remove(slot)
         await slot.kept.close()
@@ -128,13 +134,14 @@ class Server:
         async with self._moved:
             self._moved.notify_all()
 
-    def relist(self) -> None:
+    def _heard(self, event: ServerEvent) -> None:
         async def relisted() -> None:
             if self._main is not None:
                 with contextlib.suppress(Exception):
                     self.tools = await self._main.link.tools()
 
-        self._spawn(relisted())
+        if isinstance(event, ToolsListChanged):
+            self._spawn(relisted())
 
     # Lending
 
@@ -203,7 +210,7 @@ class Server:
         return self._free() is not None or len(self._slots) < self.config.connections
 
     async def _one_more(self) -> None:
-        slot = Slot(self.name, self.config, self.relist)
+        slot = Slot(self.name, self.config)
         self._slots.append(slot)
         slot.asker = NotYet()
         try:

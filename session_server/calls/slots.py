@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from mcp.client.session import ClientRequestContext, IncomingMessage
+from mcp.shared.subscriptions import ServerEvent
 from mcp_types import (
     INTERNAL_ERROR,
     ElicitCompleteNotification,
@@ -16,13 +17,13 @@ from mcp_types import (
     ErrorData,
     ListRootsResult,
     Tool,
-    ToolListChangedNotification,
 )
 from mcp_types import Root as McpRoot
 from pydantic import FileUrl
 
 from session_server.calls.config import ServerConfig
 from session_server.calls.links import Answering, KeptLink, Link
+from session_server.calls.tidings import tidings_in
 
 NO_CALL = ErrorData(code=INTERNAL_ERROR, message="No call is under way here.")
 
@@ -56,10 +57,12 @@ class Line:
 class Slot:
     """A kept link, and who has it."""
 
-    def __init__(self, name: str, config: ServerConfig, relist: Callable[[], None]) -> None:
+    def __init__(
+        self, name: str, config: ServerConfig, heard: Callable[[ServerEvent], None] | None = None
+    ) -> None:
         self.asker: Asker | None = None
         self._name = name
-        self._relist = relist
+        self._heard = heard
         answering = Answering(
             elicit=self._elicit,
             list_roots=None if config.roots is None else self._list_roots,
@@ -82,8 +85,9 @@ class Slot:
         return ListRootsResult(roots=[McpRoot(uri=FileUrl(r.uri), name=r.name) for r in roots])
 
     async def _notified(self, message: IncomingMessage) -> None:
-        if isinstance(message, ToolListChangedNotification):
-            self._relist()
+        tidings = tidings_in(message)
+        if tidings is not None and self._heard is not None and not self.link.is_modern:
+            self._heard(tidings)
         elif isinstance(message, ElicitCompleteNotification) and self.asker is not None:
             await self.asker.visited(message.params.elicitation_id)
         elif isinstance(message, Exception):

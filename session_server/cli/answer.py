@@ -14,10 +14,10 @@ from session_server.cli.fixtures import read_fixture
 from session_server.cli.naming import OptionalSessionArgument, found, short_name
 from session_server.cli.output import err, out, print_json
 from session_server.cli.policy import Patience, Policy
-from session_server.cli.questions import number, truth
 from session_server.cli.reach import Reach
 from session_server.cli.states import State, state_of
 from session_server.cli.trouble import Trouble, UsageTrouble
+from session_server.cli.written import check_given, plain_of
 from session_server.client import Client, Plain, Session
 from session_server.client.values import answers_of, asked
 from session_server.reducers.notes import subject
@@ -25,15 +25,8 @@ from session_server.schemas.actions import InputCompleted
 from session_server.schemas.envelopes import ActionEnvelope
 from session_server.schemas.questions import (
     Answer,
-    BooleanQuestion,
     InputRequest,
-    IntegerQuestion,
-    MultiSelectQuestion,
-    NumberQuestion,
-    Question,
     ResponseKind,
-    SingleSelectQuestion,
-    TextQuestion,
 )
 from session_server.schemas.session import SessionSummary
 from session_server.schemas.wire import Uri
@@ -50,68 +43,71 @@ VERBS = {
 }
 
 
+RequestOption = Annotated[
+    str | None, typer.Option(help="The request to answer, by its id; the oldest if not given.")
+]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="QUESTION=VALUE",
+        help="Answer a question and accept, without a form. Can be given several times.",
+    ),
+]
+AcceptOption = Annotated[bool, typer.Option("--accept", help="Accept, without a form.")]
+DeclineOption = Annotated[bool, typer.Option("--decline", help="Say no, without a form.")]
+CancelOption = Annotated[
+    bool, typer.Option("--cancel", help="Close it without an answer, without a form.")
+]
+FixtureOption = Annotated[
+    Path | None,
+    typer.Option(help="Answer from a YAML or JSON file, as a policy. `-` is standard input."),
+]
+AllOption = Annotated[bool, typer.Option("--all", help="With --fixture: in all sessions.")]
+WaitOption = Annotated[
+    float | None,
+    typer.Option(
+        help="If nothing is open, wait this long for it: 90s, 10m.", parser=duration, metavar="TIME"
+    ),
+]
+CountOption = Annotated[
+    int | None, typer.Option(help="With --fixture: end after this many answers.", min=1)
+]
+FollowOption = Annotated[
+    bool, typer.Option("--follow", help="Go on with what is asked later, until Ctrl-C.")
+]
+PolicyOption = Annotated[
+    bool, typer.Option("--policy", help="Say that a program answers; a fixture always says so.")
+]
+
+
 async def answer(
     reach: Reach,
     session: OptionalSessionArgument = None,
-    request: Annotated[
-        str | None, typer.Option(help="The request to answer, by its id; the oldest if not given.")
-    ] = None,
-    given: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="QUESTION=VALUE",
-            help="Answer a question and accept, without a form. Can be given several times.",
-        ),
-    ] = None,
-    accept: Annotated[bool, typer.Option("--accept", help="Accept, without a form.")] = False,
-    decline: Annotated[bool, typer.Option("--decline", help="Say no, without a form.")] = False,
-    cancel: Annotated[
-        bool, typer.Option("--cancel", help="Close it without an answer, without a form.")
-    ] = False,
-    fixture: Annotated[
-        Path | None,
-        typer.Option(help="Answer from a YAML or JSON file, as a policy. `-` is standard input."),
-    ] = None,
-    everywhere: Annotated[
-        bool, typer.Option("--all", help="With --fixture: in all sessions.")
-    ] = False,
-    wait: Annotated[
-        float | None,
-        typer.Option(
-            help="If nothing is open, wait this long for it: 90s, 10m.",
-            parser=duration,
-            metavar="TIME",
-        ),
-    ] = None,
-    count: Annotated[
-        int | None,
-        typer.Option(help="With --fixture: end after this many answers.", min=1),
-    ] = None,
-    follow: Annotated[
-        bool, typer.Option("--follow", help="Go on with what is asked later, until Ctrl-C.")
-    ] = False,
-    policy: Annotated[
-        bool,
-        typer.Option("--policy", help="Say that a program answers; a fixture always says so."),
-    ] = False,
+    request: RequestOption = None,
+    given: SetOption = None,
+    accept: AcceptOption = False,
+    decline: DeclineOption = False,
+    cancel: CancelOption = False,
+    fixture: FixtureOption = None,
+    everywhere: AllOption = False,
+    wait: WaitOption = None,
+    count: CountOption = None,
+    follow: FollowOption = False,
+    policy: PolicyOption = False,
 ) -> ExitCode:
     """Answer what is asked: in a form that others see you fill in, or from options or a file."""
     response = _response(given or [], accept, decline, cancel)
-    if fixture is None and (everywhere or count is not None):
-        raise UsageTrouble("--all and --count go with --fixture.")
     if fixture is not None:
         if response is not None or request is not None:
             raise UsageTrouble("A fixture says itself what is answered, and how.")
-        rules = read_fixture(fixture)
         patience = Patience(count if wait is None else count or 1, wait, is_endless=follow)
-        async with reach.client(policy=True) as client:
-            uri = None if everywhere else await _uri(client, session, wait, follow=follow)
-            return await Policy(rules, patience, as_json=reach.as_json).run(client, uri)
-    is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
-    if response is None and not is_terminal:
-        advice = "Use --set, --accept, --decline, --cancel or --fixture."
-        raise UsageTrouble("A form needs a terminal.", advice)
+        by_rules = Policy(read_fixture(fixture), patience, as_json=reach.as_json)
+        return await _by_rules(reach, by_rules, session, wait, follow, everywhere)
+    if everywhere or count is not None:
+        raise UsageTrouble("--all and --count go with --fixture.")
+    if response is None:
+        _check_terminal()
     async with reach.client(policy=policy) as client:
         uri = await _uri(client, session, wait, follow=follow)
         async with client.session(uri) as watched:
@@ -119,6 +115,25 @@ async def answer(
                 return await _with_forms(client, watched, request, wait, follow)
             first = await _open(watched, request, wait)
             return await _directly(reach, watched, first, response, given or [])
+
+
+async def _by_rules(
+    reach: Reach,
+    policy: Policy,
+    session: str | None,
+    wait: float | None,
+    follow: bool,
+    everywhere: bool,
+) -> ExitCode:
+    async with reach.client(policy=True) as client:
+        uri = None if everywhere else await _uri(client, session, wait, follow=follow)
+        return await policy.run(client, uri)
+
+
+def _check_terminal() -> None:
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        advice = "Use --set, --accept, --decline, --cancel or --fixture."
+        raise UsageTrouble("A form needs a terminal.", advice)
 
 
 def _response(given: list[str], accept: bool, decline: bool, cancel: bool) -> ResponseKind | None:
@@ -261,22 +276,7 @@ def _answers(request: InputRequest, given: list[str]) -> dict[str, Answer] | Non
         name, sign, value = text.partition("=")
         if not sign or not name:
             raise UsageTrouble(f"{text!r}: write QUESTION=VALUE.")
-        plain[name] = _plain(asked(request, name), value)
+        question = asked(request, name)
+        plain[name] = plain_of(question, value)
+        check_given(question, plain[name])
     return answers_of(request, plain) or None
-
-
-def _plain(question: Question, text: str) -> Plain | None:
-    """Nothing after the sign skips a question, but is an answer where text is asked for."""
-    match question:
-        case TextQuestion():
-            return text
-        case _ if not text:
-            return None
-        case NumberQuestion() | IntegerQuestion():
-            return number(text)
-        case BooleanQuestion():
-            return truth(text)
-        case MultiSelectQuestion():
-            return [part.strip() for part in text.split(",")]
-        case SingleSelectQuestion():
-            return text

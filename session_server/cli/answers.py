@@ -5,7 +5,7 @@ from rich.text import Text
 from session_server.cli.states import clock
 from session_server.reducers.answers import label
 from session_server.reducers.formats import FORMATS
-from session_server.reducers.forms import content_value
+from session_server.reducers.words import name_of, value_words
 from session_server.schemas.principals import Author, Provenance
 from session_server.schemas.questions import (
     Answer,
@@ -20,7 +20,6 @@ from session_server.schemas.questions import (
     SingleSelectQuestion,
     Skipped,
     TextQuestion,
-    Value,
 )
 
 
@@ -35,20 +34,8 @@ def asker(request: InputRequest) -> str:
     return " · ".join(name for name in named if name)
 
 
-def value_words(question: Question, value: Value) -> str:
-    """With the labels of options, as people see them."""
-    plain = content_value(question, value)
-    if isinstance(plain, bool):
-        return "yes" if plain else "no"
-    labels = {o.id: o.label for o in getattr(question, "options", ())}
-    many = plain if isinstance(plain, list) else [plain]
-    return ", ".join(str(labels.get(item, item)) for item in many)
-
-
 def author_words(by: Author | None, me: Author | None = None) -> str:
-    if by is None:
-        return "somebody"
-    return "you" if by == me else str(by)
+    return "you" if by is not None and by == me else name_of(by)
 
 
 def answer_text(question: Question, answer: Answer | None, me: Author | None = None) -> Text:

@@ -1,7 +1,6 @@
 """`ask`: asks from a script or a CI job, waits, and prints the answers."""
 
 import contextlib
-import time
 from collections.abc import Generator
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,89 +10,90 @@ import httpx
 import msgspec
 import typer
 
+from session_server.cli.asking import title_of, wanted_request
 from session_server.cli.durations import duration
 from session_server.cli.exits import ExitCode
-from session_server.cli.files import read_document
 from session_server.cli.naming import complete_session, short_name
 from session_server.cli.output import err, out, print_json
-from session_server.cli.questions import parsed_questions
+from session_server.cli.patience import Deadline, WaitOption, polled, undone_by_ctrl_c
 from session_server.cli.reach import JSON, Reach, session_path
 from session_server.cli.trouble import Trouble, UsageTrouble
-from session_server.client.client import SESSION_PREFIX
+from session_server.cli.venues import how_to_answer, venue
 from session_server.reducers.notes import ending
 from session_server.schemas.calls import Outcome
 from session_server.schemas.codec import Decoder, encode
-from session_server.schemas.http import EndedRequest, NewRequest, NewSession, RequestState
-from session_server.schemas.limits import TITLE_CHARS, WAIT_SECONDS
+from session_server.schemas.http import EndedRequest, NewRequest, RequestState
+from session_server.schemas.limits import WAIT_SECONDS
 from session_server.schemas.principals import Provenance
 from session_server.schemas.questions import OnExpiry, ResponseKind
-from session_server.schemas.session import SessionSummary
 from session_server.schemas.wire import Uri
 
 decode_state: Decoder[RequestState] = Decoder(RequestState)
 
-PAUSE_SECONDS = 1.0
-QUESTION_HELP = (
-    "One question: ID[?]:KIND[MIN..MAX]:PROMPT=REST. Can be given several times."
-    " KIND is text, email, uri, date, date-time, number, integer, yes-no, select or multi."
-    " REST is a default, or options: staging|prod*"
-)
+MessageArgument = Annotated[
+    str | None, typer.Argument(help="What it is about; alone, it asks for a yes or no.")
+]
+QuestionOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--question",
+        "-q",
+        help="One question: ID[?]:KIND[MIN..MAX]:PROMPT=REST. Can be given several times."
+        " KIND is text, email, uri, date, date-time, number, integer, yes-no, select or multi."
+        " REST is a default, or options: staging|prod*",
+    ),
+]
+FileOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--file",
+        "-f",
+        help="Questions in a JSON or YAML file: AHP questions, or an MCP requestedSchema."
+        " `-` reads standard input.",
+    ),
+]
+LinkOption = Annotated[
+    str | None, typer.Option(help="A web address to open, in place of questions.")
+]
+SessionOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Session to ask in; it is made if there is none. A new one if not given.",
+        autocompletion=complete_session,
+    ),
+]
+ExpiresIn = Annotated[
+    float | None,
+    typer.Option(
+        help="Deadline of the question: 90s, 10m, 1h30m, 2d.", parser=duration, metavar="TIME"
+    ),
+]
+OnExpiryOption = Annotated[
+    OnExpiry | None,
+    typer.Option(help="What the deadline brings: cancel, use the defaults, or keep waiting."),
+]
+KeyOption = Annotated[
+    str | None,
+    typer.Option(
+        help="A text of your own. Asking again with it does not ask twice, but goes on waiting;"
+        " needs --session."
+    ),
+]
 
 
 def ask(
     reach: Reach,
-    message: Annotated[
-        str | None, typer.Argument(help="What it is about; alone, it asks for a yes or no.")
-    ] = None,
-    question: Annotated[
-        list[str] | None, typer.Option("--question", "-q", help=QUESTION_HELP)
-    ] = None,
-    file: Annotated[
-        Path | None,
-        typer.Option(
-            "--file",
-            "-f",
-            help="Questions in a JSON or YAML file: AHP questions, or an MCP requestedSchema."
-            " `-` reads standard input.",
-        ),
-    ] = None,
-    link: Annotated[
-        str | None, typer.Option(help="A web address to open, in place of questions.")
-    ] = None,
-    session: Annotated[
-        str | None,
-        typer.Option(
-            help="Session to ask in; it is made if there is none. A new one if not given.",
-            autocompletion=complete_session,
-        ),
-    ] = None,
+    message: MessageArgument = None,
+    question: QuestionOption = None,
+    file: FileOption = None,
+    link: LinkOption = None,
+    session: SessionOption = None,
     title: Annotated[str | None, typer.Option(help="Title of a new session.")] = None,
-    expires_in: Annotated[
-        float | None,
-        typer.Option(
-            help="Deadline of the question: 90s, 10m, 1h30m, 2d.", parser=duration, metavar="TIME"
-        ),
-    ] = None,
-    on_expiry: Annotated[
-        OnExpiry | None,
-        typer.Option(help="What the deadline brings: cancel, use the defaults, or keep waiting."),
-    ] = None,
-    wait: Annotated[
-        float | None,
-        typer.Option(
-            help="How long to wait for an answer; for ever if not given.",
-            parser=duration,
-            metavar="TIME",
-        ),
-    ] = None,
+    expires_in: ExpiresIn = None,
+    on_expiry: OnExpiryOption = None,
+    wait: WaitOption = None,
     no_wait: Annotated[bool, typer.Option("--no-wait", help="Ask, and do not wait.")] = False,
-    key: Annotated[
-        str | None,
-        typer.Option(
-            help="A text of your own. Asking again with it does not ask twice, but goes on waiting;"
-            " needs --session."
-        ),
-    ] = None,
+    key: KeyOption = None,
 ) -> ExitCode:
     """Ask people something and print what they answer.
 
@@ -102,82 +102,17 @@ def ask(
 
     For example: `session-server ask "Deploy?" -q "env:select:Where to?=staging|prod*"`
     """
-    wanted = _wanted(message, question or [], file, link)
-    wanted = msgspec.structs.replace(wanted, expires_in=expires_in, on_expiry=on_expiry)
     if key is not None and session is None:
         raise UsageTrouble("--key needs --session: a new session has nothing to find.")
+    wanted = wanted_request(message, question or [], file, link)
+    wanted = msgspec.structs.replace(wanted, expires_in=expires_in, on_expiry=on_expiry)
     with reach.http() as http:
-        uri = session_for(http, session, title or _title(wanted))
-        state = _asked(http, uri, wanted, key)
+        with venue(http, session, title or title_of(wanted)) as uri:
+            state = _asked(http, uri, wanted, key)
         if no_wait:
             return _asked_only(reach, state)
-        path = f"{session_path(uri)}/requests/{quote(state.id, safe='')}"
-        with _taken_back_by_ctrl_c(http, path):
-            err.print(f"Asked in {short_name(uri)}. {_how_to(uri)}", soft_wrap=True, markup=False)
-            state = _awaited(http, path, state, wait)
+        state = _awaited(reach, http, state, wait)
     return _told(reach, state, wait)
-
-
-# Asking
-
-
-def _wanted(
-    message: str | None, lines: list[str], file: Path | None, link: str | None
-) -> NewRequest:
-    if lines and file is not None:
-        raise UsageTrouble("Give --question or --file, not both.")
-    fields: dict[str, Any] = {} if file is None else _from_file(file)
-    if message is not None:
-        fields["message"] = message
-    if link is not None:
-        fields["url"] = link
-    try:
-        wanted = msgspec.convert(fields, NewRequest)
-    except msgspec.ValidationError as error:
-        raise UsageTrouble(f"{file} cannot be asked: {error}") from None
-    if lines:
-        wanted = msgspec.structs.replace(wanted, questions=parsed_questions(lines))
-    if not (wanted.message or wanted.questions or wanted.requested_schema or wanted.url):
-        advice = 'As in: session-server ask "Deploy?" -q "env:select:Where?=staging|prod*"'
-        raise UsageTrouble("There is nothing to ask.", advice)
-    return wanted
-
-
-def _from_file(path: Path) -> dict[str, Any]:
-    """A list of questions, a schema, or an object with one of them and a message."""
-    match read_document(path):
-        case list() as questions:
-            return {"questions": questions}
-        case {"properties": dict()} as schema:
-            return {"requestedSchema": schema}
-        case dict() as fields:
-            return fields
-        case _:
-            words = f"{path} holds neither a list of questions nor an object."
-            raise UsageTrouble(words)
-
-
-def _title(wanted: NewRequest) -> str:
-    first = wanted.questions[0].message if wanted.questions else None
-    return (wanted.message or first or "A question")[:TITLE_CHARS]
-
-
-def session_for(http: httpx.Client, name: str | None, title: str) -> Uri:
-    """The one that is named, made if there is none; or a new one."""
-    uri = None
-    if name is not None:
-        uri = name if ":" in name else f"{SESSION_PREFIX}{name}"
-        try:
-            http.get(session_path(uri))
-        except Trouble as trouble:
-            if trouble.code is not ExitCode.NOT_FOUND:
-                raise
-        else:
-            return uri
-    made = http.post(
-        "/v1/sessions", content=encode(NewSession(resource=uri, title=title)), headers=JSON
-    )
-    return msgspec.json.decode(made.content, type=SessionSummary).resource
 
 
 def _asked(http: httpx.Client, uri: Uri, wanted: NewRequest, key: str | None) -> RequestState:
@@ -186,55 +121,21 @@ def _asked(http: httpx.Client, uri: Uri, wanted: NewRequest, key: str | None) ->
     return decode_state(response.content)
 
 
-def _asked_only(reach: Reach, state: RequestState) -> ExitCode:
-    if reach.as_json:
-        print_json(state, pretty=True)
-    else:
-        out.print(state.id, markup=False, soft_wrap=True)
-        err.print(f"Asked in {short_name(state.session)}. {_how_to(state.session)}", markup=False)
-    return ExitCode.OK
-
-
-def _how_to(uri: Uri) -> str:
-    return f"Answer with: session-server answer {short_name(uri)}"
-
-
 # Waiting
 
 
 def _awaited(
-    http: httpx.Client, path: str, state: RequestState, wait: float | None
+    reach: Reach, http: httpx.Client, state: RequestState, wait: float | None
 ) -> RequestState:
     """Until it has ended or the time is over."""
-    deadline = None if wait is None else time.monotonic() + wait
-    with _waiting():
-        while not isinstance(state, EndedRequest):
-            left = WAIT_SECONDS if deadline is None else deadline - time.monotonic()
-            if left <= 0:
-                break
-            state = _polled(http, path, state, min(left, WAIT_SECONDS))
+    path = f"{session_path(state.session)}/requests/{quote(state.id, safe='')}"
+    deadline = Deadline(wait)
+    with undone_by_ctrl_c(http, path, "The question is taken back."):
+        _say_where(reach, state)
+        with _waiting():
+            while not isinstance(state, EndedRequest) and (left := deadline.left(WAIT_SECONDS)):
+                state = polled(http, path, left, decode_state) or state
     return state
-
-
-def _polled(http: httpx.Client, path: str, state: RequestState, wait: float) -> RequestState:
-    """A host that is being restarted still has the question when it is back."""
-    try:
-        response = http.get(path, params={"wait": wait}, timeout=wait + 10)
-    except httpx.TransportError:
-        time.sleep(min(PAUSE_SECONDS, wait))
-        return state
-    return decode_state(response.content)
-
-
-@contextlib.contextmanager
-def _taken_back_by_ctrl_c(http: httpx.Client, path: str) -> Generator[None]:
-    try:
-        yield
-    except KeyboardInterrupt:
-        with contextlib.suppress(httpx.HTTPError, Trouble):
-            http.delete(path)
-            err.print("The question is taken back.")
-        raise
 
 
 @contextlib.contextmanager
@@ -249,23 +150,39 @@ def _waiting() -> Generator[None]:
 # Telling
 
 
-def _told(reach: Reach, state: RequestState, wait: float | None) -> ExitCode:
-    if not isinstance(state, EndedRequest):
-        if reach.as_json:
-            print_json(state, pretty=True)
-        words = f"Nobody answered within {wait:g} s. The question stays open."
-        raise Trouble(words, ExitCode.TIMED_OUT, _how_to(state.session))
-    code = exit_code(state.outcome)
+def _say_where(reach: Reach, state: RequestState) -> None:
+    words = f"Asked in {short_name(state.session)}. {how_to_answer(reach, state.session)}"
+    err.print(words, markup=False, soft_wrap=True)
+
+
+def _asked_only(reach: Reach, state: RequestState) -> ExitCode:
     if reach.as_json:
         print_json(state, pretty=True)
-    elif code is ExitCode.OK:
+    else:
+        out.print(state.id, markup=False, soft_wrap=True)
+        _say_where(reach, state)
+    return ExitCode.OK
+
+
+def _told(reach: Reach, state: RequestState, wait: float | None) -> ExitCode:
+    if reach.as_json:
+        print_json(state, pretty=True)
+    if not isinstance(state, EndedRequest):
+        words = f"Nobody answered within {wait:g} s. The question stays open."
+        raise Trouble(words, ExitCode.TIMED_OUT, how_to_answer(reach, state.session))
+    code = exit_code(state.outcome)
+    if not reach.as_json:
+        _tell_outcome(state, code)
+    return code
+
+
+def _tell_outcome(state: EndedRequest, code: ExitCode) -> None:
+    """Answers for a program to read; how it ended for a person, unless that is as usual."""
+    if code is ExitCode.OK:
         for line in answer_lines(state):
             out.print(line, markup=False, soft_wrap=True)
-    if not reach.as_json and (
-        code is not ExitCode.OK or state.outcome.via is not Provenance.PERSON
-    ):
+    if code is not ExitCode.OK or state.outcome.via is not Provenance.PERSON:
         err.print(ending(state.outcome), markup=False, soft_wrap=True)
-    return code
 
 
 def exit_code(outcome: Outcome) -> ExitCode:

@@ -1,8 +1,5 @@
 """`call`: calls a tool of a configured MCP server, waits while people answer, prints the result."""
 
-import contextlib
-import time
-from collections.abc import Generator
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -10,30 +7,40 @@ import httpx
 import msgspec
 import typer
 
-from session_server.cli.ask import session_for
-from session_server.cli.durations import duration
 from session_server.cli.exits import ExitCode
 from session_server.cli.naming import complete_session, short_name
 from session_server.cli.output import err, out, print_json
+from session_server.cli.patience import Deadline, WaitOption, polled, undone_by_ctrl_c
 from session_server.cli.reach import JSON, Reach, session_path
 from session_server.cli.trouble import Trouble, UsageTrouble
+from session_server.cli.venues import how_to_answer, venue
 from session_server.reducers.invocations import shown_content
 from session_server.schemas.codec import Decoder, encode
 from session_server.schemas.http import CallState, CallView, NewCall
 from session_server.schemas.mcp import CallMethod
 from session_server.schemas.tool_calls import ResourceContent, TextContent
-from session_server.schemas.wire import Uri
 
 decode_call: Decoder[CallView] = Decoder(CallView)
 
 FIRST_LOOK, LONGEST_LOOK = 0.25, 5.0
 """Between looks at what it waits for; that it has ended is known at once."""
 
-PAUSE_SECONDS = 1.0
-ARG_HELP = (
-    "An argument: NAME=TEXT, or NAME:=JSON for numbers, yes-no, lists and objects."
-    " Can be given several times."
-)
+ArgOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--arg",
+        "-a",
+        help="An argument: NAME=TEXT, or NAME:=JSON for numbers, yes-no, lists and objects."
+        " Can be given several times.",
+    ),
+]
+SessionOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Session to call in; it is made if there is none. If not given, one per server.",
+        autocompletion=complete_session,
+    ),
+]
 
 
 def call(
@@ -42,24 +49,11 @@ def call(
     tool: Annotated[
         str, typer.Argument(help="Name of the tool or prompt, or URI of the resource.")
     ],
-    arg: Annotated[list[str] | None, typer.Option("--arg", "-a", help=ARG_HELP)] = None,
+    arg: ArgOption = None,
     prompt: Annotated[bool, typer.Option("--prompt", help="It is a prompt.")] = False,
     resource: Annotated[bool, typer.Option("--resource", help="It is a resource.")] = False,
-    session: Annotated[
-        str | None,
-        typer.Option(
-            help="Session to call in; it is made if there is none. If not given, one per server.",
-            autocompletion=complete_session,
-        ),
-    ] = None,
-    wait: Annotated[
-        float | None,
-        typer.Option(
-            help="How long to wait for the result; for ever if not given.",
-            parser=duration,
-            metavar="TIME",
-        ),
-    ] = None,
+    session: SessionOption = None,
+    wait: WaitOption = None,
     no_wait: Annotated[bool, typer.Option("--no-wait", help="Call, and do not wait.")] = False,
 ) -> ExitCode:
     """Call a tool of an MCP server; when it asks, the people in the session answer.
@@ -76,13 +70,13 @@ def call(
         params=_params(tool, arguments_of(arg or []), is_resource=resource),
     )
     with reach.http() as http:
-        uri = session_for(http, session or f"call-{server}", f"Calls to {server}")
-        path = f"{session_path(uri)}/calls"
-        made = decode_call(http.post(path, content=encode(wanted), headers=JSON).content)
+        with venue(http, session or f"call-{server}", f"Calls to {server}") as uri:
+            path = f"{session_path(uri)}/calls"
+            view = decode_call(http.post(path, content=encode(wanted), headers=JSON).content)
         if no_wait:
-            return _started(reach, made)
-        with _given_up_by_ctrl_c(http, made):
-            view = _awaited(http, made, wait)
+            return _started(reach, view)
+        with undone_by_ctrl_c(http, _path(view), "The call is given up."):
+            view = _awaited(reach, http, view, wait)
     return _told(reach, view, wait)
 
 
@@ -122,56 +116,34 @@ def _started(reach: Reach, view: CallView) -> ExitCode:
         print_json(view, pretty=True)
     else:
         out.print(view.id, markup=False, soft_wrap=True)
-        err.print(f"Called in {short_name(view.session)}. {_how_to(view.session)}", markup=False)
+        words = f"Called in {short_name(view.session)}. {how_to_answer(reach, view.session)}"
+        err.print(words, markup=False, soft_wrap=True)
     return ExitCode.OK
 
 
-def _how_to(uri: Uri) -> str:
-    return f"Answer with: session-server answer {short_name(uri)}"
-
-
-def _awaited(http: httpx.Client, view: CallView, wait: float | None) -> CallView:
+def _awaited(reach: Reach, http: httpx.Client, view: CallView, wait: float | None) -> CallView:
     """Until it has ended or the time is over; who watches is told what it waits for."""
-    deadline = None if wait is None else time.monotonic() + wait
+    deadline = Deadline(wait)
     told: tuple[str, ...] = ()
     look = FIRST_LOOK
-    while view.is_open:
-        left = LONGEST_LOOK if deadline is None else deadline - time.monotonic()
-        if left <= 0:
-            break
+    while view.is_open and (left := deadline.left(look)):
         if view.requests and view.requests != told:
             told = view.requests
-            asked = "a question" if len(told) == 1 else f"{len(told)} questions"
-            words = f"It asks {asked} in {short_name(view.session)}. {_how_to(view.session)}"
-            err.print(words, markup=False, soft_wrap=True)
-        view = _polled(http, view, min(left, look))
+            _say_what_it_asks(reach, view)
+        view = polled(http, _path(view), left, decode_call) or view
         look = min(look * 2, LONGEST_LOOK)
     return view
 
 
-def _polled(http: httpx.Client, view: CallView, wait: float) -> CallView:
-    """A host that is being restarted still has the call when it is back."""
-    try:
-        response = http.get(_path(view), params={"wait": wait}, timeout=wait + 10)
-    except httpx.TransportError:
-        time.sleep(min(PAUSE_SECONDS, wait))
-        return view
-    return decode_call(response.content)
+def _say_what_it_asks(reach: Reach, view: CallView) -> None:
+    asked = "a question" if len(view.requests) == 1 else f"{len(view.requests)} questions"
+    where = short_name(view.session)
+    words = f"It asks {asked} in {where}. {how_to_answer(reach, view.session)}"
+    err.print(words, markup=False, soft_wrap=True)
 
 
 def _path(view: CallView) -> str:
     return f"/v1/calls/{quote(view.id, safe='')}"
-
-
-@contextlib.contextmanager
-def _given_up_by_ctrl_c(http: httpx.Client, view: CallView) -> Generator[None]:
-    try:
-        yield
-    except KeyboardInterrupt:
-        with contextlib.suppress(httpx.HTTPError, Trouble):
-            http.delete(_path(view))
-            err.print("The call is given up.")
-        raise
 
 
 # Telling

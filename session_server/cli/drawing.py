@@ -3,11 +3,12 @@
 import time
 from urllib.parse import urlsplit
 
-from session_server.cli.answers import asker, heading, needs, value_words
+from session_server.cli.answers import asker, heading, needs
 from session_server.cli.fields import OWN, Field
 from session_server.cli.form import ENDINGS, Form
 from session_server.cli.states import clock
 from session_server.reducers.answers import label
+from session_server.reducers.words import value_words
 from session_server.schemas.principals import Author
 from session_server.schemas.questions import (
     Answer,

@@ -4,8 +4,12 @@ Nothing of this touches a terminal or a socket. A remote draft replaces what is 
 nobody has typed here since; otherwise both are kept, and a person chooses.
 """
 
-from session_server.cli.answers import author_words, value_words
-from session_server.reducers.answers import check_answer, label
+from session_server.cli.answers import author_words
+from session_server.cli.written import check_given, plain_of
+from session_server.client import Plain
+from session_server.client.values import answer_of, value_of
+from session_server.reducers.answers import label
+from session_server.reducers.words import value_words
 from session_server.schemas.principals import Author
 from session_server.schemas.questions import (
     Answer,
@@ -22,7 +26,6 @@ from session_server.schemas.questions import (
     SingleSelectQuestion,
     Skipped,
     Submitted,
-    TextQuestion,
     TextValue,
     Value,
 )
@@ -130,50 +133,33 @@ class Field:
 
     def value(self) -> Value | None:
         """Raises `ValueError`, in words, where the text cannot be what it should be."""
+        plain = self._plain()
+        return None if plain is None else value_of(self.question, plain)
+
+    def _plain(self) -> Plain | None:
         match self.question:
-            case TextQuestion():
-                return TextValue(value=self.text) if self.text else None
-            case NumberQuestion() | IntegerQuestion():
-                return self._number()
             case BooleanQuestion():
-                return BooleanValue(value=self.chosen[0] == YES) if self.chosen else None
-            case SingleSelectQuestion():
-                return self._selected()
+                return self.chosen[0] == YES if self.chosen else None
             case MultiSelectQuestion():
-                own = (self.text,) if self.text else None
-                if not self.chosen and own is None:
-                    return None
-                return SelectedManyValue(value=self.chosen, freeform_values=own)
-
-    def _number(self) -> Value | None:
-        written = self.text.strip()
-        if not written:
-            return None
-        try:
-            return NumberValue(value=int(written))
-        except ValueError:
-            pass
-        try:
-            return NumberValue(value=float(written.replace(",", ".")))
-        except ValueError:
-            raise ValueError(f"{label(self.question)}: must be a number.") from None
-
-    def _selected(self) -> Value | None:
-        if self.chosen:
-            return SelectedValue(value=self.chosen[0])
-        return SelectedValue(value="", freeform_values=(self.text,)) if self.text else None
+                return (*self.chosen, *([self.text] if self.text else ())) or None
+            case SingleSelectQuestion() if self.chosen:
+                return self.chosen[0]
+            case NumberQuestion() | IntegerQuestion() if not self.text.strip():
+                return None
+            case _:
+                return plain_of(self.question, self.text) if self.text else None
 
     def valid_value(self) -> Value | None:
         """The value as an answer; raises `ValueError` with what is wrong with it."""
-        value = self.value()
-        if value is None:
+        plain = self._plain()
+        if plain is None:
             if self.question.required:
                 raise ValueError(f"{label(self.question)}: an answer is required.")
             return None
-        refusal = check_answer(self.question, Submitted(value=value))
-        if refusal is not None:
-            raise ValueError(refusal.message)
-        return value
+        check_given(self.question, plain)
+        submitted = answer_of(self.question, plain)
+        assert isinstance(submitted, Submitted)
+        return submitted.value
 
     def sent(self, value: Value | None) -> None:
         """It was shared, so its echo is no news."""
@@ -241,8 +227,6 @@ class Field:
             self.chosen = (YES if default else NO,)
         elif default is not None:
             self.text = str(default)
-        if self.is_many:
-            self.chosen = tuple(option.id for option in self.options if option.recommended)
         self._go_to_chosen()
 
     def _go_to_chosen(self) -> None:

@@ -14,8 +14,9 @@ import msgspec
 from session_server.cli.files import read_document
 from session_server.cli.naming import short_name
 from session_server.cli.trouble import UsageTrouble
+from session_server.cli.written import check_given
 from session_server.client import InvalidAnswer, Plain
-from session_server.client.values import answers_of
+from session_server.client.values import answers_of, asked
 from session_server.schemas.questions import Answer, InputRequest, Question, ResponseKind
 from session_server.schemas.wire import Uri
 
@@ -99,9 +100,12 @@ def answers_from(rule: Rule, request: InputRequest) -> dict[str, Answer] | None:
     for name, value in rule.answers.items():
         plain[_question_id(request, name)] = value
     try:
-        return answers_of(request, plain) or None
+        answers = answers_of(request, plain) or None
+        for name, value in plain.items():
+            check_given(asked(request, name), value)
     except InvalidAnswer as error:
         raise Unanswerable(str(error)) from None
+    return answers
 
 
 def _question_id(request: InputRequest, name: str) -> str:

@@ -12,7 +12,7 @@ import typer
 from session_server.cli.exits import ExitCode
 from session_server.cli.reach import TOKEN_VARIABLE, URL_VARIABLE, Reach
 from session_server.cli.trouble import LIST_THEM, Trouble
-from session_server.client.client import SESSION_PREFIX
+from session_server.reducers.session_names import PREFIX
 from session_server.schemas.commands import ListSessionsResult
 from session_server.schemas.session import SessionSummary
 from session_server.schemas.wire import Uri
@@ -21,7 +21,7 @@ COMPLETION_SECONDS = 2.0
 
 
 def short_name(uri: Uri) -> str:
-    return uri.removeprefix(SESSION_PREFIX)
+    return uri.removeprefix(PREFIX)
 
 
 def found(sessions: Iterable[SessionSummary], word: str) -> SessionSummary:

@@ -23,6 +23,7 @@ from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from session_server.cli.trouble import UsageTrouble
+from session_server.cli.written import number, truth, whole_number
 from session_server.schemas.questions import (
     BooleanQuestion,
     IntegerQuestion,
@@ -35,7 +36,6 @@ from session_server.schemas.questions import (
 )
 
 FREEFORM = ("...", "…")
-TRUTHS = {"yes": True, "y": True, "true": True, "no": False, "n": False, "false": False}
 _KIND = re.compile(r"([a-z][a-z-]*)(?:\[(.*)\])?", re.DOTALL)
 _BOUNDS = re.compile(r"\s*(-?[\d.]*?)\s*\.\.\s*(-?[\d.]*)\s*")
 _HELP = "The syntax is ID:KIND:PROMPT=REST; `session-server ask --help` shows examples."
@@ -73,7 +73,10 @@ def parsed_question(text: str, number: int = 1) -> Question:
     if not line.prompt.strip():
         raise UsageTrouble(f"{text!r}: there is no question in it.", _HELP)
     fields = {"id": line.id, "message": line.prompt, "required": line.required or None}
-    return build(line, fields)
+    try:
+        return build(line, fields)
+    except ValueError as error:
+        raise UsageTrouble(f"{text!r}: {error}", _HELP) from None
 
 
 def _parts(text: str, number: int) -> Line:
@@ -113,9 +116,12 @@ def _bounds(kind: str, text: str | None, line: str) -> dict[str, Any]:
     if found is None or kind not in _BOUNDED:
         words = f"{line!r}: [{text}] is not understood after {kind}."
         raise UsageTrouble(words, f"Bounds are [MIN..MAX], for {', '.join(_BOUNDED)}.")
-    read: Callable[[str], Any] = number if kind == "number" else _integer
+    read: Callable[[str], Any] = number if kind == "number" else whole_number
     pairs = zip(("min", "max"), found.groups(), strict=True)
-    return {name: read(written) for name, written in pairs if written}
+    try:
+        return {name: read(written) for name, written in pairs if written}
+    except ValueError as error:
+        raise UsageTrouble(f"{line!r}: {error}", _HELP) from None
 
 
 # Kinds
@@ -135,7 +141,7 @@ def _number_question(line: Line, fields: dict[str, Any]) -> Question:
 
 
 def _integer_question(line: Line, fields: dict[str, Any]) -> Question:
-    default = None if line.rest is None else _integer(line.rest)
+    default = None if line.rest is None else whole_number(line.rest)
     return IntegerQuestion(**fields, **line.bounds, default_value=default)
 
 
@@ -227,24 +233,3 @@ def _split(text: str, sign: str, times: int = -1) -> list[str]:
 
 def _plain(text: str) -> str:
     return re.sub(r"\\(.)", r"\1", text)
-
-
-def number(text: str) -> float:
-    try:
-        return int(text) if re.fullmatch(r"\s*-?\d+\s*", text) else float(text)
-    except ValueError:
-        raise UsageTrouble(f"{text!r} is not a number.") from None
-
-
-def truth(text: str) -> bool:
-    known = TRUTHS.get(text.strip().lower())
-    if known is None:
-        raise UsageTrouble(f"{text!r} is neither yes nor no.")
-    return known
-
-
-def _integer(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise UsageTrouble(f"{text!r} is not a whole number.") from None

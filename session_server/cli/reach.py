@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from functools import wraps
 from typing import Annotated, Any, NamedTuple
-from urllib.parse import parse_qs, quote, urlsplit, urlunsplit
+from urllib.parse import parse_qs, urlsplit, urlunsplit
 
 import httpx
 import typer
@@ -22,8 +22,8 @@ from session_server.cli.exits import ExitCode
 from session_server.cli.output import complain, err
 from session_server.cli.trouble import Trouble, UsageTrouble, of_client, of_response, of_transport
 from session_server.client import Client, ClientError, connect
-from session_server.client.client import SESSION_PREFIX
 from session_server.client.connecting import headers_of
+from session_server.reducers.session_names import session_name
 from session_server.schemas.wire import Uri
 
 DEFAULT_URL = "http://127.0.0.1:8737"
@@ -98,8 +98,7 @@ def _check(response: httpx.Response) -> None:
 
 def session_path(uri: Uri) -> str:
     """Where a session is under `/v1`."""
-    name = uri.removeprefix(SESSION_PREFIX)
-    return f"/v1/sessions/{quote(name if name != uri else uri, safe='')}"
+    return f"/v1/sessions/{session_name(uri)}"
 
 
 Command = Callable[..., ExitCode | Coroutine[Any, Any, ExitCode | None] | None]

@@ -16,8 +16,6 @@ from session_server.settings import Settings
 def serve(settings: Settings) -> None:
     """Run the host."""
     # The server takes a while to load, and no other command needs it.
-    from session_server.agents.demo import DEMO_SESSION  # noqa: PLC0415
-    from session_server.agents.deploy_demo import DEPLOY_SESSION, demo_servers  # noqa: PLC0415
     from session_server.app import create_app  # noqa: PLC0415
     from session_server.calls.errors import ConfigError  # noqa: PLC0415
     from session_server.identity.binding import binding_of  # noqa: PLC0415
@@ -36,10 +34,6 @@ def serve(settings: Settings) -> None:
     except OpenError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(1) from None
-    if settings.demo:
-        typer.echo(f"A session with an open question: {DEMO_SESSION}")
-        if demo_servers():
-            typer.echo(f"A session with a call that waits for people: {DEPLOY_SESSION}")
     try:
         app = create_app(store, demo=settings.demo, settings=settings, access=binding.access)
     except ConfigError as error:

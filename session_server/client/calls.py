@@ -16,12 +16,12 @@ import msgspec
 
 from session_server.client.door import HttpDoor
 from session_server.client.errors import CallFailed, CallRefused
+from session_server.reducers.session_names import session_name
 from session_server.schemas.codec import Decoder, encode
 from session_server.schemas.http import CallState, CallView, NewCall
 from session_server.schemas.limits import WAIT_SECONDS
 from session_server.schemas.wire import Uri
 
-SESSION_PREFIX = "ahp-session:/"
 ANSWER_SECONDS = 15.0
 PAUSE_SECONDS = 1.0
 TOO_BUSY = (429, 503)
@@ -38,8 +38,7 @@ async def called(
         asyncio.timeout(seconds),
         httpx.AsyncClient(base_url=door.url, headers=door.headers, verify=verify) as http,
     ):
-        name = uri.removeprefix(SESSION_PREFIX)
-        path = f"/v1/sessions/{quote(name if name != uri else uri, safe='')}/calls"
+        path = f"/v1/sessions/{session_name(uri)}/calls"
         key = {"Content-Type": "application/json", "Idempotency-Key": uuid.uuid4().hex}
         view = await _answered(http, "POST", path, content=encode(wanted), headers=key)
         while view.is_open:

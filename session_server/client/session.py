@@ -17,6 +17,7 @@ from session_server.client.values import Plain, answer_of, answers_of, asked
 from session_server.client.watching import Changes, Condition
 from session_server.reducers.notes import subject
 from session_server.reducers.requests import open_request
+from session_server.reducers.words import name_of
 from session_server.schemas.actions import (
     Action,
     InputAnswerChanged,
@@ -250,7 +251,7 @@ class Session(Watch[SessionState, SessionAction]):
         closing = mirror.closings.get(action.request_id)
         if closing is None:
             raise RequestClosed(f"No request {action.request_id!r} is open.", action)
-        who = "somebody" if closing.by is None else str(closing.by)
+        who = name_of(closing.by)
         words = f"Too late: “{subject(closing.request)}” was closed by {who}."
         raise RequestClosed(words, action, by=closing.by)
 

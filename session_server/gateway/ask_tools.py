@@ -18,13 +18,13 @@ from mcp_types import (
 )
 
 from session_server import __version__
-from session_server.gateway.deliveries import delivery_of
+from session_server.calls.deliveries import Handover, Handovers
 from session_server.gateway.errors import invalid, lost_state, told_in_mcp
 from session_server.gateway.legs import Patience, carried_in, hold, try_again
 from session_server.gateway.places import Places, place_of
 from session_server.gateway.seals import sealing
 from session_server.gateway.tool_schemas import schema_of
-from session_server.gateway.visitors import Context, Visitor, as_asker, visitor_of
+from session_server.gateway.visitors import Context, Visitor, as_asker, delivery_of, visitor_of
 from session_server.host.host import Host
 from session_server.host.performing import RefusedError, write
 from session_server.host.waiting import Waiting
@@ -91,6 +91,7 @@ class AskTools:
         self._places = places
         self._patience = patience
         self._collected: dict[str, None] = {}
+        self._handovers = Handovers()
         self._since = host.now()
 
     def server(self, key: Callable[[], bytes]) -> Server[Any]:
@@ -139,7 +140,8 @@ class AskTools:
         outcome = await hold(ctx, visitor, wait, self._patience, lambda: words)
         if outcome is None:
             return try_again({"session": uri, "request": request_id})
-        delivery_of(ctx).then(partial(self._collect, request_id))
+        arrived = partial(self._collect, request_id)
+        delivery_of(ctx).carry(Handover(self._handovers, request_id, arrived))
         return _ended(outcome, uri)
 
     async def _asked(self, visitor: Visitor, uri: Uri, asked: AskQuestions) -> str:
@@ -147,6 +149,10 @@ class AskTools:
         stem = f"ask-{_fingerprint(visitor, asked)}-"
         request = asked_request(asked, stem + uuid.uuid4().hex[:12], self._host.now())
         await self._places.ready(visitor, uri, f"{visitor.client} asks")
+        record = self._host.record(uri)
+        before = None if record is None else self._known(record, stem)
+        if before is not None:
+            await self._handovers.settled(before)
         found = request.id
 
         def plan(record: SessionRecord, stamp: Stamp) -> Batch | Refusal:

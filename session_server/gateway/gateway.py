@@ -5,6 +5,9 @@ from collections.abc import Callable
 from typing import Any
 
 from session_server.calls.calls import Calls
+from session_server.calls.links import Link
+from session_server.calls.servers import Server
+from session_server.gateway.announcements import Announcements
 from session_server.gateway.ask_tools import AskTools
 from session_server.gateway.legs import Patience
 from session_server.gateway.offers import Perform, offer
@@ -51,10 +54,14 @@ class Gateway:
         main = await server.ready()
         async with self._building:
             if name not in self._served:
-                offered = offer(self._calls.servers, name, main, self._perform(name))
-                offered.middleware[:] = [sealing(self._key, f"gateway:{name}")]
-                self._served[name] = Served(self._host, offered, self._waiting.over)
+                self._served[name] = self._built(name, server, main)
         return self._served[name]
+
+    def _built(self, name: str, server: Server, main: Link) -> Served:
+        news = Announcements(server, main.client.server_capabilities, self._host.spawn)
+        offered = offer(self._calls.servers, name, main, self._perform(name), news)
+        offered.middleware[:] = [news.introduced, sealing(self._key, f"gateway:{name}")]
+        return Served(self._host, offered, self._waiting.over, news.close)
 
     def _perform(self, name: str) -> Perform:
         config = self._calls.servers[name].config

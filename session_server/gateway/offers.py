@@ -12,10 +12,15 @@ from mcp_types import (
     PaginatedRequestParams,
     ReadResourceRequestParams,
     RequestParams,
+    ServerCapabilities,
+    SubscribeRequestParams,
+    SubscriptionsListenRequestParams,
+    UnsubscribeRequestParams,
 )
 
 from session_server.calls.links import Link
 from session_server.calls.servers import Servers
+from session_server.gateway.announcements import Announcements
 from session_server.gateway.errors import told_in_mcp
 from session_server.gateway.visitors import Context
 from session_server.reducers.starts import own_params
@@ -44,10 +49,29 @@ FRESH = CacheHint(ttl_ms=0, scope="private")
 """A 2025-era server says nothing of how long its lists hold."""
 
 
-def offer(servers: Servers, name: str, main: Link, perform: Perform) -> Server[Any]:
-    """What the server has now, under its own name. Changes of lists are not passed on."""
+class Offered(Server[Any]):
+    """Says of changes what the server itself says of them."""
+
+    announcements: Announcements
+
+    def get_capabilities(self, *options: Any, **more: Any) -> ServerCapabilities:
+        found = super().get_capabilities(*options, **more)
+        if found.tools is not None:
+            found.tools.list_changed = self.announcements.tools
+        if found.prompts is not None:
+            found.prompts.list_changed = self.announcements.prompts
+        if found.resources is not None:
+            found.resources.list_changed = self.announcements.resources
+            found.resources.subscribe = self.announcements.watching
+        return found
+
+
+def offer(
+    servers: Servers, name: str, main: Link, perform: Perform, announcements: Announcements
+) -> Server[Any]:
+    """What the server has now, under its own name."""
     known = main.client.server_info
-    server: Server[Any] = Server(
+    server = Offered(
         known.name if known is not None else name,
         version=known.version if known is not None else "",
         title=known.title if known is not None else None,
@@ -64,6 +88,7 @@ def offer(servers: Servers, name: str, main: Link, perform: Perform) -> Server[A
             "resources/read": FRESH,
         },
     )
+    server.announcements = announcements
     capabilities = main.client.server_capabilities
     for kind, listings in LISTED.items():
         if getattr(capabilities, kind) is not None:
@@ -72,6 +97,13 @@ def offer(servers: Servers, name: str, main: Link, perform: Perform) -> Server[A
             if kind in CALLED:
                 called, params = CALLED[kind]
                 server.add_request_handler(called, params, _calling(called, perform))
+    if announcements.are_any:
+        listen = announcements.listen
+        server.add_request_handler("subscriptions/listen", SubscriptionsListenRequestParams, listen)
+    if announcements.watching:
+        on, off = announcements.subscribe, announcements.unsubscribe
+        server.add_request_handler("resources/subscribe", SubscribeRequestParams, on)
+        server.add_request_handler("resources/unsubscribe", UnsubscribeRequestParams, off)
     return server
 
 

@@ -4,7 +4,6 @@ The client needs to know nothing of questions. It waits, and when it comes back,
 connection and after whatever restart, it is where it was.
 """
 
-from functools import partial
 from typing import Any
 
 from mcp import MCPError
@@ -13,11 +12,10 @@ from mcp_types import INTERNAL_ERROR
 from session_server.calls.calls import Calls
 from session_server.calls.errors import UnknownCallError
 from session_server.calls.views import view_of
-from session_server.gateway.deliveries import delivery_of
 from session_server.gateway.errors import lost_state, told_in_mcp
 from session_server.gateway.legs import Patience, carried_in, hold, try_again
 from session_server.gateway.places import Places, place_of
-from session_server.gateway.visitors import Context, Visitor
+from session_server.gateway.visitors import Context, Visitor, delivery_of
 from session_server.host.waiting import Waiting
 from session_server.schemas.calls import FailureKind
 from session_server.schemas.http import CallState, CallView
@@ -42,7 +40,7 @@ class ParkedCalls:
             ended = await self._ended(ctx, visitor, uri, call_id)
             if ended is None:
                 return try_again({"session": uri, "call": call_id})
-        delivery_of(ctx).then(partial(self._calls.collect, visitor.principal, call_id))
+        delivery_of(ctx).carry(self._calls.handover(visitor.principal, call_id))
         return _result(ended)
 
     async def _call(self, ctx: Context, visitor: Visitor, method: CallMethod) -> tuple[Uri, str]:

@@ -10,6 +10,7 @@ from mcp.server.context import ServerRequestContext
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.requests import HTTPConnection
 
+from session_server.calls.deliveries import Delivery, delivery_in
 from session_server.schemas.principals import Principal, Role
 
 SESSION_HEADER = "Session-Server-Session"
@@ -46,6 +47,12 @@ def visitor_of(ctx: Context) -> Visitor:
         is_modern=ctx.protocol_version in MODERN_PROTOCOL_VERSIONS,
         session=request.headers.get(SESSION_HEADER),
     )
+
+
+def delivery_of(ctx: Context) -> Delivery:
+    """Of the answer to this request."""
+    assert ctx.request is not None  # everything comes in over HTTP
+    return delivery_in(ctx.request.scope)
 
 
 def principal_id(ctx: Context) -> str:

@@ -33,6 +33,7 @@ from session_server.schemas.record import CallStarted, SessionRecord
 from session_server.schemas.wire import Count, Uri, Wire
 
 VERSION = 1
+RECORDING = "recording"
 
 replace = msgspec.structs.replace
 
@@ -122,7 +123,18 @@ def _line(logged: Logged, calls: dict[str, Call], *, is_plain: bool) -> Line:
 def _exported_record(record: SessionRecord, *, is_plain: bool) -> SessionRecord:
     if not is_plain:
         return redacted_record(record)
-    return replace(record, private=replace(record.private, is_recording=False))
+    return _marked(record, is_recording=False)
+
+
+def _marked(record: SessionRecord, *, is_recording: bool) -> SessionRecord:
+    """The rules look at the private mark; the public one lets clients say why nothing can be done."""
+    known = {name: value for name, value in (record.public.meta or {}).items() if name != RECORDING}
+    meta = known | ({RECORDING: True} if is_recording else {})
+    return replace(
+        record,
+        public=replace(record.public, meta=meta or None),
+        private=replace(record.private, is_recording=is_recording),
+    )
 
 
 # In
@@ -192,8 +204,7 @@ class Playback:
             raise self._error("comes before the session is opened")
         if action.record.public.summary.resource != self.session:
             raise self._error("opens another session than the header says")
-        private = replace(action.record.private, is_recording=True)
-        record = replace(action.record, private=private)
+        record = _marked(action.record, is_recording=True)
         return replace(logged, action=replace(action, record=record))
 
     def _error(self, words: str) -> CassetteError:

@@ -5,16 +5,24 @@ import secrets
 from session_server.identity.access import Access
 from session_server.identity.errors import NoCredentialError
 from session_server.identity.tokens import Tokens
-from session_server.schemas.principals import Principal, Role
+from session_server.schemas.principals import (
+    AGENT_PREFIX,
+    HOST,
+    LOCAL_ID,
+    OWNER_ID,
+    SHARE_PREFIX,
+    Principal,
+    Role,
+)
 
-LOCAL = Principal(id="local", role=Role.OWNER)
+LOCAL = Principal(id=LOCAL_ID, role=Role.OWNER)
 """Whoever comes without a credential, where none is needed."""
 
-OWNER = Principal(id="owner", role=Role.OWNER)
+OWNER = Principal(id=OWNER_ID, role=Role.OWNER)
 """Whoever has the connection token."""
 
-RESERVED = frozenset({"host", LOCAL.id, OWNER.id})
-RESERVED_PREFIXES = ("agent:", "call:", "share:", "token:")
+RESERVED = frozenset({HOST.id, LOCAL.id, OWNER.id})
+RESERVED_PREFIXES = (AGENT_PREFIX, "call:", SHARE_PREFIX, "token:")
 """Names that nobody can be given, because the host gives them itself."""
 
 NO_CREDENTIAL = "This host wants a token: as `Authorization: Bearer …`, or as `?tkn=…` in the URL."

@@ -56,7 +56,7 @@ class MemoryLog:
         if last != batch.expected:
             return conflict(batch, last)
         ids = {entry.id for entry in batch.entries}
-        if len(ids) < len(batch.entries) or not ids.isdisjoint(self._seqs):
+        if len(ids) < len(batch.entries) or any(id_ in self._seqs for id_ in ids):
             return KNOWN_ID
         return Durable(tuple(self._stored(batch)))
 

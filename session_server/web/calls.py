@@ -4,11 +4,12 @@ from typing import Annotated, Any
 from urllib.parse import quote, unquote
 
 from fastapi import APIRouter, Depends, Path, Query
-from starlette.background import BackgroundTask
 from starlette.requests import HTTPConnection
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from session_server.calls.calls import Calls
+from session_server.calls.deliveries import Delivery, Handover
 from session_server.calls.errors import CallsError
 from session_server.schemas.http import CallList, CallView, NewCall
 from session_server.schemas.limits import WAIT_SECONDS
@@ -99,9 +100,23 @@ def _handed_over(
 ) -> Response:
     """Only when the answer is out is the result fetched."""
     response = json_response(view, status, headers)
-    if not view.is_open:
-        response.background = BackgroundTask(calls.collect, who, view.id)
-    return response
+    if view.is_open:
+        return response
+    return _Delivered(response, calls.handover(who, view.id))
+
+
+class _Delivered(Response):
+    """The same answer, with a result in it that its client is owed."""
+
+    def __init__(self, answer: Response, handover: Handover) -> None:
+        super().__init__(answer.body, answer.status_code)
+        self.raw_headers = answer.raw_headers
+        self._handover = handover
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async with Delivery(scope, receive, send) as delivery:
+            delivery.carry(self._handover)
+            await super().__call__(scope, delivery.receive, delivery.send)
 
 
 def params_of(wanted: NewCall) -> dict[str, Any]:

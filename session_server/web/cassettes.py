@@ -8,13 +8,14 @@ from starlette.responses import Response, StreamingResponse
 
 from session_server.host.cassettes import CassetteError, exported, played, replayed
 from session_server.identity.errors import NotAllowedError
+from session_server.reducers.session_names import session_name
 from session_server.schemas.limits import CASSETTE_BYTES
 from session_server.schemas.principals import Role
 from session_server.schemas.session import SessionSummary
 from session_server.web.bodies import json_response, media_type
 from session_server.web.caller import Caller, Owner, TheHost
 from session_server.web.openapi import described
-from session_server.web.paths import SessionUri, session_name
+from session_server.web.paths import SessionUri
 from session_server.web.problems import ProblemError
 from session_server.web.request_states import visible_record
 

@@ -7,16 +7,14 @@ sent, decoded but for slashes and percent signs, and those are decoded in each n
 
 import re
 from typing import Annotated, Any
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 from fastapi import Depends, Path
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from session_server.reducers.session_names import session_uri
 from session_server.schemas.wire import Uri
 
-PREFIX = "ahp-session:/"
-
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _KEPT = re.compile(rb"(%2[Ff5])")
 
 
@@ -39,18 +37,6 @@ def partly_decoded(raw: bytes) -> str:
         part.decode() if index % 2 else unquote(part.decode("latin-1"))
         for index, part in enumerate(parts)
     )
-
-
-def session_uri(name: str) -> Uri:
-    """The URI that a session's name in an address stands for."""
-    return name if _SCHEME.match(name) else f"{PREFIX}{name}"
-
-
-def session_name(uri: Uri) -> str:
-    """The shortest name of a session that can stand in an address."""
-    path = uri.removeprefix(PREFIX)
-    is_plain = path != uri and path and not _SCHEME.match(path)
-    return quote(path if is_plain else uri, safe="")
 
 
 def _named(name: str, words: str, example: str) -> Any:

@@ -12,6 +12,7 @@ from session_server.host.host import Host
 from session_server.host.performing import perform, write
 from session_server.reducers.batches import Batch, batch_of
 from session_server.reducers.rules import judge
+from session_server.reducers.session_names import session_name
 from session_server.schemas.actions import InputCompleted, InputRequested
 from session_server.schemas.http import NewRequest, RequestList, RequestState
 from session_server.schemas.limits import WAIT_SECONDS
@@ -29,7 +30,7 @@ from session_server.web.asking import asked
 from session_server.web.bodies import JsonBody, json_response
 from session_server.web.caller import Caller, TheHost, TheWaiting
 from session_server.web.openapi import described, link
-from session_server.web.paths import RequestId, SessionUri, session_name
+from session_server.web.paths import RequestId, SessionUri
 from session_server.web.request_states import (
     ended_state,
     ended_states,

@@ -7,6 +7,7 @@ from starlette.responses import Response
 
 from session_server.host.host import Host
 from session_server.host.performing import Settling
+from session_server.reducers.session_names import PREFIX, session_name
 from session_server.schemas.commands import CreateSessionParams, ListSessionsResult
 from session_server.schemas.http import NewSession
 from session_server.schemas.principals import Principal
@@ -15,7 +16,7 @@ from session_server.schemas.wire import Uri
 from session_server.web.bodies import JsonBody, json_response
 from session_server.web.caller import Caller, TheHost
 from session_server.web.openapi import described
-from session_server.web.paths import PREFIX, SessionUri, session_name
+from session_server.web.paths import SessionUri
 from session_server.web.problems import RETRY_AFTER, ProblemError
 from session_server.web.request_states import visible_channel, visible_record
 from session_server.web.retries import REPLAYED, RetryKey, TheKey, new_name

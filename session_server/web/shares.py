@@ -11,6 +11,7 @@ from session_server.host.errors import no_session
 from session_server.host.host import Host
 from session_server.identity.addresses import Reachable, reachable
 from session_server.identity.tokens import new_id
+from session_server.reducers.session_names import session_name
 from session_server.schemas.limits import SHARES_PER_SESSION
 from session_server.schemas.principals import Principal, Role
 from session_server.schemas.refusals import RefusalCode
@@ -25,7 +26,7 @@ from session_server.schemas.wire import Uri
 from session_server.web.bodies import JsonBody, json_response
 from session_server.web.caller import Owner, TheHost, TheIdentities
 from session_server.web.openapi import described
-from session_server.web.paths import SessionUri, session_name
+from session_server.web.paths import SessionUri
 from session_server.web.problems import ProblemError
 from session_server.web.retries import REPLAYED, TheKey
 from session_server.web.tokens import NOT_KEPT

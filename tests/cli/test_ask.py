@@ -26,7 +26,7 @@ def test_a_script_asks_and_somebody_answers_in_another_shell(shell: Shell) -> No
     with shell.running("ask", "Deploy?", "-q", ENV, "-q", REPLICAS, "-q", NOTE,
                        "--session", "one") as asking:  # fmt: skip
         said = asking.hear("Asked in one", on="err")
-        assert "session-server answer one" in said
+        assert f"session-server answer one --url {shell.url}, or at {shell.url}/#/s/one" in said
         answered = shell.process("answer", "one", "--set", "env=staging", "--set", "replicas=5")
         assert (answered.code, answered.out) == (ExitCode.OK, "You accepted “Deploy?”.\n")
         assert asking.end()[:2] == (ExitCode.OK, "env=staging\nreplicas=5\n")
@@ -46,8 +46,8 @@ def test_the_answer_to_one_question_is_printed_as_it_is(shell: Shell) -> None:
     ("response", "code", "printed", "said"),
     [
         ("--accept", ExitCode.OK, "accepted\n", ""),
-        ("--decline", ExitCode.DECLINED, "", "local declined “Ready?”.\n"),
-        ("--cancel", ExitCode.CANCELLED, "", "local cancelled “Ready?”.\n"),
+        ("--decline", ExitCode.DECLINED, "", "Someone declined “Ready?”.\n"),
+        ("--cancel", ExitCode.CANCELLED, "", "Someone cancelled “Ready?”.\n"),
     ],
 )
 def test_a_message_alone_asks_for_a_yes_or_no(
@@ -71,7 +71,7 @@ def test_a_deadline_is_a_timeout_and_never_a_no(
 ) -> None:
     done = shell("ask", "-q", ENV, "--expires-in", "0.3s", "--on-expiry", on_expiry)
     assert (done.code, done.out) == (code, printed)
-    assert ("timed out" if on_expiry == "cancel" else "The defaults answered") in done.err
+    assert ("timed out" if on_expiry == "cancel" else "got its defaults") in done.err
 
 
 def test_who_stops_waiting_can_go_on_later_without_asking_twice(
@@ -149,6 +149,28 @@ def test_questions_come_from_standard_input(shell: Shell) -> None:
     assert "Where to?: an answer is required." in refused.err
 
 
+@pytest.mark.parametrize("named", [(), ("--session", "never-asked")], ids=["new", "named"])
+def test_a_question_that_cannot_be_asked_leaves_no_session_behind(
+    shell: Shell, server: ServerProcess, named: tuple[str, ...]
+) -> None:
+    def names() -> list[str]:
+        items = httpx.get(f"{server.url}/v1/sessions").json()["items"]
+        return sorted(item["resource"] for item in items)
+
+    before = names()
+    refused = shell("ask", "Hi", "--link", "ftp://example.com", *named)
+    assert (refused.code, refused.out) == (ExitCode.USAGE, "")
+    assert names() == before
+
+
+def test_a_question_that_cannot_be_asked_leaves_a_session_alone_that_was_there(
+    shell: Shell, server: ServerProcess
+) -> None:
+    httpx.post(f"{server.url}/v1/sessions", json={"resource": "ahp-session:/empty"})
+    assert shell("ask", "Hi", "--link", "ftp://x", "--session", "empty").code == ExitCode.USAGE
+    assert httpx.get(f"{server.url}/v1/sessions/empty").status_code == 200
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -164,6 +186,11 @@ def test_questions_come_from_standard_input(shell: Shell) -> None:
         (("answer", "demo", "--set", "name"), "QUESTION=VALUE"),
         (("answer", "demo", "--set", "nam=x"), "did you mean 'name'?"),
         (("answer", "demo", "--set", "people=many"), "'many' is not a number"),
+        (("answer", "demo", "--set", "people=1,000"), "can be read in two ways"),
+        (("answer", "demo", "--set", f"people={'9' * 20}"), "too large"),
+        (("answer", "demo", "--set", "budget=nan"), "'nan' is not a number"),
+        (("answer", "demo", "--set", "budget=1e999"), "too large"),
+        (("answer", "demo", "--set", "name=  "), "Name: an answer is required"),
         (("answer", "demo", "--all"), "go with --fixture"),
         (("answer", "demo", "--nonsense"), "No such option"),
     ],

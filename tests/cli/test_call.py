@@ -79,6 +79,7 @@ def test_errors_of_the_tool_and_of_the_call_have_an_exit_code(shell: Shell) -> N
     nowhere = shell("call", "nowhere", "echo")
     assert nowhere.code == ExitCode.USAGE
     assert "Configured are: zoo" in nowhere.err
+    assert shell("watch", "call-nowhere").code == ExitCode.NOT_FOUND  # nothing is left behind
 
 
 def test_who_does_not_wait_comes_back_for_the_result(server: ServerProcess, shell: Shell) -> None:
@@ -87,7 +88,8 @@ def test_who_does_not_wait_comes_back_for_the_result(server: ServerProcess, shel
     late = shell(*there, "--wait", "1s", "--json")
     assert late.code == ExitCode.TIMED_OUT
     assert late.json["id"] == call_id
-    assert "It asks a question in back. Answer with: session-server answer back" in late.err
+    how_to = f"session-server answer back --url {shell.url}, or at {shell.url}/#/s/back"
+    assert f"It asks a question in back. Answer with: {how_to}" in late.err
     answer_later(server, "back", {"city": "Bergen"}).join()
     done = shell(*there, "--json")
     assert (done.code, done.json["id"]) == (0, call_id)

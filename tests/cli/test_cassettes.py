@@ -29,7 +29,7 @@ def test_a_second_export_is_the_same_byte_for_byte(
         assert (played.code, played.out) == (ExitCode.OK, "tape is there to be watched.\n")
         again = elsewhere.process("export", "tape")
         assert again.out == tape.read_text()
-        assert "local answered “Ready?”" in elsewhere("watch", "tape", "--until", "idle").out
+        assert "Someone answered “Ready?”" in elsewhere("watch", "tape", "--until", "idle").out
         refused = elsewhere("replay", str(tape))
         assert refused.code == ExitCode.FAILED
         assert "session-server dispose tape" in refused.err

@@ -96,6 +96,7 @@ def test_answers_are_given_by_id_title_or_text() -> None:
 @pytest.mark.parametrize(
     ("answers", "words"),
     [
+        ({"env": " "}, "Environment: an answer is required"),
         ({"nope": 1}, "no question 'nope'; it has env, sure, checks"),
         ({"env": 3}, "takes text, not 3"),
         ({"sure": "yes"}, "takes True or False"),

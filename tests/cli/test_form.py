@@ -95,7 +95,11 @@ def test_one_who_is_at_two_devices_is_told_so() -> None:
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [("", "Name: an answer is required."), ("Trondheim", "Name: takes at most 6 characters")],
+    [
+        ("", "Name: an answer is required."),
+        (" \t", "Name: an answer is required."),
+        ("Trondheim", "Name: takes at most 6 characters"),
+    ],
 )
 def test_a_wrong_answer_is_explained(text: str, words: str) -> None:
     field = Field(NAME)
@@ -118,7 +122,7 @@ def test_half_a_number_is_explained() -> None:
     field = Field(IntegerQuestion(id="n", title="People", message="How many?", default_value=2))
     assert field.text == "2"
     field.write("2x")
-    with pytest.raises(ValueError, match="People: must be a number"):
+    with pytest.raises(ValueError, match="People: '2x' is not a number"):
         field.value()
     field.seen(Draft(value=NumberValue(value=3), meta=ANA))
     assert field.text == "2x"
@@ -127,7 +131,7 @@ def test_half_a_number_is_explained() -> None:
 
 def test_yes_and_no_are_chosen_like_options() -> None:
     field = Field(BooleanQuestion(id="b", message="Sure?", default_value=True))
-    assert field.words() == "yes"
+    assert field.words() == "Yes"
     field.move(1)
     field.choose(field.here)
     assert field.value() == BooleanValue(value=False)
@@ -160,6 +164,22 @@ def test_many_choices_keep_the_order_of_the_options() -> None:
     assert field.value() == SelectedManyValue(value=("food",))
     field.choose("food")
     assert field.value() is None
+
+
+def test_blanks_in_ones_own_words_are_no_answer_where_one_is_required() -> None:
+    for question in (CITY, LIKES):
+        field = Field(msgspec.structs.replace(question, required=True))
+        field.write("  ")
+        with pytest.raises(ValueError, match="an answer is required"):
+            field.valid_value()
+    field.choose("food")
+    assert field.valid_value() == SelectedManyValue(value=("food",), freeform_values=("  ",))
+
+
+def test_nothing_is_chosen_for_anyone() -> None:
+    options = (Option(id="lint", label="Lint", recommended=True), Option(id="docs", label="Docs"))
+    field = Field(MultiSelectQuestion(id="checks", message="Which?", options=options))
+    assert (field.here, field.chosen, field.value()) == ("lint", (), None)
 
 
 def test_long_lists_can_be_searched() -> None:

@@ -40,7 +40,7 @@ def test_a_script_waits_until_the_session_is_idle(shell: Shell) -> None:
         shell("answer", "demo", "--set", "name=Fjords", "--set", "city=oslo")
         done = watching.end()
     assert done.code == ExitCode.OK
-    assert "local answered “Planning your trip”" in done.out
+    assert "Someone answered “Planning your trip”" in done.out
     assert "City: oslo" in done.out
     assert "demo is idle." in done.err
 

@@ -38,7 +38,7 @@ def test_the_example_answers_the_demos_question_each_time_it_runs() -> None:
             said = run_python("examples/client.py", server.url)
             assert "A trip" in said
             assert "Where to? *" in said
-            assert "local answered “Planning your trip”" in said
+            assert "Someone answered “Planning your trip”" in said
             assert "**City**: oslo" in said
 
 

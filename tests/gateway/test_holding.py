@@ -1,14 +1,16 @@
 """Waiting for people: legs are held, handed back, picked up again, and never lost."""
 
+import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPConnection
 from pathlib import Path
 
 import httpx
 import pytest
 
-from tests.gateway.exchange import People, Room, envelope, headers_for, host, text
+from tests.gateway.exchange import People, Room, answer_of, envelope, headers_for, host, text
 from tests.mcp import zoo
 from tests.servers import ServerProcess, sqlite_store
 
@@ -83,11 +85,57 @@ def test_the_same_request_joins_the_call_that_is_parked(room: Room, effects: Pat
     assert len(zoo.effects(effects, "deploy")) == 1
 
 
+@pytest.mark.proves("mcp.gateway.disconnect")
+def test_a_client_that_leaves_as_the_answer_comes_finds_it_later_by_id_and_by_asking_again(
+    room: Room, effects: Path
+) -> None:
+    for number in range(6):
+        leave = leaving(room, "weather")
+        (question,) = room.people.asked(room.session)
+        leave()  # and at once
+        room.people.complete(room.session, question, {"city": f"City {number}"})
+        call_id = room.ended()["id"]
+        if number % 2:
+            kept = room.call("weather")
+        else:
+            kept = room.people.http.get(f"/v1/calls/{call_id}").raise_for_status().json()
+        assert text(kept) == f"Sunny in City {number}"
+    assert len(room.people.calls(room.session)) == 6
+    assert {f"City {number}" for number in range(6)} <= {
+        effect["city"] for effect in zoo.effects(effects, "weather")
+    }
+
+
+def leaving(room: Room, tool: str) -> Callable[[], None]:
+    """A client that has asked; called, it is gone without a word."""
+    params = {"name": tool, "arguments": {}}
+    address = httpx.URL(room.url)
+    connection = HTTPConnection(address.host, address.port or 80)
+    headers = {**headers_for("tools/call", params), **room.headers}
+    connection.request(
+        "POST",
+        address.path,
+        json.dumps(envelope("tools/call", params)),
+        {**headers, "Content-Type": "application/json"},
+    )
+    return connection.close
+
+
 def test_once_its_result_was_fetched_the_same_request_is_a_new_call(room: Room) -> None:
     for city in ("Oslo", "Rome"):
         assert room.call("weather")["result"]["resultType"] == "input_required"
         room.answer({"city": city})
         assert text(room.call("weather")) == f"Sunny in {city}"
+
+
+def test_whoever_asks_again_as_soon_as_it_has_its_result_makes_a_new_call(room: Room) -> None:
+    params = {"name": "echo", "arguments": {"text": "again"}}
+    headers = headers_for("tools/call", params) | room.headers
+    with httpx.Client(headers=headers, timeout=20) as client:
+        for _ in range(30):
+            answer = client.post(room.url, json=envelope("tools/call", params))
+            assert text(answer_of(answer)) == "again"
+        assert len(room.people.calls(room.session)) == 30
 
 
 def test_a_result_that_did_not_arrive_is_still_there_for_its_state(room: Room) -> None:

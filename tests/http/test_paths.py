@@ -1,24 +1,14 @@
-"""Names in addresses stand for exactly one URI, whatever characters it has."""
+"""A path is taken as it was sent."""
 
 from urllib.parse import unquote
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from session_server.web.paths import PREFIX, partly_decoded, session_name, session_uri
+from session_server.reducers.session_names import PREFIX, session_name, session_uri
+from session_server.web.paths import partly_decoded
 
 CHARACTERS = st.text(st.characters(exclude_categories=("Cs",)), min_size=1)
-URIS = st.one_of(
-    CHARACTERS.map(PREFIX.__add__),
-    st.builds("{}:{}".format, st.from_regex(r"[a-z][a-z0-9+.-]{0,8}", fullmatch=True), CHARACTERS),
-)
-
-
-@given(URIS)
-def test_every_session_has_a_name_that_leads_back_to_it(uri: str) -> None:
-    name = session_name(uri)
-    assert "/" not in name
-    assert session_uri(unquote(name)) == uri
 
 
 @given(CHARACTERS, CHARACTERS)
@@ -28,9 +18,3 @@ def test_a_slash_in_a_name_does_not_part_the_path(first: str, second: str) -> No
     assert len(parts) == 6
     assert session_uri(unquote(parts[3])) == PREFIX + first
     assert session_uri(unquote(parts[5])) == PREFIX + second
-
-
-def test_the_short_name_is_the_path() -> None:
-    assert session_name("ahp-session:/deploy") == "deploy"
-    assert session_name("ahp-session:/a/b") == "a%2Fb"
-    assert session_uri("copilot:/x") == "copilot:/x"

@@ -99,7 +99,7 @@ def test_only_the_first_completion_counts(api: Api, session: str) -> None:
     assert api.complete(session, asked["id"], response="decline").status_code == 200
     late = api.complete(session, asked["id"])
     assert (late.status_code, late.json()["code"]) == (409, "alreadyCompleted")
-    assert "Too late: local declined" in late.json()["detail"]
+    assert "Too late: Someone declined" in late.json()["detail"]
     assert "content" not in api.get(f"{session}/requests/{asked['id']}").json()
 
 

@@ -25,6 +25,7 @@ import pytest
 from tests.mcp.clients.modern import Reporter
 
 Kind = Literal["modern", "typescript", "legacy", "conformance"]
+Changing = Literal["modern", "legacy"]
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
@@ -38,11 +39,17 @@ SERVERS = {
     "legacy": HERE / "servers" / "legacy.py",
     "conformance": HERE / "servers" / "conformance.py",
 }
+CHANGING = {
+    "modern": HERE / "servers" / "changing.py",
+    "legacy": HERE / "servers" / "changing_legacy.py",
+}
 CLIENTS = {
     "modern": HERE / "clients" / "modern.py",
     "typescript": HERE / "node" / "client.mjs",
     "legacy": HERE / "clients" / "legacy.py",
 }
+
+FORKING = HERE / "forking.py"
 
 READY_SECONDS = 30
 
@@ -72,6 +79,22 @@ def stdio_entry(kind: Kind, *arguments: str, **more: Any) -> dict[str, Any]:
     """The server as an entry of `mcpServers` in an `mcp.json`."""
     program, *rest = command(kind, *arguments)
     return {"command": program, "args": rest, **more}
+
+
+def changing_entry(kind: Changing, **more: Any) -> dict[str, Any]:
+    """A server whose lists change, likewise."""
+    return {"command": runtime(kind), "args": [str(CHANGING[kind])], **more}
+
+
+@contextlib.contextmanager
+def forking(kind: Kind, folder: Path, *arguments: str) -> Iterator[dict[str, Any]]:
+    """A server on stdin and stdout that starts at once, as an entry of `mcpServers`."""
+    door = str(folder / f"{kind}.sock")
+    line = [runtime(kind), str(FORKING), "serve", door, str(SERVERS[kind]), *arguments]
+    with subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as forks:
+        assert forks.stdout is not None
+        assert forks.stdout.readline() == "ready\n"
+        yield {"command": runtime(kind), "args": ["-I", "-S", str(FORKING), "start", door]}
 
 
 def mcp_json(folder: Path, servers: dict[str, dict[str, Any]]) -> Path:

@@ -6,8 +6,9 @@ import msgspec
 import pytest
 
 from session_server.reducers.batches import batch_of, host_turn, note, withdrawal
-from session_server.reducers.deadlines import expired, proposed_answers, withdrawn
+from session_server.reducers.deadlines import expired, withdrawn
 from session_server.reducers.effects import effects_of, pending
+from session_server.reducers.proposals import proposed_answers
 from session_server.reducers.session import TRANSITIONS
 from session_server.schemas.actions import (
     AgentChanged,
@@ -338,7 +339,8 @@ def test_what_joined_a_turn_is_abandoned_with_it(ending: Any) -> None:
     assert batch[0] == ResponsePartAdded(
         turn_id="t",
         part=SystemNotificationPart(
-            content="Abandoned as the turn ended: the call to cloud/deploy, the question “Deploy”."
+            content="Abandoned as the turn was ended by Ana:"
+            " the call to cloud/deploy, the question “Deploy”."
         ),
     )
     after = fold(record, *batch)

@@ -158,7 +158,7 @@ def test_an_accepted_outcome_is_a_result_with_plain_answers() -> None:
         "answers": {"name": "Oslo", "size": 3, "region": ["eu", "near me"]},
     }
     assert result.content[0].text == (
-        "Ana answered “A few things”. Name?: Oslo; Size?: 3; Region?: eu, near me"
+        "Ana answered “A few things”. Name?: Oslo; Size?: 3; Region?: Europe, near me"
     )
     assert result.is_error is None
 
@@ -180,9 +180,11 @@ def test_policies_and_defaults_are_not_people() -> None:
     skipped = {"name": Skipped(), "unknown": Skipped()}
     by_policy = outcome(ResponseKind.ACCEPT, Provenance.POLICY, by=Author(id="ci"), answers=skipped)
     assert call_tool_result(by_policy).content[0].text == (
-        "ci (a policy) answered “A few things”. Name?: skipped"
+        "ci (a policy) answered “A few things”. Name?: skipped; Region?: Europe (default)"
     )
     by_default = outcome(ResponseKind.ACCEPT, Provenance.DEFAULT)
-    assert call_tool_result(by_default).content[0].text == "The defaults answered “A few things”."
+    assert call_tool_result(by_default).content[0].text == (
+        "“A few things” got its defaults: nobody answered in time. Region?: Europe (default)"
+    )
     nobody = outcome(ResponseKind.CANCEL, Provenance.PERSON)
     assert call_tool_result(nobody).content[0].text == "Someone cancelled “A few things”."

@@ -51,8 +51,11 @@ class Stage:
         uri = f"ahp-session:/{name}"
         wanted = {"resource": uri, "title": title or name, "provider": provider}
         http("POST", f"{self.url}/v1/sessions", wanted)
-        self._call("subscribe", channel=uri)
+        self.joins(uri)
         return uri
+
+    def joins(self, uri: str) -> None:
+        self._call("subscribe", channel=uri)
 
     def act(self, uri: str, kind: str, **fields: Any) -> None:
         """Says something and waits until the host has taken it."""

@@ -2,6 +2,7 @@
 
 /** @import { Answer } from "../wire/types.d.ts" */
 /** @import { QuestionView } from "./question.js" */
+import { NEEDED } from "./checks.js";
 
 /** @typedef {{ view: QuestionView, words: string }} Problem */
 
@@ -48,5 +49,5 @@ export function problemOf(view) {
   if (!view.question.required || isSent(view)) return undefined;
   if (standing === "foreign")
     return "Only a draft of somebody else so far: submit it, or write another.";
-  return standing === "skipped" ? "Skipped, but it is required." : "This needs an answer.";
+  return standing === "skipped" ? "Skipped, but it is required." : NEEDED;
 }

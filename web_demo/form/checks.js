@@ -9,6 +9,9 @@ const URI = /^[a-z][a-z0-9+.-]*:\S+$/i;
 const DATE = /^\d{4}-\d\d-\d\d$/;
 const DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/i;
 
+/** What a required question says that got nothing. */
+export const NEEDED = "This needs an answer.";
+
 /** @type {Readonly<Record<string, [RegExp, string]>>} */
 const FORMATS = {
   email: [EMAIL, "an e-mail address, such as ana@example.com"],
@@ -62,6 +65,8 @@ export function demandsOf(question) {
  */
 function textProblem(question, text) {
   const size = [...text].length;
+  if (question.required && text.trim() === "")
+    return size > 0 ? "Blanks alone are no answer here." : NEEDED;
   if (question.min !== undefined && size < question.min) {
     return `Needs at least ${counted(question.min, "character")}; this has ${size}.`;
   }

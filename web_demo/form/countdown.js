@@ -8,7 +8,9 @@ import { countdown, timeOf } from "../text/words.js";
 const SOON = 60_000;
 
 export class Countdown {
-  constructor() {
+  /** @param {() => number} now the time at the host, which keeps the deadline */
+  constructor(now) {
+    this.now = now;
     this.words = h("span");
     this.element = h("p", { class: "countdown", role: "timer" }, icon(ICONS.clock), this.words);
     this.isStopped = false;
@@ -32,7 +34,7 @@ export class Countdown {
     const request = this.requests[times.indexOf(at)];
     show(this.element, Number.isFinite(at));
     if (!request || !Number.isFinite(at)) return;
-    const left = at - Date.now();
+    const left = at - this.now();
     attribute(this.element, "data-soon", left < SOON && !this.#waits(request));
     say(this.words, this.#said(request, at, left));
   }

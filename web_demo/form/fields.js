@@ -63,9 +63,7 @@ export function hasOneInput(question) {
 export function proposedBy(question) {
   switch (question.kind) {
     case "text":
-      return question.defaultValue === undefined
-        ? undefined
-        : { kind: "text", value: question.defaultValue };
+      return question.defaultValue ? { kind: "text", value: question.defaultValue } : undefined;
     case "number":
     case "integer":
       return question.defaultValue === undefined
@@ -78,4 +76,20 @@ export function proposedBy(question) {
     default:
       return undefined;
   }
+}
+
+/**
+ * What an optional question gets that nobody answers: what is proposed, or the recommended options.
+ * @param {Question} question
+ * @returns {Value | undefined}
+ */
+export function defaultOf(question) {
+  if (question.required) return undefined;
+  if (!("options" in question)) return proposedBy(question);
+  const chosen = question.options.filter((option) => option.recommended).map(({ id }) => id);
+  const [first] = chosen;
+  if (first === undefined) return undefined;
+  return question.kind === "multi-select"
+    ? { kind: "selected-many", value: chosen }
+    : { kind: "selected", value: first };
 }

@@ -1,8 +1,24 @@
 // Which requests make one form.
 
 /** @import { InputRequest } from "../wire/types.d.ts" */
+/** @import { Session } from "../wire/session.js" */
 
 /** @typedef {{ key: string, requests: readonly InputRequest[] }} Group */
+
+/**
+ * What is open, and what was closed here and waits for the host to say so.
+ * @param {Session} session
+ * @returns {readonly InputRequest[]}
+ */
+export function shownRequests({ state, confirmed, completions }) {
+  const open = state?.inputRequests ?? [];
+  if (completions.length === 0) return open;
+  const isWaiting = new Set(completions.map(({ requestId }) => requestId));
+  return (confirmed?.inputRequests ?? []).flatMap((request) => {
+    const shown = open.find(({ id }) => id === request.id);
+    return shown ?? (isWaiting.has(request.id) ? request : []);
+  });
+}
 
 /**
  * Requests that belong to one round of one call make one form.

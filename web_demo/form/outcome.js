@@ -7,7 +7,7 @@ import { copyText } from "../views/clipboard.js";
 import { h, icon } from "../views/dom.js";
 import { ICONS } from "../views/icons.js";
 import { capital, labelOf, nameOf, subjectOf, timeOf, wordsOf } from "../text/words.js";
-import { byWords } from "./states.js";
+import { defaultOf } from "./fields.js";
 
 const VERBS = { accept: "answered", decline: "declined", cancel: "cancelled" };
 
@@ -39,7 +39,7 @@ export function outcomeOf(room, closing, note, dismiss) {
         icon(ICONS.close),
       ),
     ),
-    response === "accept" && answersOf(room, request),
+    response === "accept" && answersOf(room, closing),
     unsentOf(request, closing.unsent),
   );
 }
@@ -60,7 +60,7 @@ function headline(room, closing, note) {
   const when = at === undefined ? "" : ` · ${timeOf(at)}`;
   if (response === undefined) return [`“${subjectOf(request)}” is closed${when}`];
   if (!isPersons(by)) return [note ?? `“${subjectOf(request)}” was closed`, when];
-  const who = capital(nameOf(by, room.me));
+  const who = closing.own ? "You" : capital(nameOf(by, room.me));
   return [
     h("bdi", { class: "who" }, who),
     ` ${VERBS[response]} `,
@@ -70,25 +70,56 @@ function headline(room, closing, note) {
 }
 
 /**
+ * Every answer; whose it is and how it came about, where the headline does not say so already.
  * @param {Room} room
- * @param {InputRequest} request
+ * @param {Closing} closing
  */
-function answersOf(room, request) {
+function answersOf(room, closing) {
+  const { request } = closing;
   const rows = (request.questions ?? []).map((question) => {
     const answer = request.answers?.[question.id];
-    return answer && answer.state !== "draft" ? rowOf(room, question, answer) : null;
+    if (answer && answer.state !== "draft") return rowOf(room, closing, question, answer);
+    const value = defaultOf(question);
+    return value ? row(question, wordsOf(question, value), "by default") : null;
   });
   return h("dl", { class: "outcome-answers" }, ...rows);
 }
 
 /**
  * @param {Room} room
+ * @param {Closing} closing
  * @param {Question} question
  * @param {Answer} answer
  */
-function rowOf(room, question, answer) {
-  const words = answer.state === "skipped" ? "skipped" : wordsOf(question, answer.value);
-  const by = byWords(answer._meta?.by, room.me);
+function rowOf(room, closing, question, answer) {
+  const words = answer.state === "skipped" ? "" : wordsOf(question, answer.value);
+  return row(question, words || (answer.state === "skipped" ? "skipped" : "—"), whose());
+
+  function whose() {
+    const { by, via } = answer._meta ?? {};
+    if (via === "default" || via === "timeout") return "by default";
+    const isOwn = closing.ownAnswers.includes(question.id);
+    if (isOwn === closing.own && (isOwn || isSame(by, closing.by))) return "";
+    const who = isOwn ? "by you" : `by ${nameOf(by, room.me)}`;
+    return via === "policy" ? `${who}, a policy` : who;
+  }
+}
+
+/**
+ * @param {Author | undefined} one
+ * @param {Author | undefined} other
+ */
+function isSame(one, other) {
+  return one?.id === other?.id && one?.name === other?.name;
+}
+
+/**
+ * @param {Question} question
+ * @param {string} words
+ * @param {string} note
+ */
+function row(question, words, note) {
+  const isNothing = words === "skipped" || words === "—";
   return h(
     "div",
     { class: "outcome-row" },
@@ -96,8 +127,8 @@ function rowOf(room, question, answer) {
     h(
       "dd",
       null,
-      h("bdi", { class: answer.state === "skipped" ? "review-none" : "" }, words),
-      by && h("span", { class: "review-note" }, by.trim()),
+      h("bdi", { class: isNothing ? "review-none" : "" }, words),
+      note && h("span", { class: "review-note" }, note),
     ),
   );
 }

@@ -1,17 +1,16 @@
 // One question: its input, who stands where with it, and what can be done about it.
 
 /** @import { Present, Question } from "../wire/types.d.ts" */
-/** @import { Field } from "../wire/drafts.js" */
 /** @import { Standing } from "./states.js" */
 /** @import { Room } from "../views/room.js" */
-import { attribute, fill, h, icon, say, show } from "../views/dom.js";
+import { attribute, h, icon, say, show } from "../views/dom.js";
 import { ICONS } from "../views/icons.js";
 import { afterClick } from "../views/pointer.js";
 import { labelOf } from "../text/words.js";
-import { demandsOf, problemWith } from "./checks.js";
+import { NEEDED, demandsOf, problemWith } from "./checks.js";
 import { fieldFor, hasOneInput } from "./fields.js";
 import { shownValue, standingOf, standingWords } from "./states.js";
-import { conflictParts, offerParts } from "./versions.js";
+import { Versions } from "./versions.js";
 
 let made = 0;
 
@@ -26,15 +25,9 @@ export class QuestionView {
   submit = smallButton("primary-quiet", "Submit", () => this.submitNow());
   skip = smallButton("quiet", "Skip", () => this.#skip());
   clear = smallButton("quiet", "Clear", () => this.#clear());
-  conflict = h("div", { class: "conflict", role: "group", "aria-label": "Two versions" });
-  offer = h("div", { class: "offer", role: "group", "aria-label": "Written before" });
   /** @type {string | undefined} */
   problem = undefined;
   isLocked = false;
-  /** @type {Field["theirs"]} */
-  shownConflict = undefined;
-  /** @type {Field["offer"]} */
-  shownOffer = undefined;
 
   /**
    * @param {Room} room
@@ -54,6 +47,7 @@ export class QuestionView {
       left: () => this.#left(),
       confirmed: () => this.#confirm(),
     });
+    this.versions = new Versions(question, this.field, () => this.input.focus());
     this.element = this.#layout();
     this.off = this.field.on("change", () => this.update());
     this.update();
@@ -81,10 +75,10 @@ export class QuestionView {
       question.title &&
         question.message !== title &&
         h("p", { class: "question-message", dir: "auto" }, question.message),
-      this.offer,
       this.input.element,
       this.words,
-      this.conflict,
+      this.versions.offer.element,
+      this.versions.conflict.element,
       h(
         "div",
         { class: "question-foot" },
@@ -99,8 +93,7 @@ export class QuestionView {
         id: this.id,
         tabindex: -1,
         "data-question": question.id,
-        onfocusin: () => this.#focused(),
-        onfocusout: () => this.room.session.editing(),
+        onfocusout: (/** @type {FocusEvent} */ event) => this.#focusLeft(event),
         onkeydown: (/** @type {KeyboardEvent} */ event) => this.#key(event),
       },
       body,
@@ -123,8 +116,7 @@ export class QuestionView {
     attribute(this.element, "data-writing", this.writers().length > 0);
     say(this.stateWords, standingWords(standing, field, this.writers(), room.me));
     this.#showProblem();
-    this.#showConflict();
-    this.#showOffer();
+    this.versions.update(room.access.mayAnswer, room.me);
     this.#showActions(standing, isOpen);
   }
 
@@ -156,32 +148,11 @@ export class QuestionView {
     this.input.mark(words !== undefined, described.filter(Boolean).join(" "));
   }
 
-  #showConflict() {
-    const { theirs } = this.field;
-    show(this.conflict, theirs !== undefined);
-    if (theirs === this.shownConflict) return;
-    this.shownConflict = theirs;
-    fill(
-      this.conflict,
-      ...(theirs ? conflictParts(this.question, this.field, theirs, () => this.input.focus()) : []),
-    );
-  }
-
-  #showOffer() {
-    const { offer } = this.field;
-    show(this.offer, offer !== undefined && this.room.access.mayAnswer && !this.field.isClosed);
-    if (offer === this.shownOffer) return;
-    this.shownOffer = offer;
-    fill(
-      this.offer,
-      ...(offer ? offerParts(this.question, this.field, offer, () => this.input.focus()) : []),
-    );
-  }
-
   // What it knows
 
   standing() {
-    return standingOf(this.question, this.field, this.writers(), this.room.me);
+    const { session, me } = this.room;
+    return standingOf(this.question, this.field, session.others, me);
   }
 
   /** @returns {readonly Present[]} */
@@ -249,7 +220,7 @@ export class QuestionView {
     if (this.input.problem() || value !== undefined) {
       if (!this.submitNow()) return;
     } else if (this.question.required) {
-      this.complain("This needs an answer.");
+      this.complain(NEEDED);
       return;
     }
     this.confirmed(this);
@@ -263,6 +234,7 @@ export class QuestionView {
       return false;
     }
     if (this.field.state !== "submitted") this.field.submit(value).catch(() => this.update());
+    this.room.session.editing();
     return true;
   }
 
@@ -278,10 +250,13 @@ export class QuestionView {
     this.input.focus();
   }
 
-  #focused() {
-    if (this.room.access.mayAnswer && !this.field.isClosed) {
-      this.room.session.editing(this.requestId, this.question.id);
-    }
+  /** Whoever has gone elsewhere does not write here any more. */
+  /** @param {FocusEvent} event */
+  #focusLeft({ relatedTarget }) {
+    if (relatedTarget instanceof Node && this.element.contains(relatedTarget)) return;
+    afterClick(() => {
+      if (!this.element.contains(document.activeElement)) this.room.session.editing();
+    });
   }
 
   /** @param {KeyboardEvent} event */

@@ -1,15 +1,19 @@
 // The form of one round: all requests that were asked together, answered together, closed together.
 
-/** @import { InputRequest } from "../wire/types.d.ts" */
+/** @import { Action, InputRequest } from "../wire/types.d.ts" */
+/** @import { WireError } from "../wire/errors.js" */
 /** @import { Room } from "../views/room.js" */
 /** @import { Group } from "./groups.js" */
+/** @import { Mode } from "./request-foot.js" */
+import { WHY_ID } from "../views/access.js";
 import { announce } from "../views/announcer.js";
-import { attribute, fill, h, say, show } from "../views/dom.js";
-import { counted } from "../text/words.js";
+import { attribute, fill, h, show } from "../views/dom.js";
+import { counted, labelOf } from "../text/words.js";
 import { acceptanceOf, isSent } from "./acceptance.js";
 import { Countdown } from "./countdown.js";
 import { isSameShape } from "./groups.js";
 import { QuestionView } from "./question.js";
+import { RequestFoot } from "./request-foot.js";
 import { headOf } from "./request-head.js";
 import { reviewOf } from "./review.js";
 import { Strip } from "./strip.js";
@@ -18,51 +22,21 @@ import { UrlRequest } from "./url-request.js";
 /** @typedef {"accept" | "decline" | "cancel"} Response */
 
 const LONG = 20;
-const ASKS = {
-  decline: "Decline for everyone? The asker is told no.",
-  cancel: "Cancel for everyone? The asker is told that nobody answered.",
-};
-
-/** @param {string} kind @param {string} words @param {() => void} act @param {string} [title] */
-const button = (kind, words, act, title) =>
-  h("button", { type: "button", class: kind, onclick: act, title }, words);
 
 export class RequestForm {
-  progress = h("p", { class: "progress-words", role: "status" });
-  failure = h("p", { class: "problem", role: "alert", hidden: true });
-  accept = button("primary", "Accept", () => this.#acceptPressed());
-  submitAll = button("small quiet", "Submit all", () => this.#submitAll());
-  decline = button(
-    "decline",
-    "Decline",
-    () => this.#askFor("decline"),
-    "Say no. The asker is told.",
-  );
-  cancel = button("quiet", "Cancel", () => this.#askFor("cancel"), "Close it without an answer.");
-  back = button("quiet", "Back", () => this.#show("form"));
-  sure = button("danger", "Decline", () =>
-    this.#complete(this.mode === "cancel" ? "cancel" : "decline"),
-  );
-  foot = h(
-    "footer",
-    { class: "request-foot" },
-    this.failure,
-    h("div", { class: "request-progress" }, this.progress, this.submitAll),
-    h(
-      "div",
-      { class: "request-actions" },
-      this.back,
-      this.cancel,
-      this.decline,
-      this.sure,
-      this.accept,
-    ),
-  );
+  foot = new RequestFoot({
+    accept: () => this.#acceptPressed(),
+    submitAll: () => this.#submitAll(),
+    decline: () => this.#askFor("decline"),
+    cancel: () => this.#askFor("cancel"),
+    back: () => this.#goBack(),
+    sure: () => this.#complete(this.mode === "cancel" ? "cancel" : "decline"),
+  });
   /** @type {QuestionView[]} */
   views = [];
   /** @type {Map<string, UrlRequest>} */
   urls = new Map();
-  mode = /** @type {"form" | "review" | "decline" | "cancel" | "sending"} */ ("form");
+  mode = /** @type {Mode} */ ("form");
 
   /**
    * @param {Room} room
@@ -72,7 +46,7 @@ export class RequestForm {
     this.room = room;
     this.group = group;
     this.titleId = `asked-${group.key.replace(/[^\w-]/g, "-")}`;
-    this.countdown = new Countdown();
+    this.countdown = new Countdown(() => room.host.now());
     this.body = h("div", { class: "request-body" });
     this.reviewed = h("div", { class: "request-review", hidden: true });
     this.head = h("header", { class: "request-head" });
@@ -89,8 +63,9 @@ export class RequestForm {
       this.strips,
       this.body,
       this.reviewed,
-      this.foot,
+      this.foot.element,
     );
+    this.off = room.session.on("rejected", ({ action, reason }) => this.#rejected(action, reason));
     this.#build();
   }
 
@@ -149,7 +124,22 @@ export class RequestForm {
       return;
     }
     this.countdown.update(group.requests);
+    this.#followCompletion();
     this.refresh();
+  }
+
+  /** Locked from the moment it is closed here until the host has judged that. */
+  #followCompletion() {
+    const isSending = this.#completion !== undefined;
+    if (isSending !== (this.mode === "sending")) this.#lock(isSending);
+  }
+
+  /** What became of it here, and is not confirmed yet. */
+  get #completion() {
+    const { session } = this.room;
+    return session.completions.find(({ requestId }) =>
+      this.group.requests.some(({ id }) => id === requestId),
+    );
   }
 
   /** Presence, access or a field changed. */
@@ -168,52 +158,20 @@ export class RequestForm {
 
   #showFoot() {
     const { mayAnswer, why } = this.room.access;
-    const isForm = this.mode === "form";
-    const isAsking = this.mode === "decline" || this.mode === "cancel";
-    const isSending = this.mode === "sending";
-    const isReviewed = this.views.length > 1;
-    say(this.progress, this.#words(mayAnswer, why));
-    show(this.back, mayAnswer && (this.mode === "review" || isAsking));
-    show(this.sure, mayAnswer && isAsking);
-    say(this.sure, this.mode === "cancel" ? "Cancel it" : "Decline it");
-    show(this.cancel, mayAnswer && !isAsking);
-    show(this.decline, mayAnswer && !isAsking);
-    show(this.accept, mayAnswer && !isAsking);
-    show(this.submitAll, mayAnswer && isForm && isReviewed);
+    const standings = this.views.map((view) => view.standing());
     const [url] = this.urls.values();
-    attribute(
-      this.accept,
-      "title",
-      isForm && isReviewed ? "Look through the answers, then accept" : undefined,
-    );
-    attribute(this.accept, "class", url?.isAlone && !url.wasOpened ? "" : "primary");
-    this.submitAll.disabled = !this.views.some(isSent);
-    say(
-      this.accept,
-      isSending ? "Sending…" : isForm && isReviewed ? "Review" : this.#acceptWords(),
-    );
-    for (const button of [this.accept, this.decline, this.cancel, this.back, this.sure])
-      button.disabled = isSending;
-  }
-
-  #acceptWords() {
-    return this.views.length === 0 && this.urls.size > 0 ? "I’m done" : "Accept";
-  }
-
-  /**
-   * @param {boolean} mayAnswer
-   * @param {string} why
-   */
-  #words(mayAnswer, why) {
-    if (!mayAnswer) return why;
-    if (this.mode === "decline" || this.mode === "cancel") return ASKS[this.mode];
-    if (this.views.length < 2) return "";
-    const done = this.views.filter((view) =>
-      ["submitted", "skipped"].includes(view.standing()),
-    ).length;
-    const drafts = this.views.filter((view) => view.standing() === "draft").length;
-    const words = `${done} of ${this.views.length} submitted`;
-    return drafts > 0 ? `${words}, ${counted(drafts, "draft")}` : words;
+    attribute(this.element, "aria-describedby", why ? WHY_ID : undefined);
+    this.foot.update({
+      mode: this.mode,
+      mayAnswer,
+      questions: this.views.length,
+      done: standings.filter(isDone).length,
+      drafts: standings.filter((standing) => standing === "draft").length,
+      canSubmit: this.views.some(isSent),
+      isVisit: this.views.length === 0 && this.urls.size > 0,
+      isUnvisited: Boolean(url?.isAlone && !url.wasOpened),
+      completion: this.#completion,
+    });
   }
 
   // What people do
@@ -253,9 +211,9 @@ export class RequestForm {
   /** @param {QuestionView} from */
   #next(from) {
     const after = this.views.slice(this.views.indexOf(from) + 1);
-    const open = after.find((view) => !["submitted", "skipped"].includes(view.standing()));
+    const open = after.find((view) => !isDone(view.standing()));
     if (open) open.focus();
-    else this.accept.focus();
+    else this.foot.accept.focus();
     this.marks();
   }
 
@@ -280,7 +238,7 @@ export class RequestForm {
       first.view.focus();
       announce(`${counted(problems.length, "question")} to look at. ${first.words}`);
     } else if ([...this.urls.values()].some((url) => !url.isDone)) {
-      this.#fail("Open the page that it asks for, and say when you are done there.");
+      this.foot.fail("Open the page that it asks for, and say when you are done there.");
     } else {
       this.#complete("accept");
     }
@@ -295,7 +253,13 @@ export class RequestForm {
     else this.#complete(how);
   }
 
-  /** @param {"form" | "review" | "decline" | "cancel"} mode */
+  #goBack() {
+    if (this.mode !== "sending") this.#show("form");
+    else if (this.group.requests.some(({ id }) => !this.room.session.takeBack(id)))
+      this.foot.fail("It is on its way already.");
+  }
+
+  /** @param {Exclude<Mode, "sending">} mode */
   #show(mode) {
     const wasReview = this.mode === "review";
     this.mode = mode;
@@ -304,16 +268,16 @@ export class RequestForm {
     show(this.reviewed, isReview);
     show(this.body, !isReview);
     show(this.strips, !isReview);
-    this.#fail(undefined);
+    this.foot.fail(undefined);
     this.#showFoot();
     if (isReview) this.#focusReview();
-    else if (mode !== "form") this.sure.focus();
-    else if (wasReview) this.accept.focus();
+    else if (mode !== "form") this.foot.sure.focus();
+    else if (wasReview) this.foot.accept.focus();
   }
 
   #focusReview() {
     this.element.scrollIntoView({ block: "nearest" });
-    this.accept.focus();
+    this.foot.accept.focus();
   }
 
   #showReview() {
@@ -330,19 +294,42 @@ export class RequestForm {
   }
 
   /** @param {Response} response */
-  async #complete(response) {
+  #complete(response) {
     const { answers } = acceptanceOf(response === "accept" ? this.views : []);
-    this.#lock(true);
     const { session } = this.room;
-    const own = /** @param {string} id */ (id) =>
-      response === "accept" ? (answers.get(id) ?? {}) : undefined;
-    const sent = this.group.requests.map(({ id }) => session.complete(id, response, own(id)));
-    const [failed] = (await Promise.allSettled(sent)).filter((each) => each.status === "rejected");
-    if (failed) {
-      this.#lock(false);
-      this.#fail(failed.reason instanceof Error ? failed.reason.message : String(failed.reason));
-      this.views.find((view) => view.field.error)?.focus();
+    session.editing();
+    this.foot.fail(undefined);
+    this.#lock(true);
+    for (const { id } of this.group.requests) {
+      const own = response === "accept" ? (answers.get(id) ?? {}) : undefined;
+      session.complete(id, response, own).catch((error) => this.#failed(error));
     }
+  }
+
+  /** @param {WireError} error */
+  #failed({ code, message }) {
+    this.#followCompletion();
+    if (code === "takenBack") this.foot.accept.focus();
+    else this.#complain(message);
+  }
+
+  /**
+   * Refused, maybe long after it was done, by a page that was loaded since.
+   * @param {Action} action
+   * @param {string} reason
+   */
+  #rejected(action, reason) {
+    if (action.type !== "session/inputCompleted") return;
+    if (this.group.requests.some(({ id }) => id === action.requestId)) this.#complain(reason);
+  }
+
+  /** The reason stands at the field that is to blame, or here. */
+  /** @param {string} words */
+  #complain(words) {
+    const blamed = this.views.find((view) => view.field.error);
+    const where = blamed && `It was not accepted: look at “${labelOf(blamed.question)}”.`;
+    this.foot.fail(where ?? `It was not accepted. ${words}`);
+    blamed?.focus();
   }
 
   /** @param {boolean} isLocked */
@@ -356,30 +343,28 @@ export class RequestForm {
     this.#showFoot();
   }
 
-  /** @param {string | undefined} words */
-  #fail(words) {
-    say(this.failure, words ?? "");
-    show(this.failure, words !== undefined);
-  }
-
   /**
    * Goes to a question by its id, or to the first that is not answered.
    * @param {string} [questionId]
    */
   focusQuestion(questionId) {
     const named = this.views.find((view) => view.question.id === questionId);
-    const open = this.views.find((view) => !["submitted", "skipped"].includes(view.standing()));
+    const open = this.views.find((view) => !isDone(view.standing()));
     const [url] = this.urls.values();
     const target = named ?? open ?? this.views[0] ?? url;
     if (target) target.focus();
-    else this.accept.focus();
+    else this.foot.accept.focus();
   }
 
   remove() {
+    this.off();
     this.countdown.remove();
     for (const view of this.views) view.remove();
   }
 }
+
+/** @param {string} standing */
+const isDone = (standing) => standing === "submitted" || standing === "skipped";
 
 /** @param {EventTarget | null} target */
 function isText(target) {

@@ -4,6 +4,7 @@
 import { h } from "../views/dom.js";
 import { counted, labelOf, wordsOf } from "../text/words.js";
 import { isSent, problemOf } from "./acceptance.js";
+import { defaultOf } from "./fields.js";
 import { byWords, standingWords } from "./states.js";
 
 /**
@@ -34,10 +35,8 @@ export function reviewOf(views, go) {
  */
 function rowOf(view, go) {
   const problem = problemOf(view);
-  const value = view.value();
-  const words = value === undefined ? "" : wordsOf(view.question, value);
-  const isLeftOut =
-    view.standing() === "skipped" || (!isSent(view) && view.standing() !== "submitted");
+  const words = wordsOf(view.question, view.value() ?? defaultOf(view.question));
+  const isLeftOut = isSkipped(view) || (!isSent(view) && view.standing() !== "submitted");
   return h(
     "div",
     { class: "review-row", "data-problem": problem !== undefined, "data-left-out": isLeftOut },
@@ -70,13 +69,13 @@ function isSkipped(view) {
 function noteOf(view) {
   switch (view.standing()) {
     case "draft":
-      return "will be submitted";
+      return "";
     case "proposed":
       return "as proposed";
     case "foreign":
       return `draft${byWords(view.field.by, view.room.me)}, left out`;
     case "empty":
-      return "left out";
+      return defaultOf(view.question) ? "by default" : "left out";
     default:
       return standingWords(view.standing(), view.field, [], view.room.me);
   }

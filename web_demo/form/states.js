@@ -1,6 +1,6 @@
 // Where a question stands, for marks, words and what Accept would send.
 
-/** @import { Answer, Author, Present, Question, Value } from "../wire/types.d.ts" */
+/** @import { Author, Present, Question, Value } from "../wire/types.d.ts" */
 /** @import { Field } from "../wire/drafts.js" */
 import { capital, isMe, nameOf, timeOf } from "../text/words.js";
 import { proposedBy } from "./fields.js";
@@ -8,22 +8,37 @@ import { proposedBy } from "./fields.js";
 /** @typedef {"empty" | "proposed" | "draft" | "foreign" | "conflict" | "submitted" | "skipped"} Standing */
 
 /**
- * `foreign` is a draft that somebody else wrote or is writing: it is theirs to submit.
+ * `foreign` is a draft that somebody else wrote: it is theirs to submit.
  * @param {Question} question
  * @param {Field} field
- * @param {readonly Present[]} writers others who are in this field right now
+ * @param {readonly Present[]} others who else is here
  * @param {Author | undefined} me
  * @returns {Standing}
  */
-export function standingOf(question, field, writers, me) {
+export function standingOf(question, field, others, me) {
   if (field.theirs) return "conflict";
-  if (field.state === "draft") {
-    // People on one machine may look the same to the host; then it counts who is in the field.
-    const isOurs = field.isOwn || (isSameAuthor(field.by, me) && writers.length === 0);
-    return isOurs ? "draft" : "foreign";
-  }
+  if (field.state === "draft") return isOurs(field, others, me) ? "draft" : "foreign";
   if (field.state === "empty" && proposedBy(question)) return "proposed";
   return field.state;
+}
+
+/**
+ * People without names look the same to the host; with two of them here, it may be the other's.
+ * @param {Field} field
+ * @param {readonly Present[]} others
+ * @param {Author | undefined} me
+ */
+function isOurs(field, others, me) {
+  if (field.isOwn || field.by === undefined || isMe(field.by, me)) return true;
+  return isAlike(field.by, me) && !others.some(({ by }) => isAlike(by, me));
+}
+
+/**
+ * @param {Author} by
+ * @param {Author | undefined} me
+ */
+function isAlike(by, me) {
+  return me === undefined || (by.id === me.id && by.name === me.name);
 }
 
 /**
@@ -44,16 +59,17 @@ export function shownValue(question, field) {
  */
 export function standingWords(standing, field, writers, me) {
   if (writers.length > 0) return writingWords(writers);
+  const by = field.isOwn && field.by ? " by you" : byWords(field.by, me);
   const when = field.at === undefined ? "" : ` ${timeOf(field.at)}`;
   switch (standing) {
     case "submitted":
-      return field.isDirty ? "Submitting…" : `Submitted${byWords(field.by, me)}${when}`;
+      return field.isDirty ? "Submitting…" : `Submitted${by}${when}`;
     case "skipped":
-      return `Skipped${byWords(field.by, me)}${when}`;
+      return `Skipped${by}${when}`;
     case "conflict":
       return "Two versions";
     case "foreign":
-      return `Draft${byWords(field.by, me)}, not submitted`;
+      return `Draft${by || " by someone"}`;
     case "draft":
       return field.isDirty ? "Draft, not saved yet" : "Draft saved";
     case "proposed":
@@ -78,17 +94,4 @@ function writingWords(writers) {
 export function byWords(by, me) {
   const name = nameOf(by, me);
   return by === undefined || (name === "someone" && !isMe(by, me)) ? "" : ` by ${name}`;
-}
-
-/**
- * @param {Author | undefined} by
- * @param {Author | undefined} me
- */
-function isSameAuthor(by, me) {
-  return by === undefined || me === undefined || (by.id === me.id && by.name === me.name);
-}
-
-/** @param {Answer | undefined} answer */
-export function isAnswered(answer) {
-  return answer?.state === "submitted" || answer?.state === "skipped";
 }

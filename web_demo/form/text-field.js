@@ -66,8 +66,8 @@ export class TextField {
   /** @returns {Value | undefined} */
   value() {
     const text = this.type === "datetime-local" ? zonedOf(this.input.value) : this.input.value;
-    const isEmpty = text === "" && this.question.defaultValue === undefined;
-    return isEmpty ? undefined : { kind: "text", value: text };
+    // Emptied, it says something only where something else was proposed.
+    return text || this.question.defaultValue ? { kind: "text", value: text } : undefined;
   }
 
   /** @param {Value | undefined} value */

@@ -2,6 +2,7 @@
 
 /** @import { ConfirmationOption, PendingConfirmation, ToolCall } from "../wire/types.d.ts" */
 /** @import { Room } from "../views/room.js" */
+import { WHY_ID } from "../views/access.js";
 import { attribute, fill, h, icon, say, show } from "../views/dom.js";
 import { ICONS } from "../views/icons.js";
 import { groupsOf } from "../form/groups.js";
@@ -37,7 +38,7 @@ export class ToolCallView {
     this.state = h("span", { class: "tool-state" });
     this.more = h("div", { class: "tool-more" });
     this.rounds = h("p", { class: "tool-rounds", hidden: true });
-    this.ask = h("div", { class: "tool-ask", hidden: true });
+    this.ask = h("div", { class: "tool-ask", role: "group", "aria-label": "Approval", hidden: true });
     this.details = h(
       "details",
       { class: "tool-details" },
@@ -97,6 +98,7 @@ export class ToolCallView {
       call.status === "pending-confirmation" || call.status === "pending-result-confirmation";
     show(this.ask, isAsked);
     const { mayDirect, why } = this.room.access;
+    attribute(this.ask, "aria-describedby", why ? WHY_ID : undefined);
     const key = isAsked ? `${call.status} ${mayDirect}` : "";
     if (this.asked === key && this.askedCall === call) return;
     this.asked = key;
@@ -105,8 +107,6 @@ export class ToolCallView {
     if (!isAsked) return;
     if (call.status === "pending-confirmation") this.#askBefore(call, mayDirect);
     else this.#askAfter(mayDirect);
-    if (!mayDirect)
-      this.ask.append(h("p", { class: "why" }, why || "Letting a tool run is the owner’s."));
   }
 
   /**

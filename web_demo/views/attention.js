@@ -6,25 +6,25 @@
 import { announce } from "./announcer.js";
 import { oncePerFrame } from "./dom.js";
 import { recall, remember } from "./memory.js";
-import { waitingHash } from "./places.js";
+import { latestFirst } from "./order.js";
+import { goTo, placeOf, waitingHash } from "./places.js";
 import { activityOf, isArchived } from "../wire/status.js";
 
 const TITLE = "session-server";
 
+/** @typedef {{ session: string, summary?: SessionSummary, before?: SessionSummary }} News */
+
 export class Attention {
   place = "";
+  /** @type {Map<string, Notification>} */
+  notices = new Map();
 
   /** @param {Host} host */
   constructor(host) {
     this.host = host;
     this.update = oncePerFrame(() => this.#show());
     host.on("sessions", () => this.update());
-    host.on(
-      "summary",
-      (
-        /** @type {{ session: string, summary?: SessionSummary, before?: SessionSummary }} */ news,
-      ) => this.#news(news),
-    );
+    host.on("summary", (/** @type {News} */ news) => this.#news(news));
   }
 
   /** @param {string} place what the page shows */
@@ -33,10 +33,9 @@ export class Attention {
     this.update();
   }
 
+  /** In the order of the list. */
   waiting() {
-    const needs = /** @param {SessionSummary} summary */ (summary) =>
-      activityOf(summary.status) === "input-needed" && !isArchived(summary.status);
-    return (this.host.sessions ?? []).filter(needs);
+    return latestFirst((this.host.sessions ?? []).filter(needsInput));
   }
 
   #show() {
@@ -49,17 +48,40 @@ export class Attention {
     badge(count);
   }
 
-  /** @param {{ session: string, summary?: SessionSummary, before?: SessionSummary }} news */
+  /**
+   * Once for each time that a session begins to need somebody, and never for what is in view.
+   * @param {News} news
+   */
   #news({ session, summary, before }) {
-    const needs = summary !== undefined && activityOf(summary.status) === "input-needed";
-    const needed = before !== undefined && activityOf(before.status) === "input-needed";
-    if (!summary || !needs || needed) return;
-    const isHere =
-      document.visibilityState === "visible" &&
-      location.hash.startsWith(waitingHash(session).slice(0, -2));
-    if (!isHere) announce(`${summary.title || "A session"} needs input`);
+    if (!needsInput(summary)) this.#settle(session);
+    if (!summary || !needsInput(summary)) return;
+    const isLooking = document.visibilityState === "visible" && document.hasFocus();
+    if (isLooking && placeOf(location.hash).session === session) return;
+    announce(`${summary.title || "A session"} needs input`);
     if (this.sounds) chime();
-    if (this.notifies && document.visibilityState === "hidden") notice(session, summary);
+    if (this.notifies && !isLooking) this.#notify(session, summary);
+  }
+
+  /**
+   * @param {string} session
+   * @param {SessionSummary} summary
+   */
+  #notify(session, summary) {
+    const shown = noticeOf(session, summary);
+    if (!shown) return;
+    this.notices.set(session, shown);
+    shown.addEventListener("click", () => {
+      globalThis.focus();
+      goTo(waitingHash(session));
+      this.#settle(session);
+    });
+  }
+
+  /** What somebody has answered need not be read any more. */
+  /** @param {string} session */
+  #settle(session) {
+    this.notices.get(session)?.close();
+    this.notices.delete(session);
   }
 
   // Choices
@@ -96,6 +118,15 @@ export class Attention {
   }
 }
 
+/** @param {SessionSummary | undefined} summary */
+function needsInput(summary) {
+  return (
+    summary !== undefined &&
+    activityOf(summary.status) === "input-needed" &&
+    !isArchived(summary.status)
+  );
+}
+
 /** @param {number} count */
 function badge(count) {
   const badging =
@@ -110,20 +141,15 @@ function badge(count) {
  * @param {string} session
  * @param {SessionSummary} summary
  */
-function notice(session, summary) {
+function noticeOf(session, summary) {
   try {
-    const shown = new Notification(summary.title || "A session", {
+    return new Notification(summary.title || "A session", {
       body: "Needs your input",
       tag: session,
       icon: "icon-waiting.svg",
     });
-    shown.addEventListener("click", () => {
-      globalThis.focus();
-      location.hash = waitingHash(session);
-      shown.close();
-    });
   } catch {
-    // Phones allow notices to installed pages alone; the title and the badge remain.
+    return undefined; // Phones allow them to installed pages alone; title and badge remain.
   }
 }
 

@@ -2,7 +2,7 @@
 
 /** @import { PendingMessage } from "../wire/types.d.ts" */
 /** @import { Room } from "./room.js" */
-import { attribute, fill, h, icon, say, show } from "./dom.js";
+import { attribute, fill, h, icon, show } from "./dom.js";
 import { ICONS } from "./icons.js";
 import { recall, remember } from "./memory.js";
 import { newId } from "../wire/ids.js";
@@ -29,7 +29,7 @@ export class Composer {
     icon(ICONS.stop),
     "Stop",
   );
-  why = h("p", { class: "why" });
+  why = h("p", { class: "why" }, "No agent listens here: programs ask, and people answer.");
   queue = h("ul", { class: "queue", "aria-label": "Messages that wait" });
   box = h("div", { class: "composer-box" }, this.text, this.stop, this.send);
   element = h("div", { class: "composer" }, this.queue, this.box, this.why);
@@ -46,20 +46,19 @@ export class Composer {
 
   update() {
     const { state } = this.room.session;
-    const { mayDirect, why } = this.room.access;
+    const { mayDirect } = this.room.access;
     const isPassive = state?.summary.provider === PASSIVE;
     const isRunning = state?.activeTurn !== undefined;
     show(this.box, mayDirect && (!isPassive || isRunning));
     attribute(this.element, "data-passive", isPassive);
     show(this.text, !isPassive);
     show(this.send, !isPassive);
-    show(this.why, !mayDirect || isPassive);
-    say(this.why, mayDirect ? "No agent listens here: programs ask, and people answer." : why);
+    show(this.why, mayDirect && isPassive);
     show(this.stop, isRunning);
     attribute(
       this.text,
       "placeholder",
-      isRunning ? "Say something for the next turn…" : "Say something to start a turn…",
+      isRunning ? "Next message…" : "Message…",
     );
     const words = isRunning ? "Queue for the next turn" : "Send";
     attribute(this.send, "aria-label", words);

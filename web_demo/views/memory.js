@@ -27,37 +27,3 @@ export function remember(key, value) {
     else instead.set(key, value);
   }
 }
-
-const TOKEN = `${PREFIX}token`;
-
-/**
- * The credential of this tab: from the address if it is there, and then out of it, so that neither
- * a screenshot nor a copied address gives it away. A reload finds it in the tab. What the browser
- * kept for a new tab is `kept`: for when there is no way in without, since on one's own machine a
- * link that was tried out once should not take its owner's place.
- * @returns {{ token?: string, kept?: string }}
- */
-export function takeToken() {
-  const address = new URL(location.href);
-  const token = address.searchParams.get("tkn");
-  try {
-    if (token) {
-      sessionStorage.setItem(TOKEN, token);
-      localStorage.setItem(TOKEN, token);
-      address.searchParams.delete("tkn");
-      history.replaceState(history.state, "", address);
-      return { token };
-    }
-    const own = sessionStorage.getItem(TOKEN);
-    if (own) return { token: own };
-    const kept = localStorage.getItem(TOKEN);
-    return kept ? { kept } : {};
-  } catch {
-    return token ? { token } : {};
-  }
-}
-
-/** @param {string} token for this tab, from its next load on */
-export function useToken(token) {
-  sessionStorage.setItem(TOKEN, token);
-}

@@ -5,10 +5,12 @@
 import { openDialog } from "./dialog.js";
 import { h, show } from "./dom.js";
 import { recall, remember } from "./memory.js";
+import { afterClick } from "./pointer.js";
 
 const LATER = "name-later";
 
 export class NamePrompt {
+  isWanted = false;
   input = h("input", {
     class: "field-input",
     "aria-label": "Your name",
@@ -23,7 +25,7 @@ export class NamePrompt {
       hidden: true,
       onsubmit: (/** @type {Event} */ event) => this.#save(event),
     },
-    h("p", null, "Others are here. What should they call you?"),
+    h("p", null, "You are not alone here. What should the others call you?"),
     h(
       "div",
       { class: "name-row" },
@@ -45,10 +47,13 @@ export class NamePrompt {
   update() {
     const { me, session, access } = this.room;
     const isNameless = me !== undefined && me.name === undefined && !this.room.host.name;
-    show(
-      this.element,
-      isNameless && access.mayAnswer && session.others.length > 0 && recall(LATER) === undefined,
-    );
+    const isWanted =
+      isNameless && access.mayAnswer && session.others.length > 0 && recall(LATER) === undefined;
+    // It stands above what one reads, so it comes when nothing is being pressed, and does not go
+    // while somebody writes in it.
+    this.isWanted = isWanted;
+    if (isWanted) afterClick(() => show(this.element, this.isWanted));
+    else if (!this.element.contains(document.activeElement)) show(this.element, false);
   }
 
   /** @param {Event} event */
@@ -56,11 +61,16 @@ export class NamePrompt {
     event.preventDefault();
     const name = this.input.value.trim();
     if (name) this.room.host.setName(name);
-    show(this.element, false);
+    this.#close();
   }
 
   #later() {
     remember(LATER, "yes");
+    this.#close();
+  }
+
+  #close() {
+    this.isWanted = false;
     show(this.element, false);
   }
 }

@@ -1,9 +1,12 @@
-// Who is here, as a row of initials.
+// Who is here, as a row of marks: initials, or a shape for those without a name.
 
 /** @import { Present } from "../wire/types.d.ts" */
 /** @import { Room } from "./room.js" */
-import { attribute, fill, h } from "./dom.js";
+import { attribute, fill, h, icon } from "./dom.js";
 import { capital, hueOf, initials, nameOf } from "../text/words.js";
+import { shapesOf } from "./shapes.js";
+
+/** @import { Shape } from "./shapes.js" */
 
 const SHOWN = 5;
 const ROLES = { owner: "", agent: ", agent", answerer: ", answers", observer: ", watches" };
@@ -34,10 +37,13 @@ export class People {
     const sorted = present.toSorted(
       (a, b) => Number(b.clientId === own) - Number(a.clientId === own),
     );
+    const shapes = shapesOf(present.filter((each) => !each.by.name).map((each) => each.clientId));
     const rest = sorted.length - SHOWN;
     fill(
       this.element,
-      ...sorted.slice(0, SHOWN).map((each) => person(each, each.clientId === own)),
+      ...sorted
+        .slice(0, SHOWN)
+        .map((each) => person(each, each.clientId === own, shapes.get(each.clientId))),
       rest > 0 && h("li", { class: "person more", title: `${rest} more` }, `+${rest}`),
     );
   }
@@ -57,17 +63,33 @@ function unique(present) {
 /**
  * @param {Present} present
  * @param {boolean} isSelf
+ * @param {Shape | undefined} shape
  */
-function person(present, isSelf) {
+function person(present, isSelf, shape) {
   const name = capital(nameOf(present.by));
-  const words = `${name}${isSelf ? " (you)" : ""}${ROLES[present.role ?? "owner"]}${present.idle ? ", away" : ""}${present.editing && !isSelf ? ", writing" : ""}`;
-  const item = h("li", { class: "person", title: words, "data-hue": hueOf(name) });
+  const words = `${calledAs(name, isSelf, shape)}${ROLES[present.role ?? "owner"]}${present.idle ? ", away" : ""}${present.editing && !isSelf ? ", writing" : ""}`;
+  const hue = shape ? shape.hue : hueOf(name);
+  const item = h("li", { class: "person", title: words, "data-hue": hue });
   attribute(item, "data-idle", present.idle === true);
   attribute(item, "data-writing", present.editing !== undefined && !isSelf);
   attribute(item, "data-self", isSelf);
   item.append(
-    h("span", { "aria-hidden": "true" }, initials(name)),
+    h(
+      "span",
+      { class: "person-mark", "aria-hidden": "true" },
+      shape ? icon(shape.path) : initials(name),
+    ),
     h("span", { class: "unseen" }, words),
   );
   return item;
+}
+
+/**
+ * @param {string} name
+ * @param {boolean} isSelf
+ * @param {Shape | undefined} shape
+ */
+function calledAs(name, isSelf, shape) {
+  if (shape === undefined) return isSelf ? `${name} (you)` : name;
+  return isSelf ? `You, without a name (${shape.name})` : `${name} without a name (${shape.name})`;
 }

@@ -42,6 +42,15 @@ export function waitingHash(session) {
 }
 
 /**
+ * Goes there, also when one is there already: what waits has the focus again.
+ * @param {string} hash
+ */
+export function goTo(hash) {
+  if (location.hash === hash) dispatchEvent(new HashChangeEvent("hashchange"));
+  else location.hash = hash;
+}
+
+/**
  * How HTTP names a session: by its path, or else by its whole address.
  * @param {string} session
  */

@@ -4,6 +4,7 @@
 /** @import { Host } from "../wire/host.js" */
 /** @import { Session } from "../wire/session.js" */
 /** @import { Access } from "./access.js" */
+/** @import { Self } from "./self.js" */
 /** @import { QuestionView } from "../form/question.js" */
 import { accessOf } from "./access.js";
 import { toast } from "./toast.js";
@@ -20,17 +21,19 @@ export class Room {
 
   /**
    * @param {Host} host
+   * @param {Self} self
    * @param {Session} session
    * @param {(view: QuestionView) => void} edited somebody typed here
    */
-  constructor(host, session, edited) {
+  constructor(host, self, session, edited) {
     this.host = host;
+    this.self = self;
     this.session = session;
     this.edited = edited;
   }
 
   /** As the host last told: who is offline has not become somebody else. */
-  get #self() {
+  get #here() {
     const { presence } = this.session;
     this.#lastSelf =
       presence.find((each) => each.clientId === this.host.clientId) ?? this.#lastSelf;
@@ -39,12 +42,13 @@ export class Room {
 
   /** @returns {Access} */
   get access() {
-    return accessOf(this.#self?.role);
+    const isRecording = this.session.state?._meta?.["recording"] === true;
+    return accessOf(this.#here?.role ?? this.self.role, isRecording);
   }
 
   /** @returns {Author | undefined} */
   get me() {
-    return this.#self?.by ?? this.host.me;
+    return this.#here?.by ?? this.host.me;
   }
 
   /** @returns {readonly InputRequest[]} */

@@ -10,6 +10,8 @@ import { placeHash } from "./places.js";
 import { ShareDialog } from "./share.js";
 import { activityOf, isArchived } from "../wire/status.js";
 
+/** @import { SessionSummary } from "../wire/types.d.ts" */
+
 /** @type {Readonly<Record<string, string>>} */
 const WORDS = { "input-needed": "Needs input", running: "Running", error: "Failed", idle: "Idle" };
 
@@ -24,6 +26,12 @@ export class SessionHeader {
     onkeydown: (/** @type {KeyboardEvent} */ event) => this.#editKey(event),
   });
   state = h("span", { class: "status-pill" });
+  recorded = h(
+    "span",
+    { class: "status-pill recording", hidden: true },
+    icon(ICONS.play),
+    "Recording",
+  );
   share = h(
     "button",
     {
@@ -49,7 +57,7 @@ export class SessionHeader {
         { class: "icon-button back", href: "#/", "aria-label": "All sessions" },
         icon(ICONS.back),
       ),
-      h("div", { class: "session-name" }, this.title, this.edit, this.state),
+      h("div", { class: "session-name" }, this.title, this.edit, this.state, this.recorded),
       this.people.element,
       this.share,
       this.menu.element,
@@ -59,8 +67,8 @@ export class SessionHeader {
   update() {
     const { state, phase } = this.room.session;
     const summary = state?.summary;
-    const title = summary?.title || (phase === "loading" ? "…" : "Untitled");
-    say(this.title, title);
+    const isGone = phase === "gone";
+    say(this.title, isGone ? "Not found" : titleOf(summary, phase));
     const activity = summary ? activityOf(summary.status) : undefined;
     say(
       this.state,
@@ -69,7 +77,9 @@ export class SessionHeader {
         : (WORDS[activity ?? ""] ?? ""),
     );
     attribute(this.state, "data-activity", activity);
-    show(this.state, activity !== undefined && phase !== "gone");
+    show(this.state, activity !== undefined && !isGone && !this.room.access.isRecording);
+    show(this.recorded, this.room.access.isRecording && !isGone);
+    show(this.people.element, !isGone);
     show(this.share, this.room.access.mayDirect && phase === "open");
     show(this.menu.element, phase === "open");
     this.people.update();
@@ -132,4 +142,12 @@ export class SessionHeader {
   remove() {
     this.menu.close();
   }
+}
+
+/**
+ * @param {SessionSummary | undefined} summary
+ * @param {string} phase
+ */
+function titleOf(summary, phase) {
+  return summary?.title || (phase === "loading" ? "…" : "Untitled");
 }

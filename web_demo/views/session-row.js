@@ -4,7 +4,7 @@
 /** @import { SessionSummary } from "../wire/types.d.ts" */
 import { attribute, h, icon, say, show } from "./dom.js";
 import { ICONS } from "./icons.js";
-import { placeHash, waitingHash } from "./places.js";
+import { goTo, placeHash, waitingHash } from "./places.js";
 import { toast } from "./toast.js";
 import { ago, wholeTime } from "../text/words.js";
 import { activityOf, isArchived, isRead } from "../wire/status.js";
@@ -21,7 +21,7 @@ export class SessionRow {
   answer = h("span", { class: "row-answer", "aria-hidden": "true" }, "Answer");
   link = h(
     "a",
-    { class: "row-link" },
+    { class: "row-link", onclick: (/** @type {MouseEvent} */ event) => this.#open(event) },
     this.dot,
     h(
       "span",
@@ -79,6 +79,16 @@ export class SessionRow {
     if (!this.summary) return;
     say(this.time, ago(this.summary.modifiedAt));
     attribute(this.time, "title", wholeTime(this.summary.modifiedAt));
+  }
+
+  /**
+   * Also when it is open already: what waits has the focus again.
+   * @param {MouseEvent} event
+   */
+  #open(event) {
+    if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+    event.preventDefault();
+    goTo(this.link.hash);
   }
 
   /** @param {boolean} isOpen */

@@ -5,6 +5,8 @@
 /** @import { Closing } from "../wire/session.js" */
 /** @import { Group } from "../form/groups.js" */
 /** @import { Place } from "./places.js" */
+/** @import { Self } from "./self.js" */
+import { WHY_ID } from "./access.js";
 import { announce } from "./announcer.js";
 import { Composer } from "./composer.js";
 import { fill, h, icon, oncePerFrame, show } from "./dom.js";
@@ -12,10 +14,11 @@ import { ICONS } from "./icons.js";
 import { KeyedViews } from "./keyed.js";
 import { NamePrompt } from "./name-prompt.js";
 import { Room } from "./room.js";
+import { Servers } from "./servers.js";
 import { SessionHeader } from "./session-header.js";
 import { Timeline } from "./timeline.js";
 import { toast } from "./toast.js";
-import { groupsOf, keyOf } from "../form/groups.js";
+import { groupsOf, keyOf, shownRequests } from "../form/groups.js";
 import { RequestForm } from "../form/request-form.js";
 import { outcomeOf } from "../form/outcome.js";
 import { plainOf } from "../parts/text.js";
@@ -23,11 +26,20 @@ import { lastNote } from "../parts/turn.js";
 import { counted, subjectOf } from "../text/words.js";
 
 const NEAR = 120;
+const PASSIVE = "people";
+/** @type {Readonly<Record<string, readonly [string, string]>>} */
+const GONE = {
+  removed: ["This session was removed", "Somebody has deleted it while you were here."],
+  unknown: [
+    "There is no such session here",
+    "It does not exist, it was removed, or it was not shared with you.",
+  ],
+};
 
 export class SessionView {
   outcomes = h("div", { class: "outcomes" });
   forms = h("div", { class: "forms" });
-  banner = h("p", { class: "banner", role: "note", hidden: true });
+  banner = h("p", { class: "banner", role: "note", id: WHY_ID, hidden: true });
   empty = h("div", { class: "empty" });
   jump = h(
     "button",
@@ -49,15 +61,17 @@ export class SessionView {
 
   /**
    * @param {Host} host
+   * @param {Self} self
    * @param {string} uri
    */
-  constructor(host, uri) {
+  constructor(host, self, uri) {
     this.session = host.open(uri);
-    this.room = new Room(host, this.session, () => this.marksSoon());
+    this.room = new Room(host, self, this.session, () => this.marksSoon());
     this.header = new SessionHeader(this.room);
     this.timeline = new Timeline(this.room);
     this.composer = new Composer(this.room);
     this.prompt = new NamePrompt(this.room);
+    this.servers = new Servers(this.room);
     this.scroller = h(
       "div",
       { class: "scroller", onscroll: () => this.#scrolled() },
@@ -68,7 +82,6 @@ export class SessionView {
         this.timeline.element,
         this.outcomes,
         this.forms,
-        this.prompt.element,
         this.composer.element,
       ),
     );
@@ -77,6 +90,8 @@ export class SessionView {
       { class: "session", "aria-label": "Session" },
       this.header.element,
       this.banner,
+      this.servers.element,
+      this.prompt.element,
       this.scroller,
       this.jump,
     );
@@ -103,7 +118,10 @@ export class SessionView {
       session.on("phase", () => this.renderSoon()),
       session.on("closed", (/** @type {Closing} */ closing) => this.#closed(closing)),
       session.on("field", () => this.marksSoon()),
+      session.on("completions", () => this.renderSoon()),
       this.room.host.on("root", () => this.renderSoon()),
+      this.room.host.on("status", () => this.renderSoon()),
+      this.room.self.on("change", () => this.renderSoon()),
     ];
   }
 
@@ -112,14 +130,18 @@ export class SessionView {
   render() {
     const { state, phase } = this.session;
     this.header.update();
-    show(this.timeline.element, state !== undefined && phase !== "gone");
-    show(this.composer.element, state !== undefined && phase !== "gone");
+    const isThere = state !== undefined && phase !== "gone";
+    for (const part of [this.timeline, this.composer]) show(part.element, isThere);
+    for (const part of [this.outcomes, this.forms]) show(part, isThere);
     this.#showEmpty(state);
     this.#showBanner();
     if (!state || phase === "gone") return;
+    this.servers.update(state.customizations);
     this.timeline.update(state);
-    this.groups.update(groupsOf(state.inputRequests ?? []));
-    this.forms.toggleAttribute("data-open", (state.inputRequests?.length ?? 0) > 0);
+    this.#hideTold();
+    const requests = shownRequests(this.session);
+    this.groups.update(groupsOf(requests));
+    this.forms.toggleAttribute("data-open", requests.length > 0);
     this.composer.update();
     this.prompt.update();
     this.#news();
@@ -148,30 +170,38 @@ export class SessionView {
   /** @param {SessionState | undefined} state */
   #emptyWords(state) {
     const { phase, error } = this.session;
-    if (phase === "gone")
-      return [
-        "This session is not here",
-        error?.message ?? "It was removed, or the link is wrong.",
-      ];
-    if (state === undefined) return ["", "Opening…"];
+    if (phase === "gone") return GONE[error?.code === "gone" ? "removed" : "unknown"];
+    if (state === undefined) return ["", this.#isConnected ? "Opening…" : "Waiting for the host…"];
     if (state.lifecycle === "creationFailed")
       return ["This session could not be created", state.creationError?.message ?? ""];
     const isBare = state.turns.length === 0 && !state.activeTurn && !state.inputRequests?.length;
     if (!isBare) return undefined;
+    const isDirected = this.room.access.mayDirect && state.summary.provider !== PASSIVE;
     return [
       "Nothing here yet",
-      this.room.access.mayDirect
+      isDirected
         ? "Say something below to start the first turn."
         : "When something is asked, it appears here.",
     ];
   }
 
+  get #isConnected() {
+    return ["live", "syncing"].includes(this.room.host.status.phase);
+  }
+
+  /** What the page is called while it shows this. */
+  get name() {
+    if (this.session.phase === "gone") return "Not found";
+    return this.session.state?.summary.title ?? "";
+  }
+
   #showBanner() {
-    const { role, why } = this.room.access;
-    show(this.banner, why !== "");
+    const { role, why, isRecording } = this.room.access;
+    show(this.banner, why !== "" && this.session.phase !== "gone");
     if (why === this.shownWhy) return;
     this.shownWhy = why;
-    fill(this.banner, icon(role === "observer" ? ICONS.eye : ICONS.question), why);
+    const drawing = role === "answerer" ? ICONS.question : ICONS.eye;
+    fill(this.banner, icon(isRecording ? ICONS.play : drawing), h("span", null, why));
   }
 
   #presenceChanged() {
@@ -211,12 +241,26 @@ export class SessionView {
   #closed(closing) {
     const { activeTurn, turns } = this.session.state ?? {};
     const note = lastNote((activeTurn ?? turns?.at(-1))?.responseParts ?? []);
-    const card = outcomeOf(this.room, closing, note, () => card.remove());
+    const card = outcomeOf(this.room, closing, note, () => {
+      card.remove();
+      this.renderSoon();
+    });
     card.dataset["group"] = keyOf(closing.request);
+    card.dataset["note"] = note ?? "";
     this.#tidy(keyOf(closing.request));
     this.outcomes.append(card);
     announce(card.querySelector(".outcome-words")?.textContent ?? "");
     this.renderSoon();
+  }
+
+  /** What a card tells at length is not told by the turn as well, as long as the card stands. */
+  #hideTold() {
+    const cards = /** @type {NodeListOf<HTMLElement>} */ (
+      this.outcomes.querySelectorAll("[data-note]")
+    );
+    const told = new Set([...cards].map((card) => card.dataset["note"]));
+    for (const note of this.timeline.element.querySelectorAll(".turn:last-child .note"))
+      if (note instanceof HTMLElement) show(note, !told.has(note.textContent ?? ""));
   }
 
   /** What is over is in the turn as well; only what was kept for somebody stays. */
@@ -235,9 +279,14 @@ export class SessionView {
   // Where one is
 
   #scrolled() {
-    const { scrollTop, scrollHeight, clientHeight } = this.scroller;
-    this.isFollowing = scrollHeight - scrollTop - clientHeight < NEAR;
+    this.isFollowing = !this.#hasBelow;
     if (this.isFollowing) show(this.jump, false);
+  }
+
+  /** Whether there is more than a little under what one sees. */
+  get #hasBelow() {
+    const { scrollTop, scrollHeight, clientHeight } = this.scroller;
+    return scrollHeight - scrollTop - clientHeight >= NEAR;
   }
 
   /** Whoever is at the end stays there; whoever reads above is told that there is more. */
@@ -247,9 +296,10 @@ export class SessionView {
     const isFirst = this.size === 0;
     this.size = size;
     this.asked = asked;
+    if (!this.jump.hidden && !this.#hasBelow) show(this.jump, false);
     if (!hasMore || this.forms.contains(document.activeElement)) return;
     if (this.isFollowing || isFirst) this.#toEnd();
-    else show(this.jump, true);
+    else show(this.jump, this.#hasBelow);
   }
 
   /** How much has been said and asked. */

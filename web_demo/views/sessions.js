@@ -2,9 +2,12 @@
 
 /** @import { Host } from "../wire/host.js" */
 /** @import { SessionSummary } from "../wire/types.d.ts" */
+/** @import { Self } from "./self.js" */
 import { attribute, fill, h, icon, oncePerFrame, say, show } from "./dom.js";
 import { ICONS } from "./icons.js";
 import { KeyedViews } from "./keyed.js";
+import { beginning } from "./beginning.js";
+import { latestFirst } from "./order.js";
 import { SessionRow } from "./session-row.js";
 import { activityOf, isArchived } from "../wire/status.js";
 
@@ -68,21 +71,24 @@ export class SessionsView {
 
   /**
    * @param {Host} host
+   * @param {Self} self
    * @param {() => void} create
    */
-  constructor(host, create) {
+  constructor(host, self, create) {
     this.host = host;
+    this.self = self;
     this.create = create;
+    this.tools = h(
+      "div",
+      { class: "sessions-tools" },
+      this.summary,
+      h("div", { class: "search-row" }, icon(ICONS.search), this.search),
+      h("div", { class: "filters", role: "group", "aria-label": "Show" }, ...this.tabs),
+    );
     this.element = h(
       "nav",
       { class: "sessions", "aria-label": "Sessions" },
-      h(
-        "div",
-        { class: "sessions-tools" },
-        this.summary,
-        h("div", { class: "search-row" }, icon(ICONS.search), this.search),
-        h("div", { class: "filters", role: "group", "aria-label": "Show" }, ...this.tabs),
-      ),
+      this.tools,
       this.list,
       this.empty,
     );
@@ -95,6 +101,7 @@ export class SessionsView {
     this.updateSoon = oncePerFrame(() => this.update());
     host.on("sessions", () => this.updateSoon());
     host.on("status", () => this.updateSoon());
+    self.on("change", () => this.updateSoon());
     setInterval(() => this.#times(), MINUTE);
     this.update();
   }
@@ -129,7 +136,7 @@ export class SessionsView {
    * @returns {Line[]}
    */
   #lines(shown) {
-    const sorted = shown.toSorted((a, b) => b.modifiedAt - a.modifiedAt);
+    const sorted = latestFirst(shown);
     return GROUPS.flatMap(([activity, words]) => {
       const members = sorted.filter((summary) => activityOf(summary.status) === activity);
       if (members.length === 0) return [];
@@ -178,22 +185,16 @@ export class SessionsView {
    */
   #showEmpty(all, shown) {
     show(this.empty, shown === 0);
-    const key = all === undefined ? "loading" : all.length === 0 ? "none" : "filtered";
+    show(this.tools, all !== undefined && all.length > 0);
+    const key = `${this.#emptyKind(all)} ${this.self.mayCreate}`;
     if (shown > 0 || key === this.shownEmpty) return;
     this.shownEmpty = key;
-    if (key === "loading")
+    if (key.startsWith("loading"))
       fill(this.empty, h("p", { class: "muted", "data-late": true }, "Loading…"));
-    else if (key === "none") {
-      fill(
-        this.empty,
-        h("h2", null, "No sessions yet"),
-        h(
-          "p",
-          null,
-          "Start one here, or let a program ask over HTTP or MCP. It will appear by itself.",
-        ),
-        h("button", { type: "button", class: "primary", onclick: this.create }, "New session"),
-      );
+    else if (key.startsWith("unreached"))
+      fill(this.empty, h("p", { class: "muted" }, "The sessions appear when the host is there."));
+    else if (key.startsWith("none")) {
+      fill(this.empty, ...beginning(this.self.mayCreate ? this.create : undefined));
     } else {
       fill(
         this.empty,
@@ -201,6 +202,12 @@ export class SessionsView {
         h("button", { type: "button", class: "quiet", onclick: () => this.#clear() }, "Show all"),
       );
     }
+  }
+
+  /** @param {readonly SessionSummary[] | undefined} all */
+  #emptyKind(all) {
+    if (all !== undefined) return all.length === 0 ? "none" : "filtered";
+    return ["offline", "closed"].includes(this.host.status.phase) ? "unreached" : "loading";
   }
 
   #mark() {

@@ -43,7 +43,18 @@ export function settingsMenu(host, attention) {
       act: () => chooseName(host),
     },
     { words: "Keyboard", icon: ICONS.question, act: showKeys },
+    host.token !== undefined && {
+      words: "Forget this token",
+      icon: ICONS.key,
+      act: () => forget(host),
+    },
   ]);
+}
+
+/** @param {Host} host */
+function forget(host) {
+  host.forgetToken();
+  toast("This browser has forgotten the token.");
 }
 
 function nextTheme() {

@@ -4,10 +4,12 @@
 /** @import { SessionSummary } from "../wire/types.d.ts" */
 /** @import { Attention } from "./attention.js" */
 import { attribute, fill, h, icon, show } from "./dom.js";
+import { Gate } from "./gate.js";
 import { ICONS } from "./icons.js";
 import { listenToKeys, showKeys } from "./keys.js";
 import { NewSessionDialog } from "./new-session.js";
-import { placeOf, waitingHash } from "./places.js";
+import { goTo, placeOf, waitingHash } from "./places.js";
+import { Self } from "./self.js";
 import { SessionView } from "./session.js";
 import { SessionsView } from "./sessions.js";
 import { settingsMenu } from "./settings.js";
@@ -31,20 +33,50 @@ function waitingItem(summary) {
   );
 }
 
+/**
+ * @param {readonly SessionSummary[]} waiting
+ * @param {number} rest
+ */
+function needed(waiting, rest) {
+  const verb = waiting.length === 1 ? "needs" : "need";
+  return [
+    h("h2", null, `${counted(waiting.length, "session")} ${verb} input`),
+    h("ul", { class: "welcome-list" }, ...waiting.slice(0, MOST_GREETED).map(waitingItem)),
+    rest > 0 && h("p", null, `and ${rest} more in the list`),
+  ];
+}
+
+function nothingNeeded() {
+  return [
+    h("img", { class: "welcome-mark", src: "icon.svg", alt: "", width: 40, height: 40 }),
+    h("h2", null, "Nothing needs you"),
+    h("p", null, "Questions appear here as soon as an agent or a tool asks."),
+  ];
+}
+
 /** @param {() => void} go */
 function skipLink(go) {
   const words = "Skip to the session";
   return h("button", { type: "button", class: "skip-link", onclick: go }, words);
 }
 
+/** @param {() => void} create */
+function createButton(create) {
+  const about = { "aria-label": "New session", title: "New session (n)", hidden: true };
+  return h(
+    "button",
+    { type: "button", class: "icon-button", ...about, onclick: create },
+    icon(ICONS.plus),
+  );
+}
+
 /**
- * @param {() => void} create
+ * @param {HTMLElement} create
  * @param {HTMLElement} settings
  * @param {HTMLElement} sessions
  * @param {HTMLElement} status
  */
 function sidebarOf(create, settings, sessions, status) {
-  const about = { "aria-label": "New session", title: "New session (n)" };
   return h(
     "div",
     { class: "sidebar", "aria-label": "Overview" },
@@ -57,11 +89,7 @@ function sidebarOf(create, settings, sessions, status) {
         h("img", { src: "icon.svg", alt: "", width: 20, height: 20 }),
         "session-server",
       ),
-      h(
-        "button",
-        { type: "button", class: "icon-button", ...about, onclick: create },
-        icon(ICONS.plus),
-      ),
+      create,
       settings,
     ),
     sessions,
@@ -83,27 +111,56 @@ export class Shell {
   constructor(host, attention) {
     this.host = host;
     this.attention = attention;
-    const create = () => new NewSessionDialog(host).open();
+    this.self = new Self(host);
+    const create = () => this.#create();
+    this.creating = createButton(create);
     const status = new ConnectionStatus(host);
     const settings = settingsMenu(host, attention);
-    this.sessions = new SessionsView(host, create);
-    this.sidebar = sidebarOf(create, settings.element, this.sessions.element, status.element);
+    this.sessions = new SessionsView(host, this.self, create);
+    this.sidebar = sidebarOf(
+      this.creating,
+      settings.element,
+      this.sessions.element,
+      status.element,
+    );
     this.main = h("main", { id: "main", tabindex: -1 }, this.welcome);
+    this.panes = h("div", { class: "panes" }, this.sidebar, this.main);
+    this.skip = skipLink(() => this.main.focus());
+    this.gate = new Gate(host, (isClosed) => this.#admit(!isClosed));
     this.element = h(
       "div",
       { class: "shell" },
-      skipLink(() => this.main.focus()),
+      this.skip,
       status.bar,
       status.chip,
-      h("div", { class: "panes" }, this.sidebar, this.main),
+      this.panes,
+      this.gate.element,
     );
-    const search = () => this.#search();
-    listenToKeys({ "/": search, n: create, w: () => this.#nextWaiting(), "?": showKeys });
-    host.on("sessions", () => this.#greet());
-    addEventListener("hashchange", () => this.go());
-    NARROW.addEventListener("change", () => this.#landmarks());
+    this.#listen(create);
     this.#greet();
     this.go();
+  }
+
+  /** @param {() => void} create */
+  #listen(create) {
+    const search = () => this.#search();
+    listenToKeys({ "/": search, n: create, w: () => this.#nextWaiting(), "?": showKeys });
+    this.host.on("sessions", () => this.#greet());
+    this.self.on("change", () => show(this.creating, this.self.mayCreate));
+    addEventListener("hashchange", () => this.go());
+    NARROW.addEventListener("change", () => this.#landmarks());
+  }
+
+  /** @param {boolean} isIn whoever is not let in sees why, and nothing else */
+  #admit(isIn) {
+    show(this.panes, isIn);
+    show(this.skip, isIn);
+    attribute(this.element, "data-closed", !isIn);
+    if (isIn) this.attention.update();
+  }
+
+  #create() {
+    if (this.self.mayCreate && !this.gate.isClosed) new NewSessionDialog(this.host).open();
   }
 
   /** Shows what the address names. */
@@ -126,38 +183,30 @@ export class Shell {
   #open(uri) {
     this.view?.remove();
     this.view?.element.remove();
-    this.view = uri === undefined ? undefined : new SessionView(this.host, uri);
+    this.view = uri === undefined ? undefined : new SessionView(this.host, this.self, uri);
     show(this.welcome, this.view === undefined);
     if (this.view) {
       this.main.append(this.view.element);
       this.view.session.on("change", () => this.#named());
+      this.view.session.on("phase", () => this.#named());
     }
     this.#named();
   }
 
   #named() {
-    this.attention.at(this.view?.session.state?.summary.title ?? "");
+    this.attention.at(this.view?.name ?? "");
   }
 
   /** What a wide page shows beside the list before anything is chosen. */
   #greet() {
+    const { sessions } = this.host;
+    if (sessions === undefined) return;
     const waiting = this.attention.waiting();
-    const key = waiting.map((summary) => summary.resource).join(" ");
+    const key = waiting.map(({ resource, title }) => `${resource} ${title}`).join("\n");
     if (key === this.greeted) return;
     this.greeted = key;
-    fill(
-      this.welcome,
-      h(
-        "h2",
-        null,
-        waiting.length > 0
-          ? `${counted(waiting.length, "session")} ${waiting.length === 1 ? "needs" : "need"} input`
-          : "Nothing needs you",
-      ),
-      waiting.length > 0
-        ? h("ul", { class: "welcome-list" }, ...waiting.slice(0, MOST_GREETED).map(waitingItem))
-        : h("p", null, "Questions appear here as soon as an agent or a tool asks."),
-    );
+    const rest = waiting.length - MOST_GREETED;
+    fill(this.welcome, ...(waiting.length > 0 ? needed(waiting, rest) : nothingNeeded()));
   }
 
   #search() {
@@ -169,8 +218,6 @@ export class Shell {
     const waiting = this.attention.waiting();
     const at = waiting.findIndex((summary) => summary.resource === this.view?.session.uri);
     const next = waiting[(at + 1) % waiting.length];
-    if (!next) return;
-    location.hash = waitingHash(next.resource);
-    this.view?.goTo({ session: next.resource, asks: true });
+    if (next) goTo(waitingHash(next.resource));
   }
 }

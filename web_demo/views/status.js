@@ -42,13 +42,14 @@ export class ConnectionStatus {
   }
 
   update() {
-    const { phase, words, error } = this.host.status;
+    const { phase, words, error, token } = this.host.status;
     attribute(this.element, "data-phase", phase);
     say(this.words, phase === "closed" ? "not connected" : words);
     const isQuiet = phase === "live" || phase === "offline" || phase === "closed";
     say(this.chip, isQuiet ? "" : capital(words));
     const isBad = phase === "offline" || phase === "closed";
-    show(this.bar, isBad);
+    // Who is not let in for want of a token is told so in place of the page.
+    show(this.bar, isBad && token === undefined);
     attribute(this.bar, "data-phase", phase);
     const long = phase === "closed" ? (error?.message ?? words) : longWords(phase, words);
     say(this.barWords, long);

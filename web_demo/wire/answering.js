@@ -4,12 +4,12 @@
 
 /**
  * @import {
- *   ActionEnvelope, Answer, Author, InputCompleted, InputRequest, Question, ResponseKind,
+ *   ActionEnvelope, Answer, Author, EditingPlace, InputCompleted, InputRequest, Question, ResponseKind,
  *   SessionState, Value,
  * } from "./types.d.ts"
  */
 /** @import {AnyMirror} from "./channels.js" */
-/** @import {Desk} from "./drafts.js" */
+/** @import {Desk} from "./desk.d.ts" */
 /** @import {KeptDraft} from "./kept.js" */
 /** @import {Change} from "./mirror.js" */
 import { Field } from "./drafts.js";
@@ -18,12 +18,12 @@ import { answerTo, openRequest } from "./reducers/requests.js";
 import { same } from "./reducers/updates.js";
 
 /**
- * A question that closed while we watched. `own`: by us. `unsent`: what was typed here and did not
- * get in.
+ * A question that closed while we watched, with all that was answered. `own`: by us. `ownAnswers`:
+ * the questions whose answers were given here. `unsent`: what was typed here and did not get in.
  *
  * @typedef {{
  *   request: InputRequest, response?: ResponseKind, by?: Author, at?: number, own: boolean,
- *   unsent: Record<string, Value>,
+ *   ownAnswers: readonly string[], unsent: Record<string, Value>,
  * }} Closing
  */
 
@@ -33,7 +33,7 @@ const CLOSINGS = 64;
 /**
  * What the questions need of their session.
  *
- * @typedef {Pick<Desk, "uri" | "kept" | "send" | "isFocused" | "typing">
+ * @typedef {Pick<Desk, "uri" | "kept" | "send" | "isWriting" | "typing">
  *   & { isLive: () => boolean }} Surroundings
  */
 
@@ -59,7 +59,7 @@ export class Answering extends Events {
     this.uri = surroundings.uri;
     this.kept = surroundings.kept;
     this.send = surroundings.send;
-    this.isFocused = surroundings.isFocused;
+    this.isWriting = surroundings.isWriting;
     this.typing = surroundings.typing;
     mirror.on("change", (change) => this.#follow(change));
   }
@@ -147,6 +147,15 @@ export class Answering extends Events {
     for (const field of this.#fields.values()) field.flush();
   }
 
+  /**
+   * Somebody wrote there, and does no longer.
+   *
+   * @param {EditingPlace} place
+   */
+  paused({ requestId, questionId }) {
+    this.#fields.get(nameOf(requestId, questionId))?.paused();
+  }
+
   /** The connection is there again. */
   live() {
     for (const field of this.#fields.values()) field.live();
@@ -177,7 +186,8 @@ export class Answering extends Events {
   /** @param {Change<SessionState>} change */
   #follow({ cause, action, envelope }) {
     const { confirmed } = this.#mirror;
-    if (cause === "rejected" && action?.type === "session/inputCompleted") {
+    const isUndone = cause === "rejected" || cause === "withdrawn";
+    if (isUndone && action?.type === "session/inputCompleted") {
       for (const field of this.fieldsOf(action.requestId)) field.goOn();
     }
     const before = this.#known;
@@ -217,11 +227,12 @@ export class Answering extends Events {
     const own = completed !== undefined && this.#ownSeq(envelope) !== undefined;
     /** @type {Closing} */
     const closing = {
-      request,
+      request: answered(request, completed),
       response: completed?.response,
       by: envelope?._meta?.by,
       at: envelope?._meta?.at,
       own,
+      ownAnswers: this.#ownAnswers(request, own ? completed : undefined),
       unsent: {},
     };
     this.#remember(closing);
@@ -231,6 +242,17 @@ export class Answering extends Events {
     });
     closing.unsent = Object.fromEntries(unsent.filter(([, value]) => value));
     this.emit("closed", closing);
+  }
+
+  /**
+   * What came with our own completion, and what was answered here before.
+   *
+   * @param {InputRequest} request
+   * @param {InputCompleted | undefined} own
+   */
+  #ownAnswers(request, own) {
+    const fields = this.fieldsOf(request.id).filter((field) => field.isOwn && field.by);
+    return [...Object.keys(own?.answers ?? {}), ...fields.map((field) => field.questionId)];
   }
 
   /** @param {Closing} closing */
@@ -263,6 +285,21 @@ const nameOf = (requestId, questionId) => JSON.stringify([requestId, questionId]
  */
 const decided = (answer) =>
   answer?.state === "draft" ? { state: "submitted", value: answer.value } : answer;
+
+/**
+ * The request with what its completion brought: over what was there, but no draft over an answer.
+ *
+ * @param {InputRequest} request
+ * @param {InputCompleted | undefined} completed
+ * @returns {InputRequest}
+ */
+function answered(request, completed) {
+  const brought = Object.entries(completed?.answers ?? {}).filter(
+    ([id, answer]) => answer.state !== "draft" || answerTo(request, id)?.state !== "submitted",
+  );
+  if (brought.length === 0) return request;
+  return { ...request, answers: { ...request.answers, ...Object.fromEntries(brought) } };
+}
 
 /**
  * What was accepted as the answer to a question, if anything was.

@@ -6,6 +6,7 @@
 /** @import {ActionEnvelope, RejectionEnvelope, SessionState, Snapshot} from "./types.d.ts" */
 /** @import {Exchange} from "./exchange.js" */
 /** @import {Pending} from "./mirror.js" */
+/** @import {Client} from "./tab.js" */
 import { WireError } from "./errors.js";
 import { fateIn, isMoot } from "./echoes.js";
 import { Mirror } from "./mirror.js";
@@ -24,19 +25,19 @@ export class Channels {
   /** @type {Map<string, AnyMirror>} */ mirrors = new Map();
   /** @type {Set<string>} */ rooms = new Set();
   #exchange;
-  #clientId;
+  #client;
   #clock;
 
   /**
-   * @param {string} clientId
+   * @param {Client} client
    * @param {Exchange} exchange
    * @param {() => number} clock
    */
-  constructor(clientId, exchange, clock) {
-    this.#clientId = clientId;
+  constructor(client, exchange, clock) {
+    this.#client = client;
     this.#exchange = exchange;
     this.#clock = clock;
-    this.root = new Mirror(ROOT, clientId, reduceRoot);
+    this.root = new Mirror(ROOT, client, reduceRoot);
     this.mirrors.set(ROOT, this.root);
   }
 
@@ -65,7 +66,7 @@ export class Channels {
   watch(uri) {
     const known = this.mirrors.get(uri);
     if (known) return known;
-    const mirror = new Mirror(uri, this.#clientId, reduceSession, fateOf);
+    const mirror = new Mirror(uri, this.#client, reduceSession, fateOf);
     this.mirrors.set(uri, mirror);
     if (this.isLive) this.#subscribe(uri);
     return mirror;
@@ -167,7 +168,7 @@ export class Channels {
     const mirror = this.mirrors.get(envelope.channel);
     if (!mirror) return;
     if ("rejectionReason" in envelope) {
-      if (envelope.origin?.clientId === this.#clientId) mirror.reject(envelope);
+      if (envelope.origin?.clientId === this.#client.clientId) mirror.reject(envelope);
       return;
     }
     this.lastSeen = Math.max(this.lastSeen, envelope.serverSeq);

@@ -3,18 +3,15 @@
  * comes back with growing patience, or at once when the page is looked at or the network returns.
  */
 
+/** @import {Credential} from "./credential.js" */
 /** @import {Protocol} from "./protocol.js" */
-import { ROOT } from "./channels.js";
 import { WireError } from "./errors.js";
 import { Events } from "./events.js";
+import { Listening } from "./listening.js";
 import { BackOff, finalError, reasonAt } from "./reconnecting.js";
 
-const HANDSHAKE = 10_000;
-/** Without a word from the host for this long, it is asked whether it is there. */
-const QUIET = 20_000;
-const PATIENCE = 8_000;
-/** A timer that fires this late was held up with everything else, and proves nothing. */
-const HELD_UP = 2_000;
+/** A socket that takes longer than this to open may be begun anew when somebody looks. */
+const SLOW = 3_000;
 
 /**
  * @typedef {{
@@ -30,29 +27,28 @@ export class Connection extends Events {
   /** @type {number | undefined} */ nextTryAt;
   /** Tries that failed since there was a connection. */
   failures = 0;
-  #url;
+  isWanted = false;
   #protocol;
   #options;
   #backOff;
+  #listening;
   /** @type {WebSocket | undefined} */ #socket;
   #openedAt = 0;
-  #heardAt = 0;
   #hasOpened = false;
-  isWanted = false;
   /** @type {ReturnType<typeof setTimeout> | undefined} */ #retryTimer;
-  /** @type {ReturnType<typeof setTimeout> | undefined} */ #watchTimer;
 
   /**
    * @param {Protocol} protocol
-   * @param {string} url
+   * @param {Credential} credential
    * @param {ConnectionOptions} [options]
    */
-  constructor(protocol, url, options = {}) {
+  constructor(protocol, credential, options = {}) {
     super();
     this.#protocol = protocol;
-    this.#url = url;
+    this.credential = credential;
     this.#options = options;
     this.#backOff = new BackOff(options.chance);
+    this.#listening = new Listening(protocol, () => this.#end(4000), options);
     protocol.on("live", () => this.#isLive());
     protocol.on("refused", (error) => this.#isRefused(error));
   }
@@ -72,34 +68,45 @@ export class Connection extends Events {
     this.emit("change", undefined);
   }
 
-  /** Now instead of later; also after having given up. */
-  retry() {
-    if (!this.isWanted) this.start();
-    else if (this.#socket) this.probe();
-    else {
-      this.#backOff.reset();
-      this.#rest();
-      this.#open();
-    }
+  /** Until somebody tries again: a browser keeps no page in its memory that has a socket. */
+  pause() {
+    this.#rest();
+    this.#drop(1000);
+    this.emit("change", undefined);
   }
 
-  /** Makes sure that the host is still there; a connection that does not answer is replaced. */
-  probe() {
-    if (!this.#protocol.isLive) return;
-    this.#protocol.exchange.ask("ping", { channel: ROOT }, { resolve() {}, reject() {} });
-    this.#watch(Date.now(), this.#options.patience ?? PATIENCE);
+  /** Now instead of later; also after having given up. A connection that is dead is replaced. */
+  retry() {
+    if (!this.isWanted) this.start();
+    else if (this.#protocol.isLive) this.#listening.ask();
+    else if (!this.#socket || Date.now() - this.#openedAt > SLOW) this.#openNow();
+  }
+
+  /** From the beginning, as with another credential. */
+  restart() {
+    this.stop();
+    this.failures = 0;
+    this.#backOff.reset();
+    this.start();
   }
 
   // One socket
 
+  #openNow() {
+    this.#backOff.reset();
+    this.#rest();
+    this.#drop();
+    this.#open();
+  }
+
   #open() {
     const openSocket = this.#options.openSocket ?? ((url) => new WebSocket(url));
-    const socket = openSocket(this.#url);
+    const socket = openSocket(this.credential.address);
     this.#socket = socket;
     this.#hasOpened = false;
     this.#openedAt = Date.now();
     this.nextTryAt = undefined;
-    this.#watch(this.#openedAt, HANDSHAKE);
+    this.#listening.begin();
     socket.onopen = () => this.#isOpen(socket);
     socket.onmessage = ({ data }) => this.#hears(socket, data);
     socket.onclose = ({ code, reason }) => this.#hasClosed(socket, code, reason);
@@ -112,8 +119,11 @@ export class Connection extends Events {
     if (socket !== this.#socket) return;
     this.#hasOpened = true;
     this.#openedAt = Date.now();
+    this.credential.taken();
     this.#protocol.connected((text) => {
-      if (socket.readyState === socket.OPEN) socket.send(text);
+      if (socket.readyState !== socket.OPEN) return;
+      socket.send(text);
+      this.#listening.spoke();
     });
   }
 
@@ -123,7 +133,7 @@ export class Connection extends Events {
    */
   #hears(socket, data) {
     if (socket !== this.#socket) return;
-    this.#heardAt = Date.now();
+    this.#listening.heard();
     try {
       this.#protocol.receive(String(data));
     } catch (error) {
@@ -135,7 +145,7 @@ export class Connection extends Events {
   #isLive() {
     this.failures = 0;
     this.#rest();
-    this.#listen();
+    this.#listening.listen();
     this.emit("change", undefined);
   }
 
@@ -177,6 +187,7 @@ export class Connection extends Events {
     this.#drop();
     this.failures += 1;
     const final = finalError(code, reason);
+    if (final?.code === "turnedAway") this.credential.revoked(final);
     if (final) this.#giveUp(final);
     else this.#comeBack(this.#backOff.nextDelay(lasted), wasLetIn);
   }
@@ -193,8 +204,16 @@ export class Connection extends Events {
   }
 
   async #askWhy() {
-    const error = await (this.#options.explain ?? reasonAt)(this.#url);
-    if (error && this.isWanted && !this.#protocol.isLive) this.#giveUp(error);
+    const { token, address } = this.credential;
+    const error = await (this.#options.explain ?? reasonAt)(address);
+    const isMoot = !this.isWanted || this.#protocol.isLive || token !== this.credential.token;
+    if (!error || isMoot) return;
+    const final = error.code === "turnedAway" ? this.credential.refused(error) : error;
+    if (final) {
+      this.#giveUp(final);
+      return;
+    }
+    this.#openNow();
   }
 
   /** @param {WireError} error */
@@ -213,39 +232,9 @@ export class Connection extends Events {
     this.#protocol.disconnected();
   }
 
-  // Patience
-
   #rest() {
     clearTimeout(this.#retryTimer);
-    clearTimeout(this.#watchTimer);
+    this.#listening.rest();
     this.nextTryAt = undefined;
-  }
-
-  /** Listens for silence. */
-  #listen() {
-    clearTimeout(this.#watchTimer);
-    const quiet = this.#options.quiet ?? QUIET;
-    const left = Math.max(0, this.#heardAt + quiet - Date.now());
-    this.#watchTimer = setTimeout(() => {
-      if (Date.now() - this.#heardAt >= quiet) this.probe();
-      else this.#listen();
-    }, left);
-  }
-
-  /**
-   * Ends the connection unless something is heard in time.
-   *
-   * @param {number} since
-   * @param {number} patience
-   */
-  #watch(since, patience) {
-    clearTimeout(this.#watchTimer);
-    const due = Date.now() + patience;
-    this.#watchTimer = setTimeout(() => {
-      const isLive = this.#protocol.isLive;
-      if (isLive && this.#heardAt >= since) this.#listen();
-      else if (Date.now() - due > HELD_UP) this.#watch(since, patience);
-      else this.#end(4000);
-    }, patience);
   }
 }

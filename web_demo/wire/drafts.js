@@ -3,42 +3,29 @@
  *
  * Typing is local at once and goes out as a draft at a human pace, the last value always. What
  * somebody else writes replaces what is shown only while that is what both sides had last and
- * nobody types here; otherwise both are kept, and nothing more is sent until somebody chooses.
- * What the host has not confirmed outlives the page. Above it stand views; below it the session.
+ * nobody writes here; otherwise both are kept, ours is told once when its writer pauses, and a
+ * person chooses. A text that gave way is offered. What the host has not confirmed outlives the
+ * page. Above it stand views; below it the session.
  */
 
-/** @import {Action, Answer, InputAnswerChanged, Question, Value} from "./types.d.ts" */
-/** @import {Kept, KeptDraft} from "./kept.js" */
+/** @import {Answer, Author, Value} from "./types.d.ts" */
+/** @import {Desk} from "./desk.d.ts" */
+/** @import {KeptDraft} from "./kept.js" */
 /** @import {Version} from "./versions.js" */
 import { bare } from "./echoes.js";
 import { WireError } from "./errors.js";
 import { Events } from "./events.js";
 import { Keeping } from "./keeping.js";
-import { present, same } from "./reducers/updates.js";
+import { same } from "./reducers/updates.js";
 import { Sending } from "./sending.js";
-import { answerOf, meeting, valueOf, versionOf } from "./versions.js";
-
-/**
- * What a field needs of its session.
- *
- * @typedef {object} Desk
- * @property {string} uri
- * @property {boolean} isLive
- * @property {Kept} kept
- * @property {(requestId: string) => boolean} isCompleting
- * @property {(requestId: string, questionId: string) => Question | undefined} question
- * @property {(field: Field) => boolean} isFocused
- * @property {(field: Field) => void} typing
- * @property {(action: Action, failed: (error: WireError) => void) => number} send
- * @property {(field: Field) => void} fieldChanged
- */
-
-/** @typedef {{ resolve: () => void, reject: (error: WireError) => void }} Waiter */
+import { answerOf, changeOf, covers, meeting, valueOf, versionOf } from "./versions.js";
+import { Waiters } from "./waiters.js";
 
 /** @extends {Events<{ change: Field }>} */
 export class Field extends Events {
   /** @type {Version | undefined} somebody else's version, while ours differs */ theirs;
   /** @type {string | undefined} why the host refused the last value */ error;
+  /** @type {Author | undefined} who wrote over our text, which is offered since */ overtakenBy;
   isClosed = false;
   /** Whether what is shown was made here. */
   isOwn = false;
@@ -47,7 +34,9 @@ export class Field extends Events {
   /** @type {Answer | undefined} what was both shown here and held by the host */ #synced;
   /** @type {Answer | undefined} */ #held;
   #isRefused = false;
-  /** @type {Waiter[]} */ #waiters = [];
+  /** Ours is to be told although it is contested, or although the host has the same. */
+  #insists = false;
+  #waiters = new Waiters();
   #sending;
   #keeping;
 
@@ -71,7 +60,7 @@ export class Field extends Events {
       isReady: () => this.#isReady,
       answer: () => this.#shown,
       send: (answer, failed) => desk.send(changeOf(requestId, questionId, answer), failed),
-      sent: () => this.#keeping.now(),
+      sent: () => this.#sent(),
       refused: (error) => this.#refused(error),
     });
     this.asked();
@@ -89,7 +78,7 @@ export class Field extends Events {
     return this.#shown?.state ?? "empty";
   }
 
-  /** @returns {Answer | undefined} what is shown, as an answer */
+  /** What is shown, as an answer. */
   get answer() {
     return this.#shown;
   }
@@ -180,6 +169,7 @@ export class Field extends Events {
   }
 
   dropOffer() {
+    this.overtakenBy = undefined;
     this.#keeping.dropText();
     this.#changed();
   }
@@ -198,19 +188,16 @@ export class Field extends Events {
    * @param {number} [ownSeq] - the number of our own action, if it was ours
    */
   took(held, ownSeq) {
+    const isNews = !same(this.#held, held);
     this.#held = held;
     if (ownSeq === undefined) {
-      if (!this.#isOursByNow()) this.#meet();
+      if (!this.#isOursByNow()) this.#meet(this.#isHeldFast(isNews));
     } else if (this.#sending.arrived(ownSeq)) this.#synced = bare(held);
     this.#settle();
     this.#changed();
   }
 
-  /**
-   * The host refused a value.
-   *
-   * @param {string} reason
-   */
+  /** @param {string} reason - why the host refused a value */
   refuse(reason) {
     this.error = reason;
     this.#changed();
@@ -220,6 +207,13 @@ export class Field extends Events {
   live() {
     this.#sending.live();
     this.flush();
+  }
+
+  /** Whoever wrote here has paused: what others do not know of it yet is told, over drafts only. */
+  paused() {
+    if (!this.theirs || !this.isDirty || !["draft", "empty"].includes(this.theirs.state)) return;
+    this.#insists = true;
+    this.#sending.soon();
   }
 
   /** What hindered it from being sent is out of the way. */
@@ -237,12 +231,11 @@ export class Field extends Events {
     this.#sending.stop();
     this.isClosed = true;
     const hasGotIn = outcome !== undefined && same(valueOf(outcome), this.value);
-    const unsent = hasGotIn || !this.isOwn ? undefined : this.value;
+    const own = this.isOwn ? this.value : this.overtakenBy && this.offer?.value;
+    const unsent = hasGotIn && this.isOwn ? undefined : own;
     if (unsent) this.#keeping.putText(unsent);
     this.#keeping.now();
-    for (const { reject } of this.#taken()) {
-      reject(new WireError("requestClosed", "This question is no longer open."));
-    }
+    this.#waiters.reject(new WireError("requestClosed", "This question is no longer open."));
     this.#changed();
     return unsent;
   }
@@ -260,7 +253,7 @@ export class Field extends Events {
       this.#synced = draft.base;
       this.#shown = draft.answer;
       this.isOwn = true;
-      if (!this.#isOursByNow()) this.#meet(draft.isContested || undefined);
+      if (!this.#isOursByNow()) this.#meet(draft.isContested || this.isDirty);
     }
     this.flush();
     this.#settle();
@@ -288,9 +281,7 @@ export class Field extends Events {
 
   /**
    * Something deliberate: it goes out at once, over whatever is there.
-   *
    * @param {Answer | undefined} answer
-   * @returns {Promise<void>}
    */
   #decide(answer) {
     if (this.isClosed) {
@@ -298,20 +289,18 @@ export class Field extends Events {
     }
     this.#show(answer);
     this.theirs = undefined;
-    const decided = new Promise((/** @type {(value: void) => void} */ resolve, reject) => {
-      this.#waiters.push({ resolve, reject });
-    });
-    decided.catch(() => {}); // refusals are shown at the field, whoever waits
+    const decided = this.#waiters.join();
     this.flush();
     this.#settle();
     this.#changed();
     return decided;
   }
 
-  /** One of two versions was chosen, and is shown now. */
+  /** One of two versions was chosen, and is shown now; the others are to know in any case. */
   #choose() {
     this.theirs = undefined;
     this.#synced = bare(this.#held);
+    this.#insists = this.#held?.state === "draft";
     this.flush();
     this.#settle();
     this.#changed();
@@ -327,24 +316,44 @@ export class Field extends Events {
   }
 
   /**
-   * What the host has, from somebody else, meets ours.
-   *
-   * @param {boolean} [isOurs] - whether ours must not give way
+   * Whether what is shown must not give way: it is being written, or the host does not have it. Who
+   * knows of two versions and has paused leaves the choice to whoever goes on.
+   * @param {boolean} isNews
    */
-  #meet(isOurs = this.isDirty || (this.isOwn && this.#desk.isFocused(this))) {
+  #isHeldFast(isNews) {
+    if (this.#desk.isWriting(this)) return this.isDirty || this.isOwn;
+    return this.theirs ? !isNews || this.#sending.isUnderWay : this.isDirty;
+  }
+
+  /**
+   * What the host has, from somebody else, meets ours.
+   * @param {boolean} isHeldFast
+   */
+  #meet(isHeldFast) {
     const held = bare(this.#held);
-    const outcome = meeting(held, this.#shown, this.#synced, isOurs);
+    const outcome = meeting(held, this.#shown, this.#synced, isHeldFast);
     this.theirs = outcome === "contested" ? versionOf(this.#held) : undefined;
+    if (outcome === "contested" && !this.#desk.isWriting(this)) this.paused();
     if (outcome === "unchanged" || outcome === "contested") return;
     const isDecided = outcome === "same" && this.isDirty && this.state === "submitted";
+    if (outcome === "replaced") this.#giveWay();
     if (!isDecided) this.#shown = held;
-    if (outcome === "replaced") this.isOwn = false;
     this.#synced = held;
+  }
+
+  /** Somebody else's answer takes the place of ours, which is kept to be offered. */
+  #giveWay() {
+    const { value } = this;
+    if (this.isOwn && value && !covers(valueOf(this.#held), value)) {
+      this.overtakenBy = this.#held?._meta?.by;
+      this.#keeping.putText(value);
+      this.asked();
+    }
+    this.isOwn = false;
   }
 
   /**
    * Somebody has typed on already; an older text is kept to be offered.
-   *
    * @param {KeptDraft} draft
    */
   #setAside(draft) {
@@ -362,25 +371,25 @@ export class Field extends Events {
       return;
     }
     this.#keeping.now();
-    for (const { resolve } of this.#taken()) resolve();
-  }
-
-  #taken() {
-    const waiters = this.#waiters;
-    this.#waiters = [];
-    return waiters;
+    this.#waiters.resolve();
   }
 
   get #isReady() {
-    if (!this.isWaiting) return false;
+    const isInsisting = this.#insists && !this.#isRefused && !this.isClosed;
+    if (!this.isWaiting && !isInsisting) return false;
     return this.#desk.isLive && !this.#desk.isCompleting(this.requestId);
+  }
+
+  #sent() {
+    this.#insists = false;
+    this.#keeping.now();
   }
 
   /** @param {WireError} error */
   #refused(error) {
     this.#isRefused = true;
     this.error = error.message;
-    for (const { reject } of this.#taken()) reject(error);
+    this.#waiters.reject(error);
     this.#changed();
   }
 
@@ -389,12 +398,3 @@ export class Field extends Events {
     this.#desk.fieldChanged(this);
   }
 }
-
-/**
- * @param {string} requestId
- * @param {string} questionId
- * @param {Answer | undefined} answer
- * @returns {InputAnswerChanged}
- */
-const changeOf = (requestId, questionId, answer) =>
-  present({ type: "session/inputAnswerChanged", requestId, questionId, answer });

@@ -3,6 +3,7 @@
  *
  * lost           the connection broke while a command was under way; it may have been done
  * gaveUp         the host will not have us; trying again does not help by itself
+ * turnedAway     the host does not take our token, or wants one
  * closed         left by our own side
  * command        the host answered a command with an error; `rpcCode` is its number
  * notFound       there is no such session, or it is not for us
@@ -11,13 +12,14 @@
  * rejected       the host refused an action; `refusal` is its own code, `questionId` the culprit
  * requestClosed  the question is no longer open; `by` is who closed it, where known
  * unconfirmed    it was sent, and nobody can say any more whether it counted
+ * takenBack      undone by whoever did it, before it was sent
  * tooMany        too many actions wait to be confirmed; this one was not taken
  * tooLarge       an action larger than a frame may be; it was not taken
  */
 
 /**
- * @typedef {"lost" | "gaveUp" | "closed" | "command" | "notFound" | "exists" | "gone" | "rejected"
- *   | "requestClosed" | "unconfirmed" | "tooMany" | "tooLarge"} WireErrorCode
+ * @typedef {"lost" | "gaveUp" | "turnedAway" | "closed" | "command" | "notFound" | "exists" | "gone" | "rejected"
+ *   | "requestClosed" | "unconfirmed" | "takenBack" | "tooMany" | "tooLarge"} WireErrorCode
  */
 
 /** @import {Action, Author, RpcError} from "./types.d.ts" */

@@ -8,8 +8,10 @@
 /** @import {Listed} from "./sessions.js" */
 /** @import {TabStorage} from "./tab.js" */
 /** @import {SessionSummary} from "./types.d.ts" */
+import { HostClock, timeAt } from "./clock.js";
 import { ROOT } from "./channels.js";
 import { Connection } from "./connection.js";
+import { Credential } from "./credential.js";
 import { WireError } from "./errors.js";
 import { Events } from "./events.js";
 import { newId } from "./ids.js";
@@ -19,7 +21,7 @@ import { Session } from "./session.js";
 import { Sessions } from "./sessions.js";
 import { Standing } from "./standing.js";
 import { Tab } from "./tab.js";
-import { addressOf, followPage, localStorageOr, scopeOf, tabStorage } from "./page.js";
+import { addressOf, followPage, localStorageOr, tabStorage } from "./page.js";
 
 /** @import {Status} from "./standing.js" */
 
@@ -41,28 +43,41 @@ export class Host extends Events {
   /** @type {Author | undefined} who the host says we are, once we have done something */ me;
   #storage;
   #tab;
+  #credential;
   #kept;
   #protocol;
   #connection;
   #sessions;
   #standing;
+  #clock = new HostClock();
   /** @type {Map<string, { session: Session, users: number }>} */ #open = new Map();
   /** @type {(() => void) | undefined} */ #stopFollowing;
 
   /** @param {HostOptions} [options] */
   constructor(options = {}) {
     super();
-    const url = addressOf(options);
+    const ofTab = options.tabStorage ?? tabStorage();
     this.#storage = options.storage ?? localStorageOr();
-    this.#tab = new Tab(options.tabStorage ?? tabStorage());
-    this.#kept = new Kept(this.#storage, this.#tab.id, scopeOf(url));
-    this.#protocol = new Protocol(this.#tab.id, Date.now);
-    this.#connection = new Connection(this.#protocol, url, options.connection);
+    this.#tab = new Tab(ofTab);
+    this.#credential = new Credential(addressOf(options), ofTab, this.#storage);
+    this.#kept = new Kept(this.#storage, this.#tab.id, this.#credential.scope);
+    this.#protocol = new Protocol(this.#tab, Date.now);
+    this.#connection = new Connection(this.#protocol, this.#credential, options.connection);
     this.#sessions = new Sessions(this.#protocol);
     this.#standing = new Standing(this.#protocol, this.#connection, () => this.#waiting);
-    this.token = new URL(url).searchParams.get("tkn") ?? undefined;
     this.name = options.name ?? this.#storage.getItem(NAME) ?? undefined;
+    this.#protocol.isCalled(this.name);
     this.#relay();
+    this.#followHost();
+  }
+
+  #followHost() {
+    this.#credential.on("taken", () => this.#letIn());
+    this.#protocol.on("time", (at) => this.#clock.told(at));
+    this.#protocol.on("lost", () => this.#clock.lost());
+    this.#protocol.on("live", () => {
+      void timeAt(this.#credential.address).then((at) => this.#clock.told(at));
+    });
   }
 
   #relay() {
@@ -94,6 +109,7 @@ export class Host extends Events {
   /** The page goes, maybe for good. */
   hide() {
     this.flush();
+    this.#connection.pause();
     this.#tab.put();
   }
 
@@ -106,6 +122,36 @@ export class Host extends Events {
   /** Now instead of later; also after having given up. */
   retry() {
     this.#connection.retry();
+  }
+
+  /** @returns {string | undefined} what we show at the door */
+  get token() {
+    return this.#credential.token;
+  }
+
+  /** @param {string} text - a token, or a link that holds one */
+  useToken(text) {
+    this.#credential.use(text);
+    this.#connection.restart();
+  }
+
+  /** Goes on without, if the host lets us. */
+  forgetToken() {
+    this.#credential.forget();
+    this.#connection.restart();
+  }
+
+  /** With another credential than before, what is not sent goes along. */
+  #letIn() {
+    if (!this.#kept.moveTo(this.#credential.scope)) return;
+    this.me = undefined;
+    for (const { session } of this.#open.values()) session.recall();
+    void this.#deliverUnsent();
+  }
+
+  /** What time it is at the host: deadlines are in its time, and our own clock may be wrong. */
+  now() {
+    return this.#clock.now();
   }
 
   /** Sends and keeps all that is left: the page may be gone the next moment. */
@@ -123,7 +169,7 @@ export class Host extends Events {
   }
 
   get clientId() {
-    return this.#tab.id;
+    return this.#tab.clientId;
   }
 
   get #waiting() {
@@ -145,9 +191,18 @@ export class Host extends Events {
   /** @param {string} name */
   setName(name) {
     this.name = name.trim() || undefined;
-    if (this.name) this.#storage.setItem(NAME, this.name);
-    else this.#storage.removeItem(NAME);
+    this.#rememberName();
+    this.#protocol.isCalled(this.name);
     for (const { session } of this.#open.values()) session.called(this.name);
+  }
+
+  #rememberName() {
+    try {
+      if (this.name) this.#storage.setItem(NAME, this.name);
+      else this.#storage.removeItem(NAME);
+    } catch {
+      // Where nothing can be kept, it lasts as long as the page.
+    }
   }
 
   /**

@@ -29,6 +29,8 @@ const LIFETIMES = { draft: 7 * 24 * HOUR, action: 24 * HOUR, text: 7 * 24 * HOUR
  */
 
 export class Kept {
+  /** Whether there is room: otherwise what is not sent goes with the page. */
+  canKeep = true;
   #storage;
   #prefix;
 
@@ -39,8 +41,32 @@ export class Kept {
    */
   constructor(storage, tab, scope) {
     this.#storage = storage;
-    this.#prefix = `${PREFIX}${scope}:`;
+    this.#prefix = prefixOf(scope);
     this.tab = tab;
+  }
+
+  /**
+   * Another credential has taken the place of the one before: what that left goes along.
+   *
+   * @param {string} scope
+   * @returns {boolean} whether it is another one
+   */
+  moveTo(scope) {
+    const old = this.#prefix;
+    this.#prefix = prefixOf(scope);
+    if (old === this.#prefix) return false;
+    for (const key of this.#keys(old)) this.#move(key, this.#prefix + key.slice(old.length));
+    return true;
+  }
+
+  /**
+   * @param {string} from
+   * @param {string} to
+   */
+  #move(from, to) {
+    const entry = this.#storage.getItem(from);
+    this.#storage.removeItem(from); // first: there may be no room for both
+    if (entry !== null) this.#write(to, entry);
   }
 
   // Drafts
@@ -147,10 +173,35 @@ export class Kept {
    * @param {readonly (string | number)[]} name
    */
   #put(kind, entry, name) {
+    this.#write(this.#key(kind, entry, name), JSON.stringify(entry));
+  }
+
+  /**
+   * Where there is no room, texts that are only offered give way to what is not sent.
+   *
+   * @param {string} key
+   * @param {string} text
+   */
+  #write(key, text) {
+    let isWritten = this.#tryWriting(key, text);
+    if (!isWritten) {
+      for (const offered of this.#all("text")) this.dropText(offered);
+      isWritten = this.#tryWriting(key, text);
+    }
+    if (!isWritten && this.canKeep) console.warn("nothing more can be kept in this browser");
+    this.canKeep = isWritten;
+  }
+
+  /**
+   * @param {string} key
+   * @param {string} text
+   */
+  #tryWriting(key, text) {
     try {
-      this.#storage.setItem(this.#key(kind, entry, name), JSON.stringify(entry));
-    } catch (error) {
-      console.warn("nothing more can be kept in this browser:", error);
+      this.#storage.setItem(key, text);
+      return true;
+    } catch {
+      return false;
     }
   }
 
@@ -207,6 +258,9 @@ export class Kept {
     }
   }
 }
+
+/** @param {string} scope */
+const prefixOf = (scope) => `${PREFIX}${scope}:`;
 
 /** Storage where there is none. */
 export class MemoryStorage {

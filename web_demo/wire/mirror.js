@@ -7,6 +7,7 @@
 
 /** @import {Action, ActionEnvelope, RejectionEnvelope} from "./types.d.ts" */
 /** @import {Fate} from "./echoes.js" */
+/** @import {Client} from "./tab.js" */
 import { isDeferredEcho, isEcho } from "./echoes.js";
 import { WireError } from "./errors.js";
 import { Events } from "./events.js";
@@ -15,8 +16,8 @@ import { Events } from "./events.js";
 
 /**
  * action: somebody else or the host did something; dispatched: we did, unconfirmed; confirmed: the
- * host accepted it; rejected: the host refused it, so it is undone; withdrawn: the connection broke
- * before it was confirmed, and its sender has it back; snapshot: the host sent all.
+ * host accepted it; rejected: the host refused it, so it is undone; withdrawn: its sender has it
+ * back, unconfirmed: the connection broke, or somebody took it back; snapshot: the host sent all.
  *
  * @typedef {"action" | "dispatched" | "confirmed" | "rejected" | "withdrawn" | "snapshot"} Cause
  */
@@ -67,21 +68,26 @@ export class Mirror extends Events {
   /** @type {readonly Pending[]} */ pending = [];
   /** @type {WireError | undefined} */ error;
   position = -1;
+  #client;
   #reduce;
   #fate;
 
   /**
    * @param {string} channel
-   * @param {string} clientId
+   * @param {Client} client
    * @param {(state: S, action: Action, at: number) => S} reduce
    * @param {(state: S, pending: Pending) => Fate} [fate]
    */
-  constructor(channel, clientId, reduce, fate = () => "repeat") {
+  constructor(channel, client, reduce, fate = () => "repeat") {
     super();
     this.channel = channel;
-    this.clientId = clientId;
+    this.#client = client;
     this.#reduce = reduce;
     this.#fate = fate;
+  }
+
+  get clientId() {
+    return this.#client.clientId;
   }
 
   /** @param {Pending} pending */
@@ -170,6 +176,19 @@ export class Mirror extends Events {
     this.position = position;
     this.#rebase();
     this.#tell("snapshot", before);
+  }
+
+  /**
+   * Undone by whoever did it, before it was sent.
+   *
+   * @param {Pending} pending
+   */
+  takeBack(pending) {
+    const before = this.state;
+    const { action } = pending;
+    this.#leave([pending]);
+    this.#tell("withdrawn", before, { action });
+    pending.settle(new WireError("takenBack", "This was taken back before it was sent.", { action }));
   }
 
   /** The connection broke: what is volatile goes back to whoever sent it. */

@@ -31,8 +31,15 @@ export class Outbox {
     this.#mirror = mirror;
     this.#tab = tab;
     this.#kept = kept;
-    const own = kept.actions(mirror.channel).filter((action) => action.tab === tab.id);
-    for (const action of own) this.#restore(action);
+    this.recall();
+  }
+
+  /** Takes up what this tab did before it was loaded again. */
+  recall() {
+    const known = new Set(this.#mirror.pending.map(({ clientSeq }) => clientSeq));
+    for (const kept of this.#kept.actions(this.#mirror.channel)) {
+      if (kept.tab === this.#tab.id && !known.has(kept.seq)) this.#restore(kept);
+    }
   }
 
   /** How many actions wait; volatile ones are their senders' to count. */

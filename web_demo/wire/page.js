@@ -7,7 +7,8 @@
 import { MemoryStorage } from "./kept.js";
 
 /**
- * Where the host speaks AHP: beside the page, with the page's token.
+ * Where the host speaks AHP: beside the page, with the token of the page's address. That leaves the
+ * address, so that neither a screenshot nor a copied address gives it away.
  *
  * @param {{ url?: string, token?: string }} options
  */
@@ -16,22 +17,19 @@ export function addressOf({ url, token }) {
   const address = new URL(url ?? "/ahp", here);
   address.protocol = address.protocol.replace("http", "ws");
   address.hash = "";
-  const given = token ?? new URL(here).searchParams.get("tkn");
+  const given = token ?? takenFrom(new URL(here));
   if (given) address.searchParams.set("tkn", given);
   return address.href;
 }
 
-/**
- * Tells credentials apart in storage without being one.
- *
- * @param {string} url
- */
-export function scopeOf(url) {
-  let hash = 0x811c9dc5;
-  for (const letter of new URL(url).searchParams.get("tkn") ?? "") {
-    hash = Math.imul(hash ^ letter.charCodeAt(0), 0x01000193) >>> 0;
+/** @param {URL} here */
+function takenFrom(here) {
+  const token = here.searchParams.get("tkn");
+  if (token !== null) {
+    here.searchParams.delete("tkn");
+    history.replaceState(history.state, "", here);
   }
-  return hash.toString(36);
+  return token;
 }
 
 /** @returns {import("./kept.js").KeptStorage} */
@@ -63,6 +61,7 @@ export function followPage(host) {
   addEventListener("offline", () => host.retry(), { signal });
   addEventListener("pagehide", () => host.hide(), { signal });
   addEventListener("pageshow", ({ persisted }) => persisted && host.show(), { signal });
+  document.addEventListener("resume", () => host.retry(), { signal });
   document.addEventListener("visibilitychange", () => followVisibility(host), { signal });
   return () => gone.abort();
 }

@@ -6,6 +6,7 @@
  * where the last one broke off.
  */
 
+/** @import {Client} from "./tab.js" */
 /** @import {InitializeResult, Present, ReconnectResult, SessionSummary, SummaryChanges} from "./types.d.ts" */
 import { Channels, ROOT } from "./channels.js";
 import { WireError } from "./errors.js";
@@ -14,31 +15,50 @@ import { Exchange } from "./exchange.js";
 
 export const VERSION = "0.3.0";
 const NOT_FOUND = -32008;
+const NOT_PERMITTED = -32009;
 const INTERNAL_ERROR = -32603;
 
 /**
  * @extends {Events<{
  *   live: undefined, lost: undefined, refused: WireError,
  *   added: SessionSummary, removed: string, summary: { session: string, changes: SummaryChanges },
- *   present: { channel: string, present: readonly Present[] },
+ *   time: number, present: { channel: string, present: readonly Present[] },
  * }>}
  */
 export class Protocol extends Events {
   isKnown = false;
+  #client;
+  /** @type {string | undefined} */ #name;
+  #hasRenewed = false;
 
   /**
-   * @param {string} clientId
+   * @param {Client} client
    * @param {() => number} clock
    */
-  constructor(clientId, clock) {
+  constructor(client, clock) {
     super();
-    this.clientId = clientId;
+    this.#client = client;
     this.exchange = new Exchange();
-    this.channels = new Channels(clientId, this.exchange, clock);
+    this.channels = new Channels(client, this.exchange, clock);
   }
 
   get isLive() {
     return this.channels.isLive;
+  }
+
+  /**
+   * What we want to be called. The host puts it beside what comes after it, so it goes before all
+   * that we do, on every connection.
+   *
+   * @param {string | undefined} name
+   */
+  isCalled(name) {
+    this.#name = name;
+    if (this.isLive) this.#introduce();
+  }
+
+  #introduce() {
+    if (this.#name) this.exchange.notify("presence/update", { channel: ROOT, name: this.#name });
   }
 
   // The connection's side
@@ -50,6 +70,7 @@ export class Protocol extends Events {
    */
   connected(write) {
     this.exchange.begin(write);
+    this.#hasRenewed = false;
     if (this.isKnown) this.#reconnect();
     else this.#initialize();
   }
@@ -79,7 +100,7 @@ export class Protocol extends Events {
     const params = {
       channel: ROOT,
       protocolVersions: [VERSION],
-      clientId: this.clientId,
+      clientId: this.#client.clientId,
       initialSubscriptions: asked,
     };
     this.exchange.ask("initialize", params, {
@@ -88,7 +109,7 @@ export class Protocol extends Events {
         this.channels.restart(snapshots, serverSeq, asked);
         this.#goLive(asked);
       },
-      reject: (error) => this.#refused(error),
+      reject: (error) => this.#turnedAway(error),
     });
   }
 
@@ -96,7 +117,7 @@ export class Protocol extends Events {
     const asked = this.channels.wanted;
     const params = {
       channel: ROOT,
-      clientId: this.clientId,
+      clientId: this.#client.clientId,
       lastSeenServerSeq: this.channels.lastSeen,
       subscriptions: asked,
     };
@@ -104,9 +125,25 @@ export class Protocol extends Events {
       resolve: (/** @type {ReconnectResult} */ result) => this.#resumed(result, asked),
       reject: (error) => {
         if (error.rpcCode === NOT_FOUND) this.#initialize();
-        else this.#refused(error);
+        else this.#turnedAway(error);
       },
     });
+  }
+
+  /**
+   * Our label may be somebody else's here, since the host no longer sees in us who we were: then we
+   * take another one, and all that is not confirmed goes on under that.
+   *
+   * @param {WireError} error
+   */
+  #turnedAway(error) {
+    if (error.rpcCode !== NOT_PERMITTED || this.#hasRenewed) {
+      this.#refused(error);
+      return;
+    }
+    this.#hasRenewed = true;
+    this.#client.renew();
+    this.#initialize();
   }
 
   /**
@@ -138,6 +175,7 @@ export class Protocol extends Events {
 
   /** @param {readonly string[]} asked */
   #goLive(asked) {
+    this.#introduce();
     this.channels.goLive();
     this.channels.settle(asked);
     this.emit("live", undefined);
@@ -163,6 +201,7 @@ export class Protocol extends Events {
   #notified(method, params) {
     switch (method) {
       case "action":
+        if (params._meta?.at !== undefined) this.emit("time", params._meta.at);
         this.channels.deliver(params);
         break;
       case "root/sessionAdded":

@@ -9,6 +9,8 @@ export const LONGEST_DELAY = 10_000;
 /** A connection that lasted this long was a good one: the next delay is short again. */
 export const STEADY = 5_000;
 
+/** What the host closes with when a token was revoked or has expired. */
+const NOT_ALLOWED = 4500;
 const COME_BACK = new Set([1000, 1001, 1005, 1006, 1011, 1012, 1013, 1014, 1015]);
 
 /** Delays that double up to a limit, each shortened by chance so that clients spread out. */
@@ -46,7 +48,8 @@ export class BackOff {
  */
 export function finalError(code, reason) {
   if (COME_BACK.has(code) || (code >= 4000 && code < 4500)) return undefined;
-  return new WireError("gaveUp", `The host closed the connection: ${reason || `code ${code}`}.`);
+  const kind = code === NOT_ALLOWED ? "turnedAway" : "gaveUp";
+  return new WireError(kind, `The host closed the connection: ${reason || `code ${code}`}.`);
 }
 
 /**
@@ -65,7 +68,8 @@ export async function reasonAt(url, ask = fetch) {
     const answer = await ask(door);
     if (answer.status !== 401 && answer.status !== 403) return undefined;
     const problem = await answer.json().catch(() => ({}));
-    return new WireError("gaveUp", problem.detail ?? "The host does not let us in.");
+    const kind = answer.status === 401 ? "turnedAway" : "gaveUp";
+    return new WireError(kind, problem.detail ?? "The host does not let us in.");
   } catch {
     return undefined;
   }

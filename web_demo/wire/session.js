@@ -13,17 +13,22 @@
 /** @import {Protocol} from "./protocol.js" */
 /** @import {Tab} from "./tab.js" */
 import { Answering } from "./answering.js";
+import { completionOf, Completions } from "./completions.js";
 import { WireError } from "./errors.js";
 import { Events } from "./events.js";
 import { newId } from "./ids.js";
 import { Outbox } from "./outbox.js";
-import { Presence, roomOf } from "./presence.js";
+import { Presence, isAt, roomOf } from "./presence.js";
 import { openRequest } from "./reducers/requests.js";
 import { present } from "./reducers/updates.js";
 import { isArchived, isRead } from "./status.js";
 
 /** @typedef {import("./answering.js").Closing} Closing */
+/** @typedef {import("./completions.js").Completion} Completion */
 /** @typedef {"loading" | "open" | "gone"} SessionPhase */
+
+/** How long after the last key somebody still writes. */
+const WRITING = 4_000;
 
 /**
  * @typedef {{
@@ -41,18 +46,20 @@ import { isArchived, isRead } from "./status.js";
  * @extends {Events<{
  *   change: Change<SessionState>, presence: readonly Present[], closed: Closing, field: Field,
  *   rejected: { action: Action, reason: string }, gone: WireError, phase: SessionPhase,
- *   settled: undefined,
+ *   settled: undefined, completions: readonly Completion[],
  * }>}
  */
 export class Session extends Events {
   /** @type {WireError | undefined} */ error;
   /** @type {() => void} what leaving means is for whoever opened it to say */ onClose = () => {};
   /** @type {EditingPlace | undefined} */ #place;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */ #fading;
   /** @type {() => void} */ #isReady = () => {};
   #ground;
   /** @type {Mirror<SessionState>} */ #mirror;
   #outbox;
   #answering;
+  #completions;
   /** @type {Presence | undefined} */ #presence;
   #stops;
 
@@ -72,6 +79,8 @@ export class Session extends Events {
     this.#mirror = protocol.channels.watch(uri);
     this.#outbox = new Outbox(protocol.channels, this.#mirror, tab, kept);
     this.#answering = this.#questions();
+    this.#completions = new Completions(this.#mirror, protocol);
+    this.#completions.on("change", (list) => this.emit("completions", list));
     const room = roomOf(uri);
     if (room) this.#presence = new Presence(protocol, room, ground.name);
     this.#presence?.on("change", (everybody) => this.emit("presence", everybody));
@@ -87,10 +96,8 @@ export class Session extends Events {
       uri: this.uri,
       kept,
       isLive: () => protocol.isLive,
-      isFocused: (field) => this.#isAt(field),
-      typing: (field) => {
-        if (!this.#isAt(field)) this.editing(field.requestId, field.questionId);
-      },
+      isWriting: (field) => isAt(this.#place, field),
+      typing: (field) => this.editing(field.requestId, field.questionId),
       send: (action, failed) => this.#outbox.send(action, failed),
     });
     answering.on("closed", (closing) => this.emit("closed", closing));
@@ -170,14 +177,27 @@ export class Session extends Events {
    */
   complete(requestId, response, answers) {
     const given = answers ?? (response === "accept" ? this.answers(requestId) : {});
-    return this.dispatch(
-      present({
-        type: /** @type {const} */ ("session/inputCompleted"),
-        requestId,
-        response,
-        answers: Object.keys(given).length ? given : undefined,
-      }),
-    );
+    return this.dispatch(completionOf(requestId, response, given));
+  }
+
+  /** Closed here, and not confirmed by the host: queued for a connection, or on its way. */
+  get completions() {
+    return this.#completions.list;
+  }
+
+  /** @param {string} requestId */
+  completing(requestId) {
+    return this.#completions.of(requestId);
+  }
+
+  /**
+   * Opens a request again that was closed here and has never been sent.
+   *
+   * @param {string} requestId
+   * @returns {boolean} whether that was still possible
+   */
+  takeBack(requestId) {
+    return this.#completions.takeBack(requestId);
   }
 
   // Doing
@@ -265,20 +285,19 @@ export class Session extends Events {
   // Presence
 
   /**
-   * Where we type, or that we no longer do.
+   * Where we type, or that we no longer do; it fades when nothing more is typed.
    *
    * @param {string} [requestId]
    * @param {string} [questionId]
    */
   editing(requestId, questionId) {
+    clearTimeout(this.#fading);
+    const left = this.#place;
     const isSomewhere = requestId !== undefined && questionId !== undefined;
     this.#place = isSomewhere ? { requestId, questionId } : undefined;
     this.#presence?.edits(this.#place);
-  }
-
-  /** @param {Field} field */
-  #isAt({ requestId, questionId }) {
-    return this.#place?.requestId === requestId && this.#place.questionId === questionId;
+    if (isSomewhere) this.#fading = setTimeout(() => this.editing(), WRITING);
+    if (left && !(this.#place && isAt(left, this.#place))) this.#answering.paused(left);
   }
 
   /** @param {boolean} isIdle */
@@ -302,10 +321,17 @@ export class Session extends Events {
     this.#answering.flush();
   }
 
+  /** What is kept is that of another credential now. */
+  recall() {
+    this.#outbox.recall();
+  }
+
   /** Leaves for good; what is not confirmed stays kept. */
   leave() {
     this.flush();
+    clearTimeout(this.#fading);
     for (const stop of this.#stops) stop();
+    this.#completions.close();
     this.#presence?.close();
     this.#ground.protocol.channels.unwatch(this.uri);
   }

@@ -10,6 +10,7 @@
  */
 
 /** @import {Connection} from "./connection.js" */
+/** @import {TokenProblem} from "./credential.js" */
 /** @import {WireError} from "./errors.js" */
 /** @import {Protocol} from "./protocol.js" */
 import { Events } from "./events.js";
@@ -18,10 +19,12 @@ import { same } from "./reducers/updates.js";
 /** @typedef {"connecting" | "live" | "syncing" | "reconnecting" | "offline" | "closed"} Phase */
 
 /**
- * `waiting` is how many of our own edits the host has not confirmed.
+ * `waiting` is how many of our own edits the host has not confirmed. `token` is there when it is
+ * closed for want of one: none was there to try, or what there was is refused.
  *
  * @typedef {{
  *   phase: Phase, waiting: number, words: string, error?: WireError, nextTryAt?: number,
+ *   token?: TokenProblem,
  * }} Status
  */
 
@@ -62,9 +65,10 @@ export class Standing extends Events {
     clearTimeout(this.#timer);
     const waiting = this.#count();
     const phase = this.#phase(waiting);
-    const { error, nextTryAt } = this.#connection;
+    const { error, nextTryAt, credential } = this.#connection;
     const words = error && phase === "closed" ? error.message : spoken(phase, waiting);
-    const status = { phase, waiting, words, error, nextTryAt };
+    const token = phase === "closed" ? credential.problem : undefined;
+    const status = { phase, waiting, words, error, nextTryAt, token };
     if (same(status, this.status)) return;
     this.status = status;
     this.emit("change", status);

@@ -2,8 +2,8 @@
  * What one answer says, whoever gave it.
  */
 
-/** @import {Answer, Author, Value} from "./types.d.ts" */
-import { same } from "./reducers/updates.js";
+/** @import {Answer, Author, InputAnswerChanged, Value} from "./types.d.ts" */
+import { present, same } from "./reducers/updates.js";
 
 /** @typedef {{ value: Value | undefined, state: string, by?: Author, at?: number }} Version */
 
@@ -52,3 +52,25 @@ export function meeting(held, shown, synced, isOurs) {
   if (same(held, synced)) return "unchanged";
   return isOurs ? "contested" : "replaced";
 }
+
+/**
+ * Whether a newer value holds all of an older one: then nothing of it is lost.
+ *
+ * @param {Value | undefined} newer
+ * @param {Value} older
+ */
+export function covers(newer, older) {
+  if (newer?.kind === "text" && older.kind === "text") return newer.value.includes(older.value);
+  if (newer?.kind !== "selected-many" || older.kind !== "selected-many") return same(newer, older);
+  const [now, before] = [newer, older].map((many) => [...many.value, ...(many.freeformValues ?? [])]);
+  return (before ?? []).every((chosen) => now?.includes(chosen));
+}
+
+/**
+ * @param {string} requestId
+ * @param {string} questionId
+ * @param {Answer | undefined} answer
+ * @returns {InputAnswerChanged}
+ */
+export const changeOf = (requestId, questionId, answer) =>
+  present({ type: "session/inputAnswerChanged", requestId, questionId, answer });

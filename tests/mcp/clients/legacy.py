@@ -15,13 +15,20 @@ from mcp.types import (
     ElicitResult,
     Implementation,
     ListRootsResult,
+    PromptReference,
+    ResourceUpdatedNotification,
     Root,
     TextContent,
+    ToolListChangedNotification,
 )
 
 spec = json.loads(sys.argv[1])
 asked = []
 progress = []
+heard = []
+news = asyncio.Event()
+
+HEARD_SECONDS = 30
 
 
 def answer(params):
@@ -48,6 +55,29 @@ async def roots_listed(_):
 
 async def progressed(_, __, message):
     progress.append(message or "")
+
+
+async def noticed(message):
+    told = getattr(message, "root", None)
+    if isinstance(told, ToolListChangedNotification):
+        heard.append("tools")
+    elif isinstance(told, ResourceUpdatedNotification):
+        heard.append(str(told.params.uri))
+    news.set()
+
+
+async def watched(session):
+    watch = spec["watch"]
+    for uri in watch["uris"]:
+        await session.subscribe_resource(uri)
+    results = [await one(session, call) for call in spec["calls"]]
+    async with asyncio.timeout(HEARD_SECONDS):
+        while len(heard) < watch["events"]:
+            news.clear()
+            await news.wait()
+    for uri in watch["uris"]:
+        await session.unsubscribe_resource(uri)
+    return results + [await one(session, call) for call in spec.get("later", [])]
 
 
 async def one(session, call):
@@ -78,6 +108,9 @@ async def perform(session, method, rest):
             return await session.list_resources()
         case "resources/templates/list":
             return await session.list_resource_templates()
+        case "completion/complete":
+            prompt = PromptReference(type="ref/prompt", name=rest[0])
+            return await session.complete(prompt, {"name": rest[1], "value": rest[2]})
         case _:
             raise ValueError(method)
 
@@ -105,6 +138,7 @@ async def main():
             read,
             write,
             read_timeout_seconds=timedelta(seconds=spec.get("timeout", 120)),
+            message_handler=noticed,
             elicitation_callback=elicited if can_answer else None,
             sampling_callback=sampled if "sample" in spec else None,
             list_roots_callback=roots_listed if "roots" in spec else None,
@@ -113,7 +147,9 @@ async def main():
     ):
         hello = await session.initialize()
         calls = spec["calls"]
-        if spec.get("parallel"):
+        if "watch" in spec:
+            results = await watched(session)
+        elif spec.get("parallel"):
             results = await asyncio.gather(*(one(session, call) for call in calls))
         else:
             results = [await one(session, call) for call in calls]
@@ -126,6 +162,7 @@ async def main():
             ),
             "asked": asked,
             "progress": progress,
+            "heard": heard,
             "results": results,
         }
     print(json.dumps(report))  # noqa: T201

@@ -14,7 +14,10 @@ import httpx2
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
-from mcp_types import ElicitResult, Implementation
+from mcp_types import ElicitResult, Implementation, PromptReference
+
+
+HEARD_SECONDS = 30
 
 
 class Reporter:
@@ -22,6 +25,7 @@ class Reporter:
         self.spec = spec
         self.asked: list[Any] = []
         self.progress: list[str] = []
+        self.heard: list[str] = []
 
     def answer(self, params: Any) -> dict[str, Any]:
         if "match" in self.spec:
@@ -65,8 +69,28 @@ class Reporter:
                 return await client.list_resources()
             case "resources/templates/list":
                 return await client.list_resource_templates()
+            case "completion/complete":
+                prompt = PromptReference(name=rest[0])
+                return await client.complete(prompt, {"name": rest[1], "value": rest[2]})
             case _:
                 raise ValueError(method)
+
+    async def every(self, client: Client, calls: list[Any]) -> list[Any]:
+        if self.spec.get("parallel"):
+            return list(await asyncio.gather(*(self.one(client, call) for call in calls)))
+        return [await self.one(client, call) for call in calls]
+
+    async def watched(self, client: Client) -> list[Any]:
+        """The calls, while it listens; and those for later, when it has heard enough."""
+        watch = self.spec["watch"]
+        uris = watch["uris"]
+        listening = client.listen(tools_list_changed=True, resource_subscriptions=uris)
+        async with listening as stream, asyncio.timeout(HEARD_SECONDS):
+            results = await self.every(client, self.spec["calls"])
+            while len(self.heard) < watch["events"]:
+                event = await anext(stream)
+                self.heard.append(getattr(event, "uri", "tools"))
+        return results + await self.every(client, self.spec.get("later", []))
 
     @contextlib.asynccontextmanager
     async def target(self) -> AsyncIterator[Any]:
@@ -91,11 +115,10 @@ class Reporter:
                 read_timeout_seconds=spec.get("timeout"),
             ) as client,
         ):
-            calls = spec["calls"]
-            if spec.get("parallel"):
-                results = await asyncio.gather(*(self.one(client, call) for call in calls))
+            if "watch" in spec:
+                results = await self.watched(client)
             else:
-                results = [await self.one(client, call) for call in calls]
+                results = await self.every(client, spec["calls"])
             known = client.server_info
             return {
                 "version": client.protocol_version,
@@ -106,6 +129,7 @@ class Reporter:
                 ),
                 "asked": self.asked,
                 "progress": self.progress,
+                "heard": self.heard,
                 "results": results,
             }
 

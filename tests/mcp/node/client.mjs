@@ -9,6 +9,8 @@ const spec = JSON.parse(process.argv[2]);
 const canAnswer = "answers" in spec || "match" in spec;
 const asked = [];
 const progress = [];
+const heard = [];
+let news = () => {};
 
 function answer(params) {
   if (!spec.match) return spec.answers[Math.min(asked.length, spec.answers.length) - 1];
@@ -42,6 +44,27 @@ const perform = {
   "prompts/list": () => client.listPrompts(),
   "resources/list": () => client.listResources(),
   "resources/templates/list": () => client.listResourceTemplates(),
+  "completion/complete": (name, argument, value) =>
+    client.complete({ ref: { type: "ref/prompt", name }, argument: { name: argument, value } }),
+};
+const every = async (calls) => {
+  if (spec.parallel) return Promise.all(calls.map(one));
+  const results = [];
+  for (const call of calls) results.push(await one(call));
+  return results;
+};
+const hear = (what) => {
+  heard.push(what);
+  news();
+};
+const watched = async ({ uris, events }) => {
+  client.setNotificationHandler("notifications/tools/list_changed", () => hear("tools"));
+  client.setNotificationHandler("notifications/resources/updated", (n) => hear(n.params.uri));
+  const stream = await client.listen({ toolsListChanged: true, resourceSubscriptions: uris });
+  const results = await every(spec.calls);
+  while (heard.length < events) await new Promise((resolve) => (news = resolve));
+  await stream.close();
+  return [...results, ...(await every(spec.later ?? []))];
 };
 const one = async ([method, ...rest]) => {
   try {
@@ -57,9 +80,7 @@ const transport = spec.command
       requestInit: { headers: spec.headers ?? {} },
     });
 await client.connect(transport);
-const results = [];
-if (spec.parallel) results.push(...(await Promise.all(spec.calls.map(one))));
-else for (const call of spec.calls) results.push(await one(call));
+const results = await (spec.watch ? watched(spec.watch) : every(spec.calls));
 console.log(
   JSON.stringify({
     version: client.getNegotiatedProtocolVersion?.() ?? transport.protocolVersion,
@@ -68,6 +89,7 @@ console.log(
     capabilities: client.getServerCapabilities(),
     asked,
     progress,
+    heard,
     results,
   }),
 );

@@ -50,6 +50,10 @@ class Approval(BaseModel):
     reason: str = Field(default="because", description="Why")
 
 
+class Window(BaseModel):
+    minutes: int = Field(ge=1, le=60, description="How long it may take")
+
+
 @server.tool(annotations=ToolAnnotations(readOnlyHint=True))
 def echo(text: str) -> str:
     """Say it back."""
@@ -99,6 +103,17 @@ async def deploy(service: str, ctx: Context) -> str:
             return f"{service} stays where it is"
     effect("deploy", service=service, environment=where.data.environment)
     return f"{service} is in {where.data.environment}"
+
+
+@server.tool()
+async def release(service: str, ctx: Context) -> str:
+    """Three questions for production, each depending on the ones before."""
+    where = await ctx.elicit(f"Where should {service} go?", Environment)
+    approved = await ctx.elicit("This is production. Really?", Approval)
+    words = f"How long may {where.data.environment} take ({approved.data.sure})?"
+    within = await ctx.elicit(words, Window)
+    effect("release", service=service, environment=where.data.environment)
+    return f"{service} is in {where.data.environment} within {within.data.minutes} minutes"
 
 
 @server.tool()
@@ -167,9 +182,13 @@ class Announced(uvicorn.Server):
         sys.stdout.flush()
 
 
-if __name__ == "__main__":
+def main() -> None:
     if OPTIONS.port is None:
         server.run("stdio")
-    else:
-        app = server.streamable_http_app()
-        Announced(uvicorn.Config(app, "127.0.0.1", OPTIONS.port, log_level="critical")).run()
+        return
+    app = server.streamable_http_app()
+    Announced(uvicorn.Config(app, "127.0.0.1", OPTIONS.port, log_level="critical")).run()
+
+
+if __name__ == "__main__":
+    main()

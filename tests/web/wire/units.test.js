@@ -4,13 +4,16 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { Channels, FRAME_BYTES, PENDING_LIMIT } from "../../../web_demo/wire/channels.js";
+import { HostClock } from "../../../web_demo/wire/clock.js";
+import { Credential } from "../../../web_demo/wire/credential.js";
 import { fateIn, isEcho } from "../../../web_demo/wire/echoes.js";
+import { WireError } from "../../../web_demo/wire/errors.js";
 import { Events } from "../../../web_demo/wire/events.js";
 import { Exchange } from "../../../web_demo/wire/exchange.js";
 import { newId } from "../../../web_demo/wire/ids.js";
 import { Kept, MemoryStorage } from "../../../web_demo/wire/kept.js";
 import { Pending } from "../../../web_demo/wire/mirror.js";
-import { addressOf, scopeOf } from "../../../web_demo/wire/page.js";
+import { addressOf } from "../../../web_demo/wire/page.js";
 import { BackOff, finalError, reasonAt } from "../../../web_demo/wire/reconnecting.js";
 import { Protocol } from "../../../web_demo/wire/protocol.js";
 import { Tab } from "../../../web_demo/wire/tab.js";
@@ -25,9 +28,16 @@ const state = (more = {}) => ({
   ...more,
 });
 
+const client = () => ({
+  clientId: "me",
+  renew() {
+    this.clientId = "me again";
+  },
+});
+
 /** A protocol whose frames go nowhere but into a list. */
 function connected({ sessions = [SESSION] } = {}) {
-  const protocol = new Protocol("me", () => 7);
+  const protocol = new Protocol(client(), () => 7);
   const frames = [];
   const mirrors = sessions.map((uri) => protocol.channels.watch(uri));
   protocol.connected((text) => frames.push(JSON.parse(text)));
@@ -61,7 +71,8 @@ test("close codes say whether coming back helps", () => {
     assert.equal(finalError(code, ""), undefined, String(code));
   }
   for (const code of [1003, 1007, 1008, 1009, 4500, 4999]) {
-    assert.equal(finalError(code, "no")?.code, "gaveUp", String(code));
+    const kind = code === 4500 ? "turnedAway" : "gaveUp";
+    assert.equal(finalError(code, "no")?.code, kind, String(code));
   }
   assert.match(finalError(4500, "not allowed any more").message, /not allowed any more/);
   assert.match(finalError(4500, "").message, /4500/);
@@ -75,7 +86,7 @@ test("who is turned away learns it from an ordinary door", async () => {
   };
   const url = "ws://h:1/ahp?tkn=x";
   const told = await reasonAt(url, answer(401, JSON.stringify({ detail: "It has expired." })));
-  assert.deepEqual([told.code, told.message], ["gaveUp", "It has expired."]);
+  assert.deepEqual([told.code, told.message], ["turnedAway", "It has expired."]);
   assert.deepEqual(asked, ["http://h:1/v1/sessions?tkn=x&limit=1"]);
   assert.equal((await reasonAt(url, answer(403, "plain"))).code, "gaveUp");
   assert.equal(await reasonAt(url, answer(200, "{}")), undefined);
@@ -105,14 +116,39 @@ test("a host that has forgotten us is initialized on the same socket", () => {
 });
 
 test("a handshake that is refused for good ends in words, and another is tried again", () => {
-  for (const [code, kind] of [[-32009, "gaveUp"], [-32005, "gaveUp"], [-32603, "command"]]) {
-    const protocol = new Protocol("me", () => 7);
+  for (const [code, kind] of [[-32005, "gaveUp"], [-32603, "command"]]) {
+    const protocol = new Protocol(client(), () => 7);
     const refused = [];
     protocol.on("refused", (error) => refused.push(error));
     protocol.connected(() => {});
     protocol.receive(JSON.stringify({ id: 1, error: { code, message: "Not you." } }));
     assert.deepEqual(refused.map((error) => [error.code, error.message]), [[kind, "Not you."]]);
   }
+});
+
+test("a label that is somebody else's is changed once for another", () => {
+  const { protocol, frames, say } = connected();
+  const refused = [];
+  protocol.on("refused", (error) => refused.push(error.code));
+  protocol.disconnected();
+  protocol.connected((text) => frames.push(JSON.parse(text)));
+  say({ id: 1, error: { code: -32009, message: "It belongs to someone else." } });
+  assert.deepEqual([frames.at(-1).method, frames.at(-1).params.clientId], ["initialize", "me again"]);
+  say({ id: 2, error: { code: -32009, message: "It belongs to someone else." } });
+  assert.deepEqual([frames.at(-1).id, refused], [2, ["gaveUp"]]);
+});
+
+test("our name goes before all that waits, on every connection", () => {
+  const { protocol, frames, say, mirror } = connected();
+  protocol.isCalled("Ana");
+  assert.equal(frames.at(-1).params.name, "Ana", "at once while there is a connection");
+  protocol.disconnected();
+  void dispatched(protocol, mirror, rename("x"));
+  frames.length = 0;
+  protocol.connected((text) => frames.push(JSON.parse(text)));
+  say({ id: 1, result: { type: "replay", actions: [], missing: [] } });
+  const order = ["reconnect", "presence/update", "dispatchAction"];
+  assert.deepEqual(frames.map(({ method }) => method).slice(0, 3), order);
 });
 
 test("a replay settles what arrived and sends the rest again under its number", async () => {
@@ -197,7 +233,7 @@ test("a change that the host put off is settled when it makes it", async () => {
 });
 
 test("a session opened while the handshake is under way is subscribed to after it", () => {
-  const protocol = new Protocol("me", () => 7);
+  const protocol = new Protocol(client(), () => 7);
   const frames = [];
   protocol.connected((text) => frames.push(JSON.parse(text)));
   protocol.channels.watch(SESSION);
@@ -217,7 +253,7 @@ test("an answer is acted on before the next frame is read", () => {
 // Limits
 
 test("more actions than a limit are not taken", () => {
-  const channels = new Channels("me", new Exchange(), () => 7);
+  const channels = new Channels(client(), new Exchange(), () => 7);
   const mirror = channels.watch(SESSION);
   const dispatch = (seq) => channels.dispatch(mirror, new Pending(seq, rename("x"), 1, () => {}));
   for (let seq = 1; seq <= PENDING_LIMIT; seq += 1) dispatch(seq);
@@ -226,7 +262,7 @@ test("more actions than a limit are not taken", () => {
 });
 
 test("an action larger than a frame is not taken", () => {
-  const channels = new Channels("me", new Exchange(), () => 7);
+  const channels = new Channels(client(), new Exchange(), () => 7);
   const mirror = channels.watch(SESSION);
   const large = new Pending(1, rename("é".repeat(FRAME_BYTES / 2)), 1, () => {});
   assert.throws(() => channels.dispatch(mirror, large), { code: "tooLarge" });
@@ -298,10 +334,102 @@ test("actions are not sent a day later", () => {
 
 test("what one credential left is not sent with another", () => {
   const storage = new MemoryStorage();
-  const [mine, others] = [scopeOf("ws://h/ahp?tkn=a"), scopeOf("ws://h/ahp?tkn=b")];
+  const [mine, others] = ["a", "b"].map((token) => new Credential(`ws://h/ahp?tkn=${token}`).scope);
   new Kept(storage, "tab", mine).putAction({ session: SESSION, seq: 1, at: Date.now(), action: rename("x") });
   assert.deepEqual([...new Kept(storage, "tab", others).sessions], []);
   assert.deepEqual([...new Kept(storage, "tab", mine).sessions], [SESSION]);
+  const kept = new Kept(storage, "tab", mine);
+  assert.deepEqual([kept.moveTo(mine), kept.moveTo(others)], [false, true]);
+  assert.deepEqual([...new Kept(storage, "tab", mine).sessions], [], "unless it takes its place");
+  assert.deepEqual(kept.actions(SESSION).map(({ seq }) => seq), [1]);
+});
+
+test("what is only offered gives way to what is not sent", (context) => {
+  const warned = context.mock.method(console, "warn", () => {});
+  const storage = new MemoryStorage();
+  const put = storage.setItem.bind(storage);
+  storage.setItem = (key, value) => {
+    if (storage.length >= 2 && storage.getItem(key) === null) throw new Error("full");
+    put(key, value);
+  };
+  const kept = new Kept(storage, "tab", "me");
+  kept.putText(text("one"));
+  kept.putText(text("two"));
+  kept.putAction({ session: SESSION, seq: 1, at: Date.now(), action: rename("x") });
+  assert.deepEqual([kept.canKeep, kept.actions(SESSION).length, storage.length], [true, 1, 1]);
+  for (const seq of [2, 3, 4]) kept.putAction({ session: SESSION, seq, at: Date.now(), action: rename("x") });
+  assert.deepEqual([kept.canKeep, warned.mock.callCount()], [false, 1]);
+});
+
+// What opens the door
+
+const AT = "ws://h/ahp";
+const TOKEN = "session-server.token";
+
+/** A tab and a browser, with what they have kept. */
+function stores({ tab, browser } = {}) {
+  const [ofTab, ofBrowser] = [new MemoryStorage(), new MemoryStorage()];
+  if (tab) ofTab.setItem(TOKEN, tab);
+  if (browser) ofBrowser.setItem(TOKEN, browser);
+  const kept = () => [ofTab.getItem(TOKEN), ofBrowser.getItem(TOKEN)];
+  return { ofTab, ofBrowser, kept };
+}
+
+const no = (words) => new WireError("turnedAway", words);
+
+test("a token of the address comes first and is kept once it has opened", () => {
+  const { ofTab, ofBrowser, kept } = stores({ browser: "older" });
+  const credential = new Credential(`${AT}?tkn=given`, ofTab, ofBrowser);
+  assert.equal(credential.address, `${AT}?tkn=given`);
+  assert.deepEqual(kept(), ["given", "older"]);
+  credential.taken();
+  assert.deepEqual(kept(), ["given", "given"]);
+});
+
+test("what is refused is forgotten, and all else is tried once", () => {
+  const { ofTab, ofBrowser, kept } = stores({ tab: "old", browser: "other" });
+  const credential = new Credential(AT, ofTab, ofBrowser);
+  assert.equal(credential.token, "old");
+  assert.equal(credential.refused(no("old has expired")), undefined);
+  assert.equal(credential.address, AT);
+  assert.equal(credential.refused(no("a token is needed")), undefined);
+  assert.equal(credential.token, "other");
+  assert.equal(credential.refused(no("other is unknown")).message, "other is unknown");
+  assert.deepEqual([credential.problem, credential.token, ...kept()], ["refused", undefined, null, null]);
+});
+
+test("who has none to try is told that one is needed", () => {
+  const { ofTab, ofBrowser } = stores();
+  const credential = new Credential(AT, ofTab, ofBrowser);
+  assert.equal(credential.refused(no("a token is needed")).message, "a token is needed");
+  assert.equal(credential.problem, "needed");
+  credential.use(" http://h:1/?tkn=a%2Bb#/s/x ");
+  assert.deepEqual([credential.token, credential.problem], ["a+b", undefined]);
+  credential.use("plain");
+  assert.equal(credential.token, "plain");
+  credential.forget();
+  assert.deepEqual([credential.token, ofTab.getItem(TOKEN)], [undefined, null]);
+});
+
+test("a token that is taken back while it is in use is not exchanged for another", () => {
+  const { ofTab, ofBrowser, kept } = stores({ tab: "guest", browser: "guest" });
+  const credential = new Credential(AT, ofTab, ofBrowser);
+  credential.taken();
+  credential.revoked(no("It was revoked."));
+  assert.deepEqual([credential.problem, ...kept()], ["refused", null, null]);
+});
+
+// Time
+
+test("of all that the host says of the time the furthest ahead is nearest", (context) => {
+  context.mock.timers.enable({ apis: ["Date"], now: 1_000_000 });
+  const clock = new HostClock();
+  assert.equal(clock.now(), 1_000_000, "without a word, ours has to do");
+  for (const at of [1_300_000, 1_300_900, 1_300_200, undefined, NaN]) clock.told(at);
+  assert.equal(clock.now(), 1_300_900);
+  clock.lost();
+  clock.told(1_000_500);
+  assert.equal(clock.now(), 1_000_500, "on another connection it may be another clock");
 });
 
 test("a full or broken storage does not stand in the way", (context) => {

@@ -1,0 +1,52 @@
+"""Authors and values in words, as people read them in notes, refusals and terminals."""
+
+from ..schemas.principals import AGENT_PREFIX, HOST, LOCAL_ID, OWNER_ID, SHARE_PREFIX, Author
+from ..schemas.questions import (
+    BooleanValue,
+    MultiSelectQuestion,
+    Question,
+    SelectedManyValue,
+    SelectedValue,
+    SingleSelectQuestion,
+    Value,
+)
+from .forms import content_value
+
+_NAMELESS = {LOCAL_ID: "someone", OWNER_ID: "the owner", HOST.id: "the host"}
+
+
+def name_of(author: Author | None) -> str:
+    """Somebody's name, or what is known of them: the ids that the host gives itself say nothing."""
+    if author is None:
+        return "someone"
+    return author.name or _description(author) or author.id.removeprefix(AGENT_PREFIX)
+
+
+def subject_name(author: Author | None) -> str:
+    """The same where a sentence begins: words of ours with a capital, a name or an id as it is."""
+    name = name_of(author)
+    is_name = author is not None and (author.name or _description(author) is None)
+    return name if is_name else name.capitalize()
+
+
+def _description(author: Author) -> str | None:
+    return "a guest" if author.id.startswith(SHARE_PREFIX) else _NAMELESS.get(author.id)
+
+
+def value_words(question: Question, value: Value) -> str:
+    """With the labels of options, which are what was chosen from."""
+    match value:
+        case BooleanValue(value=truth):
+            return "Yes" if truth else "No"
+        case SelectedValue(value=chosen, freeform_values=own):
+            return _chosen(question, (chosen,) if chosen else (), own)
+        case SelectedManyValue(value=chosen, freeform_values=own):
+            return _chosen(question, chosen, own)
+        case _:
+            return str(content_value(question, value))
+
+
+def _chosen(question: Question, ids: tuple[str, ...], own: tuple[str, ...] | None) -> str:
+    is_choice = isinstance(question, SingleSelectQuestion | MultiSelectQuestion)
+    labels = {option.id: option.label for option in (question.options if is_choice else ())}
+    return ", ".join((*(labels.get(name, name) for name in ids), *(own or ())))

@@ -1,0 +1,61 @@
+"""Waiting for something at a host: long polls, one after the other, also while it is restarted."""
+
+import contextlib
+import time
+from collections.abc import Callable, Generator
+from typing import Annotated, TypeVar
+
+import httpx
+import typer
+
+from session_server.cli.durations import duration
+from session_server.cli.output import err
+from session_server.cli.trouble import Trouble
+
+PAUSE_SECONDS = 1.0
+ANSWER_SECONDS = 10.0
+"""How much longer than it was asked to wait a host may take to answer."""
+
+T = TypeVar("T")
+
+WaitOption = Annotated[
+    float | None,
+    typer.Option(
+        help="How long to wait; for ever if not given: 90s, 10m.", parser=duration, metavar="TIME"
+    ),
+]
+
+
+class Deadline:
+    """How much time is left; without a number there is no end to it."""
+
+    def __init__(self, seconds: float | None) -> None:
+        self._deadline = None if seconds is None else time.monotonic() + seconds
+
+    def left(self, at_most: float) -> float:
+        """The length of the next wait; nothing if the time is over."""
+        if self._deadline is None:
+            return at_most
+        return min(at_most, max(0.0, self._deadline - time.monotonic()))
+
+
+def polled(http: httpx.Client, path: str, wait: float, decode: Callable[[bytes], T]) -> T | None:
+    """What is there after at most this time; `None` if the host is away just now."""
+    try:
+        response = http.get(path, params={"wait": wait}, timeout=wait + ANSWER_SECONDS)
+    except httpx.TransportError:
+        time.sleep(min(PAUSE_SECONDS, wait))
+        return None
+    return decode(response.content)
+
+
+@contextlib.contextmanager
+def undone_by_ctrl_c(http: httpx.Client, path: str, words: str) -> Generator[None]:
+    """Ctrl-C takes back what was asked for, and says so."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        with contextlib.suppress(httpx.HTTPError, Trouble):
+            http.delete(path)
+            err.print(words)
+        raise

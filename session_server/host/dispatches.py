@@ -1,0 +1,91 @@
+"""The actions of one client: each is on its way until its sender knows what became of it."""
+
+from typing import Any
+
+from session_server.host.peer import Peer
+from session_server.host.replies import rejection_meta
+from session_server.schemas.codec import encode
+from session_server.schemas.commands import UndecodedDispatchParams
+from session_server.schemas.envelopes import ActionOrigin, RejectionMeta
+from session_server.schemas.limits import ACTIONS_UNSETTLED
+from session_server.schemas.refusals import Refusal, RefusalCode
+
+NOT_SAVED = RejectionMeta(code="notSaved")
+MALFORMED = RejectionMeta(code="malformed")
+TOO_MUCH = RejectionMeta(code=RefusalCode.LIMIT)
+TOO_MANY_UNSETTLED = (
+    f"{ACTIONS_UNSETTLED} of your actions are still being written; wait for some of them."
+)
+
+
+class Dispatches:
+    """`unsettled` counts the actions whose sender does not know yet."""
+
+    def __init__(self, peer: Peer) -> None:
+        self.peer = peer
+        self.unsettled = 0
+
+    def take(self, params: Any) -> None:
+        peer = self.peer
+        channel = peer.host.channel(peer.principal, params.channel)
+        if channel is None:
+            return  # the protocol asks for silence
+        if self.unsettled >= ACTIONS_UNSETTLED:
+            self.refuse(params, TOO_MANY_UNSETTLED)
+            return
+        self.unsettled += 1
+        sent = Dispatched(self, params)
+        peer.host.dispatch(
+            peer.principal,
+            channel,
+            params.action,
+            sent.origin,
+            done=sent.done,
+            refused=sent.refused,
+            failed=sent.failed,
+            overtaken=sent.overtaken,
+        )
+
+    def refuse(self, params: Any, reason: str) -> None:
+        """Before the rules have looked at it."""
+        if self.peer.channel(params.channel) is not None:
+            Dispatched(self, params).reject(reason, TOO_MUCH)
+
+    def refuse_undecoded(self, meant: UndecodedDispatchParams, reason: str) -> None:
+        """An action that is not understood is refused like one that is not allowed."""
+        if self.peer.channel(meant.channel) is not None:
+            origin = ActionOrigin(client_id=self.peer.client_id, client_seq=meant.client_seq)
+            action = bytes(meant.action)
+            self.peer.replies.reject(meant.channel, action, origin, reason, MALFORMED)
+
+
+class Dispatched:
+    """One action and where it came from. Of the first three, exactly one is called."""
+
+    __slots__ = ("_dispatches", "_params", "origin")
+
+    def __init__(self, dispatches: Dispatches, params: Any) -> None:
+        self._dispatches = dispatches
+        self._params = params
+        client_id = dispatches.peer.client_id
+        self.origin = ActionOrigin(client_id=client_id, client_seq=params.client_seq)
+
+    def done(self) -> None:
+        self._dispatches.unsettled -= 1
+
+    def refused(self, refusal: Refusal) -> None:
+        self._dispatches.unsettled -= 1
+        self.overtaken(refusal)
+
+    def failed(self, words: str) -> None:
+        self._dispatches.unsettled -= 1
+        self.reject(f"This could not be saved: {words}", NOT_SAVED)
+
+    def overtaken(self, refusal: Refusal) -> None:
+        """It was taken, but put off, and then something made it impossible."""
+        self.reject(refusal.message, rejection_meta(refusal))
+
+    def reject(self, reason: str, meta: RejectionMeta) -> None:
+        params = self._params
+        replies = self._dispatches.peer.replies
+        replies.reject(params.channel, encode(params.action), self.origin, reason, meta)

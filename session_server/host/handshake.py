@@ -1,0 +1,143 @@
+"""How a connection begins: `initialize` for who is new, `reconnect` for who comes back.
+
+A new client is durable before it is answered; frames that come meanwhile wait, in their order.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from session_server.host.channel import Channel
+from session_server.host.errors import CloseCode, CommandError, not_permitted
+from session_server.host.peer import Peer
+from session_server.host.subscriptions import check_number
+from session_server.schemas import frames
+from session_server.schemas.commands import (
+    PROTOCOL_VERSION,
+    InitializeResult,
+    ReconnectSnapshot,
+)
+from session_server.schemas.errors import ErrorCode, RpcError, UnsupportedVersionData
+from session_server.schemas.limits import FRAMES_BEFORE_HANDSHAKE
+from session_server.schemas.wire import Uri, Wire
+
+
+class ReplayedActions(Wire, frozen=True, kw_only=True, tag_field="type", tag="replay"):
+    """`ReconnectReplay` with envelopes that were encoded when they were first sent."""
+
+    actions: tuple[msgspec.Raw, ...]
+    missing: tuple[Uri, ...]
+
+
+class Handshake:
+    """`waiting` holds the frames that came while it is being written, and otherwise nothing."""
+
+    def __init__(self, peer: Peer, receive: Callable[[bytes], None]) -> None:
+        self.waiting: list[bytes] | None = None
+        self.is_abandoned = False
+        self._peer = peer
+        self._receive = receive
+
+    def initialize(self, frame: frames.Initialize) -> None:
+        params = frame.params
+        if PROTOCOL_VERSION not in params.protocol_versions:
+            raise CommandError(
+                ErrorCode.UNSUPPORTED_PROTOCOL_VERSION,
+                f"This host speaks AHP {PROTOCOL_VERSION}.",
+                UnsupportedVersionData(supported_versions=(PROTOCOL_VERSION,)),
+            )
+        wanted = params.initial_subscriptions or ()
+        check_number(wanted)
+        self._peer.bind(params.client_id)
+        self.waiting = []
+        self._know(frame.id, partial(self._welcome, frame.id, wanted))
+
+    def _welcome(self, request_id: int, wanted: tuple[Uri, ...]) -> None:
+        peer, host = self._peer, self._peer.host
+        if self.is_abandoned:
+            return
+        peer.arrive()
+        channels = peer.subscriptions.add_all(peer.principal, wanted)
+        snapshots = tuple(host.snapshot(c) for c in channels.values() if c is not None)
+        result = InitializeResult(
+            protocol_version=PROTOCOL_VERSION, server_seq=host.position, snapshots=snapshots
+        )
+        peer.replies.answer(request_id, result)
+        self._go_on()
+
+    def _know(self, request_id: int, done: Callable[[], None]) -> None:
+        peer = self._peer
+
+        def give_up(code: ErrorCode, words: str) -> None:
+            peer.replies.fail(request_id, RpcError(code=code, message=words))
+            self._go_on()
+
+        try:
+            peer.host.clients.know(
+                peer.principal,
+                done=done,
+                refused=lambda refusal: give_up(ErrorCode.PERMISSION_DENIED, refusal.message),
+                failed=partial(give_up, ErrorCode.INTERNAL_ERROR),
+            )
+        except CommandError:
+            self.waiting = None
+            raise
+
+    def wait_with(self, text: bytes) -> None:
+        assert self.waiting is not None
+        if len(self.waiting) >= FRAMES_BEFORE_HANDSHAKE:
+            words = "too many frames before the handshake"
+            self._peer.outbox.close(CloseCode.TOO_MANY_REQUESTS, words)
+            return
+        self.waiting.append(text)
+
+    def _go_on(self) -> None:
+        waiting, self.waiting = self.waiting or [], None
+        for text in waiting:
+            self._receive(text)
+
+    def reconnect(self, frame: frames.Reconnect) -> None:
+        peer, params, clients = self._peer, frame.params, self._peer.host.clients
+        known = clients.find(params.client_id)
+        if known is None:
+            raise CommandError(ErrorCode.NOT_FOUND, "This clientId is not known; initialize.")
+        if known.principal_id != peer.principal.id:
+            raise not_permitted(f"The clientId {params.client_id!r} belongs to someone else.")
+        check_number(params.subscriptions)
+        peer.bind(params.client_id)
+        peer.arrive()
+        channels = peer.subscriptions.add_all(peer.principal, params.subscriptions)
+        same_epoch = clients.is_of_this_epoch(known)
+        last_seen = params.last_seen_server_seq if same_epoch else None
+        if not same_epoch or clients.is_stale(known):
+            clients.know(peer.principal)
+        peer.replies.answer(frame.id, self._missed(channels, last_seen))
+
+    def _missed(
+        self, channels: dict[Uri, Channel[Any] | None], last_seen: int | None
+    ) -> ReplayedActions | ReconnectSnapshot:
+        host = self._peer.host
+        found = [channel for channel in channels.values() if channel is not None]
+        replay = None if last_seen is None else self._replay(found, last_seen)
+        if replay is None:
+            host.counts.snapshots += 1
+            return ReconnectSnapshot(snapshots=tuple(host.snapshot(channel) for channel in found))
+        host.counts.replays += 1
+        missing = tuple(uri for uri, channel in channels.items() if channel is None)
+        return ReplayedActions(actions=replay, missing=missing)
+
+    def _replay(
+        self, channels: list[Channel[Any]], last_seen: int
+    ) -> tuple[msgspec.Raw, ...] | None:
+        """What the client has missed, in order; `None` if snapshots are the only way."""
+        if last_seen > self._peer.host.position:
+            return None
+        envelopes: list[tuple[int, bytes]] = []
+        for channel in channels:
+            since = channel.history.since(last_seen)
+            if since is None:
+                return None
+            envelopes += since
+        return tuple(msgspec.Raw(envelope) for _, envelope in sorted(envelopes))

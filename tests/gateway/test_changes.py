@@ -1,0 +1,143 @@
+"""Servers whose lists and resources change: every client hears of it, in the words of its era."""
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.gateway.exchange import People, envelope, headers_for, host, rpc, wait_for
+from tests.mcp import zoo
+from tests.servers import ServerProcess
+
+pytestmark = pytest.mark.slow
+
+TAP = "zoo://tap"
+HOLD = ("--mcp-hold-seconds", "0.3")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    entries = {
+        "modern": zoo.changing_entry("modern"),
+        "legacy": zoo.changing_entry("legacy"),
+        "still": zoo.stdio_entry("legacy"),
+    }
+    with host(tmp_path_factory.mktemp("host"), entries) as running:
+        yield running
+
+
+def tools(url: str) -> list[str]:
+    """All pages."""
+    found: list[str] = []
+    params: dict[str, Any] = {}
+    while True:
+        page = rpc(url, "tools/list", params)["result"]
+        found += [tool["name"] for tool in page["tools"]]
+        if "nextCursor" not in page:
+            return found
+        params = {"cursor": page["nextCursor"]}
+
+
+@pytest.mark.parametrize("kind", ["modern", "legacy"])
+@pytest.mark.parametrize("client", ["modern", "typescript", "legacy"])
+def test_clients_hear_of_new_tools_and_of_the_resources_that_they_watch(
+    client: zoo.Kind, kind: str, server: ServerProcess
+) -> None:
+    url = f"{server.url}/mcp/{kind}"
+    name = f"made-for-{client}"
+    spec = {
+        "url": url,
+        "watch": {"uris": [TAP], "events": 2},
+        "calls": [
+            ["tools/call", "touch", {"uri": "zoo://other"}],
+            ["tools/call", "grow", {"name": name}],
+            ["tools/call", "touch", {"uri": TAP}],
+        ],
+        "later": [["resources/read", TAP], ["completion/complete", "feed", "animal", "l"]],
+    }
+    report = zoo.run_client(client, spec)
+    assert sorted(report["heard"]) == ["tools", TAP]
+    assert name in tools(url)
+    *_, read, completed = report["results"]
+    assert read["contents"][0]["text"].startswith("touched")
+    assert completed["completion"]["values"] == ["lion", "lynx"]
+    assert report["capabilities"]["tools"]["listChanged"] is True
+    assert report["capabilities"]["resources"]["subscribe"] is True
+
+
+@pytest.mark.parametrize("client", ["modern", "legacy"])
+def test_changes_come_through_the_process_too(client: zoo.Kind, server: ServerProcess) -> None:
+    program = [zoo.runtime("modern"), "-m", "session_server", "mcp", "legacy"]
+    spec = {
+        "command": [*program, "--url", server.url],
+        "watch": {"uris": [TAP], "events": 1},
+        "calls": [["tools/call", "touch", {"uri": TAP}]],
+    }
+    assert zoo.run_client(client, spec)["heard"] == [TAP]
+
+
+@pytest.mark.parametrize("client", ["modern", "legacy"])
+def test_what_a_server_does_not_offer_is_not_offered(
+    client: zoo.Kind, server: ServerProcess
+) -> None:
+    report = zoo.run_client(client, {"url": f"{server.url}/mcp/still", "calls": []})
+    can = report["capabilities"]
+    assert not can["tools"].get("listChanged")
+    assert not can["resources"].get("subscribe")
+    assert "logging" not in can
+    told = rpc(f"{server.url}/mcp/still", "subscriptions/listen", {"notifications": {}})
+    assert told["error"]["code"] == -32601
+
+
+def test_a_server_that_refuses_to_be_watched_says_so_itself(server: ServerProcess) -> None:
+    url = f"{server.url}/mcp/legacy"
+    spec = {"url": url, "watch": {"uris": ["https://example.com/"], "events": 0}, "calls": []}
+    with zoo.client("legacy", spec) as started, pytest.raises(AssertionError) as failed:
+        started.report()
+    assert "cannot be watched" in str(failed.value)
+
+
+def listening(url: str, wanted: dict[str, Any], into: list[dict[str, Any]]) -> None:
+    """Until the stream ends."""
+    params = {"notifications": wanted}
+    method = "subscriptions/listen"
+    with httpx.stream(
+        "POST", url, json=envelope(method, params), headers=headers_for(method, params), timeout=30
+    ) as response:
+        for line in response.iter_lines():
+            if line.startswith("data: "):
+                into.append(json.loads(line[6:]))
+
+
+def test_only_so_many_resources_are_watched(server: ServerProcess) -> None:
+    wanted = {"resourceSubscriptions": [f"zoo://{number}" for number in range(101)]}
+    params = {"notifications": wanted}
+    told = rpc(f"{server.url}/mcp/modern", "subscriptions/listen", params)
+    assert told["error"]["message"] == (
+        "100 resources of this server are watched already; stop watching others first."
+    )
+
+
+def test_behind_a_server_that_was_restarted_anything_may_be_new(tmp_path: Path) -> None:
+    with (
+        host(tmp_path, {"zoo": zoo.changing_entry("modern")}, *HOLD) as running,
+        People(running.url) as people,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        url = f"{running.url}/mcp/zoo"
+        heard: list[dict[str, Any]] = []
+        wanted = {"toolsListChanged": True, "resourceSubscriptions": [TAP]}
+        stream = pool.submit(listening, url, wanted, heard)
+        wait_for(lambda: heard)
+        assert people.sessions() == []
+        rpc(url, "tools/call", {"name": "end", "arguments": {}})
+        wait_for(lambda: len(heard) >= 3)
+        methods = {message["method"] for message in heard[1:]}
+        assert methods == {"notifications/tools/list_changed", "notifications/resources/updated"}
+        running.stop()
+        stream.result(10)
+    assert "result" in heard[-1]  # it ends in words

@@ -1,0 +1,131 @@
+"""Whoever is not let in: what happened, in the words of a guest, and a way in for who has one."""
+
+import json
+import re
+import urllib.request
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.servers import ServerProcess, serving
+from tests.web.browser import Person, phone_options
+from tests.web.looking import field
+
+People = Callable[..., Person]
+pytestmark = pytest.mark.slow
+
+TOKEN = "a-token-for-this-test"
+DEADLINE = 20
+SHARES = "/v1/sessions/demo/shares"
+JARGON = re.compile("Bearer|tkn|credential|Authorization|Loading|host's owner")
+
+
+@pytest.fixture(scope="module")
+def guarded() -> Iterator[ServerProcess]:
+    with serving("memory:", "--demo", "--connection-token", TOKEN) as server:
+        yield server
+
+
+def as_owner(server: ServerProcess, method: str, path: str, body: object = None) -> Any:
+    headers = {"Content-Type": "application/json", "Authorization": f"Bearer {TOKEN}"}
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(server.url + path, data, headers, method=method)
+    with urllib.request.urlopen(request, timeout=DEADLINE) as answer:
+        text = answer.read()
+    return json.loads(text) if text else None
+
+
+def shared(server: ServerProcess, **wanted: object) -> str:
+    url: str = as_owner(server, "POST", SHARES, {"role": "answerer", **wanted})["url"]
+    return url
+
+
+def says(page: Page, title: str, text: str) -> None:
+    """It is told once, plainly, and with nothing of the page around it."""
+    expect(page.get_by_role("heading", name=title)).to_be_visible()
+    expect(page.locator(".gate-text")).to_contain_text(text)
+    expect(page.locator(".panes")).to_be_hidden()
+    expect(page.locator(".connection-bar")).to_be_hidden()
+    expect(page).to_have_title(re.compile(title))
+    assert not JARGON.search(page.locator("body").inner_text())
+
+
+def test_without_a_token_one_is_asked_for_kept_and_forgotten(
+    person: People, guarded: ServerProcess
+) -> None:
+    ana = person("Ana", guarded.url).goes_to()
+    says(ana, "You need a link to get in", "open the link that they sent")
+    entry = ana.get_by_label("A link or a token")
+    entry.fill("no-token-of-this-host")
+    ana.get_by_role("button", name="Open").click()
+    expect(ana.get_by_role("alert").filter(has_text="no token of this host")).to_be_visible()
+    expect(entry).to_have_value("no-token-of-this-host")
+    entry.fill(TOKEN)
+    entry.press("Enter")
+    expect(ana.locator(".session-row").first).to_be_visible()
+    expect(ana.locator(".gate")).to_be_hidden()
+    ana.reload()
+    expect(ana.locator(".session-row").first).to_be_visible()
+
+    ana.get_by_role("button", name="Settings").click()
+    ana.get_by_role("menuitem", name="Forget this token").click()
+    says(ana, "You need a link to get in", "paste the link")
+    ana.reload()
+    says(ana, "You need a link to get in", "paste the link")
+
+
+def test_a_pasted_link_leads_to_its_session(person: People, guarded: ServerProcess) -> None:
+    guest = person(None, guarded.url, **phone_options()).goes_to()
+    guest.get_by_label("A link or a token").fill(shared(guarded))
+    guest.get_by_role("button", name="Open").tap()
+    expect(guest.locator(".request")).to_be_visible()
+    assert guest.url.endswith("#/s/demo")
+    expect(guest.locator(".banner")).to_contain_text("You can answer the questions here.")
+
+
+def test_a_link_that_is_no_link_of_this_host_says_so(
+    person: People, guarded: ServerProcess
+) -> None:
+    guest = person(None, guarded.url, **phone_options()).goes_to("?tkn=half-of-a-link#/s/demo")
+    says(guest, "This link does not work", "Ask whoever sent it for a new one.")
+    assert "tkn" not in guest.url
+
+
+def test_a_link_that_expires_says_so_and_keeps_what_was_written(
+    person: People, guarded: ServerProcess
+) -> None:
+    url = shared(guarded, expiresIn=8)
+    guest = person(None, guarded.url, **phone_options()).page
+    guest.goto(url)
+    field(guest, "name").fill("Norway")
+    says(guest, "This link has expired", "Ask whoever sent it for a new one.")
+    late = person(None, guarded.url, **phone_options()).page
+    late.goto(url)
+    says(late, "This link has expired", "Ask whoever sent it for a new one.")
+    # A new link, and they are where they were.
+    guest.get_by_label("A link or a token").fill(shared(guarded))
+    guest.get_by_role("button", name="Open").tap()
+    expect(field(guest, "name")).to_have_value("Norway")
+
+
+def test_a_link_that_was_taken_back_says_so(person: People, guarded: ServerProcess) -> None:
+    guest = person(None, guarded.url).page
+    guest.goto(shared(guarded))
+    expect(guest.locator(".request")).to_be_visible()
+    for item in as_owner(guarded, "GET", SHARES)["items"]:
+        as_owner(guarded, "DELETE", f"{SHARES}/{item['id']}")
+    says(guest, "This link was taken back", "Ask whoever sent it for a new one.")
+
+
+def test_a_guest_of_one_session_makes_no_others(person: People, guarded: ServerProcess) -> None:
+    guest = person(None, guarded.url).page
+    guest.goto(shared(guarded, role="owner"))
+    expect(guest.get_by_role("button", name="Share", exact=True)).to_be_visible()
+    expect(guest.get_by_role("button", name="New session")).to_have_count(0)
+    guest.locator(".session-title").click()
+    guest.keyboard.press("n")
+    expect(guest.get_by_role("dialog")).to_have_count(0)
+    owner = person("Ana", guarded.url).goes_to(f"?tkn={TOKEN}")
+    expect(owner.get_by_role("button", name="New session").first).to_be_visible()

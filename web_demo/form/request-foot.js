@@ -1,0 +1,121 @@
+// The foot of a form: how far it is, and the ways out of it, always in view and locked once used.
+
+/** @import { Completion } from "../wire/completions.js" */
+import { attribute, h, say, show } from "../views/dom.js";
+import { counted } from "../text/words.js";
+
+/** @typedef {"form" | "review" | "decline" | "cancel" | "sending"} Mode */
+
+/**
+ * @typedef {{
+ *   accept(): void, submitAll(): void, decline(): void, cancel(): void, back(): void, sure(): void,
+ * }} Ways
+ */
+
+/**
+ * `isVisit`: there is nothing to answer but a page to go to. `done`, `drafts`: questions.
+ * @typedef {{
+ *   mode: Mode, mayAnswer: boolean, questions: number, done: number, drafts: number,
+ *   canSubmit: boolean, isVisit: boolean, isUnvisited: boolean, completion: Completion | undefined,
+ * }} Stand
+ */
+
+const ASKS = {
+  decline: "Decline for everyone? The asker is told no.",
+  cancel: "Cancel for everyone? The asker is told that nobody answered.",
+};
+const WAITS = {
+  accept: "Your answer waits for the connection. It is sent by itself.",
+  decline: "Your no waits for the connection. It is sent by itself.",
+  cancel: "That you cancelled it waits for the connection. It is sent by itself.",
+};
+const IN_DOUBT = "The connection broke before the host confirmed it. It is sent again by itself.";
+
+/** @param {string} kind @param {string} words @param {() => void} act @param {string} [title] */
+const button = (kind, words, act, title) =>
+  h("button", { type: "button", class: kind, onclick: act, title }, words);
+
+export class RequestFoot {
+  progress = h("p", { class: "progress-words", role: "status" });
+  failure = h("p", { class: "problem", role: "alert", hidden: true });
+
+  /** @param {Ways} ways */
+  constructor(ways) {
+    this.accept = button("primary", "Accept", ways.accept);
+    this.submitAll = button("small quiet", "Submit all", ways.submitAll);
+    this.decline = button("decline", "Decline", ways.decline, "Say no. The asker is told.");
+    this.cancel = button("quiet", "Cancel", ways.cancel, "Close it without an answer.");
+    this.back = button("quiet", "Back", ways.back);
+    this.sure = button("danger", "Decline", ways.sure);
+    this.element = h(
+      "footer",
+      { class: "request-foot" },
+      this.failure,
+      h("div", { class: "request-progress" }, this.progress, this.submitAll),
+      h(
+        "div",
+        { class: "request-actions" },
+        this.back,
+        this.cancel,
+        this.decline,
+        this.sure,
+        this.accept,
+      ),
+    );
+  }
+
+  /** @param {Stand} stand */
+  update(stand) {
+    const { mode, mayAnswer } = stand;
+    const isAsking = mode === "decline" || mode === "cancel";
+    const isSending = mode === "sending";
+    const isWaiting = isSending && stand.completion?.isSent === false;
+    show(this.element, mayAnswer);
+    say(this.progress, wordsOf(stand));
+    const canBeTakenBack = isWaiting && !stand.completion?.mayBeThere;
+    show(this.back, mode === "review" || isAsking || canBeTakenBack);
+    say(this.back, isSending ? "Take it back" : "Back");
+    show(this.sure, isAsking);
+    say(this.sure, mode === "cancel" ? "Cancel it" : "Decline it");
+    for (const way of [this.cancel, this.decline, this.accept]) show(way, !isAsking);
+    show(this.submitAll, mode === "form" && stand.questions > 1);
+    this.submitAll.disabled = !stand.canSubmit;
+    for (const way of [this.accept, this.decline, this.cancel, this.sure]) way.disabled = isSending;
+    this.#showAccept(stand, isWaiting);
+  }
+
+  /**
+   * @param {Stand} stand
+   * @param {boolean} isWaiting
+   */
+  #showAccept({ mode, questions, isVisit, isUnvisited }, isWaiting) {
+    const isReviewed = mode === "form" && questions > 1;
+    const title = isReviewed ? "Look through the answers, then accept" : undefined;
+    attribute(this.accept, "title", title);
+    attribute(this.accept, "class", isUnvisited ? "" : "primary");
+    const accepts = isVisit ? "I’m done" : "Accept";
+    const sends = isWaiting ? "Waiting…" : "Sending…";
+    say(this.accept, mode === "sending" ? sends : isReviewed ? "Review" : accepts);
+  }
+
+  /** @param {string | undefined} words */
+  fail(words) {
+    say(this.failure, words ?? "");
+    show(this.failure, words !== undefined);
+  }
+}
+
+/** @param {Stand} stand */
+function wordsOf({ mode, questions, done, drafts, completion }) {
+  if (mode === "sending") return waitingWords(completion);
+  if (mode === "decline" || mode === "cancel") return ASKS[mode];
+  if (mode === "review" || questions < 2) return "";
+  const words = `${done} of ${questions} submitted`;
+  return drafts > 0 ? `${words}, ${counted(drafts, "draft")}` : words;
+}
+
+/** @param {Completion | undefined} completion */
+function waitingWords(completion) {
+  if (!completion || completion.isSent) return "";
+  return completion.mayBeThere ? IN_DOUBT : WAITS[completion.response];
+}

@@ -1,0 +1,89 @@
+// The MCP servers that a session uses, and where each of them stands.
+
+/** @import { Customization, McpServer } from "../wire/types.d.ts" */
+/** @import { Room } from "./room.js" */
+import { attribute, h, say, show } from "./dom.js";
+import { KeyedViews } from "./keyed.js";
+
+/** @type {Readonly<Record<string, string>>} */
+const WORDS = {
+  starting: "starting…",
+  ready: "ready",
+  error: "cannot be reached",
+  authRequired: "needs a sign-in",
+  stopped: "stopped",
+  off: "switched off",
+};
+/** @type {readonly Customization[]} */
+const NONE = [];
+
+export class Servers {
+  element = h("ul", { class: "servers", "aria-label": "MCP servers", hidden: true });
+  /** @type {readonly Customization[] | undefined} */
+  shown = undefined;
+
+  /** @param {Room} room */
+  constructor(room) {
+    this.room = room;
+    /** @type {KeyedViews<McpServer>} */
+    this.views = new KeyedViews(
+      this.element,
+      (server) => server.id,
+      () => new ServerView(),
+    );
+  }
+
+  /** @param {readonly Customization[] | undefined} customizations */
+  update(customizations) {
+    const wanted = this.room.access.isRecording ? NONE : (customizations ?? NONE);
+    if (wanted === this.shown) return;
+    this.shown = wanted;
+    const servers = serversOf(wanted);
+    this.views.update(servers);
+    show(this.element, servers.length > 0);
+  }
+}
+
+class ServerView {
+  name = h("bdi", { class: "server-name" });
+  state = h("span", { class: "server-state" });
+  why = h("span", { class: "server-why", dir: "auto" });
+  element = h(
+    "li",
+    { class: "server" },
+    h("span", { class: "dot", "aria-hidden": "true" }),
+    this.name,
+    this.state,
+    this.why,
+  );
+
+  /** @param {McpServer} server */
+  update(server) {
+    const kind = server.enabled ? server.state.kind : "off";
+    const why = whyOf(server);
+    attribute(this.element, "data-state", kind);
+    attribute(this.element, "title", why || undefined);
+    say(this.name, server.name);
+    say(this.state, WORDS[kind] ?? kind);
+    say(this.why, why);
+  }
+}
+
+/** @param {McpServer} server */
+function whyOf({ enabled, state }) {
+  if (!enabled) return "";
+  if (state.kind === "error") return state.error.message;
+  return state.kind === "authRequired" ? (state.description ?? "") : "";
+}
+
+/**
+ * Those of plugins and folders as well.
+ * @param {readonly Customization[]} customizations
+ * @returns {McpServer[]}
+ */
+function serversOf(customizations) {
+  return customizations.flatMap((entry) => {
+    if (entry.type === "mcpServer") return [entry];
+    return (entry.children ?? []).filter((child) => child.type === "mcpServer");
+  });
+}
