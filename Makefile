@@ -7,8 +7,8 @@ MAKEFLAGS += --no-print-directory
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# One worker per core. A file's tests stay together, since many share a server.
-PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist loadfile
+# How many at once, and what first: tests/sharing_out.py.
+PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 # What the coverage gate is about is measured by its own tests, in one process and with few examples.
 PURE := tests/schemas tests/reducers tests/docs tests/http/test_openapi.py
 # By another name, or `make -n check` would run everything.

@@ -7,7 +7,7 @@ from ..schemas.principals import HOST, Provenance, Stamp
 from ..schemas.questions import Answer, InputRequest, OnExpiry, ResponseKind
 from ..schemas.record import SessionRecord
 from ..schemas.session import SessionState
-from .batches import Batch, completion
+from .batches import Batch, batch_of, completion
 from .proposals import proposed_answers
 from .requests import open_request
 
@@ -18,8 +18,7 @@ def expired(record: SessionRecord, request_id: str, at: int) -> Batch:
     With `defaults` it is accepted as it was proposed, unless somebody has begun to answer or a
     required question proposes nothing. Otherwise it is cancelled: an absence is not a no.
     """
-    state = record.public
-    request = open_request(state, request_id)
+    request = open_request(record.public, request_id)
     meta = None if request is None else request.meta
     if request is None or meta is None or meta.expires_at is None or at < meta.expires_at:
         return ()
@@ -30,8 +29,8 @@ def expired(record: SessionRecord, request_id: str, at: int) -> Batch:
             return ()
         answers = proposed_answers(request)
         if answers is not None:
-            return _completed(state, request, ResponseKind.ACCEPT, Provenance.DEFAULT, at, answers)
-    return _completed(state, request, ResponseKind.CANCEL, Provenance.TIMEOUT, at)
+            return _completed(record, request, ResponseKind.ACCEPT, Provenance.DEFAULT, at, answers)
+    return _completed(record, request, ResponseKind.CANCEL, Provenance.TIMEOUT, at)
 
 
 def withdrawn(state: SessionState, request_id: str, stamp: Stamp) -> Batch:
@@ -43,7 +42,7 @@ def withdrawn(state: SessionState, request_id: str, stamp: Stamp) -> Batch:
 
 
 def _completed(
-    state: SessionState,
+    record: SessionRecord,
     request: InputRequest,
     response: ResponseKind,
     via: Provenance,
@@ -51,4 +50,4 @@ def _completed(
     answers: dict[str, Answer] | None = None,
 ) -> Batch:
     action = InputCompleted(request_id=request.id, response=response, answers=answers)
-    return completion(state, action, Stamp(at=at, by=HOST, via=via))
+    return batch_of(record, action, Stamp(at=at, by=HOST, via=via))

@@ -185,9 +185,9 @@ def after_no_connection(
         return ()
     since = stamp.at if call.unreached_since is None else call.unreached_since
     if call.round == 0 or stamp.at - since >= UNREACHED_LIMIT_MS:
-        words = f"{call.server} cannot be reached: {words}"
+        words = f"{call.server} cannot be used: {words}"
         return failure(record, call_id, leg, FailureKind.UPSTREAM, words, stamp)
-    told = f"{call.server} cannot be reached now; it is tried again."
+    told = f"{call.server} cannot be used now, and is tried again: {words}."
     return (
         CallUnsent(call_id=call_id, leg=leg),
         *(note(record.public, told) if call.unreached == 0 else ()),
@@ -205,7 +205,7 @@ def after_expired_state(record: SessionRecord, call_id: str, leg: int, stamp: St
     if call.repeatable or call.rounds_of_run <= 1:
         words = f"{call.server}/{call.target} took too long and starts over; answers are kept."
         return (CallRestarted(call_id=call_id, leg=leg), *note(record.public, words))
-    return _doubt(call, leg, "The server no longer knows this call. Start it over?")
+    return _doubt(call, leg, "The server no longer knows this call. Start it over?", stamp)
 
 
 def after_crash(record: SessionRecord, call_id: str, leg: int, stamp: Stamp) -> Batch:
@@ -225,7 +225,7 @@ def after_crash(record: SessionRecord, call_id: str, leg: int, stamp: Stamp) -> 
         words = f"{call.server}/{call.target} was interrupted and runs again."
         again = CallRestarted(call_id=call_id, leg=leg, begun=begun)
         return (again, *lost, *note(record.public, words))
-    return (*_doubt(call, leg, "It may already have run. Run it again?", begun), *lost)
+    return (*_doubt(call, leg, "It may already have run. Run it again?", stamp, begun), *lost)
 
 
 def request_id_of(call_id: str, round_number: int, key: str) -> str:
@@ -294,16 +294,20 @@ def _shown(call: Call, elicitation: Elicitation) -> Elicitation:
 
 
 def _meta(call: Call, key: str, stamp: Stamp) -> RequestMeta:
-    within = call.answer_within
     return RequestMeta(
         call=call.id,
         round=call.round + 1,
         key=key,
         server=call.server,
         tool=call.target,
-        expires_at=None if within is None else stamp.at + within,
-        on_expiry=None if within is None else OnExpiry.CANCEL,
+        **_deadline(call, stamp),
     )
+
+
+def _deadline(call: Call, stamp: Stamp) -> dict[str, Any]:
+    if call.answer_within is None:
+        return {}
+    return {"expires_at": stamp.at + call.answer_within, "on_expiry": OnExpiry.CANCEL}
 
 
 def _known_response(call: Call, entry: Asked) -> Any:
@@ -357,12 +361,17 @@ def _unaskable(request: InputRequest | Unshowable) -> str | None:
     return None if refusal is None else refusal.message.rstrip(".")
 
 
-def _doubt(call: Call, leg: int, words: str, begun: tuple[Begun, ...] = ()) -> Batch:
+def _doubt(
+    call: Call, leg: int, words: str, stamp: Stamp, begun: tuple[Begun, ...] = ()
+) -> Batch:
+    """Nobody's answer in time is not a yes: then it does not run again."""
     request_id = f"{CALL_PREFIX}{quote(call.id, safe='')}/again/{leg}"
     request = InputRequest(
         id=request_id,
         message=f"{call.server}/{call.target}: {words}",
-        meta=RequestMeta(call=call.id, server=call.server, tool=call.target),
+        meta=RequestMeta(
+            call=call.id, server=call.server, tool=call.target, **_deadline(call, stamp)
+        ),
     )
     return (
         CallDoubted(call_id=call.id, leg=leg, request_id=request_id, begun=begun),

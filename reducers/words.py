@@ -47,6 +47,7 @@ def value_words(question: Question, value: Value) -> str:
 
 
 def _chosen(question: Question, ids: tuple[str, ...], own: tuple[str, ...] | None) -> str:
-    is_choice = isinstance(question, SingleSelectQuestion | MultiSelectQuestion)
-    labels = {option.id: option.label for option in (question.options if is_choice else ())}
+    labels: dict[str, str] = {}
+    if isinstance(question, SingleSelectQuestion | MultiSelectQuestion):
+        labels = {option.id: option.label for option in question.options}
     return ", ".join((*(labels.get(name, name) for name in ids), *(own or ())))

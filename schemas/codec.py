@@ -41,9 +41,7 @@ class Decoder(Generic[T]):
         self._depth = depth
 
     def __call__(self, data: bytes | str) -> T:
-        return self._decoded(_utf8(data) if isinstance(data, str) else data)
-
-    def _decoded(self, raw: bytes) -> T:
+        raw = _utf8(data) if isinstance(data, str) else data
         try:
             if not raw.isascii():
                 raw.decode()  # msgspec skips over the text of fields that it does not know
@@ -51,10 +49,14 @@ class Decoder(Generic[T]):
                 raise MalformedError(f"nested deeper than {self._depth} levels")
             decoded: T = self._decode(raw)
         except msgspec.ValidationError as error:
-            raise _explained(raw, error) from None
+            return self._despite(_explained(raw, error), raw)
         except (msgspec.DecodeError, UnicodeError) as error:
             raise MalformedError(str(error)) from None
         return decoded
+
+    def _despite(self, error: DecodingError, _raw: bytes) -> T:
+        """What can still be made of it; here, nothing."""
+        raise error from None
 
 
 class ClientFrameDecoder(Decoder[T]):
@@ -62,16 +64,16 @@ class ClientFrameDecoder(Decoder[T]):
 
     __slots__ = ()
 
-    def _decoded(self, raw: bytes) -> T:
-        try:
-            return super()._decoded(raw)
-        except MismatchError as error:
-            if "._meta" not in error.path:
-                raise
+    def _despite(self, error: DecodingError, raw: bytes) -> T:
+        if not isinstance(error, MismatchError) or "._meta" not in error.path:
+            raise error from None
         frame = _decode_anything(raw)
-        for holder in _holders_of_host_fields(frame):
-            holder.pop("_meta", None)
-        return super()._decoded(encode(frame))
+        holders = [holder for holder in _holders_of_host_fields(frame) if "_meta" in holder]
+        if not holders:
+            raise error from None
+        for holder in holders:
+            del holder["_meta"]
+        return self(encode(frame))
 
 
 def _holders_of_host_fields(frame: Any) -> Iterator[dict[str, Any]]:

@@ -2,6 +2,8 @@
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
+from typing import NamedTuple
 
 from fastapi import FastAPI, Request, Response
 from starlette.websockets import WebSocket
@@ -13,7 +15,7 @@ from session_server.agents.interface import Agent
 from session_server.agents.registry import installed_agents
 from session_server.agents.turns import AgentTurns
 from session_server.calls.calls import Calls
-from session_server.calls.config import load_servers
+from session_server.calls.config import ServerConfig, load_servers
 from session_server.calls.failpoints import guarded
 from session_server.gateway.doors import include_doors
 from session_server.gateway.gateway import Gateway
@@ -25,7 +27,7 @@ from session_server.host.waiting import Waiting
 from session_server.identity.access import Access, access_of
 from session_server.identity.errors import TurnedAwayError
 from session_server.identity.identities import Identities
-from session_server.identity.keys import signing_key
+from session_server.identity.keys import SigningKey, signing_key
 from session_server.identity.tokens import Tokens
 from session_server.log import Sync
 from session_server.log.opening import open_log
@@ -37,6 +39,21 @@ from session_server.web.gate import include_gate, turn_away
 from session_server.web.open_streams import OpenStreams
 from session_server.web.openapi import operation_name
 from session_server.web.page import include_page
+from session_server.web.problems import ProblemError
+
+ONLY_AHP = "AHP is spoken here, over a WebSocket: connect with ws:// or wss://. HTTP is at /v1."
+
+
+class Parts(NamedTuple):
+    """What a host is made of, before it lives."""
+
+    store: str
+    agents: Mapping[str, Agent]
+    settings: Settings
+    access: Access
+    key: SigningKey
+    servers: Mapping[str, ServerConfig]
+    demo: bool
 
 
 def create_app(
@@ -51,59 +68,76 @@ def create_app(
 
     Without terms of access it is as on loopback: for this machine's programs and pages, no token.
     """
-    known = installed_agents() if agents is None else agents
     chosen = settings or Settings()
-    terms = access or access_of(chosen)
-    key = signing_key(chosen, is_kept=not store.startswith("memory:"))
-    servers = demo_servers() if demo else {}
-    if chosen.mcp_config is not None:
-        servers |= load_servers(chosen.mcp_config)
-
-    @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
-        log = guarded(await open_log(store, sync=Sync(chosen.sync)))
-        host = Host(log, tuple(agent.info for agent in known.values()), bounds_of(chosen))
-        waiting = Waiting(host)
-        calls = Calls(host, waiting, servers)
-        effects = EffectRunner(host, AgentTurns(host, known, calls), calls.driver)
-        await host.start()
-        calls.open()
-        effects.restarted()
-        app.state.host = host
-        tokens = Tokens(host, key)
-        tokens.restarted()
-        app.state.identities = Identities(terms, tokens)
-        app.state.settings = chosen
-        app.state.waiting = waiting
-        app.state.calls = calls
-        app.state.gateway = Gateway(host, waiting, calls, key.made, chosen.mcp_hold_seconds)
-        app.state.streams = OpenStreams(app.state.waiting)
-        if demo:
-            open_demo(host)
-            calls.driver.spawn(open_deploy(host, calls))
-        try:
-            yield
-        finally:
-            app.state.host = None
-            await calls.close()
-            await host.stop()
-
+    parts = Parts(
+        store=store,
+        agents=installed_agents() if agents is None else agents,
+        settings=chosen,
+        access=access or access_of(chosen),
+        key=signing_key(chosen, is_kept=not store.startswith("memory:")),
+        servers=servers_of(chosen, demo=demo),
+        demo=demo,
+    )
     app = FastAPI(
         title="session-server",
         version=__version__,
-        lifespan=lifespan,
+        lifespan=partial(living, parts),
         docs_url=None,
         redoc_url=None,
         generate_unique_id_function=operation_name,
     )
+    include_everything(app, parts.access)
+    return app
+
+
+def servers_of(settings: Settings, *, demo: bool) -> dict[str, ServerConfig]:
+    servers = demo_servers() if demo else {}
+    if settings.mcp_config is not None:
+        servers |= load_servers(settings.mcp_config)
+    return servers
+
+
+def include_everything(app: FastAPI, access: Access) -> None:
     include_api(app)
     app.add_api_route("/healthz", healthz, include_in_schema=False)
     app.add_api_route("/readyz", readyz, include_in_schema=False)
     app.add_api_websocket_route("/ahp", ahp)
+    app.add_api_route("/ahp", not_upgraded, include_in_schema=False)
     include_doors(app, caller)
     include_page(app)
-    include_gate(app, terms)
-    return app
+    include_gate(app, access)
+
+
+@asynccontextmanager
+async def living(parts: Parts, app: FastAPI) -> AsyncGenerator[None]:
+    """From the first entry that is read from the log to the last that is written."""
+    settings = parts.settings
+    log = guarded(await open_log(parts.store, sync=Sync(settings.sync)))
+    host = Host(log, tuple(agent.info for agent in parts.agents.values()), bounds_of(settings))
+    waiting = Waiting(host)
+    calls = Calls(host, waiting, parts.servers)
+    effects = EffectRunner(host, AgentTurns(host, parts.agents, calls), calls.driver)
+    await host.start()
+    calls.open()
+    effects.restarted()
+    tokens = Tokens(host, parts.key)
+    tokens.restarted()
+    app.state.host = host
+    app.state.identities = Identities(parts.access, tokens)
+    app.state.settings = settings
+    app.state.waiting = waiting
+    app.state.calls = calls
+    app.state.gateway = Gateway(host, waiting, calls, parts.key.made, settings.mcp_hold_seconds)
+    app.state.streams = OpenStreams(waiting)
+    if parts.demo:
+        open_demo(host)
+        calls.driver.spawn(open_deploy(host, calls))
+    try:
+        yield
+    finally:
+        app.state.host = None
+        await calls.close()
+        await host.stop()
 
 
 def bounds_of(settings: Settings) -> Bounds:
@@ -125,6 +159,11 @@ async def readyz(request: Request) -> Response:
     return Response(
         "ready" if ready else "not ready", 200 if ready else 503, media_type="text/plain"
     )
+
+
+async def not_upgraded() -> Response:
+    """A browser's or a program's plain request to where AHP is spoken."""
+    raise ProblemError(426, "upgradeRequired", ONLY_AHP, {"Upgrade": "websocket"})
 
 
 async def ahp(socket: WebSocket) -> None:

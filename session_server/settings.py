@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, SecretStr, ValidationError
 from pydantic_settings import (
     BaseSettings,
+    EnvSettingsSource,
     NoDecode,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
@@ -142,22 +143,9 @@ def load_settings(flags: Mapping[str, Any] | None = None, config: Path | None = 
     if config is not None and not config.is_file():
         raise SettingsError(f"There is no file {config} to read settings from.")
 
-    class Configured(Settings):
-        @classmethod
-        def settings_customise_sources(
-            cls,
-            settings_cls: type[BaseSettings],
-            init_settings: PydanticBaseSettingsSource,
-            env_settings: PydanticBaseSettingsSource,
-            dotenv_settings: PydanticBaseSettingsSource,
-            file_secret_settings: PydanticBaseSettingsSource,
-        ) -> tuple[PydanticBaseSettingsSource, ...]:
-            del dotenv_settings, file_secret_settings
-            file = TomlConfigSettingsSource(settings_cls, toml_file=config or CONFIG_FILE)
-            return init_settings, env_settings, file
-
     try:
-        return Configured(**given)
+        file = TomlConfigSettingsSource(Settings, toml_file=config or CONFIG_FILE)()
+        return Settings(**{**file, **EnvSettingsSource(Settings)(), **given})
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{config or CONFIG_FILE} is not TOML: {error}.") from None
     except ValidationError as error:

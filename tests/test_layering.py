@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 DEADLINE = 60
+slow = partial(pytest.param, marks=pytest.mark.slow)
 
 
 @pytest.fixture
@@ -47,13 +49,13 @@ def test_the_contracts_hold(project: Path) -> None:
     ("path", "line", "complaint"),
     [
         ("schemas/broken.py", "from .. import reducers", "import session_server.reducers"),
-        ("schemas/broken.py", "from ..cli import app", "import session_server.cli"),
-        ("reducers/broken.py", "from ..cli import app", "import session_server.cli"),
+        slow("schemas/broken.py", "from ..cli import app", "import session_server.cli"),
+        slow("reducers/broken.py", "from ..cli import app", "import session_server.cli"),
         ("reducers/broken.py", "import time", "import time"),
-        ("schemas/broken.py", "from asyncio import sleep", "import asyncio"),
-        ("reducers/broken.py", "import schemas.wire", "import schemas"),
-        ("session_server/cli/broken.py", "import reducers", "import reducers"),
-        ("session_server/unlisted.py", "", "session_server.unlisted"),
+        slow("schemas/broken.py", "from asyncio import sleep", "import asyncio"),
+        slow("reducers/broken.py", "import schemas.wire", "import schemas"),
+        slow("session_server/cli/broken.py", "import reducers", "import reducers"),
+        slow("session_server/unlisted.py", "", "session_server.unlisted"),
     ],
 )
 def test_a_broken_contract_is_found(project: Path, path: str, line: str, complaint: str) -> None:

@@ -48,11 +48,20 @@ Samples = dict[Case, list[dict[str, Any]]]
 
 
 def load(door: Door, case: Case) -> dict[str, Any]:
-    arguments = [*door, CHANNEL, case.subscribers, case.window, case.seconds, case.stalled]
+    port, path, pid = door
+    arguments = [port, path, CHANNEL, case.subscribers, case.window, case.seconds, case.stalled]
     command = [sys.executable, (HERE / "load.py").as_posix(), *map(str, arguments)]
+    begun = processor_seconds(pid)
     done = subprocess.run(pinned(command, 1), check=True, capture_output=True, timeout=120)
     found: dict[str, Any] = json.loads(done.stdout)
+    found["cpu"] = (processor_seconds(pid) - begun) / max(found["sent"], 1) * 1e6
     return found
+
+
+def processor_seconds(pid: int) -> float:
+    """What a process has used of the processors, its threads and the kernel's work included."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def cases_of(name: str) -> list[Case]:
@@ -82,6 +91,9 @@ class Report:
     def show(self) -> None:
         self._rates("64 actions outstanding: deliveries per second (× the FastAPI loop)", SATURATED)
         self._times("64 actions outstanding: until the writer has its echo", SATURATED)
+        self._costs(
+            "64 actions outstanding: processor time of the server per action, in µs", SATURATED
+        )
         self._rates("One in flight: deliveries per second (× the FastAPI loop)", LONE)
         self._times("One in flight: until the last subscriber has it", LONE)
         self._goals()
@@ -113,6 +125,14 @@ class Report:
                 f"{self._figure(c, 'p50'):,.0f} / {self._figure(c, 'p99'):,.0f}" for c in cases
             ]
             table.add_row(str(number), *cells)
+        console.print(table)
+
+    def _costs(self, title: str, window: int) -> None:
+        """The fairest figure on a machine that has something else to do."""
+        table = self._table(title)
+        for number in SUBSCRIBERS:
+            costs = [self._figure(Case(name, number, window), "cpu") for name in self.names]
+            table.add_row(str(number), *(f"{cost:,.0f}" for cost in costs))
         console.print(table)
 
     def _goals(self) -> None:

@@ -25,8 +25,11 @@ NODE = "Node ws"
 
 
 class Door(NamedTuple):
+    """Where a server listens, and which process it is."""
+
     port: int
     path: str
+    pid: int
 
 
 Start = Callable[[], AbstractContextManager[Door]]
@@ -44,14 +47,15 @@ def pinned(command: list[str], core: int) -> list[str]:
 
 
 @contextlib.contextmanager
-def running(command: list[str], port: int) -> Iterator[None]:
+def running(command: list[str], port: int) -> Iterator[int]:
+    """A server's process, by its id."""
     process = subprocess.Popen(
         pinned(command, 0), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     with process:
         try:
             wait_for(port, process)
-            yield
+            yield process.pid
         finally:
             process.terminate()
             process.wait(20)
@@ -72,9 +76,9 @@ def session_server(store: str) -> Iterator[Door]:
     port = free_port()
     command = [sys.executable, "-m", "session_server", "serve", "--port", str(port)]
     limits = ["--actions-per-second", "0", "--connections-per-principal", "0"]
-    with running([*command, *limits, "--store", store], port):
+    with running([*command, *limits, "--store", store], port) as pid:
         ask(port, CHANNEL)
-        yield Door(port, "/ahp")
+        yield Door(port, "/ahp", pid)
 
 
 @contextlib.contextmanager
@@ -88,8 +92,8 @@ def on_sqlite(folder: Path) -> Iterator[Door]:
 @contextlib.contextmanager
 def python_peer(kind: str) -> Iterator[Door]:
     port = free_port()
-    with running([sys.executable, "-m", "benchmarks.fanout.peers", kind, str(port)], port):
-        yield Door(port, "/")
+    with running([sys.executable, "-m", "benchmarks.fanout.peers", kind, str(port)], port) as pid:
+        yield Door(port, "/", pid)
 
 
 @contextlib.contextmanager
@@ -98,8 +102,8 @@ def node_peer() -> Iterator[Door]:
     envelope = BUILD / "envelope.json"
     envelope.write_text(ENVELOPE)
     script = (HERE / "peer.mjs").as_posix()
-    with running(["node", script, str(port), str(BUILD), str(envelope)], port):
-        yield Door(port, "/")
+    with running(["node", script, str(port), str(BUILD), str(envelope)], port) as pid:
+        yield Door(port, "/", pid)
 
 
 def contenders(folder: Path) -> dict[str, Start]:

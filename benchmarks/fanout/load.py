@@ -11,6 +11,7 @@ import socket
 import struct
 import sys
 from collections import deque
+from itertools import cycle, islice
 from time import perf_counter, sleep
 
 import msgspec
@@ -18,12 +19,7 @@ import msgspec
 MARK = b'"serverSeq":'
 BUFFER = 1 << 18
 PATIENCE = 1.0
-ACTION = {
-    "type": "session/inputAnswerChanged",
-    "requestId": "t:trip",
-    "questionId": "name",
-    "answer": {"state": "draft", "value": {"kind": "text", "value": "Oslo, or maybe Bergen"}},
-}
+DRAFTS = tuple(f"Oslo, or maybe Bergen {number:02}" for number in range(64))
 
 
 class Peer:
@@ -86,8 +82,14 @@ def masked(payload: bytes) -> bytes:
     return head + b"\0\0\0\0" + payload
 
 
-def action_frame(channel: str, number: int) -> bytes:
-    params = {"channel": channel, "clientSeq": number, "action": ACTION}
+def draft_frame(channel: str, text: str) -> bytes:
+    action = {
+        "type": "session/inputAnswerChanged",
+        "requestId": "t:trip",
+        "questionId": "name",
+        "answer": {"state": "draft", "value": {"kind": "text", "value": text}},
+    }
+    params = {"channel": channel, "clientSeq": 1, "action": action}
     frame = {"jsonrpc": "2.0", "method": "dispatchAction", "params": params}
     return masked(msgspec.json.encode(frame))
 
@@ -114,10 +116,10 @@ class Load:
     that of the slowest subscriber; otherwise it is that of the writer's own echo.
     """
 
-    def __init__(self, peers: list[Peer], frame: bytes, window: int) -> None:
+    def __init__(self, peers: list[Peer], channel: str, window: int) -> None:
         self.peers = peers
         self.writer = peers[0]
-        self.frame = frame
+        self.frames = cycle([draft_frame(channel, text) for text in DRAFTS])
         self.window = window
         self.delivered = 0
         self.seconds: list[float] = []
@@ -139,7 +141,7 @@ class Load:
     def _one(self) -> None:
         wanted = self.delivered + len(self.peers)
         sent = perf_counter()
-        self.writer.socket.sendall(self.frame)
+        self.writer.socket.sendall(next(self.frames))
         while self.delivered < wanted and perf_counter() < sent + PATIENCE:
             for key, _ in self._selector.select(PATIENCE):
                 self.delivered += key.data.take()
@@ -149,7 +151,7 @@ class Load:
         missing = self.window - len(self._sent)
         if missing > 0:
             self._sent.extend([perf_counter()] * missing)
-            self.writer.socket.sendall(self.frame * missing)
+            self.writer.socket.sendall(b"".join(islice(self.frames, missing)))
         for key, _ in self._selector.select(PATIENCE):
             found = key.data.take()
             self.delivered += found
@@ -174,7 +176,7 @@ def measure(
             )
     else:
         sleep(0.05 + subscribers / 20_000)
-    load = Load(peers[:subscribers], action_frame(channel, 1), window)
+    load = Load(peers[:subscribers], channel, window)
     took = load.run(seconds)
     let_go = sum(peer.is_cut_off() for peer in peers[subscribers:])
     for peer in peers:
@@ -183,6 +185,7 @@ def measure(
     return {
         "deliveries": load.delivered / took,
         "actions": load.writer.count / took,
+        "sent": load.writer.count,
         "p50": times[len(times) // 2] * 1e6 if times else 0.0,
         "p99": times[len(times) * 99 // 100] * 1e6 if times else 0.0,
         "let_go": let_go,

@@ -1,6 +1,7 @@
 """Questions of a 2025-era server, which waits on the open connection for people's answers."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -32,6 +33,7 @@ class PeopleAsker:
         self._uri = uri
         self._call_id = call_id
         self._leg = leg
+        self._times_asked: Counter[str] = Counter()
         self._one_at_a_time = asyncio.Lock()
 
     async def elicit(self, params: ElicitRequestParams) -> ElicitResult | ErrorData:
@@ -50,7 +52,7 @@ class PeopleAsker:
         await self._recorder.record(self._uri, plan)
 
     async def _asked(self, elicitation: Elicitation) -> ElicitResult | ErrorData:
-        opened = 0
+        opened, key = 0, self._key_of(elicitation)
 
         def plan(record: SessionRecord, stamp: Stamp) -> Batch:
             nonlocal opened
@@ -60,8 +62,7 @@ class PeopleAsker:
             opened = call.round + 1
             required = InputRequired(
                 result_type="input_required",
-                # After a restart the same question has the same number.
-                input_requests={str(call.rounds_of_run + 1): ElicitRequest(params=elicitation)},
+                input_requests={key: ElicitRequest(params=elicitation)},
             )
             return rounds.open_round(record, self._call_id, self._leg, required, stamp, held=True)
 
@@ -72,6 +73,12 @@ class PeopleAsker:
         if not isinstance(response, Response):
             return ErrorData(code=INTERNAL_ERROR, message="The call has ended.")
         return ElicitResult(action=response.action.value, content=response.content)  # type: ignore[arg-type]
+
+    def _key_of(self, elicitation: Elicitation) -> str:
+        """How often it was asked on this leg: the same when all is asked again, in any order."""
+        fingerprint = rounds.fingerprint_of(elicitation)
+        self._times_asked[fingerprint] += 1
+        return str(self._times_asked[fingerprint])
 
     def _response(self, record: SessionRecord, opened: int) -> Response | str | None:
         """The answer, that there will be none, or nothing yet."""

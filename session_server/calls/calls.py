@@ -44,6 +44,8 @@ from session_server.schemas.refusals import Refusal, RefusalCode
 from session_server.schemas.wire import Uri
 
 REMEMBERED_CALLS = 10_000
+TITLE_SECONDS = 3.0
+"""What a call waits for a server that is just starting: how it is shown cannot be changed later."""
 
 NAMES = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 
@@ -97,6 +99,7 @@ class Calls:
         before = None if call_id is not None else self._on_its_way(uri, call)
         if before is not None:
             await self._handovers.settled(before)
+        await self.servers[server].started(TITLE_SECONDS)
         found = call.id
 
         def plan(record: SessionRecord, stamp: Stamp) -> Batch | Refusal:
@@ -201,7 +204,7 @@ class Calls:
     ) -> Call:
         config = self.servers[server].config
         own = own_params(params)
-        _check_params(method, own)
+        check_params(method, own)
         within = config.answer_within
         return Call(
             id=call_id or f"call-{self._host.new_id()}",
@@ -257,7 +260,7 @@ def _may_look(principal: Principal, call: Call) -> bool:
     return is_own or principal.role is Role.OWNER
 
 
-def _check_params(method: CallMethod, params: Mapping[str, Any]) -> None:
+def check_params(method: CallMethod, params: Mapping[str, Any]) -> None:
     name = NAMES[method]
     if not isinstance(params.get(name), str) or not params[name]:
         raise CallsError(f"{method} needs a {name!r}.")

@@ -124,7 +124,7 @@ class Delivery:
             self._conclude()
 
     def _conclude(self) -> None:
-        """Who had the last piece has all of it: an answer may end in nothing, or be cut off then."""
+        """Who had the last piece has all of it, however the answer ends after that."""
         carried, self._carried = self._carried, []
         for handovers, name, work in carried:
             if self._was_there:

@@ -7,11 +7,11 @@ answer changes nothing. Above it `calls` starts calls; below it are the servers 
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from typing import Any
 
 from session_server.calls.asking import PeopleAsker
-from session_server.calls.errors import UnknownServerError, UnreachableError
+from session_server.calls.errors import UnknownServerError
 from session_server.calls.progress import Reporter
 from session_server.calls.replies import (
     Asks,
@@ -31,6 +31,7 @@ from session_server.host.effects import SessionChannel
 from session_server.host.errors import CommandError
 from session_server.host.host import Host
 from session_server.host.performing import NotSavedError, RefusedError, write
+from session_server.host.tasks import Tasks
 from session_server.host.waiting import Waiting
 from session_server.reducers import rounds
 from session_server.reducers.batches import Batch
@@ -51,11 +52,12 @@ class CallDriver:
     """The host's `CallRunner`."""
 
     def __init__(self, host: Host, waiting: Waiting) -> None:
+        self._tasks = Tasks("the calls", logger)
+        self.spawn = self._tasks.spawn
         self.servers: Servers = Servers({}, self.spawn, lambda *_: None)
         self._host = host
         self._waiting = waiting
         self._legs: dict[tuple[Uri, str], asyncio.Task[None]] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
         self._is_stopping = False
 
     # What effects ask for
@@ -100,26 +102,13 @@ class CallDriver:
             task.cancel()
         await asyncio.gather(*legs, return_exceptions=True)
         await self.servers.stop()
-        for task in tuple(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.stop()
 
     def _is_working(self, uri: Uri, call_id: str) -> bool:
         """Whether the server is at work on it: people, who may take hours, are not waited for."""
         record = self._host.record(uri)
         call = None if record is None else record.private.calls.get(call_id)
         return call is not None and isinstance(call.phase, Sent)
-
-    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._ended)
-        return task
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and task.exception() is not None:
-            logger.error("a task of the calls failed", exc_info=task.exception())
 
     def _forget(self, key: tuple[Uri, str], task: asyncio.Task[None]) -> None:
         if self._legs.get(key) is task:
@@ -153,14 +142,8 @@ class CallDriver:
                 if claimed:
                     reply = await self._over(line, uri, call, leg)
         except Exception as error:  # noqa: BLE001 - the SDK's scopes raise whatever ended them
-            reply = reply or self._without_answer(error, server, is_out=claimed)
-        return reply
-
-    def _without_answer(self, error: Exception, server: Server, *, is_out: bool) -> Reply:
-        reply = failure_of(error)
-        if isinstance(reply, Lost) and not is_out:
-            reply = Unsent("the connection failed")
-        if isinstance(reply, Unsent) and not isinstance(error, UnreachableError):
+            reply = reply or _without_answer(error, server, is_out=claimed)
+        if isinstance(reply, Unsent) and reply.is_general:
             server.unreachable()
         return reply
 
@@ -221,6 +204,13 @@ class CallDriver:
         return None
 
 
+def _without_answer(error: Exception, server: Server, *, is_out: bool) -> Reply:
+    reply = failure_of(error, server.config)
+    if isinstance(reply, Lost) and not is_out:
+        return Unsent("the connection failed", is_general=True)
+    return reply
+
+
 def planned(call_id: str, leg: int, reply: Reply) -> Plan:
     """What a reply means for the call."""
 
@@ -234,7 +224,7 @@ def planned(call_id: str, leg: int, reply: Reply) -> Plan:
                 return rounds.after_expired_state(record, call_id, leg, stamp)
             case Rejected(kind, words, data):
                 return rounds.failure(record, call_id, leg, kind, words, stamp, data)
-            case Unsent(words):
+            case Unsent(words=words):
                 return rounds.after_no_connection(record, call_id, leg, words, stamp)
             case Lost():
                 return rounds.after_crash(record, call_id, leg, stamp)

@@ -4,7 +4,8 @@ ConfigError             the configuration of servers cannot be used
 CallsError              a call cannot be started or found
 ├── UnknownServerError  no server of that name is configured
 └── UnknownCallError    there is no such call, or no longer
-UnreachableError        the server cannot be reached now; nothing was sent to it
+UnreachableError        the server cannot be reached now; nothing was done with what was sent to it
+└── UnauthorizedError   because it wants credentials, or others
 """
 
 
@@ -37,3 +38,12 @@ class UnknownCallError(CallsError):
 
 class UnreachableError(Exception):
     """Trying again later may help."""
+
+
+class UnauthorizedError(UnreachableError):
+    """`status` is that of HTTP; `scopes` are what the server says it wants."""
+
+    def __init__(self, words: str, status: int, scopes: tuple[str, ...] = ()) -> None:
+        super().__init__(words)
+        self.status = status
+        self.scopes = scopes

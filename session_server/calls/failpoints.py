@@ -1,7 +1,7 @@
 """Places where a test can have the process die, as by `kill -9`, or see that it came by.
 
-Off unless `SESSION_SERVER_FAILPOINTS` is set when the log is opened: `name#n` to die when a place is
-reached for the n-th time, `trace=path` to have every place written to a file; `;` between them.
+Off unless `SESSION_SERVER_FAILPOINTS` is set when the host opens its log: `name#n` to die when a
+place is reached for the n-th time, `trace=path` to have every place written to a file; `;` between.
 """
 
 import os

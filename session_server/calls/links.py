@@ -10,7 +10,6 @@ import logging
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from typing import Any, NamedTuple
 
-import httpx2
 from mcp import Client, MCPError
 from mcp.client.session import ElicitationFnT, ListRootsFnT, MessageHandlerFnT, SamplingFnT
 from mcp.shared.dispatcher import ProgressFnT
@@ -31,6 +30,7 @@ from session_server.calls.errors import UnreachableError
 from session_server.calls.narrowing import narrowed
 from session_server.calls.numbering import numbered
 from session_server.calls.transports import transport
+from session_server.calls.troubles import Heard, trouble_of
 
 LISTED_PAGES = 100
 
@@ -60,11 +60,15 @@ class RawResult(RootModel[dict[str, Any]]):
 
 
 class Link:
-    """`lost` is set when the other side has ended; nothing sent afterwards arrives."""
+    """`lost` is set when the other side has ended; nothing sent afterwards arrives.
+
+    `heard` is how the latest request was answered over HTTP.
+    """
 
     def __init__(self, config: ServerConfig, answering: Answering = NOBODY) -> None:
         self.config = config
         self.lost = asyncio.Event()
+        self.heard: Heard | None = None
         self._client: Client | None = None
         self._answering = answering
 
@@ -85,7 +89,11 @@ class Link:
         known = None if like is None else like.client.session.discover_result
         mode = "auto" if like is None or known is None else like.client.protocol_version
         client = self._new_client(mode, known)
-        async with client:
+        async with contextlib.AsyncExitStack() as stack:
+            try:
+                await stack.enter_async_context(client)
+            except Exception as error:
+                raise trouble_of(error, self.config, self.heard) from error
             self._client = client
             try:
                 yield self
@@ -130,9 +138,12 @@ class Link:
                 break
         return found
 
+    def _hear(self, heard: Heard) -> None:
+        self.heard = heard
+
     def _new_client(self, mode: str, known: Any) -> Client:
         answering = self._answering
-        way = completing(transport(self.config, self.lost.set))
+        way = completing(transport(self.config, self.lost.set, self._hear))
         if self.config.url is not None:
             way = numbered(way)
         if answering.capabilities is not None:
@@ -158,6 +169,7 @@ class KeptLink:
         self._seconds = seconds
         self._closing = asyncio.Event()
         self._opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._opened.add_done_callback(lambda done: done.exception())  # maybe nobody waits for it
         self._task: asyncio.Task[None] | None = None
 
     async def open(self, spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]) -> None:
@@ -196,25 +208,4 @@ class KeptLink:
 
     def _fail(self, error: BaseException) -> None:
         if not self._opened.done():
-            self._opened.set_exception(UnreachableError(words_of(error)))
-
-
-def words_of(error: BaseException) -> str:
-    """Why a connection failed, without anything that was sent over it."""
-    while isinstance(error, BaseExceptionGroup) and error.exceptions:
-        error = error.exceptions[0]
-    match error:
-        case TimeoutError():
-            return "it did not answer in time"
-        case FileNotFoundError():
-            return "its command was not found"
-        case PermissionError():
-            return "its command may not be run"
-        case httpx2.ConnectError():
-            return "nothing answers at its address"
-        case MCPError(code=-32000):  # the SDK's CONNECTION_CLOSED
-            return "it ended at once"
-        case MCPError():
-            return f"it refused the connection ({error.code}); maybe it wants other credentials"
-        case _:
-            return f"the connection failed ({type(error).__name__})"
+            self._opened.set_exception(trouble_of(error, self.link.config, self.link.heard))

@@ -15,8 +15,10 @@ from mcp_types import (
 )
 from pydantic import ValidationError
 
-from session_server.calls.errors import UnreachableError
-from session_server.calls.links import Link, words_of
+from session_server.calls import troubles
+from session_server.calls.config import ServerConfig
+from session_server.calls.errors import UnauthorizedError, UnreachableError
+from session_server.calls.links import Link
 from session_server.reducers.recognition import is_expired_state, recognize_input_required
 from session_server.schemas.calls import FailureKind
 from session_server.schemas.codec import encode, is_too_deep
@@ -48,9 +50,13 @@ class Rejected(NamedTuple):
 
 
 class Unsent(NamedTuple):
-    """It never left, so it did not run."""
+    """It never left or was turned away, so it did not run.
+
+    `is_general`: nothing else would fare better, so the server has to be connected to anew.
+    """
 
     words: str
+    is_general: bool = False
 
 
 class Lost(NamedTuple):
@@ -69,8 +75,18 @@ async def exchange(
     except ValidationError:
         return Rejected(FailureKind.INVALID_RESULT, "the server's answer is not MCP")
     except MCPError as error:
-        return refusal_of(error)
+        return _turned_away(link, error) or refusal_of(error)
     return reply_of(result)
+
+
+def _turned_away(link: Link, error: MCPError) -> Reply | None:
+    """What an answer means that was HTTP, but no message."""
+    trouble = troubles.refusal_of(error, link.config, link.heard)
+    if trouble is None:
+        return None
+    if troubles.did_not_run(link.heard):
+        return Unsent(str(trouble), is_general=isinstance(trouble, UnauthorizedError))
+    return Rejected(FailureKind.UPSTREAM, str(trouble))
 
 
 def reply_of(result: dict[str, Any]) -> Reply:
@@ -102,12 +118,13 @@ def refusal_of(error: MCPError) -> Reply:
     return Rejected(FailureKind.UPSTREAM, _words(error), {"code": code, **_with_data(error)})
 
 
-def failure_of(error: BaseException) -> Reply:
+def failure_of(error: BaseException, config: ServerConfig) -> Reply:
     """What the end of a connection means for the leg that was on it."""
     while isinstance(error, BaseExceptionGroup) and error.exceptions:
         error = error.exceptions[0]
     if isinstance(error, NEVER_LEFT):
-        return Unsent(str(error) if isinstance(error, UnreachableError) else words_of(error))
+        is_news = not isinstance(error, UnreachableError)
+        return Unsent(str(troubles.trouble_of(error, config)), is_general=is_news)
     return Lost()
 
 

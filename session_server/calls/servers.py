@@ -18,15 +18,17 @@ from session_server.calls.config import ServerConfig
 from session_server.calls.errors import UnknownServerError, UnreachableError
 from session_server.calls.links import NOBODY, QUIET, Answering, Link
 from session_server.calls.slots import Asker, Line, NotYet, Slot, declared
+from session_server.calls.states import state_of, words_of
 from session_server.calls.tidings import Tidings
+from session_server.calls.troubles import trouble_of
 from session_server.schemas.customizations import (
+    McpAuthRequired,
     McpFailed,
     McpReady,
     McpServerState,
     McpStarting,
     McpStopped,
 )
-from session_server.schemas.wire import ErrorInfo
 
 logger = logging.getLogger("session_server.calls")
 
@@ -77,27 +79,25 @@ class Server:
         pause = FIRST_PAUSE
         while not self._stopping.is_set():
             began = asyncio.get_running_loop().time()
-            words = await self._connected_once()
+            trouble = await self._connected_once()
             if self._stopping.is_set():
                 return
             if asyncio.get_running_loop().time() - began > STEADY_SECONDS:
                 pause = FIRST_PAUSE
-            await self._become(McpFailed(error=ErrorInfo(error_type="unreachable", message=words)))
+            await self._become(state_of(self.name, trouble))
             await self._rest(pause)
             pause = min(pause * 2, LONGEST_PAUSE)
 
-    async def _connected_once(self) -> str:
+    async def _connected_once(self) -> UnreachableError:
         """Connects and stays; returns why it is over."""
         await self._become(McpStarting())
         slot = Slot(self.name, self.config, self.tidings.hear)
         try:
             await slot.kept.open(self._spawn)
             self.tools = await slot.link.tools()
-        except UnreachableError as error:
-            return str(error)
-        except Exception:  # noqa: BLE001 - whatever it answered, it cannot be used
+        except Exception as error:  # noqa: BLE001 - whatever it answered, it cannot be used
             await slot.kept.close()
-            return "it does not list its tools"
+            return trouble_of(error, self.config, slot.link.heard)
         except BaseException:
             await slot.kept.close()
             raise
@@ -110,7 +110,7 @@ class Server:
         self._main = None
         self._slots.remove(slot)
         await slot.kept.close()
-        return "the connection ended"
+        return UnreachableError("the connection ended")
 
     async def _until_lost(self, slot: Slot) -> None:
         ends = [asyncio.ensure_future(e.wait()) for e in (slot.link.lost, self._stopping)]
@@ -143,6 +143,12 @@ class Server:
         if isinstance(event, ToolsListChanged):
             self._spawn(relisted())
 
+    async def started(self, seconds: float) -> None:
+        """Returns when it is not starting, or no longer; or when this takes too long."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds), self._moved:
+                await self._moved.wait_for(lambda: not isinstance(self.state, McpStarting))
+
     # Lending
 
     async def ready(self) -> Link:
@@ -154,7 +160,7 @@ class Server:
         def is_settled() -> bool:
             nonlocal tried
             tried = tried or isinstance(self.state, McpStarting)
-            has_failed = tried and isinstance(self.state, McpFailed)
+            has_failed = tried and isinstance(self.state, McpFailed | McpAuthRequired)
             return self._main is not None or has_failed or self._stopping.is_set()
 
         self._hurry.set()
@@ -162,9 +168,7 @@ class Server:
             await self._moved.wait_for(is_settled)
         if self._main is not None:
             return self._main.link
-        raise UnreachableError(
-            self.state.error.message if isinstance(self.state, McpFailed) else "it was stopped"
-        )
+        raise UnreachableError(words_of(self.state))
 
     @contextlib.asynccontextmanager
     async def lend(self, asker: Asker) -> AsyncGenerator[Line]:

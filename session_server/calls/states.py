@@ -2,11 +2,49 @@
 
 from typing import Any
 
+from session_server.calls.errors import UnauthorizedError, UnreachableError
 from session_server.host.host import Host
 from session_server.reducers.invocations import customization_id
 from session_server.schemas.actions import McpServerStateChanged
-from session_server.schemas.customizations import McpServer, McpServerState, McpStopped
+from session_server.schemas.customizations import (
+    AuthRequiredReason,
+    McpAuthRequired,
+    McpFailed,
+    McpServer,
+    McpServerState,
+    McpStopped,
+    ProtectedResource,
+)
 from session_server.schemas.record import SessionRecord
+from session_server.schemas.wire import ErrorInfo
+
+FORBIDDEN = 403
+
+
+def state_of(name: str, trouble: UnreachableError) -> McpServerState:
+    """Of a server that cannot be used. Its address may hold a secret, so it is not shown."""
+    if not isinstance(trouble, UnauthorizedError):
+        return McpFailed(error=ErrorInfo(error_type="unreachable", message=str(trouble)))
+    is_forbidden = trouble.status == FORBIDDEN
+    return McpAuthRequired(
+        reason=AuthRequiredReason.INSUFFICIENT_SCOPE
+        if is_forbidden
+        else AuthRequiredReason.REQUIRED,
+        resource=ProtectedResource(resource=customization_id(name), resource_name=name),
+        required_scopes=trouble.scopes or None,
+        description=str(trouble),
+    )
+
+
+def words_of(state: McpServerState) -> str:
+    """Why a server in this state cannot be used."""
+    match state:
+        case McpFailed(error=error):
+            return error.message
+        case McpAuthRequired(description=str(words)):
+            return words
+        case _:
+            return "it was stopped"
 
 
 class ServerStates:

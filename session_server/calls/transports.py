@@ -22,6 +22,7 @@ from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse
 from session_server.calls.config import ServerConfig
 from session_server.calls.failpoints import hit
 from session_server.calls.streams import Incoming, Outgoing, Streams
+from session_server.calls.troubles import Heard
 
 METHODS = ("tools/call", "prompts/get", "resources/read", "elicitation/create")
 CONNECT_SECONDS = 30.0
@@ -40,16 +41,23 @@ KEEP_ALIVE = [
 
 
 @contextlib.asynccontextmanager
-async def transport(config: ServerConfig, ended: Callable[[], None]) -> AsyncGenerator[Streams]:
-    """Streams to the server; `ended` is called when nothing more can come from it."""
-    async with _plain(config) as (read, write):
+async def transport(
+    config: ServerConfig, ended: Callable[[], None], answered: Callable[[Heard], None]
+) -> AsyncGenerator[Streams]:
+    """Streams to the server; `ended` is called when nothing more can come from it.
+
+    `answered` is told how it answers over HTTP.
+    """
+    async with _plain(config, answered) as (read, write):
         watch = _Watch()
         yield _Incoming(read, watch, ended), _Outgoing(write, watch)
 
 
-def _plain(config: ServerConfig) -> AbstractAsyncContextManager[Streams]:
+def _plain(
+    config: ServerConfig, answered: Callable[[Heard], None]
+) -> AbstractAsyncContextManager[Streams]:
     if config.url is not None:
-        return _http(config.url, config)
+        return _http(config.url, config, answered)
     assert config.command is not None  # the configuration has one of the two
     process = StdioServerParameters(
         command=config.command, args=list(config.args), env=config.env, cwd=config.cwd
@@ -58,10 +66,19 @@ def _plain(config: ServerConfig) -> AbstractAsyncContextManager[Streams]:
 
 
 @contextlib.asynccontextmanager
-async def _http(url: str, config: ServerConfig) -> AsyncGenerator[Streams]:
+async def _http(
+    url: str, config: ServerConfig, answered: Callable[[Heard], None]
+) -> AsyncGenerator[Streams]:
+    async def noted(response: httpx2.Response) -> None:
+        if response.request.method == "POST":
+            answered(Heard.of(response))
+
     way = httpx2.AsyncHTTPTransport(verify=certificates(), socket_options=KEEP_ALIVE)
+    client = httpx2.AsyncClient(
+        headers=config.headers, timeout=TIMEOUT, transport=way, event_hooks={"response": [noted]}
+    )
     async with (
-        httpx2.AsyncClient(headers=config.headers, timeout=TIMEOUT, transport=way) as http,
+        client as http,
         streamable_http_client(url, http_client=http) as streams,
     ):
         yield streams

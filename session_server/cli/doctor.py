@@ -19,6 +19,7 @@ from rich.text import Text
 
 from session_server import __version__
 from session_server.cli.exits import ExitCode
+from session_server.cli.naming import short_name
 from session_server.cli.output import out, print_json
 from session_server.cli.reach import Reach, explained
 from session_server.cli.serve import check_log
@@ -27,7 +28,7 @@ from session_server.client import ClientError
 from session_server.log import Sync
 from session_server.log.errors import InUseError, OpenError
 from session_server.schemas.commands import PROTOCOL_VERSION
-from session_server.schemas.principals import Principal
+from session_server.schemas.principals import LOCAL_ID, OWNER_ID, Principal
 from session_server.settings import Settings, SettingsError, load_settings
 
 LEAST_PYTHON = (3, 11)
@@ -206,10 +207,18 @@ def _access(http: httpx.Client) -> Check:
         me = msgspec.json.decode(http.get("/v1/me").content, type=Principal)
     except Trouble as trouble:
         return bad("access", str(trouble), trouble.advice)
-    who = f"{me.name} ({me.id})" if me.name else me.id
-    where = "" if me.sessions is None else f" in {', '.join(me.sessions)}"
+    return fine("access", f"You are {_who(me)}.")
+
+
+def _who(me: Principal) -> str:
+    where = "" if me.sessions is None else f" in {', '.join(map(short_name, me.sessions))}"
     how = ", as a policy" if me.is_policy else ""
-    return fine("access", f"You are {who}, {me.role.value}{where}{how}.")
+    if me.id == LOCAL_ID:
+        return f"an owner{how}: no token is needed from this machine"
+    if me.id == OWNER_ID:
+        return f"an owner{how}, by the connection token"
+    name = f"{me.name} ({me.id})" if me.name else me.id
+    return f"{name}, in the role of {me.role.value}{where}{how}"
 
 
 async def _protocol(reach: Reach) -> Check:

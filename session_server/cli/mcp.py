@@ -10,10 +10,15 @@ import typer
 
 from session_server.cli.exits import ExitCode
 from session_server.cli.reach import HTTP_SECONDS, Reach
-from session_server.cli.trouble import START_ONE, Trouble, of_response
+from session_server.cli.trouble import GIVE_TOKEN, OTHER_ROLE, START_ONE, Trouble, of_response
 from session_server.client.connecting import headers_of
 
 NAME_ONE = "`session-server serve --mcp-config mcp.json` configures them."
+_REFUSED = {
+    401: (ExitCode.NOT_ALLOWED, GIVE_TOKEN),
+    403: (ExitCode.NOT_ALLOWED, OTHER_ROLE),
+    404: (ExitCode.NOT_FOUND, NAME_ONE),
+}
 
 
 async def mcp(
@@ -48,8 +53,10 @@ async def mcp(
 def _check(address: str, headers: dict[str, str]) -> None:
     """Fails in words before anything is spoken; that it is no stream is all the same here."""
     response = httpx.get(address, headers=headers, timeout=HTTP_SECONDS)
-    if response.status_code in (401, 403):
-        raise of_response(response)
-    if response.status_code == 404:
-        words = msgspec.json.decode(response.content)["error"]["message"]
-        raise Trouble(words, ExitCode.NOT_FOUND, NAME_ONE)
+    if response.status_code not in _REFUSED:
+        return
+    try:
+        words: str = msgspec.json.decode(response.content)["error"]["message"]
+    except (msgspec.DecodeError, KeyError, TypeError):
+        raise of_response(response) from None
+    raise Trouble(words, *_REFUSED[response.status_code])

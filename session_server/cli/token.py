@@ -11,9 +11,12 @@ from session_server.cli.output import err, out, print_json
 from session_server.cli.reach import JSON, Reach, reaching
 from session_server.cli.share import token_table
 from session_server.cli.states import when
+from session_server.cli.trouble import UsageTrouble
 from session_server.schemas.codec import encode
 from session_server.schemas.principals import Role
 from session_server.schemas.tokens import TokenGiven, TokenList, TokenWanted
+
+NAMED = "As in: session-server token create Ana"
 
 app = typer.Typer(help="Give, list and take back tokens.", no_args_is_help=True)
 
@@ -42,6 +45,8 @@ def create(
     ] = False,
 ) -> None:
     """Give somebody, or a program, a token. It is shown this once."""
+    if not name.strip():
+        raise UsageTrouble("A token needs the name of whoever gets it.", NAMED)
     with reach.http() as http:
         known = all_sessions(http) if session else ()
         wanted = TokenWanted(

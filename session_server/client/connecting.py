@@ -44,6 +44,7 @@ async def connect(
     *,
     client_id: str | None = None,
     token: str | None = None,
+    name: str | None = None,
     policy: bool = False,
     timeout: float | None = 10.0,  # noqa: ASYNC109 - of the first connection alone
     ssl: SSLContext | None = None,
@@ -53,11 +54,12 @@ async def connect(
     Within `async with` the client stays connected: when the connection breaks it comes back by
     itself, resumes where it was and sends what was done meanwhile. The first connection is tried
     for `timeout` seconds (`None`: for ever), then `NotConnected` is raised; `GaveUp` means that
-    trying again would not help. `token` goes into a bearer header. With `policy` everything that
+    trying again would not help. `token` goes into a bearer header. `name` is shown to others beside
+    what this client does, where the token does not say who it is. With `policy` everything that
     this client does is recorded as a policy's and not a person's. A `client_id` should be new, or
-    have been this program's before.
+    have been this program's before, with the same token.
     """
-    protocol = ClientProtocol(client_id or uuid.uuid4().hex, _now)
+    protocol = ClientProtocol(client_id or uuid.uuid4().hex, _now, name=name)
     headers = headers_of(token, policy=policy)
     line = Line(protocol, endpoint(url), headers, ssl)
     client = Client(protocol, HttpDoor.beside(endpoint(url), headers, ssl))

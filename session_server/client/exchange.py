@@ -10,8 +10,9 @@ from session_server.client.errors import ClientError
 from session_server.client.mirror import Pending
 from session_server.schemas import frames
 from session_server.schemas.codec import encode
-from session_server.schemas.commands import Params
+from session_server.schemas.commands import ROOT_CHANNEL, Params
 from session_server.schemas.frames import JSONRPC
+from session_server.schemas.presence import PresenceUpdateParams
 from session_server.schemas.wire import Uri
 
 Answer: TypeAlias = msgspec.Raw | ClientError
@@ -44,6 +45,11 @@ class Exchange:
         """For the first time or once more: its frame stays the same."""
         pending.is_repeated |= pending.is_sent
         self._put(Outgoing(pending.frame, pending))
+
+    def introduce(self, name: str) -> None:
+        """What we want to be called; the host puts it beside what comes after it."""
+        params = PresenceUpdateParams(channel=ROOT_CHANNEL, name=name)
+        self._put(Outgoing(encode(frames.PresenceUpdate(jsonrpc=JSONRPC, params=params))))
 
     def unsubscribe(self, channel: Uri) -> None:
         params = Params(channel=channel)

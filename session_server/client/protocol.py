@@ -53,6 +53,8 @@ PENDING_LIMIT = 1_000
 """Own actions that may wait for confirmation; one more is not taken."""
 
 
+OTHER_ID = " Connect with another client_id, or leave it out to get a new one."
+
 ANNOUNCEMENTS = frozenset(
     {"root/sessionAdded", "root/sessionRemoved", "root/sessionSummaryChanged"}
 )
@@ -73,8 +75,11 @@ def _nothing() -> None:
 
 
 class ClientProtocol:
-    def __init__(self, client_id: str, clock: Callable[[], int]) -> None:
+    def __init__(
+        self, client_id: str, clock: Callable[[], int], *, name: str | None = None
+    ) -> None:
         self.client_id = client_id
+        self._name = name
         self.error: ClientError | None = None
         self.on_status: Callable[[], None] = _nothing
         self.listings: set[Listener] = set()
@@ -214,7 +219,7 @@ class ClientProtocol:
             raise GaveUp(f"The host speaks AHP {result.protocol_version}, not {PROTOCOL_VERSION}.")
         self._is_known = True
         self.channels.restart(result.snapshots, result.server_seq)
-        self.channels.go_live(self._resumed)
+        self._go_live()
 
     def _reconnected(self, answer: Answer) -> None:
         if isinstance(answer, CommandFailed) and answer.code == ErrorCode.NOT_FOUND:
@@ -232,6 +237,12 @@ class ClientProtocol:
         else:
             position = max((snapshot.from_seq for snapshot in result.snapshots), default=0)
             self.channels.restart(result.snapshots, position)
+        self._go_live()
+
+    def _go_live(self) -> None:
+        """A name counts for what comes after it, so it goes before what has waited."""
+        if self._name is not None:
+            self.exchange.introduce(self._name)
         self.channels.go_live(self._resumed)
 
     # What the host says
@@ -257,4 +268,5 @@ def _refused(error: ClientError) -> None:
         return  # the transport knows
     if error.code == ErrorCode.INTERNAL_ERROR:
         raise ConnectionLost(str(error))
-    raise GaveUp(str(error)) from error
+    advice = OTHER_ID if error.code == ErrorCode.PERMISSION_DENIED else ""
+    raise GaveUp(f"{error}{advice}") from error

@@ -26,6 +26,8 @@ from mcp.shared.inbound import (
 from mcp.shared.message import ClientMessageMetadata, SessionMessage
 from mcp_types import (
     CONNECTION_CLOSED,
+    INVALID_REQUEST,
+    PARSE_ERROR,
     PROTOCOL_VERSION_META_KEY,
     ErrorData,
     JSONRPCError,
@@ -33,6 +35,7 @@ from mcp_types import (
     JSONRPCRequest,
     JSONRPCResponse,
 )
+from pydantic import ValidationError
 
 CONNECT_SECONDS = 30.0
 LAST_SECONDS = 2.0
@@ -98,6 +101,8 @@ class Bridge:
             async for item in lines:
                 if isinstance(item, SessionMessage):
                     await self._pass_on(item.message, requests)
+                else:
+                    await out.send(SessionMessage(_rubbish(item)))
             await self._answered_soon()
             tasks.cancel_scope.cancel()
 
@@ -199,6 +204,16 @@ def _in_words(message: Any) -> Any:
     if isinstance(message, JSONRPCError) and message.error.code == CONNECTION_CLOSED:
         return _lost(message.id)
     return message
+
+
+def _rubbish(error: Exception) -> JSONRPCError:
+    """A line that is no message belongs to no request, as far as anyone can tell."""
+    kinds = {one["type"] for one in error.errors()} if isinstance(error, ValidationError) else set()
+    if "json_invalid" in kinds:
+        told = ErrorData(code=PARSE_ERROR, message="Parse error: this line is not JSON.")
+    else:
+        told = ErrorData(code=INVALID_REQUEST, message="This line is not a JSON-RPC message.")
+    return JSONRPCError(jsonrpc="2.0", id=None, error=told)
 
 
 def _lost(request_id: Any) -> JSONRPCError:

@@ -1,19 +1,25 @@
 """Where MCP clients come in: `/mcp` for the ask tools, `/mcp/{server}` for each gateway."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
-import msgspec
 from fastapi import FastAPI
 from mcp_types import INTERNAL_ERROR, INVALID_REQUEST
 from starlette.requests import HTTPConnection
-from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from session_server.calls.errors import UnknownServerError, UnreachableError
 from session_server.gateway.gateway import Gateway
+from session_server.gateway.refusals import InWords, refusal
 from session_server.gateway.visitors import introduce
-from session_server.schemas.principals import Principal
+from session_server.host.host import Host
+from session_server.identity.errors import BadCredentialError
+from session_server.identity.standing import while_allowed
+from session_server.schemas.principals import Principal, Role
+
+NO_CALLS = "Only owners and agents can make calls."
+NO_QUESTIONS = "Only owners and agents can ask questions here."
 
 PrincipalOf = Callable[[HTTPConnection], Principal]
 
@@ -29,8 +35,11 @@ class _AskDoor:
         self._principal_of = principal_of
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        gateway = _entered(scope, self._principal_of)
-        await gateway.ask_tools(scope, receive, send)
+        entered = _entered(scope, self._principal_of)
+        if entered.may_call:
+            await entered.served(entered.gateway.ask_tools, scope, receive, send)
+        else:
+            await refusal(403, INVALID_REQUEST, NO_QUESTIONS)(scope, receive, send)
 
 
 class _ServerDoor:
@@ -38,28 +47,53 @@ class _ServerDoor:
         self._principal_of = principal_of
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        gateway = _entered(scope, self._principal_of)
+        entered = _entered(scope, self._principal_of)
+        if not entered.may_call:
+            await refusal(403, INVALID_REQUEST, NO_CALLS)(scope, receive, send)
+            return
         name: str = scope["path_params"]["server"]
         try:
-            served = await gateway.served(name)
+            served = await entered.gateway.served(name)
         except UnknownServerError as error:
-            await _no(404, INVALID_REQUEST, str(error))(scope, receive, send)
+            await refusal(404, INVALID_REQUEST, str(error))(scope, receive, send)
         except UnreachableError as error:
             words = f"The MCP server {name!r} cannot be reached: {error}."
-            await _no(503, INTERNAL_ERROR, words)(scope, receive, send)
+            await refusal(503, INTERNAL_ERROR, words)(scope, receive, send)
         else:
-            await served(scope, receive, send)
+            await entered.served(served, scope, receive, send)
 
 
-def _no(status: int, code: int, words: str) -> Response:
-    """In the words of MCP, for its clients show no others."""
-    error = {"code": code, "message": words}
-    body = msgspec.json.encode({"jsonrpc": "2.0", "id": None, "error": error})
-    return Response(body, status, media_type="application/json")
+class _Entered(NamedTuple):
+    gateway: Gateway
+    host: Host
+    principal: Principal
+
+    @property
+    def may_call(self) -> bool:
+        """Whoever may only look on or answer is not even told what there is to call."""
+        return self.principal.role in (Role.OWNER, Role.AGENT)
+
+    async def served(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+        """Until the answer is out, or the credential is no longer one."""
+        has_begun = False
+        words = InWords(send)
+
+        async def noting(message: Message) -> None:
+            nonlocal has_begun
+            has_begun = True
+            await words.send(message)
+
+        try:
+            await while_allowed(self.host, self.principal, app(scope, receive, noting))
+        except BadCredentialError:
+            if not has_begun:
+                raise
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-def _entered(scope: Scope, principal_of: PrincipalOf) -> Gateway:
+def _entered(scope: Scope, principal_of: PrincipalOf) -> _Entered:
     connection = HTTPConnection(scope)
-    introduce(scope, principal_of(connection))
-    gateway: Gateway = connection.app.state.gateway
-    return gateway
+    principal = principal_of(connection)
+    introduce(scope, principal)
+    state = connection.app.state
+    return _Entered(state.gateway, state.host, principal)

@@ -35,10 +35,10 @@ def told_in_mcp() -> Generator[None]:
         raise MCPError(INTERNAL_ERROR, words) from None
 
 
-def lost_state() -> MCPError:
+def lost_state(words: str = "Invalid or expired requestState") -> MCPError:
     """As every server of the 2026 era says that a state is worth nothing any more."""
     reason = {"reason": "invalid_request_state"}
-    return MCPError(INVALID_PARAMS, "Invalid or expired requestState", reason)
+    return MCPError(INVALID_PARAMS, words, reason)
 
 
 def invalid(words: str) -> MCPError:

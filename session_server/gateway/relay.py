@@ -8,7 +8,7 @@ import asyncio
 import hashlib
 import uuid
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from mcp import MCPError
@@ -16,6 +16,7 @@ from mcp.shared.message import ServerMessageMetadata
 from mcp_types import (
     CONNECTION_CLOSED,
     INTERNAL_ERROR,
+    INVALID_REQUEST,
     CreateMessageRequest,
     CreateMessageResultWithTools,
     ElicitRequest,
@@ -27,15 +28,32 @@ from mcp_types import (
 )
 from pydantic import BaseModel, ValidationError
 
+from session_server.calls.calls import check_params
+from session_server.calls.deliveries import Handover, Handovers
 from session_server.calls.replies import Asks, refusal_of
 from session_server.gateway.errors import lost_state, told_in_mcp
 from session_server.gateway.legs import Patience, carried_in, hold, try_again
 from session_server.gateway.relayed import Asked, RelayedLeg, RelayedLegs, Result
+from session_server.gateway.resuming import (
+    AGAIN,
+    NOT_AGAIN,
+    Before,
+    can_fill_forms,
+    is_agreed,
+    packed,
+    run_again,
+    unpacked,
+)
 from session_server.gateway.upstreams import Question, Spawn, Upstream
-from session_server.gateway.visitors import Context, Visitor
+from session_server.gateway.visitors import Context, Visitor, delivery_of
 from session_server.reducers.calls import back_off
 from session_server.reducers.starts import own_params
+from session_server.schemas.mcp import CallMethod
 
+ONLY_SESSIONS = (
+    "Your access is to sessions of this host, and calls of this server are made in none:"
+    " its questions go to the client."
+)
 PASSED_ON = ("elicitation", "sampling", "roots")
 
 
@@ -48,6 +66,8 @@ class Relay:
         self._patience = patience
         self._max_rounds = max_rounds
         self._legs = RelayedLegs()
+        self._handovers = Handovers()
+        self._process = uuid.uuid4().hex
 
     async def perform(self, ctx: Context, visitor: Visitor) -> Result:
         if visitor.is_modern:
@@ -58,27 +78,68 @@ class Relay:
 
     async def _leg(self, ctx: Context, visitor: Visitor) -> Result:
         params = dict(ctx.params or {})
-        state = carried_in(params)
-        leg = self._resumed(state, params) or self._begun(ctx, visitor, _next_params(params, state))
+        taken = await self._taken_up(ctx, visitor, params, carried_in(params))
+        if not isinstance(taken, RelayedLeg):
+            return taken
         try:
-            found = await self._held(ctx, visitor, leg)
+            found = await self._held(ctx, visitor, taken)
         except MCPError as error:
+            self._hand_over(ctx, taken)
             return _visits(error)
         if found is None:
-            return try_again({"leg": leg.name})
+            return self._come_back(taken)
         if isinstance(found, Asked):
             asked = {key: _for_2026(question) for key, question in found.questions.items()}
-            return {**try_again({"leg": leg.name}), "inputRequests": asked}
+            return {**self._come_back(taken), "inputRequests": asked}
+        self._hand_over(ctx, taken)
         return _sealable(found)
 
-    def _resumed(self, state: Mapping[str, Any], params: Mapping[str, Any]) -> RelayedLeg | None:
+    async def _taken_up(
+        self, ctx: Context, visitor: Visitor, params: dict[str, Any], state: Mapping[str, Any]
+    ) -> RelayedLeg | Result:
+        """The leg that is under way, or the next one; or a question of ours."""
+        answers: dict[str, Any] = params.get("inputResponses") or {}
+        if "again" in state:
+            return await self._decided(ctx, visitor, unpacked(state["again"]), answers)
         if "leg" not in state:
-            return None
+            sent = _added(answers, state.get("state"))
+            return await self._begun(ctx, visitor, Before(sent=sent))
         leg = self._legs.named(state["leg"])
-        if leg is None:
+        if leg is not None:
+            leg.answer(answers)
+            return leg
+        if state.get("process") == self._process or state.get("before") is None:
             raise lost_state()
-        leg.answer(params.get("inputResponses") or {})
-        return leg
+        return await self._after_restart(ctx, visitor, unpacked(state["before"]).answered(answers))
+
+    def _come_back(self, leg: RelayedLeg) -> Result:
+        before = packed(leg.so_far())
+        return try_again({"leg": leg.name, "process": self._process, "before": before})
+
+    # After a restart of the host
+
+    async def _after_restart(
+        self, ctx: Context, visitor: Visitor, before: Before
+    ) -> RelayedLeg | Result:
+        target = _target(ctx)
+        with told_in_mcp():
+            if await self._upstream.is_repeatable(ctx.method, target):
+                return await self._begun(ctx, visitor, before)
+        if not can_fill_forms(_capabilities(ctx)):
+            raise lost_state(f"The host was restarted, and {target} may already have run.")
+        carried = try_again({"again": packed(before)})
+        return {**carried, "inputRequests": run_again(target)}
+
+    async def _decided(
+        self, ctx: Context, visitor: Visitor, before: Before, answers: Mapping[str, Any]
+    ) -> RelayedLeg | Result:
+        if AGAIN not in answers:
+            return await self._after_restart(ctx, visitor, before)
+        if is_agreed(answers[AGAIN]):
+            return await self._begun(ctx, visitor, before)
+        return {"content": [{"type": "text", "text": NOT_AGAIN}], "isError": True}
+
+    # One leg at a time
 
     async def _held(
         self, ctx: Context, visitor: Visitor, leg: RelayedLeg, besides: tuple[str, ...] = ()
@@ -87,22 +148,23 @@ class Relay:
             return await leg.wait(seconds, besides)
 
         leg.listener = ctx.session
-        try:
-            found = await hold(ctx, visitor, wait, self._patience)
-        except MCPError:
+        return await hold(ctx, visitor, wait, self._patience)
+
+    def _hand_over(self, ctx: Context, leg: RelayedLeg) -> None:
+        """Until it has arrived, the same request gets the same result."""
+
+        async def arrived() -> None:
             self._legs.drop(leg)
-            raise
-        if found is not None and not isinstance(found, Asked):
-            self._legs.drop(leg)
-        return found
+
+        delivery_of(ctx).carry(Handover(self._handovers, leg.key, arrived))
 
     # For clients of 2025
 
     async def _whole(self, ctx: Context, visitor: Visitor) -> Result:
-        original = own_params(ctx.params or {})
-        params, idle = original, 0
+        sent: dict[str, Any] = {}
+        idle = 0
         for _ in range(self._max_rounds + 1):
-            result = await self._answered(ctx, visitor, params)
+            result = await self._answered(ctx, visitor, sent)
             if result.get("resultType") != "input_required":
                 return result
             asked: dict[str, Question] = result.get("inputRequests") or {}
@@ -110,24 +172,32 @@ class Relay:
             if idle:
                 await asyncio.sleep(back_off(idle) / 1000)
             answers = await self._ask_all(ctx, asked)
-            params = _retry(original, answers, result.get("requestState"))
+            sent = _added(answers, result.get("requestState"))
         raise MCPError(INTERNAL_ERROR, f"The server asked more than {self._max_rounds} times.")
 
-    async def _answered(self, ctx: Context, visitor: Visitor, params: dict[str, Any]) -> Result:
+    async def _answered(self, ctx: Context, visitor: Visitor, sent: dict[str, Any]) -> Result:
         """One leg, with everything that is asked on the way."""
-        leg = self._begun(ctx, visitor, params)
-        sent: dict[str, asyncio.Task[None]] = {}
+        leg = await self._begun(ctx, visitor, Before(sent=sent))
+        asked: dict[str, asyncio.Task[None]] = {}
         try:
             while True:
-                found = await self._held(ctx, visitor, leg, tuple(sent))
+                found = await self._held(ctx, visitor, leg, tuple(asked))
                 if not isinstance(found, Asked):
                     assert found is not None  # the era's legs have no end
-                    return found
+                    break
                 for key, question in found.questions.items():
-                    sent[key] = asyncio.create_task(_passed_on(ctx, leg, key, question))
+                    asked[key] = asyncio.create_task(_passed_on(ctx, leg, key, question))
+        except MCPError:
+            self._hand_over(ctx, leg)
+            raise
         finally:
-            for task in sent.values():
+            for task in asked.values():
                 task.cancel()
+        if found.get("resultType") == "input_required":
+            self._legs.drop(leg)  # what follows is between us and the client
+        else:
+            self._hand_over(ctx, leg)
+        return found
 
     async def _ask_all(self, ctx: Context, asked: Mapping[str, Question]) -> dict[str, Any]:
         answers = await asyncio.gather(*(_ask(ctx, question) for question in asked.values()))
@@ -138,15 +208,21 @@ class Relay:
 
     # The leg itself
 
-    def _begun(self, ctx: Context, visitor: Visitor, params: dict[str, Any]) -> RelayedLeg:
+    async def _begun(self, ctx: Context, visitor: Visitor, before: Before) -> RelayedLeg:
         """The same request by the same principal joins the leg that is under way."""
+        if visitor.principal.sessions is not None:
+            raise MCPError(INVALID_REQUEST, ONLY_SESSIONS)
         capabilities = _capabilities(ctx)
-        about = (visitor.principal.id, ctx.method, params, capabilities)
+        params = {**own_params(ctx.params or {}), **before.sent}
+        with told_in_mcp():
+            check_params(cast("CallMethod", ctx.method), params)
+        about = (visitor.principal.id, ctx.method, params, before.given, capabilities)
         key = hashlib.sha256(msgspec.json.encode(about, order="deterministic")).hexdigest()
+        await self._handovers.settled(key)
         known = self._legs.same(key)
         if known is not None:
             return known
-        leg = RelayedLeg(uuid.uuid4().hex, key)
+        leg = RelayedLeg(uuid.uuid4().hex, key, before)
         self._legs.add(leg)
         leg.begin(self._run(leg, ctx.method, params, capabilities), self._spawn)
         return leg
@@ -171,22 +247,19 @@ def _capabilities(ctx: Context) -> dict[str, Any]:
     return {name: plain[name] for name in PASSED_ON if name in plain}
 
 
-def _next_params(params: dict[str, Any], state: Mapping[str, Any]) -> dict[str, Any]:
-    """A client's leg as the server's: its answers, and the server's own state."""
-    answers = params.get("inputResponses")
-    return _retry(own_params(params), answers, state.get("state"))
-
-
-def _retry(
-    original: Mapping[str, Any], answers: Mapping[str, Any] | None, state: str | None
-) -> dict[str, Any]:
-    """Exactly the original arguments; what is absent stays absent, and "" is present."""
-    leg = dict(original)
+def _added(answers: Mapping[str, Any] | None, state: str | None) -> dict[str, Any]:
+    """What a leg adds to the original request; what is absent stays absent, "" is present."""
+    added: dict[str, Any] = {}
     if answers:
-        leg["inputResponses"] = dict(answers)
+        added["inputResponses"] = dict(answers)
     if state is not None:
-        leg["requestState"] = state
-    return leg
+        added["requestState"] = state
+    return added
+
+
+def _target(ctx: Context) -> str:
+    params = ctx.params or {}
+    return str(params.get("name") or params.get("uri") or "")
 
 
 def _sealable(result: Result) -> Result:

@@ -13,6 +13,7 @@ from mcp import MCPError
 from mcp.server.session import ServerSession
 from mcp_types import INTERNAL_ERROR, ErrorData
 
+from session_server.gateway.resuming import Before, Given, fingerprint_of
 from session_server.gateway.upstreams import Question, Spawn
 from session_server.schemas.limits import RELAYED_CALL_SECONDS, RELAYED_CALLS
 
@@ -32,11 +33,14 @@ Result: TypeAlias = dict[str, Any]
 class RelayedLeg:
     """`ask` is called by the connection; `answer` by whoever brings the client's answers."""
 
-    def __init__(self, name: str, key: str) -> None:
+    def __init__(self, name: str, key: str, before: Before | None = None) -> None:
         self.name = name
         self.key = key
+        self.before = before or Before()
         self.listener: ServerSession | None = None
         self.touched = asyncio.get_running_loop().time()
+        self._known = list(self.before.given)
+        self._given: list[Given] = []
         self._open: dict[str, tuple[Question, asyncio.Future[Any]]] = {}
         self._count = 0
         self._changed = asyncio.Event()
@@ -61,6 +65,9 @@ class RelayedLeg:
     # The server's side
 
     async def ask(self, question: Question) -> dict[str, Any] | ErrorData:
+        known = self._answered_before(question)
+        if known is not None:
+            return known
         self._count += 1
         key = f"q{self._count}"
         answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
@@ -70,7 +77,19 @@ class RelayedLeg:
             answer: dict[str, Any] | ErrorData = await answered
         finally:
             self._open.pop(key, None)
+        if isinstance(answer, dict):
+            self._given.append((fingerprint_of(question), answer))
         return answer
+
+    def _answered_before(self, question: Question) -> dict[str, Any] | None:
+        """What the client has said to this question before the host was restarted."""
+        name = fingerprint_of(question)
+        found = next((given for given in self._known if given[0] == name), None)
+        if found is None:
+            return None
+        self._known.remove(found)
+        self._given.append(found)
+        return found[1]
 
     async def progressed(self, progress: float, total: float | None, message: str | None) -> None:
         if self.listener is not None:
@@ -85,6 +104,11 @@ class RelayedLeg:
             question = self._open.get(key)
             if question is not None and not question[1].done():
                 question[1].set_result(response)
+
+    def so_far(self) -> Before:
+        """What the client needs to carry, so that the leg can be taken up after a restart."""
+        asked = {key: fingerprint_of(question) for key, question in self.unanswered().items()}
+        return Before(sent=self.before.sent, given=tuple(self._given), asked=asked)
 
     def give_up(self) -> None:
         """Nobody came back: that is no answer of a person's, and no refusal."""

@@ -27,6 +27,7 @@ from session_server.calls.config import ServerConfig
 from session_server.calls.errors import UnreachableError
 from session_server.calls.links import Answering, KeptLink, Link
 from session_server.calls.servers import Servers
+from session_server.calls.slots import Line
 from session_server.schemas.limits import CAPABILITY_SETS
 
 Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
@@ -181,6 +182,12 @@ class Upstream:
         chosen = await self._set(capabilities)
         async with chosen.lend(main, asker) as link:
             yield link
+
+    async def is_repeatable(self, method: str, target: str) -> bool:
+        """Whether running it twice is harmless, as far as the server says."""
+        if method != "tools/call":
+            return True
+        return Line(await self._server.ready(), self._server.tools).is_repeatable(target)
 
     async def close(self) -> None:
         await asyncio.gather(*(one.close() for one in self._sets.values()))

@@ -76,8 +76,8 @@ async def exported(host: Host, uri: Uri) -> Iterator[bytes]:
 
 async def _story(host: Host, uri: Uri) -> tuple[Logged, list[Logged]]:
     """How it opens, and what happened then."""
-    stored = await host.log.read(after=0, limit=CASSETTE_ENTRIES, channels=(uri,))
-    if len(stored) == CASSETTE_ENTRIES:
+    stored = await host.log.read(after=0, limit=CASSETTE_ENTRIES + 1, channels=(uri,))
+    if len(stored) > CASSETTE_ENTRIES:
         words = f"This session has more than {CASSETTE_ENTRIES} entries, too many for a cassette."
         raise CommandError(ErrorCode.CONFLICT, words)
     first = decode_logged(stored[0].data) if stored else None

@@ -6,7 +6,7 @@ show. One batch is in flight at a time; what comes meanwhile makes the next one.
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
@@ -39,7 +39,7 @@ def _nothing(*_: object) -> None:
     pass
 
 
-class Submission(NamedTuple):
+class Submission(msgspec.Struct, frozen=True):
     """Something that wants to change a channel, and whom to tell what became of it.
 
     `own` is the type of the sender's action: of all that it brings, only this carries its origin.
@@ -55,15 +55,15 @@ class Submission(NamedTuple):
     failed: Callable[[str], None] = _nothing
 
 
-class Step(NamedTuple, Generic[R]):
+class Step(msgspec.Struct, Generic[R], frozen=True):
     """A submission that was judged: a refusal, or entries that lead from one record to another."""
 
     submission: Submission
     before: R | None
     after: R | None
-    logged: tuple[Logged, ...]
-    entries: tuple[NewEntry, ...]
-    refusal: Refusal | None
+    logged: Sequence[Logged] = ()
+    entries: Sequence[NewEntry] = ()
+    refusal: Refusal | None = None
 
 
 class World(Protocol):
@@ -92,6 +92,10 @@ class World(Protocol):
         self, channel: "Channel[Any]", before: Any, action: LoggedAction, after: Any
     ) -> None:
         """A step became durable: its effects are due."""
+        ...
+
+    def written(self, channel: "Channel[Any]") -> None:
+        """A batch is through, with all that follows from it."""
         ...
 
 
@@ -131,24 +135,19 @@ class Channel(Generic[R]):
 
     def _judged(self, submission: Submission) -> Step[R]:
         stamp = Stamp(at=self._world.now(), by=submission.by, via=submission.via)
-        before = self.head
+        before = after = self.head
         planned = submission.plan(before, stamp)
         if isinstance(planned, Refusal):
-            return Step(submission, before, before, (), (), planned)
-        after = before
+            return Step(submission, before, before, refusal=planned)
+        logged: list[Logged] = []
         for action in planned:
             after = self.kind.reduce(after, action, stamp.at)
-        logged = tuple(
-            Logged(
-                action=action,
-                stamp=stamp,
-                origin=submission.origin if type(action) is submission.own else None,
-            )
-            for action in planned
-        )
-        entries = tuple(NewEntry(self._world.new_id(), encode(entry)) for entry in logged)
+            origin = submission.origin if type(action) is submission.own else None
+            logged.append(Logged(action=action, stamp=stamp, origin=origin))
+        new_id = self._world.new_id
+        entries = [NewEntry(new_id(), encode(entry)) for entry in logged]
         self.head = after
-        return Step(submission, before, after, logged, entries, None)
+        return Step(submission, before, after, logged, entries)
 
     def close(self, words: str) -> None:
         """Takes nothing more. What is being written is still reported; what waits has failed."""
@@ -202,21 +201,21 @@ class Channel(Generic[R]):
 
     def _commit(self, flying: list[Step[R]], seqs: tuple[int, ...]) -> None:
         """Everything is delivered before anything that follows from it is begun."""
-        position = 0
+        places = iter(seqs)
         for step in flying:
             for logged in step.logged:
-                self._publish(seqs[position], logged)
-                position += 1
-            if step.logged:
-                self.committed = step.after
-                self.entries_since_snapshot += len(step.logged)
-                self._world.counts.entries += len(step.logged)
+                self._publish(next(places), logged)
             if step.refusal is not None:
                 self._report(step)
+            else:
+                self.committed = step.after
+        self.entries_since_snapshot += len(seqs)
+        self._world.counts.entries += len(seqs)
         self._hand_over()
         for step in flying:
             if step.refusal is None:
                 self._conclude(step)
+        self._tell(self._world.written, self)
         self._flying = None
         self._launch()
 
@@ -257,7 +256,6 @@ class Channel(Generic[R]):
 
     def _publish(self, seq: int, logged: Logged) -> None:
         self.last_seq = seq
-        self._world.reached(seq)
         if not self.kind.is_public(logged.action):
             if isinstance(logged.action, SessionOpened):
                 self.history.begin(seq)
@@ -272,13 +270,14 @@ class Channel(Generic[R]):
         text = encode(envelope)
         self.history.keep(seq, logged.stamp.at, text)
         if self.subscribers:
-            self._world.counts.deliveries += len(self.subscribers)
-            self._leaving.append(Message(_BEFORE_ENVELOPE + text + b"}"))
+            self._leaving.append(Message(b"%b%b}" % (_BEFORE_ENVELOPE, text)))
 
     def _hand_over(self) -> None:
         """What a commit publishes leaves together, and before anybody is told of what follows."""
+        self._world.reached(self.last_seq)
         if self._leaving:
             leaving, self._leaving = self._leaving, []
+            self._world.counts.deliveries += len(leaving) * len(self.subscribers)
             deliver(leaving, self.subscribers)
 
     def _report(self, step: Step[R]) -> None:

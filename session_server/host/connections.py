@@ -1,6 +1,6 @@
 """What is open right now on the strength of a principal: counted, and ended with its credential.
 
-WebSockets and event streams are in here; a plain HTTP request is over too soon to matter.
+WebSockets and event streams are counted. A request that waits is not, but ends all the same.
 """
 
 import asyncio
@@ -49,9 +49,7 @@ class Connections:
 
     def opened(self, principal: Principal, connection: Closable, now: int) -> None:
         self._counts[principal.id] += 1
-        if principal.credential is not None:
-            timer = _expiry(principal, connection, now)
-            self._of_token.setdefault(principal.credential, {})[connection] = timer
+        self.bind(principal, connection, now)
         if self.per_principal and self._counts[principal.id] > self.per_principal:
             connection.close(CloseCode.TOO_MANY_CONNECTIONS, self._words)
 
@@ -65,6 +63,15 @@ class Connections:
         self._counts[principal.id] -= 1
         if self._counts[principal.id] <= 0:
             del self._counts[principal.id]
+        self.release(principal, connection)
+
+    def bind(self, principal: Principal, connection: Closable, now: int) -> None:
+        """From now on it is closed when its credential expires or is revoked."""
+        if principal.credential is not None:
+            timer = _expiry(principal, connection, now)
+            self._of_token.setdefault(principal.credential, {})[connection] = timer
+
+    def release(self, principal: Principal, connection: Closable) -> None:
         if principal.credential is None:
             return
         siblings = self._of_token[principal.credential]

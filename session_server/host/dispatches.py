@@ -43,7 +43,6 @@ class Dispatches:
             done=sent.done,
             refused=sent.refused,
             failed=sent.failed,
-            overtaken=sent.overtaken,
         )
 
     def refuse(self, params: Any, reason: str) -> None:
@@ -60,30 +59,29 @@ class Dispatches:
 
 
 class Dispatched:
-    """One action and where it came from. Of the first three, exactly one is called."""
+    """One action, and where it came from. What was put off may be done first and refused then."""
 
-    __slots__ = ("_dispatches", "_params", "origin")
+    __slots__ = ("_dispatches", "_is_settled", "_params", "origin")
 
     def __init__(self, dispatches: Dispatches, params: Any) -> None:
         self._dispatches = dispatches
         self._params = params
+        self._is_settled = False
         client_id = dispatches.peer.client_id
         self.origin = ActionOrigin(client_id=client_id, client_seq=params.client_seq)
 
     def done(self) -> None:
-        self._dispatches.unsettled -= 1
+        if not self._is_settled:
+            self._is_settled = True
+            self._dispatches.unsettled -= 1
 
     def refused(self, refusal: Refusal) -> None:
-        self._dispatches.unsettled -= 1
-        self.overtaken(refusal)
+        self.done()
+        self.reject(refusal.message, rejection_meta(refusal))
 
     def failed(self, words: str) -> None:
-        self._dispatches.unsettled -= 1
+        self.done()
         self.reject(f"This could not be saved: {words}", NOT_SAVED)
-
-    def overtaken(self, refusal: Refusal) -> None:
-        """It was taken, but put off, and then something made it impossible."""
-        self.reject(refusal.message, rejection_meta(refusal))
 
     def reject(self, reason: str, meta: RejectionMeta) -> None:
         params = self._params

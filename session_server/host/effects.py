@@ -18,6 +18,7 @@ from session_server.reducers.deadlines import expired
 from session_server.reducers.effects import effects_after_restart, effects_of
 from session_server.reducers.turns import active_turn
 from session_server.schemas.actions import (
+    InputAnswerChanged,
     PendingKind,
     PendingMessageRemoved,
     TurnComplete,
@@ -97,6 +98,8 @@ class EffectRunner:
         action: LoggedAction,
         after: SessionRecord,
     ) -> None:
+        if type(action) is InputAnswerChanged and self._news.is_due(channel.uri):
+            return  # all that follows from a draft is news, and that is about to be told
         for effect in effects_of(before, action, after):  # type: ignore[arg-type]
             self._do(channel, effect)
 

@@ -4,13 +4,16 @@ What is forgotten here may go from the log too, once a snapshot covers it.
 """
 
 from collections import deque
-from typing import NamedTuple
+
+import msgspec
 
 from session_server.schemas.limits import ENVELOPES_KEPT
 from session_server.schemas.wire import Millis, Seq
 
 
-class Kept(NamedTuple):
+class Kept(msgspec.Struct, frozen=True, gc=False):
+    """Nothing in it can be part of a cycle, so the collector need not look at all of them."""
+
     seq: Seq
     at: Millis
     envelope: bytes
@@ -40,7 +43,7 @@ class History:
         return self.floor > floor
 
     def _forget_oldest(self) -> None:
-        self.begin(self._kept.popleft().seq)
+        self.floor = self._kept.popleft().seq
 
     def since(self, seq: Seq) -> list[tuple[Seq, bytes]] | None:
         """Envelopes after this position, or `None` if some of them are no longer at hand."""

@@ -6,12 +6,12 @@ and nothing in here waits except `start` and `stop`.
 
 import asyncio
 import logging
+import secrets
 import time
-import uuid
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from functools import partial
 from itertools import count
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
@@ -22,6 +22,8 @@ from session_server.host.connections import Connections
 from session_server.host.counts import Counts, QuestionTimes
 from session_server.host.delivery import Message, Outbox
 from session_server.host.errors import CommandError, no_session, not_permitted
+from session_server.host.held import HeldCompletions
+from session_server.host.journal import FIRST_PAUSE, LONGEST_PAUSE, Journal
 from session_server.host.kinds import CLIENTS, ROOT, SESSION, TOKENS
 from session_server.host.logged import (
     CLIENTS_CHANNEL,
@@ -30,10 +32,11 @@ from session_server.host.logged import (
     LoggedAction,
     SessionOpened,
 )
-from session_server.host.order import Order, Settled, Verdict
+from session_server.host.order import Settled
 from session_server.host.pace import DEFAULT_BOUNDS, Bounds
 from session_server.host.presence import Presence
 from session_server.host.sessions import check_uri, is_recording, opening_record, retitled
+from session_server.host.tasks import Tasks
 from session_server.host.upkeep import Upkeep
 from session_server.log import Batch, Log
 from session_server.log.errors import LogError
@@ -45,6 +48,7 @@ from session_server.schemas.actions import (
     Ready,
     RootActiveSessionsChanged,
     RootAgentsChanged,
+    TurnComplete,
 )
 from session_server.schemas.commands import ROOT_CHANNEL, CreateSessionParams, Snapshot
 from session_server.schemas.envelopes import ActionOrigin
@@ -64,10 +68,6 @@ from session_server.schemas.wire import Uri
 
 logger = logging.getLogger("session_server.host")
 
-T = TypeVar("T")
-
-READ_AT_ONCE = 5_000
-FIRST_PAUSE, LONGEST_PAUSE = 0.05, 5.0
 MAKERS = (Role.OWNER, Role.AGENT)
 
 Committed = Callable[[Channel[SessionRecord], SessionRecord, LoggedAction, SessionRecord], None]
@@ -80,9 +80,10 @@ class Host:
         self.log = log
         self.agents = agents
         self.bounds = bounds
-        self._order = Order(log, self._find_out)
-        self._upkeep = Upkeep(log, self.spawn)
         self.counts = Counts()
+        self._tasks = Tasks("the host", logger)
+        self._journal = Journal(log, self._tasks, self.counts.append_seconds)
+        self._upkeep = Upkeep(log, self._tasks)
         self.sessions: dict[Uri, Channel[SessionRecord]] = {}
         self.root: Channel[RootState] = Channel(ROOT_CHANNEL, ROOT, self)
         self.clients = Clients(Channel(CLIENTS_CHANNEL, CLIENTS, self), log, self.now)
@@ -93,31 +94,20 @@ class Host:
         self.position = 0
         self.on_committed: list[Committed] = []
         self.on_disposed: list[Callable[[Uri], None]] = []
+        self._held = HeldCompletions()
         times = QuestionTimes(self.counts)
-        self.on_committed.append(times.committed)
-        self.on_disposed.append(times.disposed)
-        self._is_stopping = False
-        self._run = uuid.uuid4().hex
+        self.on_committed += (times.committed, self._held.committed)
+        self.on_disposed += (times.disposed, self._held.disposed)
+        self._run = f"{self.now():012x}{secrets.token_hex(6)}"
         self._numbers = count()
         self._opening: set[Uri] = set()
         self._disposing: set[Uri] = set()
-        self._tasks: set[asyncio.Task[None]] = set()
 
     # Life
 
     async def start(self) -> None:
         """Folds what the log holds; from then on the host is ready."""
-        for stored in await self.log.snapshots():
-            self._stored_channel(stored.channel).restore(stored.data, stored.seq)
-        after = 0
-        while entries := await self.log.read(after=after, limit=READ_AT_ONCE):
-            for entry in entries:
-                channel = self._stored_channel(entry.channel)
-                if entry.seq > channel.last_seq:
-                    channel.replay(entry)
-            after = entries[-1].seq
-        for uri, floor in (await self.log.floors()).items():
-            self._stored_channel(uri).history.begin(floor)
+        await self._journal.fold_into(self._stored_channel)
         self.position = max(self.position, self.log.last_seq)
         self._tell_root(RootAgentsChanged(agents=self.agents))
         self._count_sessions()
@@ -128,10 +118,7 @@ class Host:
 
     async def stop(self) -> None:
         """No new work; what is being written is finished."""
-        self._is_stopping = True
-        for task in tuple(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.stop()
         await self.log.close()
 
     def _stored_channel(self, uri: Uri) -> Channel[Any]:
@@ -146,16 +133,8 @@ class Host:
         return self.sessions[uri]
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """A task of the host's own: it ends with the host, and its failure is not silent."""
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._ended)
-        return task
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and task.exception() is not None:
-            logger.error("a task of the host failed", exc_info=task.exception())
+        """A task of the host's own."""
+        return self._tasks.spawn(work)
 
     # What channels need (World)
 
@@ -163,49 +142,19 @@ class Host:
         return time.time_ns() // 1_000_000
 
     def new_id(self) -> str:
-        """Never used before: the run's own random name and a number."""
-        return f"{self._run}-{next(self._numbers)}"
+        """Never used before: the run's own name and a number. Each sorts after the last, so that
+        a log's index of them grows at its end.
+        """
+        return f"{self._run}-{next(self._numbers):010x}"
 
     def reached(self, seq: int) -> None:
         self.position = max(self.position, seq)
 
     def append(self, batch: Batch, settled: Settled) -> None:
-        begun = time.perf_counter()
-
-        def timed(verdict: Verdict) -> None:
-            self.counts.append_seconds.observe(time.perf_counter() - begun)
-            settled(verdict)
-
-        self._order.append(batch, timed)
-
-    def _find_out(self, ids: tuple[str, ...], then: Callable[[dict[str, int]], None]) -> None:
-        async def find() -> None:
-            then(await self._insist(lambda: self.log.find(ids)))
-
-        self.spawn(find())
+        self._journal.append(batch, settled)
 
     def catch_up(self, channel: Channel[Any]) -> None:
-        async def read() -> None:
-            channel.absorb(
-                await self._insist(
-                    lambda: self.log.read(
-                        after=channel.last_seq, limit=READ_AT_ONCE, channels=(channel.uri,)
-                    )
-                )
-            )
-
-        self.spawn(read())
-
-    async def _insist(self, question: Callable[[], Awaitable[T]]) -> T:
-        """Asks the log until it answers: a channel that does not know cannot go on."""
-        pause = FIRST_PAUSE
-        while True:
-            try:
-                return await question()
-            except LogError:
-                logger.exception("the log does not answer; asking again in %.1f s", pause)
-                await asyncio.sleep(pause)
-                pause = min(pause * 2, LONGEST_PAUSE)
+        self._journal.catch_up(channel)
 
     def write(
         self,
@@ -218,7 +167,7 @@ class Host:
         """What must be said: tried until it is written, or there is nothing to write it to."""
 
         def again(_: str) -> None:
-            if not channel.is_closed and not self._is_stopping:
+            if not channel.is_closed and not self._tasks.is_over:
                 longer = min(pause * 2, LONGEST_PAUSE)
                 retry = partial(self.write, channel, plan, by, pause=longer)
                 asyncio.get_running_loop().call_later(pause, retry)
@@ -228,10 +177,12 @@ class Host:
     def committed(
         self, channel: Channel[Any], before: Any, action: LoggedAction, after: Any
     ) -> None:
-        self._upkeep.written(channel)
         if isinstance(before, SessionRecord):
             for hook in self.on_committed:
                 hook(channel, before, action, after)
+
+    def written(self, channel: Channel[Any]) -> None:
+        self._upkeep.written(channel)
 
     # Looking
 
@@ -275,18 +226,16 @@ class Host:
         failed: Callable[[str], None],
         done: Callable[[], None] = lambda: None,
     ) -> None:
-        """An action of somebody's: judged by the rules, then on its way."""
-        rules = judge_root if channel is self.root else judge
+        """An action of somebody's: judged by the rules, then on its way.
 
-        def plan(record: Any, stamp: Stamp) -> Any:
-            refusal = rules(principal, record, action)  # type: ignore[arg-type]
-            if refusal is not None:
-                return refusal
-            return (action,) if channel is self.root else batch_of(record, action, stamp)  # type: ignore[arg-type]
-
+        `refused` may still follow `done`: for what was put off, and then could not happen any more.
+        """
+        plan = _root_plan if channel is self.root else _session_plan
+        if isinstance(action, TurnComplete):
+            done = partial(self._held.watched, channel.uri, done, refused)
         channel.submit(
             Submission(
-                plan,
+                partial(plan, principal, action),
                 by=principal.author,
                 via=provenance_of(principal, action),
                 origin=origin,
@@ -431,6 +380,18 @@ class Host:
         message = Message.of(notification)
         for outbox in dict.fromkeys((*self.root.subscribers, *also)):
             outbox.send(message)
+
+
+def _session_plan(
+    principal: Principal, action: Any, record: SessionRecord, stamp: Stamp
+) -> Sequence[LoggedAction] | Refusal:
+    return judge(principal, record, action) or batch_of(record, action, stamp)
+
+
+def _root_plan(
+    principal: Principal, action: Action, state: RootState, _: Stamp
+) -> Sequence[LoggedAction] | Refusal:
+    return judge_root(principal, state, action) or (action,)
 
 
 def _readiness(record: SessionRecord, _: Stamp) -> tuple[LoggedAction, ...]:

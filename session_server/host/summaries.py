@@ -46,6 +46,10 @@ class SummaryNews:
             loop = asyncio.get_running_loop()
             self._timers[uri] = loop.call_later(QUIET_SECONDS, self._tell_latest, uri)
 
+    def is_due(self, uri: Uri) -> bool:
+        """Whether its latest summary will be told soon, whatever it is then."""
+        return uri in self._timers
+
     def _tell_latest(self, uri: Uri) -> None:
         self._timers.pop(uri, None)
         record = self._host.record(uri)

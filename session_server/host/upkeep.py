@@ -1,11 +1,12 @@
 """Keeping the log small: snapshots are taken, and history that they cover goes with time."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from session_server.host.channel import Channel
 from session_server.host.sessions import is_recording
+from session_server.host.tasks import Tasks
 from session_server.log import Log, StoredSnapshot
 from session_server.schemas.codec import encode
 from session_server.schemas.limits import HISTORY_LIFETIME_MS
@@ -13,13 +14,11 @@ from session_server.schemas.limits import HISTORY_LIFETIME_MS
 ENTRIES_BETWEEN_SNAPSHOTS = 1_000
 AGING_SECONDS = 600.0
 
-Spawn = Callable[[Coroutine[Any, Any, None]], object]
-
 
 class Upkeep:
-    def __init__(self, log: Log, spawn: Spawn) -> None:
+    def __init__(self, log: Log, tasks: Tasks) -> None:
         self._log = log
-        self._spawn = spawn
+        self._tasks = tasks
 
     def written(self, channel: Channel[Any]) -> None:
         if channel.entries_since_snapshot >= ENTRIES_BETWEEN_SNAPSHOTS:
@@ -46,4 +45,4 @@ class Upkeep:
             await self._log.save_snapshot(stored)
             await self._log.trim(channel.uri, channel.history.floor)
 
-        self._spawn(save())
+        self._tasks.spawn(save())

@@ -67,7 +67,8 @@ class Waiting:
         _action: LoggedAction,
         _after: SessionRecord,
     ) -> None:
-        self._wake(channel.uri)
+        if channel.uri in self._waiters:
+            self._wake(channel.uri)
 
     def _disposed(self, uri: Uri) -> None:
         asyncio.get_running_loop().call_soon(self._wake, uri)

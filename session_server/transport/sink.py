@@ -48,6 +48,11 @@ class SinkProtocol(WebSocketsSansIOProtocol):
         if hasattr(self, "scope"):
             self.scope["extensions"][EXTENSION] = self  # type: ignore[assignment]
 
+    async def send(self, message: Any) -> None:
+        await super().send(message)
+        if self.initial_response is not None and self.close_sent:
+            self.handshake_complete = True  # a refusal in words is an answer, and no mishap
+
     # Being taken over
 
     def take_over(self) -> FrameOutbox:
@@ -83,6 +88,13 @@ class SinkProtocol(WebSocketsSansIOProtocol):
         self.handle_events()  # what came before a broken frame still counts
         if self.conn.parser_exc is not None:
             self.handle_parser_exception()
+
+    def handle_text(self, event: Any) -> None:
+        """A message in one frame, as nearly all are, need not be put together."""
+        if event.fin and self.outbox is not None:
+            self._take(bytes(event.data))
+        else:
+            super().handle_text(event)
 
     def send_receive_event_to_app(self) -> None:
         if self.outbox is None:

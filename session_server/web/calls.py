@@ -11,6 +11,7 @@ from starlette.types import Receive, Scope, Send
 from session_server.calls.calls import Calls
 from session_server.calls.deliveries import Delivery, Handover
 from session_server.calls.errors import CallsError
+from session_server.identity.standing import while_allowed
 from session_server.schemas.http import CallList, CallView, NewCall
 from session_server.schemas.limits import WAIT_SECONDS
 from session_server.schemas.principals import Principal
@@ -66,7 +67,7 @@ async def start_call(
     made = await calls.start(
         who, uri, wanted.server, wanted.method, params_of(wanted), call_id=call_id
     )
-    view = await calls.result(who, made, wait)
+    view = await while_allowed(host, who, calls.result(who, made, wait))
     headers = {"Location": f"/v1/calls/{quote(made, safe='')}"}
     return _handed_over(calls, who, view, 201, headers | (REPLAYED if made in known else {}))
 
@@ -79,9 +80,13 @@ async def list_calls(uri: SessionUri, host: TheHost, calls: TheCalls, who: Calle
 
 
 @router.get("/calls/{cid}", **described(200, CallView, 404))
-async def read_call(call_id: CallId, calls: TheCalls, who: Caller, wait: Seconds = 0) -> Response:
+async def read_call(
+    call_id: CallId, host: TheHost, calls: TheCalls, who: Caller, wait: Seconds = 0
+) -> Response:
     """The call as it is; with `wait`, as soon as it has ended, or when the time is over."""
-    return _handed_over(calls, who, await calls.result(who, call_id, wait))
+    return _handed_over(
+        calls, who, await while_allowed(host, who, calls.result(who, call_id, wait))
+    )
 
 
 @router.delete("/calls/{cid}", **described(200, CallView, 404))

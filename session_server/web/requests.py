@@ -10,6 +10,7 @@ from starlette.responses import Response
 from session_server.host.errors import not_permitted
 from session_server.host.host import Host
 from session_server.host.performing import perform, write
+from session_server.identity.standing import while_allowed
 from session_server.reducers.batches import Batch, batch_of
 from session_server.reducers.rules import judge
 from session_server.reducers.session_names import session_name
@@ -124,7 +125,7 @@ async def list_requests(
         return tuple(states(record)) or None
 
     visible_record(host, who, uri)
-    items = await waiting.until(uri, look, wait)
+    items = await while_allowed(host, who, waiting.until(uri, look, wait))
     return json_response(RequestList(items=items or ()))
 
 
@@ -139,7 +140,9 @@ async def read_request(
 ) -> Response:
     """The request as it is; with `wait`, as soon as it has ended, or when the time is over."""
     state = request_state(visible_record(host, who, uri), rid)
-    ended = await waiting.until(uri, lambda record: ended_state(record, rid), wait)
+    ended = await while_allowed(
+        host, who, waiting.until(uri, lambda record: ended_state(record, rid), wait)
+    )
     return json_response(ended or request_state(visible_record(host, who, uri), state.id))
 
 

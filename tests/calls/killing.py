@@ -142,9 +142,7 @@ def comes_by(
     assert pairing.ran("plain") == 1
 
 
-def survives(
-    place: str, pairing: Pairing, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> Person:
+def survives(place: str, pairing: Pairing, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Person:
     """Killed at a place, the call is finished by the next process, run once or by leave."""
     arguments = (sqlite_store(folder), "--mcp-config", str(pairing.config))
     trace, person = folder / "trace", Person(place)

@@ -13,6 +13,7 @@ from session_server.calls.config import ServerConfig
 from session_server.calls.transports import TIMEOUT
 from session_server.schemas.calls import Sent
 from session_server.schemas.calls import Waiting as CallWaiting
+from session_server.schemas.customizations import McpStarting
 from session_server.schemas.http import CallState
 from session_server.schemas.principals import Provenance
 from session_server.schemas.questions import ResponseKind, Submitted
@@ -102,6 +103,34 @@ def run(config: ServerConfig, work: Callable[[Desk], Coroutine[Any, Any, None]])
 
 def changed(config: ServerConfig, **fields: Any) -> ServerConfig:
     return http(str(config.url), **fields)
+
+
+def test_a_call_shows_the_title_of_its_tool_also_when_its_server_is_just_starting(
+    modern: ServerConfig,
+) -> None:
+    async def work(at: Desk) -> None:
+        assert isinstance(at.calls.servers["zoo"].state, McpStarting)
+        call_id = await at.call("echo", text="x")
+        shown = at.tool_call(call_id)
+        assert shown is not None
+        assert (shown.tool_name, shown.display_name) == ("echo", "Say it back")
+
+    run(modern, work)
+
+
+@pytest.mark.slow
+def test_a_server_that_takes_long_to_start_does_not_keep_a_call_from_being_made() -> None:
+    async def main() -> None:
+        silent = ServerConfig(command="sleep", args=("60",))
+        async with desk(silent) as at:
+            call_id = await at.call("echo", text="x")
+            assert (await at.calls.result(OWNER, call_id)).state is CallState.SENDING
+            shown = at.tool_call(call_id)
+            assert shown is not None
+            assert shown.display_name == "echo"
+            await at.calls.abandon(OWNER, call_id)
+
+    asyncio.run(main())
 
 
 @pytest.mark.parametrize("how", [*ResponseKind])

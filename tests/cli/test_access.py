@@ -58,7 +58,10 @@ def test_tokens_and_links_open_what_they_should(tmp_path: Path) -> None:
         assert "SESSION_SERVER_TOKEN" in refused.err
         assert stranger("watch", "demo", "--wait", "5").code == ExitCode.NOT_ALLOWED
         assert stranger("sessions", "--token", TOKEN).code == ExitCode.OK
+        assert "You are an owner, by the connection token." in owner("doctor").out
 
+        nobody = owner("token", "create", " ")
+        assert (nobody.code, "token create Ana" in nobody.err) == (ExitCode.USAGE, True)
         made = owner("token", "create", "CI", "--policy", "--session", "demo", "--json").json
         assert made["issued"]["policy"] is True
         robot = Shell(server.url)
@@ -92,7 +95,7 @@ def test_the_doctor_finds_a_healthy_host(shell: Shell, tmp_path: Path) -> None:
     }  # fmt: skip
     bad = [check for check in done.json if check["finding"] == "bad"]
     assert (done.code, bad) == (ExitCode.OK, [])
-    assert found["access"]["words"] == "You are local, owner."
+    assert found["access"]["words"] == "You are an owner: no token is needed from this machine."
     assert found["protocol"]["words"].startswith("AHP 0.3.0")
     assert not any(tmp_path.iterdir())
 

@@ -1,15 +1,17 @@
 """`call`: a tool of an MCP server from a shell, finished by people elsewhere."""
 
-import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
 
-import httpx
 import pytest
 
 from session_server.cli.call import arguments_of, result_lines
 from session_server.cli.exits import ExitCode
 from session_server.cli.trouble import UsageTrouble
-from tests.cli.shells import Shell, shell_of
+from tests.cli.shells import PATIENCE, Shell, shell_of
+from tests.http.sessions import Api
 from tests.mcp import zoo
 from tests.servers import ServerProcess, serving
 
@@ -26,29 +28,41 @@ def shell(server: ServerProcess) -> Shell:
     return shell_of(server)
 
 
-def answer_later(server: ServerProcess, session: str, content: dict[str, str]) -> threading.Thread:
-    """Somebody who answers the next question of a session."""
+@contextmanager
+def somebody(
+    server: ServerProcess, session: str, act: Callable[[Api, Any], object]
+) -> Iterator[None]:
+    """Elsewhere, somebody acts on the next question; what goes wrong there is told here."""
 
-    def answer() -> None:
-        with httpx.Client(base_url=server.url, timeout=30) as http:
+    def wait_and_act() -> None:
+        with Api(server.url) as http:
             while http.get(f"/v1/sessions/{session}").status_code == 404:
                 pass
-            url = f"/v1/sessions/{session}/requests"
-            (item,) = http.get(f"{url}?wait=20").json()["items"]
-            rid = item["id"].replace("/", "%2F")
-            http.post(f"{url}/{rid}/complete", json={"content": content})
+            asked = f"/v1/sessions/{session}/requests"
+            while not (items := http.get(asked, params={"wait": 10}).json()["items"]):
+                pass
+            act(http, items[0])
 
-    thread = threading.Thread(target=answer)
-    thread.start()
-    return thread
+    with ThreadPoolExecutor() as elsewhere:
+        acting: Future[None] = elsewhere.submit(wait_and_act)
+        yield
+        acting.result(PATIENCE)
+
+
+def answering(session: str, **content: str) -> Callable[[Api, Any], object]:
+    def answer(http: Api, request: Any) -> None:
+        rid = request["id"].replace("/", "%2F")
+        done = http.complete(f"/v1/sessions/{session}", rid, content=content)
+        assert done.is_success, done.text
+
+    return answer
 
 
 def test_a_call_is_finished_by_people_and_its_text_is_printed(
     server: ServerProcess, shell: Shell
 ) -> None:
-    person = answer_later(server, "call-zoo", {"city": "Oslo"})
-    done = shell("call", "zoo", "weather")
-    person.join()
+    with somebody(server, "call-zoo", answering("call-zoo", city="Oslo")):
+        done = shell("call", "zoo", "weather", "--wait", "60s")
     assert (done.code, done.out) == (0, "Sunny in Oslo\n")
 
 
@@ -90,8 +104,8 @@ def test_who_does_not_wait_comes_back_for_the_result(server: ServerProcess, shel
     assert late.json["id"] == call_id
     how_to = f"session-server answer back --url {shell.url}, or at {shell.url}/#/s/back"
     assert f"It asks a question in back. Answer with: {how_to}" in late.err
-    answer_later(server, "back", {"city": "Bergen"}).join()
-    done = shell(*there, "--json")
+    with somebody(server, "back", answering("back", city="Bergen")):
+        done = shell(*there, "--json")
     assert (done.code, done.json["id"]) == (0, call_id)
     assert zoo.text_of(done.json["result"]) == "Sunny in Bergen"
     started = shell("call", "zoo", "weather", "--session", "back", "--no-wait", "--json")
@@ -101,10 +115,12 @@ def test_who_does_not_wait_comes_back_for_the_result(server: ServerProcess, shel
 def test_a_call_that_is_given_up_elsewhere_is_cancelled(
     server: ServerProcess, shell: Shell
 ) -> None:
-    there = ("call", "zoo", "weather", "--session", "given-up")
-    call_id = shell(*there, "--no-wait").out.strip()
-    threading.Timer(0.5, lambda: httpx.delete(f"{server.url}/v1/calls/{call_id}")).start()
-    assert shell(*there).code == ExitCode.CANCELLED
+    def give_up(http: Api, request: Any) -> None:
+        assert http.delete(f"/v1/calls/{request['request']['_meta']['call']}").is_success
+
+    with somebody(server, "given-up", give_up):
+        done = shell("call", "zoo", "weather", "--session", "given-up", "--wait", "60s")
+    assert done.code == ExitCode.CANCELLED
 
 
 def test_what_is_no_text_is_named() -> None:

@@ -1,7 +1,6 @@
 """The server is killed in the middle of its work, again and again, and nobody ever notices more."""
 
 import asyncio
-import os
 import time
 from collections import Counter
 from functools import partial
@@ -17,6 +16,7 @@ from session_server.schemas.envelopes import ActionEnvelope
 from session_server.schemas.questions import Draft, InputRequest, Submitted, TextValue
 from session_server.schemas.session import SessionState
 from session_server.schemas.wire import Seq, Uri
+from tests.effort import tries
 from tests.end_to_end.devices import Device
 from tests.end_to_end.wire import WireClient
 from tests.host.agreement import Truth, expect
@@ -24,7 +24,7 @@ from tests.host.harness import run
 from tests.host.mirror import ROOT, Mirror, State
 from tests.servers import ServerProcess, sqlite_store
 
-KILLS = 50 if os.environ.get("CI") == "true" else 2
+KILLS = tries(in_ci=50, at_hand=2)
 DEVICES = 8
 WINDOW = 40
 """Actions that a device has under way at once, so that a kill always finds some of them there."""

@@ -50,6 +50,7 @@ def is_titled(frame: dict[str, Any], title: str) -> bool:
     return bool(frame.get("params", {}).get("action", {}).get("title") == title)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("design.deliver.after-append")
 @needs_strace
 @run

@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 CALLS = "fsync,fdatasync,sendto,sendmsg,write,writev,pwrite64,pwritev"
 TEXT = 1_000_000
+FOLLOWING = ("-D", "-f", "--seccomp-bpf")
+"""Calls that are not asked for are not stopped at: there are many when a server is imported."""
 
 _LINE = re.compile(r"(?P<thread>\d+)\s+(?P<rest>.*)", re.DOTALL)
 _RESUMED = re.compile(r"<\.\.\. (?P<name>\w+) resumed>(?P<rest>.*)", re.DOTALL)
@@ -33,13 +35,14 @@ def why_not() -> str | None:
     """Why nothing can be traced here, if so."""
     if shutil.which("strace") is None:
         return "strace is not installed"
-    tried = subprocess.run(["strace", "-D", "true"], capture_output=True, text=True, check=False)
+    command = ["strace", *FOLLOWING, "true"]
+    tried = subprocess.run(command, capture_output=True, text=True, check=False)
     return None if tried.returncode == 0 else f"strace cannot trace: {tried.stderr[:200]}"
 
 
 def tracing(trace: Path) -> tuple[str, ...]:
     """In front of a command. The traced process stays our child, and strace ends with it."""
-    options = ("-D", "-f", "-yy", "-s", str(TEXT), "-e", f"trace={CALLS}", "-e", "signal=none")
+    options = (*FOLLOWING, "-yy", "-s", str(TEXT), "-e", f"trace={CALLS}", "-e", "signal=none")
     return ("strace", *options, "-o", str(trace))
 
 

@@ -82,6 +82,18 @@ def call(url: str, tool: str, arguments: Mapping[str, Any] | None = None, **more
     return rpc(url, "tools/call", params, **more)
 
 
+def finished(
+    url: str, tool: str, arguments: Mapping[str, Any] | None = None, **more: Any
+) -> dict[str, Any]:
+    """The whole call, as clients make it: told to come back, it comes back."""
+    while True:
+        answer: dict[str, Any] = call(url, tool, arguments, **more)
+        result = answer.get("result", {})
+        if result.get("resultType") != "input_required" or "inputRequests" in result:
+            return answer
+        more["retry"] = {"requestState": result["requestState"]}
+
+
 def text(answer: Mapping[str, Any]) -> str:
     said: str = answer["result"]["content"][0]["text"]
     return said

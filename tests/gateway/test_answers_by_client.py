@@ -1,15 +1,17 @@
 """`answers: client`: questions go to the client, with a state that only the gateway can read."""
 
+import contextlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from tests.gateway.exchange import CAN_ASK, call, host, text
 from tests.mcp import zoo
-from tests.servers import ServerProcess
+from tests.servers import ServerProcess, sqlite_store
 
 pytestmark = pytest.mark.slow
 
@@ -238,21 +240,87 @@ def test_a_url_that_2025_wants_opened_first_is_a_round_in_2026(
     assert len(zoo.effects(effects / "legacy", "gated")) == 1
 
 
-def test_a_held_question_does_not_outlive_the_host_and_the_client_is_told_so(
-    tmp_path: Path,
-) -> None:
-    entry = zoo.stdio_entry("legacy", answers="client")
-    with host(tmp_path, {"legacy": entry}) as first:
-        asking = Asking(first, "legacy")
-        asked = asking.call("weather")["result"]
-        first.kill()
-    with host(tmp_path, {"legacy": entry}) as second:
-        asking = Asking(second, "legacy")
-        (key,) = asked["inputRequests"]
-        told = asking.call(
-            "weather",
-            inputResponses={key: accept(city="Oslo")},
-            requestState=asked["requestState"],
-        )["error"]
+@contextlib.contextmanager
+def restarted(folder: Path, effects: Path) -> Iterator[Callable[[], Asking]]:
+    """A host with a 2025-era server; called, it is killed, and its successor stands."""
+    entry = zoo.stdio_entry("legacy", "--effects", str(effects), answers="client")
+    running: list[ServerProcess] = []
+    with contextlib.ExitStack() as stack:
+
+        def again() -> Asking:
+            for before in running:
+                before.kill()
+            kept = sqlite_store(folder)  # and with it, the key of the states
+            running.append(stack.enter_context(host(folder, {"legacy": entry}, store=kept)))
+            return Asking(running[-1], "legacy")
+
+        yield again
+
+
+def only(answer: Mapping[str, Any]) -> tuple[str, str, dict[str, Any]]:
+    """The one question of a round: its key, its words, and the state to bring back."""
+    result = answer["result"]
+    ((key, question),) = result["inputRequests"].items()
+    return key, question["params"]["message"], {"requestState": result["requestState"]}
+
+
+def test_what_a_client_has_said_finishes_a_call_that_a_restart_interrupted(tmp_path: Path) -> None:
+    """It may have run, so the client is asked; but nothing that it has answered already."""
+    effects = tmp_path / "effects"
+    web = {"service": "web"}
+    with restarted(tmp_path, effects) as again:
+        asking = again()
+        where, _, state = only(asking.call("deploy", web))
+        production = {where: accept(environment="production")}
+        sure, words, state = only(asking.call("deploy", web, inputResponses=production, **state))
+        assert words == "This is production. Really?"
+        asking = again()
+        answers = {sure: accept(sure=True)}
+        key, words, state = only(asking.call("deploy", web, inputResponses=answers, **state))
+        assert (key, words) == (
+            "runAgain",
+            "The host was restarted. deploy may already have run. Run it again?",
+        )
+        asked, _, later = only(asking.call("deploy", web, **state))  # a key left out
+        assert asked == key
+        done = asking.call("deploy", web, inputResponses={key: accept(runAgain=True)}, **later)
+        assert text(done) == "web is in production"
+        no = {key: {"action": "decline"}}
+        refused = asking.call("deploy", web, inputResponses=no, **state)["result"]
+        assert refused["isError"]
+        assert "not run again" in text({"result": refused})
+    assert len(zoo.effects(effects, "deploy")) == 1
+
+
+def test_what_is_harmless_to_run_twice_is_taken_up_without_a_word(tmp_path: Path) -> None:
+    effects = tmp_path / "effects"
+    with restarted(tmp_path, effects) as again:
+        key, _, state = only(again().call("forecast"))
+        done = again().call("forecast", inputResponses={key: accept(city="Oslo")}, **state)
+    assert text(done) == "Rain in Oslo"
+    assert len(zoo.effects(effects, "forecast")) == 1
+
+
+def test_a_client_that_cannot_be_asked_is_told_what_is_not_known(tmp_path: Path) -> None:
+    can = {"roots": {}}
+    with restarted(tmp_path, tmp_path / "effects") as again:
+        first = again().leg("folders", {}, can)["result"]
+        (key,) = first["inputRequests"]
+        state = {"requestState": first["requestState"]}
+        asking = again()
+        told = asking.leg("folders", {}, can, inputResponses={key: ROOTS}, **state)["error"]
         assert told["data"] == {"reason": "invalid_request_state"}
-        assert asking.call("weather")["result"]["inputRequests"]
+        assert told["message"] == "The host was restarted, and folders may already have run."
+        assert asking.leg("folders", {}, can)["result"]["inputRequests"]
+
+
+def test_a_result_whose_client_left_as_it_came_is_there_for_the_same_request(
+    server: ServerProcess, effects: Path
+) -> None:
+    url = f"{server.url}/mcp/legacy"
+    slow = {"steps": 1, "pause": 0.4}
+    before = len(zoo.effects(effects / "legacy", "count"))
+    with pytest.raises(httpx.ReadTimeout):
+        call(url, "count", slow, timeout=0.2)
+    assert text(Asking(server, "legacy").call("count", slow)) == "counted to 1"
+    assert len(zoo.effects(effects / "legacy", "count")) == before + 1

@@ -110,7 +110,7 @@ def listening(url: str, wanted: dict[str, Any], into: list[dict[str, Any]]) -> N
     ) as response:
         for line in response.iter_lines():
             if line.startswith("data: "):
-                into.append(json.loads(line[6:]))
+                into.append(json.loads(line[6:]))  # noqa: PERF401 - others look at it
 
 
 def test_only_so_many_resources_are_watched(server: ServerProcess) -> None:

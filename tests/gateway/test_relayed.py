@@ -93,6 +93,7 @@ def test_only_so_many_calls_are_under_way() -> None:
     asyncio.run(story())
 
 
+@pytest.mark.slow
 def test_only_so_many_sets_of_capabilities_have_connections(tmp_path: Path) -> None:
     """The least used makes room; if all are in use, the next one has to wait."""
     config = zoo.mcp_json(tmp_path, {"zoo": zoo.stdio_entry("modern")})

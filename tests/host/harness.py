@@ -126,7 +126,7 @@ class Client(Outbox):
     async def act(self, action: dict[str, Any], channel: str = SESSION) -> dict[str, Any]:
         """Dispatches, and waits for the envelope that confirms or refuses it."""
         seq = self.dispatch(action, channel)
-        mine = self.connection.principal.client_id
+        mine = self.connection.peer.principal.client_id
 
         def is_mine(frame: dict[str, Any]) -> bool:
             origin = frame.get("params", {}).get("origin", {})

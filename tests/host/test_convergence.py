@@ -4,7 +4,6 @@ A failure names its seed: `run_schedule(seed)` does the same again.
 """
 
 import asyncio
-import os
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +12,15 @@ import pytest
 from session_server.log import Log, Sync
 from session_server.log.memory import MemoryLog
 from session_server.log.opening import open_log
+from tests.effort import tries
 from tests.host.agreement import Diverged
 from tests.host.faults import HastyLog
 from tests.host.links import LossyLink, ShufflingLink
 from tests.host.schedules import Schedule
 
-IS_CI = os.environ.get("CI") == "true"
-SCHEDULES = 1_000 if IS_CI else 100
-ON_DISK = 40 if IS_CI else 4
-BLOCKS = 10
+SCHEDULES = tries(in_ci=1_000, at_hand=30)
+ON_DISK = tries(in_ci=40, at_hand=3)
+BLOCKS = tries(in_ci=10, at_hand=3)
 
 
 def run_schedule(seed: int, **options: Any) -> Schedule:
@@ -110,7 +109,7 @@ def test_they_are_equal_when_acknowledgements_get_lost() -> None:
 # A check that cannot fail is a defect
 
 
-SEEDS = range(10)
+SEEDS = range(tries(in_ci=10, at_hand=4))
 
 
 def diverging(**options: Any) -> list[int]:

@@ -1,7 +1,7 @@
 """What the host stands on: no transport, no HTTP, no MCP, and no log of a certain kind."""
 
 import ast
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -23,13 +23,15 @@ OUTSIDE = {
 BACKENDS = {"session_server.log.memory", "session_server.log.sqlite"}
 
 
-def imported(path: Path) -> Iterator[str]:
+@cache
+def imported(path: Path) -> frozenset[str]:
+    found = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module is not None:
-            yield node.module
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return frozenset(found)
 
 
 def within(name: str, packages: set[str]) -> bool:

@@ -139,7 +139,7 @@ async def test_requests_without_an_answer_yet_are_bounded() -> None:
         assert (refused["id"], refused["error"]["code"]) == (100 + REQUESTS_IN_FLIGHT, -32011)
         assert "unanswered" in refused["error"]["message"]
         await ana.wait_for(lambda frame: frame.get("id") == 99 + REQUESTS_IN_FLIGHT)
-        assert ana.connection._replies.unanswered == 0
+        assert ana.connection.peer.replies.unanswered == 0
         assert len((await ana.call("listSessions"))["items"]) == REQUESTS_IN_FLIGHT
 
 
@@ -152,7 +152,7 @@ async def test_every_answer_is_counted_once() -> None:
         ana.connection.receive(b"rubbish")
         await ana.call("createSession", "ahp-nope:/1")
         await ana.initialize("again")
-        assert ana.connection._replies.unanswered == 0
+        assert ana.connection.peer.replies.unanswered == 0
 
 
 @run
@@ -166,7 +166,7 @@ async def test_actions_that_wait_to_be_written_are_bounded() -> None:
         assert "still being written" in refused["rejectionReason"]
         await ana.wait_for(lambda f: f["params"]["origin"]["clientSeq"] == ACTIONS_UNSETTLED)
         assert "rejectionReason" not in await ana.act(TITLE)
-        assert ana.connection._unsettled == 0
+        assert ana.connection.dispatches.unsettled == 0
 
 
 # What one connection and one host may have

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from session_server.schemas.limits import IDEMPOTENCY_KEY_CHARS
 from tests.http.sessions import QUESTIONS, Api, events, text
 from tests.servers import serving, sqlite_store
 
@@ -118,10 +119,16 @@ def test_keys_of_different_sessions_do_not_meet(api: Api, session: str) -> None:
     assert post(api, f"{other}/requests", {"message": "two"}).status_code == 201
 
 
-@pytest.mark.parametrize("key", ["", "k" * 256])
-def test_a_key_has_a_length(api: Api, session: str, key: str) -> None:
-    refused = post(api, f"{session}/requests", {"message": "?"}, key)
+@pytest.mark.parametrize(("length", "bound"), [(0, 1), (IDEMPOTENCY_KEY_CHARS + 1, 255)])
+def test_a_key_has_a_length(api: Api, session: str, length: int, bound: int) -> None:
+    refused = post(api, f"{session}/requests", {"message": "?"}, "k" * length)
     assert (refused.status_code, refused.json()["code"]) == (422, "invalidParameter")
+    assert f"{bound} character" in refused.json()["detail"]
+
+
+def test_a_key_may_be_as_long_as_that(api: Api, session: str) -> None:
+    key = "k" * IDEMPOTENCY_KEY_CHARS
+    assert post(api, f"{session}/requests", {"message": "?"}, key).status_code == 201
 
 
 def test_keys_are_good_after_a_restart(tmp_path: Path) -> None:

@@ -555,7 +555,7 @@ def test_a_new_call_fails_at_once_when_its_server_cannot_be_reached() -> None:
         _, ended = unreached(record)
         phase = ended.private.calls["c"].phase
         assert isinstance(phase, Failed)
-        assert phase.error.message == "cloud cannot be reached: it is off"
+        assert phase.error.message == "cloud cannot be used: it is off"
     assert after_no_connection(session(), "c", 0, "it is off", BY_HOST) == ()
 
 

@@ -33,7 +33,7 @@ DECODERS: dict[str, Decoder[Any]] = {
     name: value for name, value in vars(codec).items() if isinstance(value, Decoder)
 }
 every_decoder = pytest.mark.parametrize("name", sorted(DECODERS))
-fewer = settings(max_examples=max(10, settings().max_examples // 20))
+fewer = settings(max_examples=max(5, settings().max_examples // 20))
 """For tests that run once per decoder or kind: together they see as many examples as the others."""
 
 decode_action: Decoder[Any] = codec.decode_action

@@ -34,6 +34,7 @@ from session_server.schemas.root import RootState
 from session_server.schemas.session import SessionState
 from session_server.schemas.variants import Variant
 from session_server.schemas.wire import Wire
+from tests.effort import tries
 from tests.strategies import shapes
 
 from . import wire_examples as examples
@@ -401,7 +402,7 @@ def spoilt(draw: st.DrawFn, value: Any) -> Any:
     return {**value, key: draw(spoilt(value[key]))}
 
 
-@settings(max_examples=400)
+@settings(max_examples=tries(in_ci=400, at_hand=60))
 @given(data=st.data())
 def test_the_schema_accepts_exactly_what_is_decoded(data: st.DataObject) -> None:
     name, decode, values = data.draw(st.sampled_from(DECODED))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from session_server import schemas
 from session_server.schemas.codec import Decoder, encode
 from session_server.schemas.wire import Wire
+from tests.effort import tries
 from tests.strategies import shapes
 
 
@@ -32,7 +33,7 @@ every_shape = pytest.mark.parametrize("cls", SHAPES, ids=lambda cls: cls.__qualn
 
 @pytest.mark.proves("design.decode.round-trip")
 @every_shape
-@settings(max_examples=5)
+@settings(max_examples=tries(in_ci=5, at_hand=2))
 @given(data=st.data())
 def test_a_shape_survives_encoding_and_decoding(cls: Any, data: st.DataObject) -> None:
     value = data.draw(shapes(cls))

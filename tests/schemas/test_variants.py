@@ -27,6 +27,7 @@ from session_server.schemas.variants import (
     members,
     unknown_member,
 )
+from tests.effort import tries
 from tests.strategies import extras, texts
 
 MESSAGE = '{"type":"session/turnStarted","turnId":"t","message":{"text":"m","origin":{"kind":"u"},'
@@ -57,7 +58,7 @@ def test_every_family_is_looked_at() -> None:
 
 
 @every_family
-@settings(max_examples=max(20, settings().max_examples // 5))
+@settings(max_examples=tries(in_ci=100, at_hand=10))
 @given(data=st.data())
 def test_an_unknown_member_leaves_as_it_came(family: Any, data: st.DataObject) -> None:
     tag = data.draw(texts.filter(lambda tag: tag not in members(family)))

@@ -45,7 +45,9 @@ class Person:
         self.url = url
         if name is not None:
             key = "session-server:name"
-            self.context.add_init_script(f"localStorage.setItem({key!r}, {name!r})")
+            # A browser's own page, as that for being offline, has no storage.
+            script = f"try {{ localStorage.setItem({key!r}, {name!r}) }} catch {{}}"
+            self.context.add_init_script(script)
         self.page: Page = self.context.new_page()
         self.complaints: list[str] = []
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))

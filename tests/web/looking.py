@@ -22,3 +22,9 @@ def arrive(people: Sequence[Person], session: str) -> list[Page]:
         expect(page.locator(".request")).to_be_visible()
         expect(page.locator(".person")).to_have_count(len(people))
     return pages
+
+
+def goes_offline(page: Page) -> None:
+    """Until the page has noticed: what was under way may still arrive."""
+    page.context.set_offline(offline=True)
+    expect(page.locator(".connection-words")).not_to_have_text("live", ignore_case=True)

@@ -1,7 +1,7 @@
 """Every view of the page, each with something in it, for tests that look at all of them."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from playwright.sync_api import Page
 
@@ -41,6 +41,7 @@ SCENES = {
     "settings": Scene("", ".menu:not([hidden])", _press("Settings")),
     "keyboard": Scene("", "dialog .keys", lambda page: page.keyboard.press("?")),
     "turns": Scene("#/s/turns", ".tool-call"),
+    "calls": Scene("#/s/calls", ".server[data-state=authRequired]"),
     "form": Scene("#/s/form", ".request"),
     "mistake": Scene("#/s/form", ".problem:not([hidden])", _mistake),
     "review": Scene("#/s/form", ".review", _press("Review")),
@@ -74,6 +75,7 @@ def set_the_scene(stage: Stage) -> None:
             {"id": "no", "label": "No", "kind": "deny"},
         ],
     )
+    set_the_calls(stage)
     form = stage.session("form", "Planning")
     stage.begins(form, text="Plan it")
     stage.asks(
@@ -96,3 +98,41 @@ def set_the_scene(stage: Stage) -> None:
     stage.begins(running)
     stage.act(running, "activityChanged", activity="Case 3 of 12")
     stage.session("empty", "Nothing yet")
+
+
+def set_the_calls(stage: Stage) -> None:
+    """Tool calls and servers in every state that people come across."""
+    calls = stage.session("calls", "All kinds of calls")
+    stage.begins(calls, text="Do all that you can, please")
+    stage.tool(calls, "read", shown="git log", confirmed="not-needed", toolInput='{"n": 20}')
+    stage.tool_done(calls, "read", content=[{"type": "text", "text": "abc123 fix"}])
+    stage.tool(calls, "write", shown="Write file", confirmed="not-needed")
+    problem = {"message": "EACCES: permission denied"}
+    stage.tool_done(calls, "write", success=False, pastTenseMessage="Could not", error=problem)
+    stage.tool(calls, "deploy", shown="deploy", confirmed="not-needed")
+    begun = {"turnId": "t", "toolCallId": "find", "toolName": "find", "displayName": "find"}
+    stage.act(calls, "toolCallStart", **begun)
+    edits = [edited("config.py", added=1, removed=1), edited("new.py", added=12, removed=0)]
+    stage.tool(calls, "edit", confirmationTitle="May I change these?", edits={"items": edits})
+    stage.tool(calls, "query", shown="SQL", confirmed="not-needed", toolInput="select 1")
+    rows = [{"type": "text", "text": "12,345"}]
+    stage.tool_done(calls, "query", requiresResultConfirmation=True, content=rows)
+    resource = {"resource": "https://calendar.example.com"}
+    signing = {"kind": "authRequired", "reason": "required", "resource": resource}
+    failed = {"errorType": "unreachable", "message": "the program ended: exit code 1"}
+    states: dict[str, dict[str, Any]] = {
+        "github": {"kind": "ready"},
+        "deployer": {"kind": "starting"},
+        "database": {"kind": "error", "error": failed},
+        "calendar": {**signing, "description": "Sign in to Calendar"},
+    }
+    servers = [
+        {"type": "mcpServer", "id": name, "uri": name, "name": name, "enabled": True, "state": state}
+        for name, state in states.items()
+    ]
+    stage.act(calls, "customizationsChanged", customizations=servers)
+
+
+def edited(name: str, **diff: int) -> dict[str, Any]:
+    version = {"uri": f"file:///app/{name}", "content": "x = 1"}
+    return {"before": version, "after": version, "diff": diff}

@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.npm_modules import npm_script
 from tests.servers import ServerProcess, serving
 from tests.web.browser import Person, phone_options
 from tests.web.looking import field
+from tests.web.test_accessibility import DEVICES, RUN, assert_fits
 
 People = Callable[..., Person]
 pytestmark = pytest.mark.slow
@@ -74,6 +76,19 @@ def test_without_a_token_one_is_asked_for_kept_and_forgotten(
     says(ana, "You need a link to get in", "paste the link")
     ana.reload()
     says(ana, "You need a link to get in", "paste the link")
+
+
+@pytest.mark.parametrize("options", DEVICES.values(), ids=DEVICES)
+def test_the_screen_is_for_everyone(
+    person: People, guarded: ServerProcess, options: dict[str, object]
+) -> None:
+    visitor = person(None, guarded.url, **options, reduced_motion="reduce")
+    visitor.context.add_init_script(path=npm_script("axe-core", "axe.min.js"))
+    page = visitor.goes_to("?tkn=half-of-a-link#/s/demo")
+    says(page, "This link does not work", "Ask whoever sent it for a new one.")
+    assert page.evaluate(RUN) == []
+    if "has_touch" in options:
+        assert_fits(page)
 
 
 def test_a_pasted_link_leads_to_its_session(person: People, guarded: ServerProcess) -> None:

@@ -1,10 +1,13 @@
 """Hosts that die, networks that go, pages that are loaded again: nothing lost, nothing doubled."""
 
+import re
+import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Error, expect
 
 from tests.servers import ServerProcess, sqlite_store
 from tests.web.browser import Person
@@ -15,8 +18,9 @@ from tests.web.stage import Stage, http, many_of, text, whole
 People = Callable[..., Person]
 pytestmark = pytest.mark.slow
 
-OFFLINE_MS = 4_000
-"""Long enough for the page to notice, to give up a few times, and to say so."""
+OFFLINE_MS = 30_000
+ROUNDS = 9
+"""How often everything is edited in that time."""
 
 
 def test_the_host_is_killed_while_two_are_typing(person: People, tmp_path: Path) -> None:
@@ -52,30 +56,65 @@ def test_the_host_is_killed_while_two_are_typing(person: People, tmp_path: Path)
         server.kill()
 
 
-def test_edits_made_offline_arrive_and_a_refused_one_is_shown_where_it_belongs(
+def test_half_a_minute_of_edits_made_offline_arrives_and_a_refused_one_is_shown_where_it_belongs(
     person: People, stage: Stage
 ) -> None:
     uri = stage.session("offline")
     stage.begins(uri)
-    pattern = {"_meta": {"pattern": "^[A-Z]{3}$"}}
-    stage.asks(uri, text("plan"), text("code", **pattern), whole("size"))
-    ana, ben = arrive([person("Ana"), person("Ben")], "offline")
+    pattern = {"_meta": {"pattern": "^([A-Z]{3})+$"}}  # one that only the host checks
+    stage.asks(uri, text("plan"), text("code", **pattern), whole("size"), name="first")
+    stage.asks(uri, text("note"), many_of("food", "Bread", "Soup", "Salad"), name="second")
+    stage.asks(uri, text("story"), many_of("drink", "Tea", "Milk"), name="third")
+    ana, ben = (person(name).goes_to("#/s/offline") for name in ("Ana", "Ben"))
+    for page in (ana, ben):
+        expect(page.locator(".request")).to_have_count(3)
+        page.context.set_offline(offline=True)
 
-    ana.context.set_offline(offline=True)
-    field(ana, "plan").fill("written offline")
-    field(ana, "size").fill("42")
+    began = time.monotonic()
+    field(ben, "story").fill("written before the page went")
+    question(ben, "drink").get_by_label("Tea").check()
+    expect(ben.locator(".connection-words")).to_contain_text("2 waiting")
+    with pytest.raises(Error, match="ERR_INTERNET_DISCONNECTED"):
+        ben.reload()
     field(ana, "code").fill("no code")
     question(ana, "code").get_by_role("button", name="Submit").click()
-    expect(ana.locator(".connection-words")).not_to_have_text("live")
-    ana.wait_for_timeout(OFFLINE_MS)
-    expect(field(ben, "plan")).to_have_value("")
-    ana.context.set_offline(offline=False)
+    for number in range(ROUNDS):
+        field(ana, "plan").fill(f"plan {number}")
+        field(ana, "size").fill(str(number))
+        field(ana, "note").press_sequentially(f"{number} ")
+        question(ana, "food").get_by_label(("Bread", "Soup", "Salad")[number % 3]).click()
+        ana.wait_for_timeout(OFFLINE_MS / ROUNDS)
+    expect(ana.locator(".connection-words")).to_contain_text("5 waiting")
+    assert (time.monotonic() - began) * 1000 >= OFFLINE_MS
+    for name in ("first", "second", "third"):
+        assert answers_of(stage, "offline", name) == {}
+    for page in (ana, ben):
+        page.context.set_offline(offline=False)
+    ben.goto(f"{stage.url}/#/s/offline")
 
-    expect(field(ben, "plan")).to_have_value("written offline")
-    expect(field(ben, "size")).to_have_value("42")
-    expect(question(ana, "code").locator(".problem")).to_contain_text("must match the pattern")
+    for page in (ana, ben):
+        expect(field(page, "plan")).to_have_value(f"plan {ROUNDS - 1}")
+        expect(field(page, "size")).to_have_value(str(ROUNDS - 1))
+        expect(field(page, "note")).to_have_value("".join(f"{n} " for n in range(ROUNDS)))
+        expect(question(page, "food").get_by_label("Bread")).to_be_checked(checked=ROUNDS % 2 == 1)
+        expect(field(page, "story")).to_have_value("written before the page went")
+        expect(question(page, "drink").get_by_label("Tea")).to_be_checked()
+        expect(page.locator(".connection-words")).to_have_text("live")
+    expect(question(ana, "code").locator(".problem")).to_contain_text("match the pattern")
     expect(field(ana, "code")).to_have_value("no code")
-    expect(ana.locator(".connection-words")).to_have_text("live")
+    assert "code" not in answers_of(stage, "offline", "first")
+    authors = [
+        answer["_meta"]["by"].get("name")
+        for name in ("first", "second", "third")
+        for answer in answers_of(stage, "offline", name).values()
+    ]
+    assert sorted(authors) == ["Ana"] * 4 + ["Ben"] * 2
+
+
+def answers_of(stage: Stage, session: str, request: str) -> dict[str, Any]:
+    record = http("GET", f"{stage.url}/v1/sessions/{session}/requests/{request}")
+    answers: dict[str, Any] = record.get("request", record).get("answers", {})
+    return answers
 
 
 def test_a_reload_loses_nothing(person: People, stage: Stage) -> None:
@@ -107,3 +146,47 @@ def test_what_was_typed_offline_survives_a_reload(person: People, tmp_path: Path
         expect(question(ana, "plan")).to_contain_text("Draft saved")
     finally:
         server.kill()
+
+
+def test_a_host_that_stops_wanting_a_token_is_entered_without_by_itself(
+    person: People, tmp_path: Path
+) -> None:
+    """The page's label and its token are those of somebody whom the host no longer knows."""
+    store = sqlite_store(tmp_path)
+    server = ServerProcess(store)
+    http("POST", f"{server.url}/v1/sessions", {"resource": "ahp-session:/terms", "title": "Terms"})
+    asked = {"questions": [text("plan")]}
+    request = http("POST", f"{server.url}/v1/sessions/terms/requests", asked)["id"]
+    server.kill()
+    token = "a-token-that-nobody-guesses"
+    server = ServerProcess(store, "--connection-token", token, port=server.port)
+    ana = person("Ana", server.url).goes_to(f"?tkn={token}#/s/terms")
+    expect(ana.locator(".request")).to_be_visible()
+    server.kill()
+    field(ana, "plan").press_sequentially("nobody heard this")
+    expect(ana.locator(".connection-words")).to_contain_text("1 waiting")
+    server = ServerProcess(store, port=server.port)
+    try:
+        expect(ana.locator(".connection-words")).to_have_text("live")
+        expect(question(ana, "plan")).to_contain_text("Draft saved")
+        ana.reload()
+        expect(field(ana, "plan")).to_have_value("nobody heard this")
+        record = http("GET", f"{server.url}/v1/sessions/terms/requests/{request}")
+        answer = record.get("request", record)["answers"]["plan"]
+        assert answer["value"]["value"] == "nobody heard this"
+        assert answer["_meta"]["by"] == {"id": "local", "name": "Ana"}
+    finally:
+        server.kill()
+
+
+@pytest.mark.parametrize("wrong", [-300, 300], ids=["slow", "fast"])
+def test_time_runs_out_by_the_hosts_clock(person: People, stage: Stage, wrong: int) -> None:
+    name = f"clock{wrong}"
+    uri = stage.session(name)
+    stage.begins(uri)
+    asked = {"questions": [text("plan")], "expiresIn": 1000, "onExpiry": "cancel"}
+    http("POST", f"{stage.url}/v1/sessions/{name}/requests", asked)
+    ana = person("Ana")
+    ana.page.clock.install(time=time.time() + wrong)
+    page = ana.goes_to(f"#/s/{name}")
+    expect(page.locator(".countdown")).to_contain_text(re.compile(r"in 16:\d\d"))

@@ -65,6 +65,13 @@ def test_a_form_is_answered_by_keyboard_alone(person: People, stage: Stage) -> N
     expect(field(ana, "people")).not_to_be_focused()
     ana.keyboard.press("ArrowLeft")
     assert focused(ana) == "food"
+    ana.keyboard.press("Escape")
+    ana.keyboard.press("2")
+    expect(question(ana, "food").get_by_label("Soup")).to_be_checked()
+    ana.keyboard.press("Escape")
+    ana.keyboard.press("ArrowDown")
+    ana.keyboard.press("2")
+    expect(question(ana, "food").get_by_label("Soup")).not_to_be_checked()
     ana.keyboard.press("ArrowRight")
     ana.keyboard.press("Enter")
     assert focused(ana) == "quick"
@@ -93,7 +100,14 @@ def test_escape_leaves_the_review_and_nothing_is_lost(person: People, stage: Sta
 def test_a_field_says_in_words_what_is_wrong_when_it_is_left(person: People, stage: Stage) -> None:
     uri = stage.session("wrong")
     stage.begins(uri)
-    stage.asks(uri, text("mail", format="email"), whole("age", min=18), text("name", required=True))
+    code = {"_meta": {"pattern": "^[A-Z]{3}$"}}
+    stage.asks(
+        uri,
+        text("mail", format="email"),
+        whole("age", min=18),
+        text("name", required=True),
+        text("code", **code),
+    )
     (ana,) = arrive([person("Ana")], "wrong")
     field(ana, "mail").fill("nobody")
     expect(question(ana, "mail").locator(".problem")).to_be_hidden()
@@ -102,6 +116,10 @@ def test_a_field_says_in_words_what_is_wrong_when_it_is_left(person: People, sta
     expect(field(ana, "mail")).to_have_attribute("aria-invalid", "true")
     field(ana, "mail").fill("ana@example.com")
     expect(question(ana, "mail").locator(".problem")).to_be_hidden()
+    field(ana, "code").fill("abc")
+    field(ana, "code").press("Shift+Tab")
+    expect(question(ana, "code").locator(".problem")).to_contain_text("Must match the pattern")
+    field(ana, "code").fill("ABC")
     field(ana, "age").fill("12,5")
     field(ana, "age").press("Tab")
     expect(question(ana, "age").locator(".problem")).to_contain_text("with a point")

@@ -1,5 +1,6 @@
 """The list of sessions: live, in order of need, and one click from the question that waits."""
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -23,7 +24,9 @@ def heads(page: Page) -> list[str]:
 
 def test_the_list_is_live_and_in_order_of_need(person: People, stage: Stage) -> None:
     ana = person("Ana").goes_to()
-    expect(ana.locator(".empty h2").first).to_have_text("No sessions yet")
+    expect(ana.locator(".sessions .empty h2")).to_have_text("No sessions yet")
+    expect(ana.locator(".command")).to_contain_text("session-server ask")
+    expect(ana.locator(".command")).to_contain_text(stage.url)
     idle = stage.session("idle", "Resting")
     running = stage.session("running", "Working")
     stage.begins(running)
@@ -102,8 +105,63 @@ def test_a_link_leads_to_a_question(person: People, stage: Stage) -> None:
     expect(field(ana, "two")).to_be_focused()
     late = person("Ben").goes_to("#/s/deep/q/closed")
     expect(late.locator(".toast")).to_have_text("That question is no longer open.")
-    nowhere = person("Cleo").goes_to("#/s/nowhere")
-    expect(nowhere.get_by_role("heading", name="This session is not here")).to_be_visible()
+
+
+def test_a_session_that_is_not_there_says_so_and_leads_back(person: People, stage: Stage) -> None:
+    stage.session("there", "Over here")
+    ana = person("Ana").goes_to("#/s/nowhere")
+    expect(ana.get_by_role("heading", name="There is no such session here")).to_be_visible()
+    expect(ana.locator(".session")).to_contain_text("not shared with you")
+    expect(ana.locator(".session-title")).to_have_text("Not found")
+    expect(ana).to_have_title(re.compile("Not found"))
+    ana.get_by_role("link", name="All sessions").filter(visible=True).click()
+    expect(ana.locator(".welcome")).to_be_visible()
+
+
+def test_the_lists_agree_on_the_order(person: People, stage: Stage) -> None:
+    for name in ("first", "second", "third"):
+        uri = stage.session(f"order-{name}", f"Order {name}")
+        stage.begins(uri)
+        stage.asks(uri, text("name"))
+    ana = person("Ana").goes_to()
+    expect(ana.locator(".welcome-item").first).to_contain_text("Order third")
+    greeted = ana.locator(".welcome-item .row-title").all_text_contents()
+    assert greeted == titles(ana)[: len(greeted)]
+    # And so does the key that goes through them.
+    ana.keyboard.press("w")
+    expect(ana.locator(".session-title")).to_have_text(greeted[0])
+
+
+def test_a_click_on_the_open_session_leads_to_its_question_again(
+    person: People, stage: Stage
+) -> None:
+    uri = stage.session("again", "Once more")
+    stage.begins(uri)
+    stage.asks(uri, text("name"), text("place"))
+    ana = person("Ana").goes_to()
+    row = ana.get_by_role("link", name="Once more needs input")
+    row.click()
+    expect(field(ana, "name")).to_be_focused()
+    field(ana, "name").blur()
+    row.click()
+    expect(field(ana, "name")).to_be_focused()
+
+
+def test_new_below_is_said_only_of_what_is_below(person: People, stage: Stage) -> None:
+    uri = stage.session("below", "Below")
+    stage.begins(uri)
+    ana = person("Ana").goes_to("#/s/below/q")
+    jump = ana.get_by_role("button", name="New below")
+    stage.says(uri, "A short word.")
+    expect(ana.locator(".prose")).to_have_text("A short word.")
+    expect(jump).to_be_hidden()
+    stage.says(uri, "\n\n".join(f"Paragraph {number}" for number in range(80)))
+    expect(ana.get_by_text("Paragraph 79")).to_be_attached()
+    ana.locator(".scroller").evaluate("scroller => scroller.scrollTop = 0")
+    stage.says(uri, "The end.")
+    jump.click()
+    expect(ana.get_by_text("The end.")).to_be_in_viewport()
+    expect(jump).to_be_hidden()
 
 
 def test_whoever_is_elsewhere_is_told(person: People, stage: Stage) -> None:

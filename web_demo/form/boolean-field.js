@@ -3,7 +3,7 @@
 /** @import { BooleanQuestion, Value } from "../wire/types.d.ts" */
 /** @import { FieldEvents, FieldInput } from "./fields.js" */
 import { attribute, h } from "../views/dom.js";
-import { chosenByKey } from "./choices.js";
+import { chosenByKey, pickByDigit } from "./choices.js";
 
 /** @implements {FieldInput} */
 export class BooleanField {
@@ -49,6 +49,11 @@ export class BooleanField {
     } else {
       chosenByKey(event, [this.yes, this.no], () => this.events.confirmed());
     }
+  }
+
+  /** @param {number} digit */
+  pick(digit) {
+    return pickByDigit([this.yes, this.no], digit);
   }
 
   /** @returns {Value | undefined} */

@@ -1,8 +1,9 @@
 // What the page can say about a value before the host does, in the host's words. The host checks
-// again, and alone decides. Patterns are left to it: a stranger's pattern could hang this page.
+// again, and alone decides. A stranger's pattern that could hang this page is left to it.
 
 /** @import { Question, Value, TextQuestion, NumberQuestion, IntegerQuestion, MultiSelectQuestion } from "../wire/types.d.ts" */
 import { counted } from "../text/words.js";
+import { isAmiss } from "./patterns.js";
 
 const EMAIL = /^[^\s@]+@[^\s@]+$/;
 const URI = /^[a-z][a-z0-9+.-]*:\S+$/i;
@@ -19,6 +20,10 @@ const FORMATS = {
   date: [DATE, "a date, such as 2026-07-28"],
   "date-time": [DATE_TIME, "a date and time with its zone, such as 2026-07-28T14:00:00Z"],
 };
+
+/** What is chosen with the browser's own picker needs no example. */
+/** @type {Readonly<Record<string, string>>} */
+const PICKED = { date: "a date", "date-time": "a date and time, in your time zone" };
 
 /**
  * Why this value is no answer to this question, if so.
@@ -74,7 +79,9 @@ function textProblem(question, text) {
     return `Takes at most ${counted(question.max, "character")}; this has ${size}.`;
   }
   const [form, words] = FORMATS[question.format ?? ""] ?? [];
-  return form && !form.test(text) ? `Must be ${words}.` : undefined;
+  if (form && !form.test(text)) return `Must be ${words}.`;
+  const { pattern } = question._meta ?? {};
+  return pattern && isAmiss(pattern, text) ? `Must match the pattern ${pattern}.` : undefined;
 }
 
 /**
@@ -111,7 +118,8 @@ function countProblem(question, count) {
 function textDemands(question) {
   const demands = [];
   const format = FORMATS[question.format ?? ""];
-  if (format) demands.push(format[1].replace(/^./, (first) => first.toUpperCase()));
+  const words = PICKED[question.format ?? ""] ?? format?.[1];
+  if (words) demands.push(words.replace(/^./, (first) => first.toUpperCase()));
   if (question.min !== undefined && question.min > 0) {
     demands.push(`At least ${counted(question.min, "character")}`);
   }

@@ -20,10 +20,20 @@ export function chosenByKey(event, choices, confirmed) {
     choices[(at + (event.key === "ArrowDown" ? 1 : -1) + choices.length) % choices.length]?.focus();
     return true;
   }
-  const digit = /^[1-9]$/.test(event.key) && at >= 0 ? choices[Number(event.key) - 1] : undefined;
-  if (digit === undefined || digit.disabled) return false;
-  event.preventDefault();
-  digit.focus();
-  digit.click();
+  const isPicked = at >= 0 && /^[1-9]$/.test(event.key) && pickByDigit(choices, Number(event.key));
+  if (isPicked) event.preventDefault();
+  return isPicked;
+}
+
+/**
+ * @param {readonly HTMLInputElement[]} choices
+ * @param {number} digit
+ * @returns {boolean} whether there is such a choice
+ */
+export function pickByDigit(choices, digit) {
+  const choice = choices[digit - 1];
+  if (choice === undefined || choice.disabled) return false;
+  choice.focus();
+  choice.click();
   return true;
 }

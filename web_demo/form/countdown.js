@@ -1,30 +1,65 @@
-// The time that is left for an answer, and what happens then.
+// The time that is left for an answer, and what happens then. Any key that is pressed in the form, on
+// any device, stops a countdown to proposed answers for everyone.
 
 /** @import { InputRequest } from "../wire/types.d.ts" */
+/** @import { Room } from "../views/room.js" */
 import { attribute, h, icon, say, show } from "../views/dom.js";
 import { ICONS } from "../views/icons.js";
 import { countdown, timeOf } from "../text/words.js";
 
 const SOON = 60_000;
+/** Most keys become a draft by themselves, which stops it as well; the others are told after this. */
+const MOMENT = 400;
 
 export class Countdown {
-  /** @param {() => number} now the time at the host, which keeps the deadline */
-  constructor(now) {
-    this.now = now;
-    this.words = h("span");
-    this.element = h("p", { class: "countdown", role: "timer" }, icon(ICONS.clock), this.words);
-    this.isStopped = false;
-    /** @type {readonly InputRequest[]} */
-    this.requests = [];
+  words = h("span");
+  element = h("p", { class: "countdown", role: "timer" }, icon(ICONS.clock), this.words);
+  isStopped = false;
+  /** @type {readonly InputRequest[]} */
+  requests = [];
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  telling = undefined;
+
+  /** @param {Room} room */
+  constructor(room) {
+    this.room = room;
     this.timer = setInterval(() => this.#tick(), 1000);
+    this.off = room.session.on("change", ({ envelope }) => {
+      const { action } = envelope ?? {};
+      if (action?.type === "session/inputAnswerChanged") this.#touched(action.requestId);
+    });
   }
 
   /** @param {readonly InputRequest[]} requests */
   update(requests) {
     this.requests = requests;
-    // The host stops it for good at the first draft, so one that was seen is enough.
+    // The host stops it for good at the first change, so one that was seen is enough.
     if (requests.some((request) => Object.keys(request.answers ?? {}).length > 0))
       this.isStopped = true;
+    this.#tick();
+  }
+
+  /** Somebody pressed a key here. */
+  pressed() {
+    if (this.isStopped || !this.requests.some(isStoppable)) return;
+    this.telling ??= setTimeout(() => this.#tell(), MOMENT);
+  }
+
+  /** Says that somebody is at it, by taking back an answer that is not there. */
+  #tell() {
+    this.telling = undefined;
+    const { host, session } = this.room;
+    if (this.isStopped || !["live", "syncing"].includes(host.status.phase)) return;
+    for (const { id, questions } of this.requests.filter(isStoppable)) {
+      const untouched = questions?.find((question) => session.field(id, question.id).state === "empty");
+      if (untouched) session.field(id, untouched.id).touch();
+    }
+  }
+
+  /** @param {string} requestId */
+  #touched(requestId) {
+    if (!this.requests.some(({ id }) => id === requestId)) return;
+    this.isStopped = true;
     this.#tick();
   }
 
@@ -34,7 +69,7 @@ export class Countdown {
     const request = this.requests[times.indexOf(at)];
     show(this.element, Number.isFinite(at));
     if (!request || !Number.isFinite(at)) return;
-    const left = at - this.now();
+    const left = at - this.room.host.now();
     attribute(this.element, "data-soon", left < SOON && !this.#waits(request));
     say(this.words, this.#said(request, at, left));
   }
@@ -57,11 +92,16 @@ export class Countdown {
       return "The countdown has stopped: somebody is answering.";
     if (left <= 0) return "Time is up.";
     if (ending === "defaults")
-      return `In ${countdown(left)} the proposed answers are used. Typing stops this.`;
+      return `In ${countdown(left)} the proposed answers are used. Any key stops this.`;
     return `Closes unanswered in ${countdown(left)}, at ${timeOf(at)}.`;
   }
 
   remove() {
+    this.off();
     clearInterval(this.timer);
+    clearTimeout(this.telling);
   }
 }
+
+/** @param {InputRequest} request */
+const isStoppable = ({ _meta }) => _meta?.onExpiry === "defaults" && _meta.expiresAt !== undefined;

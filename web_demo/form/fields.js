@@ -18,7 +18,7 @@ import { TextField } from "./text-field.js";
 
 /**
  * `show` changes only what differs, so that a caret stays. `problem` is about what was typed and is
- * no value at all.
+ * no value at all. `pick` chooses an option by its digit.
  * @typedef {{
  *   readonly element: HTMLElement,
  *   value(): Value | undefined,
@@ -27,6 +27,7 @@ import { TextField } from "./text-field.js";
  *   enable(isEnabled: boolean): void,
  *   focus(): void,
  *   mark(isInvalid: boolean, describedBy: string): void,
+ *   pick?(digit: number): boolean,
  * }} FieldInput
  */
 

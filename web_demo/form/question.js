@@ -259,12 +259,26 @@ export class QuestionView {
     });
   }
 
+  /** Escape leaves the input and stays at the question; from there the keys lead back in. */
   /** @param {KeyboardEvent} event */
   #key(event) {
-    if (event.key !== "Escape" || event.target === this.element) return;
+    if (event.target === this.element) {
+      this.#keyOutside(event);
+    } else if (event.key === "Escape") {
+      event.preventDefault();
+      event.stopPropagation();
+      this.element.focus();
+    }
+  }
+
+  /** @param {KeyboardEvent} event */
+  #keyOutside(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const isIn = ["Enter", "ArrowDown", " "].includes(event.key);
+    const isPicked = /^[1-9]$/.test(event.key) && this.input.pick?.(Number(event.key));
+    if (!isIn && !isPicked) return;
     event.preventDefault();
-    event.stopPropagation();
-    this.element.focus();
+    if (isIn) this.focus();
   }
 
   focus() {

@@ -46,7 +46,7 @@ export class RequestForm {
     this.room = room;
     this.group = group;
     this.titleId = `asked-${group.key.replace(/[^\w-]/g, "-")}`;
-    this.countdown = new Countdown(() => room.host.now());
+    this.countdown = new Countdown(room);
     this.body = h("div", { class: "request-body" });
     this.reviewed = h("div", { class: "request-review", hidden: true });
     this.head = h("header", { class: "request-head" });
@@ -178,6 +178,7 @@ export class RequestForm {
 
   /** @param {KeyboardEvent} event */
   #key(event) {
+    if (this.room.access.mayAnswer) this.countdown.pressed();
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
       event.preventDefault();
       this.#acceptPressed();

@@ -8,6 +8,8 @@ import { ICONS } from "../views/icons.js";
 import { placeHash } from "../views/places.js";
 import { counted, subjectOf } from "../text/words.js";
 
+const PASSIVE = "people";
+
 /**
  * @param {Room} room
  * @param {Group} group
@@ -16,7 +18,7 @@ import { counted, subjectOf } from "../text/words.js";
 export function headOf(room, group, titleId) {
   const [first] = group.requests;
   const { server, tool, round } = first?._meta ?? {};
-  const asker = server ? [server, tool].filter(Boolean).join(" · ") : room.agentName();
+  const asker = server ? [server, tool].filter(Boolean).join(" · ") : askerOf(room);
   return [
     h(
       "p",
@@ -29,6 +31,15 @@ export function headOf(room, group, titleId) {
     ),
     h("h2", { class: "subject", id: titleId, dir: "auto" }, titleOf(group)),
   ];
+}
+
+/**
+ * Where no agent is, a program asks, and people answer.
+ * @param {Room} room
+ */
+function askerOf(room) {
+  const isPassive = room.session.state?.summary.provider === PASSIVE;
+  return isPassive ? "A program" : room.agentName();
 }
 
 /** @param {Group} group */

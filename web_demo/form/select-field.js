@@ -4,7 +4,7 @@
 /** @import { MultiSelectQuestion, Option, SingleSelectQuestion, Value } from "../wire/types.d.ts" */
 /** @import { FieldEvents, FieldInput } from "./fields.js" */
 import { attribute, fill, h, say, show } from "../views/dom.js";
-import { chosenByKey } from "./choices.js";
+import { chosenByKey, pickByDigit } from "./choices.js";
 
 const SEARCHED_BEYOND = 12;
 const PIECE = 100;
@@ -226,6 +226,11 @@ export class SelectField {
   #changed() {
     this.#marks();
     this.events.edited(this.value());
+  }
+
+  /** @param {number} digit */
+  pick(digit) {
+    return pickByDigit([...this.inputs.values()], digit);
   }
 
   // What is shown

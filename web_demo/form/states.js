@@ -59,7 +59,8 @@ export function shownValue(question, field) {
  */
 export function standingWords(standing, field, writers, me) {
   if (writers.length > 0) return writingWords(writers);
-  const by = field.isOwn && field.by ? " by you" : byWords(field.by, me);
+  const isMine = field.isOwn && field.by && isAlike(field.by, me);
+  const by = isMine ? " by you" : byWords(field.by, me);
   const when = field.at === undefined ? "" : ` ${timeOf(field.at)}`;
   switch (standing) {
     case "submitted":

@@ -25,6 +25,7 @@ export class ToolCallView {
   /** @type {string | undefined} */
   asked = undefined;
   lastRound = 0;
+  shownRounds = "";
 
   /**
    * @param {Room} room
@@ -37,18 +38,28 @@ export class ToolCallView {
     this.name = h("bdi", { class: "tool-name" });
     this.state = h("span", { class: "tool-state" });
     this.more = h("div", { class: "tool-more" });
-    this.rounds = h("p", { class: "tool-rounds", hidden: true });
+    this.problem = h("p", { class: "tool-problem problem", dir: "auto", hidden: true });
+    this.rounds = h("ol", { class: "tool-rounds", "aria-label": "Rounds", hidden: true });
     this.ask = h("div", { class: "tool-ask", role: "group", "aria-label": "Approval", hidden: true });
     this.details = h(
       "details",
       { class: "tool-details" },
-      h("summary", null, icon(ICONS.tool), this.title, this.name, this.state),
+      h(
+        "summary",
+        null,
+        icon(ICONS.tool),
+        this.title,
+        this.name,
+        this.state,
+        icon(ICONS.chevron),
+      ),
       this.more,
     );
     this.element = h(
       "div",
       { class: "tool-call", role: "group", "aria-label": "Tool call" },
       this.details,
+      this.problem,
       this.rounds,
       this.ask,
     );
@@ -64,6 +75,9 @@ export class ToolCallView {
     say(this.title, titleOf(call));
     say(this.name, titleOf(call) === call.displayName ? "" : call.displayName);
     say(this.state, stateOf(call));
+    const problem = problemOf(call);
+    say(this.problem, problem);
+    show(this.problem, problem !== "");
     fill(this.more, ...moreOf(call));
     this.#showAsk(call);
     this.#showRounds(call);
@@ -84,10 +98,11 @@ export class ToolCallView {
     this.lastRound = Math.max(this.lastRound, round ?? 0);
     const isOver = ["completed", "cancelled"].includes(call.status);
     show(this.rounds, this.lastRound > 0 && !isOver);
-    const waits = asking
-      ? `waiting for ${counted(asking.requests.length, "answer")} below`
-      : "answered, the tool goes on";
-    say(this.rounds, `Round ${this.lastRound}: ${waits}`);
+    const waits = asking && `waiting for ${counted(asking.requests.length, "answer")} below`;
+    const key = `${this.lastRound} ${waits}`;
+    if (key === this.shownRounds) return;
+    this.shownRounds = key;
+    fill(this.rounds, ...roundsOf(this.lastRound, waits));
   }
 
   // Approval
@@ -164,6 +179,7 @@ export class ToolCallView {
     fill(
       this.ask,
       h("p", { class: "ask-title" }, "It has run. May the agent use the result?"),
+      ...(this.call && "content" in this.call ? contentBlocks(this.call.content ?? []) : []),
       h(
         "div",
         { class: "ask-actions" },
@@ -224,6 +240,20 @@ export class ToolCallView {
 }
 
 /**
+ * Those that are over, and the one that is open or just answered.
+ * @param {number} last
+ * @param {string | undefined} waits
+ */
+function roundsOf(last, waits) {
+  const done = Array.from({ length: Math.max(0, last - 1) }, (_, index) =>
+    h("li", { class: "round-step" }, icon(ICONS.check, "Answered:"), `Round ${index + 1}`),
+  );
+  const words = `Round ${last}: ${waits ?? "answered, the tool goes on"}`;
+  const mark = waits ? h("span", { class: "dot" }) : icon(ICONS.check);
+  return [...done, h("li", { class: "round-step", "data-open": waits !== undefined }, mark, words)];
+}
+
+/**
  * @param {PendingConfirmation} call
  * @param {boolean} mayDirect
  * @param {(approved: boolean, optionId?: string) => void} confirm
@@ -266,6 +296,11 @@ function stateOf(call) {
 }
 
 /** @param {ToolCall} call */
+function problemOf(call) {
+  return "error" in call && call.error ? call.error.message : "";
+}
+
+/** @param {ToolCall} call */
 function moreOf(call) {
   const input = call.status === "streaming" ? call.partialInput : call.toolInput;
   const chosen = "selectedOption" in call ? call.selectedOption?.label : undefined;
@@ -276,7 +311,6 @@ function moreOf(call) {
     input
       ? h("pre", { class: "tool-code", tabindex: 0, role: "group", "aria-label": "Input" }, input)
       : null,
-    "error" in call && call.error ? h("p", { class: "problem" }, call.error.message) : null,
     reason,
     ...("content" in call ? contentBlocks(call.content ?? []) : []),
     "structuredContent" in call && call.structuredContent && !(call.content?.length ?? 0)

@@ -1,7 +1,8 @@
 // What a tool brought back, or is about to change. Nothing of it is fetched or run.
 
 /** @import { FileEdit, FileEdits, ToolContent } from "../wire/types.d.ts" */
-import { h } from "../views/dom.js";
+import { h, icon } from "../views/dom.js";
+import { ICONS } from "../views/icons.js";
 
 const SHOWN_CHARS = 20_000;
 
@@ -41,14 +42,20 @@ export function editsBlock(edits) {
 
 /** @param {FileEdit} edit */
 function editBlock(edit) {
-  const name = edit.after?.uri ?? edit.before?.uri ?? "";
+  const name = (edit.after?.uri ?? edit.before?.uri ?? "").replace(/^file:\/\/(?=\/)/, "");
   const verb = edit.before === undefined ? "New" : edit.after === undefined ? "Deleted" : "Changed";
-  const counts = edit.diff ? ` +${edit.diff.added ?? 0} −${edit.diff.removed ?? 0}` : "";
   const text = edit.after?.content;
   return h(
     "details",
     { class: "edit" },
-    h("summary", null, `${verb} `, h("bdi", null, name), counts),
+    h(
+      "summary",
+      null,
+      icon(ICONS.chevron),
+      h("span", null, `${verb} `, h("bdi", { class: "edit-name" }, name)),
+      edit.diff && h("span", { class: "edit-added" }, `+${edit.diff.added ?? 0}`),
+      edit.diff && h("span", { class: "edit-removed" }, `−${edit.diff.removed ?? 0}`),
+    ),
     typeof text === "string" &&
       h("pre", { class: "tool-code", tabindex: 0, dir: "auto" }, cut(text)),
   );

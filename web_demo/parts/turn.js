@@ -123,7 +123,9 @@ export class TurnView {
     show(this.ending, state === "cancelled" || state === "error");
     attribute(this.ending, "data-state", state);
     const words = "error" in turn && turn.error ? turn.error.message : "It ended in an error.";
-    say(this.ending, state === "cancelled" ? "Stopped" : words);
+    const told = state === "cancelled" ? "Stopped" : words;
+    if (this.ending.textContent !== told)
+      fill(this.ending, state === "error" && icon(ICONS.warning), h("span", { dir: "auto" }, told));
     attribute(this.element, "data-active", state === undefined);
   }
 
@@ -153,12 +155,12 @@ class MarkdownPartView {
 
 class ReasoningPartView {
   constructor() {
-    this.summary = h("summary", null, "Thinking");
+    this.title = h("span", null, "Thinking");
     this.words = h("div", { class: "prose reasoning-words" });
     this.element = h(
       "details",
       { class: "reasoning", ontoggle: () => this.#draw() },
-      this.summary,
+      h("summary", null, icon(ICONS.chevron), this.title),
       this.words,
     );
     this.source = "";
@@ -168,7 +170,7 @@ class ReasoningPartView {
   update({ part, isLast }) {
     if (part.kind !== "reasoning") return;
     this.source = part.content;
-    say(this.summary, isLast ? "Thinking" : "Thought about it");
+    say(this.title, isLast ? "Thinking" : "Thought about it");
     this.#draw();
   }
 

@@ -69,7 +69,8 @@ const SHARED = "share:";
  */
 export function isMe(author, me) {
   if (author === undefined || me === undefined || author.id !== me.id) return false;
-  return author.id !== LOCAL || (author.name !== undefined && author.name === me.name);
+  const mayBeSeveral = author.id === LOCAL || author.id.startsWith(SHARED);
+  return !mayBeSeveral || (author.name !== undefined && author.name === me.name);
 }
 
 /**

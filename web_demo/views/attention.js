@@ -54,7 +54,7 @@ export class Attention {
    */
   #news({ session, summary, before }) {
     if (!needsInput(summary)) this.#settle(session);
-    if (!summary || !needsInput(summary)) return;
+    if (!summary || !needsInput(summary) || needsInput(before)) return;
     const isLooking = document.visibilityState === "visible" && document.hasFocus();
     if (isLooking && placeOf(location.hash).session === session) return;
     announce(`${summary.title || "A session"} needs input`);

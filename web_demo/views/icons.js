@@ -6,6 +6,7 @@ export const ICONS = {
   back: "M9.5 3 4.5 8l5 5",
   bell: "M4 11V7a4 4 0 0 1 8 0v4l1 1.5H3zM6.8 14h2.4",
   check: "m3.5 8.5 3 3 6-7",
+  chevron: "m6 4 4 4-4 4",
   clock: "M8 14A6 6 0 1 0 8 2a6 6 0 0 0 0 12zM8 5v3l2 1.5",
   close: "m4 4 8 8M12 4l-8 8",
   copy: "M6 6h7v7H6zM3 10V3h7",

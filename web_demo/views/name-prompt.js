@@ -25,7 +25,7 @@ export class NamePrompt {
       hidden: true,
       onsubmit: (/** @type {Event} */ event) => this.#save(event),
     },
-    h("p", null, "You are not alone here. What should the others call you?"),
+    h("p", null, "What should the others here call you?"),
     h(
       "div",
       { class: "name-row" },

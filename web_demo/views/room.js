@@ -56,7 +56,9 @@ export class Room {
     return this.session.state?.inputRequests ?? NONE;
   }
 
+  /** Also while an answer given here waits for the host to take it. */
   isAsking() {
+    if (this.session.completions.length > 0) return true;
     return activityOf(this.session.state?.summary.status ?? 0) === "input-needed";
   }
 

@@ -29,9 +29,10 @@ export class Self extends Events {
     return this.known?.role;
   }
 
-  /** A guest of one session has no say over the host. */
+  /** A guest of one session has no say over the host; who needs no token is at home. */
   get mayCreate() {
-    return this.role === "owner" && !this.known?.sessions;
+    if (this.known === undefined) return this.host.token === undefined;
+    return this.role === "owner" && !this.known.sessions;
   }
 
   /** Once for each credential. */
@@ -40,6 +41,7 @@ export class Self extends Events {
     const key = token ?? "";
     if (this.#asked === key) return;
     this.#asked = key;
+    this.known = undefined;
     try {
       const answer = await fetch("v1/me", {
         headers: token ? { Authorization: `Bearer ${token}` } : {},

@@ -14,6 +14,8 @@ const WORDS = {
   stopped: "stopped",
   off: "switched off",
 };
+/** Where something is wrong, or not there yet, comes first. */
+const ORDER = ["error", "authRequired", "starting", "ready", "stopped", "off"];
 /** @type {readonly Customization[]} */
 const NONE = [];
 
@@ -59,7 +61,7 @@ class ServerView {
 
   /** @param {McpServer} server */
   update(server) {
-    const kind = server.enabled ? server.state.kind : "off";
+    const kind = kindOf(server);
     const why = whyOf(server);
     attribute(this.element, "data-state", kind);
     attribute(this.element, "title", why || undefined);
@@ -67,6 +69,11 @@ class ServerView {
     say(this.state, WORDS[kind] ?? kind);
     say(this.why, why);
   }
+}
+
+/** @param {McpServer} server */
+function kindOf({ enabled, state }) {
+  return enabled ? state.kind : "off";
 }
 
 /** @param {McpServer} server */
@@ -82,8 +89,9 @@ function whyOf({ enabled, state }) {
  * @returns {McpServer[]}
  */
 function serversOf(customizations) {
-  return customizations.flatMap((entry) => {
+  const all = customizations.flatMap((entry) => {
     if (entry.type === "mcpServer") return [entry];
     return (entry.children ?? []).filter((child) => child.type === "mcpServer");
   });
+  return all.toSorted((a, b) => ORDER.indexOf(kindOf(a)) - ORDER.indexOf(kindOf(b)));
 }

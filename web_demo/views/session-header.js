@@ -69,7 +69,8 @@ export class SessionHeader {
     const summary = state?.summary;
     const isGone = phase === "gone";
     say(this.title, isGone ? "Not found" : titleOf(summary, phase));
-    const activity = summary ? activityOf(summary.status) : undefined;
+    const isAsking = this.room.isAsking();
+    const activity = isAsking ? "input-needed" : summary && activityOf(summary.status);
     say(
       this.state,
       summary?.activity && activity === "running"

@@ -2,6 +2,7 @@
 
 /** @import { Host } from "../wire/host.js" */
 /** @import { SessionSummary } from "../wire/types.d.ts" */
+/** @import { Self } from "./self.js" */
 import { attribute, h, icon, say, show } from "./dom.js";
 import { ICONS } from "./icons.js";
 import { goTo, placeHash, waitingHash } from "./places.js";
@@ -40,9 +41,13 @@ export class SessionRow {
   );
   element = h("div", { class: "session-row", role: "listitem" }, this.link, this.archive);
 
-  /** @param {Host} host */
-  constructor(host) {
+  /**
+   * @param {Host} host
+   * @param {Self} self
+   */
+  constructor(host, self) {
     this.host = host;
+    this.self = self;
   }
 
   /** @param {{ kind: string, summary?: SessionSummary }} line */
@@ -63,6 +68,7 @@ export class SessionRow {
     say(this.about, summary.activity || this.#agent(summary.provider));
     say(this.said, `${WORDS[activity]}${isNew ? ", unread" : ""}`);
     show(this.answer, needs);
+    say(this.answer, this.self.role === "observer" ? "Look" : "Answer");
     const words = isArchived(summary.status) ? "Take out of the archive" : "Archive";
     attribute(this.archive, "aria-label", `${words}: ${summary.title || "Untitled"}`);
     attribute(this.archive, "title", words);
@@ -75,9 +81,14 @@ export class SessionRow {
     return agent?.displayName ?? provider;
   }
 
+  /** Who looks at it has changed. */
+  again() {
+    if (this.summary) this.update({ kind: "row", summary: this.summary });
+  }
+
   times() {
     if (!this.summary) return;
-    say(this.time, ago(this.summary.modifiedAt));
+    say(this.time, ago(this.summary.modifiedAt, this.host.now()));
     attribute(this.time, "title", wholeTime(this.summary.modifiedAt));
   }
 

@@ -67,7 +67,8 @@ export class SessionsView {
     onkeydown: (/** @type {KeyboardEvent} */ event) => this.#listKey(event),
   });
   empty = h("div", { class: "empty" });
-  summary = h("p", { class: "sessions-sum", role: "status" });
+  /** The counts beside the filters, for those who do not see them change. */
+  summary = h("p", { class: "sessions-sum unseen", role: "status" });
 
   /**
    * @param {Host} host
@@ -96,14 +97,19 @@ export class SessionsView {
     this.rows = new KeyedViews(
       this.list,
       (line) => line.id,
-      (line) => (line.kind === "head" ? new GroupHead() : new SessionRow(host)),
+      (line) => (line.kind === "head" ? new GroupHead() : new SessionRow(host, self)),
     );
     this.updateSoon = oncePerFrame(() => this.update());
     host.on("sessions", () => this.updateSoon());
     host.on("status", () => this.updateSoon());
-    self.on("change", () => this.updateSoon());
+    self.on("change", () => this.#selfChanged());
     setInterval(() => this.#times(), MINUTE);
     this.update();
+  }
+
+  #selfChanged() {
+    for (const view of this.rows.views()) if (view instanceof SessionRow) view.again();
+    this.updateSoon();
   }
 
   /** @param {string | undefined} session the one that is open */
@@ -185,6 +191,7 @@ export class SessionsView {
    */
   #showEmpty(all, shown) {
     show(this.empty, shown === 0);
+    show(this.list, shown > 0);
     show(this.tools, all !== undefined && all.length > 0);
     const key = `${this.#emptyKind(all)} ${this.self.mayCreate}`;
     if (shown > 0 || key === this.shownEmpty) return;

@@ -137,6 +137,7 @@ export class Shell {
       this.gate.element,
     );
     this.#listen(create);
+    show(this.creating, this.self.mayCreate);
     this.#greet();
     this.go();
   }

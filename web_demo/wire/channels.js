@@ -109,8 +109,9 @@ export class Channels {
     if (size > FRAME_BYTES) {
       throw new WireError("tooLarge", `This has ${size} bytes; ${FRAME_BYTES} is the most.`);
     }
+    pending.isSent = this.isLive && mirror.confirmed !== undefined;
     mirror.dispatch(pending);
-    if (this.isLive && mirror.confirmed !== undefined) this.#send(mirror, pending);
+    if (pending.isSent) this.#put(mirror, pending);
   }
 
   // Connections
@@ -223,8 +224,15 @@ export class Channels {
    */
   #send(mirror, pending) {
     if (mirror.confirmed === undefined) return;
-    pending.isRepeated ||= pending.isSent;
     pending.isSent = true;
+    this.#put(mirror, pending);
+  }
+
+  /**
+   * @param {AnyMirror} mirror
+   * @param {Pending} pending
+   */
+  #put(mirror, pending) {
     this.#exchange.notify("dispatchAction", params(mirror, pending));
   }
 }

@@ -16,7 +16,7 @@ const PARAMETER = "tkn";
 
 /** @typedef {"needed" | "refused"} TokenProblem */
 
-/** @extends {Events<{ taken: undefined }>} */
+/** @extends {Events<{ change: undefined, taken: undefined }>} */
 export class Credential extends Events {
   /** @type {TokenProblem | undefined} why there is no way in */ problem;
   /** @type {Set<string | undefined>} */ #tried = new Set();
@@ -83,7 +83,7 @@ export class Credential extends Events {
     }
     const next = [read(this.#tab), undefined, read(this.#browser)];
     const untried = next.filter((each) => !this.#tried.has(each));
-    this.token = untried[0];
+    this.#become(untried[0]);
     if (untried.length) return undefined;
     return this.#giveUp(error);
   }
@@ -97,22 +97,28 @@ export class Credential extends Events {
     if (this.token === undefined) return;
     this.#drop(this.token);
     this.#refusal = error;
-    this.token = undefined;
+    this.#become(undefined);
     this.#giveUp(error);
   }
 
   /** @param {string} text - a token, or a link that holds one */
   use(text) {
     this.#begin();
-    this.token = tokenIn(text);
-    if (this.token !== undefined) write(this.#tab, this.token);
+    this.#become(tokenIn(text));
+    write(this.#tab, this.token);
   }
 
   forget() {
     this.#begin();
     write(this.#tab, undefined);
     write(this.#browser, undefined);
-    this.token = undefined;
+    this.#become(undefined);
+  }
+
+  /** @param {string | undefined} token */
+  #become(token) {
+    this.token = token;
+    this.emit("change", undefined);
   }
 
   /** All that is kept may be tried again. */

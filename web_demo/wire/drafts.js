@@ -18,7 +18,7 @@ import { Events } from "./events.js";
 import { Keeping } from "./keeping.js";
 import { same } from "./reducers/updates.js";
 import { Sending } from "./sending.js";
-import { answerOf, changeOf, covers, meeting, valueOf, versionOf } from "./versions.js";
+import { answerOf, changeOf, covers, isTyped, meeting, valueOf, versionOf } from "./versions.js";
 import { Waiters } from "./waiters.js";
 
 /** @extends {Events<{ change: Field }>} */
@@ -112,11 +112,7 @@ export class Field extends Events {
 
   // What people do
 
-  /**
-   * A keystroke or a choice; `undefined` empties the field.
-   *
-   * @param {Value | undefined} value
-   */
+  /** @param {Value | undefined} value - a keystroke or a choice; `undefined` empties the field */
   edit(value) {
     if (this.isClosed) return;
     this.#show(value && { state: "draft", value });
@@ -141,14 +137,19 @@ export class Field extends Events {
     return this.#decide({ state: "submitted", value });
   }
 
-  /** @returns {Promise<void>} */
   skip() {
     return this.#decide({ state: "skipped" });
   }
 
-  /** @returns {Promise<void>} */
   clear() {
     return this.#decide(undefined);
+  }
+
+  /** Tells that somebody is here, where nothing has been written yet: nothing is sent, once more. */
+  touch() {
+    if (this.state !== "empty" || this.isDirty || this.isClosed) return;
+    this.#insists = true;
+    this.flush();
   }
 
   useTheirs() {
@@ -240,11 +241,7 @@ export class Field extends Events {
     return unsent;
   }
 
-  /**
-   * What this tab, or one that is gone, had not sent.
-   *
-   * @param {KeptDraft} draft
-   */
+  /** @param {KeptDraft} draft - what this tab, or one that is gone, had not sent */
   restore(draft) {
     this.#desk.kept.dropDraft(draft);
     this.#sending.mayHaveSent((draft.sent ?? []).map((answer) => answer ?? undefined));
@@ -279,10 +276,7 @@ export class Field extends Events {
     this.#sending.renew();
   }
 
-  /**
-   * Something deliberate: it goes out at once, over whatever is there.
-   * @param {Answer | undefined} answer
-   */
+  /** @param {Answer | undefined} answer - deliberate: it goes out at once, over whatever is there */
   #decide(answer) {
     if (this.isClosed) {
       return Promise.reject(new WireError("requestClosed", "This question is no longer open."));
@@ -321,7 +315,8 @@ export class Field extends Events {
    * @param {boolean} isNews
    */
   #isHeldFast(isNews) {
-    if (this.#desk.isWriting(this)) return this.isDirty || this.isOwn;
+    const isWritten = this.#desk.isWriting(this) && isTyped(this.value);
+    if (isWritten) return this.isDirty || this.isOwn;
     return this.theirs ? !isNews || this.#sending.isUnderWay : this.isDirty;
   }
 
@@ -337,6 +332,7 @@ export class Field extends Events {
     if (outcome === "unchanged" || outcome === "contested") return;
     const isDecided = outcome === "same" && this.isDirty && this.state === "submitted";
     if (outcome === "replaced") this.#giveWay();
+    else if (!isDecided && held?.state !== this.state) this.isOwn = false;
     if (!isDecided) this.#shown = held;
     this.#synced = held;
   }

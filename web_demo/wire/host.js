@@ -50,6 +50,7 @@ export class Host extends Events {
   #sessions;
   #standing;
   #clock = new HostClock();
+  #isSomebodyElse = false;
   /** @type {Map<string, { session: Session, users: number }>} */ #open = new Map();
   /** @type {(() => void) | undefined} */ #stopFollowing;
 
@@ -72,6 +73,7 @@ export class Host extends Events {
   }
 
   #followHost() {
+    this.#credential.on("change", () => this.#goesAlong());
     this.#credential.on("taken", () => this.#letIn());
     this.#protocol.on("time", (at) => this.#clock.told(at));
     this.#protocol.on("lost", () => this.#clock.lost());
@@ -141,9 +143,14 @@ export class Host extends Events {
     this.#connection.restart();
   }
 
-  /** With another credential than before, what is not sent goes along. */
+  /** With another credential than before: what is not sent goes along. */
+  #goesAlong() {
+    if (this.#kept.moveTo(this.#credential.scope)) this.#isSomebodyElse = true;
+  }
+
   #letIn() {
-    if (!this.#kept.moveTo(this.#credential.scope)) return;
+    if (!this.#isSomebodyElse) return;
+    this.#isSomebodyElse = false;
     this.me = undefined;
     for (const { session } of this.#open.values()) session.recall();
     void this.#deliverUnsent();

@@ -38,7 +38,6 @@ import { Events } from "./events.js";
  */
 export class Pending {
   isSent = false;
-  isRepeated = false;
   /** Done before the page was loaded again: nobody waits for it any more. */
   isRestored = false;
 

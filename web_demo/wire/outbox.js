@@ -52,11 +52,9 @@ export class Outbox {
    * @returns {Promise<ActionEnvelope>}
    */
   dispatch(action) {
-    const settled = new Promise((/** @type {(envelope: ActionEnvelope) => void} */ done, fail) => {
+    return new Promise((/** @type {(envelope: ActionEnvelope) => void} */ done, fail) => {
       this.#do(action, (verdict) => (verdict instanceof WireError ? fail(verdict) : done(verdict)));
     });
-    settled.catch(() => {}); // refusals are told by events too, so nobody has to wait
-    return settled;
   }
 
   /**
@@ -111,7 +109,7 @@ export class Outbox {
   /** @param {KeptAction} kept */
   #restore({ seq, action, at }) {
     const pending = new Pending(seq, action, at, this.#forgetting(seq, () => {}));
-    pending.isSent = pending.isRepeated = pending.isRestored = true;
+    pending.isSent = pending.isRestored = true;
     this.#mirror.dispatch(pending);
   }
 

@@ -203,10 +203,19 @@ export class Session extends Events {
   // Doing
 
   /**
+   * Refusals are told by events too, so nobody has to wait for this.
+   *
    * @param {Action} action
    * @returns {Promise<ActionEnvelope>}
    */
-  async dispatch(action) {
+  dispatch(action) {
+    const done = this.#dispatch(action);
+    done.catch(() => {});
+    return done;
+  }
+
+  /** @param {Action} action */
+  async #dispatch(action) {
     try {
       return await this.#outbox.dispatch(action);
     } catch (error) {
@@ -267,19 +276,24 @@ export class Session extends Events {
     });
   }
 
-  async markRead(isNow = true) {
-    if (!this.state || isRead(this.state.summary.status) === isNow) return;
-    await this.dispatch({ type: "session/isReadChanged", isRead: isNow });
+  /** @returns {Promise<unknown>} */
+  markRead(isNow = true) {
+    if (!this.state || isRead(this.state.summary.status) === isNow) return Promise.resolve();
+    return this.dispatch({ type: "session/isReadChanged", isRead: isNow });
   }
 
-  async archive(isNow = true) {
-    if (!this.state || isArchived(this.state.summary.status) === isNow) return;
-    await this.dispatch({ type: "session/isArchivedChanged", isArchived: isNow });
+  /** @returns {Promise<unknown>} */
+  archive(isNow = true) {
+    if (!this.state || isArchived(this.state.summary.status) === isNow) return Promise.resolve();
+    return this.dispatch({ type: "session/isArchivedChanged", isArchived: isNow });
   }
 
-  /** @param {string} title */
-  async rename(title) {
-    await this.dispatch({ type: "session/titleChanged", title });
+  /**
+   * @param {string} title
+   * @returns {Promise<unknown>}
+   */
+  rename(title) {
+    return this.dispatch({ type: "session/titleChanged", title });
   }
 
   // Presence

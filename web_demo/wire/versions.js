@@ -74,3 +74,11 @@ export function covers(newer, older) {
  */
 export const changeOf = (requestId, questionId, answer) =>
   present({ type: "session/inputAnswerChanged", requestId, questionId, answer });
+
+/**
+ * Whether a value is written letter by letter; a choice is whole as soon as it is made.
+ *
+ * @param {Value | undefined} value
+ */
+export const isTyped = (value) =>
+  !value || value.kind === "text" || value.kind === "number" || "freeformValues" in value;

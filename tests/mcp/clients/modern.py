@@ -16,7 +16,6 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp_types import ElicitResult, Implementation, PromptReference
 
-
 HEARD_SECONDS = 30
 
 

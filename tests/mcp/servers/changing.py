@@ -37,7 +37,7 @@ from mcp_types import (
 )
 
 tools = ["grow", "touch"]
-touched = 0
+touched: list[str] = []
 bus = InMemorySubscriptionBus()
 
 
@@ -49,13 +49,12 @@ async def list_tools(_: Any, params: PaginatedRequestParams | None) -> ListTools
 
 
 async def call_tool(_: Any, params: CallToolRequestParams) -> CallToolResult:
-    global touched
     arguments = params.arguments or {}
     if params.name == "grow":
         tools.append(arguments["name"])
         await bus.publish(ToolsListChanged())
     elif params.name == "touch":
-        touched += 1
+        touched.append(arguments["uri"])
         await bus.publish(ResourceUpdated(arguments["uri"]))
     elif params.name == "end":
         os._exit(1)
@@ -67,7 +66,7 @@ async def list_resources(_: Any, __: Any) -> ListResourcesResult:
 
 
 async def read_resource(_: Any, params: ReadResourceRequestParams) -> ReadResourceResult:
-    text = f"touched {touched} times"
+    text = f"touched {len(touched)} times"
     return ReadResourceResult(contents=[TextResourceContents(uri=params.uri, text=text)])
 
 

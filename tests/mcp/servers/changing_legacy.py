@@ -19,7 +19,7 @@ from mcp.types import (
 
 tools = ["grow", "touch"]
 watched: set[str] = set()
-touched = 0
+touched: list[str] = []
 server: Server[Any, Any] = Server("zoo-changing-legacy")
 
 
@@ -33,13 +33,12 @@ async def list_tools(request: ListToolsRequest) -> ListToolsResult:
 
 @server.call_tool()
 async def call_tool(name: str, arguments: dict[str, Any]) -> list[TextContent]:
-    global touched
     session = server.request_context.session
     if name == "grow":
         tools.append(arguments["name"])
         await session.send_tool_list_changed()
     elif name == "touch":
-        touched += 1
+        touched.append(arguments["uri"])
         if arguments["uri"] in watched:
             await session.send_resource_updated(arguments["uri"])
     return [TextContent(type="text", text=name)]
@@ -52,7 +51,7 @@ async def list_resources() -> list[Resource]:
 
 @server.read_resource()
 async def read_resource(_: Any) -> str:
-    return f"touched {touched} times"
+    return f"touched {len(touched)} times"
 
 
 @server.subscribe_resource()

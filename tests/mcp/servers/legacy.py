@@ -26,6 +26,7 @@ OPTIONS = parser.parse_args()
 
 server = FastMCP("zoo-legacy", instructions="A server of 2025.", log_level="CRITICAL")
 signed_in: set[str] = set()
+runs: list[str] = []
 
 
 def effect(tool: str, **what: Any) -> None:
@@ -72,6 +73,7 @@ async def count(steps: int, ctx: Context, pause: float = 0.0) -> str:
     for step in range(steps):
         await ctx.report_progress(step + 1, steps, f"step {step + 1}")
         await asyncio.sleep(pause)
+    effect("count", steps=steps)
     return f"counted to {steps}"
 
 
@@ -89,6 +91,14 @@ async def weather(ctx: Context) -> str:
     answer = await ctx.elicit("Which city?", City)
     effect("weather", action=answer.action)
     return f"Sunny in {answer.data.city}" if answer.action == "accept" else answer.action
+
+
+@server.tool(annotations=ToolAnnotations(idempotentHint=True))
+async def forecast(ctx: Context) -> str:
+    """Like `weather`, but marked idempotent."""
+    answer = await ctx.elicit("Which city?", City)
+    effect("forecast", action=answer.action)
+    return f"Rain in {answer.data.city}" if answer.action == "accept" else answer.action
 
 
 @server.tool()
@@ -124,6 +134,18 @@ async def both(ctx: Context) -> str:
     )
     effect("both")
     return f"{city.data.city} {where.data.environment}"
+
+
+@server.tool()
+async def unordered(ctx: Context) -> str:
+    """Two questions, each time in the other order."""
+    runs.append("unordered")
+    wanted = [("Which city?", City), ("Where to?", Environment)]
+    answers = {}
+    for words, form in wanted if len(runs) % 2 else reversed(wanted):
+        answers[words] = await ctx.elicit(words, form)
+    effect("unordered")
+    return f"{answers['Which city?'].data.city} {answers['Where to?'].data.environment}"
 
 
 @server.tool()

@@ -41,6 +41,7 @@ class Options(argparse.Namespace):
     effects: Path | None
     name: str
     extra_key: bool
+    token: str | None
 
 
 def options() -> Options:
@@ -53,6 +54,7 @@ def options() -> Options:
     parser.add_argument(
         "--extra-key", action="store_true", help="`pair` asks one question more, as if upgraded"
     )
+    parser.add_argument("--token", help="credential that every request over HTTP has to bring")
     return parser.parse_args(namespace=Options())
 
 
@@ -94,7 +96,7 @@ def content_of(ctx: Context[Any, Any], key: str) -> dict[str, Any] | None:
 # Without questions.
 
 
-@server.tool(annotations=READ_ONLY)
+@server.tool(title="Say it back", annotations=READ_ONLY)
 def echo(text: str) -> str:
     """Say it back."""
     return text
@@ -416,11 +418,27 @@ class Announced(uvicorn.Server):
         announce(f"http://127.0.0.1:{port}/mcp")
 
 
+def behind_a_gate(app: Any) -> Any:
+    """As servers with OAuth answer: who brings no token, or another, is told which one to get."""
+
+    async def gate(scope: Any, receive: Any, send: Any) -> None:
+        given = dict(scope.get("headers", ())).get(b"authorization")
+        if scope["type"] != "http" or OPTIONS.token is None or given == wanted:
+            await app(scope, receive, send)
+            return
+        challenge = (b"www-authenticate", b'Bearer error="invalid_token", scope="zoo:feed zoo:see"')
+        await send({"type": "http.response.start", "status": 401, "headers": [challenge]})
+        await send({"type": "http.response.body", "body": b"no"})
+
+    wanted = f"Bearer {OPTIONS.token}".encode()
+    return gate
+
+
 def main() -> None:
     if OPTIONS.port is None:
         server.run("stdio")
         return
-    app = server.streamable_http_app(host="127.0.0.1")
+    app = behind_a_gate(server.streamable_http_app(host="127.0.0.1"))
     config = uvicorn.Config(app, "127.0.0.1", OPTIONS.port, log_level="warning")
     Announced(config).run()
 

@@ -49,14 +49,36 @@ world.begin = (/** @type {string} */ address) => {
   Object.assign(world, { url: address, browser, events: [], log: [] });
 };
 
+/**
+ * The browser's storage, for as long as a page is there: timers of one that is gone still fire in
+ * this process, and must not write into what the next one finds.
+ *
+ * @param {any} storage
+ * @param {{ isThere: boolean }} page
+ */
+const lent = (storage, page) => ({
+  get length() {
+    return storage.length;
+  },
+  key: (/** @type {number} */ index) => storage.key(index),
+  getItem: (/** @type {string} */ key) => storage.getItem(key),
+  setItem: (/** @type {string} */ key, /** @type {string} */ value) => {
+    if (page.isThere) storage.setItem(key, value);
+  },
+  removeItem: (/** @type {string} */ key) => {
+    if (page.isThere) storage.removeItem(key);
+  },
+});
+
 /** A page is loaded, with what its browser has kept. */
 world.load = (/** @type {object} */ options = {}) => {
-  const explain = async () => undefined;
+  const { local, tab } = world.browser;
+  world.page = { isThere: true };
   world.host = new Host({
     url: world.url,
-    storage: world.browser.local,
-    tabStorage: world.browser.tab,
-    connection: { openSocket: (/** @type {string} */ address) => new Line(address), explain },
+    storage: lent(local, world.page),
+    tabStorage: lent(tab, world.page),
+    connection: { openSocket: (/** @type {string} */ address) => new Line(address) },
     ...options,
   });
   world.host.start();
@@ -70,11 +92,11 @@ world.reload = () => {
   return world.load();
 };
 
-/** The page is gone without a word; timers of its fields must not write any more. */
+/** The page is gone without a word. */
 world.crash = () => {
   const dead = world.host;
   if (!dead) return;
-  dead.flush = () => {};
+  world.page.isThere = false;
   for (const socket of sockets) socket.close();
   dead.stop();
   world.host = world.session = undefined;

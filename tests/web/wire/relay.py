@@ -1,4 +1,4 @@
-"""A way to a host that can fall silent: sockets stay open, and nothing gets through them any more."""
+"""A way to a host that can fall silent: sockets stay open, and nothing gets through them."""
 
 import socket
 import threading

@@ -301,8 +301,7 @@ def test_a_completion_sent_as_the_host_dies_counts_once(sturdy: Sturdy) -> None:
 def test_a_host_that_no_longer_answers_is_noticed_and_found_again(sturdy: Sturdy) -> None:
     ana, _ = sturdy.pages
     ana.run(
-        "crash(); load({connection: {quiet: 300, patience: 500, explain: async () => undefined}});"
-        "open(uri);",
+        "crash(); load({connection: {quiet: 300, patience: 500}});open(uri);",
         uri=sturdy.session,
     )
     ana.until("session.phase === 'open' && host.status.phase === 'live'")

@@ -1,4 +1,4 @@
-"""What browsers do to pages: keep them in memory, put them to sleep, double them, refuse to store."""
+"""What browsers do to pages: keep them in memory, send them to sleep, double them, store nothing."""
 
 import shutil
 import time
@@ -131,7 +131,7 @@ def test_a_page_that_was_asleep_finds_out_that_its_connection_is_dead(
         page = asked.opened(context.new_page(), relay.url)
         tools = context.new_cdp_session(page)
         asleep: list[object] = []
-        tools.on("Debugger.paused", lambda event: asleep.append(event))
+        tools.on("Debugger.paused", lambda event: asleep.append(event))  # noqa: PLW0108
         tools.send("Debugger.enable")
         tools.send("Debugger.pause")
         relay.fall_silent()
@@ -206,7 +206,9 @@ FILL = """() => {
     try { localStorage.setItem(`junk${count}`, "x".repeat(size)); } catch { size >>= 1; }
   }
 }"""
-BLOCK = "Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('no'); } });"
+BLOCK = (
+    "Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('no'); } });"
+)
 BLOCK_TAB = BLOCK.replace("localStorage", "sessionStorage")
 
 

@@ -1,0 +1,85 @@
+"""The host's side of the log: verdicts in one order; questions are asked until answered."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+from session_server.host.channel import Channel
+from session_server.host.counts import Histogram
+from session_server.host.order import Order, Settled, Verdict
+from session_server.host.tasks import Tasks
+from session_server.log import Batch, Log
+from session_server.log.errors import LogError
+from session_server.schemas.wire import Uri
+
+logger = logging.getLogger("session_server.host")
+
+T = TypeVar("T")
+
+READ_AT_ONCE = 5_000
+FIRST_PAUSE, LONGEST_PAUSE = 0.05, 5.0
+
+
+class Journal:
+    def __init__(self, log: Log, tasks: Tasks, append_seconds: Histogram) -> None:
+        self._log = log
+        self._tasks = tasks
+        self._append_seconds = append_seconds
+        self._order = Order(log, self._find_out)
+
+    async def fold_into(self, channel_of: Callable[[Uri], Channel[Any]]) -> None:
+        """Everything that the log holds, into the channels that it is about."""
+        for stored in await self._log.snapshots():
+            channel_of(stored.channel).restore(stored.data, stored.seq)
+        after = 0
+        while entries := await self._log.read(after=after, limit=READ_AT_ONCE):
+            for entry in entries:
+                channel = channel_of(entry.channel)
+                if entry.seq > channel.last_seq:
+                    channel.replay(entry)
+            after = entries[-1].seq
+        for uri, floor in (await self._log.floors()).items():
+            channel_of(uri).history.begin(floor)
+
+    def append(self, batch: Batch, settled: Settled) -> None:
+        begun = time.perf_counter()
+
+        def timed(verdict: Verdict) -> None:
+            self._append_seconds.observe(time.perf_counter() - begun)
+            settled(verdict)
+
+        self._order.append(batch, timed)
+
+    def _find_out(self, ids: tuple[str, ...], then: Callable[[dict[str, int]], None]) -> None:
+        async def find() -> None:
+            then(await _insist(lambda: self._log.find(ids)))
+
+        self._tasks.spawn(find())
+
+    def catch_up(self, channel: Channel[Any]) -> None:
+        """Reads what others wrote to it, and lets it take that in."""
+
+        async def read() -> None:
+            channels = (channel.uri,)
+            entries = await _insist(
+                lambda: self._log.read(
+                    after=channel.last_seq, limit=READ_AT_ONCE, channels=channels
+                )
+            )
+            channel.absorb(entries)
+
+        self._tasks.spawn(read())
+
+
+async def _insist(question: Callable[[], Awaitable[T]]) -> T:
+    """Asks the log until it answers: a channel that does not know cannot go on."""
+    pause = FIRST_PAUSE
+    while True:
+        try:
+            return await question()
+        except LogError:
+            logger.exception("the log does not answer; asking again in %.1f s", pause)
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, LONGEST_PAUSE)

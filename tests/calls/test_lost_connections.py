@@ -1,0 +1,121 @@
+"""A 2025-era server that ends while it waits for people: what they wrote is not lost with it."""
+
+import asyncio
+import json
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from session_server.calls.config import ServerConfig
+from session_server.host.performing import perform
+from session_server.schemas.actions import InputAnswerChanged
+from session_server.schemas.questions import (
+    Answer,
+    Draft,
+    InputRequest,
+    SelectedValue,
+    Submitted,
+    TextValue,
+)
+from tests.calls.desk import BO, OWNER, SESSION, Desk, desk, http, stdio
+from tests.mcp import zoo
+from tests.servers import sqlite_store
+
+SUBMITTED = Submitted(value=TextValue(value="it was time"))
+DRAFT = Draft(value=TextValue(value="it is ti"))
+
+
+async def write(
+    at: Desk, request: InputRequest, answer: Answer, question: str = "reason"
+) -> None:
+    action = InputAnswerChanged(request_id=request.id, question_id=question, answer=answer)
+    await perform(at.host, BO, SESSION, action)
+
+
+async def cut_off(config: ServerConfig, cut: Callable[[int], None], answer: Answer) -> None:
+    """The connection is cut in the second question, of which something is answered already."""
+    async with desk(config) as at:
+        pid = json.loads(await at.text(await at.call("mirror")))["pid"]
+        call_id = await at.call("deploy", service="web")
+        await at.answer("Where should web go?", environment="production")
+        (request,) = await at.asked("Really?")
+        await write(at, request, answer)
+        cut(pid)
+        await at.answer("It may already have run. Run it again?", by=OWNER)
+        (again,) = await at.asked("Really?")
+        assert again.id != request.id
+        assert again.answers is not None
+        kept = again.answers["reason"]
+        assert type(kept) is type(answer)
+        assert getattr(kept, "value", None) == getattr(answer, "value", None)
+        assert kept.meta is not None
+        assert kept.meta.by == BO.author
+        await at.answer("Really?", sure=True)
+        assert await at.text(call_id) == "web is in production"
+        asked = [outcome.request.message for outcome in at.record.private.outcomes]
+        assert asked.count("Where should web go?") == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("answer", [DRAFT, SUBMITTED], ids=["draft", "submitted"])
+def test_a_question_lost_with_its_process_is_asked_again_with_what_was_written(
+    answer: Answer, tmp_path: Path
+) -> None:
+    effects = tmp_path / "effects"
+    config = stdio("legacy", "--effects", str(effects))
+    asyncio.run(cut_off(config, lambda pid: os.kill(pid, signal.SIGKILL), answer))
+    assert len(zoo.effects(effects, "deploy")) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("answer", [DRAFT, SUBMITTED], ids=["draft", "submitted"])
+def test_a_question_lost_with_its_http_server_is_asked_again_with_what_was_written(
+    answer: Answer, tmp_path: Path
+) -> None:
+    effects = tmp_path / "effects"
+    servers = [zoo.ZooServer("legacy", "--effects", str(effects))]
+    port = servers[0].port
+
+    def cut(_: int) -> None:
+        servers.pop().kill()
+        servers.append(zoo.ZooServer("legacy", "--effects", str(effects), port=port))
+
+    try:
+        asyncio.run(cut_off(http(f"http://127.0.0.1:{port}/mcp"), cut, answer))
+    finally:
+        servers.pop().kill()
+    assert len(zoo.effects(effects, "deploy")) == 1
+
+
+@pytest.mark.slow
+def test_what_was_written_is_found_again_in_whatever_order_a_server_asks(tmp_path: Path) -> None:
+    store = sqlite_store(tmp_path)
+    draft = Draft(value=SelectedValue(value="staging"))
+
+    async def first(config: ServerConfig) -> str:
+        async with desk(config, store) as at:
+            call_id = await at.call("unordered")
+            await at.answer("Which city?", city="Oslo")
+            (request,) = await at.asked("Where to?")
+            await write(at, request, draft, "environment")
+            return call_id
+
+    async def second(config: ServerConfig, call_id: str) -> None:
+        async with desk(config, store) as at:
+            await at.answer("It may already have run. Run it again?", by=OWNER)
+            (request,) = await at.asked("Where to?")
+            assert request.meta is not None
+            assert request.meta.round == 3
+            kept = (request.answers or {})["environment"]
+            assert isinstance(kept, Draft)
+            assert kept.value == draft.value
+            await at.answer("Where to?", environment="staging")
+            assert await at.text(call_id) == "Oslo staging"
+
+    effects = tmp_path / "effects"
+    with zoo.http_server("legacy", "--effects", str(effects)) as server:
+        asyncio.run(second(http(server.url), asyncio.run(first(http(server.url)))))
+    assert len(zoo.effects(effects, "unordered")) == 1

@@ -1,0 +1,52 @@
+"""Servers on stdin and stdout end with the host that started them, also when it is killed."""
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.mcp import zoo
+from tests.servers import serving, sqlite_store
+
+SECONDS = 20
+
+
+def call(http: httpx2.Client, wait: float, **wanted: Any) -> dict[str, Any]:
+    body = {"server": "zoo", **wanted}
+    view: dict[str, Any] = http.post(f"/v1/sessions/k/calls?wait={wait}", json=body).json()
+    return view
+
+
+def ends(pid: int) -> bool:
+    """Whether this process is soon gone, or dead and only not yet waited for."""
+    deadline = time.monotonic() + SECONDS
+    while time.monotonic() < deadline:
+        try:
+            status = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except FileNotFoundError:
+            return True
+        if status == "Z":
+            return True
+        time.sleep(0.02)
+    return False
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@pytest.mark.parametrize("era", ["modern", "legacy"])
+def test_no_server_outlives_a_host_that_was_killed(era: zoo.Kind, tmp_path: Path) -> None:
+    """One question is open and another call is at work when it happens."""
+    config = zoo.mcp_json(tmp_path, {"zoo": zoo.stdio_entry(era)})
+    with serving(sqlite_store(tmp_path), "--mcp-config", str(config)) as host:
+        with httpx2.Client(base_url=host.url, timeout=SECONDS) as http:
+            http.post("/v1/sessions", json={"resource": "ahp-session:/k"})
+            told = json.loads(zoo.text_of(call(http, SECONDS, tool="mirror")["result"]))
+            call(http, 0, tool="count", arguments={"steps": 1000, "pause": 1})
+            call(http, 0, tool="weather")
+            http.get(f"/v1/sessions/k/requests?wait={SECONDS}")
+        host.kill()
+    assert ends(told["pid"])

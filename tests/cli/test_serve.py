@@ -1,0 +1,79 @@
+"""`serve`: what it says when it listens, and what its demo shows, the second time too."""
+
+from pathlib import Path
+
+import httpx
+import pytest
+
+from session_server.banner import banner
+from session_server.identity.addresses import reachable
+from session_server.identity.binding import binding_of
+from session_server.settings import Settings
+from tests.cli.shells import Shell
+from tests.servers import ServerProcess, serving, sqlite_store
+
+
+def said(settings: Settings, address: str = "127.0.0.1") -> list[str]:
+    return banner(settings, binding_of(settings), [(address, 8737)]).splitlines()
+
+
+def test_a_host_says_where_its_doors_are() -> None:
+    assert said(Settings(demo=True)) == [
+        "session-server at http://127.0.0.1:8737",
+        "  Page  http://127.0.0.1:8737/",
+        "  AHP   ws://127.0.0.1:8737/ahp",
+        "  HTTP  http://127.0.0.1:8737/docs",
+        "        http://127.0.0.1:8737/v1/sessions",
+        "  Demo  http://127.0.0.1:8737/#/s/demo  an agent that asks",
+        "        http://127.0.0.1:8737/#/s/deploy  an MCP call that waits for people",
+    ]
+    assert said(Settings(host="::1"), "::1")[1] == "  Page  http://[::1]:8737/"
+
+
+def test_on_all_addresses_it_begins_with_a_link_that_others_can_open() -> None:
+    settings = Settings(host="0.0.0.0", connection_token="generate")
+    first, second, *rest = said(settings, "0.0.0.0")
+    where = reachable(settings, "", 8737).url
+    assert first == "session-server at http://0.0.0.0:8737"
+    assert second.startswith(f"  Open  {where}/?tkn=")
+    assert not any("0.0.0.0" in line for line in rest)
+
+
+def test_behind_a_proxy_it_says_where_people_reach_it() -> None:
+    lines = said(Settings(public_url="https://ask.example.com/"))
+    assert lines[1:3] == ["  Page  https://ask.example.com/", "  AHP   wss://ask.example.com/ahp"]
+
+
+def test_a_token_that_is_kept_is_not_shown(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    lines = said(Settings(connection_token_file=file))
+    assert lines[1:3] == [
+        "  Page  http://127.0.0.1:8737/?tkn=… with its connection token",
+        f"        which is new, in {file}",
+    ]
+    again = said(Settings(connection_token_file=file))
+    assert not any(file.read_text().strip() in line for line in (*lines, *again))
+    assert not any("new" in line for line in again)
+
+
+def open_requests(server: ServerProcess, session: str) -> list[str]:
+    answer = httpx.get(f"{server.url}/v1/sessions/{session}/requests?wait=30", timeout=40)
+    return [item["id"] for item in answer.json()["items"]]
+
+
+@pytest.mark.slow
+def test_a_demo_asks_again_only_if_it_was_answered(tmp_path: Path) -> None:
+    store = sqlite_store(tmp_path)
+    with serving(store, "--demo", "--data-dir", str(tmp_path)) as first:
+        before = open_requests(first, "demo") + open_requests(first, "deploy")
+    with serving(store, "--demo", "--data-dir", str(tmp_path)) as second:
+        assert open_requests(second, "demo") + open_requests(second, "deploy") == before
+        shell = Shell(second.url)
+        assert shell("answer", "demo", "--set", "name=x", "--set", "city=oslo").code == 0
+        assert shell("answer", "deploy", "--decline").code == 0
+        for session in ("demo", "deploy"):
+            assert shell("watch", session, "--until", "idle", "--wait", "30").code == 0
+    with serving(store, "--demo", "--data-dir", str(tmp_path)) as third:
+        after = open_requests(third, "demo") + open_requests(third, "deploy")
+    assert len(after) == 2
+    assert not set(after) & set(before)

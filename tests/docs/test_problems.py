@@ -1,0 +1,56 @@
+"""Every problem that HTTP can answer with is in the documentation, and nothing else is."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from session_server.calls.errors import CallsError
+from session_server.identity.errors import TurnedAwayError
+from session_server.web import problems
+
+ROOT = Path(__file__).parents[2]
+SOURCES = (*sorted((ROOT / "session_server/web").glob("*.py")), ROOT / "session_server/app.py")
+ROW = re.compile(r"^\| (\d{3}) \| (`[^|]+`) \|", re.MULTILINE)
+
+
+def documented() -> set[tuple[int, str]]:
+    page = (ROOT / "docs/http.md").read_text()
+    table = page[page.index("## Problems") : page.index("## Metrics")]
+    return {
+        (int(status), code.strip("` "))
+        for status, codes in ROW.findall(table)
+        for code in codes.split(",")
+    }
+
+
+def raised() -> Iterator[tuple[int, str]]:
+    """Those that are written down where they are raised."""
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            match node:
+                case ast.Call(
+                    func=ast.Name(id="ProblemError" | "problem"),
+                    args=[ast.Constant(value=int(status)), ast.Constant(value=str(code)), *_],
+                ):
+                    yield status, code
+                case _:
+                    pass
+
+
+def classified() -> Iterator[tuple[int, str]]:
+    """Those that a kind of error has."""
+    for refused in TurnedAwayError.__subclasses__():
+        yield refused.status, refused.code
+    for kind in (CallsError, *CallsError.__subclasses__()):
+        yield (404 if kind.code == "unknownCall" else 422), kind.code
+    for status, (code, _) in problems._SPOKEN.items():
+        yield status, code
+    yield from ((422, "mismatch"), (422, "unknownKind"))
+
+
+def test_every_problem_is_documented_with_its_status() -> None:
+    found = {*raised(), *classified()}
+    assert len(found) > 20
+    assert found - documented() == set()
+    assert documented() - found == set()

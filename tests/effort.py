@@ -1,0 +1,9 @@
+"""How hard tests look for what is wrong: long in CI, briefly while somebody waits for them."""
+
+import os
+
+IS_CI = os.environ.get("CI") == "true"
+
+
+def tries(in_ci: int, at_hand: int) -> int:
+    return in_ci if IS_CI else at_hand

@@ -1,0 +1,278 @@
+"""What the gateway meets that nobody meant well: bodies, headers, tokens, sessions, and crowds."""
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from session_server.schemas.limits import MCP_BODY_BYTES, MCP_SESSIONS
+from tests.gateway.exchange import (
+    People,
+    answer_of,
+    call,
+    envelope,
+    finished,
+    headers_for,
+    host,
+    rpc,
+    text,
+)
+from tests.mcp import zoo
+from tests.servers import ServerProcess
+
+TOKEN = "an-owners-token-long-enough"
+ECHO = {"name": "echo", "arguments": {"text": "hello"}}
+BOTH = {"Accept": "application/json, text/event-stream"}
+JSON = {"Content-Type": "application/json"}
+DOORS = ("/mcp", "/mcp/zoo")
+HELLO = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "old", "version": "1"},
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    entries = {
+        "zoo": zoo.stdio_entry("modern"),
+        "twin": zoo.stdio_entry("modern"),
+        "bridge": zoo.stdio_entry("modern", answers="client"),
+        "frail": zoo.changing_entry("modern"),
+        "off": {"command": "nothing", "disabled": True},
+    }
+    more = ("--connection-token", TOKEN, "--mcp-hold-seconds", "0.5")
+    with host(tmp_path_factory.mktemp("host"), entries, *more) as running:
+        yield running
+
+
+@pytest.fixture
+def people(server: ServerProcess) -> Iterator[People]:
+    with People(server.url, TOKEN) as everyone:
+        yield everyone
+
+
+def bearer(token: str = TOKEN, **more: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}", **more}
+
+
+def in_session(name: str, token: str = TOKEN) -> dict[str, str]:
+    return bearer(token, **{"Session-Server-Session": name})
+
+
+def issued(people: People, **what: Any) -> str:
+    made = people.http.post("/v1/tokens", json=what).raise_for_status().json()
+    return str(made["token"])
+
+
+def said(response: httpx.Response) -> tuple[int, int, str]:
+    """The status, and the JSON-RPC error that comes with it."""
+    assert response.headers["content-type"].startswith("application/json"), response.text
+    error = response.json()["error"]
+    return response.status_code, error["code"], error["message"]
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("era", ["2026", "2025"])
+def test_what_cannot_be_read_is_refused_in_words(
+    era: str, door: str, server: ServerProcess
+) -> None:
+    headers = (headers_for("tools/call", ECHO) if era == "2026" else BOTH) | bearer() | JSON
+
+    def told(content: Any, **more: str) -> tuple[int, int, str]:
+        changed = headers | {name.replace("_", "-"): value for name, value in more.items()}
+        return said(httpx.post(f"{server.url}{door}", content=content, headers=changed, timeout=30))
+
+    large = b'{"jsonrpc": "' + b"x" * MCP_BODY_BYTES + b'"}'
+    too_large = (413, -32600, f"The body is larger than {MCP_BODY_BYTES} bytes.")
+    assert told(large) == too_large
+    assert told(iter([large[:100], large[100:]])) == too_large  # without saying so first
+    status, code, words = told(b"{}", Content_Type="text/plain")
+    assert (status, code) == (400, -32600)
+    assert "application/json" in words
+    assert told(b"{", Accept="text/html")[0] == 406
+    deep = b'{"jsonrpc": "2.0", "id": 1, "method": ' + b"[" * 50_000 + b"]" * 50_000 + b"}"
+    for rubbish in (b"{", b"\xff\xfe", b"", deep):
+        status, code, words = told(rubbish)
+        assert (status, code) == (400, -32700), rubbish[:20]
+        assert words.startswith("Parse error")
+    assert told(b"[]")[0] == 400
+
+
+def test_parameters_that_are_nested_too_deep_go_no_further(server: ServerProcess) -> None:
+    body = json.dumps(envelope("tools/call", ECHO)).replace('"hello"', "[" * 300 + "]" * 300)
+    for name in ("zoo", "bridge"):
+        headers = headers_for("tools/call", ECHO) | bearer() | JSON
+        response = httpx.post(f"{server.url}/mcp/{name}", content=body, headers=headers, timeout=30)
+        assert said(response)[1:] == (-32602, "The parameters are nested deeper than 64 levels.")
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_pages_of_others_and_names_of_others_are_turned_away(
+    door: str, server: ServerProcess
+) -> None:
+    for headers in ({"Origin": "https://evil.example"}, {"Host": "evil.example"}):
+        response = httpx.post(f"{server.url}{door}", json={}, headers=bearer() | headers)
+        assert response.status_code == 403
+        assert response.json()["code"] == "foreignOrigin"
+
+
+def test_whoever_may_only_watch_or_answer_is_not_even_told_what_there_is(
+    server: ServerProcess, people: People
+) -> None:
+    people.http.post("/v1/sessions", json={"resource": "ahp-session:/shared"}).raise_for_status()
+    shares = [
+        people.http.post("/v1/sessions/shared/shares", json={"role": role}).raise_for_status()
+        for role in ("observer", "answerer")
+    ]
+    tokens = [share.json()["token"] for share in shares]
+    tokens += [issued(people, name=f"a-{role}", role=role) for role in ("observer", "answerer")]
+    for token in tokens:
+        for door in (*DOORS, "/mcp/bridge", "/mcp/nowhere"):
+            told = rpc(f"{server.url}{door}", "tools/list", {}, headers=bearer(token))
+            assert told["error"]["message"].startswith("Only owners and agents can"), door
+            called = call(f"{server.url}{door}", "echo", ECHO["arguments"], headers=bearer(token))
+            assert "result" not in called
+
+
+def test_an_agent_of_one_session_makes_no_calls_outside_of_sessions(
+    server: ServerProcess, people: People
+) -> None:
+    people.http.post("/v1/sessions", json={"resource": "ahp-session:/one"}).raise_for_status()
+    limited = issued(people, name="limited", role="agent", sessions=["ahp-session:/one"])
+    told = call(f"{server.url}/mcp/bridge", "echo", {"text": "x"}, headers=bearer(limited))
+    assert "Your access is to sessions" in told["error"]["message"]
+    free = issued(people, name="free", role="agent")
+    assert text(finished(f"{server.url}/mcp/bridge", "echo", {"text": "x"}, headers=bearer(free)))
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_header_names_no_session_that_one_may_not_see_or_that_cannot_be(
+    door: str, server: ServerProcess, people: People
+) -> None:
+    people.http.post("/v1/sessions", json={"resource": "ahp-session:/hidden"})
+    own = "ahp-session:/visible"
+    people.http.post("/v1/sessions", json={"resource": own})
+    limited = issued(people, name=f"limited at {door}", role="agent", sessions=[own])
+    params = ECHO if door == "/mcp/zoo" else {"name": "notify_status", "arguments": {"status": "x"}}
+    for name in ("hidden", "never-made"):
+        told = rpc(f"{server.url}{door}", "tools/call", params, headers=in_session(name, limited))
+        assert "session" in told["error"]["message"], told
+    for name in ("ahp-root://", "ahp-chat:/x", "x" * 5_000):
+        told = rpc(f"{server.url}{door}", "tools/call", params, headers=in_session(name))
+        assert told["error"]["code"] == -32600
+    assert "ahp-session:/never-made" not in people.sessions()
+    assert people.calls("ahp-session:/hidden") == []
+
+
+def test_servers_that_cannot_be_called_say_why(server: ServerProcess) -> None:
+    off = httpx.post(f"{server.url}/mcp/off", json={}, headers=bearer())
+    assert said(off) == (503, -32603, "The MCP server 'off' cannot be reached: it is disabled.")
+    for path in ("/mcp/..%2f..%2fetc", "/mcp/no such"):
+        assert said(httpx.post(f"{server.url}{path}", json={}, headers=bearer()))[0] == 404
+
+
+def test_a_server_that_dies_in_the_middle_is_asked_about_and_serves_the_next(
+    server: ServerProcess, people: People
+) -> None:
+    url, headers = f"{server.url}/mcp/frail", in_session("frail")
+    state = call(url, "end", headers=headers)["result"]["requestState"]
+    (question,) = people.asked("ahp-session:/frail")
+    assert "Run it again?" in question["request"]["message"]
+    people.complete("ahp-session:/frail", question, response="decline")
+    ended = finished(url, "end", headers=headers, retry={"requestState": state})["result"]
+    assert ended["isError"]
+    assert text(finished(url, "touch", {"uri": "zoo://x"}, headers=headers)) == "touch"
+
+
+def test_the_same_tool_of_two_servers_is_two_tools(server: ServerProcess, people: People) -> None:
+    headers = in_session("twins")
+    for name in ("zoo", "twin"):
+        call(f"{server.url}/mcp/{name}", "weather", headers=headers)
+    asked = people.asked("ahp-session:/twins", 2)
+    assert {one["request"]["_meta"]["server"] for one in asked} == {"zoo", "twin"}
+
+
+def test_twenty_identical_requests_are_one_call_and_all_get_its_result(
+    server: ServerProcess, people: People
+) -> None:
+    session = "ahp-session:/crowd"
+
+    def wait() -> str:
+        return text(finished(f"{server.url}/mcp/zoo", "weather", headers=in_session("crowd")))
+
+    with ThreadPoolExecutor(20) as pool:
+        waiting = [pool.submit(wait) for _ in range(20)]
+        (question,) = people.asked(session)
+        people.complete(session, question, {"city": "Oslo"})
+        assert {done.result(60) for done in waiting} == {"Sunny in Oslo"}
+    assert len(people.calls(session)) == 1
+
+
+def test_the_same_request_by_two_principals_is_two_calls(
+    server: ServerProcess, people: People
+) -> None:
+    tokens = [issued(people, name=name, role="agent") for name in ("ada", "bob")]
+    for token in tokens:
+        call(f"{server.url}/mcp/zoo", "weather", headers=in_session("pair", token))
+    questions = people.asked("ahp-session:/pair", 2)
+    people.complete("ahp-session:/pair", questions[0], {"city": "Oslo"})
+    people.complete("ahp-session:/pair", questions[1], {"city": "Rome"})
+    got = [
+        text(finished(f"{server.url}/mcp/zoo", "weather", headers=in_session("pair", token)))
+        for token in tokens
+    ]
+    assert sorted(got) == ["Sunny in Oslo", "Sunny in Rome"]
+
+
+# Sessions of the 2025 era
+
+
+def opened(url: str, token: str = TOKEN) -> httpx.Response:
+    return httpx.post(url, json=HELLO, headers=BOTH | bearer(token), timeout=30)
+
+
+def test_a_session_of_2025_is_of_no_use_to_anyone_else(
+    server: ServerProcess, people: People
+) -> None:
+    url = f"{server.url}/mcp/zoo"
+    other = issued(people, name="a thief", role="agent")
+    name = opened(url).headers["mcp-session-id"]
+    stolen = BOTH | bearer(other) | {"Mcp-Session-Id": name}
+    listing = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+    for response in (
+        httpx.delete(url, headers=stolen),
+        httpx.get(url, headers=stolen),
+        httpx.post(url, json=listing, headers=stolen),
+    ):
+        assert said(response) == (404, -32600, "Session not found")
+    moved = BOTH | bearer() | {"Mcp-Session-Id": name}
+    assert httpx.delete(f"{server.url}/mcp/twin", headers=moved).status_code == 404
+    own = httpx.post(url, json=listing, headers=moved, timeout=30)
+    assert answer_of(own)["result"]["tools"]
+    assert httpx.delete(url, headers=moved).status_code == 200
+    assert httpx.post(url, json=listing, headers=moved).status_code == 404
+
+
+@pytest.mark.slow
+def test_only_so_many_sessions_of_2025_are_open_at_once(tmp_path: Path) -> None:
+    with host(tmp_path, {}) as running, httpx.Client(headers=BOTH, timeout=30) as client:
+        url = f"{running.url}/mcp"
+        first = client.post(url, json=HELLO).headers["mcp-session-id"]
+        for _ in range(MCP_SESSIONS - 1):
+            assert client.post(url, json=HELLO).status_code == 200
+        status, code, words = said(client.post(url, json=HELLO))
+        assert (status, code) == (503, -32603)
+        assert words == "Too many open sessions"
+        assert rpc(url, "tools/list", {})["result"]  # which have none
+        client.delete(url, headers={"Mcp-Session-Id": first})
+        assert client.post(url, json=HELLO).status_code == 200

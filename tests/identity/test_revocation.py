@@ -1,0 +1,129 @@
+"""What waits on a token ends with it: streams, long polls, and calls that are held for people."""
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
+import pytest
+
+from tests.gateway.exchange import envelope, headers_for
+from tests.http.sessions import Api
+from tests.identity.doors import WITH_TOKEN, api, bearer, issued, name_of, new_session
+from tests.servers import ServerProcess, serving
+
+SOON = 20.0
+"""Much less than what is waited for, and enough for a busy machine."""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ServerProcess]:
+    with serving("memory:", *WITH_TOKEN) as running:
+        yield running
+
+
+@pytest.fixture
+def owner(server: ServerProcess) -> Iterator[Api]:
+    with api(server) as client:
+        yield client
+
+
+@pytest.fixture
+def threads() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor() as pool:
+        yield pool
+
+
+def ask(guest: Api) -> httpx.Response:
+    """A question for people, through MCP."""
+    params = {
+        "name": "ask_questions",
+        "arguments": {"message": "Well?", "questions": [{"id": "q", "question": "Really?"}]},
+    }
+    return guest.post(
+        "/mcp", json=envelope("tools/call", params), headers=headers_for("tools/call", params)
+    )
+
+
+def stream(guest: Api, path: str, began: threading.Event) -> str:
+    with guest.stream("GET", path) as response:
+        said = ""
+        for piece in response.iter_text():
+            said += piece
+            began.set()
+        return said
+
+
+def wait_for_a_question(owner: Api, known: set[str]) -> None:
+    """In a session that was not there before."""
+    while not (new := sessions(owner) - known):
+        pass
+    path = f"/v1/sessions/{name_of(new.pop())}/requests?wait={SOON:g}"
+    assert owner.get(path, timeout=2 * SOON).json()["items"]
+
+
+def sessions(owner: Api) -> set[str]:
+    return {item["resource"] for item in owner.get("/v1/sessions").json()["items"]}
+
+
+def test_a_long_poll_is_over_when_its_token_is_revoked(
+    server: ServerProcess, owner: Api, threads: ThreadPoolExecutor
+) -> None:
+    place = f"/v1/sessions/{name_of(new_session(owner))}"
+    token = issued(owner, "answerer")
+    began = threading.Event()
+    with api(server, token["token"]) as guest:
+        polled = threads.submit(guest.get, f"{place}/requests?wait=60", timeout=90)
+        streamed = threads.submit(stream, guest, f"{place}/events", began)
+        assert began.wait(SOON)
+        assert guest.get("/v1/me").status_code == 200
+        owner.delete(f"/v1/tokens/{token['issued']['id']}")
+        answer = polled.result(SOON)
+        assert (answer.status_code, answer.json()["code"]) == (401, "badCredential")
+        assert "revoked" in answer.json()["detail"]
+        assert "your token was revoked" in streamed.result(SOON)
+
+
+def test_a_long_poll_is_over_when_its_token_expires(server: ServerProcess, owner: Api) -> None:
+    place = f"/v1/sessions/{name_of(new_session(owner))}"
+    token = issued(owner, "answerer", expiresIn=1)["token"]
+    answer = httpx.get(f"{server.url}{place}/requests?wait=60", headers=bearer(token), timeout=SOON)
+    assert answer.status_code == 401
+    assert "expired" in answer.json()["detail"]
+
+
+def test_what_mcp_clients_wait_for_is_not_told_after_their_token_is_revoked(
+    server: ServerProcess, owner: Api, threads: ThreadPoolExecutor
+) -> None:
+    token = issued(owner, "agent")
+    with api(server, token["token"]) as guest:
+        known = sessions(owner)
+        asked = threads.submit(ask, guest)
+        wait_for_a_question(owner, known)
+        owner.delete(f"/v1/tokens/{token['issued']['id']}")
+        answer = asked.result(SOON)
+        assert answer.status_code == 401 or '"result"' not in answer.text
+    assert "Traceback" not in "".join(server.output)
+
+
+def test_an_upgrade_that_is_refused_leaves_no_error_in_the_log(server: ServerProcess) -> None:
+    wanted = {
+        "Connection": "Upgrade",
+        "Upgrade": "websocket",
+        "Sec-WebSocket-Version": "13",
+        "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+    }
+    for more in ({}, {"Origin": "http://evil.example"}):
+        refused = httpx.get(f"{server.url}/ahp", headers={**wanted, **more})
+        assert (refused.status_code, refused.headers["content-type"]) == (
+            403,
+            "application/problem+json",
+        )
+    assert "ERROR" not in "".join(server.output)
+
+
+def test_a_plain_request_to_where_ahp_is_spoken_is_told_so(server: ServerProcess) -> None:
+    plain = httpx.get(f"{server.url}/ahp")
+    assert (plain.status_code, plain.json()["code"]) == (426, "upgradeRequired")
+    assert plain.headers["upgrade"] == "websocket"
+    assert "ws://" in plain.json()["detail"]

@@ -1,0 +1,181 @@
+"""What becomes of answers: who is seen to write them, what counts as one, and what is told of them."""
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.web.browser import Person, phone_options
+from tests.web.looking import arrive, field, goes_offline, question
+from tests.web.stage import Stage, many_of, one_of, text, whole, yes_no
+
+People = Callable[..., Person]
+pytestmark = pytest.mark.slow
+
+
+def rows(person: Person) -> list[str]:
+    return [" ".join(row.split()) for row in person.page.locator(".outcome-row").all_inner_texts()]
+
+
+def test_all_are_told_what_was_answered_by_whom(person: People, stage: Stage) -> None:
+    """Also what travels with Accept; with somebody among them who has no name."""
+    uri = stage.session("told")
+    stage.begins(uri)
+    stage.asks(
+        uri, text("name"), whole("age"), one_of("city", "Oslo"), yes_no("quick", defaultValue=True)
+    )
+    crowd = ana, ben, nobody = [person("Ana"), person("Ben"), person()]
+    pages = arrive(crowd, "told")
+    field(pages[1], "age").fill("3")
+    question(pages[1], "age").get_by_role("button", name="Submit").click()
+    question(pages[2], "city").get_by_label("Oslo").check()
+    question(pages[2], "city").get_by_role("button", name="Submit").click()
+    expect(question(pages[2], "city")).to_contain_text("Submitted by you")
+    expect(question(pages[0], "city")).to_contain_text("Submitted 1")
+    field(pages[0], "name").fill("Norway")
+    pages[0].get_by_role("button", name="Review", exact=True).click()
+    pages[0].get_by_role("button", name="Accept", exact=True).click()
+    for page in pages:
+        expect(page.locator(".outcome-row")).to_have_count(4)
+    assert rows(ana) == ["Name Norway", "Age 3 by Ben", "City Oslo by someone", "Quick Yes"]
+    assert rows(ben) == ["Name Norway", "Age 3 by you", "City Oslo by someone", "Quick Yes"]
+    assert rows(nobody) == ["Name Norway", "Age 3 by Ben", "City Oslo by you", "Quick Yes"]
+    for page in pages:
+        expect(page.locator(".note")).to_be_hidden()  # the card says it, and more
+    pages[1].get_by_role("button", name="Hide").click()
+    expect(pages[1].locator(".note")).to_contain_text("Ana answered")
+
+    late = person("Dan").goes_to("#/s/told")
+    expect(late.locator(".note")).to_contain_text("Name: Norway; Age: 3 (Ben); City: Oslo (someone)")
+
+
+def test_who_has_no_name_is_still_you(person: People, stage: Stage) -> None:
+    uri = stage.session("nameless")
+    stage.begins(uri)
+    stage.asks(uri, text("name"))
+    one, other = arrive([person(), person()], "nameless")
+    field(one, "name").fill("mine")
+    expect(question(other, "name")).to_contain_text("Draft by someone")
+    expect(other.get_by_role("button", name="Submit their draft")).to_be_visible()
+    one.get_by_role("button", name="Accept").click()
+    expect(one.locator(".outcome-words")).to_contain_text("You answered")
+    expect(other.locator(".outcome-words")).to_contain_text("Someone answered")
+
+
+def test_only_who_types_is_writing_and_not_for_long(person: People, stage: Stage) -> None:
+    uri = stage.session("writing")
+    stage.begins(uri)
+    stage.asks(uri, text("name"), one_of("city", "Oslo"))
+    ana, ben = arrive([person("Ana"), person("Ben")], "writing")
+    field(ana, "name").focus()
+    question(ana, "city").get_by_label("Oslo").focus()
+    field(ben, "name").fill("x")
+    expect(question(ana, "name")).to_contain_text("Ben is writing")  # whatever came before is here
+    expect(ben.locator("[data-writing]")).to_have_count(0)
+    question(ana, "city").get_by_label("Oslo").check()
+    expect(question(ben, "city")).to_contain_text("Ana is writing")
+    expect(question(ben, "city")).to_contain_text("Draft by Ana")
+    expect(question(ana, "name")).to_contain_text("Draft by Ben")
+
+
+def test_blanks_are_no_answer_where_one_is_needed(person: People, stage: Stage) -> None:
+    uri = stage.session("blank")
+    stage.begins(uri)
+    stage.asks(
+        uri,
+        text("name", required=True),
+        one_of("city", "Oslo", allowFreeformInput=True, required=True),
+        text("was", required=True, defaultValue="there"),
+    )
+    (ana,) = arrive([person("Ana")], "blank")
+    field(ana, "name").fill("   ")
+    field(ana, "name").press("Tab")
+    problem = question(ana, "name").locator(".problem")
+    expect(problem).to_have_text("Blanks alone are no answer here.")
+    own = question(ana, "city").get_by_label("An answer of your own")
+    own.fill("  ")
+    own.press("Enter")
+    expect(question(ana, "city").locator(".problem")).to_have_text("This needs an answer.")
+    field(ana, "was").fill("")
+    field(ana, "was").press("Enter")
+    expect(question(ana, "was").locator(".problem")).to_have_text("This needs an answer.")
+    ana.get_by_role("button", name="Review", exact=True).click()
+    expect(ana.locator(".review-problem")).to_have_count(3)
+    ana.get_by_role("button", name="Accept", exact=True).click()
+    expect(problem).to_be_visible()
+    expect(ana.locator(".request")).to_be_visible()
+
+
+def test_nothing_is_ticked_that_nobody_chose_and_nothing_is_no_proposal(
+    person: People, stage: Stage
+) -> None:
+    uri = stage.session("proposed")
+    stage.begins(uri)
+    food = many_of("food", "Bread", "Soup")
+    food["options"][1]["recommended"] = True
+    stage.asks(uri, food, text("note", defaultValue=""), text("tone", defaultValue="dry"))
+    (ana,) = arrive([person("Ana")], "proposed")
+    expect(question(ana, "food").get_by_label("Soup")).not_to_be_checked()
+    expect(question(ana, "food")).to_contain_text("Recommended")
+    expect(question(ana, "food")).to_contain_text("Not answered")
+    expect(question(ana, "note")).to_contain_text("Not answered")
+    expect(question(ana, "tone")).to_contain_text("Proposed")
+    ana.get_by_role("button", name="Review", exact=True).click()
+    expect(ana.locator(".review-row")).to_have_text(
+        ["FoodSoupby default", "Note—left out", "Tonedryas proposed"]
+    )
+
+
+def test_an_answer_given_offline_waits_in_view_and_can_be_taken_back(
+    person: People, stage: Stage
+) -> None:
+    uri = stage.session("waits")
+    stage.begins(uri)
+    stage.asks(uri, text("plan", required=True), whole("age"))
+    ana, ben = arrive([person("Ana"), person("Ben")], "waits")
+    goes_offline(ana)
+    field(ana, "plan").fill("by boat")
+    field(ana, "age").fill("3")
+    ana.keyboard.press("Control+Enter")
+    ana.keyboard.press("Control+Enter")
+    words = ana.locator(".progress-words")
+    expect(words).to_contain_text("Your answer waits for the connection.")
+    expect(field(ana, "plan")).not_to_be_editable()
+    for name in ("Waiting…", "Decline", "Cancel"):
+        expect(ana.get_by_role("button", name=name, exact=True)).to_be_disabled()
+    expect(ana.locator(".outcome")).to_have_count(0)
+    ana.get_by_role("button", name="Take it back").click()
+    expect(field(ana, "plan")).to_be_editable()
+    field(ana, "plan").press_sequentially("!")
+    ana.keyboard.press("Control+Enter")
+    ana.keyboard.press("Control+Enter")
+    expect(words).to_contain_text("Your answer waits for the connection.")
+    ana.context.set_offline(offline=False)
+    for page in (ana, ben):
+        expect(page.locator(".outcome-row")).to_have_text(["Planby boat!", "Age3"])
+
+
+def test_an_answer_that_is_refused_later_comes_back_with_everything_in_it(
+    person: People, stage: Stage
+) -> None:
+    uri = stage.session("refused")
+    stage.begins(uri)
+    stage.asks(uri, text("plan", required=True), whole("age"))
+    (ana,) = arrive([person("Ana", **phone_options())], "refused")
+    goes_offline(ana)
+    field(ana, "plan").fill("by boat")
+    field(ana, "age").fill("3")
+    ana.keyboard.press("Control+Enter")
+    ana.keyboard.press("Control+Enter")
+    expect(ana.locator(".progress-words")).to_contain_text("waits for the connection")
+    stage.asks(uri, text("plan", required=True, max=3), whole("age"))
+    ana.context.set_offline(offline=False)
+    expect(ana.locator(".request-foot .problem")).to_contain_text("look at “Plan”")
+    expect(question(ana, "plan").locator(".problem")).to_contain_text("at most 3 characters")
+    expect(field(ana, "plan")).to_have_value("by boat")
+    expect(field(ana, "age")).to_have_value("3")
+    expect(field(ana, "plan")).to_be_focused()
+    field(ana, "plan").fill("sea")
+    ana.keyboard.press("Control+Enter")
+    ana.keyboard.press("Control+Enter")
+    expect(ana.locator(".outcome-row")).to_have_text(["Plansea", "Age3"])

@@ -1,0 +1,135 @@
+"""Two people in one field: neither text is lost, both know, and both end with the same."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.web.browser import Person
+from tests.web.looking import arrive, field, goes_offline, question
+from tests.web.stage import Stage, one_of, text
+
+People = Callable[..., Person]
+pytestmark = pytest.mark.slow
+
+TRAIN, BOAT = "by train along the coast", "by boat to the islands"
+
+
+def type_at_once(ana: Page, ben: Page) -> None:
+    """A key of hers, a key of his, and so on."""
+    field(ana, "plan").focus()
+    field(ben, "plan").focus()
+    for hers, his in zip(BOAT.ljust(len(TRAIN)).rstrip(), TRAIN, strict=False):
+        ana.keyboard.type(hers)
+        ben.keyboard.type(his)
+    ben.keyboard.type(TRAIN[len(BOAT) :])
+
+
+def aside(page: Page) -> Locator:
+    """The version that is not in the field."""
+    return question(page, "plan").locator(".conflict:visible, .offer:visible")
+
+
+def both(stage: Stage, person: People, session: str) -> tuple[Page, Page]:
+    uri = stage.session(session)
+    stage.begins(uri)
+    stage.asks(uri, text("plan"), one_of("city", "Oslo", "Lisbon"))
+    ana, ben = arrive([person("Ana"), person("Ben")], session)
+    return ana, ben
+
+
+def has_both(page: Page, *versions: str) -> None:
+    """One in the field, the other beside it, once nobody writes any more."""
+    page.wait_for_function(
+        """versions => {
+          const place = document.querySelector("[data-question=plan]");
+          const aside = place.querySelector(":is(.conflict, .offer):not([hidden]) .their-words");
+          const shown = [place.querySelector("textarea").value, aside?.textContent];
+          return JSON.stringify(shown.sort()) === JSON.stringify(versions.sort());
+        }""",
+        arg=list(versions),
+    )
+
+
+@pytest.mark.parametrize(("chooser", "choice"), [(0, "mine"), (1, "theirs")])
+def test_two_type_at_once_and_both_have_both_until_either_chooses(
+    person: People, stage: Stage, chooser: int, choice: str
+) -> None:
+    pages = both(stage, person, f"once-{chooser}-{choice}")
+    type_at_once(*pages)
+    texts = [field(page, "plan").input_value() for page in pages]
+    assert texts == [BOAT, TRAIN], "nothing changes under the hands of who writes"
+    for page in pages:
+        expect(question(page, "plan")).not_to_contain_text("writing")
+        has_both(page, BOAT, TRAIN)
+
+    page, mine = pages[chooser], texts[chooser]
+    wanted = mine if choice == "mine" else texts[1 - chooser]
+    is_shown = field(page, "plan").input_value() == wanted
+    label = "Keep mine|Leave it" if is_shown else "Use theirs|Use mine"
+    aside(page).locator("button").filter(has_text=_either(label)).click()
+    for each in pages:
+        expect(field(each, "plan")).to_have_value(wanted)
+
+
+def _either(words: str) -> re.Pattern[str]:
+    return re.compile(f"^({words})$")
+
+
+def test_a_text_that_gave_way_is_kept_and_said_to_be_unsent(person: People, stage: Stage) -> None:
+    ana, ben = both(stage, person, "way")
+    field(ana, "plan").fill(BOAT)
+    field(ana, "plan").blur()
+    expect(field(ben, "plan")).to_have_value(BOAT)
+    field(ben, "plan").fill(TRAIN)
+    expect(aside(ana)).to_contain_text("Ben changed this. You had written:")
+    ana.reload()
+    expect(question(ana, "plan").locator(".offer")).to_contain_text(BOAT)
+    ben.get_by_role("button", name="Review", exact=True).click()
+    ben.get_by_role("button", name="Accept", exact=True).click()
+    stage.asks("ahp-session:/way", text("plan"), name="again")
+    expect(question(ana, "plan").locator(".offer")).to_contain_text(BOAT)
+
+
+def test_adding_to_a_text_takes_nothing_from_anyone(person: People, stage: Stage) -> None:
+    ana, ben = both(stage, person, "more")
+    field(ana, "plan").fill(BOAT)
+    field(ana, "plan").blur()
+    expect(field(ben, "plan")).to_have_value(BOAT)
+    field(ben, "plan").press("End")
+    field(ben, "plan").press_sequentially(" at noon")
+    expect(field(ana, "plan")).to_have_value(f"{BOAT} at noon")
+    expect(aside(ana)).to_have_count(0)
+
+
+def test_who_chose_something_else_is_told_what_was_chosen_before(
+    person: People, stage: Stage
+) -> None:
+    ana, ben = both(stage, person, "chosen")
+    question(ana, "city").get_by_label("Oslo").check()
+    expect(question(ben, "city").get_by_label("Oslo")).to_be_checked()
+    field(ana, "plan").focus()
+    question(ben, "city").get_by_label("Lisbon").check()
+    offer = question(ana, "city").locator(".offer")
+    expect(offer).to_contain_text("Ben changed this. You had chosen:")
+    expect(question(ana, "city").get_by_label("Lisbon")).to_be_checked()
+    offer.get_by_role("button", name="Use mine").click()
+    expect(question(ben, "city").get_by_label("Oslo")).to_be_checked()
+
+
+def test_a_draft_from_offline_never_goes_over_an_answer(person: People, stage: Stage) -> None:
+    ana, ben = both(stage, person, "answered")
+    goes_offline(ben)
+    field(ben, "plan").press_sequentially(TRAIN)
+    field(ana, "plan").fill(BOAT)
+    question(ana, "plan").get_by_role("button", name="Submit").click()
+    expect(question(ana, "plan")).to_contain_text("Submitted by you")
+    ben.context.set_offline(offline=False)
+    expect(question(ben, "plan").locator(".conflict")).to_contain_text(BOAT)
+    expect(question(ben, "plan")).not_to_contain_text("writing")
+    expect(field(ben, "plan")).to_have_value(TRAIN)
+    expect(question(ana, "plan")).to_contain_text("Submitted by you")
+    question(ben, "plan").get_by_role("button", name="Keep mine").click()
+    expect(field(ana, "plan")).to_have_value(TRAIN)
+    expect(aside(ana)).to_contain_text(BOAT)
