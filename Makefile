@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 # How many at once, and what first: tests/sharing_out.py.
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 # What the coverage gate is about is measured by its own tests, in one process and with few examples.
-PURE := tests/schemas tests/reducers tests/docs tests/http/test_openapi.py
+PURE := tests/schemas tests/reducers tests/docs/test_build.py tests/http/test_openapi.py
 # By another name, or `make -n check` would run everything.
 LINT = $(MAKE) lint
 INSTALLED := $(VENV)/.installed
@@ -29,7 +29,7 @@ unexport PYTHONDONTWRITEBYTECODE
 apt = { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && echo 'Installing $(1)' \
   && apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install --yes --no-install-recommends $(1) >/dev/null; }
 
-.PHONY: help setup zoo run check lint style mypy basedpyright lint-imports test coverage-gate bench docs requirements clean
+.PHONY: help setup zoo run check lint style mypy basedpyright lint-imports test coverage coverage-gate bench docs requirements clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -109,8 +109,12 @@ check: style zoo ## The quick part: lint, and all tests but the slow ones
 	  status=0; $(PYTEST) -q -m 'not slow' || status=$$?; \
 	  wait $$lint || status=$$?; trap - EXIT; cat build/lint.txt; exit $$status
 
-test: lint zoo ## Everything, on a fresh clone too: set-up, lint, all tests, the coverage gate
+# One core for the types, one for the coverage, then all of them for the tests.
+test: style zoo ## Everything, on a fresh clone too: set-up, lint, all tests, the coverage gate
+	@$(MAKE) --jobs=2 --output-sync=target basedpyright coverage mypy lint-imports
 	$(PYTEST)
+
+coverage: setup
 	CI=false $(BIN)/coverage run -m pytest -m 'not slow' $(PURE)
 	@$(MAKE) coverage-gate
 

@@ -5,12 +5,11 @@
 
 import asyncio
 import gc
-import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from time import perf_counter, process_time
+from time import process_time
 from typing import Any
 
 import msgspec
@@ -19,6 +18,7 @@ from rich.table import Table
 
 from session_server.agents.registry import installed_agents
 from session_server.agents.turns import AgentTurns
+from session_server.host import upkeep
 from session_server.host.connection import Connection
 from session_server.host.delivery import Message, Outbox
 from session_server.host.effects import EffectRunner
@@ -27,7 +27,12 @@ from session_server.host.pace import Bounds
 from session_server.host.performing import perform, write
 from session_server.log import Sync
 from session_server.log.opening import open_log
-from session_server.schemas.actions import ResponsePartAdded, TurnComplete, TurnStarted
+from session_server.schemas.actions import (
+    ResponsePartAdded,
+    TitleChanged,
+    TurnComplete,
+    TurnStarted,
+)
 from session_server.schemas.commands import CreateSessionParams
 from session_server.schemas.messages import USER, MessageOrigin
 from session_server.schemas.messages import Message as Said
@@ -38,6 +43,7 @@ SESSIONS = 10_000
 AT_ONCE = 500
 ROUNDS = 10
 TURNS = 2_000
+USED, ACTIONS = 1_000, 300
 OWNER = Principal(id="local", role=Role.OWNER)
 AGENT = Author(id="agent:bench")
 LONG = "ahp-session:/long"
@@ -51,8 +57,8 @@ def megabytes() -> float:
 
 @asynccontextmanager
 async def hosting(folder: Path) -> AsyncIterator[tuple[Host, float]]:
-    """A host on what is in the folder, and how long it took to start."""
-    begun = perf_counter()
+    """A host on what is in the folder, and what it took to start."""
+    begun = process_time()
     log = await open_log(f"sqlite:///{folder / 'log.db'}", sync=Sync.NORMAL)
     agents = installed_agents()
     infos = tuple(agent.info for agent in agents.values())
@@ -60,7 +66,7 @@ async def hosting(folder: Path) -> AsyncIterator[tuple[Host, float]]:
     effects = EffectRunner(host, AgentTurns(host, agents))
     await host.start()
     effects.restarted()
-    took = perf_counter() - begun
+    took = process_time() - begun
     try:
         yield host, took
     finally:
@@ -83,15 +89,17 @@ async def made(host: Host, uris: Iterable[str]) -> None:
 
 
 class Nowhere(Outbox):
+    """Where a client would read; `answered` once it was sent something."""
+
     closed_with: int | None = None
 
     def __init__(self) -> None:
-        self.sent = 0
+        self.answered = asyncio.Event()
 
-    def send(self, message: Message) -> None:
-        self.sent += 1
+    def send(self, _: Message) -> None:
+        self.answered.set()
 
-    def close(self, code: int, reason: str) -> None:
+    def close(self, code: int, _: str) -> None:
         self.closed_with = code
 
 
@@ -112,9 +120,8 @@ async def visited(host: Host, run: int) -> None:
             frame(1, "initialize", channel="ahp-root://", initialSubscriptions=uris, **hello)
         )
         guests.append((guest, outbox))
-    while not all(outbox.sent for _, outbox in guests):
-        await asyncio.sleep(0.001)
-    for guest, _ in guests:
+    for guest, outbox in guests:
+        await outbox.answered.wait()
         guest.closed()
 
 
@@ -132,51 +139,83 @@ async def lived(host: Host) -> None:
         await write(host, LONG, lambda *_, actions=actions: actions, AGENT)
 
 
-async def titled(host: Host, uri: str, times: int) -> float:
+async def retitled(host: Host, uri: str, times: int) -> float:
     """Processor time of one small action, in microseconds."""
-    from session_server.schemas.actions import TitleChanged  # noqa: PLC0415
-
     begun = process_time()
     for number in range(times):
         await perform(host, OWNER, uri, TitleChanged(title=f"Title {number}"))
     return (process_time() - begun) / times * 1e6
 
 
+async def used(host: Host) -> None:
+    """Some sessions have seen many actions."""
+    for number in range(USED):
+        actions = [TitleChanged(title=f"Title {n}") for n in range(ACTIONS)]
+        await write(host, f"ahp-session:/{number}", lambda *_, actions=actions: actions, AGENT)
+
+
+async def rested(host: Host) -> None:
+    """As if nothing had happened for long, and one round of upkeep later."""
+    upkeep.AGING_SECONDS, upkeep.HISTORY_IDLE_MS = 0.0, -1
+    caring = host.spawn(host.upkeep.age(host.sessions.values, host.now))
+    last = host.sessions[f"ahp-session:/{USED - 1}"]
+    while last.entries_since_snapshot:
+        await retitled(host, LONG, 1)
+    caring.cancel()
+
+
+class Report:
+    def __init__(self) -> None:
+        self.table = Table(title="What a host holds on to", title_justify="left")
+        self.table.add_column("")
+        self.table.add_column("resident MB", justify="right")
+        self.table.add_column("", justify="right")
+
+    def add(self, name: str, words: str = "") -> None:
+        self.table.add_row(name, f"{megabytes():,.0f}", words)
+
+
+async def crowded(host: Host, report: Report) -> None:
+    before, begun = megabytes(), process_time()
+    await made(host, (f"ahp-session:/{number}" for number in range(SESSIONS)))
+    size = (megabytes() - before) * 1000 / SESSIONS
+    each = (process_time() - begun) / SESSIONS * 1e6
+    report.add(f"{SESSIONS:,} sessions", f"{size:.1f} kB and {each:.0f} µs each")
+    for run in range(ROUNDS):
+        await visited(host, run)
+        if run in (0, ROUNDS // 2, ROUNDS - 1):
+            report.add(f"{(run + 1) * AT_ONCE:,} connections have come and gone")
+
+
+async def aged(host: Host, report: Report) -> None:
+    short = await retitled(host, "ahp-session:/0", 200)
+    await lived(host)
+    long = await retitled(host, LONG, 200)
+    begun = process_time()
+    size = len(host.sessions[LONG].shown()) / 1e6
+    shown = (process_time() - begun) * 1e3
+    words = f"a snapshot has {size:.1f} MB and takes {shown:.1f} ms"
+    report.add(f"a session with {TURNS:,} turns", words)
+    report.add("one small action", f"{short:.0f} µs, in the long session {long:.0f} µs")
+    await used(host)
+    report.add(f"{USED:,} sessions with {ACTIONS:,} actions each")
+
+
 async def main() -> None:
-    table = Table(title="What a host holds on to", title_justify="left")
-    table.add_column("")
-    table.add_column("resident MB", justify="right")
-    table.add_column("", justify="right")
-
-    def row(name: str, words: str = "") -> None:
-        table.add_row(name, f"{megabytes():,.0f}", words)
-
-    with tempfile.TemporaryDirectory(dir=sys.argv[1] if sys.argv[1:] else None) as name:
+    report = Report()
+    with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        async with hosting(folder) as (host, took):
-            row("empty", f"started in {took:.2f} s")
-            before, begun = megabytes(), process_time()
-            await made(host, (f"ahp-session:/{number}" for number in range(SESSIONS)))
-            each = (megabytes() - before) * 1000 / SESSIONS
-            took = (process_time() - begun) / SESSIONS * 1e6
-            row(f"{SESSIONS:,} sessions", f"{each:.1f} kB and {took:.0f} µs each")
-            for run in range(ROUNDS):
-                await visited(host, run)
-                if run in (0, ROUNDS - 1):
-                    row(f"{(run + 1) * AT_ONCE:,} connections have come and gone")
-            short = await titled(host, "ahp-session:/0", 200)
-            await lived(host)
-            long = await titled(host, LONG, 200)
-            begun = process_time()
-            size = len(host.sessions[LONG].shown())
-            shown = (process_time() - begun) * 1e3
-            words = f"a snapshot has {size / 1e6:.1f} MB and takes {shown:.1f} ms"
-            row(f"a session with {TURNS:,} turns", words)
-            row("one small action", f"{short:.0f} µs, in the long session {long:.0f} µs")
-            files = sum(file.stat().st_size for file in folder.iterdir()) / 1e6
-        async with hosting(folder) as (host, took):
-            row("started again", f"in {took:.2f} s, from {files:.0f} MB")
-    Console(width=100).print(table)
+        async with hosting(folder) as (host, seconds):
+            report.add("empty", f"started in {seconds:.2f} s")
+            await crowded(host, report)
+            await aged(host, report)
+        async with hosting(folder) as (host, seconds):
+            report.add("started again", f"in {seconds:.2f} s")
+            await rested(host)
+            report.add("after a quiet hour")
+        async with hosting(folder) as (host, seconds):
+            report.add("started again", f"in {seconds:.2f} s")
+    Console(width=100).print(report.table)
 
 
 if __name__ == "__main__":

@@ -125,6 +125,8 @@ LIMIT_MEANINGS: dict[str, str] = {
     "MCP_SESSIONS": "Sessions of MCP clients of the older kind at a time.",
     "MCP_SESSION_IDLE_SECONDS": "Seconds after which such a session that is not used ends.",
     "MCP_BODY_BYTES": "Bytes of one request of an MCP client.",
+    "MCP_LISTENERS": "MCP clients that listen for changes of one server at a time.",
+    "WATCHED_RESOURCES": "Resources of one MCP server that its clients watch at a time.",
     "WAIT_SECONDS": "Seconds that an HTTP request may wait for something to happen.",
     "DEADLINE_SECONDS": "Seconds within which a question that is asked over HTTP must end.",
     "IDEMPOTENCY_KEY_CHARS": "Characters of an `Idempotency-Key`.",

@@ -1,11 +1,13 @@
 """The pictures in `docs/images`, taken of the real page: `python -m docs.screenshots`.
 
-Two people answer one form, on a desktop and on a phone; then the views beside it.
+Two people answer one form, on a desktop and on a phone; then the views beside it. Twice as many
+dots as the page is wide, for screens that show them.
 """
 
 import base64
 import sys
 from pathlib import Path
+from typing import Any
 
 from playwright.sync_api import Browser, Page, expect
 
@@ -16,7 +18,7 @@ from tests.web.stage import Stage
 
 IMAGES = Path(__file__).parent / "images"
 SCENE_HOST = (sys.executable, "-m", "tests.web.scene_host")
-DESK = {"width": 1100, "height": 780}
+DESK: dict[str, Any] = {"viewport": {"width": 1100, "height": 780}, "device_scale_factor": 2}
 SHELF = """
   body { margin: 0; display: flex; gap: 36px; align-items: center; padding: 36px;
          width: max-content; background: #e9ebf5; }
@@ -50,12 +52,14 @@ OPTIONS = [
 
 def main() -> None:
     IMAGES.mkdir(exist_ok=True)
-    with serving("memory:", command=SCENE_HOST) as server, chromium() as browser:
+    public = ("--public-url", "https://sessions.example.com")
+    with serving("memory:", *public, command=SCENE_HOST) as server, chromium() as browser:
         stage = Stage(server)
         set_the_scene(stage)
         together(browser, server.url)
         for theme in ("light", "dark"):
             approval(browser, server.url, theme)
+        phones(browser, server.url)
         stage.close()
 
 
@@ -95,14 +99,14 @@ def set_the_scene(stage: Stage) -> None:
 
 
 def together(browser: Browser, url: str) -> None:
-    ana = Person(browser, url, "Ana Costa", viewport=DESK)
-    ben = Person(browser, url, "Ben Lee", **phone_options())
+    ana = Person(browser, url, "Ana", **DESK)
+    ben = Person(browser, url, "Ben", color_scheme="dark", **phone_options())
     desk, phone = arrive([ana, ben], "offsite")
     field(desk, "name").fill("Fjord days")
     question(desk, "name").get_by_role("button", name="Submit").click()
     desk.mouse.move(0, 0)
     question(phone, "city").get_by_text("Lisbon").tap()
-    expect(question(desk, "city")).to_contain_text("Ben Lee is writing")
+    expect(question(desk, "city")).to_contain_text("Ben is writing")
     expect(question(phone, "name")).to_contain_text("Submitted by Ana")
     for page in (desk, phone):
         page.locator(".scroller").evaluate("scroller => scroller.scrollTop = 0")
@@ -112,11 +116,27 @@ def together(browser: Browser, url: str) -> None:
 
 
 def approval(browser: Browser, url: str, theme: str) -> None:
-    ana = Person(browser, url, "Ana Costa", viewport=DESK, color_scheme=theme)
+    ana = Person(browser, url, "Ana", color_scheme=theme, **DESK)
     page = ana.goes_to("#/s/deploy")
     expect(page.get_by_role("button", name="Run once")).to_be_visible()
     page.screenshot(path=IMAGES / f"session-{theme}.png")
     ana.closes()
+
+
+def phones(browser: Browser, url: str) -> None:
+    ben = Person(browser, url, "Ben", **phone_options())
+    page = ben.goes_to()
+    expect(page.locator(".session-row").first).to_be_visible()
+    pictures = [picture(page, "phone", 300)]
+    page.get_by_role("link", name="Deploy the billing service").tap()
+    expect(page.get_by_role("button", name="Run once")).to_be_focused()
+    pictures.append(picture(page, "phone", 300))
+    page.get_by_role("button", name="Share", exact=True).tap()
+    page.get_by_role("button", name="Make a link").tap()
+    expect(page.locator(".qr")).to_be_visible()
+    pictures.append(picture(page, "phone", 300))
+    shelve(browser, "phones.png", *pictures)
+    ben.closes()
 
 
 def picture(page: Page, kind: str, width: int) -> str:
@@ -125,7 +145,7 @@ def picture(page: Page, kind: str, width: int) -> str:
 
 
 def shelve(browser: Browser, name: str, *pictures: str) -> None:
-    page = browser.new_page(viewport={"width": 1500, "height": 100})
+    page = browser.new_page(viewport={"width": 1500, "height": 100}, device_scale_factor=2)
     page.set_content(f"<!doctype html><style>{SHELF}</style>{''.join(pictures)}")
     page.locator("body").screenshot(path=IMAGES / name)
     page.close()

@@ -187,7 +187,7 @@ def after_no_connection(
     if call.round == 0 or stamp.at - since >= UNREACHED_LIMIT_MS:
         words = f"{call.server} cannot be used: {words}"
         return failure(record, call_id, leg, FailureKind.UPSTREAM, words, stamp)
-    told = f"{call.server} cannot be used now, and is tried again: {words}."
+    told = f"{call.server} cannot be used now, and is tried again: {masked(call, words)}."
     return (
         CallUnsent(call_id=call_id, leg=leg),
         *(note(record.public, told) if call.unreached == 0 else ()),
@@ -361,9 +361,7 @@ def _unaskable(request: InputRequest | Unshowable) -> str | None:
     return None if refusal is None else refusal.message.rstrip(".")
 
 
-def _doubt(
-    call: Call, leg: int, words: str, stamp: Stamp, begun: tuple[Begun, ...] = ()
-) -> Batch:
+def _doubt(call: Call, leg: int, words: str, stamp: Stamp, begun: tuple[Begun, ...] = ()) -> Batch:
     """Nobody's answer in time is not a yes: then it does not run again."""
     request_id = f"{CALL_PREFIX}{quote(call.id, safe='')}/again/{leg}"
     request = InputRequest(

@@ -1,9 +1,12 @@
 """Places where a test can have the process die, as by `kill -9`, or see that it came by.
 
-Off unless `SESSION_SERVER_FAILPOINTS` is set when the host opens its log: `name#n` to die when a
-place is reached for the n-th time, `trace=path` to have every place written to a file; `;` between.
+For tests alone. Off, and then no more than one comparison per message of a call, unless
+`SESSION_SERVER_FAILPOINTS` is set when the host opens its log, which it says aloud: `name#n` to die
+when a place is reached for the n-th time, `trace=path` to have every place written to a file; `;`
+between.
 """
 
+import logging
 import os
 import signal
 from collections import Counter
@@ -11,6 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from session_server.log.protocol import Batch, Log, Outcome
+
+logger = logging.getLogger("session_server.calls")
 
 VARIABLE = "SESSION_SERVER_FAILPOINTS"
 LOGGED = (b'"private/call', b'"private/outcomeRecorded"')
@@ -49,8 +54,12 @@ def hit(name: str) -> None:
 def guarded(log: Log) -> Log:
     """The log, with places before and after every append that tells of a call."""
     setting = os.environ.get(VARIABLE)
-    _Switch.points = None if setting is None else Failpoints(setting)
-    return log if setting is None else _GuardedLog(log)  # type: ignore[return-value]
+    if not setting:
+        _Switch.points = None
+        return log
+    logger.warning("%s is set: this process is under test, and may die on purpose", VARIABLE)
+    _Switch.points = Failpoints(setting)
+    return _GuardedLog(log)  # type: ignore[return-value]
 
 
 class _GuardedLog:

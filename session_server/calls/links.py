@@ -31,6 +31,7 @@ from session_server.calls.narrowing import narrowed
 from session_server.calls.numbering import numbered
 from session_server.calls.transports import transport
 from session_server.calls.troubles import Heard, trouble_of
+from session_server.calls.watching import watched
 
 LISTED_PAGES = 100
 
@@ -75,7 +76,7 @@ class Link:
     @property
     def client(self) -> Client:
         if self._client is None:
-            raise UnreachableError("The connection is not open.")
+            raise UnreachableError("the connection is not open")
         return self._client
 
     @property
@@ -118,7 +119,7 @@ class Link:
         self, method: str, params: Mapping[str, Any], progress: ProgressFnT | None
     ) -> dict[str, Any]:
         if self.lost.is_set():
-            raise UnreachableError("The connection is lost.")
+            raise UnreachableError("the connection is lost")
         request = AnyRequest(method=method, params=dict(params))
         session = self.client.session
         return (await session.send_request(request, RawResult, progress_callback=progress)).root
@@ -143,7 +144,7 @@ class Link:
 
     def _new_client(self, mode: str, known: Any) -> Client:
         answering = self._answering
-        way = completing(transport(self.config, self.lost.set, self._hear))
+        way = completing(watched(transport(self.config, self._hear), self.lost.set))
         if self.config.url is not None:
             way = numbered(way)
         if answering.capabilities is not None:

@@ -94,7 +94,8 @@ class Server:
         slot = Slot(self.name, self.config, self.tidings.hear)
         try:
             await slot.kept.open(self._spawn)
-            self.tools = await slot.link.tools()
+            async with asyncio.timeout(self.config.start_timeout):
+                self.tools = await slot.link.tools()
         except Exception as error:  # noqa: BLE001 - whatever it answered, it cannot be used
             await slot.kept.close()
             return trouble_of(error, self.config, slot.link.heard)
@@ -161,14 +162,20 @@ class Server:
             nonlocal tried
             tried = tried or isinstance(self.state, McpStarting)
             has_failed = tried and isinstance(self.state, McpFailed | McpAuthRequired)
-            return self._main is not None or has_failed or self._stopping.is_set()
+            return self._standing() is not None or has_failed or self._stopping.is_set()
 
         self._hurry.set()
         async with self._moved:
             await self._moved.wait_for(is_settled)
-        if self._main is not None:
-            return self._main.link
+        standing = self._standing()
+        if standing is not None:
+            return standing
         raise UnreachableError(words_of(self.state))
+
+    def _standing(self) -> Link | None:
+        """The main connection, unless it has just ended and nobody has noticed yet."""
+        link = None if self._main is None else self._main.link
+        return None if link is None or link.lost.is_set() else link
 
     @contextlib.asynccontextmanager
     async def lend(self, asker: Asker) -> AsyncGenerator[Line]:
@@ -178,6 +185,10 @@ class Server:
             slot = await self._taken(asker)
             try:
                 yield Line(slot.link, self.tools)
+            except BaseException:
+                if slot.has_asked:  # and may ask again for a call that is no longer there
+                    slot.link.lost.set()
+                raise
             finally:
                 await self._returned(slot)
         elif self.config.url is None:
@@ -204,7 +215,7 @@ class Server:
             async with self._moved:
                 await self._moved.wait_for(self._has_room)
             if not self._slots:
-                raise UnreachableError("the connection ended")
+                await self.ready()
 
     def _free(self) -> Slot | None:
         usable = (s for s in self._slots if s.asker is None and not s.link.lost.is_set())

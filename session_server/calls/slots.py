@@ -55,12 +55,13 @@ class Line:
 
 
 class Slot:
-    """A kept link, and who has it."""
+    """A kept link, and who has it. `has_asked`: its server has put questions on it."""
 
     def __init__(
         self, name: str, config: ServerConfig, heard: Callable[[ServerEvent], None] | None = None
     ) -> None:
         self.asker: Asker | None = None
+        self.has_asked = False
         self._name = name
         self._heard = heard
         answering = Answering(
@@ -75,6 +76,7 @@ class Slot:
         self, context: ClientRequestContext, params: ElicitRequestParams
     ) -> ElicitResult | ErrorData:
         del context
+        self.has_asked = True
         if self.asker is None:
             return NO_CALL
         return await self.asker.elicit(params)

@@ -1,4 +1,7 @@
-"""Streams of messages that do something to each on its way: what the SDK cannot be told."""
+"""What streams are made of that do something to each message: what the SDK cannot be told to do.
+
+Each of `watching`, `completing`, `numbering` and `narrowing` puts one of these around a transport.
+"""
 
 from types import TracebackType
 from typing import Any, Self

@@ -1,31 +1,30 @@
-"""The way to one MCP server: its process or its URL, as a transport that the SDK can use.
+"""The way to one MCP server: its process or its URL, as streams that the SDK can use.
 
-It notices when the other side ends, and passes the failpoints of every message of a call.
+What is done to messages on that way stands in `watching`, `completing`, `numbering`, `narrowing`.
 """
 
 import contextlib
+import errno
 import functools
+import os
+import shutil
 import socket
 import ssl
 import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager
-from types import TracebackType
-from typing import Any
+from pathlib import Path
 
 import httpx2
-from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.stdio import StdioServerParameters, get_default_environment, stdio_client
 from mcp.client.streamable_http import streamable_http_client
-from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse
 
 from session_server.calls.config import ServerConfig
-from session_server.calls.failpoints import hit
-from session_server.calls.streams import Incoming, Outgoing, Streams
+from session_server.calls.streams import Streams
 from session_server.calls.troubles import Heard
 
-METHODS = ("tools/call", "prompts/get", "resources/read", "elicitation/create")
 CONNECT_SECONDS = 30.0
+LEASH = Path(__file__).with_name("leash.py")
 
 # A person may take hours while a response is awaited, so there is no read timeout; that the other
 # side is gone is noticed by the kernel instead.
@@ -40,29 +39,42 @@ KEEP_ALIVE = [
 ]
 
 
-@contextlib.asynccontextmanager
-async def transport(
-    config: ServerConfig, ended: Callable[[], None], answered: Callable[[Heard], None]
-) -> AsyncGenerator[Streams]:
-    """Streams to the server; `ended` is called when nothing more can come from it.
-
-    `answered` is told how it answers over HTTP.
-    """
-    async with _plain(config, answered) as (read, write):
-        watch = _Watch()
-        yield _Incoming(read, watch, ended), _Outgoing(write, watch)
-
-
-def _plain(
+def transport(
     config: ServerConfig, answered: Callable[[Heard], None]
 ) -> AbstractAsyncContextManager[Streams]:
+    """Streams to the server; `answered` hears how it answers over HTTP."""
     if config.url is not None:
         return _http(config.url, config, answered)
     assert config.command is not None  # the configuration has one of the two
-    process = StdioServerParameters(
-        command=config.command, args=list(config.args), env=config.env, cwd=config.cwd
-    )
-    return stdio_client(process, sys.__stderr__ or sys.stderr)
+    return _stdio(config.command, config)
+
+
+@contextlib.asynccontextmanager
+async def _stdio(command: str, config: ServerConfig) -> AsyncGenerator[Streams]:
+    check_command(command, config)
+    line = [*leash(), command, *config.args]
+    process = StdioServerParameters(command=line[0], args=line[1:], env=config.env, cwd=config.cwd)
+    async with stdio_client(process, sys.__stderr__ or sys.stderr) as streams:
+        yield streams
+
+
+def leash() -> list[str]:
+    """What a command is started with, where the system can tell it that the host has ended."""
+    if sys.platform != "linux" or not sys.executable:
+        return []
+    return [sys.executable, "-I", "-S", str(LEASH), str(os.getpid())]
+
+
+def check_command(command: str, config: ServerConfig) -> None:
+    """Raises what starting it would: on a leash it is no longer seen."""
+    path = (get_default_environment() | config.env).get("PATH", os.defpath)
+    is_path = Path(command).name != command
+    whole = str(Path(config.cwd or "") / command) if is_path else command
+    if shutil.which(whole, path=path) is not None:
+        return
+    if is_path and Path(whole).exists():
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), command)
+    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), command)
 
 
 @contextlib.asynccontextmanager
@@ -88,75 +100,3 @@ async def _http(
 def certificates() -> ssl.SSLContext:
     """Read once: it takes longer than a request does."""
     return httpx2.create_ssl_context()
-
-
-class _Watch:
-    """Which messages belong to calls: the failpoints are for these."""
-
-    def __init__(self) -> None:
-        self._asked: set[Any] = set()
-        self._answering: set[Any] = set()
-
-    def is_outgoing(self, item: SessionMessage) -> bool:
-        message = item.message
-        if isinstance(message, JSONRPCRequest) and message.method in METHODS:
-            self._asked.add(message.id)
-            return True
-        return self._is_answer(message, self._answering)
-
-    def is_incoming(self, item: SessionMessage | Exception) -> bool:
-        message = item.message if isinstance(item, SessionMessage) else None
-        if isinstance(message, JSONRPCRequest) and message.method in METHODS:
-            self._answering.add(message.id)
-            return True
-        return self._is_answer(message, self._asked)
-
-    def _is_answer(self, message: Any, to: set[Any]) -> bool:
-        if not isinstance(message, JSONRPCResponse | JSONRPCError) or message.id not in to:
-            return False
-        to.discard(message.id)
-        return True
-
-
-class _Incoming(Incoming):
-    """Tells when it ends."""
-
-    def __init__(self, stream: Any, watch: _Watch, ended: Callable[[], None]) -> None:
-        super().__init__(stream)
-        self._watch = watch
-        self._ended = ended
-
-    async def __anext__(self) -> Any:
-        try:
-            return await super().__anext__()
-        except StopAsyncIteration:
-            self._ended()
-            raise
-
-    def changed(self, item: Any) -> Any:
-        if self._watch.is_incoming(item):
-            hit("mcp.receive")
-        return item
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> bool | None:
-        self._ended()
-        return await super().__aexit__(kind, error, trace)
-
-
-class _Outgoing(Outgoing):
-    def __init__(self, stream: Any, watch: _Watch) -> None:
-        super().__init__(stream)
-        self._watch = watch
-
-    async def send(self, item: SessionMessage, /) -> None:
-        is_told = self._watch.is_outgoing(item)
-        if is_told:
-            hit("mcp.send")
-        await super().send(item)
-        if is_told:
-            hit("mcp.sent")

@@ -11,7 +11,7 @@ import msgspec
 import typer
 
 from session_server.cli.asking import title_of, wanted_request
-from session_server.cli.durations import duration
+from session_server.cli.durations import lasting
 from session_server.cli.exits import ExitCode
 from session_server.cli.naming import complete_session, short_name
 from session_server.cli.output import err, out, print_json
@@ -23,12 +23,15 @@ from session_server.reducers.notes import ending
 from session_server.schemas.calls import Outcome
 from session_server.schemas.codec import Decoder, encode
 from session_server.schemas.http import EndedRequest, NewRequest, RequestState
-from session_server.schemas.limits import WAIT_SECONDS
+from session_server.schemas.limits import DEADLINE_SECONDS, TITLE_CHARS, WAIT_SECONDS
 from session_server.schemas.principals import Provenance
 from session_server.schemas.questions import OnExpiry, ResponseKind
 from session_server.schemas.wire import Uri
 
 decode_state: Decoder[RequestState] = Decoder(RequestState)
+
+PRINTABLE = "".join(chr(code) for code in range(0x21, 0x7F))
+"""What a header takes as it is."""
 
 MessageArgument = Annotated[
     str | None, typer.Argument(help="What it is about; alone, it asks for a yes or no.")
@@ -65,7 +68,9 @@ SessionOption = Annotated[
 ExpiresIn = Annotated[
     float | None,
     typer.Option(
-        help="Deadline of the question: 90s, 10m, 1h30m, 2d.", parser=duration, metavar="TIME"
+        help="Deadline of the question: 90s, 10m, 1h30m, 2d.",
+        parser=lasting(DEADLINE_SECONDS),
+        metavar="TIME",
     ),
 ]
 OnExpiryOption = Annotated[
@@ -104,6 +109,8 @@ def ask(
     """
     if key is not None and session is None:
         raise UsageTrouble("--key needs --session: a new session has nothing to find.")
+    if title is not None and len(title) > TITLE_CHARS:
+        raise UsageTrouble(f"--title: at most {TITLE_CHARS} characters.")
     wanted = wanted_request(message, question or [], file, link)
     wanted = msgspec.structs.replace(wanted, expires_in=expires_in, on_expiry=on_expiry)
     with reach.http() as http:
@@ -116,7 +123,7 @@ def ask(
 
 
 def _asked(http: httpx.Client, uri: Uri, wanted: NewRequest, key: str | None) -> RequestState:
-    headers = JSON if key is None else {**JSON, "Idempotency-Key": key}
+    headers = JSON if key is None else {**JSON, "Idempotency-Key": quote(key, safe=PRINTABLE)}
     response = http.post(f"{session_path(uri)}/requests", content=encode(wanted), headers=headers)
     return decode_state(response.content)
 

@@ -28,7 +28,9 @@ def wanted_request(
         raise UsageTrouble(f"{file} cannot be asked: {error}") from None
     if lines:
         wanted = msgspec.structs.replace(wanted, questions=parsed_questions(lines))
-    if not (wanted.message or wanted.questions or wanted.requested_schema or wanted.url):
+    if not (
+        (wanted.message or "").strip() or wanted.questions or wanted.requested_schema or wanted.url
+    ):
         advice = 'As in: session-server ask "Deploy?" -q "env:select:Where?=staging|prod*"'
         raise UsageTrouble("There is nothing to ask.", advice)
     return wanted

@@ -1,6 +1,7 @@
 """Lengths of time as people write them: `90`, `90s`, `10m`, `1h30m`, `2d`."""
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import typer
@@ -31,3 +32,16 @@ def duration(given: Any) -> float:
         return seconds(str(given))
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
+
+
+def lasting(at_most: float) -> Callable[[Any], float]:
+    """For options that say how long something lives: longer than no time, and bounded."""
+
+    def checked(given: Any) -> float:
+        length = duration(given)
+        if not 0 < length <= at_most:
+            words = f"{given!r} is too short or too long: at most {at_most / 86_400:g} days."
+            raise typer.BadParameter(words)
+        return length
+
+    return checked

@@ -1,6 +1,7 @@
 """What people call a session: its URI, its id, or the beginning of either."""
 
 import os
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Annotated, Any
@@ -11,13 +12,15 @@ import typer
 
 from session_server.cli.exits import ExitCode
 from session_server.cli.reach import TOKEN_VARIABLE, URL_VARIABLE, Reach
-from session_server.cli.trouble import LIST_THEM, Trouble
+from session_server.cli.trouble import LIST_THEM, Trouble, UsageTrouble
 from session_server.reducers.session_names import PREFIX
 from session_server.schemas.commands import ListSessionsResult
+from session_server.schemas.limits import NAME_CHARS
 from session_server.schemas.session import SessionSummary
 from session_server.schemas.wire import Uri
 
 COMPLETION_SECONDS = 2.0
+_ISSUED_ID = re.compile(r"[\w-]+", re.ASCII)
 
 
 def short_name(uri: Uri) -> str:
@@ -25,7 +28,9 @@ def short_name(uri: Uri) -> str:
 
 
 def found(sessions: Iterable[SessionSummary], word: str) -> SessionSummary:
-    """The session that a word means; never one of several."""
+    """The session that a word means; never one of several, and never what an empty word begins."""
+    if not word.strip():
+        raise UsageTrouble("Say which session: this is an empty name.", LIST_THEM)
     known = {short_name(summary.resource): summary for summary in sessions}
     exact = known.get(short_name(word))
     if exact is not None:
@@ -40,6 +45,20 @@ def found(sessions: Iterable[SessionSummary], word: str) -> SessionSummary:
     close = get_close_matches(short_name(word), known, n=1)
     advice = f"Did you mean {close[0]!r}? {LIST_THEM}" if close else LIST_THEM
     raise Trouble(f"There is no session {word!r}.", ExitCode.NOT_FOUND, advice)
+
+
+def check_name(name: str | None) -> None:
+    """What is shown beside somebody's answers."""
+    if name is not None and not (name.strip() and len(name) <= NAME_CHARS):
+        words = f"A name has at least one character and at most {NAME_CHARS}."
+        raise UsageTrouble(words, "It is who they are to others, such as Ana.")
+
+
+def checked_id(written: str) -> str:
+    """Of a token or a link; what cannot be one might lead to another address."""
+    if not _ISSUED_ID.fullmatch(written):
+        raise Trouble(f"There is none with the id {written!r}.", ExitCode.NOT_FOUND)
+    return written
 
 
 def all_sessions(http: httpx.Client) -> tuple[SessionSummary, ...]:

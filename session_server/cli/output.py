@@ -4,17 +4,57 @@ import sys
 from typing import Any
 
 import msgspec
-from rich.console import Console
+from rich.console import (
+    Console,
+    ConsoleOptions,
+    ConsoleRenderable,
+    RenderableType,
+    RenderHook,
+    RenderResult,
+)
+from rich.segment import Segment
 
 from session_server.cli.trouble import Trouble
 from session_server.schemas.codec import encode
 
 PIPE_WIDTH = 120
 
+_SHOWN = {
+    **{code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\n\t"},
+    **dict.fromkeys(range(0x7F, 0xA0), "\N{REPLACEMENT CHARACTER}"),
+}
+
+
+class Harmless:
+    """Shows control characters instead of sending them: a terminal would do what they say.
+
+    Titles, questions and answers come from anybody.
+    """
+
+    def __init__(self, renderable: RenderableType) -> None:
+        self._renderable = renderable
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for segment in console.render(self._renderable, options):
+            is_ours = segment.control is not None
+            yield segment if is_ours else Segment(harmless(segment.text), segment.style)
+
+
+class _EverythingHarmless(RenderHook):
+    def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
+        return [Harmless(renderable) for renderable in renderables]
+
+
+def harmless(text: str) -> str:
+    return text.translate(_SHOWN)
+
 
 def _console(*, stderr: bool) -> Console:
+    """What goes into a pipe goes as it is: programs read it."""
     console = Console(stderr=stderr, highlight=False)
-    if not console.is_terminal:
+    if console.is_terminal:
+        console.push_render_hook(_EverythingHarmless())
+    else:
         console.width = PIPE_WIDTH
     return console
 

@@ -1,8 +1,13 @@
 """The program itself: its name, what all commands share, and the list of them."""
 
-from typing import Annotated
+import sys
+from collections.abc import Sequence
+from functools import partial
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
+from typer.exceptions import TyperException
 
 from session_server import __version__
 from session_server.cli import token
@@ -12,17 +17,46 @@ from session_server.cli.call import call
 from session_server.cli.cassettes import export, replay
 from session_server.cli.dispose import dispose
 from session_server.cli.doctor import doctor
+from session_server.cli.exits import ExitCode
 from session_server.cli.mcp import mcp
+from session_server.cli.output import complain
 from session_server.cli.reach import JsonOption, SharedToken, SharedUrl, reaching
 from session_server.cli.serve import serve
 from session_server.cli.sessions import sessions
 from session_server.cli.share import share
+from session_server.cli.trouble import UsageTrouble
 from session_server.cli.watch import watch
 
 PROGRAM = "session-server"
 
+
+class Program(TyperGroup):
+    """With `--json` a misunderstanding is told in JSON as well."""
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        **more: Any,
+    ) -> Any:
+        run = partial(super().main, args, prog_name, complete_var, **more)
+        if not standalone_mode or "--json" not in (sys.argv[1:] if args is None else args):
+            return run(standalone_mode=standalone_mode)
+        try:
+            code = run(standalone_mode=False)
+        except TyperException as error:
+            complain(UsageTrouble(error.format_message()), as_json=True)
+            sys.exit(error.exit_code)
+        except typer.Abort:
+            sys.exit(ExitCode.FAILED)
+        sys.exit(code if isinstance(code, int) else ExitCode.OK)
+
+
 app = typer.Typer(
     name=PROGRAM,
+    cls=Program,
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_show_locals=False,
     rich_markup_mode="markdown",

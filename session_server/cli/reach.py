@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from functools import wraps
 from typing import Annotated, Any, NamedTuple
-from urllib.parse import parse_qs, urlsplit, urlunsplit
+from urllib.parse import SplitResult, parse_qs, urlsplit, urlunsplit
 
 import httpx
 import typer
@@ -64,14 +64,18 @@ class Reach(NamedTuple):
     @classmethod
     def to(cls, url: str | None, token: str | None, *, as_json: bool = False) -> "Reach":
         """A link as it is shared will do: its token is taken out of it."""
-        parts = urlsplit(url or DEFAULT_URL)
-        if parts.scheme not in ("http", "https") or not parts.netloc:
-            advice = f"It looks like this: {DEFAULT_URL}"
-            raise UsageTrouble(f"{parts.geturl()!r} is not the address of a host.", advice)
+        parts = _address(url or DEFAULT_URL)
         shared = parse_qs(parts.query).get("tkn", [None])[0]
         path = parts.path.rstrip("/")
         base = urlunsplit((parts.scheme, parts.netloc, path, "", ""))
-        return cls(base, token or shared, as_json)
+        return cls(base, _sendable(token or shared), as_json)
+
+    @property
+    def shown(self) -> str:
+        """The address without a password that may be in it."""
+        parts = urlsplit(self.url)
+        netloc = parts.netloc.rpartition("@")[2]
+        return urlunsplit((parts.scheme, netloc, parts.path, "", ""))
 
     def client(self, *, policy: bool = False) -> AbstractAsyncContextManager[Client]:
         """AHP, for what is live."""
@@ -88,6 +92,24 @@ class Reach(NamedTuple):
             timeout=HTTP_SECONDS,
             event_hooks={"response": [_check]},
         )
+
+
+def _address(url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+        if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0:
+            return parts
+    except ValueError:
+        pass
+    shown = url.partition("?")[0].rpartition("@")[2]
+    advice = f"It looks like this: {DEFAULT_URL}"
+    raise UsageTrouble(f"{shown!r} is not the address of a host.", advice)
+
+
+def _sendable(token: str | None) -> str | None:
+    if token is not None and not (token.isascii() and token.isprintable()):
+        raise UsageTrouble("This is no token: a token has no blanks, line breaks or accents.")
+    return token
 
 
 def _check(response: httpx.Response) -> None:
@@ -137,6 +159,7 @@ def reaching(command: Command) -> Callable[..., None]:
 def run(command: Command, reach: Reach, given: dict[str, Any]) -> ExitCode:
     """Runs it, and says in words what went wrong."""
     try:
+        _check_text(given)
         done = command(reach=reach, **given)
         code = asyncio.run(done) if isinstance(done, Coroutine) else done
     except (Trouble, ClientError, httpx.TransportError) as error:
@@ -153,12 +176,28 @@ def run(command: Command, reach: Reach, given: dict[str, Any]) -> ExitCode:
     return ExitCode.OK if code is None else code
 
 
+def _check_text(given: dict[str, Any]) -> None:
+    """Python lets bytes that are no text through as something that nobody can encode again."""
+    for value in given.values():
+        for word in value if isinstance(value, list) else (value,):
+            if isinstance(word, str) and not word.isascii() and not _is_text(word):
+                raise UsageTrouble(f"{word!a} is not text in UTF-8.")
+
+
+def _is_text(word: str) -> bool:
+    try:
+        word.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def explained(error: Exception, reach: Reach) -> Trouble:
     match error:
         case ClientError():
             return of_client(error)
         case httpx.TransportError():
-            return of_transport(error, reach.url)
+            return of_transport(error, reach.shown)
         case _:
             assert isinstance(error, Trouble)
             return error

@@ -9,14 +9,14 @@ import typer
 from rich import box
 from rich.table import Table
 
-from session_server.cli.durations import duration
+from session_server.cli.durations import lasting
 from session_server.cli.exits import ExitCode
-from session_server.cli.naming import SessionArgument, all_sessions, found
+from session_server.cli.naming import SessionArgument, all_sessions, check_name, checked_id, found
 from session_server.cli.output import err, out, print_json
 from session_server.cli.reach import JSON, Reach, session_path
 from session_server.cli.states import when
 from session_server.schemas.codec import encode
-from session_server.schemas.limits import SHARE_LIFETIME_SECONDS
+from session_server.schemas.limits import SHARE_LIFETIME_LIMIT_SECONDS, SHARE_LIFETIME_SECONDS
 from session_server.schemas.principals import Role
 from session_server.schemas.tokens import IssuedToken, ShareGiven, ShareWanted, TokenList
 
@@ -32,13 +32,18 @@ def share(
     ] = None,
     expires_in: Annotated[
         float,
-        typer.Option(help="How long it works: 90s, 10m, 2d.", parser=duration, metavar="TIME"),
+        typer.Option(
+            help="How long it works: 90s, 10m, 2d.",
+            parser=lasting(SHARE_LIFETIME_LIMIT_SECONDS),
+            metavar="TIME",
+        ),
     ] = SHARE_LIFETIME_SECONDS,
     qr: Annotated[bool, typer.Option("--qr/--no-qr", help="Show the link as a QR code.")] = True,
     listing: Annotated[bool, typer.Option("--list", help="List the links there are.")] = False,
     revoke: Annotated[str | None, typer.Option(help="Take a link back, by its id.")] = None,
 ) -> ExitCode | None:
     """Make a link that opens one session, in one role, for a while."""
+    check_name(name)
     with reach.http() as http:
         path = f"{session_path(found(all_sessions(http), session).resource)}/shares"
         if listing:
@@ -46,7 +51,7 @@ def share(
             _list(reach, links)
             return None
         if revoke is not None:
-            http.delete(f"{path}/{revoke}")
+            http.delete(f"{path}/{checked_id(revoke)}")
             err.print("It opens nothing any more.")
             return None
         wanted = ShareWanted(role=role, name=name, expires_in=max(1, round(expires_in)))

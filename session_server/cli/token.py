@@ -5,18 +5,16 @@ from typing import Annotated
 import msgspec
 import typer
 
-from session_server.cli.durations import duration
-from session_server.cli.naming import all_sessions, found
+from session_server.cli.durations import lasting
+from session_server.cli.naming import all_sessions, check_name, checked_id, found
 from session_server.cli.output import err, out, print_json
 from session_server.cli.reach import JSON, Reach, reaching
 from session_server.cli.share import token_table
 from session_server.cli.states import when
-from session_server.cli.trouble import UsageTrouble
 from session_server.schemas.codec import encode
+from session_server.schemas.limits import TOKEN_LIFETIME_LIMIT_SECONDS
 from session_server.schemas.principals import Role
 from session_server.schemas.tokens import TokenGiven, TokenList, TokenWanted
-
-NAMED = "As in: session-server token create Ana"
 
 app = typer.Typer(help="Give, list and take back tokens.", no_args_is_help=True)
 
@@ -35,7 +33,7 @@ def create(
         float | None,
         typer.Option(
             help="How long it works: 10m, 2d; until it is revoked if not given.",
-            parser=duration,
+            parser=lasting(TOKEN_LIFETIME_LIMIT_SECONDS),
             metavar="TIME",
         ),
     ] = None,
@@ -45,8 +43,7 @@ def create(
     ] = False,
 ) -> None:
     """Give somebody, or a program, a token. It is shown this once."""
-    if not name.strip():
-        raise UsageTrouble("A token needs the name of whoever gets it.", NAMED)
+    check_name(name)
     with reach.http() as http:
         known = all_sessions(http) if session else ()
         wanted = TokenWanted(
@@ -84,7 +81,7 @@ def revoke(
 ) -> None:
     """Take a token back; whoever is connected with it is let go at once."""
     with reach.http() as http:
-        http.delete(f"/v1/tokens/{token_id}")
+        http.delete(f"/v1/tokens/{checked_id(token_id)}")
     err.print("It opens nothing any more.")
 
 

@@ -23,6 +23,7 @@ from session_server.schemas.tool_calls import (
     Completed,
     PendingConfirmation,
     PendingResultConfirmation,
+    TextContent,
     ToolCall,
 )
 from session_server.schemas.turns import (
@@ -35,7 +36,8 @@ from session_server.schemas.turns import (
     Turn,
 )
 
-TOOL_INPUT_CHARS = 200
+RESULT_CHARS = 400
+"""As much of a tool's result as is shown; `call` and the page show all of it."""
 
 
 class Told(NamedTuple):
@@ -131,10 +133,10 @@ def part_text(part: ResponsePart) -> RenderableType:
 
 def tool_call_text(call: ToolCall) -> Text:
     match call:
-        case Completed(success=True):
-            return Text(f"✓ {plain(call.past_tense_message)}", style="green")
-        case Completed():
-            return Text(f"✗ {plain(call.past_tense_message)}", style="red")
+        case Completed(success=success):
+            mark, style = ("✓", "green") if success else ("✗", "red")
+            said = Text(f"{mark} {plain(call.past_tense_message)}", style=style)
+            return said.append(result_text(call))
         case Cancelled():
             return Text(f"✗ {call.display_name} was cancelled", style="red")
         case PendingConfirmation() | PendingResultConfirmation():
@@ -143,6 +145,13 @@ def tool_call_text(call: ToolCall) -> Text:
         case _:
             words = plain(call.invocation_message) if call.invocation_message else call.display_name
             return Text(f"◐ {words} …", style="cyan")
+
+
+def result_text(call: Completed) -> Text:
+    texts = (piece.text for piece in call.content or () if isinstance(piece, TextContent))
+    words = "\n".join(texts).strip()
+    cut = f"{words[:RESULT_CHARS]} …" if len(words) > RESULT_CHARS else words
+    return Text("".join(f"\n  {line}" for line in cut.splitlines()), style="dim")
 
 
 def plain(text: wire.Text) -> str:

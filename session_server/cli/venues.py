@@ -10,7 +10,7 @@ import msgspec
 from session_server.cli.exits import ExitCode
 from session_server.cli.naming import short_name
 from session_server.cli.reach import DEFAULT_URL, JSON, Reach, session_path
-from session_server.cli.trouble import Trouble
+from session_server.cli.trouble import Trouble, UsageTrouble
 from session_server.reducers.session_names import session_name, session_uri
 from session_server.schemas.codec import encode
 from session_server.schemas.http import NewSession
@@ -24,6 +24,8 @@ def venue(http: httpx.Client, name: str | None, title: str) -> Generator[Uri]:
 
     If what it was made for fails, it goes again, as long as nothing has happened in it.
     """
+    if name is not None and not name.strip():
+        raise UsageTrouble("Say which session: this is an empty name.")
     uri, is_new = _found_or_made(http, None if name is None else session_uri(name), title)
     try:
         yield uri
@@ -65,10 +67,10 @@ def _take_away(http: httpx.Client, uri: Uri) -> None:
 
 def how_to_answer(reach: Reach, uri: Uri) -> str:
     """For whoever reads it, maybe in another shell. A token is never part of it."""
-    host = "" if reach.url == DEFAULT_URL else f" --url {quote(reach.url)}"
+    host = "" if reach.shown == DEFAULT_URL else f" --url {quote(reach.shown)}"
     command = f"session-server answer {quote(short_name(uri))}{host}"
     return f"Answer with: {command}, or at {page_of(reach, uri)}"
 
 
 def page_of(reach: Reach, uri: Uri) -> str:
-    return f"{reach.url}/#/s/{session_name(uri)}"
+    return f"{reach.shown}/#/s/{session_name(uri)}"

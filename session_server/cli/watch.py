@@ -13,7 +13,7 @@ from rich.text import Text
 from session_server.cli.durations import duration
 from session_server.cli.exits import ExitCode
 from session_server.cli.naming import OptionalSessionArgument, found, short_name
-from session_server.cli.output import err, out, print_json
+from session_server.cli.output import Harmless, err, out, print_json
 from session_server.cli.reach import Reach
 from session_server.cli.sessions import as_json, in_order, table
 from session_server.cli.states import State, is_archived, state_of
@@ -49,8 +49,9 @@ async def watch(
                 async with client.session(uri) as watched:
                     await _watch_one(client, watched, wanted, turns, reach.as_json)
     except TimeoutError:
-        awaited = " or ".join(sorted(wanted)) or "the end"
-        raise Trouble(f"After {wait:g} s it was not {awaited}.", ExitCode.TIMED_OUT) from None
+        awaited = " or ".join(sorted(wanted))
+        words = f"After {wait:g} s it was not {awaited}." if awaited else f"{wait:g} s are over."
+        raise Trouble(words, ExitCode.TIMED_OUT) from None
     return None
 
 
@@ -204,7 +205,7 @@ async def _session_as_lines(
 
 def _live(drawn: Callable[[], RenderableType]) -> Live:
     return Live(
-        get_renderable=drawn,
+        get_renderable=lambda: Harmless(drawn()),
         console=out,
         refresh_per_second=REFRESHES_PER_SECOND,
         vertical_overflow="ellipsis",

@@ -37,6 +37,8 @@ from mcp_types import (
 )
 from pydantic import ValidationError
 
+from session_server.schemas.limits import MCP_BODY_BYTES
+
 CONNECT_SECONDS = 30.0
 LAST_SECONDS = 2.0
 PAUSE_SECONDS = 0.02
@@ -99,10 +101,12 @@ class Bridge:
             await self._greet_again(answers, requests)
             tasks.start_soon(self._bring_back, answers, out)
             async for item in lines:
-                if isinstance(item, SessionMessage):
-                    await self._pass_on(item.message, requests)
-                else:
+                if not isinstance(item, SessionMessage):
                     await out.send(SessionMessage(_rubbish(item)))
+                elif _is_too_large(item.message):
+                    await out.send(SessionMessage(_too_large(item.message)))
+                else:
+                    await self._pass_on(item.message, requests)
             await self._answered_soon()
             tasks.cancel_scope.cancel()
 
@@ -214,6 +218,19 @@ def _rubbish(error: Exception) -> JSONRPCError:
     else:
         told = ErrorData(code=INVALID_REQUEST, message="This line is not a JSON-RPC message.")
     return JSONRPCError(jsonrpc="2.0", id=None, error=told)
+
+
+def _is_too_large(message: Any) -> bool:
+    """As the host will have it, which takes no more."""
+    written: str = message.model_dump_json(by_alias=True, exclude_unset=True)
+    return len(written.encode()) > MCP_BODY_BYTES
+
+
+def _too_large(message: Any) -> JSONRPCError:
+    words = f"The message is larger than {MCP_BODY_BYTES} bytes."
+    error = ErrorData(code=INVALID_REQUEST, message=words)
+    request_id = message.id if isinstance(message, JSONRPCRequest) else None
+    return JSONRPCError(jsonrpc="2.0", id=request_id, error=error)
 
 
 def _lost(request_id: Any) -> JSONRPCError:

@@ -2,9 +2,11 @@
 
 import asyncio
 from collections import Counter
+from functools import partial
 from typing import Any
 
 from session_server.host.channel import Channel, Submission
+from session_server.host.logged import LoggedAction
 from session_server.host.sessions import is_recording
 from session_server.schemas.actions import ActiveClientChanged, ToolCallComplete
 from session_server.schemas.principals import HOST, Stamp
@@ -20,7 +22,10 @@ GONE = "The client that ran this tool is gone."
 
 
 class ActiveClients:
-    """Counts the connections of each client, and releases what a gone one holds."""
+    """Counts the connections of each client, and releases what a gone one holds.
+
+    `_holds` says in which sessions each is active, so that nobody has to look through all of them.
+    """
 
     def __init__(
         self, sessions: dict[Uri, Channel[SessionRecord]], grace: float = GRACE_SECONDS
@@ -29,6 +34,7 @@ class ActiveClients:
         self._grace = grace
         self._connections: Counter[str] = Counter()
         self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._holds: dict[str, set[Uri]] = {}
 
     def arrived(self, client_id: str) -> None:
         self._connections[client_id] += 1
@@ -46,17 +52,46 @@ class ActiveClients:
     def restarted(self) -> None:
         """After a start nobody is connected: everyone who was active gets the grace period."""
         for channel in self._sessions.values():
-            active = channel.committed and channel.committed.public.active_client
-            if active and active.client_id not in self._timers:
-                self._connections[active.client_id] += 1
-                self.left(active.client_id)
+            self.opened(channel)
+        for client_id in tuple(self._holds):
+            self._connections[client_id] += 1
+            self.left(client_id)
+
+    def opened(self, channel: Channel[SessionRecord]) -> None:
+        record = channel.committed
+        if record is not None and record.public.active_client is not None:
+            self._holds.setdefault(record.public.active_client.client_id, set()).add(channel.uri)
+
+    def committed(
+        self,
+        channel: Channel[SessionRecord],
+        before: SessionRecord,
+        _: LoggedAction,
+        after: SessionRecord,
+    ) -> None:
+        old, new = before.public.active_client, after.public.active_client
+        if old is not new:
+            if old is not None:
+                self._let_go(old.client_id, channel.uri)
+            if new is not None:
+                self._holds.setdefault(new.client_id, set()).add(channel.uri)
+
+    def disposed(self, uri: Uri) -> None:
+        record = self._sessions[uri].committed
+        if record is not None and record.public.active_client is not None:
+            self._let_go(record.public.active_client.client_id, uri)
+
+    def _let_go(self, client_id: str, uri: Uri) -> None:
+        held = self._holds.get(client_id, set())
+        held.discard(uri)
+        if not held:
+            self._holds.pop(client_id, None)
 
     def _release(self, client_id: str) -> None:
         self._timers.pop(client_id, None)
-        for channel in self._sessions.values():
-            active = channel.committed and channel.committed.public.active_client
-            if active and active.client_id == client_id:
-                channel.submit(Submission(lambda r, s: released(r, s, client_id), by=HOST))
+        for uri in tuple(self._holds.get(client_id, ())):
+            plan = partial(released, client_id=client_id)
+            self._sessions[uri].submit(Submission(plan, by=HOST))
 
 
 def released(record: SessionRecord, _: Stamp, client_id: str) -> Any:

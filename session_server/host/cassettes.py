@@ -30,10 +30,12 @@ from session_server.schemas.errors import DecodingError, ErrorCode
 from session_server.schemas.limits import CASSETTE_ENTRIES
 from session_server.schemas.principals import HOST, Stamp
 from session_server.schemas.record import CallStarted, SessionRecord
+from session_server.schemas.session import ProjectInfo
 from session_server.schemas.wire import Count, Uri, Wire
 
 VERSION = 1
 RECORDING = "recording"
+RECORDINGS = ProjectInfo(uri="session-server:recordings", display_name="Recordings")
 
 replace = msgspec.structs.replace
 
@@ -127,12 +129,20 @@ def _exported_record(record: SessionRecord, *, is_plain: bool) -> SessionRecord:
 
 
 def _marked(record: SessionRecord, *, is_recording: bool) -> SessionRecord:
-    """The rules look at the private mark; the public one lets clients say why nothing can be done."""
-    known = {name: value for name, value in (record.public.meta or {}).items() if name != RECORDING}
+    """The rules look at the private mark; the public ones tell clients why nothing can be done.
+
+    A list of sessions shows summaries alone. There recordings are a project of their own.
+    """
+    public = record.public
+    known = {name: value for name, value in (public.meta or {}).items() if name != RECORDING}
     meta = known | ({RECORDING: True} if is_recording else {})
+    project = None if public.summary.project == RECORDINGS else public.summary.project
+    if is_recording and project is None:
+        project = RECORDINGS
+    summary = replace(public.summary, project=project)
     return replace(
         record,
-        public=replace(record.public, meta=meta or None),
+        public=replace(public, summary=summary, meta=meta or None),
         private=replace(record.private, is_recording=is_recording),
     )
 

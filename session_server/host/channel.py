@@ -257,7 +257,9 @@ class Channel(Generic[R]):
     def _publish(self, seq: int, logged: Logged) -> None:
         self.last_seq = seq
         if not self.kind.is_public(logged.action):
-            if isinstance(logged.action, SessionOpened):
+            if not self.kind.is_watched:
+                self.history.skip(seq)
+            elif isinstance(logged.action, SessionOpened):
                 self.history.begin(seq)
             return
         envelope = ActionEnvelope(
@@ -303,14 +305,22 @@ class Channel(Generic[R]):
             self._shown = (record, self.kind.shown(record))
         return self._shown[1]
 
+    def rest(self, before: int) -> bool:
+        """Lets go of what can be made again, if nothing has happened since; whether so."""
+        if not self.history.rest(before):
+            return False
+        self._shown = (None, b"null")
+        return True
+
     # Starting from what is stored
 
     def restore(self, data: bytes, seq: int) -> None:
         self.head = self.committed = self.kind.decode(data)
         self.last_seq = seq
-        self.history.begin(seq)
+        self.history.resume(seq, self._world.now())
 
     def replay(self, entry: Entry) -> None:
+        self.entries_since_snapshot += 1
         self._take(entry, deliver=False)
         self.head = self.committed
 

@@ -1,13 +1,15 @@
-"""The latest envelopes of a channel, at hand for clients that come back; bounded by number and age.
+"""The latest envelopes of a channel, at hand for clients that come back.
 
-What is forgotten here may go from the log too, once a snapshot covers it.
+Bounded by number, size and age: what is beyond that may go from the log too, once a snapshot covers
+it. Where nothing happens for a while nothing is kept at hand either, but the log still has it.
 """
 
 from collections import deque
+from typing import NamedTuple
 
 import msgspec
 
-from session_server.schemas.limits import ENVELOPES_KEPT
+from session_server.schemas.limits import ENVELOPE_BYTES_KEPT, ENVELOPES_KEPT
 from session_server.schemas.wire import Millis, Seq
 
 
@@ -19,31 +21,67 @@ class Kept(msgspec.Struct, frozen=True, gc=False):
     envelope: bytes
 
 
+class Resting(NamedTuple):
+    """The last of the entries that only the log has."""
+
+    seq: Seq
+    at: Millis
+
+
 class History:
-    """`floor`: from this position on, nothing is missing."""
+    """`floor`: from this position on, nothing is missing. `outlived`: up to it, nobody needs it."""
 
     def __init__(self) -> None:
         self.floor: Seq = 0
+        self.outlived: Seq = 0
         self._kept: deque[Kept] = deque()
+        self._bytes = 0
+        self._resting: Resting | None = None
 
     def keep(self, seq: Seq, at: Millis, envelope: bytes) -> None:
         self._kept.append(Kept(seq, at, envelope))
-        if len(self._kept) > ENVELOPES_KEPT:
+        self._bytes += len(envelope)
+        while len(self._kept) > ENVELOPES_KEPT or self._bytes > ENVELOPE_BYTES_KEPT:
             self._forget_oldest()
 
     def begin(self, floor: Seq) -> None:
         """What was before this position cannot be replayed, only shown."""
         self.floor = max(self.floor, floor)
 
+    def resume(self, seq: Seq, now: Millis) -> None:
+        """After a start: up to here a snapshot has it all, and the log maybe some."""
+        self.begin(seq)
+        self._resting = Resting(seq, now)
+
+    def skip(self, seq: Seq) -> None:
+        """An entry that nobody will ever ask for."""
+        self.floor = self.outlived = seq
+
+    def rest(self, before: Millis) -> bool:
+        """Lets go of everything if nothing has happened since; whether there was anything."""
+        if not self._kept or self._kept[-1].at >= before:
+            return False
+        last = self._kept[-1]
+        self._resting = Resting(last.seq, last.at)
+        self.floor = last.seq
+        self._kept.clear()
+        self._bytes = 0
+        return True
+
     def forget(self, before: Millis) -> bool:
         """Drops what is older; whether there was any."""
-        floor = self.floor
+        outlived = self.outlived
+        if self._resting is not None and self._resting.at < before:
+            self.outlived = max(outlived, self._resting.seq)
+            self._resting = None
         while self._kept and self._kept[0].at < before:
             self._forget_oldest()
-        return self.floor > floor
+        return self.outlived > outlived
 
     def _forget_oldest(self) -> None:
-        self.floor = self._kept.popleft().seq
+        oldest = self._kept.popleft()
+        self._bytes -= len(oldest.envelope)
+        self.floor = self.outlived = oldest.seq
 
     def since(self, seq: Seq) -> list[tuple[Seq, bytes]] | None:
         """Envelopes after this position, or `None` if some of them are no longer at hand."""

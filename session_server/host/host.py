@@ -35,7 +35,7 @@ from session_server.host.logged import (
 from session_server.host.order import Settled
 from session_server.host.pace import DEFAULT_BOUNDS, Bounds
 from session_server.host.presence import Presence
-from session_server.host.sessions import check_uri, is_recording, opening_record, retitled
+from session_server.host.sessions import check_uri, opening_record, readiness, retitled
 from session_server.host.tasks import Tasks
 from session_server.host.upkeep import Upkeep
 from session_server.log import Batch, Log
@@ -45,7 +45,6 @@ from session_server.reducers.input_rules import provenance_of
 from session_server.reducers.rules import judge, judge_root
 from session_server.schemas.actions import (
     Action,
-    Ready,
     RootActiveSessionsChanged,
     RootAgentsChanged,
     TurnComplete,
@@ -63,7 +62,7 @@ from session_server.schemas.principals import HOST, Author, Principal, Role, Sta
 from session_server.schemas.record import SessionRecord
 from session_server.schemas.refusals import Refusal
 from session_server.schemas.root import AgentInfo, RootState
-from session_server.schemas.session import Lifecycle, SessionSummary
+from session_server.schemas.session import SessionSummary
 from session_server.schemas.wire import Uri
 
 logger = logging.getLogger("session_server.host")
@@ -83,7 +82,7 @@ class Host:
         self.counts = Counts()
         self._tasks = Tasks("the host", logger)
         self._journal = Journal(log, self._tasks, self.counts.append_seconds)
-        self._upkeep = Upkeep(log, self._tasks)
+        self.upkeep = Upkeep(log, self._tasks)
         self.sessions: dict[Uri, Channel[SessionRecord]] = {}
         self.root: Channel[RootState] = Channel(ROOT_CHANNEL, ROOT, self)
         self.clients = Clients(Channel(CLIENTS_CHANNEL, CLIENTS, self), log, self.now)
@@ -96,8 +95,9 @@ class Host:
         self.on_disposed: list[Callable[[Uri], None]] = []
         self._held = HeldCompletions()
         times = QuestionTimes(self.counts)
-        self.on_committed += (times.committed, self._held.committed)
-        self.on_disposed += (times.disposed, self._held.disposed)
+        for care in (times, self._held, self.active_clients):
+            self.on_committed.append(care.committed)
+            self.on_disposed.append(care.disposed)
         self._run = f"{self.now():012x}{secrets.token_hex(6)}"
         self._numbers = count()
         self._opening: set[Uri] = set()
@@ -112,9 +112,9 @@ class Host:
         self._tell_root(RootAgentsChanged(agents=self.agents))
         self._count_sessions()
         self.active_clients.restarted()
-        self.spawn(self._upkeep.age(lambda: (self.root, *self.sessions.values()), self.now))
+        self.spawn(self.upkeep.age(self._channels, self.now))
         for channel in self.sessions.values():
-            self.write(channel, _readiness)
+            self.write(channel, readiness)
 
     async def stop(self) -> None:
         """No new work; what is being written is finished."""
@@ -131,6 +131,10 @@ class Host:
         if uri not in self.sessions:
             self.sessions[uri] = Channel(uri, SESSION, self)
         return self.sessions[uri]
+
+    def _channels(self) -> tuple[Channel[Any], ...]:
+        own: tuple[Channel[Any], ...] = (self.root, self.clients.channel, self.tokens)
+        return (*own, *self.sessions.values())
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """A task of the host's own."""
@@ -182,7 +186,7 @@ class Host:
                 hook(channel, before, action, after)
 
     def written(self, channel: Channel[Any]) -> None:
-        self._upkeep.written(channel)
+        self.upkeep.written(channel)
 
     # Looking
 
@@ -270,7 +274,7 @@ class Host:
         def opened() -> None:
             self.admit(channel)
             done()
-            self.write(channel, _readiness)
+            self.write(channel, readiness)
 
         def not_opened(words: str) -> None:
             self.give_up(channel)
@@ -296,6 +300,7 @@ class Host:
         assert channel.committed is not None
         self._opening.discard(channel.uri)
         self.sessions[channel.uri] = channel
+        self.active_clients.opened(channel)
         summary = channel.committed.public.summary
         self.announce(
             SessionAdded(params=SessionAddedParams(channel=ROOT_CHANNEL, summary=summary))
@@ -392,9 +397,3 @@ def _root_plan(
     principal: Principal, action: Action, state: RootState, _: Stamp
 ) -> Sequence[LoggedAction] | Refusal:
     return judge_root(principal, state, action) or (action,)
-
-
-def _readiness(record: SessionRecord, _: Stamp) -> tuple[LoggedAction, ...]:
-    """A session that is being created is ready as soon as its opening is durable."""
-    is_due = record.public.lifecycle is Lifecycle.CREATING and not is_recording(record)
-    return (Ready(),) if is_due else ()

@@ -41,6 +41,8 @@ class Kind(NamedTuple, Generic[R]):
     decode: Callable[[bytes], R]
     shown: Callable[[R], bytes]
     is_public: Callable[[LoggedAction], bool]
+    is_watched: bool = True
+    """Whether clients can subscribe to it; otherwise nobody ever comes back for its entries."""
 
 
 def _reduce_session(record: SessionRecord | None, action: Any, at: int) -> SessionRecord:
@@ -117,6 +119,7 @@ CLIENTS: Kind[KnownClients] = Kind(
     decode=decode_clients,
     shown=encode,
     is_public=lambda _: False,
+    is_watched=False,
 )
 TOKENS: Kind[IssuedTokens] = Kind(
     empty=IssuedTokens(),
@@ -124,4 +127,5 @@ TOKENS: Kind[IssuedTokens] = Kind(
     decode=decode_tokens,
     shown=encode,
     is_public=lambda _: False,
+    is_watched=False,
 )

@@ -4,9 +4,11 @@ import msgspec
 
 from session_server.host.errors import CommandError
 from session_server.reducers.turns import active_turn
+from session_server.schemas.actions import Ready
 from session_server.schemas.commands import CreateSessionParams
 from session_server.schemas.errors import ErrorCode
 from session_server.schemas.limits import ID_CHARS
+from session_server.schemas.principals import Stamp
 from session_server.schemas.record import PrivateState, SessionRecord
 from session_server.schemas.session import (
     Lifecycle,
@@ -90,6 +92,12 @@ def retitled(record: SessionRecord, title: str | None) -> SessionRecord:
     public = record.public
     summary = msgspec.structs.replace(public.summary, title=title)
     return msgspec.structs.replace(record, public=msgspec.structs.replace(public, summary=summary))
+
+
+def readiness(record: SessionRecord, _: Stamp) -> tuple[Ready, ...]:
+    """A session that is being created is ready as soon as its opening is durable."""
+    is_due = record.public.lifecycle is Lifecycle.CREATING and not is_recording(record)
+    return (Ready(),) if is_due else ()
 
 
 def is_recording(record: object) -> bool:

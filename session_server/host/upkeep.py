@@ -1,6 +1,11 @@
-"""Keeping the log small: snapshots are taken, and history that they cover goes with time."""
+"""Keeping the log and the memory small, and the next start short.
+
+Snapshots are taken, and history that they cover goes with time. A channel in which nothing happens
+gets its snapshot too, and keeps no envelopes at hand.
+"""
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -8,8 +13,11 @@ from session_server.host.channel import Channel
 from session_server.host.sessions import is_recording
 from session_server.host.tasks import Tasks
 from session_server.log import Log, StoredSnapshot
+from session_server.log.errors import LogError
 from session_server.schemas.codec import encode
-from session_server.schemas.limits import HISTORY_LIFETIME_MS
+from session_server.schemas.limits import HISTORY_IDLE_MS, HISTORY_LIFETIME_MS
+
+logger = logging.getLogger("session_server.host")
 
 ENTRIES_BETWEEN_SNAPSHOTS = 1_000
 AGING_SECONDS = 600.0
@@ -24,25 +32,35 @@ class Upkeep:
         if channel.entries_since_snapshot >= ENTRIES_BETWEEN_SNAPSHOTS:
             self.take_snapshot(channel)
 
+    def take_snapshot(self, channel: Channel[Any]) -> None:
+        self._tasks.spawn(self._saved(channel, self._snapshot(channel)))
+
     async def age(
         self, channels: Callable[[], Iterable[Channel[Any]]], now: Callable[[], int]
     ) -> None:
-        """Once in a while, what is too old is forgotten, here and in the log."""
+        """Once in a while, channel by channel; what cannot be saved now is tried the next time."""
         while True:
             await asyncio.sleep(AGING_SECONDS)
-            too_old = now() - HISTORY_LIFETIME_MS
-            for channel in channels():
-                if channel.history.forget(too_old):
-                    self.take_snapshot(channel)
+            for channel in tuple(channels()):
+                is_due = channel.history.forget(now() - HISTORY_LIFETIME_MS)
+                if channel.rest(now() - HISTORY_IDLE_MS):
+                    is_due |= channel.entries_since_snapshot > 0
+                if is_due and not channel.is_closed:
+                    await self._try_to_save(channel)
 
-    def take_snapshot(self, channel: Channel[Any]) -> None:
+    async def _try_to_save(self, channel: Channel[Any]) -> None:
+        try:
+            await self._saved(channel, self._snapshot(channel))
+        except LogError:
+            logger.exception("no snapshot of %s could be saved", channel.uri)
+
+    def _snapshot(self, channel: Channel[Any]) -> StoredSnapshot | None:
         channel.entries_since_snapshot = 0
         if is_recording(channel.committed):
-            return  # what was played back stays as it was
-        stored = StoredSnapshot(channel.uri, channel.last_seq, encode(channel.committed))
+            return None  # what was played back stays as it was
+        return StoredSnapshot(channel.uri, channel.last_seq, encode(channel.committed))
 
-        async def save() -> None:
-            await self._log.save_snapshot(stored)
-            await self._log.trim(channel.uri, channel.history.floor)
-
-        self._tasks.spawn(save())
+    async def _saved(self, channel: Channel[Any], snapshot: StoredSnapshot | None) -> None:
+        if snapshot is not None:
+            await self._log.save_snapshot(snapshot)
+            await self._log.trim(channel.uri, channel.history.outlived)

@@ -117,8 +117,9 @@ def test_who_has_the_event_of_a_stream_may_leave_before_the_stream_ends() -> Non
         app = Streams(0)
         async with listening(app) as port:
             reader, writer = await asking(port)
-            await reader.readuntil(b"data: it\r\n\r\n")
+            await reader.readuntil(b"1\r\n\n\r\n")  # the chunk with the event's last byte
             gone(writer)
+            app.go.set()
             await app.over.wait()
             await app.handovers.settled("it", SECONDS)
         assert app.handed_over == 1

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.calls.killing import Pairing, comes_by, paired, places, survives
+from tests.calls.killing import IN_DOUBT, Pairing, comes_by, paired, places, survives
 
 PLACES = places(legs=range(1, 5), rounds=range(1, 4))
 
@@ -30,4 +30,13 @@ def test_a_call_of_three_rounds_comes_by_every_place(
 def test_a_call_survives_the_death_of_its_process(
     place: str, pairing: Pairing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    survives(place, pairing, tmp_path, monkeypatch)
+    survives((place,), pairing, tmp_path, monkeypatch)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", IN_DOUBT)
+def test_a_call_survives_another_death_while_it_is_in_doubt(
+    place: str, pairing: Pairing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    person = survives(("mcp.sent#4", place), pairing, tmp_path, monkeypatch)
+    assert person.doubts

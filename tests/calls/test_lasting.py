@@ -280,7 +280,9 @@ def test_a_new_call_to_a_server_that_cannot_start_fails_in_words() -> None:
         async with desk({"missing": missing, "off": off}) as at:
             call_id = await at.call("echo", server="missing", text="x")
             words = await at.error(call_id)
-            assert words.startswith("missing cannot be used: its `command` in mcp.json was not found")
+            assert words.startswith(
+                "missing cannot be used: its `command` in mcp.json was not found"
+            )
             assert await at.error(await at.call("echo", server="off", text="x")) == (
                 "off cannot be used: it is disabled"
             )
@@ -299,7 +301,10 @@ def test_answers_wait_while_a_server_is_away(effects: Path) -> None:
             old.kill()
             await at.answer("Where should web go?", environment="staging")
             await at.until(
-                lambda _: any("cannot be used now, and is tried again" in note for note in at.notes()) or None
+                lambda _: (
+                    any("cannot be used now, and is tried again" in note for note in at.notes())
+                    or None
+                )
             )
             with zoo.http_server("modern", "--key", KEY, "--effects", str(effects), port=port):
                 assert await at.text(call_id) == "web is in staging"

@@ -28,9 +28,7 @@ SUBMITTED = Submitted(value=TextValue(value="it was time"))
 DRAFT = Draft(value=TextValue(value="it is ti"))
 
 
-async def write(
-    at: Desk, request: InputRequest, answer: Answer, question: str = "reason"
-) -> None:
+async def write(at: Desk, request: InputRequest, answer: Answer, question: str = "reason") -> None:
     action = InputAnswerChanged(request_id=request.id, question_id=question, answer=answer)
     await perform(at.host, BO, SESSION, action)
 

@@ -50,6 +50,18 @@ def test_odd_answers_end_their_call_in_words_and_no_other() -> None:
     asyncio.run(main())
 
 
+def test_a_server_that_never_lists_its_tools_does_not_keep_calls_waiting() -> None:
+    async def main() -> None:
+        listless = ServerConfig(
+            command=sys.executable, args=(str(ODD), "--listless"), start_timeout=1
+        )
+        async with desk(listless) as at:
+            words = await at.error(await at.call("untyped"))
+            assert words == "zoo cannot be used: it did not answer within 1 seconds"
+
+    asyncio.run(main())
+
+
 def test_a_result_without_a_type_is_complete() -> None:
     async def main() -> None:
         async with desk(CONFIG) as at:

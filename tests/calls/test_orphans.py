@@ -50,3 +50,19 @@ def test_no_server_outlives_a_host_that_was_killed(era: zoo.Kind, tmp_path: Path
             http.get(f"/v1/sessions/k/requests?wait={SECONDS}")
         host.kill()
     assert ends(told["pid"])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+def test_not_even_a_server_that_does_not_notice_the_end_of_its_stdin(tmp_path: Path) -> None:
+    """It writes down who it is and then does not listen at all."""
+    file = tmp_path / "pid"
+    deaf = "import os, sys, time; print(os.getpid(), file=open(sys.argv[1], 'w')); time.sleep(600)"
+    entry = {"command": sys.executable, "args": ["-c", deaf, str(file)]}
+    config = zoo.mcp_json(tmp_path, {"deaf": entry})
+    with serving("memory:", "--mcp-config", str(config)) as host:
+        deadline = time.monotonic() + SECONDS
+        while not file.exists() or not file.read_text().endswith("\n"):
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        host.kill()
+    assert ends(int(file.read_text()))

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-import datetime
+import datetime as dt
 import json
 import ssl
 import sys
@@ -67,9 +67,9 @@ class Answering(BaseHTTPRequestHandler):
         with contextlib.suppress(ConnectionError):  # the status was enough for it
             self.wfile.write(reply.body.encode())
 
-    do_GET = do_DELETE = do_POST
+    do_GET = do_DELETE = do_POST  # noqa: N815
 
-    def log_message(self, format: str, *args: Any) -> None:
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
         """To nobody."""
 
 
@@ -93,16 +93,14 @@ def self_signed(folder: Path) -> ssl.SSLContext:
     """A certificate that nobody has a reason to trust."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
-    now = datetime.datetime.now(datetime.UTC)
+    now = dt.datetime.now(dt.UTC)
     made = x509.CertificateBuilder().subject_name(name).issuer_name(name)
     made = made.public_key(key.public_key()).serial_number(1)
-    made = made.not_valid_before(now).not_valid_after(now + datetime.timedelta(days=1))
+    made = made.not_valid_before(now).not_valid_after(now + dt.timedelta(days=1))
     file = folder / "certificate.pem"
     encoding = serialization.Encoding.PEM
     file.write_bytes(
-        key.private_bytes(
-            encoding, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        )
+        key.private_bytes(encoding, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
         + made.sign(key, hashes.SHA256()).public_bytes(encoding)
     )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

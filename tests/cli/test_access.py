@@ -17,7 +17,7 @@ TOKEN = "canary-0123456789abcdef"
 
 def test_a_host_that_is_not_there_is_told_with_what_to_do() -> None:
     nobody = Shell("http://127.0.0.1:9")
-    for arguments in (("sessions",), ("watch", "--wait", "3"), ("ask", "Hi"), ("doctor",)):
+    for arguments in (("sessions",), ("watch", "--wait", "0.5"), ("ask", "Hi"), ("doctor",)):
         done = nobody(*arguments)
         code = ExitCode.FAILED if arguments == ("doctor",) else ExitCode.UNREACHABLE
         if arguments[0] != "watch":

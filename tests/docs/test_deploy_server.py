@@ -46,7 +46,7 @@ def test_the_demo_has_a_blocked_deployment_that_people_finish(tmp_path: Path) ->
         assert "not-a-real-token" not in shown
         assert "•••" in shown
         server.stop()
-        assert any("call that waits for people: ahp-session:/deploy" in x for x in server.output)
+        assert any("/#/s/deploy  an MCP call that waits" in line for line in server.output)
 
 
 def test_the_example_is_a_project_of_its_own() -> None:

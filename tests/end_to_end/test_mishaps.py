@@ -25,6 +25,8 @@ from tests.servers import AT_ANY_PACE, PLAIN, SERVE, ServerProcess, serving
 SESSION = "ahp-session:/x"
 ROOM = "ahp-presence:/x"
 SOON = 3.0
+IN_THE_END = 20.0
+"""Where the other outcome is never."""
 TEXT = "x" * 60_000
 ENOUGH = 8 * OUTBOX_BYTES // len(TEXT)
 """Drafts that fill the kernel's buffers, ours and the outbox of who does not read."""
@@ -156,7 +158,7 @@ async def test_its_unread_rest_is_given_up_after_a_grace() -> None:
         async with stalled(server, writer):
             before = sockets(server)
             await fill(writer)
-            await eventually(lambda: sockets(server) == before - 1, CLOSE_SECONDS + SOON)
+            await eventually(lambda: sockets(server) == before - 1, CLOSE_SECONDS + IN_THE_END)
         await writer.close()
         server.kill()
         assert said(server) == ""
@@ -264,7 +266,7 @@ async def test_a_request_and_a_goodbye_in_one_breath_leave_nothing_behind(
                 await client.send(last + masked(b"\x03\xe8", Opcode.CLOSE))
                 assert await client.close_code() in (1000, 1003)
                 assert await client.rest() == b""
-        await eventually(lambda: sockets(server) == before, SOON)
+        await eventually(lambda: sockets(server) == before, IN_THE_END)
         server.kill()
         assert said(server) == ""
 
@@ -280,7 +282,7 @@ async def test_who_only_shuts_down_its_own_direction_gets_what_was_on_its_way() 
                 client.writer.write(request(2, "listSessions"))
                 client.writer.write_eof()
                 assert b'"id":2' in await client.rest()
-                await eventually(lambda: sockets(server) == before, SOON)
+                await eventually(lambda: sockets(server) == before, IN_THE_END)
         server.kill()
         assert said(server) == ""
 
@@ -303,7 +305,7 @@ async def test_who_answers_no_ping_is_let_go() -> None:
     with serving("memory:", command=PINGING) as server:
         writer = await with_question(server.ahp)
         async with stalled(server, writer):
-            async with asyncio.timeout(SOON):
+            async with asyncio.timeout(IN_THE_END):
                 await writer.once(is_alone)
         await writer.close()
 
@@ -317,7 +319,7 @@ async def test_who_neither_reads_nor_answers_pings_is_given_up_after_a_grace() -
             before = sockets(server)
             await fill(writer, ENOUGH // 4)
             await writer.once(is_alone)
-            await eventually(lambda: sockets(server) == before - 1, CLOSE_SECONDS + SOON)
+            await eventually(lambda: sockets(server) == before - 1, CLOSE_SECONDS + IN_THE_END)
         await writer.close()
         server.kill()
         assert said(server) == ""

@@ -1,14 +1,22 @@
 """Servers whose lists and resources change: every client hears of it, in the words of its era."""
 
+import asyncio
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
 import pytest
+from mcp import MCPError
+from mcp_types import ServerCapabilities, SubscriptionsListenRequestParams, ToolsCapability
 
+from session_server.calls.config import load_servers
+from session_server.calls.servers import Servers
+from session_server.gateway.announcements import Announcements
+from session_server.schemas.limits import MCP_LISTENERS, WATCHED_RESOURCES
 from tests.gateway.exchange import People, envelope, headers_for, host, rpc, wait_for
 from tests.mcp import zoo
 from tests.servers import ServerProcess
@@ -114,12 +122,48 @@ def listening(url: str, wanted: dict[str, Any], into: list[dict[str, Any]]) -> N
 
 
 def test_only_so_many_resources_are_watched(server: ServerProcess) -> None:
-    wanted = {"resourceSubscriptions": [f"zoo://{number}" for number in range(101)]}
+    wanted = {
+        "resourceSubscriptions": [f"zoo://{number}" for number in range(WATCHED_RESOURCES + 1)]
+    }
     params = {"notifications": wanted}
     told = rpc(f"{server.url}/mcp/modern", "subscriptions/listen", params)
     assert told["error"]["message"] == (
-        "100 resources of this server are watched already; stop watching others first."
+        f"{WATCHED_RESOURCES} resources of this server are watched already;"
+        " stop watching others first."
     )
+
+
+class Stream:
+    """Where an acknowledgement goes."""
+
+    async def send_notification(self, *_: Any, **__: Any) -> None:
+        return None
+
+
+def test_only_so_many_clients_listen(tmp_path: Path) -> None:
+    config = zoo.mcp_json(tmp_path, {"zoo": zoo.changing_entry("modern")})
+    wanted = SubscriptionsListenRequestParams.model_validate(
+        {"notifications": {"toolsListChanged": True}}
+    )
+
+    async def story() -> None:
+        spawn = asyncio.get_running_loop().create_task
+        servers = Servers(load_servers(config), spawn, lambda *_: None)
+        can = ServerCapabilities(tools=ToolsCapability(list_changed=True))
+        announcements = Announcements(servers["zoo"], can, spawn)
+
+        async def listen(number: int) -> Any:
+            context: Any = SimpleNamespace(request_id=number, session=Stream())
+            return await announcements.listen(context, wanted)
+
+        streams = [spawn(listen(number)) for number in range(MCP_LISTENERS)]
+        await asyncio.sleep(0)
+        with pytest.raises(MCPError, match="Subscription limit reached"):
+            await listen(MCP_LISTENERS)
+        announcements.close()
+        await asyncio.gather(*streams)
+
+    asyncio.run(story())
 
 
 def test_behind_a_server_that_was_restarted_anything_may_be_new(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from session_server.schemas.limits import MCP_BODY_BYTES
 from tests.gateway.exchange import People, host
 from tests.mcp import zoo
 from tests.servers import ServerProcess, sqlite_store
@@ -119,3 +120,28 @@ def test_it_ends_with_its_input_and_answers_first(server: ServerProcess) -> None
             command(server.url), input=said, capture_output=True, text=True, timeout=60, check=False
         )
         assert (done.returncode, "serverInfo" in done.stdout) == (0, told), done.stderr
+
+
+def test_a_line_that_is_no_message_is_answered_and_the_next_is_served(
+    server: ServerProcess,
+) -> None:
+    about = {"name": "shell", "version": "1"}
+    params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": about}
+    hello = {"jsonrpc": "2.0", "id": 7, "method": "initialize", "params": params}
+    large = {**hello, "id": 8, "params": {**params, "more": "x" * MCP_BODY_BYTES}}
+    lines = ["{", "[]", '"text"', "{}", "", json.dumps(large), json.dumps(hello)]
+    done = subprocess.run(
+        command(server.url),
+        input="\n".join(lines) + "\n",
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    errors = {(one.get("id"), one["error"]["code"]) for one in told if "error" in one}
+    assert errors >= {(None, -32700), (None, -32600), (8, -32600)}, done.stdout
+    (large_error,) = [one["error"]["message"] for one in told if one.get("id") == 8]
+    assert large_error == f"The message is larger than {MCP_BODY_BYTES} bytes."
+    assert [one["id"] for one in told if "result" in one] == [7]
+    assert (done.returncode, done.stderr) == (0, "")

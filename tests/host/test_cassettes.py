@@ -158,6 +158,11 @@ async def test_what_was_open_stays_as_it_was_and_is_never_done(tmp_path: Path) -
         assert no["rejectionReason"] == "This is a recording; it can only be watched."
         with pytest.raises(RefusedError, match="only be watched"):
             await wrote(empty, CallSent(call_id="c", leg=0))
+        # Clients can say why: it is in the state that they see, and not in what is exported.
+        played_back = empty.record(SESSION)
+        assert played_back is not None
+        assert played_back.public.meta == {"recording": True}
+        assert played_back.public.summary.project == cassettes.RECORDINGS
         assert await cassette(empty) == first
     async with hosting(await open_log(store)) as again:
         ana = await joined(again, ANA, "laptop", SESSION)
@@ -194,7 +199,7 @@ async def test_a_session_whose_beginning_is_forgotten_opens_as_it_was_then() -> 
         record = empty.record(SESSION)
         assert record is not None
         assert record.public.summary.title == "The last one"
-        empty._upkeep.take_snapshot(empty.sessions[SESSION])
+        empty.upkeep.take_snapshot(empty.sessions[SESSION])
         assert [s.channel for s in await empty.log.snapshots()] == []
         assert await cassette(empty) == first
 

@@ -26,7 +26,7 @@ class Elsewhere:
     info = AgentInfo(provider="elsewhere", display_name="Elsewhere", description="", models=())
     resumes = True
 
-    async def run(self, turn: TurnContext) -> None:
+    async def run(self, turn: TurnContext) -> None:  # noqa: ARG002
         await asyncio.Event().wait()
 
 

@@ -8,8 +8,9 @@ import pytest
 
 from session_server.host import history, upkeep
 from session_server.host.history import History
+from session_server.host.logged import CLIENTS_CHANNEL
 from session_server.log.opening import open_log
-from tests.host.harness import SESSION, hosting, run, with_session
+from tests.host.harness import SESSION, hosting, joined, run, with_session
 from tests.host.test_channel import titled
 
 
@@ -41,6 +42,77 @@ def test_what_is_too_old_is_forgotten() -> None:
     assert kept.floor == 2
     assert kept.since(1) is None
     assert kept.since(2) == [(3, b"3")]
+
+
+def test_large_envelopes_are_bounded_by_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(history, "ENVELOPE_BYTES_KEPT", 10)
+    kept = History()
+    kept.keep(1, 10, b"x" * 6)
+    kept.keep(2, 10, b"x" * 4)
+    assert kept.since(0) == [(1, b"x" * 6), (2, b"x" * 4)]
+    kept.keep(3, 10, b"x")
+    assert kept.since(0) is None
+    assert kept.since(1) == [(2, b"x" * 4), (3, b"x")]
+    kept.keep(4, 10, b"x" * 11)
+    assert (kept.floor, kept.since(4)) == (4, [])
+
+
+def test_where_nothing_happens_nothing_is_kept_at_hand() -> None:
+    kept = filled(10, 20)
+    assert not kept.rest(20)
+    assert kept.rest(21)
+    assert not kept.rest(21)
+    assert (kept.since(1), kept.since(2)) == (None, [])
+    assert kept.outlived == 0, "the log still has it"
+    kept.keep(3, 30, b"3")
+    assert kept.since(2) == [(3, b"3")]
+    assert not kept.forget(20)
+    assert kept.forget(21)
+    assert kept.outlived == 2
+
+
+def test_what_a_snapshot_covered_at_the_start_grows_old_as_well() -> None:
+    kept = History()
+    kept.resume(7, 100)
+    assert (kept.since(6), kept.since(7)) == (None, [])
+    assert not kept.forget(100)
+    assert kept.forget(101)
+    assert kept.outlived == 7
+
+
+@pytest.mark.proves("design.log.bounded")
+@run
+async def test_a_quiet_session_gets_a_snapshot_and_its_log_stays(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path / 'log.db'}"
+    with pytest.MonkeyPatch.context() as limits:
+        limits.setattr(upkeep, "AGING_SECONDS", 0.01)
+        limits.setattr(upkeep, "HISTORY_IDLE_MS", -1)
+        async with hosting(log := await open_log(store)) as host:
+            ana = await with_session(host)
+            await ana.act(titled("Oslo"))
+            async with asyncio.timeout(5):
+                while SESSION not in {snapshot.channel for snapshot in await log.snapshots()}:
+                    await ana.call("ping")
+            assert host.sessions[SESSION].history.since(0) is None
+            assert await log.floors() == {}
+            before: Any = host.record(SESSION)
+    async with hosting(await open_log(store)) as host:
+        assert host.record(SESSION) == before
+        assert host.sessions[SESSION].entries_since_snapshot == 0
+
+
+@run
+async def test_what_nobody_can_come_back_for_goes_with_the_next_snapshot(tmp_path: Path) -> None:
+    with pytest.MonkeyPatch.context() as limits:
+        limits.setattr(upkeep, "ENTRIES_BETWEEN_SNAPSHOTS", 5)
+        async with hosting(log := await open_log(f"sqlite:///{tmp_path / 'log.db'}")) as host:
+            guests = [await joined(host, client_id=f"c{number}") for number in range(12)]
+            async with asyncio.timeout(5):
+                while (await log.floors()).get(CLIENTS_CHANNEL, 0) == 0:
+                    await guests[0].call("ping")
+            left = await log.read(after=0, limit=100, channels=(CLIENTS_CHANNEL,))
+            assert len(left) < 12
+            assert host.clients.find("c0") is not None
 
 
 @pytest.mark.proves("design.log.bounded")

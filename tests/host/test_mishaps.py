@@ -28,7 +28,7 @@ from tests.host.harness import (
 from tests.host.test_channel import FORM, TroubledLog, titled
 
 OTHER = "ahp-session:/2"
-SOON = 1.0
+SOON = 20.0
 NOT_NOW = FailedError(RefusedBecause.FULL, "There is no space left.")
 
 

@@ -262,8 +262,8 @@ ADDRESSES: dict[str, set[str]] = {
     "GET /v1/me": EVERYBODY,
     "GET /metrics": WHOLE,
     "GET /ahp": EVERYBODY,
-    "POST /mcp": EVERYBODY,
-    "POST /mcp/{server}": EVERYBODY,
+    "POST /mcp": MAKING | {"stranger"},  # an agent, elsewhere
+    "POST /mcp/{server}": MAKING | {"stranger"},
 }
 
 BODIES: dict[str, Any] = {

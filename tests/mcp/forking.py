@@ -36,7 +36,7 @@ def serve(path: str, file: str) -> None:
         door.listen(64)
         sys.stdout.write("ready\n")
         sys.stdout.flush()
-        lines: "dict[int, socket.socket]" = {}
+        lines: dict[int, socket.socket] = {}
         while True:
             awaited = [door, sys.stdin, *lines.values()]
             ready, _, _ = select.select(awaited, [], [], LOOK_SECONDS if lines else None)

@@ -1,7 +1,7 @@
 """Formats and patterns: what they take, and that nothing makes them hang."""
 
 from itertools import chain
-from time import perf_counter
+from time import process_time
 
 import pytest
 from hypothesis import given
@@ -87,6 +87,6 @@ def test_a_pattern_that_cannot_run_refuses_nothing(pattern: str) -> None:
 @pytest.mark.proves("mcp.form.pattern-linear")
 def test_a_hostile_pattern_takes_no_time() -> None:
     """A backtracking engine needs 2^40 steps for this; the bound is seconds away from both."""
-    started = perf_counter()
+    started = process_time()
     assert not matches("^(a+)+$", "a" * 40 + "!")
-    assert perf_counter() - started < 5
+    assert process_time() - started < 5

@@ -7,6 +7,7 @@ import pytest
 
 from session_server.reducers import invocations
 from session_server.reducers.batches import Batch, batch_of
+from session_server.reducers.deadlines import expired
 from session_server.reducers.invocations import shown_content
 from session_server.reducers.privacy import HIDDEN, masked
 from session_server.reducers.rounds import (
@@ -387,6 +388,19 @@ def test_a_call_that_is_not_run_again_ends_its_tool_call() -> None:
     policy = fold(doubted, *batch_of(doubted, yes, by_policy))
     assert isinstance(tool_call(policy), Completed)
     assert isinstance(policy.private.calls["c"].phase, Failed)
+
+
+def test_nobody_saying_in_time_that_a_call_is_run_again_ends_it() -> None:
+    record = out(answer_within=1000)
+    doubted = fold(record, *after_crash(record, "c", 0, BY_HOST))
+    (request,) = doubted.public.input_requests or ()
+    assert request.meta is not None
+    assert request.meta.expires_at == BY_HOST.at + 1000
+    assert expired(doubted, request.id, BY_HOST.at + 999) == ()
+    ended = fold(doubted, *expired(doubted, request.id, BY_HOST.at + 1000))
+    assert isinstance(ended.private.calls["c"].phase, Failed)
+    assert isinstance(tool_call(ended), Completed)
+    assert ended.private.outcomes[-1].via is Provenance.TIMEOUT
 
 
 # What a result looks like

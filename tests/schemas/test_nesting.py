@@ -127,6 +127,6 @@ def test_the_limit_counts_what_json_counts(depth: int, data: st.DataObject) -> N
 def test_looking_for_nesting_takes_no_time(tail: str) -> None:
     """A frame of a megabyte has no more than a few hundredths of a second to waste."""
     text = "[" + "[]," * 100 + tail
-    began = time.perf_counter()
+    began = time.process_time()
     assert isinstance(refusal("decode_action", text), DecodingError)
-    assert time.perf_counter() - began < 1
+    assert time.process_time() - began < 1

@@ -27,8 +27,9 @@ def main() -> None:
     parser.add_argument("--port", type=int)
     parser.add_argument("--store")
     parser.add_argument("--demo", action="store_true")
+    parser.add_argument("--public-url")
     chosen = parser.parse_args()
-    settings = Settings(port=chosen.port, store=chosen.store)
+    settings = Settings(port=chosen.port, store=chosen.store, public_url=chosen.public_url)
     binding = binding_of(settings)
     agents = {**installed_agents(), "scene": SceneAgent()}
     app = create_app(

@@ -46,7 +46,7 @@ SCENES = {
     "mistake": Scene("#/s/form", ".problem:not([hidden])", _mistake),
     "review": Scene("#/s/form", ".review", _press("Review")),
     "share": Scene("#/s/form", ".share-roles", _press("Share")),
-    "share link": Scene("#/s/form", ".qr", _share),
+    "share link": Scene("#/s/form", ".share-link", _share),
     "visit": Scene("#/s/visit", ".url-request"),
     "failed": Scene("#/s/failed", ".turn-ending:not([hidden])"),
     "empty session": Scene("#/s/empty", ".session .empty"),
@@ -127,10 +127,22 @@ def set_the_calls(stage: Stage) -> None:
         "calendar": {**signing, "description": "Sign in to Calendar"},
     }
     servers = [
-        {"type": "mcpServer", "id": name, "uri": name, "name": name, "enabled": True, "state": state}
+        {
+            "type": "mcpServer",
+            "id": name,
+            "uri": name,
+            "name": name,
+            "enabled": True,
+            "state": state,
+        }
         for name, state in states.items()
     ]
     stage.act(calls, "customizationsChanged", customizations=servers)
+
+
+def server(name: str, state: dict[str, Any]) -> dict[str, Any]:
+    about = {"type": "mcpServer", "id": name, "uri": name, "name": name}
+    return {**about, "enabled": True, "state": state}
 
 
 def edited(name: str, **diff: int) -> dict[str, Any]:

@@ -102,17 +102,28 @@ def test_an_answerer_answers_on_a_phone_under_their_name(person: People, stage: 
     expect(ana.locator(".outcome-words")).to_contain_text("Ben answered")
 
 
-def test_the_code_is_drawn_from_the_hosts_strokes(person: People, stage: Stage) -> None:
+def test_the_code_is_drawn_from_the_hosts_strokes(person: People) -> None:
+    with serving("memory:", "--demo", "--public-url", "https://sessions.example.com") as server:
+        ana = person("Ana", server.url).goes_to("#/s/demo")
+        ana.get_by_role("button", name="Share", exact=True).click()
+        ana.get_by_role("button", name="Make a link").click()
+        code = ana.get_by_role("img", name="The link as a QR code")
+        expect(code).to_be_visible()
+        assert code.locator("path").count() == 2
+        # A module is a stroke of one unit; a link has hundreds of them.
+        assert len(code.locator("path.qr-dark").get_attribute("d") or "") > 1_000
+
+
+def test_a_link_that_works_on_this_machine_alone_is_no_code_for_phones(
+    person: People, stage: Stage
+) -> None:
     opening(stage, "drawn")
     ana = person("Ana").goes_to("#/s/drawn")
     ana.get_by_role("button", name="Share", exact=True).click()
     ana.get_by_role("button", name="Make a link").click()
-    code = ana.get_by_role("img", name="The link as a QR code")
-    expect(code).to_be_visible()
-    assert code.locator("path").count() == 2
-    # A module is a stroke of one unit; a link has hundreds of them.
-    assert len(code.locator("path.qr-dark").get_attribute("d") or "") > 1_000
     expect(ana.locator(".share-warning")).to_contain_text("loopback")
+    expect(ana.get_by_role("img", name="The link as a QR code")).to_have_count(0)
+    expect(ana.get_by_label("The link", exact=True)).to_be_visible()
 
 
 def test_a_nameless_person_is_asked_for_a_name_when_others_are_here(
@@ -214,3 +225,8 @@ def test_a_recording_is_marked_and_nothing_in_it_can_be_done(person: People, sta
     expect(ana.get_by_role("button", name="Share", exact=True)).to_be_hidden()
     ana.get_by_role("button", name="Session menu").click()
     expect(ana.get_by_role("menuitem")).to_have_text(["Copy link"])
+    # It asks nobody: neither the list nor the title counts it.
+    row = ana.locator(".session-row", has_text="Taped")
+    expect(row).to_have_attribute("data-activity", "recording")
+    expect(row.locator(".row-answer")).to_be_hidden()
+    expect(ana.locator(".group-head").last).to_contain_text("Recordings")

@@ -1,4 +1,4 @@
-"""What becomes of answers: who is seen to write them, what counts as one, and what is told of them."""
+"""What becomes of answers: who is seen to write them, what counts, and what is told of them."""
 
 from collections.abc import Callable
 
@@ -46,7 +46,9 @@ def test_all_are_told_what_was_answered_by_whom(person: People, stage: Stage) ->
     expect(pages[1].locator(".note")).to_contain_text("Ana answered")
 
     late = person("Dan").goes_to("#/s/told")
-    expect(late.locator(".note")).to_contain_text("Name: Norway; Age: 3 (Ben); City: Oslo (someone)")
+    expect(late.locator(".note")).to_contain_text(
+        "Name: Norway; Age: 3 (Ben); City: Oslo (someone)"
+    )
 
 
 def test_who_has_no_name_is_still_you(person: People, stage: Stage) -> None:

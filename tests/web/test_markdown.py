@@ -24,6 +24,7 @@ TIMED = """async source => {
 }"""
 
 SLOWEST_MS = 1_500
+TRIES = 3
 """For 100 kB of the worst; a renderer with a quadratic corner takes minutes."""
 
 
@@ -104,8 +105,10 @@ def test_nothing_in_it_is_markup_or_fetched(page: Page, source: str) -> None:
 )  # fmt: skip
 def test_a_hundred_thousand_characters_of_the_worst_take_no_time(page: Page, unit: str) -> None:
     source = (unit * (100_000 // len(unit) + 1))[:100_000]
-    milliseconds, _ = page.evaluate(TIMED, source)
-    assert milliseconds < SLOWEST_MS
+    # A machine that is busy with something else is slow now and then; what grows with the square of
+    # something is slow every time.
+    tries = (page.evaluate(TIMED, source)[0] for _ in range(TRIES))
+    assert any(milliseconds < SLOWEST_MS for milliseconds in tries)
 
 
 def test_a_growing_text_keeps_the_blocks_that_are_done(page: Page) -> None:

@@ -71,6 +71,14 @@ def test_two_type_at_once_and_both_have_both_until_either_chooses(
     aside(page).locator("button").filter(has_text=_either(label)).click()
     for each in pages:
         expect(field(each, "plan")).to_have_value(wanted)
+    # Whoever was overruled is told what of theirs did not get in; whoever chose knows.
+    writer, other = pages if wanted == BOAT else reversed(pages)
+    writer.keyboard.press("Control+Enter")
+    writer.keyboard.press("Control+Enter")
+    for each in pages:
+        expect(each.locator(".outcome-row")).to_have_text(f"Plan{wanted}")
+    assert writer.locator(".unsent").count() == 0
+    assert other.locator(".unsent").count() == (choice == "mine")
 
 
 def _either(words: str) -> re.Pattern[str]:

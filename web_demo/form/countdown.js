@@ -51,8 +51,8 @@ export class Countdown {
     const { host, session } = this.room;
     if (this.isStopped || !["live", "syncing"].includes(host.status.phase)) return;
     for (const { id, questions } of this.requests.filter(isStoppable)) {
-      const untouched = questions?.find((question) => session.field(id, question.id).state === "empty");
-      if (untouched) session.field(id, untouched.id).touch();
+      const fields = (questions ?? []).map((question) => session.field(id, question.id));
+      fields.find((field) => field.state === "empty")?.touch();
     }
   }
 

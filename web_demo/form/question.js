@@ -114,7 +114,9 @@ export class QuestionView {
     this.input.enable(isOpen);
     attribute(this.element, "data-standing", standing);
     attribute(this.element, "data-writing", this.writers().length > 0);
-    say(this.stateWords, standingWords(standing, field, this.writers(), room.me));
+    const words = standingWords(standing, field, this.writers(), room.me);
+    say(this.stateWords, words);
+    attribute(this.stateWords, "title", words);
     this.#showProblem();
     this.versions.update(room.access.mayAnswer, room.me);
     this.#showActions(standing, isOpen);

@@ -3,8 +3,9 @@
 
 /** @import { MultiSelectQuestion, Option, SingleSelectQuestion, Value } from "../wire/types.d.ts" */
 /** @import { FieldEvents, FieldInput } from "./fields.js" */
-import { attribute, fill, h, say, show } from "../views/dom.js";
+import { attribute, fill, h, say } from "../views/dom.js";
 import { chosenByKey, pickByDigit } from "./choices.js";
+import { OwnWords } from "./own-words.js";
 
 const SEARCHED_BEYOND = 12;
 const PIECE = 100;
@@ -22,17 +23,14 @@ export class SelectField {
     this.isEnabled = true;
     /** @type {Set<string>} */
     this.chosen = new Set();
-    /** @type {readonly string[]} */
-    this.own = [];
     /** @type {readonly Option[]} */
     this.matching = question.options;
     /** @type {Map<string, HTMLInputElement>} */
     this.inputs = new Map();
     const isLong = question.options.length > SEARCHED_BEYOND;
     this.search = isLong ? this.#searchInput() : undefined;
-    this.ownInput = question.allowFreeformInput ? this.#freeformInput() : undefined;
+    this.own = question.allowFreeformInput ? this.#ownWords() : undefined;
     this.count = h("p", { class: "choice-count", role: "status" });
-    this.ownList = h("div", { class: "own-list" });
     this.list = h("div", {
       class: isLong ? "choices is-long" : "choices",
       onscroll: () => this.#moreIfNear(),
@@ -46,8 +44,7 @@ export class SelectField {
       this.search,
       isLong && this.count,
       this.list,
-      this.isMany && this.ownList,
-      this.ownInput?.parentElement,
+      this.own?.elements,
     );
     this.#restart();
   }
@@ -63,19 +60,12 @@ export class SelectField {
     });
   }
 
-  #freeformInput() {
-    const input = h("input", {
-      class: "field-input",
-      type: "text",
-      dir: "auto",
-      autocomplete: "off",
-      placeholder: this.isMany ? "Add your own…" : "Something else…",
-      "aria-label": this.isMany ? "Add an answer of your own" : "An answer of your own",
-      oninput: () => this.#wrote(),
-      onblur: () => this.events.left(),
+  #ownWords() {
+    return new OwnWords(this.isMany, {
+      changed: () => this.#wrote(),
+      left: () => this.events.left(),
+      confirmed: () => this.events.confirmed(),
     });
-    h("div", { class: "own-words" }, input);
-    return input;
   }
 
   // The list
@@ -162,11 +152,9 @@ export class SelectField {
 
   /** @param {KeyboardEvent} event */
   #key(event) {
-    if (event.target === this.ownInput) {
-      this.#ownKey(event);
-    } else if (event.target === this.search) {
+    if (event.target === this.search) {
       this.#searchKey(event);
-    } else {
+    } else if (event.target !== this.own?.input) {
       if (event.key === "ArrowDown" && this.#isLast(event.target)) this.#more();
       chosenByKey(event, [...this.inputs.values()], () => this.events.confirmed());
     }
@@ -190,20 +178,6 @@ export class SelectField {
     }
   }
 
-  /** @param {KeyboardEvent} event */
-  #ownKey(event) {
-    if (event.key !== "Enter" || event.isComposing || event.ctrlKey || event.metaKey) return;
-    event.preventDefault();
-    const words = this.ownInput?.value.trim();
-    if (this.isMany && words && this.ownInput) {
-      this.own = [...this.own.filter((own) => own !== words), words];
-      this.ownInput.value = "";
-      this.#changed();
-    } else {
-      this.events.confirmed();
-    }
-  }
-
   /**
    * @param {string} id
    * @param {boolean} isChosen
@@ -211,7 +185,7 @@ export class SelectField {
   #picked(id, isChosen) {
     if (!this.isMany) {
       this.chosen.clear();
-      if (this.ownInput) this.ownInput.value = "";
+      this.own?.clear();
     }
     if (isChosen) this.chosen.add(id);
     else this.chosen.delete(id);
@@ -219,7 +193,7 @@ export class SelectField {
   }
 
   #wrote() {
-    if (!this.isMany && this.ownInput?.value.trim()) this.chosen.clear();
+    if (!this.isMany && this.own?.writing) this.chosen.clear();
     this.#changed();
   }
 
@@ -238,8 +212,7 @@ export class SelectField {
   /** @returns {Value | undefined} */
   value() {
     const ids = this.question.options.map((o) => o.id).filter((id) => this.chosen.has(id));
-    const words = this.ownInput?.value.trim();
-    const own = [...this.own, ...(words ? [words] : [])];
+    const own = this.own?.values ?? [];
     if (ids.length + own.length === 0) return undefined;
     const freeform = own.length > 0 ? { freeformValues: own } : {};
     return this.isMany
@@ -251,55 +224,14 @@ export class SelectField {
   show(value) {
     const [ids, own] = partsOf(value, this.question.options);
     this.chosen = new Set(ids);
-    this.#showOwn(own);
+    this.own?.show(own);
     this.#marks();
-  }
-
-  /** @param {readonly string[]} own */
-  #showOwn(own) {
-    const writing = this.ownInput?.value.trim() ?? "";
-    if (!this.isMany) {
-      this.own = [];
-      const words = own.join(", ");
-      if (this.ownInput && writing !== words) this.ownInput.value = words;
-    } else if (writing && own.at(-1) === writing) {
-      this.own = own.slice(0, -1);
-    } else {
-      this.own = own;
-      if (this.ownInput && writing) this.ownInput.value = "";
-    }
   }
 
   #marks() {
     for (const [id, input] of this.inputs) input.checked = this.chosen.has(id);
     this.#counted();
     this.#rove();
-    show(this.ownList, this.own.length > 0);
-    fill(this.ownList, ...this.own.map((words) => this.#ownChip(words)));
-  }
-
-  /** @param {string} words */
-  #ownChip(words) {
-    const remove = () => {
-      this.own = this.own.filter((own) => own !== words);
-      this.#changed();
-      this.ownInput?.focus();
-    };
-    return h(
-      "span",
-      { class: "own-chip" },
-      h("bdi", null, words),
-      h(
-        "button",
-        {
-          type: "button",
-          "aria-label": `Remove ${words}`,
-          disabled: !this.isEnabled,
-          onclick: remove,
-        },
-        "×",
-      ),
-    );
   }
 
   problem() {
@@ -311,12 +243,12 @@ export class SelectField {
     if (this.isEnabled === isEnabled) return;
     this.isEnabled = isEnabled;
     for (const input of this.inputs.values()) input.disabled = !isEnabled;
-    if (this.ownInput) this.ownInput.disabled = !isEnabled;
+    this.own?.enable(isEnabled);
   }
 
   focus() {
     const first = [...this.inputs.values()].find((input) => input.tabIndex === 0);
-    (this.search ?? first ?? this.ownInput)?.focus();
+    (this.search ?? first ?? this.own)?.focus();
   }
 
   /**

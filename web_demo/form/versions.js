@@ -5,29 +5,33 @@
 import { announce } from "../views/announcer.js";
 import { h, say, show } from "../views/dom.js";
 import { capital, isMe, labelOf, nameOf, wordsOf } from "../text/words.js";
+import { hasOneInput } from "./fields.js";
 
-/** A text of somebody's beside the field, and what can be done with it. */
+/** @typedef {readonly [look: string, words: string, act: () => void]} Choice */
+
+/** A text of somebody's beside the field, and what can be done with it; built when there is one. */
 class Aside {
   title = h("p", { dir: "auto" });
   words = h("blockquote", { class: "their-words", dir: "auto" });
+  /** @type {HTMLButtonElement[]} */
+  buttons = [];
 
   /**
    * @param {string} kind
    * @param {string} label
-   * @param {readonly [string, string, () => void][]} choices
+   * @param {readonly Choice[]} choices
    */
   constructor(kind, label, choices) {
-    const buttons = choices.map(([look, words, act]) =>
+    this.choices = choices;
+    this.element = h("div", { class: kind, role: "group", "aria-label": label, hidden: true });
+  }
+
+  #build() {
+    this.buttons = this.choices.map(([look, words, act]) =>
       h("button", { type: "button", class: `small ${look}`, onclick: act }, words),
     );
-    this.buttons = buttons;
-    this.element = h(
-      "div",
-      { class: kind, role: "group", "aria-label": label, hidden: true },
-      this.title,
-      this.words,
-      h("div", { class: "conflict-actions" }, ...buttons),
-    );
+    const actions = h("div", { class: "conflict-actions" }, ...this.buttons);
+    this.element.append(this.title, this.words, actions);
   }
 
   /**
@@ -38,14 +42,21 @@ class Aside {
   update(title, words) {
     show(this.element, title !== undefined);
     if (title === undefined) return;
+    if (this.buttons.length === 0) this.#build();
     say(this.title, title);
     say(this.words, words);
     show(this.words, words !== "");
+  }
+
+  /** @param {readonly string[]} labels */
+  call(...labels) {
+    this.buttons.forEach((button, index) => say(button, labels[index] ?? ""));
   }
 }
 
 export class Versions {
   isContested = false;
+  isOvertaken = false;
 
   /**
    * @param {Question} question
@@ -74,34 +85,48 @@ export class Versions {
    * @param {Author | undefined} me
    */
   update(mayAnswer, me) {
-    const { theirs, offer } = this.field;
-    this.conflict.update(theirs && changedWords(theirs.by, theirs.value, me), this.#say(theirs?.value));
-    if (theirs && !this.isContested) this.#announce(changedWords(theirs.by, theirs.value, me));
+    this.#showConflict(me);
+    this.#showOffer(mayAnswer && !this.field.isClosed, me);
+  }
+
+  /** @param {Author | undefined} me */
+  #showConflict(me) {
+    const { theirs } = this.field;
+    const title = theirs && changedWords(theirs.by, theirs.value, me);
+    const words = wordsOf(this.question, theirs?.value);
+    this.conflict.update(title, words);
+    if (title && !this.isContested)
+      this.#announce(`${title} ${words}. Use theirs, or keep yours?`);
     this.isContested = theirs !== undefined;
-    const isOffered = offer !== undefined && mayAnswer && !this.field.isClosed;
-    this.offer.update(isOffered ? this.#offerWords(me) : undefined, this.#say(offer?.value));
+  }
+
+  /**
+   * @param {boolean} isOpen
+   * @param {Author | undefined} me
+   */
+  #showOffer(isOpen, me) {
+    const { offer, overtakenBy } = this.field;
+    const title = offer && isOpen ? this.#offerWords(me) : undefined;
+    const words = wordsOf(this.question, offer?.value);
+    this.offer.update(title, words);
+    this.offer.call(...(overtakenBy ? ["Use mine", "Leave it"] : ["Use it", "Discard"]));
+    const isOvertaken = title !== undefined && overtakenBy !== undefined;
+    if (isOvertaken && !this.isOvertaken) this.#announce(`${title} ${words}`);
+    this.isOvertaken = isOvertaken;
   }
 
   /** @param {Author | undefined} me */
   #offerWords(me) {
     const { overtakenBy, value } = this.field;
-    const [use, discard] = this.offer.buttons;
-    if (use) say(use, overtakenBy ? "Use mine" : "Use it");
-    if (discard) say(discard, overtakenBy ? "Leave it" : "Discard");
     if (!overtakenBy) return "You wrote this before, and it was never sent:";
-    const wrote = this.question.kind === "text" ? "written" : "chosen";
+    const wrote = hasOneInput(this.question) ? "written" : "chosen";
     return `${changerOf(overtakenBy, me)} ${value ? "changed" : "cleared"} this. You had ${wrote}:`;
-  }
-
-  /** @param {Value | undefined} value */
-  #say(value) {
-    return wordsOf(this.question, value);
   }
 
   /** Once for each time that two versions meet, not with each key. */
   /** @param {string} words */
   #announce(words) {
-    announce(`${labelOf(this.question)}: ${words}. Two versions: use theirs or keep yours.`);
+    announce(`${labelOf(this.question)}: ${words}`);
   }
 }
 

@@ -7,6 +7,7 @@ import { announce } from "./announcer.js";
 import { oncePerFrame } from "./dom.js";
 import { recall, remember } from "./memory.js";
 import { latestFirst } from "./order.js";
+import { isRecorded } from "./recordings.js";
 import { goTo, placeOf, waitingHash } from "./places.js";
 import { activityOf, isArchived } from "../wire/status.js";
 
@@ -123,7 +124,8 @@ function needsInput(summary) {
   return (
     summary !== undefined &&
     activityOf(summary.status) === "input-needed" &&
-    !isArchived(summary.status)
+    !isArchived(summary.status) &&
+    !isRecorded(summary)
   );
 }
 

@@ -7,10 +7,10 @@ import { ICONS } from "./icons.js";
 
 const USUAL = ["http://127.0.0.1:8737", "http://localhost:8737"];
 
-/** @returns {string} a line for a terminal that asks here */
+/** A line for a terminal that asks here, in the pieces in which it may be broken. */
 export function askLine(origin = location.origin) {
-  const where = USUAL.includes(origin) ? "" : ` --url ${origin}`;
-  return `session-server ask "Shall we deploy?"${where}`;
+  const where = USUAL.includes(origin) ? [] : [`--url ${origin}`];
+  return ["session-server ask", '"Shall we deploy?"', ...where];
 }
 
 /**
@@ -31,13 +31,13 @@ export function beginning(create) {
   ];
 }
 
-/** @param {string} line */
+/** @param {readonly string[]} line */
 function commandOf(line) {
-  const copy = () => void copyText(line, "Copied.");
+  const copy = () => void copyText(line.join(" "), "Copied.");
   return h(
     "div",
     { class: "command" },
-    h("code", null, line),
+    h("code", null, ...line.flatMap((piece) => [h("span", null, piece), " "])),
     h(
       "button",
       { type: "button", class: "icon-button", "aria-label": "Copy the line", onclick: copy },

@@ -7,6 +7,7 @@
 /** @import { Self } from "./self.js" */
 /** @import { QuestionView } from "../form/question.js" */
 import { accessOf } from "./access.js";
+import { isRecording } from "./recordings.js";
 import { toast } from "./toast.js";
 import { activityOf } from "../wire/status.js";
 
@@ -42,8 +43,7 @@ export class Room {
 
   /** @returns {Access} */
   get access() {
-    const isRecording = this.session.state?._meta?.["recording"] === true;
-    return accessOf(this.#here?.role ?? this.self.role, isRecording);
+    return accessOf(this.#here?.role ?? this.self.role, isRecording(this.session.state));
   }
 
   /** @returns {Author | undefined} */

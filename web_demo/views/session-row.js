@@ -6,12 +6,24 @@
 import { attribute, h, icon, say, show } from "./dom.js";
 import { ICONS } from "./icons.js";
 import { goTo, placeHash, waitingHash } from "./places.js";
+import { isRecorded } from "./recordings.js";
 import { toast } from "./toast.js";
 import { ago, wholeTime } from "../text/words.js";
 import { activityOf, isArchived, isRead } from "../wire/status.js";
 
 /** @type {Readonly<Record<string, string>>} */
-const WORDS = { "input-needed": "needs input", running: "running", error: "failed", idle: "idle" };
+const WORDS = {
+  "input-needed": "needs input",
+  running: "running",
+  error: "failed",
+  idle: "idle",
+  recording: "recording",
+};
+
+/** @param {SessionSummary} summary */
+export function kindOf(summary) {
+  return isRecorded(summary) ? "recording" : activityOf(summary.status);
+}
 
 export class SessionRow {
   dot = h("span", { class: "dot" });
@@ -54,9 +66,9 @@ export class SessionRow {
   update({ summary }) {
     if (!summary) return;
     this.summary = summary;
-    const activity = activityOf(summary.status);
+    const activity = kindOf(summary);
     const needs = activity === "input-needed";
-    const isNew = !isRead(summary.status);
+    const isNew = !isRead(summary.status) && activity !== "recording";
     attribute(this.element, "data-activity", activity);
     attribute(this.element, "data-unread", isNew);
     attribute(
@@ -69,6 +81,7 @@ export class SessionRow {
     say(this.said, `${WORDS[activity]}${isNew ? ", unread" : ""}`);
     show(this.answer, needs);
     say(this.answer, this.self.role === "observer" ? "Look" : "Answer");
+    show(this.archive, activity !== "recording");
     const words = isArchived(summary.status) ? "Take out of the archive" : "Archive";
     attribute(this.archive, "aria-label", `${words}: ${summary.title || "Untitled"}`);
     attribute(this.archive, "title", words);

@@ -8,8 +8,8 @@ import { ICONS } from "./icons.js";
 import { KeyedViews } from "./keyed.js";
 import { beginning } from "./beginning.js";
 import { latestFirst } from "./order.js";
-import { SessionRow } from "./session-row.js";
-import { activityOf, isArchived } from "../wire/status.js";
+import { kindOf, SessionRow } from "./session-row.js";
+import { isArchived } from "../wire/status.js";
 
 /** @typedef {"all" | "input-needed" | "running" | "error" | "archived"} Filter */
 /** @typedef {{ kind: "head", id: string, words: string, count: number } | { kind: "row", id: string, summary: SessionSummary }} Line */
@@ -19,6 +19,7 @@ const GROUPS = /** @type {const} */ ([
   ["running", "Running"],
   ["error", "Failed"],
   ["idle", "Idle"],
+  ["recording", "Recordings"],
 ]);
 /** @type {readonly [Filter, string][]} */
 const FILTERS = [
@@ -144,7 +145,7 @@ export class SessionsView {
   #lines(shown) {
     const sorted = latestFirst(shown);
     return GROUPS.flatMap(([activity, words]) => {
-      const members = sorted.filter((summary) => activityOf(summary.status) === activity);
+      const members = sorted.filter((summary) => kindOf(summary) === activity);
       if (members.length === 0) return [];
       /** @type {Line} */
       const head = { kind: "head", id: `head ${activity}`, words, count: members.length };
@@ -309,5 +310,5 @@ class GroupHead {
  */
 function isIn(summary, filter) {
   if (filter === "archived") return isArchived(summary.status);
-  return !isArchived(summary.status) && (filter === "all" || activityOf(summary.status) === filter);
+  return !isArchived(summary.status) && (filter === "all" || kindOf(summary) === filter);
 }

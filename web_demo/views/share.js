@@ -123,13 +123,14 @@ export class ShareDialog {
       show(this.form, true);
     };
     const what = ROLES.find(({ id }) => id === given.role)?.label.toLowerCase() ?? given.role;
+    const isForOthers = !isLoopback(given.url);
     fill(
       this.result,
-      h("div", { class: "qr" }, drawnCode(given.qr)),
+      isForOthers && h("div", { class: "qr" }, drawnCode(given.qr)),
       h(
         "p",
         { class: "share-hint" },
-        "Scan it with a phone, or send the link. ",
+        isForOthers && "Scan it with a phone, or send the link. ",
         h("strong", null, `Anyone who has it can ${what}`),
         ` until ${wholeTime(given.expiresAt)}.`,
       ),
@@ -159,6 +160,15 @@ export class ShareDialog {
     show(this.result, true);
     link.focus();
   }
+}
+
+/**
+ * A phone that scanned such a link would look for the host on itself.
+ * @param {string} url
+ */
+function isLoopback(url) {
+  const { hostname } = new URL(url);
+  return /^(127\.|\[::1\]$|localhost$|.*\.localhost$)/.test(hostname);
 }
 
 /**

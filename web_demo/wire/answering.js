@@ -232,7 +232,7 @@ export class Answering extends Events {
       by: envelope?._meta?.by,
       at: envelope?._meta?.at,
       own,
-      ownAnswers: this.#ownAnswers(request, own ? completed : undefined),
+      ownAnswers: this.#ownAnswers(request, completed, own),
       unsent: {},
     };
     this.#remember(closing);
@@ -245,14 +245,17 @@ export class Answering extends Events {
   }
 
   /**
-   * What came with our own completion, and what was answered here before.
+   * What was answered here before, and what came with the completion if that was ours.
    *
    * @param {InputRequest} request
-   * @param {InputCompleted | undefined} own
+   * @param {InputCompleted | undefined} completed
+   * @param {boolean} isOurs
    */
-  #ownAnswers(request, own) {
-    const fields = this.fieldsOf(request.id).filter((field) => field.isOwn && field.by);
-    return [...Object.keys(own?.answers ?? {}), ...fields.map((field) => field.questionId)];
+  #ownAnswers(request, completed, isOurs) {
+    const brought = Object.keys(completed?.answers ?? {});
+    const before = this.fieldsOf(request.id).filter((field) => field.isOwn && field.by);
+    const given = before.map((field) => field.questionId).filter((id) => !brought.includes(id));
+    return isOurs ? [...given, ...brought] : given;
   }
 
   /** @param {Closing} closing */

@@ -170,8 +170,7 @@ export class Field extends Events {
   }
 
   dropOffer() {
-    this.overtakenBy = undefined;
-    this.#keeping.dropText();
+    this.#forgetText();
     this.#changed();
   }
 
@@ -231,9 +230,10 @@ export class Field extends Events {
   close(outcome) {
     this.#sending.stop();
     this.isClosed = true;
-    const hasGotIn = outcome !== undefined && same(valueOf(outcome), this.value);
-    const own = this.isOwn ? this.value : this.overtakenBy && this.offer?.value;
-    const unsent = hasGotIn && this.isOwn ? undefined : own;
+    const own = this.isOwn ? this.value : this.overtakenBy && this.#keeping.text?.value;
+    const hasGotIn = own && same(valueOf(outcome), own);
+    if (hasGotIn && this.overtakenBy) this.#forgetText();
+    const unsent = hasGotIn ? undefined : own;
     if (unsent) this.#keeping.putText(unsent);
     this.#keeping.now();
     this.#waiters.reject(new WireError("requestClosed", "This question is no longer open."));
@@ -337,15 +337,23 @@ export class Field extends Events {
     this.#synced = held;
   }
 
-  /** Somebody else's answer takes the place of ours, which is kept to be offered. */
+  /** Somebody else's answer takes the place of ours, which is offered; or they came back to ours. */
   #giveWay() {
     const { value } = this;
-    if (this.isOwn && value && !covers(valueOf(this.#held), value)) {
+    const held = valueOf(this.#held);
+    const isBack = this.overtakenBy !== undefined && same(this.#keeping.text?.value, held);
+    if (isBack) this.#forgetText();
+    else if (this.isOwn && value && !covers(held, value)) {
       this.overtakenBy = this.#held?._meta?.by;
       this.#keeping.putText(value);
       this.asked();
     }
-    this.isOwn = false;
+    this.isOwn = isBack;
+  }
+
+  #forgetText() {
+    this.overtakenBy = undefined;
+    this.#keeping.dropText();
   }
 
   /**

@@ -18,13 +18,6 @@ const PACE = 150;
 export const roomOf = (uri) =>
   uri.startsWith(SESSION) ? ROOM + uri.slice(SESSION.length) : undefined;
 
-/**
- * @param {EditingPlace | undefined} place
- * @param {EditingPlace} other
- */
-export const isAt = (place, { requestId, questionId }) =>
-  place?.requestId === requestId && place.questionId === questionId;
-
 /** @extends {Events<{ change: readonly Present[] }>} */
 export class Presence extends Events {
   /** @type {readonly Present[]} */ present = [];

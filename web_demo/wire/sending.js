@@ -29,7 +29,7 @@ const NO_VERDICT = new Set(["lost", "closed", "gone"]);
 
 export class Sending {
   #sender;
-  /** @type {{ seq: number, answer: Answer | undefined } | undefined} */ #inFlight;
+  /** @type {Map<number, Answer | undefined>} by number, in the order of sending */ #inFlight = new Map();
   /** @type {(Answer | undefined)[]} sent on a connection that broke */ #uncertain = [];
   #sentAt = 0;
   #hasTriedAgain = false;
@@ -41,12 +41,12 @@ export class Sending {
   }
 
   get isUnderWay() {
-    return this.#inFlight !== undefined;
+    return this.#inFlight.size > 0;
   }
 
   /** When it is time, if it is not under way already. */
   soon() {
-    if (this.#timer || this.#inFlight || !this.#sender.isReady()) return;
+    if (this.#timer || this.isUnderWay || !this.#sender.isReady()) return;
     const delay = Math.max(MOMENT, this.#sentAt + PACE - Date.now());
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
@@ -57,7 +57,9 @@ export class Sending {
   now() {
     this.stop();
     if (!this.#sender.isReady()) return;
-    if (!this.#inFlight || !same(this.#inFlight.answer, this.#sender.answer())) this.#send();
+    if (!this.isUnderWay || !same([...this.#inFlight.values()].at(-1), this.#sender.answer())) {
+      this.#send();
+    }
   }
 
   stop() {
@@ -82,9 +84,8 @@ export class Sending {
    * @returns {boolean} whether it was the last
    */
   arrived(seq) {
-    if (this.#inFlight && this.#inFlight.seq !== seq) return false;
-    this.#inFlight = undefined;
-    return true;
+    this.#inFlight.delete(seq);
+    return !this.isUnderWay;
   }
 
   /**
@@ -98,8 +99,7 @@ export class Sending {
 
   /** Answers that were sent and of which the host has not said anything. */
   get unconfirmed() {
-    const inFlight = this.#inFlight ? [this.#inFlight.answer] : [];
-    return [...this.#uncertain, ...inFlight];
+    return [...this.#uncertain, ...this.#inFlight.values()];
   }
 
   /** @param {readonly (Answer | undefined)[]} answers - sent before, maybe by another page */
@@ -111,7 +111,7 @@ export class Sending {
     const answer = this.#sender.answer();
     this.#sentAt = Date.now();
     const seq = this.#sender.send(answer, (error) => this.#failed(seq, answer, error));
-    this.#inFlight = { seq, answer };
+    this.#inFlight.set(seq, answer);
     this.#sender.sent();
   }
 
@@ -122,8 +122,8 @@ export class Sending {
    */
   #failed(seq, answer, error) {
     if (error.code === "lost") this.mayHaveSent([answer]);
-    if (this.#inFlight?.seq !== seq) return;
-    this.#inFlight = undefined;
+    this.#inFlight.delete(seq);
+    if (this.isUnderWay) return; // the last one has the last word
     if (NO_VERDICT.has(error.code)) return;
     if (!same(answer, this.#sender.answer())) this.soon();
     else if (PASSING.has(error.refusal ?? "") && !this.#hasTriedAgain) this.#tryAgain();

@@ -4,37 +4,30 @@
 
 /**
  * @import {
- *   Action, ActionEnvelope, Answer, EditingPlace, Markdown, Present, ResponseKind, SessionState,
+ *   Action, ActionEnvelope, Answer, Present, ResponseKind, SessionState,
  * } from "./types.d.ts"
  */
 /** @import {Field} from "./drafts.js" */
 /** @import {Kept} from "./kept.js" */
+/** @import {ToolCallDecision} from "./decisions.js" */
 /** @import {Change, Mirror} from "./mirror.js" */
 /** @import {Protocol} from "./protocol.js" */
 /** @import {Tab} from "./tab.js" */
 import { Answering } from "./answering.js";
 import { completionOf, Completions } from "./completions.js";
+import { toolCallConfirmed } from "./decisions.js";
 import { WireError } from "./errors.js";
 import { Events } from "./events.js";
 import { newId } from "./ids.js";
 import { Outbox } from "./outbox.js";
-import { Presence, isAt, roomOf } from "./presence.js";
+import { Presence, roomOf } from "./presence.js";
 import { openRequest } from "./reducers/requests.js";
-import { present } from "./reducers/updates.js";
 import { isArchived, isRead } from "./status.js";
+import { Writing } from "./writing.js";
 
 /** @typedef {import("./answering.js").Closing} Closing */
 /** @typedef {import("./completions.js").Completion} Completion */
 /** @typedef {"loading" | "open" | "gone"} SessionPhase */
-
-/** How long after the last key somebody still writes. */
-const WRITING = 4_000;
-
-/**
- * @typedef {{
- *   approved: boolean, optionId?: string, editedToolInput?: string, reason?: string | Markdown,
- * }} ToolCallDecision
- */
 
 /**
  * What a session stands on.
@@ -52,8 +45,7 @@ const WRITING = 4_000;
 export class Session extends Events {
   /** @type {WireError | undefined} */ error;
   /** @type {() => void} what leaving means is for whoever opened it to say */ onClose = () => {};
-  /** @type {EditingPlace | undefined} */ #place;
-  /** @type {ReturnType<typeof setTimeout> | undefined} */ #fading;
+  #writing = new Writing();
   /** @type {() => void} */ #isReady = () => {};
   #ground;
   /** @type {Mirror<SessionState>} */ #mirror;
@@ -84,6 +76,8 @@ export class Session extends Events {
     const room = roomOf(uri);
     if (room) this.#presence = new Presence(protocol, room, ground.name);
     this.#presence?.on("change", (everybody) => this.emit("presence", everybody));
+    this.#writing.on("change", (place) => this.#presence?.edits(place));
+    this.#writing.on("paused", (place) => this.#answering.paused(place));
     this.#mirror.on("change", (change) => this.#follow(change));
     this.#mirror.on("end", (error) => this.#end(error));
     this.#stops = [protocol.on("live", () => this.#answering.live())];
@@ -96,7 +90,7 @@ export class Session extends Events {
       uri: this.uri,
       kept,
       isLive: () => protocol.isLive,
-      isWriting: (field) => isAt(this.#place, field),
+      isWriting: (field) => this.#writing.isAt(field),
       typing: (field) => this.editing(field.requestId, field.questionId),
       send: (action, failed) => this.#outbox.send(action, failed),
     });
@@ -246,20 +240,8 @@ export class Session extends Events {
    * @param {string} toolCallId
    * @param {ToolCallDecision} decision
    */
-  confirmToolCall(turnId, toolCallId, { approved, optionId, editedToolInput, reason }) {
-    return this.dispatch(
-      present({
-        type: /** @type {const} */ ("session/toolCallConfirmed"),
-        turnId,
-        toolCallId,
-        approved,
-        confirmed: approved ? /** @type {const} */ ("user-action") : undefined,
-        reason: approved ? undefined : /** @type {const} */ ("denied"),
-        reasonMessage: approved ? undefined : reason,
-        editedToolInput: approved ? editedToolInput : undefined,
-        selectedOptionId: optionId,
-      }),
-    );
+  confirmToolCall(turnId, toolCallId, decision) {
+    return this.dispatch(toolCallConfirmed(turnId, toolCallId, decision));
   }
 
   /**
@@ -305,13 +287,8 @@ export class Session extends Events {
    * @param {string} [questionId]
    */
   editing(requestId, questionId) {
-    clearTimeout(this.#fading);
-    const left = this.#place;
     const isSomewhere = requestId !== undefined && questionId !== undefined;
-    this.#place = isSomewhere ? { requestId, questionId } : undefined;
-    this.#presence?.edits(this.#place);
-    if (isSomewhere) this.#fading = setTimeout(() => this.editing(), WRITING);
-    if (left && !(this.#place && isAt(left, this.#place))) this.#answering.paused(left);
+    this.#writing.goTo(isSomewhere ? { requestId, questionId } : undefined);
   }
 
   /** @param {boolean} isIdle */
@@ -343,7 +320,7 @@ export class Session extends Events {
   /** Leaves for good; what is not confirmed stays kept. */
   leave() {
     this.flush();
-    clearTimeout(this.#fading);
+    this.#writing.stop();
     for (const stop of this.#stops) stop();
     this.#completions.close();
     this.#presence?.close();

@@ -53,17 +53,29 @@ export function meeting(held, shown, synced, isOurs) {
   return isOurs ? "contested" : "replaced";
 }
 
+const LETTER = /[\p{L}\p{N}]/u;
+
 /**
- * Whether a newer value holds all of an older one: then nothing of it is lost.
+ * Whether a newer value holds all of an older one: then nothing of it is lost. “No” is not in “now”.
  *
  * @param {Value | undefined} newer
  * @param {Value} older
  */
 export function covers(newer, older) {
-  if (newer?.kind === "text" && older.kind === "text") return newer.value.includes(older.value);
+  if (newer?.kind === "text" && older.kind === "text") return hasWords(newer.value, older.value);
   if (newer?.kind !== "selected-many" || older.kind !== "selected-many") return same(newer, older);
-  const [now, before] = [newer, older].map((many) => [...many.value, ...(many.freeformValues ?? [])]);
-  return (before ?? []).every((chosen) => now?.includes(chosen));
+  const now = [...newer.value, ...(newer.freeformValues ?? [])];
+  return [...older.value, ...(older.freeformValues ?? [])].every((chosen) => now.includes(chosen));
+}
+
+/**
+ * @param {string} text
+ * @param {string} words
+ */
+function hasWords(text, words) {
+  const at = text.indexOf(words);
+  const around = [text.charAt(at - 1), text.charAt(at + words.length)];
+  return at >= 0 && !around.some((letter) => LETTER.test(letter));
 }
 
 /**

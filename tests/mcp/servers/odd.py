@@ -73,6 +73,8 @@ TOOLS: dict[str, Callable[[dict[str, Any]], Answer]] = {
 def answer(method: str, params: dict[str, Any], request_id: Any) -> Answer:
     if method == "server/discover":
         return {"result": DISCOVERED}
+    if method == "tools/list" and "--listless" in sys.argv:
+        sys.stdin.read()  # until nobody asks any more
     if method == "tools/list":
         tools = [{"name": name, "inputSchema": {"type": "object"}} for name in TOOLS]
         listing = {"resultType": "complete", "ttlMs": 0, "cacheScope": "public"}

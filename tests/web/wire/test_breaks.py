@@ -158,6 +158,22 @@ def test_a_draft_that_arrived_without_our_knowing_is_no_conflict(
     assert ana.run("field('name').theirs ?? null") is None
 
 
+def test_a_draft_that_went_into_a_dying_connection_before_a_reload_is_no_conflict(
+    session: str, pages: Pages
+) -> None:
+    ana, bo = pages
+    ana.run("deaf()")
+    ana.type("name", "Leeks a")
+    bo.until_held("name", "Leeks a")
+    ana.run(
+        "offline(); field('name').edit(text('Leeks and kale')); reload(); open(uri); online();",
+        uri=session,
+    )
+    bo.until_held("name", "Leeks and kale")
+    ana.until("session.phase === 'open' && !field('name').isDirty")
+    assert ana.run("field('name').theirs ?? null") is None
+
+
 def test_text_of_a_question_that_closed_while_nobody_was_there_is_offered_again(
     server: ServerProcess, session: str, pages: Pages
 ) -> None:

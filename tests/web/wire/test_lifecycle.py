@@ -1,8 +1,9 @@
-"""What browsers do to pages: keep them in memory, send them to sleep, double them, store nothing."""
+"""What browsers do to pages: keep them in memory, send them to sleep, double them."""
 
 import shutil
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
@@ -48,8 +49,8 @@ class Asked:
         self.uri = new_session(server.url)
         self.request = ask(server.url, self.uri)
 
-    def opened(self, page: Page, url: str | None = None) -> Page:
-        load(page, url or self.url)
+    def opened(self, page: Page, url: str | None = None, **options: Any) -> Page:
+        load(page, url or self.url, **options)
         return self.looked_at(page)
 
     def looked_at(self, page: Page) -> Page:
@@ -150,11 +151,11 @@ def test_who_types_into_a_dead_connection_is_heard_before_long(
 ) -> None:
     """Nothing says that the machine was asleep."""
     with relaying(server.port) as relay:
-        page = asked.opened(context.new_page(), relay.url)
+        page = asked.opened(context.new_page(), relay.url, connection={"patience": 1000})
         relay.fall_silent()
         asked.types(page, "Leeks")
         until(page, "host.status.phase === 'syncing'")
-        asked.until_held("Leeks", seconds=16)
+        asked.until_held("Leeks", seconds=12)
 
 
 def test_two_tabs_of_one_browser_keep_what_is_typed_in_each(

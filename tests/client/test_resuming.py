@@ -1,0 +1,404 @@
+"""Coming back: by replay, from snapshots, and to sessions that are gone."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from session_server.client.errors import (
+    Closed,
+    RequestClosed,
+    SessionGone,
+    SessionNotFound,
+    Unconfirmed,
+)
+from session_server.client.mirror import Cause
+from session_server.client.status import Phase, Status
+from session_server.schemas import frames
+from session_server.schemas.actions import (
+    InputAnswerChanged,
+    PendingKind,
+    PendingMessageSet,
+    TitleChanged,
+)
+from session_server.schemas.commands import ROOT_CHANNEL
+from session_server.schemas.envelopes import ActionEnvelope
+from session_server.schemas.errors import ErrorCode
+from session_server.schemas.frames import SessionRemoved, SessionRemovedParams
+from session_server.schemas.questions import ResponseKind
+from tests.client.devices import Device, asking_host, completed, draft, submitted
+from tests.client.joining import actions_sent, heard
+from tests.client.model import ModelHost
+from tests.sessions import OWNER, PHONE, SESSION, user_message
+
+# Resuming
+
+
+def test_what_a_replay_holds_is_not_sent_again() -> None:
+    host = asking_host()
+    laptop = Device(host)
+    arrived, lost = laptop.dispatch(draft("a", "q1")), laptop.dispatch(draft("b", "q2"))
+    laptop.wire.deliver_up()
+    laptop.wire.cut()
+    laptop.come_back()
+    assert actions_sent(laptop) == [laptop.actions[lost]]
+    assert isinstance(laptop.verdict(arrived), ActionEnvelope)
+    assert isinstance(laptop.verdict(lost), ActionEnvelope)
+    assert laptop.mirror.state == host.record.public
+
+
+def test_an_action_keeps_its_number_on_every_connection() -> None:
+    host = asking_host()
+    laptop = Device(host)
+    laptop.dispatch(draft("a", "q1"))
+    laptop.dispatch(draft("b", "q2"))
+    laptop.wire.cut()
+    laptop.come_back()
+    sent = [f.params.client_seq for f in heard(laptop)[1:]]
+    assert sent == [1, 2]
+
+
+def test_a_copy_that_arrives_late_settles_nothing_twice() -> None:
+    host = asking_host()
+    laptop = Device(host)
+    number = laptop.dispatch(completed())
+    laptop.wire.cut(arriving=1)
+    laptop.wire.connect()
+    laptop.wire.deliver_up()
+    laptop.wire.deliver_down()  # nothing in the replay: it will be sent again
+    laptop.wire.deliver_late()
+    laptop.wire.settle()
+    assert actions_sent(laptop) == [completed()]
+    envelope = laptop.verdict(number)
+    assert isinstance(envelope, ActionEnvelope)
+    assert envelope.meta is not None
+    assert laptop.mirror.state == host.record.public
+
+
+def test_offline_edits_are_sent_later_in_their_order() -> None:
+    host = asking_host()
+    laptop = Device(host)
+    laptop.wire.cut()
+    laptop.dispatch(TitleChanged(title="one"))
+    laptop.dispatch(draft("a"))
+    laptop.dispatch(TitleChanged(title="two"))
+    assert laptop.protocol.status == Status(Phase.OFFLINE, 3)
+    laptop.come_back()
+    assert [type(action) for action in actions_sent(laptop)] == [
+        TitleChanged,
+        InputAnswerChanged,
+        TitleChanged,
+    ]
+    assert host.record.public.summary.title == "two"
+    assert laptop.protocol.status == Status(Phase.LIVE)
+
+
+def test_of_drafts_written_offline_only_the_last_is_sent() -> None:
+    host = asking_host()
+    laptop = Device(host)
+    laptop.wire.cut()
+    numbers = [laptop.dispatch(draft(text)) for text in ("O", "Os", "Oslo")]
+    other = laptop.dispatch(draft("x", "q2"))
+    assert laptop.protocol.status.waiting == 2
+    laptop.come_back()
+    assert actions_sent(laptop) == [draft("Oslo"), draft("x", "q2")]
+    assert {laptop.verdict(number) for number in numbers} == {laptop.verdict(numbers[-1])}
+    assert isinstance(laptop.verdict(other), ActionEnvelope)
+
+
+def test_drafts_that_were_on_their_way_are_sent_again_only_in_their_last_version() -> None:
+    host = asking_host()
+    laptop = Device(host)
+    for text in ("O", "Os", "Oslo"):
+        laptop.dispatch(draft(text))
+    laptop.wire.cut()
+    laptop.come_back()
+    assert actions_sent(laptop) == [draft("Oslo")]
+    assert all(isinstance(laptop.verdict(n), ActionEnvelope) for n in (1, 2, 3))
+
+
+def test_an_answer_written_offline_is_not_replaced_by_a_draft() -> None:
+    laptop = Device(asking_host())
+    laptop.wire.cut()
+    laptop.dispatch(submitted("a"))
+    laptop.dispatch(draft("b"))
+    laptop.come_back()
+    assert actions_sent(laptop) == [submitted("a"), draft("b")]
+
+
+def test_a_draft_before_a_completion_is_not_moved_behind_it() -> None:
+    laptop = Device(asking_host())
+    laptop.wire.cut()
+    laptop.dispatch(draft("before"))
+    laptop.dispatch(completed())
+    late = laptop.dispatch(draft("after"))
+    laptop.come_back()
+    assert actions_sent(laptop) == [draft("before"), completed(), draft("after")]
+    assert isinstance(laptop.verdict(late), RequestClosed)
+
+
+def test_a_completion_that_lost_meanwhile_says_who_won() -> None:
+    host = asking_host()
+    laptop = Device(host)
+    laptop.wire.cut()
+    number = laptop.dispatch(completed())
+    host.act(completed("r1", ResponseKind.DECLINE), PHONE)
+    laptop.come_back()
+    lost = laptop.verdict(number)
+    assert isinstance(lost, RequestClosed)
+    assert lost.by == PHONE.author
+    assert not lost.is_repeated
+
+
+def test_the_same_person_on_another_device_is_not_us() -> None:
+    host = asking_host()
+    laptop = Device(host)
+    laptop.dispatch(draft("so that the host has told us who we are"))
+    laptop.wire.settle()
+    number = laptop.dispatch(completed())
+    laptop.wire.cut()
+    host.act(completed(), OWNER)
+    laptop.come_back()
+    lost = laptop.verdict(number)
+    assert isinstance(lost, RequestClosed)
+    assert lost.by == OWNER.author
+    assert lost.is_repeated
+
+
+def test_what_was_not_written_yet_does_not_come_before_the_next_handshake() -> None:
+    host = asking_host()
+    laptop = Device(host)
+    message = PendingMessageSet(kind=PendingKind.QUEUED, id="p", message=user_message("later"))
+    number = laptop.dispatch(message)
+    laptop.protocol.disconnected()
+    host.forget_history()
+    laptop.come_back()
+    assert isinstance(heard(laptop)[0], frames.Reconnect)
+    assert actions_sent(laptop) == [message]
+    assert isinstance(laptop.verdict(number), ActionEnvelope)
+
+
+# Resuming from snapshots
+
+
+def away(host: ModelHost, laptop: Device, arriving: int) -> None:
+    """The connection breaks, and what happened meanwhile cannot be replayed."""
+    laptop.wire.cut(arriving)
+    while laptop.wire.deliver_late():
+        pass
+    host.act(TitleChanged(title="meanwhile"), OWNER)
+    host.forget_history()
+
+
+def test_a_client_that_was_away_too_long_goes_on_from_a_snapshot() -> None:
+    host = asking_host()
+    laptop = Device(host)
+    away(host, laptop, 0)
+    laptop.come_back()
+    assert laptop.mirror.state == host.record.public
+    assert laptop.changes[-1].cause is Cause.SNAPSHOT
+    assert laptop.protocol.channels.last_seen == host.seq
+
+
+def test_an_answer_that_a_snapshot_shows_is_confirmed_without_sending_it_again() -> None:
+    host = asking_host()
+    laptop = Device(host)
+    number = laptop.dispatch(draft("there"))
+    away(host, laptop, 1)
+    laptop.come_back()
+    assert actions_sent(laptop) == []
+    envelope = laptop.verdict(number)
+    assert isinstance(envelope, ActionEnvelope)
+    assert envelope.meta is None
+    assert envelope.origin is not None
+    assert envelope.origin.client_seq == number
+
+
+def test_an_answer_that_a_snapshot_lacks_is_sent_again() -> None:
+    host = asking_host()
+    laptop = Device(host)
+    number = laptop.dispatch(draft("lost"))
+    away(host, laptop, 0)
+    laptop.come_back()
+    assert actions_sent(laptop) == [draft("lost")]
+    assert isinstance(laptop.verdict(number), ActionEnvelope)
+
+
+def test_an_own_completion_that_counted_is_a_success_though_it_is_refused_the_second_time() -> None:
+    host = asking_host()
+    laptop = Device(host)
+    laptop.dispatch(draft("so that the host has told us who we are"))
+    laptop.wire.settle()
+    number = laptop.dispatch(completed())
+    away(host, laptop, 1)
+    laptop.come_back()
+    assert actions_sent(laptop) == [completed()]
+    envelope = laptop.verdict(number)
+    assert isinstance(envelope, ActionEnvelope)
+    assert envelope.action == completed()
+
+
+@pytest.mark.parametrize("response", [ResponseKind.ACCEPT, ResponseKind.DECLINE])
+def test_a_completion_of_somebody_else_is_not_taken_for_ours(response: ResponseKind) -> None:
+    host = asking_host()
+    laptop = Device(host)
+    laptop.dispatch(draft("so that the host has told us who we are"))
+    laptop.wire.settle()
+    number = laptop.dispatch(completed())
+    laptop.wire.cut()
+    host.act(completed("r1", response), PHONE)
+    host.forget_history()
+    laptop.come_back()
+    lost = laptop.verdict(number)
+    assert isinstance(lost, RequestClosed)
+    assert lost.is_repeated
+    assert "Bo" in lost.reason
+
+
+def test_what_must_not_happen_twice_is_reported_as_unconfirmed() -> None:
+    host = asking_host()
+    laptop = Device(host)
+    message = PendingMessageSet(kind=PendingKind.QUEUED, id="p", message=user_message("later"))
+    number = laptop.dispatch(message)
+    laptop.wire.deliver_up()
+    host.record = msgspec.structs.replace(
+        host.record, public=msgspec.structs.replace(host.record.public, queued_messages=None)
+    )
+    away(host, laptop, 0)
+    laptop.come_back()
+    assert actions_sent(laptop) == []
+    unknown = laptop.verdict(number)
+    assert isinstance(unknown, Unconfirmed)
+    assert unknown.action == message
+
+
+def test_what_was_never_sent_is_sent_after_a_snapshot_whatever_it_is() -> None:
+    host = asking_host()
+    laptop = Device(host)
+    away(host, laptop, 0)
+    message = PendingMessageSet(kind=PendingKind.QUEUED, id="p", message=user_message("later"))
+    number = laptop.dispatch(message)
+    laptop.come_back()
+    assert isinstance(laptop.verdict(number), ActionEnvelope)
+
+
+def test_a_host_that_counts_from_elsewhere_is_followed() -> None:
+    """A restored backup: positions are lower than those that we know."""
+    host = asking_host()
+    laptop = Device(host)
+    for text in "abcdef":
+        host.act(draft(text), PHONE)
+    laptop.wire.settle()
+    laptop.wire.cut()
+    restored = asking_host()
+    restored.known.add("laptop")
+    laptop.wire.host = restored
+    laptop.come_back()
+    assert laptop.mirror.position == laptop.protocol.channels.last_seen == restored.seq
+    restored.act(draft("new"), PHONE)
+    laptop.wire.settle()
+    assert laptop.said() == "new"
+
+
+# Leaving and losing sessions
+
+
+def test_a_session_that_is_disposed_of_ends_its_mirror() -> None:
+    laptop = Device(asking_host())
+    number = laptop.dispatch(draft("x"))
+    assert laptop.wire.socket is not None
+    params = SessionRemovedParams(channel=ROOT_CHANNEL, session=SESSION)
+    laptop.wire.socket.send(SessionRemoved(params=params))
+    laptop.wire.deliver_down()
+    assert isinstance(laptop.verdict(number), SessionGone)
+    assert [type(error) for error in laptop.ends] == [SessionGone]
+    with pytest.raises(SessionGone):
+        laptop.dispatch(draft("y"))
+
+
+def test_a_session_that_vanished_while_we_were_away_ends_its_mirror() -> None:
+    host = asking_host()
+    laptop = Device(host)
+    laptop.wire.cut()
+    number = laptop.dispatch(draft("x"))
+    laptop.wire.connect()
+    assert laptop.wire.socket is not None
+    laptop.wire.deliver_up()
+    laptop.wire.socket.out.clear()
+    result = {"type": "replay", "actions": [], "missing": [SESSION]}
+    laptop.wire.socket.answer(1, result)
+    laptop.wire.settle()
+    assert isinstance(laptop.verdict(number), SessionGone)
+    assert laptop.protocol.is_live
+
+
+def test_a_channel_without_a_snapshot_is_gone() -> None:
+    laptop = Device(asking_host())
+    laptop.wire.cut()
+    laptop.wire.connect()
+    assert laptop.wire.socket is not None
+    laptop.wire.deliver_up()
+    laptop.wire.socket.out.clear()
+    laptop.wire.socket.answer(1, {"type": "snapshot", "snapshots": []})
+    laptop.wire.settle()
+    assert [type(error) for error in laptop.ends] == [SessionGone]
+
+
+def test_leaving_unsubscribes_once_the_last_one_has_left() -> None:
+    laptop = Device(asking_host())
+    laptop.protocol.watch(SESSION, lambda _: None)
+    laptop.protocol.unwatch(SESSION)
+    laptop.wire.settle()
+    assert laptop.ends == []
+    laptop.protocol.unwatch(SESSION)
+    laptop.wire.settle()
+    assert isinstance(heard(laptop)[-1], frames.Unsubscribe)
+    assert [type(error) for error in laptop.ends] == [Closed]
+
+
+def test_leaving_during_a_handshake_unsubscribes_after_it() -> None:
+    laptop = Device(asking_host())
+    laptop.wire.cut()
+    laptop.wire.connect()
+    laptop.wire.deliver_up()
+    laptop.protocol.unwatch(SESSION)
+    laptop.wire.settle()
+    assert isinstance(heard(laptop)[-1], frames.Unsubscribe)
+    assert laptop.wire.socket is not None
+    assert not laptop.wire.socket.is_subscribed
+
+
+def test_leaving_before_the_answer_unsubscribes_after_it() -> None:
+    host = asking_host()
+    laptop = Device(host)
+    laptop.protocol.unwatch(SESSION)
+    found: list[Any] = []
+    laptop.protocol.watch(SESSION, found.append)
+    laptop.protocol.unwatch(SESSION)
+    laptop.wire.settle()
+    assert isinstance(heard(laptop)[-1], frames.Unsubscribe)
+    assert SESSION not in laptop.protocol.channels.mirrors
+
+
+def test_a_subscription_that_a_broken_connection_left_open_is_asked_for_again() -> None:
+    host = asking_host()
+    laptop = Device(host)
+    laptop.protocol.unwatch(SESSION)
+    found: list[Any] = []
+    laptop.protocol.watch(SESSION, found.append)
+    laptop.wire.cut()
+    assert found == []
+    laptop.come_back()
+    (mirror,) = found
+    assert mirror.state == host.record.public
+
+
+def test_an_unknown_session_is_not_found() -> None:
+    laptop = Device(asking_host())
+    found: list[Any] = []
+    laptop.protocol.watch("ahp-session:/none", found.append)
+    assert laptop.wire.socket is not None
+    (frame,) = laptop.protocol.take()
+    laptop.wire.socket.fail(msgspec.json.decode(frame)["id"], ErrorCode.SESSION_NOT_FOUND)
+    laptop.wire.settle()
+    assert [type(error) for error in found] == [SessionNotFound]

@@ -1,0 +1,28 @@
+"""Servers at whose doors tests knock, one of a kind for each file."""
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from tests.identity.doors import WITH_TOKEN, api
+from tests.servers import ServerProcess, serving
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ServerProcess]:
+    """On loopback, with a connection token."""
+    with serving("memory:", *WITH_TOKEN) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def open_server() -> Iterator[ServerProcess]:
+    with serving("memory:", "--allowed-origins", "https://my.app") as running:
+        yield running
+
+
+@pytest.fixture
+def owner(server: ServerProcess) -> Iterator[httpx.Client]:
+    with api(server) as client:
+        yield client

@@ -1,0 +1,236 @@
+"""Tokens and links given away at a real server: bounded, told once, and taken back."""
+
+# ruff: noqa: ASYNC212 - the server is another process, and nothing else waits here
+
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from session_server.schemas.limits import (
+    ID_CHARS,
+    NAME_CHARS,
+    SESSIONS_PER_TOKEN,
+    SHARE_LIFETIME_LIMIT_SECONDS,
+    SHARE_LIFETIME_SECONDS,
+    SHARES_PER_SESSION,
+    TOKEN_LIFETIME_LIMIT_SECONDS,
+)
+from tests.end_to_end.wire import ROOT
+from tests.host.harness import run
+from tests.identity.doors import (
+    WITH_TOKEN,
+    api,
+    arrived,
+    bearer,
+    dialled,
+    end_of,
+    issued,
+    name_of,
+    new_session,
+    shared,
+)
+from tests.servers import ServerProcess, serving, sqlite_store
+
+# Tokens
+
+
+@run
+async def test_a_token_makes_somebody_of_that_name_and_role(
+    server: ServerProcess, owner: httpx.Client
+) -> None:
+    uri = new_session(owner)
+    token = issued(owner, "observer", name="Bo")
+    bo = await arrived(server, token["token"], "bo-phone", uri)
+    await bo.dispatch(uri, {"type": "session/titleChanged", "title": "Mine"})
+    refused = await bo.until(lambda f: f.get("method") == "action")
+    assert "watch" in refused["params"]["rejectionReason"]
+    await bo.close()
+
+
+@run
+async def test_revoking_a_token_shows_its_people_out_for_good(
+    server: ServerProcess, owner: httpx.Client
+) -> None:
+    token = issued(owner, "answerer")
+    bo = await arrived(server, token["token"], "bo-laptop")
+    assert owner.delete(f"/v1/tokens/{token['issued']['id']}").status_code == 204
+    code, reason = await end_of(bo)
+    assert 4500 <= code < 5000
+    assert "revoked" in reason
+    assert await dialled(server, token["token"]) == 403
+    assert owner.get("/v1/sessions", headers=bearer(token["token"])).status_code == 401
+    assert owner.delete(f"/v1/tokens/{token['issued']['id']}").status_code == 404
+
+
+@run
+async def test_an_expired_token_shows_its_people_out(
+    server: ServerProcess, owner: httpx.Client
+) -> None:
+    token = issued(owner, "answerer", expiresIn=1)
+    bo = await arrived(server, token["token"], "bo-tablet")
+    code, reason = await end_of(bo)
+    assert (code, reason) == (4500, "your token has expired")
+    assert await dialled(server, token["token"]) == 403
+    expired = owner.get("/v1/sessions", headers=bearer(token["token"]))
+    assert (expired.status_code, "expired" in expired.json()["detail"]) == (401, True)
+
+
+def test_the_text_of_a_token_is_told_once(owner: httpx.Client) -> None:
+    token = issued(owner, "answerer")
+    listed = owner.get("/v1/tokens")
+    assert token["issued"] in listed.json()["items"]
+    assert token["token"] not in listed.text
+
+
+def test_a_retry_gets_the_same_token_again(owner: httpx.Client) -> None:
+    key = {"Idempotency-Key": "try-1"}
+    first = owner.post("/v1/tokens", json={"name": "Bo"}, headers=key)
+    second = owner.post("/v1/tokens", json={"name": "Bo"}, headers=key)
+    assert first.json() == second.json()
+    assert second.headers["idempotency-replayed"] == "true"
+    assert owner.post("/v1/tokens", json={"name": "Cy"}, headers=key).status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("wanted", "status"),
+    [
+        ({}, 422),
+        ({"name": ""}, 422),
+        ({"name": "x" * (NAME_CHARS + 1)}, 422),
+        ({"name": "Bo", "id": "host"}, 422),
+        ({"name": "Bo", "id": "agent:demo"}, 422),
+        ({"name": "Bo", "id": "local"}, 422),
+        ({"name": "Bo", "id": "a\nb"}, 422),
+        ({"name": "Bo", "id": "x" * (ID_CHARS + 1)}, 422),
+        ({"name": "Bo", "role": "king"}, 422),
+        ({"name": "Bo", "expiresIn": 0}, 422),
+        ({"name": "Bo", "expiresIn": TOKEN_LIFETIME_LIMIT_SECONDS + 1}, 422),
+        ({"name": "Bo", "sessions": []}, 422),
+        ({"name": "Bo", "sessions": ["x:y"] * (SESSIONS_PER_TOKEN + 1)}, 422),
+        ({"name": "Bo", "sessions": ["ahp-session:/none"]}, 404),
+    ],
+)
+def test_a_token_that_cannot_be_is_refused(
+    owner: httpx.Client, wanted: dict[str, Any], status: int
+) -> None:
+    assert owner.post("/v1/tokens", json=wanted).status_code == status
+
+
+@run
+async def test_a_token_may_be_for_some_sessions_only(
+    server: ServerProcess, owner: httpx.Client
+) -> None:
+    mine, other = new_session(owner), new_session(owner)
+    token = issued(owner, "owner", sessions=[mine])["token"]
+    bo = await arrived(server, token, "bo-watch")
+    assert [item["resource"] for item in (await bo.call("listSessions"))["items"]] == [mine]
+    assert "snapshot" in await bo.call("subscribe", mine)
+    for uri in (other, ROOT, f"ahp-presence:/{name_of(other)}", "session-server:tokens"):
+        assert (await bo.call("subscribe", uri))["code"] == -32001
+    assert (await bo.call("fetchTurns", other))["code"] == -32001
+    assert (await bo.call("createSession", "ahp-session:/bo", provider="people"))["code"] == -32009
+    assert (await bo.call("disposeSession", mine))["code"] == -32009
+    assert owner.get("/v1/tokens", headers=bearer(token)).status_code == 403
+    await bo.close()
+
+
+@pytest.mark.slow
+def test_tokens_live_on_after_a_restart(tmp_path: Path) -> None:
+    folder = ("--data-dir", str(tmp_path), *WITH_TOKEN)
+    with serving(sqlite_store(tmp_path), *folder) as server, api(server) as owner:
+        kept, revoked = issued(owner, "answerer"), issued(owner, "answerer")
+        owner.delete(f"/v1/tokens/{revoked['issued']['id']}")
+    with serving(sqlite_store(tmp_path), *folder) as server:
+        for token, status in ((kept, 200), (revoked, 401)):
+            with api(server, token["token"]) as client:
+                assert client.get("/v1/sessions").status_code == status
+
+
+# Share links
+
+
+@pytest.mark.proves("design.doors.share")
+@run
+async def test_a_link_opens_one_session_in_one_role_until_it_is_revoked(
+    server: ServerProcess, owner: httpx.Client
+) -> None:
+    mine, other = new_session(owner), new_session(owner)
+    link = shared(owner, mine, role="observer")
+    guest = await arrived(server, link["token"], "guest", mine, other, ROOT)
+    assert [s["resource"] for s in guest.received[0]["result"]["snapshots"]] == [mine]
+    assert (await guest.call("subscribe", other))["code"] == -32001
+    with api(server, link["token"]) as client:
+        assert client.get(f"/v1/sessions/{name_of(mine)}").status_code == 200
+        assert client.get(f"/v1/sessions/{name_of(other)}").status_code in (403, 404)
+        shares = client.post(f"/v1/sessions/{name_of(mine)}/shares", json={})
+        assert shares.status_code == 403
+    listed = owner.get(f"/v1/sessions/{name_of(mine)}/shares").json()["items"]
+    assert [item["id"] for item in listed] == [link["id"]]
+    assert owner.get(f"/v1/sessions/{name_of(other)}/shares").json()["items"] == []
+    wrong = owner.delete(f"/v1/sessions/{name_of(other)}/shares/{link['id']}")
+    assert wrong.status_code == 404
+    assert owner.delete(f"/v1/tokens/{link['id']}").status_code == 404
+    gone = owner.delete(f"/v1/sessions/{name_of(mine)}/shares/{link['id']}")
+    assert gone.status_code == 204
+    assert (await end_of(guest))[0] == 4500
+    assert await dialled(server, link["token"]) == 403
+    assert await dialled(server, link["token"][:-5]) == 403
+
+
+@run
+async def test_a_link_ends_by_itself(server: ServerProcess, owner: httpx.Client) -> None:
+    link = shared(owner, new_session(owner), expiresIn=1)
+    guest = await arrived(server, link["token"], "short-guest")
+    assert (await end_of(guest))[1] == "your token has expired"
+
+
+def test_a_link_has_a_picture_and_says_if_others_cannot_use_it(
+    server: ServerProcess, owner: httpx.Client
+) -> None:
+    uri = new_session(owner)
+    link = shared(owner, uri)
+    assert link["url"] == f"{server.url}/?tkn={link['token']}#/s/{name_of(uri)}"
+    assert "loopback" in link["warning"]
+    assert link["qr"].startswith("<svg")
+    assert link["role"] == "answerer"
+    listed = owner.get(f"/v1/sessions/{name_of(uri)}/shares").json()["items"][0]
+    assert listed["expiresAt"] - listed["createdAt"] == SHARE_LIFETIME_SECONDS * 1000
+
+
+@pytest.mark.parametrize(
+    ("wanted", "status"),
+    [
+        ({"role": "agent"}, 422),
+        ({"role": "king"}, 422),
+        ({"expiresIn": 0}, 422),
+        ({"expiresIn": SHARE_LIFETIME_LIMIT_SECONDS + 1}, 422),
+        ({"name": ""}, 422),
+    ],
+)
+def test_a_link_that_cannot_be_is_refused(
+    owner: httpx.Client, wanted: dict[str, Any], status: int
+) -> None:
+    name = name_of(new_session(owner))
+    assert owner.post(f"/v1/sessions/{name}/shares", json=wanted).status_code == status
+    assert owner.post("/v1/sessions/none/shares", json={}).status_code == 404
+    assert owner.get("/v1/sessions/none/shares").status_code == 404
+
+
+@pytest.mark.slow
+def test_the_links_of_a_session_are_bounded(owner: httpx.Client) -> None:
+    name = name_of(new_session(owner))
+    made = [
+        owner.post(f"/v1/sessions/{name}/shares", json={}) for _ in range(SHARES_PER_SESSION + 1)
+    ]
+    assert [answer.status_code for answer in made] == [201] * SHARES_PER_SESSION + [422]
+    assert "revoke some" in made[-1].json()["detail"]
+
+
+def test_a_retry_gets_the_same_link_again(owner: httpx.Client) -> None:
+    path = f"/v1/sessions/{name_of(new_session(owner))}/shares"
+    key = {"Idempotency-Key": "share-1"}
+    first, second = (owner.post(path, json={}, headers=key) for _ in range(2))
+    assert first.json() == second.json()
+    assert len(owner.get(path).json()["items"]) == 1

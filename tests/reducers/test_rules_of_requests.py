@@ -1,0 +1,199 @@
+"""Rules of questions and answers: what may be asked, answered and completed."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from session_server.reducers.rules import judge
+from session_server.schemas.actions import (
+    InputAnswerChanged,
+    InputCompleted,
+)
+from session_server.schemas.limits import (
+    ID_CHARS,
+    OPEN_REQUESTS_PER_SESSION,
+    OPTIONS_PER_QUESTION,
+    QUESTIONS_PER_REQUEST,
+)
+from session_server.schemas.questions import (
+    BooleanQuestion,
+    Draft,
+    InputRequest,
+    MultiSelectQuestion,
+    NumberQuestion,
+    NumberValue,
+    Option,
+    RequestMeta,
+    SingleSelectQuestion,
+    Skipped,
+    Submitted,
+    TextValue,
+)
+from session_server.schemas.record import SessionRecord
+from session_server.schemas.refusals import RefusalCode
+from tests.reducers.ruling import FORM, SHORT, asked, change, complete
+from tests.sessions import (
+    OWNER,
+    PHONE,
+    accepted,
+    asking,
+    in_turn,
+    refused,
+)
+
+LONG = TextValue(value="xyz")
+
+
+@pytest.mark.proves(
+    "ahp.rules.answer-no-request",
+    "ahp.rules.answer-no-question",
+    "ahp.rules.answer-no-value",
+    "ahp.rules.answer-kind",
+    "ahp.rules.answer-cleared",
+    "ahp.rules.draft-lenient",
+)
+@pytest.mark.parametrize(
+    ("action", "code"),
+    [
+        (change(Draft(value=SHORT)), None),
+        (change(Submitted(value=LONG)), None),
+        (change(Skipped()), None),
+        (change(None), None),
+        (change(None, question_id="size"), None),
+        (change(Draft(value=SHORT), request_id="s"), RefusalCode.NO_REQUEST),
+        (change(None, request_id="s"), RefusalCode.NO_REQUEST),
+        (change(Draft(value=SHORT), question_id="colour"), RefusalCode.NO_QUESTION),
+        (change(None, question_id="colour"), RefusalCode.NO_QUESTION),
+        (change(Draft()), RefusalCode.NO_VALUE),
+        (change(Submitted()), RefusalCode.NO_VALUE),
+        (change(Draft(value=NumberValue(value=1))), RefusalCode.WRONG_KIND),
+        (change(Submitted(value=SHORT)), RefusalCode.TOO_SHORT),
+    ],
+)
+def test_changing_an_answer(action: InputAnswerChanged, code: RefusalCode | None) -> None:
+    refusal = judge(PHONE, asking(FORM), action)
+    assert (refusal and refusal.code) == code
+    if refusal is not None:
+        assert refusal.request_id == action.request_id
+        assert refusal.question_id in (action.question_id, None)
+
+
+def answered(**answers: Any) -> SessionRecord:
+    return asking(msgspec.structs.replace(FORM, answers=answers))
+
+
+@pytest.mark.proves(
+    "ahp.rules.complete-answers",
+    "ahp.rules.complete-no-request",
+    "ahp.rules.complete-required",
+    "ahp.rules.complete-brings-all",
+    "ahp.rules.complete-merges",
+    "ahp.rules.complete-without-answers",
+)
+@pytest.mark.parametrize(
+    ("record", "action", "code"),
+    [
+        (asking(FORM), complete(name=Submitted(value=LONG)), None),
+        (answered(name=Submitted(value=LONG)), complete(), None),
+        (asking(FORM), complete("decline"), None),
+        (asking(FORM), complete("cancel"), None),
+        (asking(), complete(), RefusalCode.NO_REQUEST),
+        (asking(FORM), complete(), RefusalCode.REQUIRED),
+        (answered(name=Draft(value=LONG)), complete(), RefusalCode.REQUIRED),
+        (answered(name=Skipped()), complete(), RefusalCode.REQUIRED),
+        (asking(FORM), complete(name=Draft(value=LONG)), RefusalCode.REQUIRED),
+        (asking(FORM), complete(name=Submitted(value=SHORT)), RefusalCode.TOO_SHORT),
+        (asking(FORM), complete(name=Draft(value=SHORT)), RefusalCode.TOO_SHORT),
+        (asking(FORM), complete("decline", name=Submitted(value=SHORT)), RefusalCode.TOO_SHORT),
+        (asking(FORM), complete("cancel", colour=Skipped()), RefusalCode.NO_QUESTION),
+        # A later, better answer wins, and so does a later, worse one.
+        (answered(name=Draft(value=SHORT)), complete(name=Submitted(value=LONG)), None),
+        (answered(name=Submitted(value=LONG)), complete(name=Skipped()), RefusalCode.REQUIRED),
+        # A draft never goes over an answer.
+        (answered(name=Submitted(value=LONG)), complete(name=Draft(value=LONG)), None),
+        # A request that was replaced may hold an answer that no longer fits.
+        (answered(name=Submitted(value=SHORT)), complete(), RefusalCode.TOO_SHORT),
+        (answered(name=Submitted(value=SHORT)), complete("decline"), None),
+    ],
+)
+def test_completing_a_request(
+    record: SessionRecord, action: InputCompleted, code: RefusalCode | None
+) -> None:
+    refusal = judge(PHONE, record, action)
+    assert (refusal and refusal.code) == code
+
+
+@pytest.mark.proves("ahp.rules.complete-lost", "design.calls.one-winner")
+def test_who_comes_second_is_told_who_was_first() -> None:
+    record = accepted(asking(FORM), OWNER, complete(name=Submitted(value=LONG)))
+    for late in (complete("decline"), change(Draft(value=SHORT))):
+        refusal = refused(record, PHONE, late)
+        assert refusal.code is RefusalCode.ALREADY_COMPLETED
+        assert refusal.message == "Too late: Ana answered “Deploy”."
+
+
+def flags(count: int) -> tuple[BooleanQuestion, ...]:
+    return tuple(BooleanQuestion(id=str(n), message="?") for n in range(count))
+
+
+def options(count: int) -> tuple[Option, ...]:
+    return tuple(Option(id=str(n), label="x") for n in range(count))
+
+
+@pytest.mark.proves("design.limits.questions")
+@pytest.mark.parametrize(
+    ("questions", "code"),
+    [
+        (FORM.questions, None),
+        ((), None),
+        (flags(QUESTIONS_PER_REQUEST), None),
+        (flags(QUESTIONS_PER_REQUEST + 1), RefusalCode.LIMIT),
+        (flags(1) * 2, RefusalCode.DUPLICATE),
+        ((BooleanQuestion(id="x" * (ID_CHARS + 1), message="?"),), RefusalCode.LIMIT),
+        ((NumberQuestion(id="n", message="?", min=2, max=1),), RefusalCode.BAD_FORM),
+        (
+            (SingleSelectQuestion(id="s", message="?", options=options(OPTIONS_PER_QUESTION)),),
+            None,
+        ),
+        (
+            (SingleSelectQuestion(id="s", message="?", options=options(OPTIONS_PER_QUESTION + 1)),),
+            RefusalCode.LIMIT,
+        ),
+        (
+            (MultiSelectQuestion(id="s", message="?", options=options(1) * 2),),
+            RefusalCode.DUPLICATE,
+        ),
+        ((SingleSelectQuestion(id="s", message="?", options=()),), RefusalCode.BAD_FORM),
+        (
+            (SingleSelectQuestion(id="s", message="?", options=(), allow_freeform_input=True),),
+            None,
+        ),
+    ],
+)
+def test_what_may_be_asked(questions: Any, code: RefusalCode | None) -> None:
+    assert asked(InputRequest(id="new", questions=questions)) == code
+
+
+def test_answers_that_come_with_a_question_must_fit_it() -> None:
+    good = msgspec.structs.replace(FORM, answers={"name": Draft(value=SHORT)})
+    bad = msgspec.structs.replace(FORM, answers={"size": Draft(value=SHORT)})
+    assert asked(good) is None
+    assert asked(bad) is RefusalCode.WRONG_KIND
+
+
+def test_open_questions_are_bounded_and_ids_are_used_once() -> None:
+    many = [InputRequest(id=str(n)) for n in range(OPEN_REQUESTS_PER_SESSION)]
+    assert asked(InputRequest(id="new"), asking(*many[1:])) is None
+    assert asked(InputRequest(id="new"), asking(*many)) is RefusalCode.LIMIT
+    assert asked(InputRequest(id="0", message="again"), asking(*many)) is None
+    done = accepted(asking(FORM), OWNER, complete("decline"))
+    assert asked(FORM, done) is RefusalCode.DUPLICATE
+
+
+def test_an_agent_cannot_replace_the_question_of_a_call() -> None:
+    of_call = InputRequest(id="call:c/1/k", meta=RequestMeta(call="c"))
+    for record in (asking(of_call), in_turn()):
+        assert asked(InputRequest(id="call:c/1/k"), record) is RefusalCode.NOT_YOURS
+    with_deadline = InputRequest(id="mine", meta=RequestMeta(expires_at=5))
+    assert asked(InputRequest(id="mine"), asking(with_deadline)) is None

@@ -1,0 +1,151 @@
+"""Rules of turns, their parts, and the messages that wait for one."""
+
+import msgspec
+import pytest
+
+from session_server.reducers.rules import judge
+from session_server.schemas.actions import (
+    Delta,
+    PendingKind,
+    PendingMessageRemoved,
+    PendingMessageSet,
+    SessionAction,
+    Truncated,
+    TurnCancelled,
+    TurnComplete,
+    TurnStarted,
+)
+from session_server.schemas.limits import (
+    ID_CHARS,
+    QUEUED_MESSAGES,
+)
+from session_server.schemas.messages import Message, MessageOrigin, PendingMessage
+from session_server.schemas.principals import Principal
+from session_server.schemas.record import SessionRecord
+from session_server.schemas.refusals import RefusalCode
+from session_server.schemas.session import Lifecycle
+from session_server.schemas.turns import (
+    Turn,
+    TurnState,
+)
+from tests.reducers.ruling import start
+from tests.sessions import (
+    AGENT,
+    OWNER,
+    in_turn,
+    refused,
+    session,
+    user_message,
+)
+
+OLD_TURN = Turn(id="old", message=user_message(), response_parts=(), state=TurnState.COMPLETE)
+
+
+@pytest.mark.proves("ahp.rules.turn-active", "design.names.people")
+@pytest.mark.parametrize(
+    ("record", "principal", "action", "code"),
+    [
+        (session(), OWNER, start(), None),
+        (session(lifecycle=Lifecycle.CREATING), OWNER, start(), None),
+        (in_turn(), OWNER, start(), RefusalCode.TURN_ACTIVE),
+        (session(provider="people"), OWNER, start(), RefusalCode.PASSIVE_SESSION),
+        (session(provider="people"), AGENT, start(), None),
+        (session(), OWNER, start(kind="agent"), RefusalCode.NOT_A_USER_MESSAGE),
+        (session(), AGENT, start(kind="systemNotification"), None),
+        (session(turns=(OLD_TURN,)), OWNER, start("old"), RefusalCode.DUPLICATE),
+        (session(), OWNER, start("x" * ID_CHARS), None),
+        (session(), OWNER, start("x" * (ID_CHARS + 1)), RefusalCode.LIMIT),
+        (
+            session(lifecycle=Lifecycle.CREATION_FAILED),
+            OWNER,
+            start(),
+            RefusalCode.WRONG_STATE,
+        ),
+    ],
+)
+def test_starting_a_turn(
+    record: SessionRecord, principal: Principal, action: TurnStarted, code: RefusalCode | None
+) -> None:
+    refusal = judge(principal, record, action)
+    assert (refusal and refusal.code) == code
+
+
+@pytest.mark.proves("ahp.rules.turn-none")
+def test_only_the_active_turn_can_be_cancelled_or_grow() -> None:
+    actions: tuple[SessionAction, ...] = (
+        TurnCancelled(turn_id="t"),
+        TurnComplete(turn_id="t"),
+        Delta(turn_id="t", part_id="p", content="x"),
+    )
+    for action in actions:
+        assert judge(AGENT, in_turn(), action) is None
+        assert refused(session(), AGENT, action).code is RefusalCode.NO_TURN
+        other = msgspec.structs.replace(action, turn_id="u")
+        assert refused(in_turn(), AGENT, other).code is RefusalCode.NO_TURN
+
+
+def test_history_is_cut_at_a_turn_that_exists() -> None:
+    record = session(turns=(OLD_TURN,))
+    assert judge(OWNER, record, Truncated()) is None
+    assert judge(OWNER, record, Truncated(turn_id="old")) is None
+    assert refused(record, OWNER, Truncated(turn_id="never")).code is RefusalCode.NO_TURN
+
+
+# Messages that wait
+
+WAITING = PendingMessage(id="m", message=user_message())
+
+
+def waits(kind: PendingKind, message_id: str = "m", origin: str = "user") -> PendingMessageSet:
+    message = Message(text="Later", origin=MessageOrigin(kind=origin))
+    return PendingMessageSet(kind=kind, id=message_id, message=message)
+
+
+def test_messages_can_wait_up_to_a_number() -> None:
+    full = tuple(PendingMessage(id=str(n), message=user_message()) for n in range(QUEUED_MESSAGES))
+    queued = waits(PendingKind.QUEUED)
+    assert judge(OWNER, in_turn(queued_messages=full[1:]), queued) is None
+    assert refused(in_turn(queued_messages=full), OWNER, queued).code is RefusalCode.LIMIT
+    assert judge(OWNER, in_turn(queued_messages=full), waits(PendingKind.QUEUED, "5")) is None
+    assert judge(OWNER, in_turn(queued_messages=full), waits(PendingKind.STEERING)) is None
+
+
+@pytest.mark.parametrize(
+    ("record", "principal", "action", "code"),
+    [
+        (
+            in_turn(),
+            OWNER,
+            waits(PendingKind.QUEUED, origin="tool"),
+            RefusalCode.NOT_A_USER_MESSAGE,
+        ),
+        (in_turn(), AGENT, waits(PendingKind.QUEUED, origin="tool"), None),
+        (
+            session(provider="people"),
+            OWNER,
+            waits(PendingKind.QUEUED),
+            RefusalCode.PASSIVE_SESSION,
+        ),
+        (in_turn(), OWNER, waits(PendingKind.QUEUED, "x" * (ID_CHARS + 1)), RefusalCode.LIMIT),
+    ],
+)
+def test_which_messages_may_wait(
+    record: SessionRecord,
+    principal: Principal,
+    action: PendingMessageSet,
+    code: RefusalCode | None,
+) -> None:
+    refusal = judge(principal, record, action)
+    assert (refusal and refusal.code) == code
+
+
+@pytest.mark.proves("ahp.rules.pending-none")
+def test_only_a_waiting_message_can_be_removed() -> None:
+    steering = PendingMessageRemoved(kind=PendingKind.STEERING, id="m")
+    queued = PendingMessageRemoved(kind=PendingKind.QUEUED, id="m")
+    assert judge(OWNER, in_turn(steering_message=WAITING), steering) is None
+    assert judge(OWNER, in_turn(queued_messages=(WAITING,)), queued) is None
+    assert refused(in_turn(steering_message=WAITING), OWNER, queued).code is RefusalCode.NO_MESSAGE
+    assert refused(in_turn(queued_messages=(WAITING,)), OWNER, steering).code is (
+        RefusalCode.NO_MESSAGE
+    )
