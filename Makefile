@@ -126,6 +126,7 @@ coverage-gate:
 bench: setup ## Measure, beside peers, as ratios
 	@$(BIN)/python -m benchmarks
 	@$(BIN)/python -m benchmarks.log
+	@$(BIN)/python -m benchmarks.lasting
 	@$(BIN)/python -m benchmarks.fanout
 	@$(BIN)/python -m benchmarks.page
 

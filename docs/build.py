@@ -117,6 +117,10 @@ LIMIT_MEANINGS: dict[str, str] = {
     "SHOWN_DATA_CHARS": "Characters of a picture in a result; a larger one is left out.",
     "UNCOLLECTED_LIFETIME_MS": "Milliseconds for which a result waits for who asked for it.",
     "ENVELOPES_KEPT": "Envelopes of one channel that are at hand for clients that come back.",
+    "ENVELOPE_BYTES_KEPT": "Bytes that these envelopes may have together.",
+    "HISTORY_IDLE_MS": (
+        "Milliseconds without an action after which a channel keeps no envelopes at hand."
+    ),
     "HISTORY_LIFETIME_MS": "Milliseconds after which a channel's old entries are dropped.",
     "SEALED_STATE_SECONDS": "Seconds for which a sealed `requestState` of the gateway is good.",
     "CAPABILITY_SETS": "Different sets of capabilities that one gateway's clients may have.",

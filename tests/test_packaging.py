@@ -109,6 +109,7 @@ def test_the_docs_give_a_reason_for_every_dependency() -> None:
     assert names == told
 
 
+@pytest.mark.slow
 @pytest.mark.proves("design.packaging.sdist")
 def test_the_source_distribution_builds_the_same_wheel(
     wheel: dict[str, bytes], wheel_of_sdist: dict[str, bytes]

@@ -22,7 +22,7 @@ from typing import Any
 
 import msgspec
 
-PRELOADED = ("session_server.app", "session_server.cli", "session_server.server", "uvloop")
+PRELOADED = ("session_server.app", "session_server.cli.program", "session_server.server", "uvloop")
 LONGEST = 1 << 20
 IS_POSSIBLE = hasattr(os, "pidfd_open")
 

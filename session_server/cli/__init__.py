@@ -4,6 +4,27 @@ Nothing else in the package reads a command line. Each module here is one comman
 several of them need.
 """
 
-from session_server.cli.program import app, main
+import sys
+from typing import Any
 
-__all__ = ["app", "main"]
+from session_server.cli.exits import ExitCode
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Loads the program only now: who presses Ctrl-C while it loads is understood too."""
+    try:
+        from session_server.cli.program import main as run  # noqa: PLC0415
+
+        run()
+    except KeyboardInterrupt:
+        sys.exit(ExitCode.INTERRUPTED)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "app":
+        from session_server.cli.program import app  # noqa: PLC0415
+
+        return app
+    raise AttributeError(name)

@@ -39,9 +39,11 @@ class Program(TyperGroup):
         prog_name: str | None = None,
         complete_var: str | None = None,
         standalone_mode: bool = True,
-        **more: Any,
+        windows_expand_args: bool = True,
+        **extra: Any,
     ) -> Any:
-        run = partial(super().main, args, prog_name, complete_var, **more)
+        extra["windows_expand_args"] = windows_expand_args
+        run = partial(super().main, args, prog_name, complete_var, **extra)
         if not standalone_mode or "--json" not in (sys.argv[1:] if args is None else args):
             return run(standalone_mode=standalone_mode)
         try:

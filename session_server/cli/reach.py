@@ -91,6 +91,8 @@ class Reach(NamedTuple):
             },
             timeout=HTTP_SECONDS,
             event_hooks={"response": [_check]},
+            # Certificates take longer to read than a request takes, and plain HTTP needs none.
+            verify=self.url.startswith("https:"),
         )
 
 
@@ -107,9 +109,10 @@ def _address(url: str) -> SplitResult:
 
 
 def _sendable(token: str | None) -> str | None:
-    if token is not None and not (token.isascii() and token.isprintable()):
-        raise UsageTrouble("This is no token: a token has no blanks, line breaks or accents.")
-    return token
+    written = None if token is None else token.strip()
+    if written and not (written.isascii() and written.isprintable()):
+        raise UsageTrouble("This is no token: a token has no line breaks and no accents.")
+    return written or None
 
 
 def _check(response: httpx.Response) -> None:

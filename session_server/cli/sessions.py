@@ -14,6 +14,7 @@ from session_server.cli.reach import Reach
 from session_server.cli.states import State, ago, is_archived, shown_state, state_of
 from session_server.schemas.session import SessionSummary
 
+WIDE = 60
 _ORDER = (State.INPUT_NEEDED, State.ERROR, State.IN_PROGRESS, State.IDLE)
 
 
@@ -44,15 +45,17 @@ def as_json(summary: SessionSummary) -> dict[str, Any]:
 
 
 def table(sessions: Iterable[SessionSummary]) -> Table:
+    """Where it is narrow, without what can be done without: a session's name cannot."""
+    is_wide = out.width >= WIDE
     grid = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     grid.add_column("State", no_wrap=True)
     grid.add_column("Session", overflow="fold")
-    grid.add_column("Title", overflow="ellipsis", no_wrap=True, max_width=60)
-    grid.add_column("Agent", no_wrap=True)
-    grid.add_column("Changed", no_wrap=True, justify="right")
+    grid.add_column("Title", overflow="ellipsis", no_wrap=is_wide, max_width=60)
+    if is_wide:
+        grid.add_column("Agent", no_wrap=True)
+        grid.add_column("Changed", no_wrap=True, justify="right")
     for summary in sessions:
         title = summary.title if summary.activity is None else summary.activity
-        name = short_name(summary.resource)
-        changed = ago(summary.modified_at)
-        grid.add_row(shown_state(summary), name, title, summary.provider, changed)
+        more = (summary.provider, ago(summary.modified_at)) if is_wide else ()
+        grid.add_row(shown_state(summary), short_name(summary.resource), title, *more)
     return grid

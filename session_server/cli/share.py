@@ -52,7 +52,7 @@ def share(
             return None
         if revoke is not None:
             http.delete(f"{path}/{checked_id(revoke)}")
-            err.print("It opens nothing any more.")
+            tell_revoked(reach, revoke)
             return None
         wanted = ShareWanted(role=role, name=name, expires_in=max(1, round(expires_in)))
         response = http.post(path, content=encode(wanted), headers=JSON)
@@ -74,6 +74,13 @@ def _list(reach: Reach, links: tuple[IssuedToken, ...]) -> None:
         print_json(links, pretty=True)
     else:
         out.print(token_table(links) if links else "There are no links to it.")
+
+
+def tell_revoked(reach: Reach, token_id: str) -> None:
+    if reach.as_json:
+        print_json({"id": token_id, "state": "revoked"}, pretty=True)
+    else:
+        err.print("It opens nothing any more.")
 
 
 def token_table(tokens: tuple[IssuedToken, ...]) -> Table:

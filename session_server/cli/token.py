@@ -9,7 +9,7 @@ from session_server.cli.durations import lasting
 from session_server.cli.naming import all_sessions, check_name, checked_id, found
 from session_server.cli.output import err, out, print_json
 from session_server.cli.reach import JSON, Reach, reaching
-from session_server.cli.share import token_table
+from session_server.cli.share import tell_revoked, token_table
 from session_server.cli.states import when
 from session_server.schemas.codec import encode
 from session_server.schemas.limits import TOKEN_LIFETIME_LIMIT_SECONDS
@@ -82,7 +82,7 @@ def revoke(
     """Take a token back; whoever is connected with it is let go at once."""
     with reach.http() as http:
         http.delete(f"/v1/tokens/{checked_id(token_id)}")
-    err.print("It opens nothing any more.")
+    tell_revoked(reach, token_id)
 
 
 app.command("create")(reaching(create))

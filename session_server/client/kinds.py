@@ -23,7 +23,13 @@ from session_server.schemas.codec import decode_root_state, decode_session_state
 from session_server.schemas.commands import ROOT_CHANNEL, Snapshot
 from session_server.schemas.envelopes import ActionEnvelope
 from session_server.schemas.errors import DecodingError
-from session_server.schemas.principals import Author, Principal, Provenance, Role
+from session_server.schemas.principals import (
+    SHARE_PREFIX,
+    Author,
+    Principal,
+    Provenance,
+    Role,
+)
 from session_server.schemas.questions import InputRequest
 from session_server.schemas.record import PrivateState, SessionRecord
 from session_server.schemas.root import RootState
@@ -109,8 +115,9 @@ class SessionMirror(Mirror[SessionState]):
         request = self._completing.get(pending.client_seq)
         if not pending.is_repeated or self.author is None or request is None:
             return False
-        if action.request_id in self.closings:
-            return False
+        is_one_of_many = self.author.name is None and self.author.id.startswith(SHARE_PREFIX)
+        if action.request_id in self.closings or is_one_of_many:
+            return False  # guests without a name are all told of in the same words
         outcome = Outcome(
             request=request,
             response=action.response,

@@ -31,7 +31,7 @@ class ActiveClients:
         self, sessions: dict[Uri, Channel[SessionRecord]], grace: float = GRACE_SECONDS
     ) -> None:
         self._sessions = sessions
-        self._grace = grace
+        self.grace = grace
         self._connections: Counter[str] = Counter()
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._holds: dict[str, set[Uri]] = {}
@@ -47,7 +47,7 @@ class ActiveClients:
         if self._connections[client_id] <= 0:
             del self._connections[client_id]
             loop = asyncio.get_running_loop()
-            self._timers[client_id] = loop.call_later(self._grace, self._release, client_id)
+            self._timers[client_id] = loop.call_later(self.grace, self._release, client_id)
 
     def restarted(self) -> None:
         """After a start nobody is connected: everyone who was active gets the grace period."""

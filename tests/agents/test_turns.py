@@ -58,7 +58,7 @@ async def test_the_demo_asks_in_every_kind_and_says_what_it_got() -> None:
         await client.act(complete("t:trip", **ANSWERS))
         await turn_over(client)
         assert words(host)[-1] == (
-            "Here is what I have:\n\n- **Name**: Summer (Ana)\n- **City**: oslo (Ana)\n"
+            "Here is what I have:\n\n- **Name**: Summer (Ana)\n- **City**: Oslo (Ana)\n"
             "- **People**: 3 (Ana)"
         )
 

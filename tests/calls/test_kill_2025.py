@@ -26,6 +26,7 @@ def test_a_held_call_of_three_questions_comes_by_every_place(
 
 
 @pytest.mark.slow
+@pytest.mark.proves("design.session.restart")
 @pytest.mark.parametrize("place", PLACES)
 def test_a_held_call_survives_the_death_of_its_process(
     place: str, pairing: Pairing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -1,14 +1,17 @@
 """Reaching a host: addresses, tokens, links, and what a new user is told when it fails."""
 
 import json
+import re
 import socket
 import subprocess
 import sys
 from pathlib import Path
 
+import httpx
 import pytest
 
 from session_server.cli.exits import MEANINGS, ExitCode
+from session_server.cli.output import harmless
 from tests.cli.shells import Shell, environment
 from tests.servers import ServerProcess, serving, sqlite_store
 
@@ -47,6 +50,57 @@ def test_what_is_said_to_a_command_goes_before_what_is_said_to_all(server: Serve
     assert Shell(None)("--url", "http://127.0.0.1:9", "sessions", "--url", server.url).code == 0
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("sessions", "--url", "http://[::1"), "is not the address of a host"),
+        (("sessions", "--url", "http://x:99999"), "is not the address of a host"),
+        (("sessions", "--token", "fjörd"), "This is no token"),
+        (("ask", "caf\udce9", "--no-wait"), "is not text in UTF-8"),
+        (("ask", "Hi", "-q", "x:\udce9"), "is not text in UTF-8"),
+        (("ask", " "), "There is nothing to ask"),
+        (("ask", "Hi", "--session", ""), "an empty name"),
+        (("ask", "Hi", "--expires-in", "0"), "too short or too long"),
+        (("ask", "Hi", "--expires-in", "400d"), "at most 366 days"),
+        (("ask", "Hi", "--title", "x" * 501), "at most 500 characters"),
+        (("share", "demo", "--expires-in", "31d"), "at most 30 days"),
+        (("share", "demo", "--name", ""), "at least one character"),
+        (("dispose", "", "--yes"), "an empty name"),
+        (("watch", "--until", "done"), "is not one of"),
+    ],
+)
+def test_what_cannot_be_meant_is_explained_in_words_and_in_json(
+    shell: Shell, arguments: tuple[str, ...], words: str
+) -> None:
+    done = shell(*arguments)
+    assert (done.code, done.out) == (ExitCode.USAGE, "")
+    assert words in " ".join(re.sub("[│╭╰─╮╯]", " ", done.err).split())
+    as_json = shell("--json", *arguments)
+    said = json.loads(as_json.err)
+    assert (said["exitCode"], words in said["error"]) == (ExitCode.USAGE, True)
+
+
+def test_an_error_shows_no_password() -> None:
+    secret = Shell("http://me:secret@127.0.0.1:9")("sessions")
+    assert secret.code == ExitCode.UNREACHABLE
+    assert "secret" not in secret.err
+
+
+def test_a_terminal_is_not_told_what_to_do_by_strangers() -> None:
+    assert harmless("a\x1b]0;owned\x07\x9b31m\tb\n") == "a␛]0;owned␇�31m\tb\n"
+
+
+def test_what_strangers_write_is_shown_and_not_obeyed(shell: Shell, server: ServerProcess) -> None:
+    title = "a\x1b[31mred\x1b]0;owned\x07"
+    httpx.post(f"{server.url}/v1/sessions", json={"resource": "ahp-session:/x", "title": title})
+    with shell.terminal("sessions") as terminal:
+        assert terminal.end() == ExitCode.OK
+        assert "a␛[31mred␛]0;owned" in terminal.screen
+    with shell.terminal("watch") as terminal:
+        terminal.see(r"a␛\[31mred␛\]0;owned")
+    assert title in shell("sessions", "--json").json[-1]["title"]
+
+
 @pytest.mark.slow
 def test_tokens_and_links_open_what_they_should(tmp_path: Path) -> None:
     with serving(
@@ -61,7 +115,7 @@ def test_tokens_and_links_open_what_they_should(tmp_path: Path) -> None:
         assert "You are an owner, by the connection token." in owner("doctor").out
 
         nobody = owner("token", "create", " ")
-        assert (nobody.code, "token create Ana" in nobody.err) == (ExitCode.USAGE, True)
+        assert (nobody.code, "at least one character" in nobody.err) == (ExitCode.USAGE, True)
         made = owner("token", "create", "CI", "--policy", "--session", "demo", "--json").json
         assert made["issued"]["policy"] is True
         robot = Shell(server.url)
@@ -73,7 +127,8 @@ def test_tokens_and_links_open_what_they_should(tmp_path: Path) -> None:
         denied = robot("token", "list", **as_robot)
         assert (denied.code, "owner" in denied.err) == (ExitCode.NOT_ALLOWED, True)
         assert made["issued"]["id"] in owner("token", "list").out
-        assert owner("token", "revoke", made["issued"]["id"]).code == ExitCode.OK
+        revoked = owner("token", "revoke", made["issued"]["id"], "--json")
+        assert revoked.json == {"id": made["issued"]["id"], "state": "revoked"}
         assert robot("sessions", **as_robot).code == ExitCode.NOT_ALLOWED
         assert owner("token", "revoke", "nope").code == ExitCode.NOT_FOUND
 
@@ -82,6 +137,7 @@ def test_tokens_and_links_open_what_they_should(tmp_path: Path) -> None:
         assert Shell(link)("answer", "demo", "--accept").code != ExitCode.OK
         listed = owner("share", "demo", "--list", "--json").json
         assert [share["name"] for share in listed] == ["Bo"]
+        assert owner("share", "demo", "--revoke", "..").code == ExitCode.NOT_FOUND
         assert owner("share", "demo", "--revoke", listed[0]["id"]).code == ExitCode.OK
         assert Shell(link)("sessions").code == ExitCode.NOT_ALLOWED
         assert TOKEN not in "".join(server.output)
@@ -136,7 +192,7 @@ def test_the_doctor_knows_a_store_in_use(tmp_path: Path) -> None:
 def test_a_command_loads_nothing_of_the_server() -> None:
     heavy = ("fastapi", "mcp", "prompt_toolkit", "uvicorn", "session_server.app")
     done = subprocess.run(
-        [sys.executable, "-c", "import sys, session_server.cli; print(*sys.modules)"],
+        [sys.executable, "-c", "import sys, session_server.cli.program; print(*sys.modules)"],
         capture_output=True,
         text=True,
         timeout=60,

@@ -25,6 +25,12 @@ def test_sessions_are_listed_with_what_needs_input_first(shell: Shell) -> None:
     assert states[-1] == ("idle", "ahp-session:/quiet")
 
 
+def test_a_narrow_terminal_still_shows_what_a_session_is_called(shell: Shell) -> None:
+    with shell.terminal("sessions", size=(40, 40)) as terminal:
+        assert terminal.end() == ExitCode.OK
+        assert "● needs input   demo" in terminal.screen
+
+
 def test_watching_can_wait_for_a_state(shell: Shell) -> None:
     assert shell("watch", "demo", "--until", "input-needed").code == ExitCode.OK
     assert shell("watch", "--until", "error", "--until", "input-needed").code == ExitCode.OK
@@ -41,7 +47,7 @@ def test_a_script_waits_until_the_session_is_idle(shell: Shell) -> None:
         done = watching.end()
     assert done.code == ExitCode.OK
     assert "Someone answered “Planning your trip”" in done.out
-    assert "City: oslo" in done.out
+    assert "City: Oslo" in done.out
     assert "demo is idle." in done.err
 
 

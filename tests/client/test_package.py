@@ -39,7 +39,7 @@ def test_the_example_answers_the_demos_question_each_time_it_runs() -> None:
             assert "A trip" in said
             assert "Where to? *" in said
             assert "Someone answered “Planning your trip”" in said
-            assert "**City**: oslo" in said
+            assert "**City**: Oslo" in said
 
 
 def test_every_error_is_drawn_and_exported() -> None:

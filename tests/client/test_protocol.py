@@ -115,6 +115,7 @@ def test_a_host_that_answers_with_another_version_is_given_up() -> None:
 # Bounds
 
 
+@pytest.mark.slow
 def test_too_many_unconfirmed_actions_are_not_taken() -> None:
     laptop = Device(asking_host())
     laptop.wire.cut()

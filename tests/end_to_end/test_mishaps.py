@@ -32,7 +32,10 @@ ENOUGH = 8 * OUTBOX_BYTES // len(TEXT)
 """Drafts that fill the kernel's buffers, ours and the outbox of who does not read."""
 
 PINGING = (*PLAIN, "--ours", "--pings-every", "0.3")
-both = pytest.mark.parametrize("command", [SERVE, PLAIN], ids=["ours", "plain"])
+both = pytest.mark.parametrize(
+    "command",
+    [pytest.param(SERVE, id="ours"), pytest.param(PLAIN, id="plain", marks=pytest.mark.slow)],
+)
 
 
 def drafted(number: int) -> dict[str, Any]:

@@ -3,7 +3,8 @@
 import contextlib
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import quote
@@ -188,6 +189,21 @@ class Room:
             lambda: call if "endedAt" in (call := self.people.calls(self.session)[0]) else None
         )
         return found
+
+
+def leaving(room: Room, tool: str, arguments: Mapping[str, Any]) -> Callable[[], None]:
+    """A client that has asked; called, it is gone without a word."""
+    params = {"name": tool, "arguments": dict(arguments)}
+    address = httpx.URL(room.url)
+    connection = HTTPConnection(address.host, address.port or 80)
+    headers = {**headers_for("tools/call", params), **room.headers}
+    connection.request(
+        "POST",
+        address.path,
+        json.dumps(envelope("tools/call", params)),
+        {**headers, "Content-Type": "application/json"},
+    )
+    return connection.close
 
 
 def wait_for(look: Any, seconds: float = SECONDS) -> Any:

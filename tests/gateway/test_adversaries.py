@@ -24,12 +24,14 @@ from tests.gateway.exchange import (
 from tests.mcp import zoo
 from tests.servers import ServerProcess
 
+pytestmark = pytest.mark.slow
+
 TOKEN = "an-owners-token-long-enough"
-ECHO = {"name": "echo", "arguments": {"text": "hello"}}
+ECHO: dict[str, Any] = {"name": "echo", "arguments": {"text": "hello"}}
 BOTH = {"Accept": "application/json, text/event-stream"}
 JSON = {"Content-Type": "application/json"}
 DOORS = ("/mcp", "/mcp/zoo")
-HELLO = {
+HELLO: dict[str, Any] = {
     "jsonrpc": "2.0",
     "id": 1,
     "method": "initialize",
@@ -264,7 +266,6 @@ def test_a_session_of_2025_is_of_no_use_to_anyone_else(
     assert httpx.post(url, json=listing, headers=moved).status_code == 404
 
 
-@pytest.mark.slow
 def test_only_so_many_sessions_of_2025_are_open_at_once(tmp_path: Path) -> None:
     with host(tmp_path, {}) as running, httpx.Client(headers=BOTH, timeout=30) as client:
         url = f"{running.url}/mcp"

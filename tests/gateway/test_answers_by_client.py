@@ -2,7 +2,7 @@
 
 import contextlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -241,7 +241,7 @@ def test_a_url_that_2025_wants_opened_first_is_a_round_in_2026(
 
 
 @contextlib.contextmanager
-def restarted(folder: Path, effects: Path) -> Iterator[Callable[[], Asking]]:
+def restarted(folder: Path, effects: Path) -> Generator[Callable[[], Asking]]:
     """A host with a 2025-era server; called, it is killed, and its successor stands."""
     entry = zoo.stdio_entry("legacy", "--effects", str(effects), answers="client")
     running: list[ServerProcess] = []

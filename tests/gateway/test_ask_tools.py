@@ -8,7 +8,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from tests.gateway.exchange import People, Room, host, path_of, rpc, text, wait_for
+from tests.gateway.exchange import People, Room, host, leaving, path_of, rpc, text, wait_for
 from tests.mcp import zoo
 from tests.servers import ServerProcess
 
@@ -135,6 +135,20 @@ def test_the_same_question_is_asked_once_until_it_is_answered(room: Room) -> Non
     assert kept["result"]["structuredContent"]["answers"] == {"city": "Oslo"}
     room.call("ask_questions", arguments)
     assert len(room.people.questions(room.session)) == 1
+
+
+def test_an_agent_that_leaves_while_it_waits_asks_again_and_is_where_it_was(room: Room) -> None:
+    """Whether it leaves before the answer or in the same moment, and is then asked anew."""
+    arguments = {"questions": [CITY]}
+    for city in ("Oslo", "Rome", "Cairo"):
+        leaving(room, "ask_questions", arguments)()
+        leave = leaving(room, "ask_questions", arguments)
+        (question,) = room.people.asked(room.session)
+        leave()
+        room.people.complete(room.session, question, {"city": city})
+        kept = ask(room, CITY)["structuredContent"]
+        assert (kept["answers"], kept["requestId"]) == ({"city": city}, question["id"])
+        assert room.people.questions(room.session) == []
 
 
 def test_a_mistake_is_told_in_words_that_a_model_can_mend(room: Room) -> None:

@@ -1,16 +1,23 @@
 """Waiting for people: legs are held, handed back, picked up again, and never lost."""
 
-import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from http.client import HTTPConnection
 from pathlib import Path
 
 import httpx
 import pytest
 
-from tests.gateway.exchange import People, Room, answer_of, envelope, headers_for, host, text
+from tests.gateway.exchange import (
+    People,
+    Room,
+    answer_of,
+    envelope,
+    headers_for,
+    host,
+    leaving,
+    text,
+)
 from tests.mcp import zoo
 from tests.servers import ServerProcess, sqlite_store
 
@@ -90,7 +97,7 @@ def test_a_client_that_leaves_as_the_answer_comes_finds_it_later_by_id_and_by_as
     room: Room, effects: Path
 ) -> None:
     for number in range(6):
-        leave = leaving(room, "weather")
+        leave = leaving(room, "weather", {})
         (question,) = room.people.asked(room.session)
         leave()  # and at once
         room.people.complete(room.session, question, {"city": f"City {number}"})
@@ -104,21 +111,6 @@ def test_a_client_that_leaves_as_the_answer_comes_finds_it_later_by_id_and_by_as
     assert {f"City {number}" for number in range(6)} <= {
         effect["city"] for effect in zoo.effects(effects, "weather")
     }
-
-
-def leaving(room: Room, tool: str) -> Callable[[], None]:
-    """A client that has asked; called, it is gone without a word."""
-    params = {"name": tool, "arguments": {}}
-    address = httpx.URL(room.url)
-    connection = HTTPConnection(address.host, address.port or 80)
-    headers = {**headers_for("tools/call", params), **room.headers}
-    connection.request(
-        "POST",
-        address.path,
-        json.dumps(envelope("tools/call", params)),
-        {**headers, "Content-Type": "application/json"},
-    )
-    return connection.close
 
 
 def test_once_its_result_was_fetched_the_same_request_is_a_new_call(room: Room) -> None:

@@ -155,6 +155,7 @@ async def test_every_answer_is_counted_once() -> None:
         assert ana.connection.peer.replies.unanswered == 0
 
 
+@pytest.mark.slow
 @run
 async def test_actions_that_wait_to_be_written_are_bounded() -> None:
     async with hosting(bounds=Bounds(actions_per_second=0)) as host:

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from session_server.host.absence import ActiveClients
 from session_server.schemas.principals import Principal, Role
 from tests.host.harness import AGENT, BO, SESSION, Client, hosting, joined, run, with_session
 
@@ -75,7 +74,7 @@ async def test_presence_is_for_those_who_may_see_the_session() -> None:
 @run
 async def test_an_active_client_that_stays_away_loses_its_role_and_its_tool_calls() -> None:
     async with hosting() as host:
-        host.active_clients = ActiveClients(host.sessions, grace=0)
+        host.active_clients.grace = 0.0
         ana = await with_session(host, "demo")
         claim = {"clientId": "laptop", "tools": [{"name": "open"}]}
         await ana.act({"type": "session/activeClientChanged", "activeClient": claim})

@@ -262,7 +262,7 @@ ADDRESSES: dict[str, set[str]] = {
     "GET /v1/me": EVERYBODY,
     "GET /metrics": WHOLE,
     "GET /ahp": EVERYBODY,
-    "POST /mcp": MAKING | {"stranger"},  # an agent, elsewhere
+    "POST /mcp": MAKING | {"stranger"},
     "POST /mcp/{server}": MAKING | {"stranger"},
 }
 

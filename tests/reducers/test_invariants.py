@@ -544,6 +544,7 @@ def test_the_invariants_hold_on_any_walk(seed: int) -> None:
     walk(seed, steps=150)
 
 
+@pytest.mark.slow
 def test_walks_go_everywhere() -> None:
     """A walk that never completes a round or never meets a refusal would prove little."""
     seen: Counter[str] = Counter()

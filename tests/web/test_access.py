@@ -53,7 +53,7 @@ def test_an_observer_sees_all_and_is_told_why_nothing_can_be_done(
     expect(eve.locator(".request-actions button:visible")).to_have_count(0)
     expect(eve.get_by_role("button", name="Approve")).to_be_disabled()
     # Why is said once, and whatever is off points to it.
-    expect(eve.get_by_text("not answer or change it").filter(visible=True)).to_have_count(1)
+    expect(eve.get_by_text("cannot answer or change").filter(visible=True)).to_have_count(1)
     for off in (eve.locator(".request"), eve.locator(".tool-ask")):
         expect(off).to_have_accessible_description(re.compile("You are watching."))
     expect(eve.locator(".composer-box")).to_be_hidden()
@@ -88,6 +88,7 @@ def test_an_answerer_answers_on_a_phone_under_their_name(person: People, stage: 
     phone = person(None, **phone_options()).page
     phone.goto(url)
     expect(phone.locator(".request")).to_be_visible()
+    expect(phone.locator(".banner")).to_contain_text("Your link works until")
     assert "tkn" not in phone.url
     field(phone, "name").fill("Norway")
     expect(question(ana, "name")).to_contain_text("Ben is writing")

@@ -89,7 +89,8 @@ def test_half_a_minute_of_edits_made_offline_arrives_and_a_refused_one_is_shown_
         ana.wait_for_timeout(max(1, due - time.monotonic() * 1000))
     expect(ana.locator(".connection-words")).to_have_text(WAITING)
     assert (time.monotonic() - began) * 1000 >= OFFLINE_MS
-    for name in ("first", "second", "third"):
+    # A browser may load a page that it could not get by itself, so Ben's may be there already.
+    for name in ("first", "second"):
         assert answers_of(stage, "offline", name) == {}
     for page in (ana, ben):
         page.context.set_offline(offline=False)

@@ -149,7 +149,7 @@ function unsentOf(request, unsent) {
     h(
       "p",
       { class: "unsent-title" },
-      "What you wrote and did not send is kept, and offered if it is asked again.",
+      "What you wrote did not get in. It is kept, and offered if this is asked again.",
     ),
     ...rows.map(([question, words]) =>
       h(

@@ -79,6 +79,7 @@ export class RequestForm {
     this.strip = this.views.length > 1 ? new Strip(this.views) : undefined;
     fill(this.strips, this.strip?.element);
     attribute(this.element, "data-long", this.views.length > LONG);
+    for (const view of this.views) view.lock(this.mode === "sending");
     this.#headed();
     this.update(this.group);
   }
@@ -190,14 +191,8 @@ export class RequestForm {
       return;
     }
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    if (
-      step === undefined ||
-      event.altKey ||
-      event.ctrlKey ||
-      event.metaKey ||
-      isText(event.target)
-    )
-      return;
+    const isHeld = event.altKey || event.ctrlKey || event.metaKey;
+    if (step === undefined || isHeld || isText(event.target)) return;
     const at = this.views.findIndex((view) => view === this.#focused());
     const to = this.views[at === -1 ? 0 : at + step];
     if (to === undefined || this.mode !== "form") return;
@@ -255,9 +250,9 @@ export class RequestForm {
   }
 
   #goBack() {
+    const { session } = this.room;
     if (this.mode !== "sending") this.#show("form");
-    else if (this.group.requests.some(({ id }) => !this.room.session.takeBack(id)))
-      this.foot.fail("It is on its way already.");
+    else for (const { id } of this.group.requests) session.takeBack(id);
   }
 
   /** @param {Exclude<Mode, "sending">} mode */

@@ -13,9 +13,8 @@ export const WHY_ID = "why";
 
 /** @type {Readonly<Record<string, string>>} */
 const WHY = {
-  observer: "You are watching. This link lets you see the session, but not answer or change it.",
-  answerer:
-    "You can answer the questions here. Starting turns and letting tools run is the owner’s.",
+  observer: "You are watching. You cannot answer or change anything here.",
+  answerer: "You can answer the questions here. The rest is the owner’s.",
   agent: "You are connected as an agent, which cannot answer questions.",
 };
 const RECORDED = "This is a recording. It can be watched, and nothing in it can be changed.";

@@ -23,7 +23,7 @@ import { RequestForm } from "../form/request-form.js";
 import { outcomeOf } from "../form/outcome.js";
 import { plainOf } from "../parts/text.js";
 import { lastNote } from "../parts/turn.js";
-import { counted, subjectOf } from "../text/words.js";
+import { counted, subjectOf, timeOf } from "../text/words.js";
 
 const NEAR = 120;
 const PASSIVE = "people";
@@ -198,10 +198,12 @@ export class SessionView {
   #showBanner() {
     const { role, why, isRecording } = this.room.access;
     show(this.banner, why !== "" && this.session.phase !== "gone");
-    if (why === this.shownWhy) return;
-    this.shownWhy = why;
+    const until = this.room.self.known?.expiresAt;
+    const words = until ? `${why} Your link works until ${timeOf(until)}.` : why;
+    if (words === this.shownWhy) return;
+    this.shownWhy = words;
     const drawing = role === "answerer" ? ICONS.question : ICONS.eye;
-    fill(this.banner, icon(isRecording ? ICONS.play : drawing), h("span", null, why));
+    fill(this.banner, icon(isRecording ? ICONS.play : drawing), h("span", null, words));
   }
 
   #presenceChanged() {

@@ -128,10 +128,7 @@ export class Field extends Events {
     this.#keeping.now();
   }
 
-  /**
-   * @param {Value} [value]
-   * @returns {Promise<void>} when the host has it
-   */
+  /** @param {Value} [value] @returns {Promise<void>} when the host has it */
   submit(value = this.value) {
     if (!value) return Promise.reject(new WireError("rejected", "There is no answer yet."));
     return this.#decide({ state: "submitted", value });
@@ -356,10 +353,7 @@ export class Field extends Events {
     this.#keeping.dropText();
   }
 
-  /**
-   * Somebody has typed on already; an older text is kept to be offered.
-   * @param {KeptDraft} draft
-   */
+  /** @param {KeptDraft} draft - somebody has typed on already; this is kept to be offered */
   #setAside(draft) {
     const value = valueOf(draft.answer);
     if (this.theirs) this.#isOursByNow();

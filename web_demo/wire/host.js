@@ -2,12 +2,16 @@
  * The host as views hold it: how the connection stands, its sessions, and what to ask of it.
  */
 
-/** @import {Author, FetchTurnsResult, ModelSelection, RootState} from "./types.d.ts" */
+/**
+ * @import {
+ *   ActionEnvelope, Author, FetchTurnsResult, ModelSelection, RootState, SessionSummary,
+ * } from "./types.d.ts"
+ */
 /** @import {ConnectionOptions} from "./connection.js" */
 /** @import {KeptStorage} from "./kept.js" */
 /** @import {Listed} from "./sessions.js" */
+/** @import {Status} from "./standing.js" */
 /** @import {TabStorage} from "./tab.js" */
-/** @import {SessionSummary} from "./types.d.ts" */
 import { HostClock, timeAt } from "./clock.js";
 import { ROOT } from "./channels.js";
 import { Connection } from "./connection.js";
@@ -16,14 +20,12 @@ import { WireError } from "./errors.js";
 import { Events } from "./events.js";
 import { newId } from "./ids.js";
 import { Kept } from "./kept.js";
+import { addressOf, followPage, localStorageOr, tabStorage } from "./page.js";
 import { Protocol } from "./protocol.js";
 import { Session } from "./session.js";
 import { Sessions } from "./sessions.js";
 import { Standing } from "./standing.js";
 import { Tab } from "./tab.js";
-import { addressOf, followPage, localStorageOr, tabStorage } from "./page.js";
-
-/** @import {Status} from "./standing.js" */
 
 /**
  * @typedef {{
@@ -255,7 +257,7 @@ export class Host extends Events {
     this.#standing.look();
   }
 
-  /** @param {import("./types.d.ts").ActionEnvelope | undefined} envelope */
+  /** @param {ActionEnvelope | undefined} envelope */
   #meet(envelope) {
     if (envelope?.origin?.clientId === this.clientId) this.me = envelope._meta?.by ?? this.me;
   }

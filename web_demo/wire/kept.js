@@ -158,12 +158,16 @@ export class Kept {
   }
 
   /**
-   * The session is gone, and with it whoever could have taken this.
+   * The session is gone, and with it whoever could have taken this; or it is only not for us to see
+   * any more, and so texts are kept.
    *
    * @param {string} session
    */
   forget(session) {
-    for (const draft of this.drafts(session)) this.dropDraft(draft);
+    for (const draft of this.drafts(session)) {
+      this.keepTextOf(draft);
+      this.dropDraft(draft);
+    }
     for (const action of this.actions(session)) this.dropAction(action);
   }
 

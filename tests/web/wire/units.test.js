@@ -344,6 +344,16 @@ test("what one credential left is not sent with another", () => {
   assert.deepEqual(kept.actions(SESSION).map(({ seq }) => seq), [1]);
 });
 
+test("words for a session that we cannot see any more are kept to be offered", () => {
+  const kept = new Kept(new MemoryStorage(), "tab", "me");
+  const answer = { state: "draft", value: { kind: "text", value: "Leeks" } };
+  const question = { kind: "text", message: "What is it called?" };
+  kept.putDraft({ session: SESSION, requestId: "r", questionId: "q", at: Date.now(), answer, ...question });
+  kept.forget(SESSION);
+  assert.deepEqual([...kept.sessions], []);
+  assert.equal(kept.textFor(SESSION, { id: "q", ...question }).value.value, "Leeks");
+});
+
 test("what is only offered gives way to what is not sent", (context) => {
   const warned = context.mock.method(console, "warn", () => {});
   const storage = new MemoryStorage();

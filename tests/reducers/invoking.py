@@ -1,0 +1,106 @@
+"""Calls of an MCP server as people see them, for the tests of invocations."""
+
+from typing import Any
+
+from session_server.reducers.rounds import (
+    finish,
+    open_round,
+)
+from session_server.reducers.starts import (
+    start,
+)
+from session_server.schemas.calls import Abandoned, Call, Failed, ToSend
+from session_server.schemas.customizations import McpReady, McpServer
+from session_server.schemas.mcp import (
+    Elicitation,
+    ElicitRequest,
+    InputRequired,
+)
+from session_server.schemas.principals import HOST, Stamp
+from session_server.schemas.record import CallSent, SessionRecord
+from session_server.schemas.refusals import Refusal
+from session_server.schemas.tool_calls import (
+    Completed,
+    ToolCall,
+)
+from session_server.schemas.turns import SystemNotificationPart, ToolCallPart
+from tests.sessions import fold, session
+
+BY_HOST = Stamp(at=100, by=HOST)
+SERVER = McpServer(id="mcp:cloud", uri="mcp:cloud", name="cloud", enabled=True, state=McpReady())
+TEXT = {"type": "object", "properties": {"v": {"type": "string"}}, "required": ["v"]}
+
+
+def call(**fields: Any) -> Call:
+    return Call(
+        **{
+            "id": "c",
+            "server": "cloud",
+            "method": "tools/call",
+            "params": {"name": "deploy", "arguments": {"token": "s3cret", "to": "oslo"}},
+            "turn_id": "",
+            "started_at": 0,
+            "private_arguments": ("token",),
+            **fields,
+        }
+    )
+
+
+def begun(
+    record: SessionRecord | None = None, title: str | None = None, **of: Any
+) -> SessionRecord:
+    record = session() if record is None else record
+    batch = start(record, call(**of), title, SERVER, BY_HOST)
+    assert not isinstance(batch, Refusal)
+    return fold(record, *batch)
+
+
+def sent(record: SessionRecord, **how: Any) -> SessionRecord:
+    phase = record.private.calls["c"].phase
+    assert isinstance(phase, ToSend)
+    return fold(record, CallSent(call_id="c", leg=phase.leg, **how))
+
+
+def out(**of: Any) -> SessionRecord:
+    return sent(begun(**of))
+
+
+def tool_call(record: SessionRecord, call_id: str = "c") -> ToolCall:
+    turns = (*record.public.turns, record.public.active_turn)
+    parts = [part for turn in turns if turn is not None for part in turn.response_parts]
+    (found,) = [
+        part.tool_call
+        for part in parts
+        if isinstance(part, ToolCallPart) and part.tool_call.tool_call_id == call_id
+    ]
+    return found
+
+
+def done(record: SessionRecord, **result: Any) -> Completed:
+    shown = tool_call(fold(record, *finish(record, "c", 0, result, BY_HOST)))
+    assert isinstance(shown, Completed)
+    return shown
+
+
+def text(words: str) -> dict[str, Any]:
+    return {"type": "text", "text": words}
+
+
+def form(message: str) -> ElicitRequest:
+    return ElicitRequest(params=Elicitation(message=message, requested_schema=TEXT))
+
+
+def asking(record: SessionRecord, held: bool = False, **requests: Any) -> SessionRecord:
+    required = InputRequired(
+        result_type="input_required", input_requests=requests, request_state="s"
+    )
+    phase = record.private.calls["c"].phase
+    assert not isinstance(phase, Abandoned | Failed)
+    batch = open_round(record, "c", getattr(phase, "leg", 0), required, BY_HOST, held=held)
+    return fold(record, *batch)
+
+
+def notes(record: SessionRecord) -> list[str]:
+    turn = record.public.active_turn
+    parts = () if turn is None else turn.response_parts
+    return [str(part.content) for part in parts if isinstance(part, SystemNotificationPart)]

@@ -1,0 +1,217 @@
+"""Deadlines, defaults, withdrawal, and what of an answer is kept."""
+
+import msgspec
+import pytest
+
+from session_server.reducers.batches import withdrawal
+from session_server.reducers.deadlines import expired, withdrawn
+from session_server.reducers.effects import pending
+from session_server.reducers.proposals import proposed_answers
+from session_server.schemas.actions import (
+    InputAnswerChanged,
+    InputRequested,
+    ModelChanged,
+    TurnCancelled,
+)
+from session_server.schemas.codec import encode
+from session_server.schemas.effects import (
+    ExpireRequest,
+)
+from session_server.schemas.principals import HOST, Provenance
+from session_server.schemas.questions import (
+    BooleanQuestion,
+    BooleanValue,
+    Draft,
+    InputRequest,
+    IntegerQuestion,
+    MultiSelectQuestion,
+    NumberValue,
+    OnExpiry,
+    Option,
+    RequestMeta,
+    ResponseKind,
+    SelectedManyValue,
+    SelectedValue,
+    SingleSelectQuestion,
+    Submitted,
+    TextQuestion,
+    TextValue,
+)
+from session_server.schemas.record import (
+    ChangeDeferred,
+    Deferred,
+)
+from session_server.schemas.session import ModelSelection
+from session_server.schemas.turns import SystemNotificationPart
+from tests.reducers.batching import FORM, OSLO, complete, draft, due
+from tests.sessions import AGENT, OWNER, PHONE, accepted, asking, fold, session, stamp
+
+# Deadlines and withdrawal
+
+PROPOSING = InputRequest(
+    id="r",
+    message="Deploy",
+    questions=(
+        TextQuestion(id="name", message="?", required=True, default_value="Oslo"),
+        IntegerQuestion(id="size", message="?", default_value=3),
+        IntegerQuestion(id="none", message="?"),
+        BooleanQuestion(id="sure", message="?", default_value=False),
+        SingleSelectQuestion(
+            id="one", message="?", options=(Option(id="a", label="A", recommended=True),)
+        ),
+        MultiSelectQuestion(
+            id="many",
+            message="?",
+            options=(Option(id="a", label="A", recommended=True), Option(id="b", label="B")),
+        ),
+        SingleSelectQuestion(id="free", message="?", options=(Option(id="a", label="A"),)),
+        MultiSelectQuestion(id="any", message="?", options=(Option(id="a", label="A"),)),
+        TextQuestion(id="plain", message="?"),
+        TextQuestion(id="bad", message="?", default_value="x", min=3),
+    ),
+)
+
+
+@pytest.mark.proves("design.wire.expires-at", "design.provenance.timeout", "mcp.form.nobody")
+@pytest.mark.parametrize("on_expiry", [None, OnExpiry.CANCEL])
+def test_a_hard_deadline_cancels_and_is_no_decline(on_expiry: OnExpiry | None) -> None:
+    record = draft("Os", PHONE, due(FORM, on_expiry))
+    assert ExpireRequest(request_id="r", at=500) in list(pending(record))
+    assert b'"_meta":{"expiresAt":500' in encode(record.public)
+    assert expired(record, "r", 499) == ()
+    after = fold(record, *expired(record, "r", 500))
+    (outcome,) = after.private.outcomes
+    assert (outcome.response, outcome.via, outcome.by) == (
+        ResponseKind.CANCEL,
+        Provenance.TIMEOUT,
+        HOST,
+    )
+    assert expired(after, "r", 501) == ()
+
+
+@pytest.mark.proves("design.provenance.default")
+def test_defaults_are_used_and_recorded_as_such() -> None:
+    record = due(PROPOSING, OnExpiry.DEFAULTS)
+    after = fold(record, *expired(record, "r", 500))
+    (outcome,) = after.private.outcomes
+    assert (outcome.response, outcome.via) == (ResponseKind.ACCEPT, Provenance.DEFAULT)
+    answers = {
+        name: answer.value
+        for name, answer in (outcome.answers or {}).items()
+        if isinstance(answer, Submitted)
+    }
+    assert answers == {
+        "name": OSLO,
+        "size": NumberValue(value=3),
+        "sure": BooleanValue(value=False),
+        "one": SelectedValue(value="a"),
+        "many": SelectedManyValue(value=("a",)),
+    }
+    assert all(
+        answer.meta is not None and answer.meta.via is Provenance.DEFAULT
+        for answer in (outcome.answers or {}).values()
+    )
+
+
+def test_defaults_that_do_not_satisfy_the_form_are_a_timeout() -> None:
+    assert proposed_answers(FORM) is None
+    record = due(FORM, OnExpiry.DEFAULTS)
+    after = fold(record, *expired(record, "r", 500))
+    assert after.private.outcomes[0].via is Provenance.TIMEOUT
+
+
+def test_whoever_begins_to_answer_stops_the_use_of_defaults() -> None:
+    record = draft("Os", PHONE, due(PROPOSING, OnExpiry.DEFAULTS))
+    assert expired(record, "r", 500) == ()
+    assert not any(isinstance(effect, ExpireRequest) for effect in pending(record))
+
+
+def test_a_question_may_wait_for_ever() -> None:
+    record = due(FORM, OnExpiry.WAIT)
+    assert expired(record, "r", 10**9) == ()
+    assert not any(isinstance(effect, ExpireRequest) for effect in pending(record))
+    assert expired(asking(FORM), "r", 10**9) == ()
+
+
+@pytest.mark.proves("design.provenance.withdrawn")
+def test_an_asker_can_take_its_question_back() -> None:
+    record = asking(FORM)
+    after = fold(record, *withdrawn(record.public, "r", stamp(AGENT)))
+    (outcome,) = after.private.outcomes
+    assert (outcome.response, outcome.via, outcome.by) == (
+        ResponseKind.CANCEL,
+        Provenance.WITHDRAWN,
+        AGENT.author,
+    )
+    assert withdrawn(after.public, "r", stamp(AGENT)) == ()
+
+
+def test_only_the_questions_of_a_call_are_withdrawn_with_it() -> None:
+    mine = InputRequest(id="c/1/a", meta=RequestMeta(call="c"))
+    other = InputRequest(id="d/1/a", meta=RequestMeta(call="d"))
+    record = asking(mine, other, FORM)
+    after = fold(record, *withdrawal(record, "c", stamp(AGENT)))
+    assert after.public.input_requests == (other, FORM)
+
+
+def test_a_draft_never_goes_over_an_answer() -> None:
+    answered = msgspec.structs.replace(FORM, answers={"name": Submitted(value=OSLO)})
+    after = accepted(asking(answered), OWNER, complete(name=Draft(value=TextValue(value="x"))))
+    answers = after.private.outcomes[0].answers or {}
+    assert isinstance(answers["name"], Submitted)
+    assert answers["name"].value == OSLO
+
+
+def test_an_answer_that_is_no_longer_good_enough_becomes_a_draft() -> None:
+    answered = msgspec.structs.replace(FORM, answers={"name": Submitted(value=OSLO)})
+    other = InputRequest(id="r", questions=(BooleanQuestion(id="name", message="?"),))
+    after = accepted(asking(answered), AGENT, InputRequested(request=other))
+    assert (after.public.input_requests or ())[0].answers == {}
+    stricter = InputRequest(id="r", questions=(TextQuestion(id="name", message="?", min=9),))
+    after = accepted(asking(answered), AGENT, InputRequested(request=stricter))
+    assert (after.public.input_requests or ())[0].answers == {"name": Draft(value=OSLO)}
+
+
+def test_a_cleared_draft_does_not_bring_the_defaults_back() -> None:
+    record = draft("Os", PHONE, due(PROPOSING, OnExpiry.DEFAULTS))
+    cleared = accepted(record, PHONE, InputAnswerChanged(request_id="r", question_id="name"))
+    again = draft("Os", PHONE, cleared)
+    for state in (cleared, again):
+        assert expired(state, "r", 500) == ()
+        assert not any(isinstance(effect, ExpireRequest) for effect in pending(state))
+    assert cleared.private.begun == again.private.begun == ("r",)
+    closed = accepted(again, OWNER, complete("decline"))
+    assert closed.private.begun == ()
+
+
+def test_what_was_answered_before_a_turn_was_cancelled_is_kept_in_the_outcome() -> None:
+    answered = msgspec.structs.replace(FORM, answers={"name": Submitted(value=OSLO)})
+    after = accepted(asking(answered), OWNER, TurnCancelled(turn_id="t"))
+    (outcome,) = after.private.outcomes
+    assert outcome.answers == {"name": Submitted(value=OSLO)}
+    assert (outcome.by, outcome.turn_id) == (OWNER.author, "t")
+
+
+def test_the_note_says_whose_each_answer_is() -> None:
+    record = accepted(
+        asking(FORM),
+        PHONE,
+        InputAnswerChanged(request_id="r", question_id="name", answer=Submitted(value=OSLO)),
+    )
+    size = {"size": Submitted(value=NumberValue(value=3))}
+    after = accepted(record, OWNER, complete(**size))
+    assert after.public.active_turn is not None
+    assert after.public.active_turn.response_parts[-1] == SystemNotificationPart(
+        content="Ana answered “Deploy”. Name?: Oslo (Bo); Size?: 3"
+    )
+
+
+def test_a_deferred_change_that_changes_nothing_is_done_all_the_same() -> None:
+    model = ModelChanged(model=ModelSelection(id="m"))
+    record = accepted(session(), OWNER, model, at=100)
+    deferred = Deferred(change=model)
+    waiting = fold(record, ChangeDeferred(deferred=deferred))
+    assert waiting.private.deferred == (deferred,)
+    done = fold(waiting, model, at=100)
+    assert done.public is waiting.public
+    assert done.private.deferred == ()
