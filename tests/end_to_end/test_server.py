@@ -89,7 +89,7 @@ async def test_a_killed_server_comes_back_with_its_questions_and_drafts(tmp_path
                 f.get("params", {}).get("action", {}).get("part", {}).get("id") == "first:answer"
             )
         )
-        assert "kyoto" in said["params"]["action"]["part"]["content"]
+        assert "Kyoto" in said["params"]["action"]["part"]["content"]
         await client.until(
             lambda f: f.get("params", {}).get("action", {}).get("type") == "session/turnComplete"
         )
