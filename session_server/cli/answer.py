@@ -21,6 +21,7 @@ from session_server.cli.written import check_given, plain_of
 from session_server.client import Client, Plain, Session
 from session_server.client.values import answers_of, asked
 from session_server.reducers.notes import subject
+from session_server.reducers.words import subject_name
 from session_server.schemas.actions import InputCompleted
 from session_server.schemas.envelopes import ActionEnvelope
 from session_server.schemas.questions import (
@@ -246,7 +247,7 @@ def closed_words(request: InputRequest, envelope: ActionEnvelope | None) -> str:
     what = f"“{subject(request)}”"
     if envelope is None or not isinstance(envelope.action, InputCompleted):
         return f"{what} is no longer asked."
-    who = "Somebody" if envelope.meta is None else envelope.meta.by
+    who = subject_name(None if envelope.meta is None else envelope.meta.by)
     return f"{who} {VERBS[envelope.action.response]} {what}."
 
 

@@ -199,7 +199,7 @@ def test_a_session_is_watched_live(shell: Shell, server: ServerProcess) -> None:
     with elsewhere(server) as ana, shell.terminal("watch", "demo") as terminal:
         terminal.see("❯ Plan a trip for us", "Planning your trip", r"Name \* +–", "needs input")
         ana.does(lambda session: session.answer(TRIP, "name", "Fj", draft=True))
-        terminal.see(r"Name \* +Fj  local is writing")
+        terminal.see(r"Name \* +Fj  someone is writing")
         ana.does(lambda session: session.answer(TRIP, "name", "Fjords"))
         terminal.see(r"Name \* +Fjords  submitted by someone")
         ana.does(lambda session: session.complete(TRIP, "cancel"))
