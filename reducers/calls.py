@@ -29,7 +29,7 @@ from ..schemas.limits import (
     FINISHED_CALLS_KEPT,
     RESTARTS_PER_CALL,
 )
-from ..schemas.mcp import ElicitResult
+from ..schemas.mcp import ElicitResult, Unshowable
 from ..schemas.principals import Provenance
 from ..schemas.questions import ResponseKind
 from ..schemas.record import (
@@ -45,8 +45,9 @@ from ..schemas.record import (
     CallUnsent,
     PrivateState,
 )
-from .forms import content_of
+from .forms import content_of, questions_of
 from .updates import updated
+from .veils import meant
 
 
 def call_started(private: PrivateState, action: CallStarted, at: int) -> PrivateState:
@@ -160,9 +161,10 @@ def elicit_result(asked: Asked, outcome: Outcome) -> ElicitResult:
     """What the server is told: content goes only with `accept`, and only for forms."""
     if outcome.response is not ResponseKind.ACCEPT or asked.schema is None:
         return ElicitResult(action=outcome.response)
-    return ElicitResult(
-        action=outcome.response, content=content_of(asked.schema, outcome.answers or {})
-    )
+    questions = questions_of(asked.schema)
+    assert not isinstance(questions, Unshowable)  # such a form was never asked
+    answers = meant(questions, outcome.request.questions or (), outcome.answers or {})
+    return ElicitResult(action=outcome.response, content=content_of(asked.schema, answers))
 
 
 def leg_out(call: Call) -> int | None:

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from ..schemas.calls import Asked, Call, CallError, Failed, Finished, Phase
+from ..schemas.mcp import ElicitResult, Unshowable
 from ..schemas.record import (
     CallFailed,
     CallFinished,
@@ -20,7 +21,10 @@ from ..schemas.record import (
     RecordAction,
     SessionRecord,
 )
+from .forms import questions_of
 from .privacy import HIDDEN, masked
+
+NO_QUESTIONS: dict[str, Any] = {"type": "object", "properties": {}}
 
 replace = msgspec.structs.replace
 
@@ -57,6 +61,11 @@ def redacted_call(call: Call) -> Call:
         fingerprint=None,
         phase=_phase(call),
         asked=_asked(call, call.asked),
+        remembered=tuple(
+            replace(m, key=masked(call, m.key), response=_response(call, m.response))
+            for m in call.remembered
+        ),
+        begun=tuple(replace(b, key=masked(call, b.key)) for b in call.begun),
     )
 
 
@@ -94,4 +103,24 @@ def _error(call: Call, error: CallError) -> CallError:
 
 
 def _asked(call: Call, asked: tuple[Asked, ...]) -> tuple[Asked, ...]:
-    return tuple(replace(a, schema=masked(call, a.schema)) for a in asked)
+    return tuple(
+        replace(
+            a,
+            key=masked(call, a.key),
+            schema=None if a.schema is None else _schema(call, a.schema),
+            response=None if a.response is None else _response(call, a.response),
+            elicitation_id=masked(call, a.elicitation_id),
+        )
+        for a in asked
+    )
+
+
+def _schema(call: Call, schema: dict[str, Any]) -> dict[str, Any]:
+    """It stays a form: a secret may be a word that schemas are made of."""
+    hidden = masked(call, schema)
+    return NO_QUESTIONS if isinstance(questions_of(hidden), Unshowable) else hidden
+
+
+def _response(call: Call, response: ElicitResult) -> ElicitResult:
+    """What nobody answered holds what the server suggested."""
+    return replace(response, content=masked(call, response.content))

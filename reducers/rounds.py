@@ -46,6 +46,7 @@ from .forms import request_of
 from .input_rules import CALL_PREFIX, check_form
 from .privacy import masked
 from .recognition import retry_params
+from .veils import gives_away, stand_ins, veiled
 
 LONGEST_KEY = 128
 
@@ -91,8 +92,11 @@ def open_round(
     asked: list[Asked] = []
     opened: list[InputRequested] = []
     room = OPEN_REQUESTS_PER_SESSION - len(record.public.input_requests or ())
-    for key, embedded in (required.input_requests or {}).items():
-        question = _question(call, key, embedded, stamp)
+    requests = required.input_requests or {}
+    for shown_key, (key, embedded) in zip(
+        stand_ins(call, list(requests)), requests.items(), strict=True
+    ):
+        question = _question(call, key, shown_key, embedded, stamp)
         if isinstance(question, _Unaskable):
             return failure(record, call_id, leg, question.kind, question.words, stamp)
         asked.append(question.entry)
@@ -253,11 +257,12 @@ class _Unaskable(NamedTuple):
 
 
 def _question(
-    call: Call, key: str, embedded: EmbeddedRequest, stamp: Stamp
+    call: Call, key: str, shown_key: str, embedded: EmbeddedRequest, stamp: Stamp
 ) -> _Question | _Unaskable:
-    request_id = request_id_of(call.id, call.round + 1, key)
+    request_id = request_id_of(call.id, call.round + 1, shown_key)
     if isinstance(embedded, ElicitRequest):
-        return _elicited(call, key, request_id, embedded.params, stamp)
+        meta = _meta(call, shown_key, stamp)
+        return _elicited(call, key, request_id, embedded.params, meta)
     if isinstance(embedded, RootsRequest) and call.roots is not None:
         entry = Asked(key=key, request_id=request_id, fingerprint="roots", roots=call.roots)
         return _Question(entry, None)
@@ -266,24 +271,27 @@ def _question(
 
 
 def _elicited(
-    call: Call, key: str, request_id: str, elicitation: Elicitation, stamp: Stamp
+    call: Call, key: str, request_id: str, elicitation: Elicitation, meta: RequestMeta
 ) -> _Question | _Unaskable:
-    is_url = elicitation.mode == "url"
+    is_url, shown = elicitation.mode == "url", _shown(call, elicitation)
+    if is_url and gives_away(call, elicitation.url or ""):
+        words = "the address that the server asks people to open holds a private argument"
+        return _Unaskable(FailureKind.UNSHOWABLE_FORM, words)
     entry = Asked(
         key=key,
         request_id=request_id,
-        fingerprint=fingerprint_of(elicitation),
+        fingerprint=_fingerprint_in(call, shown),
         schema=None if is_url else elicitation.requested_schema or _EMPTY_FORM,
         elicitation_id=elicitation.elicitation_id if is_url else None,
     )
-    request = request_of(request_id, _shown(call, elicitation), _meta(call, key, stamp))
+    request = request_of(request_id, shown, meta)
     reason = _unaskable(request)
     if reason is not None or isinstance(request, Unshowable):
         return _Unaskable(FailureKind.UNSHOWABLE_FORM, str(reason))
     known = None if is_url else _known_response(call, entry)
     if known is not None:
         return _Question(msgspec.structs.replace(entry, response=known), None)
-    return _Question(entry, _with_begun(call, entry, request))
+    return _Question(entry, _with_begun(call, entry, veiled(call, request)))
 
 
 _EMPTY_FORM: dict[str, Any] = {"type": "object", "properties": {}}
@@ -291,6 +299,12 @@ _EMPTY_FORM: dict[str, Any] = {"type": "object", "properties": {}}
 
 def _shown(call: Call, elicitation: Elicitation) -> Elicitation:
     return msgspec.structs.replace(elicitation, message=masked(call, elicitation.message))
+
+
+def _fingerprint_in(call: Call, shown: Elicitation) -> str:
+    """Recordings hold it, and a short secret could be found by trying."""
+    hidden = masked(call, shown.requested_schema)
+    return fingerprint_of(msgspec.structs.replace(shown, requested_schema=hidden))
 
 
 def _meta(call: Call, key: str, stamp: Stamp) -> RequestMeta:

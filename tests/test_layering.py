@@ -38,12 +38,14 @@ def lint_imports(project: Path) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.proves("design.layers.direction", "design.pure.world")
 def test_the_contracts_hold(project: Path) -> None:
     code, said = lint_imports(project)
     assert code == 0, said
 
 
+@pytest.mark.slow
 @pytest.mark.proves("design.layers.direction", "design.layers.bare-names", "design.pure.world")
 @pytest.mark.parametrize(
     ("path", "line", "complaint"),

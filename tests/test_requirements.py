@@ -101,6 +101,7 @@ def test_a_proof_that_is_deselected_still_counts(project: pytest.Pytester) -> No
     result.assert_outcomes(passed=4, deselected=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mark", ["skip", "xfail"])
 def test_a_proof_that_never_runs_or_may_fail_is_none(project: pytest.Pytester, mark: str) -> None:
     result = run(project, proof("area.topic.now", mark=mark))

@@ -59,7 +59,8 @@ class ServerStates:
         for channel in tuple(self._host.sessions.values()):
             record = channel.committed
             if record is not None and _listed(record, name) is not None:
-                self._host.write(channel, lambda r, _: _news(r, name, state))
+                # The latest when it is written, which may take a while.
+                self._host.write(channel, lambda r, _: _news(r, name, self._states[name]))
 
     def restarted(self, configured: tuple[str, ...]) -> None:
         """What the sessions say may be old: nothing runs before it is started."""

@@ -42,7 +42,7 @@ VERBS = {
     ResponseKind.DECLINE: "declined",
     ResponseKind.CANCEL: "cancelled",
 }
-
+NAME_VARIABLE = "SESSION_SERVER_NAME"
 
 RequestOption = Annotated[
     str | None, typer.Option(help="The request to answer, by its id; the oldest if not given.")
@@ -80,6 +80,14 @@ FollowOption = Annotated[
 PolicyOption = Annotated[
     bool, typer.Option("--policy", help="Say that a program answers; a fixture always says so.")
 ]
+NameOption = Annotated[
+    str | None,
+    typer.Option(
+        "--name",
+        envvar=NAME_VARIABLE,
+        help="What others call you, where a token does not say who you are.",
+    ),
+]
 
 
 async def answer(
@@ -96,6 +104,7 @@ async def answer(
     count: CountOption = None,
     follow: FollowOption = False,
     policy: PolicyOption = False,
+    name: NameOption = None,
 ) -> ExitCode:
     """Answer what is asked: in a form that others see you fill in, or from options or a file."""
     response = _response(given or [], accept, decline, cancel)
@@ -104,12 +113,12 @@ async def answer(
             raise UsageTrouble("A fixture says itself what is answered, and how.")
         patience = Patience(count if wait is None else count or 1, wait, is_endless=follow)
         by_rules = Policy(read_fixture(fixture), patience, as_json=reach.as_json)
-        return await _by_rules(reach, by_rules, session, wait, follow, everywhere)
+        return await _by_rules(reach, by_rules, session, wait, follow, everywhere, name)
     if everywhere or count is not None:
         raise UsageTrouble("--all and --count go with --fixture.")
     if response is None:
         _check_terminal()
-    async with reach.client(policy=policy) as client:
+    async with reach.client(policy=policy, name=name) as client:
         uri = await _uri(client, session, wait, follow=follow)
         async with client.session(uri) as watched:
             if response is None:
@@ -125,8 +134,9 @@ async def _by_rules(
     wait: float | None,
     follow: bool,
     everywhere: bool,
+    name: str | None,
 ) -> ExitCode:
-    async with reach.client(policy=True) as client:
+    async with reach.client(policy=True, name=name) as client:
         uri = None if everywhere else await _uri(client, session, wait, follow=follow)
         return await policy.run(client, uri)
 

@@ -77,9 +77,11 @@ class Reach(NamedTuple):
         netloc = parts.netloc.rpartition("@")[2]
         return urlunsplit((parts.scheme, netloc, parts.path, "", ""))
 
-    def client(self, *, policy: bool = False) -> AbstractAsyncContextManager[Client]:
+    def client(
+        self, *, policy: bool = False, name: str | None = None
+    ) -> AbstractAsyncContextManager[Client]:
         """AHP, for what is live."""
-        return connect(self.url, token=self.token, policy=policy)
+        return connect(self.url, token=self.token, policy=policy, name=name)
 
     def http(self, *, policy: bool = False) -> httpx.Client:
         """`/v1`, for what is asked once. A refusal is raised as `Trouble`."""

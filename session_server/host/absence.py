@@ -2,14 +2,15 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from session_server.host.channel import Channel, Submission
+from session_server.host.channel import Channel, Plan
 from session_server.host.logged import LoggedAction
 from session_server.host.sessions import is_recording
 from session_server.schemas.actions import ActiveClientChanged, ToolCallComplete
-from session_server.schemas.principals import HOST, Stamp
+from session_server.schemas.principals import Stamp
 from session_server.schemas.record import SessionRecord
 from session_server.schemas.tool_calls import ClientContributor, Running, ToolError, ToolResult
 from session_server.schemas.turns import ToolCallPart
@@ -25,12 +26,17 @@ class ActiveClients:
     """Counts the connections of each client, and releases what a gone one holds.
 
     `_holds` says in which sessions each is active, so that nobody has to look through all of them.
+    `write` tries until it is written.
     """
 
     def __init__(
-        self, sessions: dict[Uri, Channel[SessionRecord]], grace: float = GRACE_SECONDS
+        self,
+        sessions: dict[Uri, Channel[SessionRecord]],
+        write: Callable[[Channel[SessionRecord], Plan], None],
+        grace: float = GRACE_SECONDS,
     ) -> None:
         self._sessions = sessions
+        self._write = write
         self.grace = grace
         self._connections: Counter[str] = Counter()
         self._timers: dict[str, asyncio.TimerHandle] = {}
@@ -90,8 +96,11 @@ class ActiveClients:
     def _release(self, client_id: str) -> None:
         self._timers.pop(client_id, None)
         for uri in tuple(self._holds.get(client_id, ())):
-            plan = partial(released, client_id=client_id)
-            self._sessions[uri].submit(Submission(plan, by=HOST))
+            self._write(self._sessions[uri], partial(self._released, client_id))
+
+    def _released(self, client_id: str, record: SessionRecord, stamp: Stamp) -> Any:
+        """Nothing if it is back: writing this may have taken a while."""
+        return () if client_id in self._connections else released(record, stamp, client_id)
 
 
 def released(record: SessionRecord, _: Stamp, client_id: str) -> Any:

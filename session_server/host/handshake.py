@@ -95,7 +95,7 @@ class Handshake:
 
     def _go_on(self) -> None:
         waiting, self.waiting = self.waiting or [], None
-        for text in waiting:
+        for text in () if self.is_abandoned else waiting:
             self._receive(text)
 
     def reconnect(self, frame: frames.Reconnect) -> None:

@@ -89,7 +89,7 @@ class Host:
         self.tokens: Channel[IssuedTokens] = Channel(TOKENS_CHANNEL, TOKENS, self)
         self.connections = Connections(bounds.connections_per_principal, self.counts)
         self.presence = Presence()
-        self.active_clients = ActiveClients(self.sessions)
+        self.active_clients = ActiveClients(self.sessions, self.write)
         self.position = 0
         self.on_committed: list[Committed] = []
         self.on_disposed: list[Callable[[Uri], None]] = []
@@ -109,7 +109,7 @@ class Host:
         """Folds what the log holds; from then on the host is ready."""
         await self._journal.fold_into(self._stored_channel)
         self.position = max(self.position, self.log.last_seq)
-        self._tell_root(RootAgentsChanged(agents=self.agents))
+        self._tell_root(lambda: RootAgentsChanged(agents=self.agents))
         self._count_sessions()
         self.active_clients.restarted()
         self.spawn(self.upkeep.age(self._channels, self.now))
@@ -345,7 +345,7 @@ class Host:
 
         self.spawn(dispose())
 
-    # Helpers
+    # What these need
 
     def _check_maker(self, principal: Principal) -> None:
         if principal.role not in MAKERS or principal.is_limited:
@@ -368,17 +368,17 @@ class Host:
             raise no_session(params.fork.session)
         return source
 
-    def _tell_root(self, action: LoggedAction) -> None:
-        """Writes to the root channel unless it says so already."""
+    def _tell_root(self, news: Callable[[], LoggedAction]) -> None:
+        """Writes to the root channel unless it says so already: what is so when it is written."""
 
         def plan(state: Any, stamp: Stamp) -> tuple[LoggedAction, ...]:
-            changed = ROOT.reduce(state, action, stamp.at)
-            return () if changed is state else (action,)
+            action = news()
+            return () if ROOT.reduce(state, action, stamp.at) is state else (action,)
 
         self.write(self.root, plan)
 
     def _count_sessions(self) -> None:
-        self._tell_root(RootActiveSessionsChanged(active_sessions=len(self.sessions)))
+        self._tell_root(lambda: RootActiveSessionsChanged(active_sessions=len(self.sessions)))
 
     def announce(self, notification: Any, also: tuple[Outbox, ...] = ()) -> None:
         """A notification of the protocol's own, to whoever watches the root; never replayed."""

@@ -16,6 +16,7 @@ from session_server.log import Log, StoredSnapshot
 from session_server.log.errors import LogError
 from session_server.schemas.codec import encode
 from session_server.schemas.limits import HISTORY_IDLE_MS, HISTORY_LIFETIME_MS
+from session_server.schemas.wire import Millis
 
 logger = logging.getLogger("session_server.host")
 
@@ -39,20 +40,22 @@ class Upkeep:
         self, channels: Callable[[], Iterable[Channel[Any]]], now: Callable[[], int]
     ) -> None:
         """Once in a while, channel by channel; what cannot be saved now is tried the next time."""
+        unsaved: set[Channel[Any]] = set()
         while True:
             await asyncio.sleep(AGING_SECONDS)
+            before, unsaved = unsaved, set()
             for channel in tuple(channels()):
-                is_due = channel.history.forget(now() - HISTORY_LIFETIME_MS)
-                if channel.rest(now() - HISTORY_IDLE_MS):
-                    is_due |= channel.entries_since_snapshot > 0
-                if is_due and not channel.is_closed:
-                    await self._try_to_save(channel)
+                is_due = _is_due(channel, now()) or channel in before
+                if is_due and not channel.is_closed and not await self._is_saved(channel):
+                    unsaved.add(channel)
 
-    async def _try_to_save(self, channel: Channel[Any]) -> None:
+    async def _is_saved(self, channel: Channel[Any]) -> bool:
         try:
             await self._saved(channel, self._snapshot(channel))
         except LogError:
             logger.exception("no snapshot of %s could be saved", channel.uri)
+            return False
+        return True
 
     def _snapshot(self, channel: Channel[Any]) -> StoredSnapshot | None:
         channel.entries_since_snapshot = 0
@@ -64,3 +67,10 @@ class Upkeep:
         if snapshot is not None:
             await self._log.save_snapshot(snapshot)
             await self._log.trim(channel.uri, channel.history.outlived)
+
+
+def _is_due(channel: Channel[Any], now: Millis) -> bool:
+    """Whether something grew old in it, or it has become quiet since its last snapshot."""
+    has_outlived = channel.history.forget(now - HISTORY_LIFETIME_MS)
+    is_quiet = channel.rest(now - HISTORY_IDLE_MS)
+    return has_outlived or (is_quiet and channel.entries_since_snapshot > 0)

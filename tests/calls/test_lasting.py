@@ -327,6 +327,7 @@ def modern() -> Iterator[ServerConfig]:
         yield http(server.url)
 
 
+@pytest.mark.slow
 def test_a_result_is_kept_for_a_caller_that_went_away(modern: ServerConfig) -> None:
     async def main() -> None:
         async with desk(modern) as at:

@@ -50,6 +50,7 @@ def test_odd_answers_end_their_call_in_words_and_no_other() -> None:
     asyncio.run(main())
 
 
+@pytest.mark.slow
 def test_a_server_that_never_lists_its_tools_does_not_keep_calls_waiting() -> None:
     async def main() -> None:
         listless = ServerConfig(
@@ -70,6 +71,7 @@ def test_a_result_without_a_type_is_complete() -> None:
     asyncio.run(main())
 
 
+@pytest.mark.slow
 @pytest.mark.proves("mcp.retry.new-id")
 def test_each_leg_has_an_id_of_its_own() -> None:
     async def main() -> None:
@@ -80,6 +82,7 @@ def test_each_leg_has_an_id_of_its_own() -> None:
     asyncio.run(main())
 
 
+@pytest.mark.slow
 def test_a_server_that_ends_in_a_call_is_asked_about_and_fails_in_the_end() -> None:
     """Each time it is run again it ends again, until it was tried often enough."""
 

@@ -105,6 +105,7 @@ def changed(config: ServerConfig, **fields: Any) -> ServerConfig:
     return http(str(config.url), **fields)
 
 
+@pytest.mark.slow
 def test_a_call_shows_the_title_of_its_tool_also_when_its_server_is_just_starting(
     modern: ServerConfig,
 ) -> None:
@@ -148,6 +149,7 @@ def test_accepted_declined_and_cancelled_are_told_apart_to_the_end(
     run(modern, work)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [ResponseKind.DECLINE, ResponseKind.CANCEL])
 def test_a_2025_era_server_is_told_them_apart_too(legacy: ServerConfig, how: ResponseKind) -> None:
     async def work(at: Desk) -> None:
@@ -206,6 +208,7 @@ def test_a_url_is_consented_to_in_both_eras(era: str, request: pytest.FixtureReq
     run(request.getfixturevalue(era), work)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("mcp.legacy.url")
 def test_a_2025_era_server_that_wants_a_visit_first_is_called_again(tmp_path: Path) -> None:
     async def work(at: Desk) -> None:
@@ -282,6 +285,7 @@ def test_calls_to_a_2025_era_server_wait_for_a_connection_of_their_own(
     run(changed(legacy, connections=2), work)
 
 
+@pytest.mark.slow
 def test_a_server_that_wants_patience_gets_it(modern: ServerConfig) -> None:
     async def work(at: Desk) -> None:
         assert await at.text(await at.call("busy", times=3)) == "ready after 3"
@@ -359,6 +363,7 @@ def test_prompts_and_resources_may_ask_too(modern: ServerConfig) -> None:
     run(modern, work)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("era", ["modern", "legacy"])
 def test_progress_of_the_server_is_seen(era: str, request: pytest.FixtureRequest) -> None:
     async def work(at: Desk) -> None:

@@ -218,6 +218,7 @@ def test_why_a_server_cannot_be_used_is_said_in_a_shell(name: str, shell: Shell)
     assert "Traceback" not in said
 
 
+@pytest.mark.slow
 def test_a_server_whose_credential_was_mended_is_used(tmp_path: Path) -> None:
     def state(record: SessionRecord) -> Any:
         (entry,) = record.public.customizations or ()

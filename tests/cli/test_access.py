@@ -90,6 +90,7 @@ def test_a_terminal_is_not_told_what_to_do_by_strangers() -> None:
     assert harmless("a\x1b]0;owned\x07\x9b31m\tb\n") == "a␛]0;owned␇�31m\tb\n"
 
 
+@pytest.mark.slow
 def test_what_strangers_write_is_shown_and_not_obeyed(shell: Shell, server: ServerProcess) -> None:
     title = "a\x1b[31mred\x1b]0;owned\x07"
     httpx.post(f"{server.url}/v1/sessions", json={"resource": "ahp-session:/x", "title": title})

@@ -27,9 +27,12 @@ def test_a_script_asks_and_somebody_answers_in_another_shell(shell: Shell) -> No
                        "--session", "one") as asking:  # fmt: skip
         said = asking.hear("Asked in one", on="err")
         assert f"session-server answer one --url {shell.url}, or at {shell.url}/#/s/one" in said
-        answered = shell.process("answer", "one", "--set", "env=staging", "--set", "replicas=5")
+        answered = shell.process(
+            "answer", "one", "--set", "env=staging", "--set", "replicas=5", "--name", "Ana"
+        )
         assert (answered.code, answered.out) == (ExitCode.OK, "You accepted “Deploy?”.\n")
         assert asking.end()[:2] == (ExitCode.OK, "env=staging\nreplicas=5\n")
+    assert "Ana answered “Deploy?”." in shell("watch", "one", "--until", "idle").out
 
 
 @pytest.mark.slow

@@ -20,6 +20,7 @@ def tape(shell: Shell, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
+@pytest.mark.slow
 def test_a_second_export_is_the_same_byte_for_byte(
     shell: Shell, tape: Path, tmp_path: Path
 ) -> None:

@@ -165,6 +165,7 @@ async def test_a_host_that_does_not_come_is_named_with_what_went_wrong() -> None
     assert error.value.can_retry
 
 
+@pytest.mark.slow
 @run
 async def test_a_host_that_never_answers_the_handshake_is_left(
     monkeypatch: pytest.MonkeyPatch,

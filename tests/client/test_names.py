@@ -26,6 +26,7 @@ async def test_a_name_stands_beside_what_is_done_right_after_connecting() -> Non
             assert author(await session.answer(TRIP, "name", "Fjords")) == "Ana"
 
 
+@pytest.mark.slow
 @run
 async def test_what_waited_for_a_connection_arrives_under_the_name(tmp_path: Path) -> None:
     store = sqlite_store(tmp_path)

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from session_server import client
 from session_server.client import errors
 from tests.servers import serving
@@ -32,6 +34,7 @@ def test_importing_the_client_brings_nothing_of_the_server() -> None:
     assert [name for name in loaded if name.startswith(SERVER_SIDE)] == []
 
 
+@pytest.mark.slow
 def test_the_example_answers_the_demos_question_each_time_it_runs() -> None:
     with serving("memory:", "--demo") as server:
         for _ in range(2):

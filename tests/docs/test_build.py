@@ -91,6 +91,7 @@ def test_checking_names_the_stale_pages_and_writes_nothing(
     assert not (tmp_path / "asyncapi.json").exists()
 
 
+@pytest.mark.slow
 def test_the_builder_runs_as_a_script() -> None:
     done = subprocess.run(
         [sys.executable, "docs/build.py", "--check"],

@@ -343,6 +343,7 @@ async def test_a_frame_of_just_the_limit_is_read() -> None:
                 assert b'"id":7' in await client.until(Opcode.TEXT)
 
 
+@pytest.mark.slow
 @run
 async def test_noise_instead_of_frames_disturbs_nobody() -> None:
     dice = random.Random(11)

@@ -22,6 +22,8 @@ from tests.host.harness import run
 from tests.host.mirror import Mirror
 from tests.servers import AT_ANY_PACE, PLAIN, SERVE, ServerProcess, serving
 
+pytestmark = pytest.mark.slow
+
 SESSION = "ahp-session:/x"
 ROOM = "ahp-presence:/x"
 SOON = 3.0
@@ -34,7 +36,7 @@ ENOUGH = 8 * OUTBOX_BYTES // len(TEXT)
 PINGING = (*PLAIN, "--ours", "--pings-every", "0.3")
 both = pytest.mark.parametrize(
     "command",
-    [pytest.param(SERVE, id="ours"), pytest.param(PLAIN, id="plain", marks=pytest.mark.slow)],
+    [pytest.param(SERVE, id="ours"), pytest.param(PLAIN, id="plain")],
 )
 
 
@@ -153,7 +155,6 @@ async def test_who_never_reads_again_is_let_go_and_nobody_waits_for_it(
         assert said(server) == ""
 
 
-@pytest.mark.slow
 @run
 async def test_its_unread_rest_is_given_up_after_a_grace() -> None:
     with serving("memory:") as server:
@@ -212,7 +213,6 @@ async def test_stopping_does_not_wait_for_who_does_not_read() -> None:
         assert said(server) == ""
 
 
-@pytest.mark.slow
 @run
 async def test_another_server_stops_after_its_own_grace() -> None:
     with serving("memory:", command=PLAIN) as server:
@@ -313,7 +313,6 @@ async def test_who_answers_no_ping_is_let_go() -> None:
         await writer.close()
 
 
-@pytest.mark.slow
 @run
 async def test_who_neither_reads_nor_answers_pings_is_given_up_after_a_grace() -> None:
     with serving("memory:", command=PINGING) as server:

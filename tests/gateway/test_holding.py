@@ -43,6 +43,7 @@ def room(server: ServerProcess, request: pytest.FixtureRequest) -> Iterator[Room
         yield Room(f"{server.url}/mcp/zoo", people, request.node.name)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("mcp.gateway.held-legs")
 def test_a_leg_is_held_and_then_handed_back_with_a_state_that_picks_the_call_up(
     room: Room,
@@ -113,6 +114,7 @@ def test_a_client_that_leaves_as_the_answer_comes_finds_it_later_by_id_and_by_as
     }
 
 
+@pytest.mark.slow
 def test_once_its_result_was_fetched_the_same_request_is_a_new_call(room: Room) -> None:
     for city in ("Oslo", "Rome"):
         assert room.call("weather")["result"]["resultType"] == "input_required"
@@ -150,6 +152,7 @@ def test_waiting_is_told_as_progress(room: Room) -> None:
     assert f"Waiting for people to answer a question in {room.session}" in response.text
 
 
+@pytest.mark.slow
 def test_declined_and_cancelled_are_told_apart_to_the_end(room: Room) -> None:
     for response in ("decline", "cancel"):
         room.call("survey")

@@ -40,6 +40,7 @@ def issued(people: People, **what: Any) -> str:
     return str(made["token"])
 
 
+@pytest.mark.slow
 @pytest.mark.proves("design.names.mcp")
 def test_the_session_is_named_in_a_header_or_configured_or_always_the_same(
     server: ServerProcess, people: People
@@ -119,6 +120,7 @@ def test_a_server_that_is_not_there_is_named_in_words(server: ServerProcess) -> 
     assert words == "There is no MCP server 'nowhere'. Configured are: plain, placed."
 
 
+@pytest.mark.slow
 def test_a_server_that_cannot_be_started_is_said_to_be_so_and_tried_again(
     tmp_path: Path,
 ) -> None:

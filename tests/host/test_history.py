@@ -9,6 +9,9 @@ import pytest
 from session_server.host import history, upkeep
 from session_server.host.history import History
 from session_server.host.logged import CLIENTS_CHANNEL
+from session_server.log import RefusedBecause, StoredSnapshot
+from session_server.log.errors import FailedError
+from session_server.log.memory import MemoryLog
 from session_server.log.opening import open_log
 from tests.host.harness import SESSION, hosting, joined, run, with_session
 from tests.host.test_channel import titled
@@ -99,6 +102,32 @@ async def test_a_quiet_session_gets_a_snapshot_and_its_log_stays(tmp_path: Path)
     async with hosting(await open_log(store)) as host:
         assert host.record(SESSION) == before
         assert host.sessions[SESSION].entries_since_snapshot == 0
+
+
+class OnceForgetfulLog(MemoryLog):
+    """Has no space for the first snapshot."""
+
+    refused = 0
+
+    async def save_snapshot(self, snapshot: StoredSnapshot) -> None:
+        if not self.refused and snapshot.channel == SESSION:
+            self.refused += 1
+            raise FailedError(RefusedBecause.FULL, "There is no space left.")
+        await super().save_snapshot(snapshot)
+
+
+@run
+async def test_a_snapshot_that_could_not_be_saved_is_taken_the_next_time() -> None:
+    with pytest.MonkeyPatch.context() as limits:
+        limits.setattr(upkeep, "AGING_SECONDS", 0.01)
+        limits.setattr(upkeep, "HISTORY_IDLE_MS", -1)
+        async with hosting(log := OnceForgetfulLog()) as host:
+            ana = await with_session(host)
+            async with asyncio.timeout(5):
+                while not log.refused:
+                    await asyncio.sleep(0.01)
+                while SESSION not in {snapshot.channel for snapshot in await log.snapshots()}:
+                    await ana.call("ping")
 
 
 @run

@@ -5,6 +5,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from session_server.host.journal import FIRST_PAUSE
 from session_server.log import Batch, RefusedBecause
 from session_server.log.errors import FailedError
 from session_server.log.memory import MemoryLog
@@ -12,7 +13,7 @@ from session_server.log.opening import open_log
 from session_server.schemas.limits import SUBSCRIPTIONS_PER_CONNECTION as SUBSCRIPTIONS
 from session_server.schemas.session import Lifecycle
 from session_server.schemas.wire import Seq, Uri
-from tests.host.faults import Settled, SlowLog
+from tests.host.faults import FULL, Settled, SlowLog
 from tests.host.harness import (
     AGENT,
     ANA,
@@ -216,6 +217,27 @@ async def test_who_leaves_during_the_handshake_does_not_stay() -> None:
 
 
 @run
+async def test_who_left_while_a_handshake_failed_does_not_come_back_by_what_it_sent_before() -> (
+    None
+):
+    log = FullForLog(b'"clientId":"hasty"')
+    async with hosting(log) as host:
+        await with_session(host)
+        await joined(host, BO, "phone")
+        hasty = Client(host, BO)
+        hello = {"channel": ROOT, "protocolVersions": ["0.3.0"], "clientId": "hasty"}
+        again = {"clientId": "phone", "lastSeenServerSeq": 0, "subscriptions": [SESSION]}
+        hasty.say({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello})
+        hasty.say(
+            {"jsonrpc": "2.0", "id": 2, "method": "reconnect", "params": {"channel": ROOT, **again}}
+        )
+        hasty.connection.closed()
+        await joined(host, BO, "tablet")
+        assert not log.to_refuse
+        assert hasty not in host.sessions[SESSION].subscribers
+
+
+@run
 async def test_of_two_that_come_with_one_client_id_at_once_one_gets_it() -> None:
     async with hosting() as host:
         ana, bo = Client(host, ANA), Client(host, BO)
@@ -256,6 +278,22 @@ class OnceFullLog(TroubledLog):
         super().append(batch, settled)
 
 
+class FullForLog(MemoryLog):
+    """The disk is full when this is to be written for the first time, whatever it is about."""
+
+    def __init__(self, words: bytes) -> None:
+        super().__init__()
+        self.to_refuse = [words]
+
+    def append(self, batch: Batch, settled: Settled) -> None:
+        text = b"".join(entry.data for entry in batch.entries)
+        if self.to_refuse and self.to_refuse[0] in text:
+            self.to_refuse.clear()
+            self._loop.call_soon(settled, FULL)
+        else:
+            super().append(batch, settled)
+
+
 @run
 async def test_a_turn_that_the_host_could_not_end_is_ended_later() -> None:
     log = OnceFullLog(b"session/turnComplete")
@@ -294,3 +332,64 @@ async def test_a_session_becomes_ready_once_there_is_space() -> None:
         assert not log.to_refuse
         async with asyncio.timeout(SOON):
             await ana.wait_for_action("session/ready")
+
+
+@run
+async def test_what_could_not_be_told_at_once_is_not_told_when_it_is_no_longer_so() -> None:
+    log = FullForLog(b'"activeSessions":1')
+    async with hosting(log) as host:
+        ana = await joined(host, ANA, "laptop", ROOT)
+        for uri in (SESSION, OTHER):
+            await ana.call("createSession", uri, provider="people")
+        assert not log.to_refuse
+        await asyncio.sleep(FIRST_PAUSE * 2)  # by then it was tried again
+        assert host.root.committed is not None
+        assert host.root.committed.active_sessions == 2
+
+
+CLAIM = {
+    "type": "session/activeClientChanged",
+    "activeClient": {"clientId": "laptop", "tools": []},
+}
+
+
+@run
+async def test_a_role_that_could_not_be_released_is_released_later() -> None:
+    log = OnceFullLog(b"session/activeClientChanged")
+    log.to_refuse, later = [], log.to_refuse
+    async with hosting(log) as host:
+        host.active_clients.grace = 0.0
+        ana = await with_session(host)
+        bo = await joined(host, BO, "phone", SESSION)
+        await ana.act(CLAIM)
+        log.to_refuse = later
+        ana.connection.closed()
+        async with asyncio.timeout(SOON):
+            await bo.wait_for(
+                lambda f: (
+                    f.get("params", {}).get("action")
+                    == {"type": "session/activeClientChanged", "activeClient": None}
+                )
+            )
+        assert not log.to_refuse
+
+
+@run
+async def test_a_role_is_not_released_late_from_a_client_that_is_back() -> None:
+    log = OnceFullLog(b"session/activeClientChanged")
+    log.to_refuse, later = [], log.to_refuse
+    async with hosting(log) as host:
+        host.active_clients.grace = 0.0
+        ana = await with_session(host)
+        await ana.act(CLAIM)
+        log.to_refuse = later
+        ana.connection.closed()
+        async with asyncio.timeout(SOON):
+            while log.to_refuse:
+                await asyncio.sleep(0)
+        back = Client(host)
+        await back.call("reconnect", clientId="laptop", lastSeenServerSeq=0, subscriptions=[])
+        await asyncio.sleep(FIRST_PAUSE * 2)  # by then it was tried again
+        record = host.record(SESSION)
+        assert record is not None
+        assert record.public.active_client is not None

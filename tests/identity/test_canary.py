@@ -75,6 +75,7 @@ async def all_frames(server: ServerProcess, token: str) -> str:
     return str(client.received)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("design.calls.secret-doors")
 @run
 async def test_tokens_are_in_no_log_no_error_and_no_metric(

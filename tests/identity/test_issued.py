@@ -64,6 +64,7 @@ async def test_revoking_a_token_shows_its_people_out_for_good(
     assert owner.delete(f"/v1/tokens/{token['issued']['id']}").status_code == 404
 
 
+@pytest.mark.slow
 @run
 async def test_an_expired_token_shows_its_people_out(
     server: ServerProcess, owner: httpx.Client
@@ -179,6 +180,7 @@ async def test_a_link_opens_one_session_in_one_role_until_it_is_revoked(
     assert await dialled(server, link["token"][:-5]) == 403
 
 
+@pytest.mark.slow
 @run
 async def test_a_link_ends_by_itself(server: ServerProcess, owner: httpx.Client) -> None:
     link = shared(owner, new_session(owner), expiresIn=1)

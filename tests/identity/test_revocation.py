@@ -84,6 +84,7 @@ def test_a_long_poll_is_over_when_its_token_is_revoked(
         assert "your token was revoked" in streamed.result(SOON)
 
 
+@pytest.mark.slow
 def test_a_long_poll_is_over_when_its_token_expires(server: ServerProcess, owner: Api) -> None:
     place = f"/v1/sessions/{name_of(new_session(owner))}"
     token = issued(owner, "answerer", expiresIn=1)["token"]

@@ -170,6 +170,7 @@ def test_a_disk_that_fails_during_a_commit_leaves_no_doubt_unsettled(tmp_path: P
     assert [seq for seq, _ in stored_ids] == sorted({seq for seq, _ in stored_ids})
 
 
+@pytest.mark.slow
 async def test_a_commit_that_the_disk_cut_short_is_found_out_about(small_disk: Path) -> None:
     """With space for the WAL but not for its index, SQLite fails after it has written all."""
     large = b"x" * 17_000_000
