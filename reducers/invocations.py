@@ -99,9 +99,11 @@ def abandoned(record: SessionRecord, call: Call, reason: str) -> Shown:
     return _ended(record, call, shown)
 
 
-def shown_content(result: Mapping[str, Any]) -> tuple[ToolContent, ...]:
+def shown_content(
+    result: Mapping[str, Any], room: int = SHOWN_TEXT_CHARS
+) -> tuple[ToolContent, ...]:
     """A result as people can look at it; what is too big is named and left out."""
-    room, shown = SHOWN_TEXT_CHARS, list[ToolContent]()
+    shown = list[ToolContent]()
     for block in _blocks(result):
         piece = _piece(block)
         if isinstance(piece, TextContent):

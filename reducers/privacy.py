@@ -38,10 +38,14 @@ def _secrets(call: Call) -> list[str]:
 
 
 def _texts(value: Any) -> list[str]:
-    if isinstance(value, str):
-        return [value] if len(value) >= SHORTEST_SECRET else []
+    if _is_plain(value):
+        return [str(value)] if len(str(value)) >= SHORTEST_SECRET else []
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return [text for item in inner for text in _texts(item)]
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, str | int | float) and not isinstance(value, bool)
 
 
 def _masked(value: Any, secrets: list[str]) -> Any:
@@ -51,4 +55,6 @@ def _masked(value: Any, secrets: list[str]) -> Any:
         return value
     if isinstance(value, dict):
         return {_masked(key, secrets): _masked(inner, secrets) for key, inner in value.items()}
-    return [_masked(inner, secrets) for inner in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [_masked(inner, secrets) for inner in value]
+    return HIDDEN if _is_plain(value) and str(value) in secrets else value

@@ -14,7 +14,9 @@ from ..schemas.calls import Call
 from ..schemas.questions import (
     Answer,
     InputRequest,
+    IntegerQuestion,
     MultiSelectQuestion,
+    NumberQuestion,
     Option,
     Question,
     SelectedManyValue,
@@ -86,10 +88,12 @@ def _veiled(call: Call, question: Question, name: str) -> Question:
     }
     match question:
         case TextQuestion():
-            default, meta = question.default_value, question.meta
+            meta = question.meta
             pattern = None if meta is None else meta.pattern
-            told["default_value"] = _if_open(call, default)
+            told["default_value"] = _if_open(call, question.default_value)
             told["meta"] = None if _if_open(call, pattern) is None else meta
+        case NumberQuestion() | IntegerQuestion():
+            told["default_value"] = _if_open(call, question.default_value)
         case SingleSelectQuestion() | MultiSelectQuestion():
             told["options"] = _options(call, question)
         case _:

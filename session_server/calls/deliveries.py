@@ -119,6 +119,7 @@ class Delivery:
         if not self._carried or not body:
             await self._send(message)
         else:
+            self._was_there = False  # a piece that is broken off has not arrived
             self._was_there = await self._took(message, body)
         if message["type"] == "http.response.body" and not message.get("more_body", False):
             self._conclude()

@@ -142,7 +142,8 @@ class CallDriver:
                 if claimed:
                     reply = await self._over(line, uri, call, leg)
         except Exception as error:  # noqa: BLE001 - the SDK's scopes raise whatever ended them
-            reply = reply or _without_answer(error, server, is_out=claimed)
+            if reply is None:
+                reply = _without_answer(error, server, is_out=claimed)
         if isinstance(reply, Unsent) and reply.is_general:
             server.unreachable()
         return reply

@@ -16,7 +16,7 @@ from mcp_types import Tool
 
 from session_server.calls.config import ServerConfig
 from session_server.calls.errors import UnknownServerError, UnreachableError
-from session_server.calls.links import NOBODY, QUIET, Answering, Link
+from session_server.calls.links import QUIET, Link
 from session_server.calls.slots import Asker, Line, NotYet, Slot, declared
 from session_server.calls.states import state_of, words_of
 from session_server.calls.tidings import Tidings
@@ -29,8 +29,6 @@ from session_server.schemas.customizations import (
     McpStarting,
     McpStopped,
 )
-
-logger = logging.getLogger("session_server.calls")
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.25, 30.0
 STEADY_SECONDS = 10.0
@@ -275,12 +273,3 @@ class Servers:
     async def request(self, name: str, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         """A request that asks nobody anything, such as a listing, on the main connection."""
         return await (await self[name].ready()).request(method, params)
-
-    @contextlib.asynccontextmanager
-    async def link(self, name: str, answering: Answering = NOBODY) -> AsyncGenerator[Link]:
-        """A connection of one's own, with capabilities of one's own."""
-        server = self[name]
-        if server.config.disabled:
-            raise UnreachableError(f"The MCP server {name!r} is disabled.")
-        async with Link(server.config, answering).opened() as link:
-            yield link

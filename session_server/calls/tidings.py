@@ -222,9 +222,9 @@ class Tidings:
             await link.lost.wait()
         finally:
             if not link.lost.is_set():
-                self._spawn(_unsubscribed(link, uri))
+                self._spawn(self._unsubscribed(link, uri))
 
-
-async def _unsubscribed(link: Link, uri: str) -> None:
-    with contextlib.suppress(*GONE):
-        await link.request("resources/unsubscribe", {"uri": uri})
+    async def _unsubscribed(self, link: Link, uri: str) -> None:
+        if uri not in self._watches:  # otherwise somebody has just begun to watch it again
+            with contextlib.suppress(*GONE):
+                await link.request("resources/unsubscribe", {"uri": uri})

@@ -14,7 +14,7 @@ from session_server.cli.asking import title_of, wanted_request
 from session_server.cli.durations import lasting
 from session_server.cli.exits import ExitCode
 from session_server.cli.naming import complete_session, short_name
-from session_server.cli.output import err, out, print_json
+from session_server.cli.output import err, out, print_json, tell
 from session_server.cli.patience import Deadline, WaitOption, polled, undone_by_ctrl_c
 from session_server.cli.reach import JSON, Reach, session_path
 from session_server.cli.trouble import Trouble, UsageTrouble
@@ -187,7 +187,7 @@ def _tell_outcome(state: EndedRequest, code: ExitCode) -> None:
     """Answers for a program to read; how it ended for a person, unless that is as usual."""
     if code is ExitCode.OK:
         for line in answer_lines(state):
-            out.print(line, markup=False, soft_wrap=True)
+            tell(line)
     if code is not ExitCode.OK or state.outcome.via is not Provenance.PERSON:
         err.print(ending(state.outcome), markup=False, soft_wrap=True)
 

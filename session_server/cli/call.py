@@ -1,5 +1,6 @@
 """`call`: calls a tool of a configured MCP server, waits while people answer, prints the result."""
 
+import sys
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -9,7 +10,7 @@ import typer
 
 from session_server.cli.exits import ExitCode
 from session_server.cli.naming import complete_session, short_name
-from session_server.cli.output import err, out, print_json
+from session_server.cli.output import err, out, print_json, tell
 from session_server.cli.patience import Deadline, WaitOption, polled, undone_by_ctrl_c
 from session_server.cli.reach import JSON, Reach, session_path
 from session_server.cli.trouble import Trouble, UsageTrouble
@@ -163,13 +164,14 @@ def _told(reach: Reach, view: CallView, wait: float | None) -> ExitCode:
     is_error = view.result.get("isError") is True
     if not reach.as_json:
         for line in result_lines(view.result):
-            (err if is_error else out).print(line, markup=False, soft_wrap=True)
+            tell(line, on=err if is_error else out)
     return ExitCode.FAILED if is_error else ExitCode.OK
 
 
 def result_lines(result: dict[str, Any]) -> list[str]:
+    """Whole texts, however long: programs read them."""
     lines: list[str] = []
-    for piece in shown_content(result):
+    for piece in shown_content(result, room=sys.maxsize):
         match piece:
             case TextContent(text=words):
                 lines.append(words)

@@ -51,7 +51,7 @@ def harmless(text: str) -> str:
 
 def _console(*, stderr: bool) -> Console:
     """What goes into a pipe goes as it is: programs read it."""
-    console = Console(stderr=stderr, highlight=False)
+    console = Console(stderr=stderr, highlight=False, emoji=False)
     if console.is_terminal:
         console.push_render_hook(_EverythingHarmless())
     else:
@@ -61,6 +61,15 @@ def _console(*, stderr: bool) -> Console:
 
 out = _console(stderr=False)
 err = _console(stderr=True)
+
+
+def tell(text: str, *, on: Console = out) -> None:
+    """What somebody said, and nothing else: a pipe gets every character of it."""
+    if on.is_terminal:
+        on.print(text, markup=False, soft_wrap=True)
+    else:
+        on.file.write(f"{text}\n")
+        on.file.flush()
 
 
 def print_json(value: Any, *, pretty: bool = False) -> None:

@@ -116,7 +116,10 @@ class Announcements:
 
 
 class _Listener:
-    """One 2025-era connection, on the stream that it keeps open for what nobody asked for."""
+    """One 2025-era connection, on the stream that it keeps open for what nobody asked for.
+
+    What it has not read yet is told once, however often it happens meanwhile.
+    """
 
     def __init__(
         self,
@@ -130,6 +133,8 @@ class _Listener:
         self._spawn = spawn
         self._announces = announces
         self._watched: set[str] = set()
+        self._due: dict[ServerEvent, None] = {}
+        self._is_telling = False
         self._leave = self._tidings.subscribe(self._heard)
 
     async def watch(self, uri: str) -> None:
@@ -146,13 +151,25 @@ class _Listener:
 
     def close(self) -> None:
         self._leave()
+        self._due.clear()
         for uri in tuple(self._watched):
             self.unwatch(uri)
 
     def _heard(self, event: ServerEvent) -> None:
         is_other = isinstance(event, ResourceUpdated) and event.uri not in self._watched
         if self._announces(event) and not is_other:
-            told = event_to_notification(event, {}).model_dump(
-                by_alias=True, mode="json", exclude_none=True
-            )
-            self._spawn(self._connection.notify(told["method"], told.get("params")))
+            self._due[event] = None
+            if not self._is_telling:
+                self._is_telling = True
+                self._spawn(self._tell())
+
+    async def _tell(self) -> None:
+        try:
+            while self._due:
+                event = next(iter(self._due))
+                del self._due[event]
+                notice = event_to_notification(event, {})
+                told = notice.model_dump(by_alias=True, mode="json", exclude_none=True)
+                await self._connection.notify(told["method"], told.get("params"))
+        finally:
+            self._is_telling = False

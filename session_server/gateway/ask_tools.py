@@ -24,7 +24,14 @@ from session_server.gateway.legs import Patience, carried_in, hold, try_again
 from session_server.gateway.places import Places, place_of
 from session_server.gateway.seals import sealing
 from session_server.gateway.tool_schemas import schema_of
-from session_server.gateway.visitors import Context, Visitor, as_asker, delivery_of, visitor_of
+from session_server.gateway.visitors import (
+    Context,
+    Visitor,
+    as_asker,
+    delivery_of,
+    place_to_answer,
+    visitor_of,
+)
 from session_server.host.host import Host
 from session_server.host.performing import RefusedError, write
 from session_server.host.waiting import Waiting
@@ -136,7 +143,7 @@ class AskTools:
         async def wait(seconds: float) -> Outcome | None:
             return await self._waiting.until(uri, lambda r: outcome_of(r, request_id), seconds)
 
-        words = f"Waiting for people to answer in {uri}"
+        words = f"Waiting for people to answer in {place_to_answer(ctx, uri)}"
         outcome = await hold(ctx, visitor, wait, self._patience, lambda: words)
         if outcome is None:
             return try_again({"session": uri, "request": request_id})

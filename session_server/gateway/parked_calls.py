@@ -15,7 +15,7 @@ from session_server.calls.views import view_of
 from session_server.gateway.errors import lost_state, told_in_mcp
 from session_server.gateway.legs import Patience, carried_in, hold, try_again
 from session_server.gateway.places import Places, place_of
-from session_server.gateway.visitors import Context, Visitor, delivery_of
+from session_server.gateway.visitors import Context, Visitor, delivery_of, place_to_answer
 from session_server.host.waiting import Waiting
 from session_server.schemas.calls import FailureKind
 from session_server.schemas.http import CallState, CallView
@@ -66,7 +66,7 @@ class ParkedCalls:
     async def _ended(
         self, ctx: Context, visitor: Visitor, uri: Uri, call_id: str
     ) -> CallView | None:
-        words = ""
+        words, place = "", place_to_answer(ctx, uri)
 
         def look(record: SessionRecord) -> CallView | str | None:
             """The end; or what there is to say on the way, when it is news."""
@@ -74,7 +74,7 @@ class ParkedCalls:
             if call is None:
                 raise lost_state()
             view = view_of(record, call)
-            said = _words(view, record)
+            said = _words(view, record, place)
             return said if view.is_open and said != words else None if view.is_open else view
 
         async def wait(seconds: float) -> CallView | None:
@@ -86,14 +86,14 @@ class ParkedCalls:
         return await hold(ctx, visitor, wait, self._patience, lambda: words)
 
 
-def _words(view: CallView, record: SessionRecord) -> str:
+def _words(view: CallView, record: SessionRecord, place: str) -> str:
     match view.state:
         case CallState.WAITING:
             count = len(view.requests)
             what = "a question" if count == 1 else f"{count} questions"
-            return f"Waiting for people to answer {what} in {view.session}"
+            return f"Waiting for people to answer {what} in {place}"
         case CallState.UNCERTAIN:
-            return f"Waiting for an owner to say whether it runs again, in {view.session}"
+            return f"Waiting for an owner to say whether it runs again, in {place}"
         case _:
             return said_on_the_way(record, view) or f"Calling {view.server}/{view.target}"
 

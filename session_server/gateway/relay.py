@@ -125,10 +125,10 @@ class Relay:
         with told_in_mcp():
             if await self._upstream.is_repeatable(ctx.method, target):
                 return await self._begun(ctx, visitor, before)
-        if not can_fill_forms(_capabilities(ctx)):
+        carried = packed(before)
+        if carried is None or not can_fill_forms(_capabilities(ctx)):
             raise lost_state(f"The host was restarted, and {target} may already have run.")
-        carried = try_again({"again": packed(before)})
-        return {**carried, "inputRequests": run_again(target)}
+        return {**try_again({"again": carried}), "inputRequests": run_again(target)}
 
     async def _decided(
         self, ctx: Context, visitor: Visitor, before: Before, answers: Mapping[str, Any]

@@ -11,7 +11,9 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.requests import HTTPConnection
 
 from session_server.calls.deliveries import Delivery, delivery_in
+from session_server.reducers.session_names import session_name
 from session_server.schemas.principals import Principal, Role
+from session_server.schemas.wire import Uri
 
 SESSION_HEADER = "Session-Server-Session"
 NAMELESS = "unnamed client"
@@ -53,6 +55,13 @@ def delivery_of(ctx: Context) -> Delivery:
     """Of the answer to this request."""
     assert ctx.request is not None  # everything comes in over HTTP
     return delivery_in(ctx.request.scope)
+
+
+def place_to_answer(ctx: Context, uri: Uri) -> str:
+    """For whoever reads it in the client: the session, and its page as the client reaches it."""
+    assert ctx.request is not None  # everything comes in over HTTP
+    reached = ctx.request.url
+    return f"{uri}, at {reached.scheme}://{reached.netloc}/#/s/{session_name(uri)}"
 
 
 def principal_id(ctx: Context) -> str:

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 import uvicorn
 from starlette.responses import Response, StreamingResponse
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from session_server.calls.deliveries import Delivery, Handover, Handovers
 
@@ -15,6 +15,7 @@ LARGE = 16 * 1_048_576
 """More than the kernel takes for a client that does not read."""
 
 SECONDS = 20
+PIECE = {"type": "http.response.body", "more_body": True}
 
 
 class Answers:
@@ -30,13 +31,13 @@ class Answers:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async with Delivery(scope, receive, send) as delivery:
-            delivery.carry(Handover(self.handovers, "it", self._count))
+            delivery.carry(Handover(self.handovers, "it", self.count))
             self.asked.set()
             await self.go.wait()
             await Response(self.body)(scope, delivery.receive, delivery.send)
         self.over.set()
 
-    async def _count(self) -> None:
+    async def count(self) -> None:
         self.handed_over += 1
 
 
@@ -109,7 +110,7 @@ def test_who_has_the_event_of_a_stream_may_leave_before_the_stream_ends() -> Non
                 await self.go.wait()
 
             async with Delivery(scope, receive, send) as delivery:
-                delivery.carry(Handover(self.handovers, "it", self._count))
+                delivery.carry(Handover(self.handovers, "it", self.count))
                 await StreamingResponse(events())(scope, delivery.receive, delivery.send)
             self.over.set()
 
@@ -154,6 +155,38 @@ def test_a_client_that_leaves_in_the_middle_of_the_answer_is_still_owed_it() -> 
             assert not app.over.is_set()
             gone(writer)
             await app.over.wait()
+        assert app.handed_over == 0
+
+    asyncio.run(asyncio.wait_for(story(), SECONDS))
+
+
+def test_a_piece_that_is_broken_off_is_owed_whatever_arrived_before_it() -> None:
+    """Signs of life come on the same stream as the result, and may come just before it."""
+
+    async def story() -> None:
+        app = Answers(0)
+        begun = asyncio.Event()
+
+        async def receive() -> Message:
+            await asyncio.Event().wait()
+            raise AssertionError
+
+        async def send(message: Message) -> None:
+            if message["body"].startswith(b"the result"):
+                begun.set()
+                await asyncio.Event().wait()
+
+        async def answer() -> None:
+            async with Delivery({}, receive, send) as delivery:
+                delivery.carry(Handover(app.handovers, "it", app.count))
+                for body in (b"a sign of life", b"the result\n"):
+                    await delivery.send({**PIECE, "body": body})
+
+        answering = asyncio.ensure_future(answer())
+        await begun.wait()
+        answering.cancel()
+        await asyncio.wait([answering])
+        await app.handovers.settled("it", SECONDS)
         assert app.handed_over == 0
 
     asyncio.run(asyncio.wait_for(story(), SECONDS))

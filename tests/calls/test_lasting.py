@@ -1,11 +1,12 @@
 """Calls that outlast things: expired state, servers that end, hosts that start again, callers."""
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from session_server.agents.interface import CallFailedError, TurnContext
 from session_server.calls.config import ServerConfig
 from session_server.calls.errors import UnknownCallError, UnknownServerError
+from session_server.calls.slots import Line
 from session_server.host.performing import RefusedError, perform
 from session_server.schemas.actions import (
     CustomizationToggled,
@@ -78,6 +80,33 @@ def test_an_answer_after_the_first_rounds_expiry_finishes_without_a_second_quest
 
     asyncio.run(main())
     assert len(zoo.effects(effects, "weather")) == 1
+
+
+@pytest.mark.slow
+def test_a_state_that_expired_is_no_doubt_because_its_connection_ends_badly(
+    effects: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main() -> None:
+        config = stdio("modern", "--ttl", "1", "--effects", str(effects))
+        async with desk(config) as at:
+            server = at.calls.servers["zoo"]
+            lend = server.lend
+
+            @contextlib.asynccontextmanager
+            async def ending_badly(asker: Any) -> AsyncGenerator[Line]:
+                async with lend(asker) as line:
+                    yield line
+                raise OSError("it cannot be closed")
+
+            call_id = await at.call("weather")
+            await at.asked("Which city?")
+            await asyncio.sleep(1.2)  # that the state expires is what this is about
+            monkeypatch.setattr(server, "lend", ending_badly)
+            await at.answer("Which city?", city="Oslo")
+            assert await at.text(call_id) == "Sunny in Oslo"
+            assert asked_messages(at) == ["Which city?"]
+
+    asyncio.run(main())
 
 
 @pytest.mark.slow

@@ -75,6 +75,15 @@ def test_arguments_are_text_or_json(shell: Shell) -> None:
             arguments_of([wrong])
 
 
+def test_a_program_gets_every_character_of_a_result(shell: Shell) -> None:
+    odd = "a\tb  :smile: [bold]\x07\x1b[31m  "
+    assert shell("call", "zoo", "echo", "--arg", f"text={odd}").out == f"{odd}\n"
+    long = "ž" * 60_000
+    arguments = ("--arg", f"text={long}")
+    assert shell("call", "zoo", "echo", *arguments).out == f"{long}\n"
+    assert result_lines({"content": [{"type": "text", "text": long * 3}]}) == [long * 3]
+
+
 def test_prompts_and_resources(shell: Shell) -> None:
     assert shell("call", "zoo", "greeting", "--prompt", "-a", "name=Ana").out == "Greet Ana.\n"
     assert shell("call", "zoo", "zoo://sign", "--resource").out == "Do not feed.\n"

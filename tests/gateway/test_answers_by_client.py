@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
+from session_server.gateway.resuming import CARRIED_BYTES
 from tests.gateway.exchange import CAN_ASK, call, host, text
 from tests.mcp import zoo
 from tests.servers import ServerProcess, sqlite_store
@@ -292,6 +293,15 @@ def test_what_a_client_has_said_finishes_a_call_that_a_restart_interrupted(tmp_p
     assert len(zoo.effects(effects, "deploy")) == 1
 
 
+def test_more_than_a_client_can_carry_is_not_taken_up_after_a_restart(tmp_path: Path) -> None:
+    with restarted(tmp_path, tmp_path / "effects") as again:
+        key, _, state = only(again().call("deploy", {"service": "web"}))
+        answers = {key: accept(environment="staging", why="x" * CARRIED_BYTES)}
+        told = again().call("deploy", {"service": "web"}, inputResponses=answers, **state)["error"]
+    assert told["data"] == {"reason": "invalid_request_state"}
+    assert told["message"] == "The host was restarted, and deploy may already have run."
+
+
 def test_what_is_harmless_to_run_twice_is_taken_up_without_a_word(tmp_path: Path) -> None:
     effects = tmp_path / "effects"
     with restarted(tmp_path, effects) as again:
@@ -321,6 +331,6 @@ def test_a_result_whose_client_left_as_it_came_is_there_for_the_same_request(
     slow = {"steps": 1, "pause": 0.4}
     before = len(zoo.effects(effects / "legacy", "count"))
     with pytest.raises(httpx.ReadTimeout):
-        call(url, "count", slow, timeout=0.2)
+        call(url, "count", slow, capabilities=CAN_ASK, timeout=0.2)
     assert text(Asking(server, "legacy").call("count", slow)) == "counted to 1"
     assert len(zoo.effects(effects / "legacy", "count")) == before + 1

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,6 +11,8 @@ from typing import Any
 import httpx
 import pytest
 from mcp import MCPError
+from mcp.server.connection import Connection
+from mcp.shared.subscriptions import ResourceUpdated, ToolsListChanged
 from mcp_types import ServerCapabilities, SubscriptionsListenRequestParams, ToolsCapability
 
 from session_server.calls.config import load_servers
@@ -164,6 +166,73 @@ def test_only_so_many_clients_listen(tmp_path: Path) -> None:
         await asyncio.gather(*streams)
 
     asyncio.run(story())
+
+
+class Stalled:
+    """The stream of a client that does not read, until it does."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+        self.go = asyncio.Event()
+
+    async def notify(self, method: str, *_: Any) -> None:
+        self.told.append(method)
+        await self.go.wait()
+
+
+def test_a_client_that_does_not_read_is_told_once_of_what_happens_often(tmp_path: Path) -> None:
+    config = zoo.mcp_json(tmp_path, {"zoo": zoo.changing_entry("legacy")})
+
+    async def story() -> None:
+        telling: list[asyncio.Task[None]] = []
+
+        def spawn(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+            telling.append(asyncio.get_running_loop().create_task(work))
+            return telling[-1]
+
+        servers = Servers(load_servers(config), asyncio.create_task, lambda *_: None)
+        can = ServerCapabilities(tools=ToolsCapability(list_changed=True))
+        announcements = Announcements(servers["zoo"], can, spawn)
+        client: Any = Stalled()
+        session = SimpleNamespace(_connection=Connection.for_loop(client))
+        hello = {"method": "notifications/initialized", "protocol_version": "2025-11-25"}
+        context: Any = SimpleNamespace(**hello, session=session)
+
+        async def nothing(_: Any) -> None:
+            return None
+
+        await announcements.introduced(context, nothing)
+        for _ in range(50):
+            servers["zoo"].tidings.hear(ToolsListChanged())
+            await asyncio.sleep(0)
+        assert len(telling) == 1
+        client.go.set()
+        await asyncio.gather(*telling)
+        assert client.told == ["notifications/tools/list_changed"] * 2
+
+    asyncio.run(asyncio.wait_for(story(), 10))
+
+
+def test_what_is_watched_again_at_once_is_still_watched(tmp_path: Path) -> None:
+    config = zoo.mcp_json(tmp_path, {"zoo": zoo.changing_entry("legacy")})
+
+    async def story() -> None:
+        servers = Servers(load_servers(config), asyncio.create_task, lambda *_: None)
+        servers.start()
+        tidings = servers["zoo"].tidings
+        heard: asyncio.Queue[Any] = asyncio.Queue()
+        await tidings.watch(TAP)
+        tidings.unwatch(TAP)
+        await tidings.watch(TAP)
+        tidings.subscribe(heard.put_nowait)
+        touch = {"name": "touch", "arguments": {"uri": TAP}}
+        await servers.request("zoo", "tools/call", touch)
+        try:
+            assert await asyncio.wait_for(heard.get(), 5) == ResourceUpdated(TAP)
+        finally:
+            await servers.stop()
+
+    asyncio.run(asyncio.wait_for(story(), 30))
 
 
 def test_behind_a_server_that_was_restarted_anything_may_be_new(tmp_path: Path) -> None:

@@ -149,7 +149,10 @@ def test_waiting_is_told_as_progress(room: Room) -> None:
     )
     assert response.headers["content-type"].startswith("text/event-stream")
     assert "notifications/progress" in response.text
-    assert f"Waiting for people to answer a question in {room.session}" in response.text
+    host, name = room.url.partition("/mcp")[0], room.session.partition(":/")[2]
+    page = f"{host}/#/s/{name}"
+    told = f"Waiting for people to answer a question in {room.session}, at {page}"
+    assert told in response.text
 
 
 @pytest.mark.slow

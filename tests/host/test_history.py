@@ -105,29 +105,32 @@ async def test_a_quiet_session_gets_a_snapshot_and_its_log_stays(tmp_path: Path)
 
 
 class OnceForgetfulLog(MemoryLog):
-    """Has no space for the first snapshot."""
+    """Has no space for the first snapshot of the session."""
 
-    refused = 0
+    def __init__(self) -> None:
+        super().__init__()
+        self.refused = asyncio.Event()
+        self.saved = asyncio.Event()
 
     async def save_snapshot(self, snapshot: StoredSnapshot) -> None:
-        if not self.refused and snapshot.channel == SESSION:
-            self.refused += 1
+        if snapshot.channel == SESSION and not self.refused.is_set():
+            self.refused.set()
             raise FailedError(RefusedBecause.FULL, "There is no space left.")
         await super().save_snapshot(snapshot)
+        if snapshot.channel == SESSION:
+            self.saved.set()
 
 
 @run
 async def test_a_snapshot_that_could_not_be_saved_is_taken_the_next_time() -> None:
     with pytest.MonkeyPatch.context() as limits:
-        limits.setattr(upkeep, "AGING_SECONDS", 0.01)
+        limits.setattr(upkeep, "AGING_SECONDS", 0.1)
         limits.setattr(upkeep, "HISTORY_IDLE_MS", -1)
         async with hosting(log := OnceForgetfulLog()) as host:
-            ana = await with_session(host)
+            await with_session(host)
             async with asyncio.timeout(5):
-                while not log.refused:
-                    await asyncio.sleep(0.01)
-                while SESSION not in {snapshot.channel for snapshot in await log.snapshots()}:
-                    await ana.call("ping")
+                await log.refused.wait()
+                await log.saved.wait()
 
 
 @run

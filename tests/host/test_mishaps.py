@@ -217,9 +217,7 @@ async def test_who_leaves_during_the_handshake_does_not_stay() -> None:
 
 
 @run
-async def test_who_left_while_a_handshake_failed_does_not_come_back_by_what_it_sent_before() -> (
-    None
-):
+async def test_who_left_while_a_handshake_failed_does_not_come_back_by_itself() -> None:
     log = FullForLog(b'"clientId":"hasty"')
     async with hosting(log) as host:
         await with_session(host)
@@ -232,8 +230,8 @@ async def test_who_left_while_a_handshake_failed_does_not_come_back_by_what_it_s
             {"jsonrpc": "2.0", "id": 2, "method": "reconnect", "params": {"channel": ROOT, **again}}
         )
         hasty.connection.closed()
+        await log.refused.wait()
         await joined(host, BO, "tablet")
-        assert not log.to_refuse
         assert hasty not in host.sessions[SESSION].subscribers
 
 
@@ -279,17 +277,19 @@ class OnceFullLog(TroubledLog):
 
 
 class FullForLog(MemoryLog):
-    """The disk is full when this is to be written for the first time, whatever it is about."""
+    """The disk is full when `words` are to be written, whatever they are about: once."""
 
-    def __init__(self, words: bytes) -> None:
+    def __init__(self, words: bytes | None = None) -> None:
         super().__init__()
-        self.to_refuse = [words]
+        self.words = words
+        self.refused = asyncio.Event()
 
     def append(self, batch: Batch, settled: Settled) -> None:
         text = b"".join(entry.data for entry in batch.entries)
-        if self.to_refuse and self.to_refuse[0] in text:
-            self.to_refuse.clear()
+        if self.words is not None and self.words in text:
+            self.words = None
             self._loop.call_soon(settled, FULL)
+            self._loop.call_soon(self.refused.set)
         else:
             super().append(batch, settled)
 
@@ -341,52 +341,41 @@ async def test_what_could_not_be_told_at_once_is_not_told_when_it_is_no_longer_s
         ana = await joined(host, ANA, "laptop", ROOT)
         for uri in (SESSION, OTHER):
             await ana.call("createSession", uri, provider="people")
-        assert not log.to_refuse
+        await log.refused.wait()
         await asyncio.sleep(FIRST_PAUSE * 2)  # by then it was tried again
         assert host.root.committed is not None
         assert host.root.committed.active_sessions == 2
 
 
-CLAIM = {
-    "type": "session/activeClientChanged",
-    "activeClient": {"clientId": "laptop", "tools": []},
-}
+ROLE = b"session/activeClientChanged"
+CLAIM = {"type": ROLE.decode(), "activeClient": {"clientId": "laptop", "tools": []}}
+RELEASED = {"type": ROLE.decode(), "activeClient": None}
 
 
 @run
 async def test_a_role_that_could_not_be_released_is_released_later() -> None:
-    log = OnceFullLog(b"session/activeClientChanged")
-    log.to_refuse, later = [], log.to_refuse
-    async with hosting(log) as host:
+    async with hosting(log := FullForLog()) as host:
         host.active_clients.grace = 0.0
         ana = await with_session(host)
         bo = await joined(host, BO, "phone", SESSION)
         await ana.act(CLAIM)
-        log.to_refuse = later
+        log.words = ROLE
         ana.connection.closed()
         async with asyncio.timeout(SOON):
-            await bo.wait_for(
-                lambda f: (
-                    f.get("params", {}).get("action")
-                    == {"type": "session/activeClientChanged", "activeClient": None}
-                )
-            )
-        assert not log.to_refuse
+            await log.refused.wait()
+            await bo.wait_for(lambda f: f.get("params", {}).get("action") == RELEASED)
 
 
 @run
 async def test_a_role_is_not_released_late_from_a_client_that_is_back() -> None:
-    log = OnceFullLog(b"session/activeClientChanged")
-    log.to_refuse, later = [], log.to_refuse
-    async with hosting(log) as host:
+    async with hosting(log := FullForLog()) as host:
         host.active_clients.grace = 0.0
         ana = await with_session(host)
         await ana.act(CLAIM)
-        log.to_refuse = later
+        log.words = ROLE
         ana.connection.closed()
         async with asyncio.timeout(SOON):
-            while log.to_refuse:
-                await asyncio.sleep(0)
+            await log.refused.wait()
         back = Client(host)
         await back.call("reconnect", clientId="laptop", lastSeenServerSeq=0, subscriptions=[])
         await asyncio.sleep(FIRST_PAUSE * 2)  # by then it was tried again

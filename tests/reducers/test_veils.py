@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from session_server.reducers.privacy import HIDDEN
+from session_server.reducers.privacy import HIDDEN, masked
 from session_server.reducers.redaction import redacted, redacted_call
 from session_server.reducers.rounds import input_responses, open_round
 from session_server.reducers.veils import stand_ins
@@ -57,8 +57,9 @@ def opened(**requests: EmbeddedRequest) -> SessionRecord:
 
 
 def the_request(record: SessionRecord) -> InputRequest:
-    (request,) = record.public.input_requests or ()
-    return request
+    requests = record.public.input_requests or ()
+    assert len(requests) == 1
+    return requests[0]
 
 
 def finished(record: SessionRecord, **values: Value | None) -> dict[str, Any]:
@@ -128,6 +129,20 @@ def test_the_server_is_told_what_it_knows_by_its_own_names() -> None:
     }
 
 
+def test_private_numbers_are_hidden_too() -> None:
+    private = {**PRIVATE, "params": {"name": "deploy", "arguments": {"token": [471_147, True]}}}
+    shapes = {"pin": {"type": "integer", "default": 471_147}, "on": {"type": "boolean"}}
+    schema = {"type": "object", "properties": shapes, "required": []}
+    record = asked(sent(started(**private)), asks(k=form("Use 471147?", schema)))
+    assert "471147" not in encode(record.public).decode()
+    assert finished(record) == {"k": {"pin": 471_147}}
+    assert masked(the_call(record), {"pin": 471_147, "on": True, "n": 1.5}) == {
+        "pin": HIDDEN,
+        "on": True,
+        "n": 1.5,
+    }
+
+
 def test_a_choice_that_was_skipped_stays_skipped() -> None:
     assert finished(opened(k=form("Use it?", FORM)), many=None)["k"] == {
         "text": SECRET,
@@ -182,7 +197,7 @@ def test_a_recording_of_it_can_be_played(secret: str) -> None:
 def test_what_a_call_remembers_is_hidden_in_a_recording() -> None:
     response = ElicitResult(action=ResponseKind.ACCEPT, content={"v": SECRET})
     answers: dict[str, Answer] = {"v": Submitted(value=TextValue(value="x"))}
-    named = {"key": SECRET, "fingerprint": "f"}
+    named: dict[str, Any] = {"key": SECRET, "fingerprint": "f"}
     entry = Asked(**named, request_id="r", response=response, elicitation_id=SECRET)
     whole = call(
         **PRIVATE,

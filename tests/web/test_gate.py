@@ -129,9 +129,13 @@ def test_a_link_that_was_taken_back_says_so(person: People, guarded: ServerProce
     guest = person(None, guarded.url).page
     guest.goto(shared(guarded))
     expect(guest.locator(".request")).to_be_visible()
+    guest.locator(".session-title").click()
+    guest.keyboard.press("?")
+    expect(guest.get_by_role("dialog")).to_be_visible()
     for item in as_owner(guarded, "GET", SHARES)["items"]:
         as_owner(guarded, "DELETE", f"{SHARES}/{item['id']}")
     says(guest, "This link was taken back", "Ask whoever sent it for a new one.")
+    expect(guest.get_by_role("dialog")).to_have_count(0)
 
 
 def test_a_guest_of_one_session_makes_no_others(person: People, guarded: ServerProcess) -> None:

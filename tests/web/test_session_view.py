@@ -1,5 +1,6 @@
 """One session: turns, tool calls that want a yes, requests of every kind, messages that wait."""
 
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -9,7 +10,7 @@ from typing import Self
 import pytest
 from playwright.sync_api import expect
 
-from tests.web.browser import Person
+from tests.web.browser import Person, phone_options
 from tests.web.looking import arrive, field, question
 from tests.web.stage import Stage, text, whole
 
@@ -67,6 +68,24 @@ def test_a_turn_is_shown_as_it_comes(person: People, stage: Stage) -> None:
     expect(ana.get_by_text("because of this")).to_be_visible()
     stage.ends(uri)
     expect(ana.locator(".working")).to_be_hidden()
+
+
+def test_a_form_begins_at_the_top_below_turns_of_any_size(person: People, stage: Stage) -> None:
+    uri = stage.session("below")
+    for turn in ("t1", "t2", "t3"):
+        stage.begins(uri, turn, text="Short")
+        stage.ends(uri, turn)
+    stage.begins(uri)
+    stage.asks(uri, *(text(f"q{n}") for n in range(12)))
+    (ana,) = arrive([person("Ana", **phone_options())], "below")
+    top = ana.evaluate(
+        """() => new Promise((told) => requestAnimationFrame(() => requestAnimationFrame(() => {
+          const [form, scroller] = [".request", ".scroller"].map((of) =>
+            document.querySelector(of).getBoundingClientRect());
+          told(form.top - scroller.top);
+        })))"""
+    )
+    assert 0 <= top < 40
 
 
 def test_a_tool_call_is_approved_with_an_option_and_another_input(
@@ -156,6 +175,17 @@ def test_messages_wait_for_their_turn_and_can_be_taken_back(person: People, stag
     assert uri
 
 
+def test_on_touch_enter_is_a_new_line_and_with_ctrl_it_sends(person: People, stage: Stage) -> None:
+    stage.session("touch")
+    ana = person("Ana", **phone_options()).goes_to("#/s/touch")
+    line = ana.get_by_role("textbox", name="Message")
+    line.fill("One")
+    line.press("Enter")
+    expect(line).to_have_value("One\n")
+    line.press("Control+Enter")
+    expect(ana.locator(".message-text")).to_have_text("One")
+
+
 def test_any_keystroke_stops_a_countdown_for_everyone(person: People, stage: Stage) -> None:
     uri = stage.session("soon")
     stage.begins(uri)
@@ -170,12 +200,39 @@ def test_any_keystroke_stops_a_countdown_for_everyone(person: People, stage: Sta
         expect(question(page, "age")).to_contain_text("Proposed")
 
 
+def test_a_yes_that_comes_by_itself_is_announced_as_one(person: People, stage: Stage) -> None:
+    uri = stage.session("by-itself")
+    stage.begins(uri)
+    meta = {"expiresAt": int((time.time() + 600) * 1000), "onExpiry": "defaults"}
+    stage.asks(uri, _meta=meta)
+    (ana,) = arrive([person("Ana")], "by-itself")
+    expect(ana.locator(".countdown")).to_contain_text("Accepted by itself in")
+
+
+def test_a_time_is_typed_without_seconds_and_shown_with_those_it_has(
+    person: People, stage: Stage
+) -> None:
+    uri = stage.session("clock")
+    stage.begins(uri)
+    stage.asks(uri, text("when", format="date-time"), text("then", format="date-time",
+               defaultValue="2026-07-28T14:00:30Z"))  # fmt: skip
+    (ana,) = arrive([person("Ana")], "clock")
+    field(ana, "when").focus()
+    ana.keyboard.type("07282026")
+    ana.keyboard.press("Tab")
+    ana.keyboard.type("0230PM")
+    expect(field(ana, "when")).to_have_value("2026-07-28T14:30")
+    expect(question(ana, "when").locator(".question-state")).to_contain_text("Draft")
+    expect(field(ana, "then")).to_have_value(re.compile(r"T\d\d:\d\d:30$"))
+
+
 def test_a_timeout_is_a_timeout_and_nobodys_no(person: People, stage: Stage) -> None:
     uri = stage.session("timeout")
     stage.begins(uri)
+    ana = person("Ana").goes_to("#/s/timeout")
+    expect(ana.locator(".person")).to_have_count(1)
     meta = {"expiresAt": int((time.time() + 4) * 1000), "onExpiry": "cancel"}
     stage.asks(uri, text("name"), _meta=meta)
-    (ana,) = arrive([person("Ana")], "timeout")
     expect(ana.locator(".outcome-words")).to_contain_text("“Some questions” timed out.")
     expect(ana.locator(".outcome")).to_have_attribute("data-kind", "host")
 

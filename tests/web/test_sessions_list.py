@@ -78,6 +78,11 @@ def test_what_is_seen_is_read_and_what_is_put_away_is_out_of_sight(
     row.hover()
     row.get_by_role("button", name="Archive: Report").click()
     expect(row).to_have_count(0)
+    ana.get_by_role("button", name="Undo").click()
+    expect(row).to_have_count(1)
+    row.hover()
+    row.get_by_role("button", name="Archive: Report").click()
+    expect(row).to_have_count(0)
     ana.get_by_role("button", name="Archived").click()
     expect(row).to_have_count(1)
 
@@ -116,6 +121,31 @@ def test_a_session_that_is_not_there_says_so_and_leads_back(person: People, stag
     expect(ana).to_have_title(re.compile("Not found"))
     ana.get_by_role("link", name="All sessions").filter(visible=True).click()
     expect(ana.locator(".welcome")).to_be_visible()
+
+
+def test_a_link_that_was_there_before_its_session_leads_to_it(person: People, stage: Stage) -> None:
+    ana = person("Ana").goes_to("#/s/soon-there/q")
+    expect(ana.get_by_role("heading", name="There is no such session here")).to_be_visible()
+    uri = stage.session("soon-there", "Here now")
+    stage.begins(uri)
+    stage.asks(uri, text("name"))
+    expect(ana.locator(".session-title")).to_have_text("Here now")
+    expect(field(ana, "name")).to_be_visible()
+
+
+def test_long_titles_stay_in_the_middle_of_the_greeting(person: People, stage: Stage) -> None:
+    uri = stage.session("long-title", "Look through the quarterly numbers " * 4)
+    stage.begins(uri)
+    stage.asks(uri, text("name"))
+    ana = person("Ana").goes_to("#/")
+    expect(ana.locator(".welcome-item").first).to_be_visible()
+    middles = ana.evaluate(
+        """() => [".welcome", ".welcome-list"].map((of) => {
+          const { left, right } = document.querySelector(of).getBoundingClientRect();
+          return Math.round((left + right) / 2);
+        })"""
+    )
+    assert middles[0] == middles[1]
 
 
 def test_the_lists_agree_on_the_order(person: People, stage: Stage) -> None:

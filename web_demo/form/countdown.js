@@ -91,6 +91,8 @@ export class Countdown {
     if (ending === "defaults" && this.isStopped)
       return "The countdown has stopped: somebody is answering.";
     if (left <= 0) return "Time is up.";
+    if (ending === "defaults" && !request.questions?.length)
+      return `Accepted by itself in ${countdown(left)}, unless somebody answers.`;
     if (ending === "defaults")
       return `In ${countdown(left)} the proposed answers are used. Any key stops this.`;
     return `Closes unanswered in ${countdown(left)}, at ${timeOf(at)}.`;

@@ -32,7 +32,6 @@ export class TextField {
     return h("input", {
       ...this.#common(),
       type: this.type,
-      step: this.type === "datetime-local" ? 1 : undefined,
       autocomplete: COMPLETIONS[this.question.format ?? ""] ?? "off",
       enterkeyhint: "next",
     });

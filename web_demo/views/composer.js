@@ -102,8 +102,9 @@ export class Composer {
 
   /** @param {KeyboardEvent} event */
   #key(event) {
-    const isTouch = matchMedia("(pointer: coarse)").matches;
-    if (event.key === "Enter" && !event.shiftKey && !event.isComposing && !isTouch) {
+    const isLine = event.shiftKey || matchMedia("(pointer: coarse)").matches;
+    const isSent = event.ctrlKey || event.metaKey || !isLine;
+    if (event.key === "Enter" && isSent && !event.isComposing) {
       event.preventDefault();
       this.#send();
     } else if (event.key === "Escape") {

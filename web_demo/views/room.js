@@ -9,6 +9,7 @@
 import { accessOf } from "./access.js";
 import { isRecording } from "./recordings.js";
 import { toast } from "./toast.js";
+import { capital } from "../text/words.js";
 import { activityOf } from "../wire/status.js";
 
 /** @type {readonly InputRequest[]} */
@@ -66,7 +67,7 @@ export class Room {
   agentName() {
     const provider = this.session.state?.summary.provider ?? "";
     const agent = this.host.root?.agents.find((each) => each.provider === provider);
-    return agent?.displayName ?? provider;
+    return agent?.displayName ?? capital(provider);
   }
 
   /**

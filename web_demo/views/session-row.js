@@ -8,7 +8,7 @@ import { ICONS } from "./icons.js";
 import { goTo, placeHash, waitingHash } from "./places.js";
 import { isRecorded } from "./recordings.js";
 import { toast } from "./toast.js";
-import { ago, wholeTime } from "../text/words.js";
+import { ago, capital, wholeTime } from "../text/words.js";
 import { activityOf, isArchived, isRead } from "../wire/status.js";
 
 /** @type {Readonly<Record<string, string>>} */
@@ -77,6 +77,7 @@ export class SessionRow {
       needs ? waitingHash(summary.resource) : placeHash(summary.resource),
     );
     say(this.title, summary.title || "Untitled");
+    attribute(this.title, "title", summary.title || undefined);
     say(this.about, summary.activity || this.#agent(summary.provider));
     say(this.said, `${WORDS[activity]}${isNew ? ", unread" : ""}`);
     show(this.answer, needs);
@@ -91,7 +92,7 @@ export class SessionRow {
   /** @param {string} provider */
   #agent(provider) {
     const agent = this.host.root?.agents.find((each) => each.provider === provider);
-    return agent?.displayName ?? provider;
+    return agent?.displayName ?? capital(provider);
   }
 
   /** Who looks at it has changed. */
@@ -120,15 +121,27 @@ export class SessionRow {
     attribute(this.link, "aria-current", isOpen ? "page" : undefined);
   }
 
-  /** Marks are actions of the session, so it is opened for the moment. */
   #archive() {
     const { summary } = this;
     if (!summary) return;
-    const session = this.host.open(summary.resource);
     const isOn = !isArchived(summary.status);
+    const words = isOn ? "Archived" : "Taken out of the archive";
+    const undo = () => this.#put(summary.resource, !isOn);
+    const said = `${words}: ${summary.title || "Untitled"}`;
+    this.#put(summary.resource, isOn, () => toast(said, undo));
+  }
+
+  /**
+   * Marks are actions of the session, so it is opened for the moment.
+   * @param {string} uri
+   * @param {boolean} isOn in the archive
+   * @param {() => void} [done]
+   */
+  #put(uri, isOn, done) {
+    const session = this.host.open(uri);
     session
       .dispatch({ type: "session/isArchivedChanged", isArchived: isOn })
-      .then(() => toast(isOn ? "Archived." : "Taken out of the archive."))
+      .then(done)
       .catch((/** @type {unknown} */ error) =>
         toast(error instanceof Error ? error.message : String(error)),
       )

@@ -1,6 +1,7 @@
 // The frame of the page: sessions beside a session, or one of the two on a phone.
 
 /** @import { Host } from "../wire/host.js" */
+/** @import { Listed } from "../wire/sessions.js" */
 /** @import { SessionSummary } from "../wire/types.d.ts" */
 /** @import { Attention } from "./attention.js" */
 import { attribute, fill, h, icon, show } from "./dom.js";
@@ -147,6 +148,7 @@ export class Shell {
     const search = () => this.#search();
     listenToKeys({ "/": search, n: create, w: () => this.#nextWaiting(), "?": showKeys });
     this.host.on("sessions", () => this.#greet());
+    this.host.on("summary", (listed) => this.#appeared(listed));
     this.self.on("change", () => show(this.creating, this.self.mayCreate));
     addEventListener("hashchange", () => this.go());
     NARROW.addEventListener("change", () => this.#landmarks());
@@ -158,6 +160,7 @@ export class Shell {
     show(this.skip, isIn);
     attribute(this.element, "data-closed", !isIn);
     if (isIn) this.attention.update();
+    else for (const dialog of document.querySelectorAll("dialog")) dialog.close();
   }
 
   #create() {
@@ -192,6 +195,17 @@ export class Shell {
       this.view.session.on("phase", () => this.#named());
     }
     this.#named();
+  }
+
+  /**
+   * A link can be there before its session is; it leads there as soon as that is made.
+   * @param {Listed} listed
+   */
+  #appeared({ session, summary, before }) {
+    const isMissed = this.view?.session.uri === session && this.view.session.phase === "gone";
+    if (!summary || before || !isMissed) return;
+    this.#open(session);
+    this.view?.goTo(placeOf(location.hash));
   }
 
   #named() {

@@ -15,9 +15,21 @@ export function mountToasts() {
   document.body.append(place);
 }
 
-/** @param {string} words */
-export function toast(words) {
-  const note = h("p", { class: "toast", dir: "auto" }, words);
+/**
+ * @param {string} words
+ * @param {() => void} [undo] offered as long as the words are there
+ */
+export function toast(words, undo) {
+  const takeBack = () => {
+    note.remove();
+    undo?.();
+  };
+  const note = h(
+    "p",
+    { class: "toast", dir: "auto" },
+    h("span", null, words),
+    undo && h("button", { type: "button", class: "toast-undo", onclick: takeBack }, "Undo"),
+  );
   place.append(note);
   raise();
   setTimeout(() => note.remove(), SHOWN_FOR);

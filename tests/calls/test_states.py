@@ -1,0 +1,33 @@
+"""Where servers stand, as the sessions that list them are told."""
+
+import asyncio
+
+import msgspec
+
+from session_server.calls.states import ServerStates
+from session_server.host.journal import FIRST_PAUSE
+from session_server.schemas.customizations import McpReady, McpServer, McpStarting
+from tests.host.harness import AGENT, SESSION, hosting, joined, run, with_session
+from tests.host.test_mishaps import SOON, FullForLog
+
+
+@run
+async def test_a_state_that_could_not_be_told_at_once_is_not_told_when_it_is_no_longer_so() -> None:
+    async with hosting(log := FullForLog()) as host:
+        await with_session(host)
+        agent = await joined(host, AGENT, "agent", SESSION)
+        states = ServerStates(host)
+        entry = msgspec.to_builtins(states.customization("zoo"))
+        await agent.act({"type": "session/customizationsChanged", "customizations": [entry]})
+        log.words = b'"starting"'
+        states.changed("zoo", McpStarting())
+        async with asyncio.timeout(SOON):
+            await log.refused.wait()
+        states.changed("zoo", McpReady())
+        await asyncio.sleep(FIRST_PAUSE * 2)  # by then it was tried again
+        record = host.record(SESSION)
+        assert record is not None
+        assert record.public.customizations is not None
+        (listed,) = record.public.customizations
+        assert isinstance(listed, McpServer)
+        assert listed.state == McpReady()
