@@ -13,7 +13,7 @@ from session_server.schemas.commands import CreateSessionParams
 from session_server.schemas.principals import Principal, Role
 
 DEPLOY_SESSION = "ahp-session:/deploy"
-DEPLOY_SERVER = "deploy"
+DEPLOY_SERVER = "ops"
 PROGRAM = Path(__file__).with_name("deploy_server.py")
 """Run by its path, as any server is: it knows nothing of what it is shipped in."""
 

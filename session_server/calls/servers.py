@@ -46,6 +46,8 @@ class Server:
         self.config = config
         self.state: McpServerState = McpStopped()
         self.tools: dict[str, Tool] = {}
+        self._is_stale = False
+        self._listing: asyncio.Task[None] | None = None
         self.tidings = Tidings(spawn)
         self.tidings.subscribe(self._heard)
         self._spawn = spawn
@@ -134,13 +136,17 @@ class Server:
             self._moved.notify_all()
 
     def _heard(self, event: ServerEvent) -> None:
-        async def relisted() -> None:
-            if self._main is not None:
-                with contextlib.suppress(Exception):
-                    self.tools = await self._main.link.tools()
-
         if isinstance(event, ToolsListChanged):
-            self._spawn(relisted())
+            self._is_stale = True
+            if self._listing is None or self._listing.done():
+                self._listing = self._spawn(self._relist())
+
+    async def _relist(self) -> None:
+        """One listing at a time, however often a server says that its tools have changed."""
+        while self._is_stale and self._main is not None:
+            self._is_stale = False
+            with contextlib.suppress(Exception):
+                self.tools = await self._main.link.tools()
 
     async def started(self, seconds: float) -> None:
         """Returns when it is not starting, or no longer; or when this takes too long."""

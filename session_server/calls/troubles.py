@@ -20,7 +20,9 @@ from session_server.calls.errors import UnauthorizedError, UnreachableError
 STAND_INS = ("Server returned an error response", "Not Found", "Unexpected content type: ")
 """What the SDK says for an HTTP answer that holds no message."""
 
-DID_NOT_RUN = (401, 403, 429, 503)
+DID_NOT_RUN = (401, 403, 429)
+"""Not 503: proxies say it too of a server that broke off in the middle of its work."""
+
 SCOPE = re.compile(r'\bscope="([^"]*)"')
 
 NO_CREDENTIALS = (

@@ -63,7 +63,7 @@ def call(
     fetched, goes on where it was. Exits with 1 if the tool reports an error or the call fails, with
     5 if the time was over. Ctrl-C gives the call up.
 
-    For example: `session-server call deploy deploy --arg service=web`
+    For example: `session-server call ops deploy --arg service=web`
     """
     wanted = NewCall(
         server=server,

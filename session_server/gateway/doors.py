@@ -57,7 +57,7 @@ class _ServerDoor:
         except UnknownServerError as error:
             await refusal(404, INVALID_REQUEST, str(error))(scope, receive, send)
         except UnreachableError as error:
-            words = f"The MCP server {name!r} cannot be reached: {error}."
+            words = f"The MCP server {name!r} cannot be used: {error}."
             await refusal(503, INTERNAL_ERROR, words)(scope, receive, send)
         else:
             await entered.served(served, scope, receive, send)

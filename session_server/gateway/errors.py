@@ -25,7 +25,7 @@ def told_in_mcp() -> Generator[None]:
     except CallsError as error:
         raise MCPError(INVALID_PARAMS, str(error)) from None
     except UnreachableError as error:
-        words = f"The MCP server behind this gateway cannot be reached: {error}."
+        words = f"The MCP server behind this gateway cannot be used: {error}."
         raise MCPError(INTERNAL_ERROR, words) from None
     except ValidationError:
         words = "The MCP server behind this gateway answered with what is not MCP."

@@ -1,6 +1,6 @@
 """`call`: a tool of an MCP server from a shell, finished by people elsewhere."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
@@ -31,7 +31,7 @@ def shell(server: ServerProcess) -> Shell:
 @contextmanager
 def somebody(
     server: ServerProcess, session: str, act: Callable[[Api, Any], object]
-) -> Iterator[None]:
+) -> Generator[None]:
     """Elsewhere, somebody acts on the next question; what goes wrong there is told here."""
 
     def wait_and_act() -> None:

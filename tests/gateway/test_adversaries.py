@@ -178,7 +178,7 @@ def test_a_header_names_no_session_that_one_may_not_see_or_that_cannot_be(
 
 def test_servers_that_cannot_be_called_say_why(server: ServerProcess) -> None:
     off = httpx.post(f"{server.url}/mcp/off", json={}, headers=bearer())
-    assert said(off) == (503, -32603, "The MCP server 'off' cannot be reached: it is disabled.")
+    assert said(off) == (503, -32603, "The MCP server 'off' cannot be used: it is disabled.")
     for path in ("/mcp/..%2f..%2fetc", "/mcp/no such"):
         assert said(httpx.post(f"{server.url}{path}", json={}, headers=bearer()))[0] == 404
 

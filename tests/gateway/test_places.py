@@ -132,7 +132,7 @@ def test_a_server_that_cannot_be_started_is_said_to_be_so_and_tried_again(
         url = f"{running.url}/mcp/late"
         response = httpx.post(url, json={}, timeout=20)
         assert response.status_code == 503
-        assert "cannot be reached" in response.json()["error"]["message"]
+        assert "cannot be used" in response.json()["error"]["message"]
         marker.touch()
         answer = wait_for(
             lambda: found if "result" in (found := call(url, "echo", {"text": "now"})) else None
