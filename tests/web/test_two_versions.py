@@ -1,7 +1,9 @@
 """Two people in one field: neither text is lost, both know, and both end with the same."""
 
 import re
+import time
 from collections.abc import Callable
+from itertools import zip_longest
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -15,15 +17,22 @@ pytestmark = pytest.mark.slow
 
 TRAIN, BOAT = "by train along the coast", "by boat to the islands"
 
+FIRST_KEY = """([key, at]) => {
+  setTimeout(() => document.execCommand("insertText", false, key), at - Date.now());
+}"""
+
 
 def type_at_once(ana: Page, ben: Page) -> None:
-    """A key of hers, a key of his, and so on."""
-    field(ana, "plan").focus()
-    field(ben, "plan").focus()
-    for hers, his in zip(BOAT.ljust(len(TRAIN)).rstrip(), TRAIN, strict=False):
+    """Both begin at the same moment; then a key of hers, a key of his, and so on."""
+    begins_at = time.time() * 1000 + 1_000
+    for page, words in ((ana, BOAT), (ben, TRAIN)):
+        field(page, "plan").focus()
+        page.evaluate(FIRST_KEY, [words[0], begins_at])
+    for page in (ana, ben):
+        expect(field(page, "plan")).not_to_have_value("")
+    for hers, his in zip_longest(BOAT[1:], TRAIN[1:], fillvalue=""):
         ana.keyboard.type(hers)
         ben.keyboard.type(his)
-    ben.keyboard.type(TRAIN[len(BOAT) :])
 
 
 def aside(page: Page) -> Locator:
@@ -71,6 +80,12 @@ def test_two_type_at_once_and_both_have_both_until_either_chooses(
     aside(page).locator("button").filter(has_text=_either(label)).click()
     for each in pages:
         expect(field(each, "plan")).to_have_value(wanted)
+    if is_shown and choice == "theirs":
+        # Whoever leaves it as it is says nothing, so the other still has to keep what stands there.
+        for keep in aside(pages[1 - chooser]).get_by_role("button", name="Keep mine").all():
+            keep.click()
+    for each in pages:
+        expect(question(each, "plan").locator(".conflict:visible")).to_have_count(0)
     # Whoever was overruled is told what of theirs did not get in; whoever chose knows.
     writer, other = pages if wanted == BOAT else reversed(pages)
     writer.keyboard.press("Control+Enter")

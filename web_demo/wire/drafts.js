@@ -308,13 +308,14 @@ export class Field extends Events {
 
   /**
    * Whether what is shown must not give way: it is being written, or the host does not have it. Who
-   * knows of two versions and has paused leaves the choice to whoever goes on.
+   * knows of two versions and has paused leaves the choice to whoever goes on, once ours was told.
    * @param {boolean} isNews
    */
   #isHeldFast(isNews) {
     const isWritten = this.#desk.isWriting(this) && isTyped(this.value);
     if (isWritten) return this.isDirty || this.isOwn;
-    return this.theirs ? !isNews || this.#sending.isUnderWay : this.isDirty;
+    if (!this.theirs) return this.isDirty;
+    return !isNews || this.#insists || this.#sending.isUnderWay;
   }
 
   /**
