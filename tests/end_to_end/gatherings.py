@@ -161,32 +161,34 @@ class Season:
         self.crashes = 0
 
     async def run(self, seeds: Iterable[int]) -> None:
-        server = ServerProcess(self.store, command=self.command)
+        self.server = self._started()
         try:
             for seed in seeds:
-                server = await self._gather(seed, server)
+                await self._gather(seed)
         finally:
-            server.kill()
+            self.server.kill()
             for gathering in self.gatherings:
                 await gathering.close()
         await self._check()
 
-    async def _gather(self, seed: int, server: ServerProcess) -> ServerProcess:
+    def _started(self) -> ServerProcess:
+        return ServerProcess(self.store, command=self.command)
+
+    async def _gather(self, seed: int) -> None:
         gathering = Gathering(seed, self.seen)
         self.gatherings.append(gathering)
-        await gathering.open(server)
+        await gathering.open(self.server)
         steps = self.dice.randrange(120, 250)
         crash_at = self.dice.randrange(steps) if seed % 3 == 1 else None
         for number in range(steps):
             if number == crash_at:
-                server.kill()
+                self.server.kill()
                 await gathering.lose_server()
-                server = ServerProcess(self.store, command=self.command)
+                self.server = self._started()
                 self.crashes += 1
-            await gathering.step(server)
-        await gathering.agree(server)
+            await gathering.step(self.server)
+        await gathering.agree(self.server)
         await gathering.close()
-        return server
 
     async def _check(self) -> None:
         log = await open_log(self.store)

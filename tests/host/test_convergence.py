@@ -91,14 +91,17 @@ def test_every_mirror_the_host_and_a_replay_of_the_log_are_equal(
 
 
 def test_they_are_equal_on_a_disk_too(tmp_path: Path) -> None:
+    """Disks have a pace of their own, so there may have to be more before one restarts."""
     restarts = 0
-    for seed in range(ON_DISK):
+    for seed in range(10 * ON_DISK):
         try:
             restarts += run_schedule_on_disk(seed, tmp_path).restarts
         except Diverged as diverged:
             diverged.add_note(f"in schedule {seed} on disk")
             raise
-    assert restarts > 0
+        if seed + 1 >= ON_DISK and restarts > 0:
+            return
+    pytest.fail("nothing restarted")
 
 
 def test_they_are_equal_when_acknowledgements_get_lost() -> None:
