@@ -18,6 +18,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from session_server.calls.troubles import Heard, did_not_run
 from session_server.schemas.customizations import McpAuthRequired, McpServer
 from session_server.schemas.record import SessionRecord
 from tests.calls.desk import desk, http, listed
@@ -271,3 +272,12 @@ def test_answers_wait_until_a_credential_that_expired_is_mended(tmp_path: Path) 
     with zoo.http_server("modern", *arguments, "--token", "new", port=old.port) as server:
         asyncio.run(second(server.url, call_id))
     assert len(zoo.effects(effects, "deploy")) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "is_certain"),
+    [(401, True), (403, True), (429, True), (500, False), (502, False), (503, False)],
+)
+def test_only_who_turns_a_request_away_has_surely_not_run_it(status: int, is_certain: bool) -> None:
+    """A proxy says 503 also of a server that broke off in the middle of its work."""
+    assert did_not_run(Heard(status=status)) is is_certain

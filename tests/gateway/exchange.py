@@ -17,6 +17,7 @@ from tests.servers import ServerProcess, serving
 VERSION = "2026-07-28"
 META = "io.modelcontextprotocol/"
 SECONDS = 40.0
+TOKEN = "an-owners-token-long-enough"
 LEGS = 40
 
 CAN_ASK: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}}
@@ -100,6 +101,15 @@ def finished(
 def text(answer: Mapping[str, Any]) -> str:
     said: str = answer["result"]["content"][0]["text"]
     return said
+
+
+def bearer(token: str = TOKEN, **more: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}", **more}
+
+
+def issued(people: "People", **what: Any) -> str:
+    made = people.http.post("/v1/tokens", json=what).raise_for_status().json()
+    return str(made["token"])
 
 
 class People:

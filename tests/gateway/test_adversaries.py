@@ -11,13 +11,16 @@ import pytest
 
 from session_server.schemas.limits import MCP_BODY_BYTES, MCP_SESSIONS
 from tests.gateway.exchange import (
+    TOKEN,
     People,
     answer_of,
+    bearer,
     call,
     envelope,
     finished,
     headers_for,
     host,
+    issued,
     rpc,
     text,
 )
@@ -26,7 +29,6 @@ from tests.servers import ServerProcess
 
 pytestmark = pytest.mark.slow
 
-TOKEN = "an-owners-token-long-enough"
 ECHO: dict[str, Any] = {"name": "echo", "arguments": {"text": "hello"}}
 BOTH = {"Accept": "application/json, text/event-stream"}
 JSON = {"Content-Type": "application/json"}
@@ -63,17 +65,8 @@ def people(server: ServerProcess) -> Iterator[People]:
         yield everyone
 
 
-def bearer(token: str = TOKEN, **more: str) -> dict[str, str]:
-    return {"Authorization": f"Bearer {token}", **more}
-
-
 def in_session(name: str, token: str = TOKEN) -> dict[str, str]:
     return bearer(token, **{"Session-Server-Session": name})
-
-
-def issued(people: People, **what: Any) -> str:
-    made = people.http.post("/v1/tokens", json=what).raise_for_status().json()
-    return str(made["token"])
 
 
 def said(response: httpx.Response) -> tuple[int, int, str]:

@@ -2,16 +2,13 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
 
-from tests.gateway.exchange import People, call, host, rpc, text, wait_for
+from tests.gateway.exchange import TOKEN, People, bearer, call, host, issued, rpc, text, wait_for
 from tests.mcp import zoo
 from tests.servers import ServerProcess
-
-TOKEN = "an-owners-token-long-enough"
 
 
 @pytest.fixture(scope="module")
@@ -29,15 +26,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
 def people(server: ServerProcess) -> Iterator[People]:
     with People(server.url, TOKEN) as everyone:
         yield everyone
-
-
-def bearer(token: str = TOKEN, **more: str) -> dict[str, str]:
-    return {"Authorization": f"Bearer {token}", **more}
-
-
-def issued(people: People, **what: Any) -> str:
-    made = people.http.post("/v1/tokens", json=what).raise_for_status().json()
-    return str(made["token"])
 
 
 @pytest.mark.slow
