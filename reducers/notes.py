@@ -89,9 +89,8 @@ def _answer(question: Question, answer: Answer | None, outcome: Outcome) -> str 
             return f"skipped{said}{_marks(meta, outcome)}"
         case _:
             default = default_of(question)
-            return (
-                None if default is None else f"{_short(value_words(question, default))} (default)"
-            )
+            words = "" if default is None else _short(value_words(question, default))
+            return f"{words} (default)" if words else None
 
 
 def _marks(meta: AnswerMeta | None, outcome: Outcome) -> str:

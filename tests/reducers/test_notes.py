@@ -148,6 +148,10 @@ def test_a_default_does_not_stand_in_for_a_required_answer() -> None:
     )
 
 
+def test_a_default_of_no_words_is_left_out() -> None:
+    assert note(TextQuestion(id="n", message="N?", default_value="")) == "Ana answered “Deploy”."
+
+
 def test_nobody_reads_defaults_of_a_question_that_was_declined() -> None:
     size = IntegerQuestion(id="size", message="Size?", default_value=3)
     assert note(size, response=ResponseKind.DECLINE) == "Ana declined “Deploy”."
