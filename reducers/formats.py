@@ -1,9 +1,13 @@
-"""The four text formats of MCP forms. Formats beyond these are hints and check nothing."""
+"""The four text formats of MCP forms, and which addresses people may be asked to open.
+
+Formats beyond these four are hints and check nothing.
+"""
 
 import re
 from collections.abc import Callable
 from datetime import date, datetime
 from ipaddress import AddressValueError, IPv6Address
+from urllib.parse import urlsplit
 
 import msgspec
 from email_validator import EmailNotValidError, validate_email
@@ -23,6 +27,8 @@ _URI = re.compile(
     rf"(?:\?(?:{_PCHAR}|[/?])*)?(?:#(?:{_PCHAR}|[/?])*)?",
     re.ASCII,
 )
+
+_WEB_ADDRESS = re.compile(r"https?://[^\s\\]+", re.IGNORECASE)
 
 
 def is_email(text: str) -> bool:
@@ -44,6 +50,21 @@ def is_uri(text: str) -> bool:
     if found is None or int(found["port"] or 0) > 65_535:
         return False
     return found["ip6"] is None or _is_ip6(found["ip6"])
+
+
+def is_web_address(text: str) -> bool:
+    """Whether people may be asked to open this: http or https with a host.
+
+    Backslashes are refused because browsers read them as slashes, so that another host could be
+    opened than the one shown; spaces, control and invisible characters hide what follows them.
+    """
+    if _WEB_ADDRESS.fullmatch(text) is None or not text.isprintable():
+        return False
+    try:
+        parts = urlsplit(text)
+        return bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 def is_date(text: str) -> bool:

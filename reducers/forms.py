@@ -49,6 +49,7 @@ from ..schemas.questions import (
     Value,
 )
 from .answers import check_value
+from .formats import is_web_address
 
 LAYERS = 4
 """References and choices that may be wrapped around a property."""
@@ -61,7 +62,7 @@ def request_of(
 ) -> InputRequest | Unshowable:
     """An `elicitation/create`, form or URL, as an input request."""
     if elicitation.mode == "url":
-        if not (elicitation.url or "").startswith(("https://", "http://")):
+        if not is_web_address(elicitation.url or ""):
             return Unshowable(reason="a URL request without a web address")
         return InputRequest(
             id=request_id, message=elicitation.message, url=elicitation.url, meta=meta

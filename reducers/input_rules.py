@@ -27,11 +27,14 @@ from ..schemas.record import SessionRecord
 from ..schemas.refusals import Refusal, RefusalCode
 from ..schemas.session import Lifecycle
 from .answers import check_answer, label
+from .formats import is_web_address
 from .notes import ending
 from .requests import open_request
 
 CALL_PREFIX = "call:"
 """Ids of requests that belong to calls; nobody else may open such a request."""
+
+NOT_A_WEB_ADDRESS = "`url` must be a web address: http:// or https:// with a host."
 
 
 def question_of(request: InputRequest, question_id: str) -> Question | None:
@@ -116,6 +119,8 @@ def check_form(request: InputRequest) -> Refusal | None:
     if max(len(request.id), *(len(question.id) for question in questions), 0) > ID_CHARS:
         words = f"An id may have at most {ID_CHARS} characters."
         return _refusal(request, RefusalCode.LIMIT, words)
+    if request.url is not None and not is_web_address(request.url):
+        return _refusal(request, RefusalCode.BAD_FORM, NOT_A_WEB_ADDRESS)
     if len({question.id for question in questions}) < len(questions):
         return _refusal(request, RefusalCode.DUPLICATE, "Two questions have the same id.")
     for question in questions:

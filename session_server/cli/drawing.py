@@ -8,11 +8,13 @@ from session_server.cli.fields import OWN, Field
 from session_server.cli.form import ENDINGS, Form
 from session_server.cli.states import clock
 from session_server.reducers.answers import label
+from session_server.reducers.formats import is_web_address
 from session_server.reducers.words import value_words
 from session_server.schemas.principals import Author
 from session_server.schemas.questions import (
     Answer,
     Draft,
+    InputRequest,
     OnExpiry,
     ResponseKind,
     Skipped,
@@ -50,14 +52,25 @@ def head(form: Form, title: str, connection: str) -> Fragments:
     lines += _deadline(form)
     if request.url is not None:
         lines += [("", "\n"), *web_address(request.url)]
+        if openable_address(request) is None:
+            lines.append(("class:bad", "  Not a web address; it cannot be opened from here."))
     return lines
 
 
+def openable_address(request: InputRequest) -> str | None:
+    """What `o` opens. A browser command could take any other text for a file or an option."""
+    return request.url if request.url is not None and is_web_address(request.url) else None
+
+
 def web_address(url: str) -> Fragments:
-    """All of it, with whom it leads to in bold."""
-    domain = urlsplit(url).netloc
-    before, found, after = url.partition(domain) if domain else (url, "", "")
-    return [("", before), ("class:domain", found), ("", after)]
+    """All of it, with the host that it leads to in bold."""
+    if not is_web_address(url):
+        return [("", url)]
+    netloc = urlsplit(url).netloc
+    user, at, domain = netloc.rpartition("@")
+    start = url.index(netloc) + len(user + at)
+    end = start + len(domain)
+    return [("", url[:start]), ("class:domain", url[start:end]), ("", url[end:])]
 
 
 def _deadline(form: Form) -> Fragments:
@@ -206,7 +219,7 @@ def keys(form: Form) -> Fragments:
     if field is None:
         words = "←/→ choose · Enter do it"
         words += " · digits go to a question · Esc leave" if form.fields else " · Esc leave"
-        if form.request.url is not None:
+        if openable_address(form.request) is not None:
             words = f"o open the address · {words}"
         return [("class:dim", words)]
     parts = ["Enter accept" if form.is_short else "Enter next"]

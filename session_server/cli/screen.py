@@ -240,8 +240,9 @@ class Screen:
                 self._end(ending)
         if key.isdigit() and 0 < int(key) <= len(self.form.fields):
             self.form.go_to(int(key) - 1)
-        if key == "o" and self.form.request.url is not None:
-            webbrowser.open(self.form.request.url)
+        address = drawing.openable_address(self.form.request)
+        if key == "o" and address is not None:
+            webbrowser.open(address)
 
     def _step_out(self) -> None:
         if self.form.is_review:

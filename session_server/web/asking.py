@@ -1,18 +1,18 @@
 """From the body of a new request to the question that is asked."""
 
+from session_server.reducers.formats import is_web_address
 from session_server.reducers.forms import questions_of
+from session_server.reducers.input_rules import NOT_A_WEB_ADDRESS
 from session_server.schemas.http import NewRequest
 from session_server.schemas.mcp import Unshowable
 from session_server.schemas.questions import InputRequest, OnExpiry, Question, RequestMeta
 from session_server.schemas.refusals import RefusalCode
 from session_server.web.problems import ProblemError
 
-WEB = ("https://", "http://")
-
 
 def asked(wanted: NewRequest, request_id: str, now: int) -> InputRequest:
-    if wanted.url is not None and not wanted.url.startswith(WEB):
-        raise _bad_form("`url` must be a web address, http or https.", "$.url")
+    if wanted.url is not None and not is_web_address(wanted.url):
+        raise _bad_form(NOT_A_WEB_ADDRESS, "$.url")
     questions = _questions(wanted)
     if not (questions or wanted.url or wanted.message):
         raise _bad_form("Ask something: a message, questions, a requestedSchema or a url.")

@@ -89,8 +89,10 @@ class Shell:
             running.close()
 
     @contextmanager
-    def terminal(self, *arguments: str, size: tuple[int, int] = (40, 110)) -> Iterator["Terminal"]:
-        terminal = Terminal(arguments, environment(self.url), size)
+    def terminal(
+        self, *arguments: str, size: tuple[int, int] = (40, 110), **env: str
+    ) -> Iterator["Terminal"]:
+        terminal = Terminal(arguments, environment(self.url, **env), size)
         try:
             yield terminal
         finally:

@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 
+from session_server.cli import drawing
 from session_server.cli.fields import OWN, Field
 from session_server.cli.form import Form
 from session_server.schemas.principals import Author, Provenance
@@ -57,6 +58,20 @@ def draft(text: str) -> Draft:
 
 def asked(**answers: Answer) -> InputRequest:
     return InputRequest(id="r", questions=(NAME, CITY), answers=answers or None)
+
+
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "--option=x", "http://[", "//server/share"])
+def test_what_is_not_a_web_address_is_shown_and_cannot_be_opened(url: str) -> None:
+    form = Form(InputRequest(id="r", message="Log in", url=url))
+    assert drawing.openable_address(form.request) is None
+    assert "open the address" not in "".join(text for _, text in drawing.keys(form))
+    shown = "".join(text for _, text in drawing.head(form, "Log in", "live"))
+    assert f"{url}  Not a web address" in shown
+
+
+def test_the_host_in_bold_is_the_one_that_is_opened() -> None:
+    parts = drawing.web_address("https://bank.example@evil.example/bank.example")
+    assert [text for style, text in parts if style == "class:domain"] == ["evil.example"]
 
 
 def test_somebody_elses_draft_stands_here_as_long_as_nobody_typed() -> None:

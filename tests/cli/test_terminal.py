@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -193,6 +194,23 @@ def test_an_address_is_shown_whole_and_opened_by_nobody_else(shell: Shell) -> No
         terminal.see("Please log in", url.replace("?", r"\?"), "o open the address")
         terminal.press("a")
         assert terminal.end() == ExitCode.OK
+
+
+def test_only_the_key_opens_an_address_and_the_browser_gets_it_unchanged(
+    shell: Shell, tmp_path: Path
+) -> None:
+    url, opened = "https://login.example.com/authorize?client=42", tmp_path / "opened"
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {opened}\n')
+    browser.chmod(0o755)
+    shell("ask", "Please log in", "--link", url, "--session", "opens", "--no-wait")
+    with shell.terminal("answer", "opens", BROWSER=str(browser)) as terminal:
+        terminal.see("o open the address")
+        assert not opened.exists()
+        terminal.press("o")
+        terminal.press("a")
+        assert terminal.end() == ExitCode.OK
+    assert opened.read_text() == f"{url}\n"
 
 
 def test_a_session_is_watched_live(shell: Shell, server: ServerProcess) -> None:

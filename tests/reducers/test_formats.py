@@ -1,6 +1,8 @@
 """Formats and patterns: what they take, and that nothing makes them hang."""
 
+import json
 from itertools import chain
+from pathlib import Path
 from time import process_time
 
 import pytest
@@ -8,9 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from session_server.reducers.formats import FORMATS
+from session_server.reducers.formats import FORMATS, is_web_address
 from session_server.reducers.patterns import matches
 from session_server.schemas.limits import PATTERN_CHARS
+
+ADDRESSES = json.loads((Path(__file__).parents[1] / "corpus" / "web_addresses.json").read_text())
 
 GOOD = {
     "email": ["ana@example.com", "b.o+list@sub.example.org", "ü@exämple.org", "a@intranet.local"],
@@ -90,3 +94,13 @@ def test_a_hostile_pattern_takes_no_time() -> None:
     started = process_time()
     assert not matches("^(a+)+$", "a" * 40 + "!")
     assert process_time() - started < 5
+
+
+@pytest.mark.parametrize("address", ADDRESSES["openable"])
+def test_http_and_https_addresses_with_a_host_may_be_opened(address: str) -> None:
+    assert is_web_address(address)
+
+
+@pytest.mark.parametrize("address", ADDRESSES["refused"])
+def test_files_options_and_hidden_characters_are_no_web_addresses(address: str) -> None:
+    assert not is_web_address(address)

@@ -133,6 +133,13 @@ def test_who_comes_second_is_told_who_was_first() -> None:
         assert refusal.message == "Too late: Ana answered “Deploy”."
 
 
+@pytest.mark.proves("mcp.url.web-only")
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "//server/share", "--option=x", ""])
+def test_a_request_to_open_anything_but_a_web_address_is_refused(url: str) -> None:
+    assert asked(InputRequest(id="r", message="Log in", url=url)) is RefusalCode.BAD_FORM
+    assert asked(InputRequest(id="r", message="Log in", url="https://login.example/")) is None
+
+
 def flags(count: int) -> tuple[BooleanQuestion, ...]:
     return tuple(BooleanQuestion(id=str(n), message="?") for n in range(count))
 

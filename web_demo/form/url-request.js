@@ -4,7 +4,7 @@
 /** @import { InputRequest } from "../wire/types.d.ts" */
 import { attribute, h, icon, show } from "../views/dom.js";
 import { ICONS } from "../views/icons.js";
-import { safeAddress } from "../text/inline.js";
+import { webAddress } from "../text/inline.js";
 
 export class UrlRequest {
   /**
@@ -13,8 +13,8 @@ export class UrlRequest {
    * @param {() => void} changed
    */
   constructor(request, isAlone, changed) {
-    const url = safeAddress(request.url ?? "");
-    this.isPlain = url === undefined || url.protocol === "mailto:";
+    const url = webAddress(request.url ?? "");
+    this.isPlain = url === undefined;
     this.wasOpened = false;
     this.done = h("input", { type: "checkbox", onchange: changed });
     this.open = h(
@@ -42,7 +42,7 @@ export class UrlRequest {
       h("p", { class: "url-whole", dir: "ltr" }, ...addressParts(request.url ?? "", url)),
       this.insecure,
       this.isPlain
-        ? h("p", { class: "problem" }, "This address is not one that this page would open.")
+        ? h("p", { class: "problem" }, "This is not a web address, so it cannot be opened from here.")
         : h("div", { class: "url-actions" }, this.open),
       isAlone
         ? null
@@ -83,8 +83,10 @@ export class UrlRequest {
  * @returns {(Node | string)[]}
  */
 function addressParts(text, url) {
-  const at = url?.host ? text.toLowerCase().indexOf(url.host.toLowerCase()) : -1;
-  if (!url || at < 0) return [text];
+  const begin = text.indexOf("//") + 2;
+  const authority = text.slice(begin).split(/[/?#]/, 1)[0] ?? "";
+  const at = begin + authority.lastIndexOf("@") + 1;
+  if (!url || text.slice(at, at + url.host.length).toLowerCase() !== url.host) return [text];
   // The host as the browser will use it: look-alike letters show as xn--.
   return [
     text.slice(0, at),

@@ -35,6 +35,17 @@ export function safeAddress(address) {
 }
 
 /**
+ * The address that people may be asked to open; the same rule as the host's `is_web_address`.
+ * @param {string} address
+ */
+export function webAddress(address) {
+  if (!/^https?:\/\/[^\s\\/?#]/i.test(address)) return undefined;
+  if (/[\s\\]|\p{C}|\p{Z}/u.test(address)) return undefined;
+  const url = safeAddress(address);
+  return url?.hostname && url.port !== "0" ? url : undefined;
+}
+
+/**
  * A link that says where it leads if its words do not.
  * @param {URL} url
  * @param {Node} words

@@ -17,6 +17,8 @@ import { addressOf } from "../../../web_demo/wire/page.js";
 import { BackOff, finalError, reasonAt } from "../../../web_demo/wire/reconnecting.js";
 import { Protocol } from "../../../web_demo/wire/protocol.js";
 import { Tab } from "../../../web_demo/wire/tab.js";
+import { webAddress } from "../../../web_demo/text/inline.js";
+import addresses from "../../corpus/web_addresses.json" with { type: "json" };
 
 const SESSION = "ahp-session:/beds";
 const DAY = 24 * 3_600_000;
@@ -54,6 +56,12 @@ function dispatched(protocol, mirror, action, seq = 1) {
     protocol.channels.dispatch(mirror, new Pending(seq, action, 9, settle));
   });
 }
+
+test("people are asked to open web addresses and nothing else", () => {
+  const isOpenable = (address) => webAddress(address) !== undefined;
+  assert.deepEqual(addresses.openable.filter(isOpenable), addresses.openable);
+  assert.deepEqual(addresses.refused.filter(isOpenable), []);
+});
 
 // Coming back
 
