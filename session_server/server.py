@@ -2,7 +2,8 @@
 
 import gc
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -34,6 +35,13 @@ class Server(uvicorn.Server):
         if self.started:
             gc.freeze()  # looking through all that was loaded, again and again, would stop everyone
             self.announce()
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        """A stop that was asked for is a success: uvicorn would raise the signal once more."""
+        with super().capture_signals():
+            yield
+            self._captured_signals.clear()
 
     async def shutdown(self, sockets: list[object] | None = None) -> None:  # type: ignore[override]
         """Streams and long polls end first: the server waits for whatever is in progress."""

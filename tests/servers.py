@@ -92,9 +92,9 @@ class ServerProcess:
         self.process.send_signal(signal.SIGKILL)
         self._collect()
 
-    def stop(self) -> int:
-        """As an operator would."""
-        self.process.send_signal(signal.SIGTERM)
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
+        """As an operator would; its exit code."""
+        self.process.send_signal(number)
         self._collect()
         assert self.process.returncode is not None
         return self.process.returncode

@@ -1,6 +1,7 @@
 """The whole server as a process of its own, on real sockets and a real file."""
 
 import asyncio
+import signal
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -105,6 +106,13 @@ async def test_stopping_tells_clients_to_come_back(tmp_path: Path) -> None:
             await client.socket.recv()
         assert closed.value.rcvd is not None
         assert closed.value.rcvd.code == 1012
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_stop_that_was_asked_for_exits_with_0(tmp_path: Path, number: signal.Signals) -> None:
+    with serving(sqlite_store(tmp_path)) as server:
+        assert server.stop(number) == 0
+        assert "Traceback" not in "".join(server.output)
 
 
 def test_a_second_server_on_the_same_file_is_refused_in_words(tmp_path: Path) -> None:
