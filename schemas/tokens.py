@@ -61,8 +61,12 @@ class TokenWanted(Wire, frozen=True, kw_only=True):
 
 
 class TokenGiven(Wire, frozen=True, kw_only=True):
+    """`url` is a link that opens the page with it; `warning` says why it may not work elsewhere."""
+
     token: str
     issued: IssuedToken
+    url: str
+    warning: str | None = None
 
 
 class TokenList(Wire, frozen=True, kw_only=True):

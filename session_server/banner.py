@@ -24,7 +24,13 @@ def listening(addresses: Iterable[Address]) -> str:
 
 def banner(settings: Settings, binding: Binding, addresses: list[Address]) -> str:
     where = _where(settings, addresses[0])
-    lines = [*_way_in(binding, where), *_doors(where), *(_demos(where) if settings.demo else ())]
+    lines = [
+        *_way_in(binding, where),
+        *_doors(where),
+        ("Data", settings.store or f"{settings.data_dir}/"),
+        *_phones(settings),
+        *(_demos(where) if settings.demo else ()),
+    ]
     return listening(addresses) + "".join(f"  {name:<4}  {words}\n" for name, words in lines)
 
 
@@ -52,6 +58,13 @@ def _doors(where: str) -> Iterator[tuple[str, str]]:
     yield "AHP", f"ws{where.removeprefix('http')}/ahp"
     yield "HTTP", f"{where}/docs"
     yield "", f"{where}/v1/sessions"
+    yield "MCP", f"{where}/mcp"
+
+
+def _phones(settings: Settings) -> Iterator[tuple[str, str]]:
+    if reachable(settings, "", 0).warning is not None:
+        how = "session-server serve --host 0.0.0.0 --connection-token generate"
+        yield "", f"Only this machine can reach it. For phones and others: {how}"
 
 
 def _demos(where: str) -> Iterator[tuple[str, str]]:

@@ -15,6 +15,7 @@ from session_server.cli.naming import OptionalSessionArgument, found, short_name
 from session_server.cli.output import err, out, print_json
 from session_server.cli.policy import Patience, Policy
 from session_server.cli.reach import Reach
+from session_server.cli.sessions import in_order
 from session_server.cli.states import State, state_of
 from session_server.cli.trouble import Trouble, UsageTrouble
 from session_server.cli.written import check_given, plain_of
@@ -119,7 +120,12 @@ async def answer(
     if response is None:
         _check_terminal()
     async with reach.client(policy=policy, name=name) as client:
-        uri = await _uri(client, session, wait, follow=follow)
+        try:
+            uri = await _uri(client, session, wait, follow=follow)
+        except SeveralNeedInput as several:
+            if response is not None:
+                raise
+            uri = await _picked(several.sessions)
         async with client.session(uri) as watched:
             if response is None:
                 return await _with_forms(client, watched, request, wait, follow)
@@ -190,8 +196,34 @@ def _meant(sessions: Sequence[SessionSummary], name: str | None) -> Uri:
     if not needy:
         words = "No session needs input."
         raise Trouble(words, ExitCode.NOT_FOUND, "With --wait it waits for one.")
-    several = ", ".join(short_name(s.resource) for s in needy[:5])
-    raise UsageTrouble(f"{len(needy)} sessions need input: {several}.", "Name one of them.")
+    raise SeveralNeedInput(in_order(needy))
+
+
+class SeveralNeedInput(UsageTrouble):
+    """In a terminal one of them is picked; elsewhere it has to be named."""
+
+    def __init__(self, sessions: Sequence[SessionSummary]) -> None:
+        self.sessions = sessions
+        names = ", ".join(short_name(s.resource) for s in sessions)
+        super().__init__(f"{len(sessions)} sessions need input: {names}.", "Name one of them.")
+
+
+async def _picked(sessions: Sequence[SessionSummary]) -> Uri:
+    """The one that the person at the terminal chooses, by its number."""
+    # It takes a while to load, and only terminals need it.
+    from prompt_toolkit import PromptSession  # noqa: PLC0415
+    from prompt_toolkit.validation import Validator  # noqa: PLC0415
+
+    for number, summary in enumerate(sessions, 1):
+        name = short_name(summary.resource)
+        out.print(f"{number:>3}  {name}  {summary.title}", markup=False, soft_wrap=True)
+    numbers = {str(number) for number in range(1, len(sessions) + 1)}
+    valid = Validator.from_callable(
+        lambda text: text.strip() in numbers, f"Enter a number from 1 to {len(sessions)}."
+    )
+    prompt: PromptSession[str] = PromptSession()
+    text = await prompt.prompt_async("Which session? ", validator=valid)
+    return sessions[int(text) - 1].resource
 
 
 async def _open(session: Session, request: str | None, wait: float | None) -> InputRequest:

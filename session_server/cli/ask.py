@@ -15,17 +15,16 @@ from session_server.cli.durations import lasting
 from session_server.cli.exits import ExitCode
 from session_server.cli.naming import complete_session, short_name
 from session_server.cli.output import err, out, print_json, tell
-from session_server.cli.patience import Deadline, WaitOption, polled, undone_by_ctrl_c
+from session_server.cli.patience import Deadline, WaitOption, polled, withdrawn_when_interrupted
 from session_server.cli.reach import JSON, Reach, session_path
 from session_server.cli.trouble import Trouble, UsageTrouble
 from session_server.cli.venues import how_to_answer, venue
 from session_server.reducers.notes import ending
-from session_server.schemas.calls import Outcome
 from session_server.schemas.codec import Decoder, encode
 from session_server.schemas.http import EndedRequest, NewRequest, RequestState
 from session_server.schemas.limits import DEADLINE_SECONDS, TITLE_CHARS, WAIT_SECONDS
 from session_server.schemas.principals import Provenance
-from session_server.schemas.questions import OnExpiry, ResponseKind
+from session_server.schemas.questions import BooleanQuestion, OnExpiry, ResponseKind
 from session_server.schemas.wire import Uri
 
 decode_state: Decoder[RequestState] = Decoder(RequestState)
@@ -103,7 +102,9 @@ def ask(
     """Ask people something and print what they answer.
 
     Prints the answer to a single question as it is, several as ID=VALUE lines. Exits with 0 if
-    accepted, 3 if declined, 4 if cancelled, 5 if the time was over. Ctrl-C takes the question back.
+    accepted, 3 if declined, 4 if cancelled, 5 on timeout, and 10 if the only question is a yes/no
+    question and the answer is not yes, so that `ask … && ./deploy` deploys on a yes alone. Ctrl-C
+    withdraws the question.
 
     For example: `session-server ask "Deploy?" -q "env:select:Where to?=staging|prod*"`
     """
@@ -118,8 +119,18 @@ def ask(
             state = _asked(http, uri, wanted, key)
         if no_wait:
             return _asked_only(reach, state)
-        state = _awaited(reach, http, state, wait)
-    return _told(reach, state, wait)
+        state = _awaited(reach, http, state, wait, keeps_open=key is not None)
+        is_late = not isinstance(state, EndedRequest)
+        if is_late and key is None:
+            state = _withdrawn(http, state)
+    if reach.as_json:
+        print_json(state, pretty=True)
+    if is_late and _is_unanswered(state):
+        raise _timed_out(reach, state, wait)
+    assert isinstance(state, EndedRequest)
+    if not reach.as_json:
+        _tell_outcome(state)
+    return exit_code(state)
 
 
 def _asked(http: httpx.Client, uri: Uri, wanted: NewRequest, key: str | None) -> RequestState:
@@ -132,17 +143,31 @@ def _asked(http: httpx.Client, uri: Uri, wanted: NewRequest, key: str | None) ->
 
 
 def _awaited(
-    reach: Reach, http: httpx.Client, state: RequestState, wait: float | None
+    reach: Reach, http: httpx.Client, state: RequestState, wait: float | None, *, keeps_open: bool
 ) -> RequestState:
-    """Until it has ended or the time is over."""
-    path = f"{session_path(state.session)}/requests/{quote(state.id, safe='')}"
+    """Until it has ended or the time is up."""
     deadline = Deadline(wait)
-    with undone_by_ctrl_c(http, path, "The question is taken back."):
+    with withdrawn_when_interrupted(
+        http, _path(state), "The question was withdrawn.", on_sigterm=not keeps_open
+    ):
         _say_where(reach, state)
         with _waiting():
             while not isinstance(state, EndedRequest) and (left := deadline.left(WAIT_SECONDS)):
-                state = polled(http, path, left, decode_state) or state
+                state = polled(http, _path(state), left, decode_state) or state
     return state
+
+
+def _withdrawn(http: httpx.Client, state: RequestState) -> RequestState:
+    """Nobody will read an answer that comes later. If one has just come, it counts."""
+    with contextlib.suppress(httpx.HTTPError, Trouble):
+        http.delete(_path(state))
+    with contextlib.suppress(httpx.HTTPError, Trouble):
+        return decode_state(http.get(_path(state)).content)
+    return state
+
+
+def _path(state: RequestState) -> str:
+    return f"{session_path(state.session)}/requests/{quote(state.id, safe='')}"
 
 
 @contextlib.contextmanager
@@ -150,7 +175,7 @@ def _waiting() -> Generator[None]:
     if not err.is_terminal:
         yield
         return
-    with err.status("Waiting for an answer. Ctrl-C takes the question back."):
+    with err.status("Waiting for an answer. Ctrl-C withdraws the question."):
         yield
 
 
@@ -171,35 +196,46 @@ def _asked_only(reach: Reach, state: RequestState) -> ExitCode:
     return ExitCode.OK
 
 
-def _told(reach: Reach, state: RequestState, wait: float | None) -> ExitCode:
-    if reach.as_json:
-        print_json(state, pretty=True)
-    if not isinstance(state, EndedRequest):
-        words = f"Nobody answered within {wait:g} s. The question stays open."
-        raise Trouble(words, ExitCode.TIMED_OUT, how_to_answer(reach, state.session))
-    code = exit_code(state.outcome)
-    if not reach.as_json:
-        _tell_outcome(state, code)
-    return code
+def _timed_out(reach: Reach, state: RequestState, wait: float | None) -> Trouble:
+    what = f"Nobody answered within {wait:g} s"
+    if isinstance(state, EndedRequest):
+        advice = "With --session and --key it stays open, and asking again goes on waiting."
+        return Trouble(f"{what}, so the question was withdrawn.", ExitCode.TIMED_OUT, advice)
+    advice = how_to_answer(reach, state.session)
+    return Trouble(f"{what}. The question stays open.", ExitCode.TIMED_OUT, advice)
 
 
-def _tell_outcome(state: EndedRequest, code: ExitCode) -> None:
+def _is_unanswered(state: RequestState) -> bool:
+    return not isinstance(state, EndedRequest) or state.outcome.via is Provenance.WITHDRAWN
+
+
+def _tell_outcome(state: EndedRequest) -> None:
     """Answers for a program to read; how it ended for a person, unless that is as usual."""
-    if code is ExitCode.OK:
+    is_accepted = state.outcome.response is ResponseKind.ACCEPT
+    if is_accepted:
         for line in answer_lines(state):
             tell(line)
-    if code is not ExitCode.OK or state.outcome.via is not Provenance.PERSON:
+    if not is_accepted or state.outcome.via is not Provenance.PERSON:
         err.print(ending(state.outcome), markup=False, soft_wrap=True)
 
 
-def exit_code(outcome: Outcome) -> ExitCode:
-    """A timeout is never a no."""
+def exit_code(state: EndedRequest) -> ExitCode:
+    """A timeout is never reported as a decline, and only a yes is a success for `&&`."""
+    outcome = state.outcome
     if outcome.response is ResponseKind.ACCEPT:
-        return ExitCode.OK
+        return ExitCode.NO if _is_no(state) else ExitCode.OK
     if outcome.via is Provenance.TIMEOUT:
         return ExitCode.TIMED_OUT
     is_no = outcome.response is ResponseKind.DECLINE
     return ExitCode.DECLINED if is_no else ExitCode.CANCELLED
+
+
+def _is_no(state: EndedRequest) -> bool:
+    match state.outcome.request.questions:
+        case (BooleanQuestion(id=name),):
+            return (state.content or {}).get(name) is not True
+        case _:
+            return False
 
 
 def answer_lines(state: EndedRequest) -> list[str]:

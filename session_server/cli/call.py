@@ -11,7 +11,7 @@ import typer
 from session_server.cli.exits import ExitCode
 from session_server.cli.naming import complete_session, short_name
 from session_server.cli.output import err, out, print_json, tell
-from session_server.cli.patience import Deadline, WaitOption, polled, undone_by_ctrl_c
+from session_server.cli.patience import Deadline, WaitOption, polled, withdrawn_when_interrupted
 from session_server.cli.reach import JSON, Reach, session_path
 from session_server.cli.trouble import Trouble, UsageTrouble
 from session_server.cli.venues import how_to_answer, venue
@@ -61,7 +61,7 @@ def call(
 
     Prints the text of the result. The same call again, while it is open or its result was not
     fetched, goes on where it was. Exits with 1 if the tool reports an error or the call fails, with
-    5 if the time was over. Ctrl-C gives the call up.
+    5 on timeout. Ctrl-C abandons the call.
 
     For example: `session-server call ops deploy --arg service=web`
     """
@@ -76,7 +76,9 @@ def call(
             view = decode_call(http.post(path, content=encode(wanted), headers=JSON).content)
         if no_wait:
             return _started(reach, view)
-        with undone_by_ctrl_c(http, _path(view), "The call is given up."):
+        with withdrawn_when_interrupted(
+            http, _path(view), "The call was abandoned.", on_sigterm=False
+        ):
             view = _awaited(reach, http, view, wait)
     return _told(reach, view, wait)
 

@@ -17,6 +17,8 @@ from session_server.cli.output import err, out, print_json
 from session_server.cli.reach import Reach, session_path
 from session_server.cli.sessions import as_json
 from session_server.cli.trouble import Trouble, UsageTrouble
+from session_server.cli.venues import page_of
+from session_server.reducers.session_names import session_uri
 from session_server.schemas.session import SessionSummary
 from session_server.schemas.wire import Millis
 
@@ -75,6 +77,12 @@ def replay(
             min=0.001,
         ),
     ] = None,
+    as_name: Annotated[
+        str | None,
+        typer.Option(
+            "--as", help="Name of the session to play it into; the recorded one if not given."
+        ),
+    ] = None,
     idle_limit: Annotated[
         float | None,
         typer.Option(
@@ -85,6 +93,9 @@ def replay(
     """Play a file back as a session that can be watched; nothing in it runs or is sent again."""
     lines = _lines(file)
     name = _session_of(file, lines)
+    if as_name is not None:
+        name = session_uri(as_name)
+        lines = _renamed(file, lines, name)
     if idle_limit is not None and speed is None:
         raise UsageTrouble("--idle-limit goes with --speed.")
     with reach.http() as http:
@@ -97,7 +108,7 @@ def replay(
     if reach.as_json:
         print_json(as_json(summary), pretty=True)
     else:
-        out.print(f"{short_name(name)} is there to be watched.", markup=False)
+        out.print(f"Replay finished: {page_of(reach, name)}", markup=False)
     return None
 
 
@@ -112,8 +123,23 @@ def _lines(file: Path) -> list[bytes]:
 def _session_of(file: Path, lines: list[bytes]) -> str:
     head = _head(lines[0]) if lines else None
     if head is None or head.kind != "cassette" or head.session is None:
-        raise UsageTrouble(f"{file} is no cassette.", "`session-server export` writes them.")
+        raise _not_a_recording(file)
     return head.session
+
+
+def _renamed(file: Path, lines: list[bytes], name: str) -> list[bytes]:
+    """The name stands in the header, and in the record that the first entry opens with."""
+    try:
+        header, opening = (msgspec.json.decode(line) for line in lines[:2])
+        header["session"] = name
+        opening["action"]["record"]["public"]["summary"]["resource"] = name
+    except (msgspec.DecodeError, ValueError, KeyError, TypeError):
+        raise _not_a_recording(file) from None
+    return [msgspec.json.encode(header), msgspec.json.encode(opening), *lines[2:]]
+
+
+def _not_a_recording(file: Path) -> UsageTrouble:
+    return UsageTrouble(f"{file} is not a session recording.", "Create one with `export`.")
 
 
 def _head(line: bytes) -> Head | None:
@@ -132,7 +158,7 @@ def _check_free(http: httpx.Client, name: str) -> None:
             return
         raise
     words = f"There is a session {short_name(name)} already."
-    raise Trouble(words, advice=f"Remove it with: session-server dispose {short_name(name)}")
+    raise Trouble(words, advice="Play the recording under another name with --as NAME.")
 
 
 def _posted(http: httpx.Client, content: Any, params: dict[str, str]) -> SessionSummary:

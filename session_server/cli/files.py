@@ -1,5 +1,6 @@
-"""Files that people write by hand: YAML, of which JSON is a part."""
+"""Files that people write by hand, in JSON or YAML."""
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -22,11 +23,38 @@ class Loader(yaml.SafeLoader):
 
 
 def read_document(path: Path) -> Any:
-    """`-` is standard input."""
+    """`-` is standard input.
+
+    JSON is tried first: YAML reads most of it, but not the surrogate pairs that JSON writers use
+    for characters such as emoji. A lone half of a pair is not text and is refused.
+    """
+    text = _text(path)
     try:
-        return yaml.load(_text(path), Loader)  # noqa: S506 - a safe one
-    except yaml.YAMLError as error:
-        raise UsageTrouble(f"{path} is neither YAML nor JSON: {error}") from None
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        document = _yaml(path, text)
+    if _has_lone_surrogate(document):
+        raise UsageTrouble(f"{path} contains half of a surrogate pair, which is not a character.")
+    return document
+
+
+def _yaml(path: Path, text: str) -> Any:
+    try:
+        return yaml.load(text, Loader)  # noqa: S506 - a safe one
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise UsageTrouble(f"{path} is neither JSON nor YAML: {error}") from None
+
+
+def _has_lone_surrogate(document: Any) -> bool:
+    match document:
+        case str():
+            return any("\ud800" <= character <= "\udfff" for character in document)
+        case list():
+            return any(map(_has_lone_surrogate, document))
+        case dict():
+            return any(map(_has_lone_surrogate, (*document.keys(), *document.values())))
+        case _:
+            return False
 
 
 def _text(path: Path) -> str:

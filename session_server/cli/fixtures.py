@@ -49,8 +49,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return all(is_so[name] for name in MATCHERS if getattr(self, name) is not None)
 
 
-class Fixture(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    rules: tuple[Rule, ...]
+FIELDS = Rule.__struct_fields__
 
 
 class Unanswerable(Exception):  # noqa: N818 - a finding, told to whoever wrote the fixture
@@ -59,14 +58,14 @@ class Unanswerable(Exception):  # noqa: N818 - a finding, told to whoever wrote 
 
 def read_fixture(path: Path) -> tuple[Rule, ...]:
     document = read_document(path)
+    if isinstance(document, dict) and set(document) == {"rules"}:
+        document = document["rules"]
+    if not isinstance(document, list):
+        raise UsageTrouble(f"{path} must be a list of rules.", 'Start with: - message: "…"')
     try:
-        if isinstance(document, list):
-            rules = msgspec.convert(document, tuple[Rule, ...])
-        else:
-            rules = msgspec.convert(document, Fixture).rules
+        rules = msgspec.convert(document, tuple[Rule, ...])
     except msgspec.ValidationError as error:
-        advice = f"A rule has some of {', '.join(MATCHERS)}, session, response and answers."
-        raise UsageTrouble(f"{path} is no fixture: {error}", advice) from None
+        raise UsageTrouble(f"{path}: {error}", f"A rule can have {', '.join(FIELDS)}.") from None
     for number, rule in enumerate(rules, 1):
         _check(path, number, rule)
     return rules

@@ -1,6 +1,8 @@
 """Waiting for something at a host: long polls, one after the other, also while it is restarted."""
 
 import contextlib
+import signal
+import threading
 import time
 from collections.abc import Callable, Generator
 from typing import Annotated, TypeVar
@@ -21,7 +23,9 @@ T = TypeVar("T")
 WaitOption = Annotated[
     float | None,
     typer.Option(
-        help="How long to wait; for ever if not given: 90s, 10m.", parser=duration, metavar="TIME"
+        help="How long to wait: 90s, 10m; waits forever by default.",
+        parser=duration,
+        metavar="TIME",
     ),
 ]
 
@@ -50,12 +54,40 @@ def polled(http: httpx.Client, path: str, wait: float, decode: Callable[[bytes],
 
 
 @contextlib.contextmanager
-def undone_by_ctrl_c(http: httpx.Client, path: str, words: str) -> Generator[None]:
-    """Ctrl-C takes back what was asked for, and says so."""
+def withdrawn_when_interrupted(
+    http: httpx.Client, path: str, message: str, *, on_sigterm: bool = True
+) -> Generator[None]:
+    """Ctrl-C withdraws what was asked for, and so do SIGTERM and a closed terminal.
+
+    Without `on_sigterm` only Ctrl-C does: whoever asks again with the same key goes on waiting.
+    """
+    try:
+        with _termination_raises():
+            yield
+    except (KeyboardInterrupt, _Terminated) as stopped:
+        if on_sigterm or isinstance(stopped, KeyboardInterrupt):
+            with contextlib.suppress(httpx.HTTPError, Trouble):
+                http.delete(path)
+                err.print(message)
+        raise
+
+
+class _Terminated(SystemExit):
+    """With the exit code that shells give a process that a signal has ended."""
+
+
+@contextlib.contextmanager
+def _termination_raises() -> Generator[None]:
+    def stop(number: int, _: object) -> None:
+        raise _Terminated(128 + number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread receives signals
+        return
+    signals = [signal.SIGTERM, *((signal.SIGHUP,) if hasattr(signal, "SIGHUP") else ())]
+    earlier = {number: signal.signal(number, stop) for number in signals}
     try:
         yield
-    except KeyboardInterrupt:
-        with contextlib.suppress(httpx.HTTPError, Trouble):
-            http.delete(path)
-            err.print(words)
-        raise
+    finally:
+        for number, handler in earlier.items():
+            signal.signal(number, handler)

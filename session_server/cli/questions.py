@@ -83,15 +83,28 @@ def _parts(text: str, number: int) -> Line:
     head, *more = _split(text, ":", 2)
     if not more:
         prompt, rest = _prompt(text)
+        _check_no_options(text, rest)
         return Line(f"q{number}", True, "text", {}, prompt, rest)
     name, required = _name(head, text)
     found = _KIND.fullmatch(more[0].strip()) if len(more) == 2 else None
     if found is None:
         prompt, rest = _prompt(":".join(more))
+        _check_no_options(text, rest)
         return Line(name, required, "text", {}, prompt, rest)
     prompt, rest = _prompt(more[1])
     kind = _ALIASES.get(found[1], found[1])
     return Line(name, required, kind, _bounds(kind, found[2], text), prompt, rest)
+
+
+def _check_no_options(text: str, rest: str | None) -> None:
+    """Without a kind, `env=staging|prod` would be asked as free text with an odd default."""
+    if rest is not None and len(_split(rest, "|")) > 1:
+        advice = (
+            "To offer a choice, write ID:select:PROMPT=OPTION|OPTION, as in"
+            " 'env:select:Which environment?=staging|prod'."
+            " For free text with this default, write ID:text:PROMPT=DEFAULT."
+        )
+        raise UsageTrouble(f"{text!r} lists options but does not say what kind it is.", advice)
 
 
 def _name(head: str, text: str) -> tuple[str, bool]:

@@ -25,24 +25,24 @@ def share(
     reach: Reach,
     session: SessionArgument,
     role: Annotated[
-        Role, typer.Option(help="What whoever has the link may do: answerer, observer or owner.")
+        Role, typer.Option(help="Role to grant: answerer, observer or owner.")
     ] = Role.ANSWERER,
     name: Annotated[
-        str | None, typer.Option(help="Name of whoever uses it, shown beside their answers.")
+        str | None, typer.Option(help="Name of the person it is for, shown next to their answers.")
     ] = None,
     expires_in: Annotated[
         float,
         typer.Option(
-            help="How long it works: 90s, 10m, 2d.",
+            help="Expires after: 90s, 10m, 2d.",
             parser=lasting(SHARE_LIFETIME_LIMIT_SECONDS),
             metavar="TIME",
         ),
     ] = SHARE_LIFETIME_SECONDS,
     qr: Annotated[bool, typer.Option("--qr/--no-qr", help="Show the link as a QR code.")] = True,
-    listing: Annotated[bool, typer.Option("--list", help="List the links there are.")] = False,
-    revoke: Annotated[str | None, typer.Option(help="Take a link back, by its id.")] = None,
+    listing: Annotated[bool, typer.Option("--list", help="List the session's links.")] = False,
+    revoke: Annotated[str | None, typer.Option(help="Revoke a link, by its id.")] = None,
 ) -> ExitCode | None:
-    """Make a link that opens one session, in one role, for a while."""
+    """Create a link that opens one session, in one role, until it expires."""
     check_name(name)
     with reach.http() as http:
         path = f"{session_path(found(all_sessions(http), session).resource)}/shares"
@@ -60,11 +60,7 @@ def share(
     if reach.as_json:
         print_json(given, pretty=True)
         return None
-    if qr and given.warning is None:
-        _picture(given.url)
-    out.print(given.url, markup=False, soft_wrap=True)
-    if given.warning is not None:
-        err.print(given.warning, style="yellow", markup=False)
+    show_link(given.url, given.warning, qr=qr)
     err.print(f"For {role.value}s, until {when(given.expires_at)}.", style="dim", markup=False)
     return None
 
@@ -80,7 +76,7 @@ def tell_revoked(reach: Reach, token_id: str) -> None:
     if reach.as_json:
         print_json({"id": token_id, "state": "revoked"}, pretty=True)
     else:
-        err.print("It opens nothing any more.")
+        err.print("Revoked. Anyone using it has been disconnected.")
 
 
 def token_table(tokens: tuple[IssuedToken, ...]) -> Table:
@@ -92,6 +88,15 @@ def token_table(tokens: tuple[IssuedToken, ...]) -> Table:
         who = f"{token.role} (policy)" if token.policy else str(token.role)
         grid.add_row(token.id, token.name or "", who, ", ".join(token.sessions or ("all",)), until)
     return grid
+
+
+def show_link(url: str, warning: str | None, *, qr: bool) -> None:
+    """A QR code is for other devices: a link that works only here has none."""
+    if qr and warning is None:
+        _picture(url)
+    out.print(url, markup=False, soft_wrap=True)
+    if warning is not None:
+        err.print(warning, style="yellow", markup=False)
 
 
 def _picture(url: str) -> None:

@@ -158,6 +158,15 @@ def plain(text: wire.Text) -> str:
     return text.markdown if isinstance(text, wire.Markdown) else text
 
 
+def last_note(state: SessionState) -> str | None:
+    """The latest thing the host noted in the latest turn, such as who declined what."""
+    turn = state.active_turn or (state.turns[-1] if state.turns else None)
+    notes = (
+        [p for p in turn.response_parts if isinstance(p, SystemNotificationPart)] if turn else []
+    )
+    return plain(notes[-1].content) if notes else None
+
+
 def request_panel(request: InputRequest, me: Author | None = None) -> Panel:
     """An open question with what has been answered so far, live."""
     grid = Table.grid(padding=(0, 2))

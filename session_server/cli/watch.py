@@ -17,7 +17,7 @@ from session_server.cli.output import Harmless, err, out, print_json
 from session_server.cli.reach import Reach
 from session_server.cli.sessions import as_json, in_order, table
 from session_server.cli.states import State, is_archived, state_of
-from session_server.cli.transcript import Transcript, request_panel, status_line
+from session_server.cli.transcript import Transcript, last_note, request_panel, status_line
 from session_server.cli.trouble import Trouble
 from session_server.client import Change, Client, Session
 from session_server.schemas.session import SessionState, SessionSummary
@@ -150,7 +150,15 @@ async def _watch_one(
             await _tell(session, changes, wanted, transcript, live.console.print)
     else:
         await _tell(session, changes, wanted, transcript, _print_plainly)
-        err.print(f"{short_name(session.uri)} is {state_of(session.confirmed.summary)}.")
+        err.print(_verdict(session), markup=False, soft_wrap=True)
+
+
+def _verdict(session: Session) -> str:
+    """The state, and how the latest question ended: idle alone would hide a no."""
+    state = session.confirmed
+    ended = last_note(state) if state.input_requests is None else None
+    reason = "" if ended is None else f" {ended}"
+    return f"{short_name(session.uri)} is {state_of(state.summary)}.{reason}"
 
 
 def _print_plainly(news: RenderableType) -> None:

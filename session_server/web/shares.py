@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from session_server.host.errors import no_session
 from session_server.host.host import Host
-from session_server.identity.addresses import Reachable, reachable
+from session_server.identity.addresses import Reachable
 from session_server.identity.tokens import new_id
 from session_server.reducers.session_names import session_name
 from session_server.schemas.limits import SHARES_PER_SESSION
@@ -29,7 +29,7 @@ from session_server.web.openapi import described
 from session_server.web.paths import SessionUri
 from session_server.web.problems import ProblemError
 from session_server.web.retries import REPLAYED, TheKey
-from session_server.web.tokens import NOT_KEPT
+from session_server.web.tokens import NOT_KEPT, where_reached
 
 router = APIRouter(prefix="/v1/sessions/{id}/shares", tags=["access"])
 
@@ -60,7 +60,7 @@ async def share(
         issued = _granted(wanted, who, uri, token_id, host.now())
         text = await tokens.issue(issued)
     headers = NOT_KEPT | (REPLAYED if replayed else {})
-    return json_response(await _given(issued, text, _where(request)), 201, headers)
+    return json_response(await _given(issued, text, where_reached(request)), 201, headers)
 
 
 @router.get("", **described(200, TokenList, 404))
@@ -112,13 +112,6 @@ def _granted(wanted: ShareWanted, by: Principal, uri: Uri, token_id: str, now: i
         created_by=by.author,
         expires_at=now + wanted.expires_in * 1000,
     )
-
-
-def _where(request: Request) -> Reachable:
-    settings = request.app.state.settings
-    server: tuple[str, int | None] | None = request.scope.get("server")
-    port = settings.port if server is None or server[1] is None else server[1]
-    return reachable(settings, request.headers.get("host", ""), port, request.url.scheme)
 
 
 async def _given(issued: IssuedToken, text: str, where: Reachable) -> ShareGiven:

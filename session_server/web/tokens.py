@@ -2,11 +2,12 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path
+from fastapi import APIRouter, Depends, Path, Request
 from starlette.responses import Response
 
 from session_server.host.errors import no_session
 from session_server.host.host import Host
+from session_server.identity.addresses import Reachable, reachable
 from session_server.identity.identities import is_reserved
 from session_server.identity.tokens import new_id
 from session_server.schemas.principals import Principal
@@ -33,6 +34,7 @@ TokenId = Annotated[str, Path(description="The id of a token, as in the list.")]
 
 @router.post("", **described(201, TokenGiven, 404, body=TokenWanted))
 async def issue_token(
+    request: Request,
     host: TheHost,
     who: Owner,
     key: TheKey,
@@ -46,12 +48,11 @@ async def issue_token(
     if key is not None and key.found(wanted, ids):
         known = tokens.find(key.name(wanted))
         assert known is not None
-        return json_response(
-            TokenGiven(token=tokens.text_of(known), issued=known), 201, NOT_KEPT | REPLAYED
-        )
+        given = _given(request, tokens.text_of(known), known)
+        return json_response(given, 201, NOT_KEPT | REPLAYED)
     issued = _granted(wanted, who, new_id() if key is None else key.name(wanted), host.now())
     text = await tokens.issue(issued)
-    return json_response(TokenGiven(token=text, issued=issued), 201, NOT_KEPT)
+    return json_response(_given(request, text, issued), 201, NOT_KEPT)
 
 
 @router.get("", **described(200, TokenList))
@@ -68,6 +69,19 @@ async def revoke_token(token: TokenId, who: Owner, identities: TheIdentities) ->
         raise ProblemError(404, "noToken", "There is no such token; it may be revoked already.")
     await identities.tokens.revoke(token, who.author)
     return Response(status_code=204)
+
+
+def where_reached(request: Request) -> Reachable:
+    settings = request.app.state.settings
+    server: tuple[str, int | None] | None = request.scope.get("server")
+    port = settings.port if server is None or server[1] is None else server[1]
+    return reachable(settings, request.headers.get("host", ""), port, request.url.scheme)
+
+
+def _given(request: Request, text: str, issued: IssuedToken) -> TokenGiven:
+    where = where_reached(request)
+    url = f"{where.url}/?tkn={text}"
+    return TokenGiven(token=text, issued=issued, url=url, warning=where.warning)
 
 
 def _check(host: Host, wanted: TokenWanted) -> None:

@@ -117,6 +117,11 @@ def test_tokens_and_links_open_what_they_should(tmp_path: Path) -> None:
 
         nobody = owner("token", "create", " ")
         assert (nobody.code, "at least one character" in nobody.err) == (ExitCode.USAGE, True)
+        shown = owner("token", "create", "Bea")
+        link = shown.out.strip()
+        assert link.startswith(f"{server.url}/?tkn=")
+        assert Shell(link)("sessions").code == ExitCode.OK
+        assert f"Token for programs: {link.partition('=')[2]}" in shown.err
         made = owner("token", "create", "CI", "--policy", "--session", "demo", "--json").json
         assert made["issued"]["policy"] is True
         robot = Shell(server.url)

@@ -66,6 +66,24 @@ def test_a_message_alone_asks_for_a_yes_or_no(
 
 
 @pytest.mark.parametrize(
+    ("question", "given", "code", "printed"),
+    [
+        ("ok:yes-no:Really deploy?", ("--set", "ok=yes"), ExitCode.OK, "true\n"),
+        ("ok:yes-no:Really deploy?", ("--set", "ok=no"), ExitCode.NO, "false\n"),
+        ("ok?:yes-no:Really deploy?", ("--accept",), ExitCode.NO, ""),
+    ],
+)
+def test_only_a_yes_to_a_single_yes_no_question_exits_with_0(
+    shell: Shell, question: str, given: tuple[str, ...], code: ExitCode, printed: str
+) -> None:
+    session = f"sure-{code}-{len(printed)}"
+    with shell.running("ask", "-q", question, "--session", session) as asking:
+        asking.hear("Asked", on="err")
+        assert shell("answer", session, *given).code == ExitCode.OK
+        assert asking.end()[:2] == (code, printed)
+
+
+@pytest.mark.parametrize(
     ("on_expiry", "code", "printed"),
     [("cancel", ExitCode.TIMED_OUT, ""), ("defaults", ExitCode.OK, "prod\n")],
 )
@@ -91,14 +109,47 @@ def test_who_stops_waiting_can_go_on_later_without_asking_twice(
     assert len(requests(server, "later", "ended")) == 1
 
 
-def test_ctrl_c_takes_the_question_back(shell: Shell, server: ServerProcess) -> None:
-    with shell.running("ask", "Still there?", "--session", "back") as asking:
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [
+        (signal.SIGINT, ExitCode.INTERRUPTED),
+        (signal.SIGTERM, 128 + signal.SIGTERM),
+        (signal.SIGHUP, 128 + signal.SIGHUP),
+    ],
+)
+def test_an_interrupted_ask_withdraws_its_question(
+    shell: Shell, server: ServerProcess, number: signal.Signals, code: int
+) -> None:
+    session = f"back-{number}"
+    with shell.running("ask", "Still there?", "--session", session) as asking:
         asking.hear("Asked", on="err")
-        done = asking.interrupt(signal.SIGINT)
-        assert done.code == ExitCode.INTERRUPTED
-        assert "taken back" in done.err
-    (ended,) = requests(server, "back", "ended")
+        done = asking.interrupt(number)
+        assert done.code == code
+        assert "withdrawn" in done.err
+    (ended,) = requests(server, session, "ended")
     assert json.loads(json.dumps(ended))["outcome"]["via"] == "withdrawn"
+
+
+def test_a_terminated_ask_with_a_key_leaves_its_question_to_be_taken_up_again(
+    shell: Shell, server: ServerProcess
+) -> None:
+    ask = ("ask", "Still there?", "--session", "kept", "--key", "build-8")
+    with shell.running(*ask) as asking:
+        asking.hear("Asked", on="err")
+        assert asking.interrupt(signal.SIGTERM).code == 128 + signal.SIGTERM
+    assert len(requests(server, "kept")) == 1
+    assert shell("answer", "kept", "--accept").code == ExitCode.OK
+    assert shell(*ask, "--wait", "60").out == "accepted\n"
+
+
+def test_a_question_without_a_key_is_withdrawn_when_its_asker_stops_waiting(
+    shell: Shell, server: ServerProcess
+) -> None:
+    done = shell("ask", "Anyone?", "--session", "nobody", "--wait", "0.2")
+    assert done.code == ExitCode.TIMED_OUT
+    assert "withdrawn" in done.err
+    assert "--key" in done.err
+    assert requests(server, "nobody") == []
 
 
 def test_asking_without_waiting_prints_the_request(shell: Shell, server: ServerProcess) -> None:

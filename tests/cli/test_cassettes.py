@@ -27,13 +27,19 @@ def test_a_second_export_is_the_same_byte_for_byte(
     with serving("memory:") as empty:
         elsewhere = Shell(empty.url)
         played = elsewhere("replay", str(tape))
-        assert (played.code, played.out) == (ExitCode.OK, "tape is there to be watched.\n")
+        assert (played.code, played.out) == (
+            ExitCode.OK,
+            f"Replay finished: {empty.url}/#/s/tape\n",
+        )
         again = elsewhere.process("export", "tape")
         assert again.out == tape.read_text()
         assert "Someone answered “Ready?”" in elsewhere("watch", "tape", "--until", "idle").out
         refused = elsewhere("replay", str(tape))
         assert refused.code == ExitCode.FAILED
-        assert "session-server dispose tape" in refused.err
+        assert "--as NAME" in refused.err
+        assert elsewhere("replay", str(tape), "--as", "copy").code == ExitCode.OK
+        copied = elsewhere.process("export", "copy").out
+        assert copied.replace("ahp-session:/copy", "ahp-session:/tape") == tape.read_text()
 
 
 @pytest.mark.slow
@@ -57,8 +63,8 @@ def test_a_recording_plays_in_real_time(shell: Shell, tape: Path, tmp_path: Path
 @pytest.mark.parametrize(
     ("text", "code", "words"),
     [
-        ("", ExitCode.USAGE, "is no cassette"),
-        ("nonsense\n", ExitCode.USAGE, "is no cassette"),
+        ("", ExitCode.USAGE, "is not a session recording"),
+        ("nonsense\n", ExitCode.USAGE, "is not a session recording"),
         ('{"kind":"cassette","version":1,"session":"x:/1"}\n', ExitCode.USAGE, "cut off"),
         ('{"kind":"cassette","version":9,"session":"x:/1"}\n', ExitCode.USAGE, "version"),
     ],

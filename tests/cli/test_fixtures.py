@@ -138,15 +138,40 @@ def test_a_date_without_quotes_is_the_text_that_it_looks_like(tmp_path: Path) ->
         ("- {tool: x, response: decline, answers: {a: 1}}", "has answers, but says decline"),
         ("- {tol: x}", "unknown field `tol`"),
         ("- {tool: x, response: maybe}", "Invalid enum value 'maybe'"),
-        ("tool: x", "unknown field `tool`"),
-        ("just words", "is no fixture"),
-        ("{", "neither YAML nor JSON"),
+        ("tool: x", "must be a list of rules"),
+        ("just words", "must be a list of rules"),
+        ("answers: {a: 1}", "must be a list of rules"),
+        ("{", "neither JSON nor YAML"),
     ],
 )
 def test_a_fixture_that_is_none_is_explained(tmp_path: Path, text: str, words: str) -> None:
     file = tmp_path / "fixture.yaml"
     file.write_text(text)
     with pytest.raises(UsageTrouble, match=words):
+        read_fixture(file)
+
+
+def test_the_advice_never_lists_what_was_called_unknown(tmp_path: Path) -> None:
+    file = tmp_path / "fixture.yaml"
+    file.write_text("- {tol: x}")
+    with pytest.raises(UsageTrouble) as caught:
+        read_fixture(file)
+    assert "tool" in caught.value.advice.replace(",", "").split()
+    assert "tol" not in caught.value.advice.replace(",", "").split()
+
+
+def test_json_with_escaped_emoji_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "emoji.json"
+    file.write_text(json.dumps([{"message": "Launch \N{ROCKET}?"}]))
+    (rule,) = read_fixture(file)
+    assert rule.message == "Launch \N{ROCKET}?"
+
+
+@pytest.mark.parametrize("text", ['[{"message": "\\ud83d"}]', '- message: "\\ud83d"'])
+def test_half_of_a_surrogate_pair_is_refused(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "half.json"
+    file.write_text(text)
+    with pytest.raises(UsageTrouble, match="surrogate"):
         read_fixture(file)
 
 

@@ -53,6 +53,8 @@ PROD = Option(id="prod", label="prod", recommended=True)
                      Option(id="us", label="United States", recommended=True)))),
         ("c:multi[1..2]:Which?=staging|prod*", MultiSelectQuestion(
             id="c", message="Which?", required=True, min=1, max=2, options=(STAGING, PROD))),
+        ("w:text:Which?=a|b", TextQuestion(id="w", message="Which?", required=True,
+                                           default_value="a|b")),
         (r"w:text:a\=b\:c=d\=e", TextQuestion(id="w", message="a=b:c", required=True,
                                               default_value="d=e")),
         (r"p:select:Pick=a\|b|c\*", SingleSelectQuestion(
@@ -75,6 +77,8 @@ def test_a_line_says_what_it_looks_like(line: str, question: Question) -> None:
         ("n:integer:How many?=many", "'many' is not a whole number"),
         ("n:number:How many?=many", "'many' is not a number"),
         ("ok:yes-no:Sure?=maybe", "neither yes nor no"),
+        ("env=staging|prod", "ID:select:PROMPT=OPTION|OPTION"),
+        ("env:Which one?=staging|prod", "ID:select:PROMPT=OPTION|OPTION"),
         ("name:text:", "there is no question in it"),
         ("my name:text:What?", "cannot be a question's id"),
     ],

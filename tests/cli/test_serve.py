@@ -12,6 +12,8 @@ from session_server.settings import Settings
 from tests.cli.shells import Shell
 from tests.servers import ServerProcess, serving, sqlite_store
 
+FOR_OTHERS = "session-server serve --host 0.0.0.0 --connection-token generate"
+
 
 def said(settings: Settings, address: str = "127.0.0.1") -> list[str]:
     return banner(settings, binding_of(settings), [(address, 8737)]).splitlines()
@@ -24,6 +26,9 @@ def test_a_host_says_where_its_doors_are() -> None:
         "  AHP   ws://127.0.0.1:8737/ahp",
         "  HTTP  http://127.0.0.1:8737/docs",
         "        http://127.0.0.1:8737/v1/sessions",
+        "  MCP   http://127.0.0.1:8737/mcp",
+        "  Data  session-server-data/",
+        f"        Only this machine can reach it. For phones and others: {FOR_OTHERS}",
         "  Demo  http://127.0.0.1:8737/#/s/demo  an agent that asks",
         "        http://127.0.0.1:8737/#/s/deploy  an MCP call that waits for people",
     ]

@@ -1,6 +1,7 @@
 """Commands on a real terminal: what a person sees, presses, and sees then."""
 
 import asyncio
+import re
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
@@ -140,6 +141,23 @@ def test_what_one_types_is_kept_beside_what_somebody_else_wrote(
         ana.sees("name", Submitted, "Fjords 2")
 
 
+def test_with_several_open_sessions_the_terminal_lets_one_be_picked(shell: Shell) -> None:
+    for name in ("pick-1", "pick-2"):
+        shell("ask", f"About {name}?", "--session", name, "--no-wait")
+    elsewhere = shell("answer", "--accept")
+    assert elsewhere.code == ExitCode.USAGE
+    assert "pick-1" in elsewhere.err
+    assert "pick-2" in elsewhere.err
+    with shell.terminal("answer") as terminal:
+        terminal.see("Which session\\?", r"\d+  pick-1  About pick-1\?")
+        number = re.search(r"(\d+)  pick-1", terminal.screen)
+        assert number is not None
+        terminal.press("0", "enter")
+        terminal.see("Enter a number from 1 to")
+        terminal.press("\x15", number[1], "enter")
+        terminal.see("About pick-1\\?", "Accept")
+
+
 def test_leaving_a_form_answers_nothing_and_keeps_the_draft(
     shell: Shell, server: ServerProcess
 ) -> None:
@@ -250,7 +268,7 @@ def test_a_link_is_shown_as_a_picture_where_it_fits() -> None:
 
 def test_asking_on_a_terminal_shows_that_it_waits(shell: Shell) -> None:
     with shell.terminal("ask", "Ready?", "--session", "wait") as terminal:
-        terminal.see("Asked in wait", "Waiting for an answer. Ctrl-C takes the question back.")
+        terminal.see("Asked in wait", "Waiting for an answer. Ctrl-C withdraws the question.")
         shell("answer", "wait", "--accept")
         assert terminal.end() == ExitCode.OK
         assert "accepted" in terminal.screen

@@ -52,6 +52,18 @@ def test_a_script_waits_until_the_session_is_idle(shell: Shell) -> None:
     assert "demo is idle." in done.err
 
 
+@pytest.mark.parametrize(
+    ("response", "reason"),
+    [("--accept", "answered"), ("--decline", "declined"), ("--cancel", "cancelled")],
+)
+def test_watch_says_how_the_question_ended(shell: Shell, response: str, reason: str) -> None:
+    session = f"ended{response}"
+    shell("ask", "Deploy?", "--session", session, "--no-wait")
+    shell("answer", session, response, "--name", "Ana")
+    done = shell("watch", session, "--until", "idle")
+    assert f"{session} is idle. Ana {reason} “Deploy?”." in done.err
+
+
 @pytest.mark.slow
 def test_changes_are_lines_of_json(shell: Shell) -> None:
     shell("ask", "Ready?", "--session", "lines", "--no-wait")
