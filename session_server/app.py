@@ -112,8 +112,12 @@ def include_everything(app: FastAPI, access: Access) -> None:
 async def living(parts: Parts, app: FastAPI) -> AsyncGenerator[None]:
     """From the first entry that is read from the log to the last that is written."""
     settings = parts.settings
-    log = guarded(await open_log(parts.store, sync=Sync(settings.sync)))
-    host = Host(log, tuple(agent.info for agent in parts.agents.values()), bounds_of(settings))
+    log = await open_log(
+        parts.store, sync=Sync(settings.sync), accept_data_loss=settings.accept_data_loss
+    )
+    host = Host(
+        guarded(log), tuple(agent.info for agent in parts.agents.values()), bounds_of(settings)
+    )
     waiting = Waiting(host)
     calls = Calls(host, waiting, parts.servers)
     effects = EffectRunner(host, AgentTurns(host, parts.agents, calls), calls.driver)

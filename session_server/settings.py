@@ -77,6 +77,10 @@ class Settings(BaseSettings):
         default="full",
         description="What the log survives: `full` a power cut, `normal` the death of the process.",
     )
+    accept_data_loss: bool = Field(
+        default=False,
+        description="Start once although the log lacks entries that it had; they stay lost.",
+    )
     demo: bool = Field(default=False, description="Have sessions to look at, with questions open.")
     log_level: Literal["error", "warning", "info", "debug"] = Field(
         default="warning",

@@ -137,7 +137,8 @@ def _store(settings: Settings) -> Check:
     """An existing one is opened; none is made."""
     store = settings.store or f"sqlite:///{settings.data_dir.absolute() / 'sessions.db'}"
     file = Path(store.removeprefix("sqlite:///"))
-    if store.startswith("sqlite:") and not file.exists():
+    known = (file, file.with_name(f"{file.name}-claim"))
+    if store.startswith("sqlite:") and not any(path.exists() for path in known):
         return fine("store", f"{file} is not there yet; `serve` makes it.")
     try:
         asyncio.run(check_log(store, Sync(settings.sync)))

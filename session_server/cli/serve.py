@@ -30,7 +30,9 @@ def serve(settings: Settings) -> None:
         typer.echo(f"{words} Choose another port with --port.", err=True)
         raise typer.Exit(1) from None
     try:
-        asyncio.run(check_log(store, Sync(settings.sync)))
+        asyncio.run(
+            check_log(store, Sync(settings.sync), accept_data_loss=settings.accept_data_loss)
+        )
     except OpenError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(1) from None
@@ -60,7 +62,7 @@ def check_address(host: str, port: int) -> None:
         trial.bind(address)
 
 
-async def check_log(store: str, sync: Sync) -> None:
+async def check_log(store: str, sync: Sync, *, accept_data_loss: bool = False) -> None:
     """Opens the log once before the server does, to fail in words and not in a traceback."""
-    log = await open_log(store, sync=sync)
+    log = await open_log(store, sync=sync, accept_data_loss=accept_data_loss)
     await log.close()

@@ -6,6 +6,7 @@ LogError
 │   ├── BackendMissingError   this version or installation lacks the backend
 │   ├── InUseError            another process has it open
 │   ├── NotWritableError      the file, its folder or the disk takes no writing
+│   ├── DataLostError         entries that it had are gone
 │   ├── DamagedError          it is not a log, or no longer a whole one
 │   └── TooNewError           a newer version has written it
 └── FailedError               a log that is open could not do what was asked
@@ -50,6 +51,12 @@ class InUseError(OpenError):
 
 class NotWritableError(OpenError):
     code = "notWritable"
+
+
+class DataLostError(OpenError):
+    """It can be opened all the same, by who says so."""
+
+    code = "dataLost"
 
 
 class DamagedError(OpenError):

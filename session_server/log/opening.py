@@ -8,19 +8,21 @@ from session_server.log.protocol import Log, Sync
 KNOWN = "memory:, sqlite:///relative/path, sqlite:////absolute/path"
 
 
-async def open_log(url: str, *, sync: Sync = Sync.FULL) -> Log:
+async def open_log(url: str, *, sync: Sync = Sync.FULL, accept_data_loss: bool = False) -> Log:
     """Opens the log that a URL names, or raises an `OpenError`.
 
     `memory:` is gone with the process. `sqlite:///data.db` is a file relative to the working
     folder, `sqlite:////var/lib/data.db` an absolute one, as with SQLAlchemy; the path is taken as
-    it stands, without percent-encoding. `sync` is for those that write to a disk.
+    it stands, without percent-encoding. `sync` is for those that write to a disk. One that has lost
+    entries is not opened unless the loss is accepted.
     """
     scheme, colon, rest = url.partition(":")
     match scheme.lower() if colon else "":
         case "memory":
             return _memory(url, rest)
         case "sqlite":
-            return await _sqlite(url, rest, sync)
+            path = _sqlite_path(url, rest)
+            return await _sqlite(path, sync, accept_data_loss=accept_data_loss)
         case "nats":
             raise BackendMissingError(
                 "NATS JetStream is not in this version; a later one brings it, with the extra"
@@ -38,15 +40,19 @@ def _memory(url: str, rest: str) -> Log:
     return MemoryLog()
 
 
-async def _sqlite(url: str, rest: str, sync: Sync) -> Log:
+def _sqlite_path(url: str, rest: str) -> Path:
     path = rest.removeprefix("///")
     if path == rest or not path.strip("/"):
         raise UrlError(f"{url!r} names no file; known are {KNOWN}.")
     if "?" in path or "#" in path:
         raise UrlError(f"{url!r} has options, and sqlite takes none.")
+    return Path(path)
+
+
+async def _sqlite(path: Path, sync: Sync, *, accept_data_loss: bool) -> Log:
     try:
         from session_server.log.sqlite import SqliteLog  # noqa: PLC0415
     except ImportError as error:
         words = f"This Python cannot keep a log in SQLite: {error}. Known are {KNOWN}."
         raise BackendMissingError(words) from error
-    return await SqliteLog.open(Path(path), sync=sync)
+    return await SqliteLog.open(path, sync=sync, accept_data_loss=accept_data_loss)

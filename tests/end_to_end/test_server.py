@@ -1,6 +1,7 @@
 """The whole server as a process of its own, on real sockets and a real file."""
 
 import asyncio
+import os
 import signal
 import urllib.request
 from pathlib import Path
@@ -120,6 +121,38 @@ def test_a_second_server_on_the_same_file_is_refused_in_words(tmp_path: Path) ->
         with pytest.raises(RuntimeError, match=str(first.pid)) as refused:
             ServerProcess(sqlite_store(tmp_path))
         assert "Traceback" not in str(refused.value)
+
+
+def test_a_second_server_by_another_name_of_the_file_is_refused(tmp_path: Path) -> None:
+    with serving(sqlite_store(tmp_path)):
+        (tmp_path / "linked").mkdir()
+        os.link(tmp_path / "sessions.db", tmp_path / "linked" / "sessions.db")
+        for claim in tmp_path.rglob("*-claim"):
+            claim.unlink()
+        for folder in (tmp_path, tmp_path / "linked"):
+            with pytest.raises(RuntimeError, match="in use by another process") as refused:
+                ServerProcess(sqlite_store(folder))
+            assert "Traceback" not in str(refused.value)
+
+
+def test_a_server_whose_database_is_gone_starts_only_if_the_loss_is_accepted(
+    tmp_path: Path,
+) -> None:
+    store = sqlite_store(tmp_path)
+    with serving(store) as server:
+        fetch(f"{server.url}/v1/sessions", b'{"title": "Deploy"}')
+        server.kill()
+    (tmp_path / "sessions.db").unlink()
+    with pytest.raises(RuntimeError, match="is missing or empty; it had entries") as refused:
+        ServerProcess(store)
+    assert "--accept-data-loss" in str(refused.value)
+    assert "Traceback" not in str(refused.value)
+    with serving(store, "--accept-data-loss") as server:
+        assert fetch(f"{server.url}/v1/sessions")[1]["items"] == []
+        server.stop()
+        assert "The loss is accepted." in "".join(server.output)
+    with serving(store):
+        pass
 
 
 def fetch(url: str, body: bytes | None = None) -> tuple[int, Any]:

@@ -52,13 +52,14 @@ class Memory(Backend):
 class Sqlite(Backend):
     survives = True
     sync = Sync.FULL
+    accepts_loss = False
 
     @property
     def path(self) -> Path:
         return self.folder / "log.db"
 
     async def open(self) -> SqliteLog:
-        return await SqliteLog.open(self.path, sync=self.sync)
+        return await SqliteLog.open(self.path, sync=self.sync, accept_data_loss=self.accepts_loss)
 
 
 class SqliteNormal(Sqlite):

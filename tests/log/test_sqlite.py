@@ -22,6 +22,7 @@ from session_server.log.errors import (
     TooNewError,
 )
 from session_server.log.sqlite import SqliteLog, database, schema, writer
+from session_server.log.sqlite.claim import SUFFIX
 from tests.log.logs import Sqlite, asked, batch, everything, held, settled, stored
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -160,6 +161,26 @@ async def test_a_second_process_is_refused(backend: Sqlite) -> None:
         assert done.returncode == 1
         assert f"{backend.path} is in use by process {os.getpid()}" in done.stderr
         await stored(log, A, 0, b"x")
+
+
+@pytest.mark.parametrize("has_failed", [False, True])
+async def test_a_second_log_is_refused_by_another_name_and_after_its_claim_was_deleted(
+    backend: Sqlite, has_failed: bool
+) -> None:
+    link = backend.folder / "link.db"
+    async with backend.opened() as log:
+        await stored(log, A, 0, b"x")
+        if has_failed:  # and both connections were closed and opened again
+            log._writer._distrust()
+            await stored(log, B, 0, b"x")
+        os.link(backend.path, link)
+        backend.path.with_name(backend.path.name + SUFFIX).unlink()
+        for path in (link, backend.path):
+            with pytest.raises(InUseError, match="in use by another process"):
+                await SqliteLog.open(path)
+        await stored(log, A, log.last_seq - has_failed, b"y")
+    async with backend.opened() as log:
+        assert len(await everything(log)) == 2 + has_failed
 
 
 async def test_the_file_is_for_its_owner_alone(backend: Sqlite) -> None:

@@ -2,11 +2,13 @@
 
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from session_server.log import StoredSnapshot
+from session_server.log.errors import DataLostError
 from session_server.log.sqlite import claim
 from session_server.log.sqlite.claim import SUFFIX
 from tests.log.logs import Sqlite, SqliteNormal, everything, stored
@@ -65,8 +67,10 @@ async def test_a_backup_that_lacks_entries_is_another_log(tmp_path: Path) -> Non
     backup = backend.path.read_bytes()
     assert await grown(backend) == epoch
     backend.path.write_bytes(backup)
+    backend.accepts_loss = True
     restored = await epoch_of(backend)
     assert restored != epoch
+    backend.accepts_loss = False
     assert await epoch_of(backend) == restored
 
 
@@ -115,9 +119,82 @@ async def test_a_log_that_lost_the_end_of_its_wal_is_another_log(tmp_path: Path)
     durable, _ = killed_while_appending(backend.path, 200)
     wal = backend.path.with_name(backend.path.name + "-wal")
     os.truncate(wal, wal.stat().st_size // 3)
+    backend.accepts_loss = True
     async with backend.opened() as log:
         assert log.last_seq < max(durable.values())
         assert log.epoch != epoch
+
+
+def lose_database(path: Path) -> None:
+    path.unlink()
+
+
+def empty_database(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def lose_wal(path: Path) -> None:
+    path.with_name(path.name + "-wal").unlink()
+
+
+@pytest.mark.parametrize("lose", [lose_database, empty_database, lose_wal])
+@pytest.mark.parametrize("kind", [Sqlite, SqliteNormal])
+async def test_a_log_that_lost_entries_is_opened_only_by_who_accepts_that(
+    tmp_path: Path,
+    kind: type[Sqlite],
+    lose: Callable[[Path], None],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    backend = kind(tmp_path)
+    epoch = await epoch_of(backend)
+    durable, _ = killed_while_appending(backend.path, 200)
+    kept = {file: file.read_bytes() for file in files_of(backend)}
+    lose(backend.path)
+    left = {file: file.read_bytes() for file in files_of(backend) if file.stat().st_size}
+    for _ in range(2):
+        with pytest.raises(DataLostError, match="--accept-data-loss") as refused:
+            await backend.open()
+        assert refused.value.code == "dataLost"
+    assert {file: file.read_bytes() for file in left if not file.match("*-shm")} == {
+        file: text for file, text in left.items() if not file.match("*-shm")
+    }, "nothing is touched before the operator has decided"
+
+    for file, text in kept.items():
+        file.write_bytes(text)
+    async with backend.opened() as log:
+        assert durable.items() <= {e.id: e.seq for e in await everything(log)}.items()
+    lose_database(backend.path)
+    backend.accepts_loss = True
+    async with backend.opened() as log:
+        assert log.epoch != epoch
+        assert await everything(log) == []
+    assert "The loss is accepted." in caplog.text
+    backend.accepts_loss = False
+    async with backend.opened() as log:
+        await stored(log, A, 0, b"x")
+
+
+async def test_a_power_cut_without_full_sync_is_no_reason_not_to_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    boot = tmp_path / "boot_id"
+    boot.write_text("this-boot\n")
+    monkeypatch.setattr(claim, "BOOT_ID", boot)
+    backend = SqliteNormal(tmp_path)
+    await grown(backend)
+    backup = backend.path.read_bytes()
+    async with backend.opened() as log:
+        await stored(log, A, 1, b"x")
+        await log.find([])
+        while_open = claim_of(backend).read_bytes()
+    backend.path.write_bytes(backup)
+    claim_of(backend).write_bytes(while_open)
+    with pytest.raises(DataLostError):
+        await backend.open()
+    boot.write_text("the-next-boot\n")
+    async with backend.opened() as log:
+        assert len(await everything(log)) == 1
+    assert "a power cut can do that" in caplog.text
 
 
 @pytest.mark.parametrize("is_closed", [True, False])

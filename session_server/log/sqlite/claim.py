@@ -1,11 +1,14 @@
 """The file beside a database that says who has it open and how far it had come.
 
 The first keeps a second process out; the second tells a log from a copy of it, or from a backup
-that was put back in its place. The operating system releases a claim when its process dies.
+that was put back in its place. A claim can be deleted, and a hard link has another one, so the
+database's own inode is locked as well. The operating system releases both when the process dies.
 """
 
+import errno
 import fcntl
 import os
+import struct
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -19,6 +22,14 @@ BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 UNKNOWN_BOOT = "unknown"
 SEQ_DIGITS = 16
 
+LOCKED_BYTE = 1 << 62
+"""Beyond the end of any database, and beyond the bytes that SQLite itself locks."""
+
+SET_LOCK: int | None = getattr(fcntl, "F_OFD_SETLK", None)
+"""A lock of the open file: SQLite, closing its own files, would release a lock of the process."""
+
+UNSUPPORTED = (errno.EINVAL, errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
+
 
 class Standing(NamedTuple):
     """What was last known of the database.
@@ -31,11 +42,15 @@ class Standing(NamedTuple):
     inode: int
     boot: str
 
+    @property
+    def is_synced(self) -> bool:
+        """Whether nothing that was in it can have been lost with the power."""
+        return self.boot == SYNCED or self.boot == this_boot() != UNKNOWN_BOOT
+
     def fits(self, epoch: str, inode: int, last_seq: Seq) -> bool:
         """Whether a database is the one that was known, with everything that was in it."""
         is_same = (self.epoch, self.inode) == (epoch, inode)
-        is_kept = self.boot == SYNCED or self.boot == this_boot() != UNKNOWN_BOOT
-        return is_same and is_kept and self.seq <= last_seq
+        return is_same and self.is_synced and self.seq <= last_seq
 
 
 def this_boot() -> str:
@@ -51,17 +66,38 @@ class Claim:
     def __init__(self, database: Path) -> None:
         self._path = database.with_name(database.name + SUFFIX)
         self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+        self._database: int | None = None
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise self._in_use(database) from None
+            error = self._in_use(database)
+            os.close(self._file)
+            raise error from None
         except BaseException:
             os.close(self._file)
             raise
 
+    def hold(self, database: Path) -> None:
+        """Makes the database if it is not there, and keeps others out by whatever name they come.
+
+        Where the system knows no such lock, the claim alone has to do.
+        """
+        # What people have answered is nobody else's to read.
+        self._database = os.open(database, os.O_RDWR | os.O_CREAT, 0o600)
+        if SET_LOCK is None:
+            return
+        wanted = struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, LOCKED_BYTE, 1, 0)
+        try:
+            fcntl.fcntl(self._database, SET_LOCK, wanted)
+        except OSError as error:
+            if error.errno in (errno.EAGAIN, errno.EACCES):
+                words = f"{database} is in use by another process, perhaps by another name of it"
+                raise InUseError(f"{words}; only one can have it open.", None) from None
+            if error.errno not in UNSUPPORTED:
+                raise
+
     def _in_use(self, database: Path) -> InUseError:
         words = os.pread(self._file, 1_000, 0).decode(errors="replace").split()
-        os.close(self._file)
         pid = int(words[-1]) if words and words[-1].isdecimal() else None
         owner = "another process" if pid is None else f"process {pid}"
         return InUseError(f"{database} is in use by {owner}; only one can have it open.", pid)
@@ -88,5 +124,10 @@ class Claim:
             os.pwrite(self._file, f"{seq:0{SEQ_DIGITS}d}".encode(), 0)
 
     def release(self) -> None:
-        """The file stays: what it says is for the next claim."""
+        """The file stays: what it says is for the next claim.
+
+        Not before SQLite has let go: closing any file of an inode releases SQLite's locks on it.
+        """
+        if self._database is not None:
+            os.close(self._database)
         os.close(self._file)

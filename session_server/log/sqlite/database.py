@@ -4,24 +4,28 @@ Only the first ever writes or checkpoints. So nothing stops it, and SQLite's WAL
 takes two connections that do (all versions before 3.51.3), cannot happen.
 """
 
+import logging
 import os
 import secrets
 import sqlite3
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TypeVar
 
-from session_server.log.errors import FailedError, NotWritableError, OpenError
+from session_server.log.errors import DataLostError, FailedError, NotWritableError, OpenError
 from session_server.log.protocol import RefusedBecause, Sync
 from session_server.log.refusals import CLOSED
 from session_server.log.sqlite.claim import SYNCED, Claim, Standing, this_boot
 from session_server.log.sqlite.faults import opening_error, refusal
-from session_server.log.sqlite.ledger import Ledger
+from session_server.log.sqlite.ledger import Ledger, last_seq_of
 from session_server.log.sqlite.schema import check, migrate, version_of
 from session_server.log.sqlite.store import InDoubtError, Store
+from session_server.schemas.wire import Seq
+
+logger = logging.getLogger("session_server.log")
 
 T = TypeVar("T")
 
@@ -33,11 +37,15 @@ LOCKED_SECONDS = 5.0
 
 
 class Database:
-    """Raises `OpenError` when there is no writing to the file, or no trusting it."""
+    """Raises `OpenError` when there is no writing to the file, or no trusting it.
 
-    def __init__(self, path: Path, sync: Sync) -> None:
+    That entries are missing which it had is a `DataLostError`, unless loss is accepted.
+    """
+
+    def __init__(self, path: Path, sync: Sync, *, accept_data_loss: bool = False) -> None:
         self._path = path.resolve()
         self._sync = sync
+        self._accepts_loss = accept_data_loss
         self._lock = threading.Lock()
         self._writing: sqlite3.Connection | None = None
         self._reading: sqlite3.Connection | None = None
@@ -60,8 +68,10 @@ class Database:
             raise
 
     def _begin(self) -> None:
-        # What people have answered is nobody else's to read.
-        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
+        known = self._claim.standing()
+        if known is not None and known.seq:
+            self._look_for_loss(known)
+        self._claim.hold(self._path)
         connection = self._connect()
         version = version_of(connection, self._path)
         self._set_up(connection)
@@ -71,6 +81,34 @@ class Database:
         self._load(connection)
         self._recognise(connection)
         self._reading = self._connected("ro")
+
+    def _look_for_loss(self, known: Standing) -> None:
+        """Before anything is written: what is missing may still be found and put back."""
+        last = self._found_seq()
+        if last is None:
+            words = f"{self._path} is missing or empty; it had entries up to {known.seq}"
+        elif last < known.seq:
+            words = (
+                f"{self._path} ends at entry {last} and had come to {known.seq}: its -wal file is"
+                " missing or cut short, or an older copy was put in its place"
+            )
+        else:
+            return
+        if last is None or known.is_synced:
+            if not self._accepts_loss:
+                advice = "Put back what is missing, or start once with --accept-data-loss"
+                raise DataLostError(f"{words}. {advice} to go on without it.")
+            logger.warning("%s. The loss is accepted.", words)
+        else:
+            logger.warning("%s. Without full sync a power cut can do that.", words)
+
+    def _found_seq(self) -> Seq | None:
+        """Where the file ends; `None` if there is nothing in it."""
+        if not self._path.exists() or not self._path.stat().st_size:
+            return None
+        with closing(self._connected("ro")) as connection:
+            is_ours = version_of(connection, self._path) > 0
+            return last_seq_of(connection) if is_ours else None
 
     def _connect(self) -> sqlite3.Connection:
         self._writing = self._connected("rw")

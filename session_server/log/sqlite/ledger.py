@@ -29,6 +29,13 @@ REACHED = """
 """
 
 
+def last_seq_of(connection: sqlite3.Connection) -> Seq:
+    """The highest seq that the database ever gave away, as far as it knows."""
+    (reached,) = connection.execute(REACHED).fetchone()
+    (floor,) = connection.execute("SELECT coalesce(max(floor), 0) FROM channels").fetchone()
+    return max(int(reached), int(floor))
+
+
 class Ledger:
     def __init__(self) -> None:
         self.last_seq: Seq = 0
@@ -44,9 +51,7 @@ class Ledger:
         rows = connection.execute(PLACES).fetchall()
         self._kept = {uri: Place(number, last or floor) for uri, number, floor, last in rows}
         self._next_number = max((place.number for place in self._kept.values()), default=0) + 1
-        (reached,) = connection.execute(REACHED).fetchone()
-        ends = (place.last for place in self._kept.values())
-        self.last_seq = max(reached, max(ends, default=0))
+        self.last_seq = last_seq_of(connection)
         self.undo()
 
     def place(self, channel: Uri) -> Place:

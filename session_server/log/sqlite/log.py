@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from sqlite3 import Connection
 from typing import Any, TypeVar
@@ -31,11 +32,13 @@ class SqliteLog:
         self._is_closed = False
 
     @classmethod
-    async def open(cls, path: Path, *, sync: Sync = Sync.FULL) -> "SqliteLog":
+    async def open(
+        cls, path: Path, *, sync: Sync = Sync.FULL, accept_data_loss: bool = False
+    ) -> "SqliteLog":
         """Raises an `OpenError` that says what stands in the way."""
         loop = asyncio.get_running_loop()
-        database = await loop.run_in_executor(None, Database, path, sync)
-        return cls(database, loop)
+        opening = partial(Database, path, sync, accept_data_loss=accept_data_loss)
+        return cls(await loop.run_in_executor(None, opening), loop)
 
     @property
     def epoch(self) -> str:
