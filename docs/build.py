@@ -111,7 +111,7 @@ LIMIT_MEANINGS: dict[str, str] = {
     "ACTIVITY_CHARS": "Characters of the line that says what an agent is doing.",
     "UNREACHED_LIMIT_MS": "Milliseconds that a call waits for a server out of reach.",
     "OPEN_CALLS_PER_SESSION": "Calls that are under way in one session.",
-    "RESULT_BYTES": "Bytes of one answer of an MCP server.",
+    "RESULT_BYTES": "Bytes of one answer of an MCP server, counted as they arrive.",
     "SHOWN_TEXT_CHARS": "Characters of a call's result that are shown in its turn.",
     "SHOWN_INPUT_CHARS": "Characters of a call's arguments that are shown.",
     "SHOWN_DATA_CHARS": "Characters of a picture in a result; a larger one is left out.",

@@ -32,6 +32,7 @@ from session_server.calls.numbering import numbered
 from session_server.calls.transports import transport
 from session_server.calls.troubles import Heard, trouble_of
 from session_server.calls.watching import watched
+from session_server.schemas.limits import RESULT_BYTES
 
 LISTED_PAGES = 100
 
@@ -125,14 +126,22 @@ class Link:
         return (await session.send_request(request, RawResult, progress_callback=progress)).root
 
     async def tools(self) -> dict[str, Tool]:
-        """What the server offers as tools, by name; nothing if it has none."""
+        """What the server offers as tools, by name; nothing if it has none.
+
+        All pages together are bounded as one answer is; tools beyond that can be called, but
+        nothing is known of them.
+        """
         if self.client.server_capabilities.tools is None:
             return {}
         found: dict[str, Tool] = {}
         cursor: str | None = None
+        size = 0
         for _ in range(LISTED_PAGES):
             params = PaginatedRequestParams(cursor=cursor)
             page = await self.client.session.list_tools(params=params)
+            size += len(page.model_dump_json())
+            if size > RESULT_BYTES:
+                break
             found |= {tool.name: tool for tool in page.tools}
             cursor = page.next_cursor
             if cursor is None:

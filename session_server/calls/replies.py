@@ -11,11 +11,13 @@ from mcp_types import (
     CONNECTION_CLOSED,
     INVALID_REQUEST,
     MISSING_REQUIRED_CLIENT_CAPABILITY,
+    PARSE_ERROR,
     URL_ELICITATION_REQUIRED,
 )
 from pydantic import ValidationError
 
 from session_server.calls import troubles
+from session_server.calls.bounds import TOO_LARGE, reason_in
 from session_server.calls.config import ServerConfig
 from session_server.calls.errors import UnauthorizedError, UnreachableError
 from session_server.calls.links import Link
@@ -27,6 +29,10 @@ from session_server.schemas.mcp import Elicitation, ElicitRequest, InputRequired
 from session_server.schemas.wire import Json, Wire
 
 NEVER_LEFT = (UnreachableError, httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
+NOT_MCP = "the server's answer is not MCP"
+UNPARSED = "Failed to parse"
+"""The SDK quotes what it could not read, which people need not see."""
+
 SESSION_GONE = "Session terminated"
 """The SDK's word for a 2025-era HTTP server that no longer knows the connection."""
 
@@ -73,7 +79,7 @@ async def exchange(
     try:
         result = await link.request(method, params, progress)
     except ValidationError:
-        return Rejected(FailureKind.INVALID_RESULT, "the server's answer is not MCP")
+        return Rejected(FailureKind.INVALID_RESULT, NOT_MCP)
     except MCPError as error:
         return _turned_away(link, error) or refusal_of(error)
     return reply_of(result)
@@ -107,6 +113,11 @@ def refusal_of(error: MCPError) -> Reply:
     code, data = error.code, error.data
     if is_expired_state(code, data):
         return Expired()
+    reason = reason_in(error.message)
+    if reason is not None:
+        return Rejected(FailureKind.INVALID_RESULT, reason)
+    if code == PARSE_ERROR and error.message.startswith(UNPARSED):
+        return Rejected(FailureKind.INVALID_RESULT, NOT_MCP)
     if code == CONNECTION_CLOSED:
         return Lost()
     if code == INVALID_REQUEST and error.message == SESSION_GONE:
@@ -135,7 +146,7 @@ def unstorable(result: Mapping[str, Any]) -> str | None:
     except (TypeError, ValueError, OverflowError, RecursionError):
         return "the server's answer holds what JSON cannot"
     if len(text) > RESULT_BYTES:
-        return f"the server's answer is larger than {RESULT_BYTES} bytes"
+        return TOO_LARGE
     if is_too_deep(text, JSON_DEPTH):
         return f"the server's answer is nested deeper than {JSON_DEPTH} levels"
     return None

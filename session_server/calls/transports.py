@@ -19,6 +19,7 @@ import httpx2
 from mcp.client.stdio import StdioServerParameters, get_default_environment, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
+from session_server.calls.bounds import EVENT_BYTES, LINES, BoundedHttp
 from session_server.calls.config import ServerConfig
 from session_server.calls.streams import Streams
 from session_server.calls.troubles import Heard
@@ -53,7 +54,9 @@ def transport(
 async def _stdio(command: str, config: ServerConfig) -> AsyncGenerator[Streams]:
     check_command(command, config)
     line = [*leash(), command, *config.args]
-    process = StdioServerParameters(command=line[0], args=line[1:], env=config.env, cwd=config.cwd)
+    process = StdioServerParameters(
+        command=line[0], args=line[1:], env=config.env, cwd=config.cwd, encoding=LINES
+    )
     async with stdio_client(process, sys.__stderr__ or sys.stderr) as streams:
         yield streams
 
@@ -85,13 +88,14 @@ async def _http(
         if response.request.method == "POST":
             answered(Heard.of(response))
 
-    way = httpx2.AsyncHTTPTransport(verify=certificates(), socket_options=KEEP_ALIVE)
+    way = BoundedHttp(verify=certificates(), socket_options=KEEP_ALIVE)
     client = httpx2.AsyncClient(
         headers=config.headers, timeout=TIMEOUT, transport=way, event_hooks={"response": [noted]}
     )
+    client.headers["Accept-Encoding"] = "identity"
     async with (
         client as http,
-        streamable_http_client(url, http_client=http) as streams,
+        streamable_http_client(url, http_client=http, max_sse_event_size=EVENT_BYTES) as streams,
     ):
         yield streams
 

@@ -14,6 +14,7 @@ import httpx2
 from mcp import MCPError
 from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST, PARSE_ERROR
 
+from session_server.calls.bounds import reason_in
 from session_server.calls.config import ServerConfig
 from session_server.calls.errors import UnauthorizedError, UnreachableError
 
@@ -103,6 +104,9 @@ def _words_of_status(heard: Heard, config: ServerConfig) -> str:
 
 
 def _words_of_message(error: MCPError) -> str:
+    reason = reason_in(error.message)
+    if reason is not None:
+        return reason
     if error.code == CONNECTION_CLOSED:
         return "it ended at once; if it said why, that is in the host's own output"
     if error.code == INVALID_REQUEST and error.message.startswith("Redirect"):

@@ -57,6 +57,8 @@ TOOLS: dict[str, Callable[[dict[str, Any]], Answer]] = {
     "strange": lambda _: {"result": {"resultType": "hologram", "content": []}},
     "untyped": lambda _: {"result": {"content": [{"type": "text", "text": "plain"}]}},
     "huge": lambda _: text("x" * 9_000_000),
+    "huge-ts": lambda _: text("x" * 9_000_000),
+    "garbled": lambda _: text("plain"),
     "deep": lambda _: {
         "result": {"resultType": "complete", "content": [], "structuredContent": {"d": deep(80)}}
     },
@@ -92,6 +94,11 @@ def main() -> None:
         if "id" in message and "method" in message:
             reply = answer(message["method"], message.get("params") or {}, message["id"])
             whole = {"jsonrpc": "2.0", "id": message["id"], **reply}
+            tool = (message.get("params") or {}).get("name")
+            if tool == "garbled":
+                sys.stdout.buffer.write(b"\xff\xfe not UTF-8\n")
+            if tool == "huge-ts":  # its id comes last, as in TypeScript's SDK
+                whole = {**reply, "jsonrpc": "2.0", "id": message["id"]}
             sys.stdout.write(json.dumps(whole) + "\n")
             sys.stdout.flush()
 
