@@ -89,6 +89,7 @@ class Host:
         self.tokens: Channel[IssuedTokens] = Channel(TOKENS_CHANNEL, TOKENS, self)
         self.connections = Connections(bounds.connections_per_principal, self.counts)
         self.presence = Presence()
+        self._guests: dict[Uri, dict[Outbox, None]] = {}
         self.active_clients = ActiveClients(self.sessions, self.write)
         self.position = 0
         self.on_committed: list[Committed] = []
@@ -303,7 +304,8 @@ class Host:
         self.active_clients.opened(channel)
         summary = channel.committed.public.summary
         self.announce(
-            SessionAdded(params=SessionAddedParams(channel=ROOT_CHANNEL, summary=summary))
+            SessionAdded(params=SessionAddedParams(channel=ROOT_CHANNEL, summary=summary)),
+            about=channel.uri,
         )
         self._count_sessions()
 
@@ -338,7 +340,8 @@ class Host:
                 hook(uri)
             del self.sessions[uri]
             removed = SessionRemovedParams(channel=ROOT_CHANNEL, session=uri)
-            self.announce(SessionRemoved(params=removed), also=tuple(channel.subscribers))
+            news = SessionRemoved(params=removed)
+            self.announce(news, about=uri, also=tuple(channel.subscribers))
             channel.subscribers.clear()
             self._count_sessions()
             done()
@@ -380,11 +383,28 @@ class Host:
     def _count_sessions(self) -> None:
         self._tell_root(lambda: RootActiveSessionsChanged(active_sessions=len(self.sessions)))
 
-    def announce(self, notification: Any, also: tuple[Outbox, ...] = ()) -> None:
-        """A notification of the protocol's own, to whoever watches the root; never replayed."""
+    def announce(self, notification: Any, about: Uri, also: tuple[Outbox, ...] = ()) -> None:
+        """A notification about one session, to everyone who watches the list; never replayed."""
         message = Message.of(notification)
-        for outbox in dict.fromkeys((*self.root.subscribers, *also)):
+        guests = self._guests.get(about, ())
+        for outbox in dict.fromkeys((*self.root.subscribers, *guests, *also)):
             outbox.send(message)
+
+    def join_list(self, principal: Principal, outbox: Outbox) -> None:
+        """For a principal that is limited to some sessions, the list has only these.
+
+        The root channel's state and actions are about the whole host, so it gets announcements
+        alone.
+        """
+        for uri in principal.sessions or ():
+            self._guests.setdefault(uri, {})[outbox] = None
+
+    def leave_list(self, principal: Principal, outbox: Outbox) -> None:
+        for uri in principal.sessions or ():
+            guests = self._guests.get(uri, {})
+            guests.pop(outbox, None)
+            if not guests:
+                self._guests.pop(uri, None)
 
 
 def _session_plan(

@@ -8,6 +8,7 @@ from session_server.host.delivery import Outbox
 from session_server.host.errors import CommandError
 from session_server.host.host import Host
 from session_server.host.presence import session_of
+from session_server.schemas.commands import ROOT_CHANNEL
 from session_server.schemas.errors import ErrorCode
 from session_server.schemas.limits import SUBSCRIPTIONS_PER_CONNECTION
 from session_server.schemas.principals import Principal
@@ -20,6 +21,7 @@ class Subscriptions:
         self._outbox = outbox
         self._channels: dict[Uri, Channel[Any]] = {}
         self._rooms: set[Uri] = set()
+        self._guest: Principal | None = None
 
     def add(self, principal: Principal, uri: Uri) -> Channel[Any] | None:
         """The channel, if there is one that this principal may look at."""
@@ -32,7 +34,14 @@ class Subscriptions:
         return channel
 
     def join(self, principal: Principal, uri: Uri) -> bool:
-        """Presence has no state, so there is nothing to show and nothing to replay."""
+        """Watches a channel without state, so there is nothing to show and nothing to replay:
+        presence, and the list of sessions for a principal that is limited to some.
+        """
+        if uri == ROOT_CHANNEL and principal.is_limited:
+            check_number((*self._watched(), uri))
+            self._guest = principal
+            self._host.join_list(principal, self._outbox)
+            return True
         session = session_of(uri)
         if session is None or self._host.channel(principal, session) is None:
             return False
@@ -46,6 +55,8 @@ class Subscriptions:
         return {uri: self.add(principal, uri) for uri in uris if not self.join(principal, uri)}
 
     def remove(self, uri: Uri) -> None:
+        if uri == ROOT_CHANNEL:
+            self._leave_list()
         self._rooms.discard(uri)
         self._host.presence.leave(uri, self._outbox)
         channel = self._channels.pop(uri, None)
@@ -53,12 +64,20 @@ class Subscriptions:
             channel.subscribers.pop(self._outbox, None)
 
     def remove_all(self) -> None:
+        self._leave_list()
         self._host.presence.leave_all(self._outbox)
         for channel in self._channels.values():
             channel.subscribers.pop(self._outbox, None)
         self._channels.clear()
 
+    def _leave_list(self) -> None:
+        if self._guest is not None:
+            self._host.leave_list(self._guest, self._outbox)
+            self._guest = None
+
     def _watched(self) -> Iterator[Uri]:
+        if self._guest is not None:
+            yield ROOT_CHANNEL
         yield from self._channels
         yield from self._rooms
 

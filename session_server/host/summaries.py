@@ -63,7 +63,7 @@ class SummaryNews:
         changes = changes_between(self._told[uri], summary)
         self._told[uri] = summary
         params = SessionSummaryChangedParams(channel=ROOT_CHANNEL, session=uri, changes=changes)
-        self._host.announce(SessionSummaryChanged(params=params))
+        self._host.announce(SessionSummaryChanged(params=params), about=uri)
 
     def forget(self, uri: Uri) -> None:
         self._told.pop(uri, None)

@@ -7,7 +7,6 @@ from fastapi import APIRouter, Depends, Header, Query
 from starlette.responses import StreamingResponse
 
 from session_server.host.channel import Channel
-from session_server.host.errors import not_permitted
 from session_server.host.host import Host
 from session_server.schemas.codec import encode
 from session_server.schemas.commands import ROOT_CHANNEL, ListSessionsResult
@@ -24,7 +23,6 @@ router = APIRouter(prefix="/v1", tags=["events"])
 
 EVENTS = "text/event-stream"
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-ONE_SESSION = "Your access is to single sessions; watch /v1/sessions/{id}/events."
 
 
 async def _last_seen(
@@ -76,13 +74,12 @@ async def list_events(
     host: TheHost, streams: TheStreams, who: Caller, _: LastSeen
 ) -> StreamingResponse:
     """The list of sessions and its changes. Changes are not kept, so it always begins whole.
+    Where access is limited to some sessions, the list has only these.
 
     Events: `sessions` (all of them), `sessionAdded`, `sessionRemoved`, `sessionSummaryChanged`,
     `action` (of the host: its agents, its number of sessions), `end`.
     """
     channel = host.channel(who, ROOT_CHANNEL)
-    if channel is None:
-        raise not_permitted(ONE_SESSION)
     outbox = EventOutbox(host)
 
     def begin() -> None:
@@ -110,23 +107,30 @@ def _stream(
     host: Host,
     streams: OpenStreams,
     who: Principal,
-    channel: Channel[Any],
+    channel: Channel[Any] | None,
     outbox: EventOutbox,
     begin: Callable[[], None],
 ) -> StreamingResponse:
+    """Without a channel it is the list, for a principal that is limited to some sessions."""
     host.connections.check(who)
 
     async def body() -> AsyncIterator[bytes]:
         # Only from here on is it certain that the end is noticed too.
         host.connections.opened(who, outbox, host.now())
         streams.opened(outbox)
-        channel.subscribers[outbox] = None
+        if channel is None:
+            host.join_list(who, outbox)
+        else:
+            channel.subscribers[outbox] = None
         begin()
         try:
             async for chunk in outbox.chunks():
                 yield chunk
         finally:
-            channel.subscribers.pop(outbox, None)
+            if channel is None:
+                host.leave_list(who, outbox)
+            else:
+                channel.subscribers.pop(outbox, None)
             streams.closed(outbox)
             host.connections.closed(who, outbox)
 

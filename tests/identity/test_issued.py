@@ -128,12 +128,48 @@ async def test_a_token_may_be_for_some_sessions_only(
     bo = await arrived(server, token, "bo-watch")
     assert [item["resource"] for item in (await bo.call("listSessions"))["items"]] == [mine]
     assert "snapshot" in await bo.call("subscribe", mine)
-    for uri in (other, ROOT, f"ahp-presence:/{name_of(other)}", "session-server:tokens"):
+    for uri in (other, f"ahp-presence:/{name_of(other)}", "session-server:tokens"):
         assert (await bo.call("subscribe", uri))["code"] == -32001
     assert (await bo.call("fetchTurns", other))["code"] == -32001
     assert (await bo.call("createSession", "ahp-session:/bo", provider="people"))["code"] == -32009
     assert (await bo.call("disposeSession", mine))["code"] == -32009
     assert owner.get("/v1/tokens", headers=bearer(token)).status_code == 403
+    await bo.close()
+
+
+@pytest.mark.parametrize("how", ["subscribe", "initialize", "reconnect"])
+@run
+async def test_a_limited_token_hears_of_its_sessions_and_of_no_others(
+    server: ServerProcess, owner: httpx.Client, how: str
+) -> None:
+    mine, other = new_session(owner), new_session(owner)
+    token = issued(owner, "answerer", sessions=[mine])["token"]
+    bo = await arrived(server, token, f"bo-{how}", *((ROOT,) if how == "initialize" else ()))
+    if how == "subscribe":
+        assert await bo.call("subscribe", ROOT) == {}
+    elif how == "reconnect":
+        await bo.close()
+        bo = await dialled(server, token)  # type: ignore[assignment]
+        back = await bo.call(
+            "reconnect", clientId=f"bo-{how}", lastSeenServerSeq=0, subscriptions=[ROOT]
+        )
+        assert back.get("missing", []) == []
+    for uri in (other, mine):
+        asked = owner.post(f"/v1/sessions/{name_of(uri)}/requests", json={"message": "Go?"})
+        assert asked.status_code == 201
+    changed = await bo.until(lambda f: f.get("method") == "root/sessionSummaryChanged")
+    assert changed["params"]["session"] == mine
+    assert changed["params"]["changes"]["status"] == 24
+    owner.delete(f"/v1/sessions/{name_of(other)}")
+    await bo.call("ping")
+    methods = [f["method"] for f in bo.received if "method" in f]
+    assert set(methods) == {"root/sessionSummaryChanged"}
+    assert all(f["params"]["session"] == mine for f in bo.received if "method" in f)
+    await bo.send({"jsonrpc": "2.0", "method": "unsubscribe", "params": {"channel": ROOT}})
+    owner.post(f"/v1/sessions/{name_of(mine)}/requests", json={"message": "Again?"})
+    count = len(methods)
+    await bo.call("ping")
+    assert sum("method" in f for f in bo.received) == count
     await bo.close()
 
 

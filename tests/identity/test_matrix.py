@@ -250,7 +250,7 @@ ADDRESSES: dict[str, set[str]] = {
     "GET /v1/calls/{cid}": ONLY_OWNER,  # and whoever made the call
     "DELETE /v1/calls/{cid}": ONLY_OWNER,
     "GET /v1/sessions/{id}/events": HERE,
-    "GET /v1/events": WHOLE,
+    "GET /v1/events": EVERYBODY,
     "GET /v1/sessions/{id}/export": ONLY_OWNER,
     "POST /v1/replay": ONLY_OWNER,
     "POST /v1/sessions/{id}/shares": ONLY_OWNER,

@@ -36,6 +36,23 @@ def opening(stage: Stage, name: str) -> str:
     return uri
 
 
+def test_a_guest_is_alerted_like_everyone_else(person: People, stage: Stage) -> None:
+    uri = stage.session("alerted", "Alerted")
+    stage.begins(uri)
+    ana = person("Ana").goes_to("#/s/alerted")
+    url = shared(ana, "Answer")
+    guest = person(None).page
+    guest.goto(url.partition("#")[0])
+    row = guest.locator(".session-row", has_text="Alerted")
+    expect(row).to_have_attribute("data-activity", "running")
+    stage.asks(uri, text("name"))
+    expect(row).to_have_attribute("data-activity", "input-needed")
+    expect(guest).to_have_title("(1) session-server")
+    stage.act(uri, "inputCompleted", requestId="r", response="cancel")
+    expect(row).to_have_attribute("data-activity", "running")
+    expect(guest).to_have_title("session-server")
+
+
 def test_an_observer_sees_all_and_is_told_why_nothing_can_be_done(
     person: People, stage: Stage
 ) -> None:
