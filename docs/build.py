@@ -81,13 +81,32 @@ LIMIT_MEANINGS: dict[str, str] = {
     "FINISHED_CALLS_KEPT": "Ended calls that a session remembers.",
     "NAME_CHARS": "Characters of a person's name.",
     "ACTIONS_PER_SECOND": (
-        "Messages that one connection may send per second in the long run; faster ones are refused"
-        " in words."
+        "Messages per second that one principal may send in the long run, over all its connections"
+        " and HTTP requests; more are refused with an error message."
     ),
     "ACTIONS_AT_ONCE": "Messages that it may send in one go after a quiet time.",
-    "ACTIONS_UNSETTLED": "Actions of one connection that wait to be written.",
-    "REFUSALS_BEFORE_CLOSE": "Refusals for haste before a connection is closed for a while.",
+    "BYTES_PER_CREDIT": "Bytes of a message for which it counts as one message more.",
+    "CONNECTION_COST": "Messages that opening a connection counts as.",
+    "RESERVE_PART": (
+        "The part of the limit, as 1 in so many, that a principal's connections share equally on"
+        " top of it, so that one that floods does not silence the others."
+    ),
+    "REFUSALS_BEFORE_CLOSE": (
+        "Refused messages before a connection that sends too fast is closed; several connections"
+        " of a principal share them."
+    ),
     "REFUSALS_WINDOW_SECONDS": "Seconds within which these refusals are counted.",
+    "FLOOD_PAUSE_SECONDS": (
+        "Seconds that a principal whose connection was closed for sending too fast cannot connect;"
+        " doubled each time."
+    ),
+    "FLOOD_PAUSE_LIMIT_SECONDS": "Seconds that such a pause never exceeds.",
+    "FLOOD_MEMORY_SECONDS": "Seconds after which the next pause is a short one again.",
+    "ACTIONS_UNSETTLED": "Actions of one connection that wait to be written.",
+    "UNSETTLED_BYTES_PER_PRINCIPAL": (
+        "Bytes of one principal's messages that wait to be written or for the handshake."
+    ),
+    "UNSETTLED_BYTES": "The same of all principals together.",
     "PRESENCE_NEWS_PER_SECOND": "Times per second that a session's watchers hear who is there.",
     "REQUESTS_IN_FLIGHT": "Requests of one connection that wait for their answer.",
     "FRAMES_BEFORE_HANDSHAKE": "Frames that may come while the handshake is being answered.",

@@ -19,10 +19,9 @@ from session_server.calls.config import ServerConfig, load_servers
 from session_server.calls.failpoints import guarded
 from session_server.gateway.doors import include_doors
 from session_server.gateway.gateway import Gateway
-from session_server.host.connections import TooManyConnectionsError
 from session_server.host.effects import EffectRunner
 from session_server.host.host import Host
-from session_server.host.pace import Bounds
+from session_server.host.pace import Bounds, TooFastError
 from session_server.host.waiting import Waiting
 from session_server.identity.access import Access, access_of
 from session_server.identity.errors import TurnedAwayError
@@ -175,7 +174,7 @@ async def ahp(socket: WebSocket) -> None:
     try:
         principal = caller(socket)
         host.connections.check(principal)
-    except (TurnedAwayError, TooManyConnectionsError) as error:
+    except (TurnedAwayError, TooFastError) as error:
         await turn_away(error, socket.scope, socket.receive, socket.send)
         return
     await serve(host, principal, socket)

@@ -129,7 +129,8 @@ class Settings(BaseSettings):
 
     actions_per_second: Number = Field(
         default=limits.ACTIONS_PER_SECOND,
-        description="Frames that one connection may send in the long run; 0 is without limit.",
+        description="Messages a second that one principal may send, over all its connections and"
+        " HTTP requests; large ones count more than once. 0 is without limit.",
     )
     connections_per_principal: Number = Field(
         default=limits.CONNECTIONS_PER_PRINCIPAL,

@@ -4,6 +4,7 @@ A transport feeds `receive` with the text of each frame and gives an `Outbox` fo
 Before the handshake only `ping`, `initialize` and `reconnect` are understood.
 """
 
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -22,7 +23,10 @@ from session_server.schemas.errors import DecodingError, ErrorCode, RpcError
 from session_server.schemas.limits import REQUESTS_IN_FLIGHT
 from session_server.schemas.principals import Principal, Role
 
-TOO_FAST = "You send faster than this host takes; wait a moment and send it again."
+logger = logging.getLogger("session_server.host")
+
+TOO_FAST = "You send faster than this host allows; wait a moment and send it again."
+FLOODING = "you sent too much for too long; wait before you reconnect"
 TOO_MANY_UNANSWERED = (
     f"{REQUESTS_IN_FLIGHT} of your requests are still unanswered; wait for some of them."
 )
@@ -39,7 +43,8 @@ class Connection:
             frames.Initialize: self._handshake.initialize,
             frames.Reconnect: self._handshake.reconnect,
         }
-        self._pace = Pace(host.bounds.actions_per_second)
+        self._allowance = host.allowances.of(principal.id)
+        self._pace = Pace(self._allowance)
         is_agent = principal.role is Role.AGENT
         self._decode = decode_agent_frame if is_agent else decode_client_frame
         host.connections.opened(principal, outbox, host.now())
@@ -53,17 +58,25 @@ class Connection:
         except DecodingError as error:
             self._refuse_frame(text, error)
             frame = None
-        pace = self._pace
-        pace.credit -= 1
-        if pace.credit < 0 and not pace.may_go_on():
-            self._refuse_hasty(frame)
+        if not self._pace.charge(1, len(text)):
+            self._refuse_hasty(frame, len(text))
         elif frame is not None:
-            self._handle(frame)
+            self._handle(frame, len(text))
 
-    def _handle(self, frame: Any) -> None:
+    def charge(self, messages: int, size: int) -> bool:
+        """Counts what is not a message of its own, such as control frames and fragments.
+
+        Whether it is within the rate limit. A sender that goes on regardless is closed here.
+        """
+        if self._pace.charge(messages, size):
+            return True
+        self._is_flooding(messages, size)
+        return False
+
+    def _handle(self, frame: Any, size: int) -> None:
         if isinstance(frame, ACTIONS):
             if self.peer.is_known:
-                self.dispatches.take(frame.params)
+                self.dispatches.take(frame.params, size)
             return
         request_id: int | None = getattr(frame, "id", None)
         if request_id is not None:
@@ -86,13 +99,26 @@ class Connection:
         else:
             COMMANDS[type(frame)](self.peer, frame)
 
-    def _refuse_hasty(self, frame: Any) -> None:
-        """In words, as long as they are listened to. What only ends something is never refused."""
-        if self._pace.is_abused():
-            words = "too fast for too long; come back later"
-            self.peer.outbox.close(CloseCode.TOO_MANY_REQUESTS, words)
-        elif isinstance(frame, frames.Unsubscribe):
-            self._handle(frame)
+    def _is_flooding(self, messages: int, size: int) -> bool:
+        """Counts a refusal; whether there were too many, so that the connection is closed."""
+        if not self._pace.is_abused(messages, size):
+            return False
+        pause = self._allowance.flooded()
+        if pause:
+            logger.warning(
+                "%s was disconnected for sending too fast; it may connect again in %d s",
+                self.peer.principal.id,
+                pause,
+            )
+        self.peer.outbox.close(CloseCode.TOO_MANY_REQUESTS, FLOODING)
+        return True
+
+    def _refuse_hasty(self, frame: Any, size: int) -> None:
+        """With an error message, a limited number of times. `unsubscribe` is never refused."""
+        if self._is_flooding(1, size):
+            return
+        if isinstance(frame, frames.Unsubscribe):
+            self._handle(frame, size)
         elif isinstance(frame, ACTIONS):
             if self.peer.is_known:
                 self.dispatches.refuse(frame.params, TOO_FAST)
@@ -110,6 +136,6 @@ class Connection:
     def closed(self) -> None:
         """The other side is gone."""
         if not self._handshake.is_abandoned:
-            self._handshake.is_abandoned = True
+            self._handshake.abandon()
             self.peer.host.connections.closed(self.peer.principal, self.peer.outbox)
             self.peer.leave()

@@ -4,11 +4,11 @@ WebSockets and event streams are counted. A request that waits is not, but ends 
 """
 
 import asyncio
-from collections import Counter
 from typing import Protocol
 
 from session_server.host.counts import Counts
 from session_server.host.errors import CloseCode
+from session_server.host.pace import Allowances, TooFastError
 from session_server.schemas.limits import CONNECTIONS_PER_PRINCIPAL
 from session_server.schemas.principals import Principal
 
@@ -24,45 +24,50 @@ class Closable(Protocol):
     def close(self, code: int, reason: str) -> None: ...
 
 
-class TooManyConnectionsError(Exception):
-    """Coming back later helps: then some of the others may be gone."""
+class TooManyConnectionsError(TooFastError):
+    """Trying again helps once some of the others are closed."""
+
+    code = "tooManyConnections"
 
 
 class Connections:
     def __init__(
-        self, per_principal: int = CONNECTIONS_PER_PRINCIPAL, counts: Counts | None = None
+        self,
+        allowances: Allowances,
+        per_principal: int = CONNECTIONS_PER_PRINCIPAL,
+        counts: Counts | None = None,
     ) -> None:
         """0 is without limit."""
         self.per_principal = per_principal
+        self.number = 0
+        self._allowances = allowances
         self._closes = (counts or Counts()).closes
-        self._counts: Counter[str] = Counter()
         self._of_token: dict[str, dict[Closable, asyncio.TimerHandle | None]] = {}
 
     def check(self, principal: Principal) -> None:
-        """Whether there is room for one more, before it is made."""
-        if self.per_principal and self._counts[principal.id] >= self.per_principal:
-            raise TooManyConnectionsError(self._words)
+        """Before one more is opened: takes its price, or raises `TooFastError`."""
+        allowance = self._allowances.of(principal.id)
+        if self.per_principal and allowance.connections >= self.per_principal:
+            raise TooManyConnectionsError(self._too_many, 1)
+        allowance.check_connecting()
 
     @property
-    def _words(self) -> str:
-        return f"at most {self.per_principal} connections at a time; close some and come back"
+    def _too_many(self) -> str:
+        return f"You have {self.per_principal} connections already; close some and try again."
 
     def opened(self, principal: Principal, connection: Closable, now: int) -> None:
-        self._counts[principal.id] += 1
+        allowance = self._allowances.of(principal.id)
+        allowance.connections += 1
+        self.number += 1
         self.bind(principal, connection, now)
-        if self.per_principal and self._counts[principal.id] > self.per_principal:
-            connection.close(CloseCode.TOO_MANY_CONNECTIONS, self._words)
-
-    @property
-    def number(self) -> int:
-        return self._counts.total()
+        if self.per_principal and allowance.connections > self.per_principal:
+            connection.close(CloseCode.TOO_MANY_CONNECTIONS, self._too_many)
 
     def closed(self, principal: Principal, connection: Closable) -> None:
         if connection.closed_with is not None:
             self._closes[connection.closed_with] += 1
-        self._counts[principal.id] -= 1
-        if self._counts[principal.id] <= 0:
-            del self._counts[principal.id]
+        self._allowances.of(principal.id).connections -= 1
+        self.number -= 1
         self.release(principal, connection)
 
     def bind(self, principal: Principal, connection: Closable, now: int) -> None:

@@ -14,7 +14,7 @@ NOT_SAVED = RejectionMeta(code="notSaved")
 MALFORMED = RejectionMeta(code="malformed")
 TOO_MUCH = RejectionMeta(code=RefusalCode.LIMIT)
 TOO_MANY_UNSETTLED = (
-    f"{ACTIONS_UNSETTLED} of your actions are still being written; wait for some of them."
+    "Too many of your actions are still being written; wait for some of them and send it again."
 )
 
 
@@ -23,18 +23,20 @@ class Dispatches:
 
     def __init__(self, peer: Peer) -> None:
         self.peer = peer
+        self.held = peer.host.allowances.of(peer.principal.id).held
         self.unsettled = 0
 
-    def take(self, params: Any) -> None:
+    def take(self, params: Any, size: int) -> None:
+        """`size` is that of the frame: what it holds in memory until it is settled."""
         peer = self.peer
         channel = peer.host.channel(peer.principal, params.channel)
         if channel is None:
             return  # the protocol asks for silence
-        if self.unsettled >= ACTIONS_UNSETTLED:
+        if self.unsettled >= ACTIONS_UNSETTLED or not self.held.take(size):
             self.refuse(params, TOO_MANY_UNSETTLED)
             return
         self.unsettled += 1
-        sent = Dispatched(self, params)
+        sent = Dispatched(self, params, size)
         peer.host.dispatch(
             peer.principal,
             channel,
@@ -48,7 +50,7 @@ class Dispatches:
     def refuse(self, params: Any, reason: str) -> None:
         """Before the rules have looked at it."""
         if self.peer.channel(params.channel) is not None:
-            Dispatched(self, params).reject(reason, TOO_MUCH)
+            Dispatched(self, params, 0).reject(reason, TOO_MUCH)
 
     def refuse_undecoded(self, meant: UndecodedDispatchParams, reason: str) -> None:
         """An action that is not understood is refused like one that is not allowed."""
@@ -61,11 +63,12 @@ class Dispatches:
 class Dispatched:
     """One action, and where it came from. What was put off may be done first and refused then."""
 
-    __slots__ = ("_dispatches", "_is_settled", "_params", "origin")
+    __slots__ = ("_dispatches", "_is_settled", "_params", "_size", "origin")
 
-    def __init__(self, dispatches: Dispatches, params: Any) -> None:
+    def __init__(self, dispatches: Dispatches, params: Any, size: int) -> None:
         self._dispatches = dispatches
         self._params = params
+        self._size = size
         self._is_settled = False
         client_id = dispatches.peer.client_id
         self.origin = ActionOrigin(client_id=client_id, client_seq=params.client_seq)
@@ -74,6 +77,7 @@ class Dispatched:
         if not self._is_settled:
             self._is_settled = True
             self._dispatches.unsettled -= 1
+            self._dispatches.held.give_back(self._size)
 
     def refused(self, refusal: Refusal) -> None:
         self.done()

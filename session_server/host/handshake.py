@@ -38,6 +38,7 @@ class Handshake:
         self.waiting: list[bytes] | None = None
         self.is_abandoned = False
         self._peer = peer
+        self._held = peer.host.allowances.of(peer.principal.id).held
         self._receive = receive
 
     def initialize(self, frame: frames.Initialize) -> None:
@@ -87,16 +88,26 @@ class Handshake:
 
     def wait_with(self, text: bytes) -> None:
         assert self.waiting is not None
-        if len(self.waiting) >= FRAMES_BEFORE_HANDSHAKE:
-            words = "too many frames before the handshake"
-            self._peer.outbox.close(CloseCode.TOO_MANY_REQUESTS, words)
+        if len(self.waiting) >= FRAMES_BEFORE_HANDSHAKE or not self._held.take(len(text)):
+            reason = "too many frames before the handshake"
+            self._peer.outbox.close(CloseCode.TOO_MANY_REQUESTS, reason)
             return
         self.waiting.append(text)
 
     def _go_on(self) -> None:
+        for text in self._released():
+            if not self.is_abandoned:
+                self._receive(text)
+
+    def abandon(self) -> None:
+        """The other side is gone."""
+        self.is_abandoned = True
+        self._released()
+
+    def _released(self) -> list[bytes]:
         waiting, self.waiting = self.waiting or [], None
-        for text in () if self.is_abandoned else waiting:
-            self._receive(text)
+        self._held.give_back(sum(map(len, waiting)))
+        return waiting
 
     def reconnect(self, frame: frames.Reconnect) -> None:
         peer, params, clients = self._peer, frame.params, self._peer.host.clients

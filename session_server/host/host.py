@@ -33,7 +33,7 @@ from session_server.host.logged import (
     SessionOpened,
 )
 from session_server.host.order import Settled
-from session_server.host.pace import DEFAULT_BOUNDS, Bounds
+from session_server.host.pace import DEFAULT_BOUNDS, Allowances, Bounds
 from session_server.host.presence import Presence
 from session_server.host.sessions import check_uri, opening_record, readiness, retitled
 from session_server.host.tasks import Tasks
@@ -87,7 +87,10 @@ class Host:
         self.root: Channel[RootState] = Channel(ROOT_CHANNEL, ROOT, self)
         self.clients = Clients(Channel(CLIENTS_CHANNEL, CLIENTS, self), log, self.now)
         self.tokens: Channel[IssuedTokens] = Channel(TOKENS_CHANNEL, TOKENS, self)
-        self.connections = Connections(bounds.connections_per_principal, self.counts)
+        self.allowances = Allowances(bounds.actions_per_second)
+        self.connections = Connections(
+            self.allowances, bounds.connections_per_principal, self.counts
+        )
         self.presence = Presence()
         self._guests: dict[Uri, dict[Outbox, None]] = {}
         self.active_clients = ActiveClients(self.sessions, self.write)

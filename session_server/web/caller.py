@@ -12,6 +12,7 @@ from session_server.host.waiting import Waiting
 from session_server.identity.credentials import credential_of
 from session_server.identity.errors import NotAllowedError
 from session_server.identity.identities import Identities
+from session_server.schemas.limits import FRAME_BYTES
 from session_server.schemas.principals import VIA_HEADER, Principal, Provenance, Role
 
 T = TypeVar("T")
@@ -20,7 +21,17 @@ T = TypeVar("T")
 def caller(connection: HTTPConnection) -> Principal:
     """Whom the credential proves, or a `TurnedAwayError`."""
     principal = identities_of(connection).principal(credential_of(connection))
+    if connection.scope["type"] == "http":
+        host_of(connection).allowances.of(principal.id).charge_request(body_size(connection))
     return as_declared(connection, principal)
+
+
+def body_size(connection: HTTPConnection) -> int:
+    """A body of unknown size counts as the largest; the server holds a body to its declared one."""
+    if "transfer-encoding" in connection.headers:
+        return FRAME_BYTES
+    declared = connection.headers.get("content-length", "")
+    return int(declared) if declared.isascii() and declared.isdigit() else 0
 
 
 def as_declared(connection: HTTPConnection, principal: Principal) -> Principal:
@@ -29,14 +40,6 @@ def as_declared(connection: HTTPConnection, principal: Principal) -> Principal:
     if said != Provenance.POLICY:
         return principal
     return msgspec.structs.replace(principal, is_policy=True)
-
-
-def owner(connection: HTTPConnection) -> Principal:
-    """For what is the owner's alone, such as giving access to others."""
-    principal = caller(connection)
-    if principal.role is not Role.OWNER or principal.is_limited:
-        raise NotAllowedError("Only an owner of the whole host may do this.")
-    return principal
 
 
 def identities_of(connection: HTTPConnection) -> Identities:
@@ -64,7 +67,16 @@ def on_the_loop(find: Callable[[HTTPConnection], T]) -> Callable[[HTTPConnection
 
 
 Caller = Annotated[Principal, Depends(on_the_loop(caller))]
-Owner = Annotated[Principal, Depends(on_the_loop(owner))]
+
+
+async def owner(who: Caller) -> Principal:
+    """For what is the owner's alone, such as giving access to others."""
+    if who.role is not Role.OWNER or who.is_limited:
+        raise NotAllowedError("Only an owner of the whole host may do this.")
+    return who
+
+
+Owner = Annotated[Principal, Depends(owner)]
 TheIdentities = Annotated[Identities, Depends(on_the_loop(identities_of))]
 TheHost = Annotated[Host, Depends(on_the_loop(host_of))]
 TheWaiting = Annotated[Waiting, Depends(on_the_loop(waiting_of))]

@@ -15,8 +15,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from session_server.calls.errors import CallsError, UnknownCallError
-from session_server.host.connections import TooManyConnectionsError
 from session_server.host.errors import CommandError
+from session_server.host.pace import TooFastError
 from session_server.host.performing import NotSavedError, RefusedError
 from session_server.identity.errors import TurnedAwayError
 from session_server.schemas.codec import encode
@@ -127,8 +127,9 @@ def of_turned_away(error: TurnedAwayError) -> Response:
     return _response(problem(error.status, error.code, str(error)), headers)
 
 
-def of_crowd(error: TooManyConnectionsError) -> Response:
-    return _response(problem(429, "tooManyConnections", f"You may have {error}."), RETRY_AFTER)
+def of_haste(error: TooFastError) -> Response:
+    headers = {"Retry-After": str(error.retry_after)}
+    return _response(problem(429, error.code, str(error)), headers)
 
 
 def of_calls(error: CallsError) -> Response:
@@ -180,7 +181,7 @@ HANDLERS: dict[type[Exception], Any] = {
     CommandError: of_command,
     RefusedError: of_refusal,
     TurnedAwayError: of_turned_away,
-    TooManyConnectionsError: of_crowd,
+    TooFastError: of_haste,
     NotSavedError: of_unsaved,
     CallsError: of_calls,
     DecodingError: of_decoding,

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from session_server.calls.errors import CallsError
+from session_server.host.pace import TooFastError
 from session_server.identity.errors import TurnedAwayError
 from session_server.web import problems
 
@@ -44,6 +45,8 @@ def classified() -> Iterator[tuple[int, str]]:
         yield refused.status, refused.code
     for kind in (CallsError, *CallsError.__subclasses__()):
         yield (404 if kind.code == "unknownCall" else 422), kind.code
+    for kind_of_haste in (TooFastError, *TooFastError.__subclasses__()):
+        yield 429, kind_of_haste.code
     for status, (code, _) in problems._SPOKEN.items():
         yield status, code
     yield from ((422, "mismatch"), (422, "unknownKind"))

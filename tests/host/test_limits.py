@@ -11,27 +11,45 @@ from session_server.app import bounds_of
 from session_server.host import kinds
 from session_server.host.connections import Connections, TooManyConnectionsError
 from session_server.host.host import Host
-from session_server.host.pace import Bounds, Pace
+from session_server.host.pace import (
+    TIDY_AT,
+    Allowance,
+    Allowances,
+    Bounds,
+    Held,
+    Pace,
+    TooFastError,
+)
 from session_server.schemas.limits import (
     ACTIONS_AT_ONCE,
     ACTIONS_PER_SECOND,
     ACTIONS_UNSETTLED,
+    BYTES_PER_CREDIT,
     CLIENT_LIFETIME_MS,
+    CONNECTION_COST,
     CONNECTIONS_PER_PRINCIPAL,
+    FLOOD_MEMORY_SECONDS,
+    FLOOD_PAUSE_LIMIT_SECONDS,
+    FLOOD_PAUSE_SECONDS,
+    FRAMES_BEFORE_HANDSHAKE,
     ID_CHARS,
     PRESENCE_NEWS_PER_SECOND,
     REFUSALS_BEFORE_CLOSE,
     REFUSALS_WINDOW_SECONDS,
     REQUESTS_IN_FLIGHT,
+    RESERVE_PART,
     SESSIONS_PER_HOST,
     SUBSCRIPTIONS_PER_CONNECTION,
     TURNS_PER_PAGE,
+    UNSETTLED_BYTES,
+    UNSETTLED_BYTES_PER_PRINCIPAL,
 )
 from session_server.settings import Settings
 from tests.host.harness import AGENT, ANA, BO, SESSION, Client, hosting, joined, run, with_session
 
 SLOW = Bounds(actions_per_second=1)
 ROOM = "ahp-presence:/1"
+GREETING = {"channel": "ahp-root://", "protocolVersions": ["0.3.0"], "clientId": "laptop"}
 TITLE = {"type": "session/titleChanged", "title": "x"}
 
 
@@ -49,7 +67,7 @@ def spend(client: Client) -> None:
 # Pace
 
 
-@pytest.mark.proves("design.limits.connection")
+@pytest.mark.proves("design.limits.principal")
 @run
 async def test_who_sends_too_fast_is_told_and_may_go_on_later() -> None:
     async with hosting(bounds=SLOW) as host:
@@ -60,7 +78,7 @@ async def test_who_sends_too_fast_is_told_and_may_go_on_later() -> None:
         assert envelope["_meta"]["code"] == "limit"
         refused = await ana.call("listSessions")
         assert (refused["code"], "wait a moment" in refused["message"]) == (-32011, True)
-        ana.connection._pace._filled_at -= 3
+        host.allowances.of(ANA.id)._filled_at -= 3
         assert "rejectionReason" not in await ana.act(TITLE)
         assert ana.closed is None
 
@@ -86,7 +104,7 @@ async def test_who_never_stops_is_closed_with_a_code_that_says_come_back_later()
             ana.connection.receive(b"rubbish" if number % 2 else b"{}")
         assert ana.closed is not None
         assert 4000 <= ana.closed[0] < 4500
-        assert "come back later" in ana.closed[1]
+        assert "wait before you reconnect" in ana.closed[1]
         assert await bo.call("ping") is None
 
 
@@ -99,24 +117,148 @@ async def test_an_operator_may_lift_the_limit() -> None:
         assert all("result" in frame for frame in ana.received)
 
 
-def test_a_bucket_fills_with_time_and_no_further_than_its_size() -> None:
-    pace = Pace(per_second=10, at_once=20)
-    pace.credit = -1
-    assert not pace.may_go_on()
-    pace._filled_at -= 1.05
-    assert pace.may_go_on()
-    assert pace.credit == 9
-    pace._filled_at -= 1_000
-    assert pace.may_go_on()
-    assert pace.credit == 19
+class Hands:
+    """A clock that is moved by hand."""
+
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def an_allowance(clock: Hands, per_second: int = 10, at_once: int = 20) -> Allowance:
+    return Allowance(per_second, Held(100), at_once, clock)
+
+
+def test_credit_comes_back_with_time_up_to_the_size_of_the_bucket() -> None:
+    clock = Hands()
+    allowance = an_allowance(clock)
+    pace = Pace(allowance, clock)
+    assert all(pace.charge(1, 0) for _ in range(20))
+    assert not pace.charge(1, 0)
+    clock.now += 1.05
+    assert pace.charge(1, 0)
+    assert allowance.credit == 9
+    clock.now += 1_000
+    assert pace.charge(10, 0)
+    assert allowance.credit == 20
+
+
+def test_a_large_message_counts_as_several() -> None:
+    clock = Hands()
+    allowance = an_allowance(clock)
+    pace = Pace(allowance, clock)
+    assert pace.charge(1, 4 * BYTES_PER_CREDIT)
+    assert allowance.credit == 15
+    assert not pace.charge(1, 15 * BYTES_PER_CREDIT)
+    assert allowance.credit == 15  # what is refused costs nothing
 
 
 def test_refusals_are_forgotten_after_a_while() -> None:
-    pace = Pace(per_second=1)
-    assert not any(pace.is_abused() for _ in range(REFUSALS_BEFORE_CLOSE))
-    assert 0 < pace._window_ends - monotonic() <= REFUSALS_WINDOW_SECONDS
-    pace._window_ends = 0.0
-    assert not pace.is_abused()
+    clock = Hands()
+    pace = Pace(an_allowance(clock), clock)
+    assert not any(pace.is_abused(1, 0) for _ in range(REFUSALS_BEFORE_CLOSE))
+    clock.now += REFUSALS_WINDOW_SECONDS + 0.1
+    assert not pace.is_abused(1, 0)
+    assert pace.is_abused(1, REFUSALS_BEFORE_CLOSE * BYTES_PER_CREDIT)
+
+
+@pytest.mark.proves("design.limits.principal")
+@run
+async def test_reconnecting_brings_no_new_credit() -> None:
+    async with hosting(bounds=SLOW) as host:
+        ana = await with_session(host)
+        spend(ana)
+        ana.connection.closed()
+        again = Client(host, ANA)
+        assert "wait a moment" in (await again.initialize("laptop"))["message"]
+        assert "serverSeq" in await Client(host, BO).initialize("phone")
+
+
+@run
+async def test_a_principal_that_was_closed_for_flooding_waits_longer_each_time() -> None:
+    clock = Hands()
+    allowance = an_allowance(clock, per_second=1_000)
+    pauses = []
+    for _ in range(7):
+        allowance.flooded()
+        allowance.flooded()  # a second connection of the same flood
+        with pytest.raises(TooFastError, match="wait before you reconnect") as refused:
+            allowance.check_connecting()
+        pauses.append(refused.value.retry_after)
+        clock.now += pauses[-1]
+        allowance.check_connecting()
+    assert (
+        pauses == [FLOOD_PAUSE_SECONDS * 2**n for n in range(5)] + [FLOOD_PAUSE_LIMIT_SECONDS] * 2
+    )
+    clock.now += FLOOD_MEMORY_SECONDS + 1
+    allowance.flooded()
+    with pytest.raises(TooFastError) as refused:
+        allowance.check_connecting()
+    assert refused.value.retry_after == FLOOD_PAUSE_SECONDS
+
+
+@run
+async def test_a_flood_ends_in_a_pause_for_its_principal_and_for_nobody_else() -> None:
+    async with hosting(bounds=SLOW) as host:
+        ana = await with_session(host)
+        spend(ana)
+        for _ in range(REFUSALS_BEFORE_CLOSE + 1):
+            ana.dispatch(TITLE)
+        assert ana.closed is not None
+        with pytest.raises(TooFastError, match="wait before you reconnect"):
+            host.connections.check(ANA)
+        host.connections.check(BO)
+
+
+@run
+async def test_one_flooding_connection_does_not_silence_the_others_of_its_principal() -> None:
+    async with hosting(bounds=Bounds(actions_per_second=400)) as host:
+        tool, page = await with_session(host), await joined(host, ANA, "page", SESSION)
+        spend(tool)
+        allowance = host.allowances.of(ANA.id)
+        allowance.credit, allowance._filled_at = 0, monotonic() + 60  # the flood takes all of it
+        page.connection._pace._own_at -= 1
+        for number in range(400 // RESERVE_PART // 2):
+            envelope = await page.act({**TITLE, "title": str(number)})
+            assert "rejectionReason" not in envelope
+        assert "wait a moment" in (await page.act(TITLE))["rejectionReason"]
+
+
+@run
+async def test_opening_connections_is_rate_limited() -> None:
+    async with hosting(bounds=SLOW) as host:
+        for _ in range(ACTIONS_AT_ONCE // CONNECTION_COST):
+            host.connections.check(ANA)
+        with pytest.raises(TooFastError, match="open connections too fast"):
+            host.connections.check(ANA)
+        host.connections.check(BO)
+
+
+@run
+async def test_control_frames_are_charged_like_messages() -> None:
+    async with hosting(bounds=SLOW) as host:
+        ana = await with_session(host)
+        assert ana.connection.charge(1, 125)
+        spend(ana)
+        assert not ana.connection.charge(1, 0)
+        for _ in range(REFUSALS_BEFORE_CLOSE):
+            ana.connection.charge(1, 0)
+        assert ana.closed is not None
+        assert "wait before you reconnect" in ana.closed[1]
+
+
+def test_principals_at_rest_are_forgotten_and_floods_are_not() -> None:
+    clock = Hands()
+    allowances = Allowances(10, clock)
+    allowances.of("flooder").flooded()
+    allowances.of("connected").connections = 1
+    for number in range(TIDY_AT - 2):
+        allowances.of(f"p{number}")
+    clock.now += 1
+    allowances.of("one more")
+    assert len(allowances._of) == TIDY_AT + 1 - (TIDY_AT - 2) == 3
 
 
 def test_an_operator_who_says_nothing_gets_the_limits() -> None:
@@ -127,6 +269,7 @@ def test_an_operator_who_says_nothing_gets_the_limits() -> None:
 # What is under way
 
 
+@pytest.mark.proves("design.limits.connection")
 @run
 async def test_requests_without_an_answer_yet_are_bounded() -> None:
     async with hosting() as host:
@@ -168,6 +311,48 @@ async def test_actions_that_wait_to_be_written_are_bounded() -> None:
         await ana.wait_for(lambda f: f["params"]["origin"]["clientSeq"] == ACTIONS_UNSETTLED)
         assert "rejectionReason" not in await ana.act(TITLE)
         assert ana.connection.dispatches.unsettled == 0
+
+
+@run
+async def test_bytes_that_wait_to_be_written_are_bounded_per_principal() -> None:
+    async with hosting(bounds=Bounds(actions_per_second=0)) as host:
+        ana, held = await with_session(host), host.allowances.of(ANA.id).held
+        padding = "x" * 1_000_000
+        refusals = 0
+        for _ in range(UNSETTLED_BYTES_PER_PRINCIPAL // len(padding) + 1):
+            ana.received.clear()
+            ana.dispatch({**TITLE, "padding": padding})
+            refusals += bool(ana.received)
+        assert refusals == 1
+        assert "still being written" in ana.received[-1]["params"]["rejectionReason"]
+        assert held.bytes <= UNSETTLED_BYTES_PER_PRINCIPAL
+        await ana.act(TITLE)
+        assert held.bytes == 0
+
+
+def test_bytes_that_wait_are_bounded_for_all_principals_together() -> None:
+    allowances = Allowances(0)
+    held = [allowances.of(f"p{number}").held for number in range(10)]
+    taken = [one.take(UNSETTLED_BYTES_PER_PRINCIPAL) for one in held]
+    assert sum(taken) == UNSETTLED_BYTES // UNSETTLED_BYTES_PER_PRINCIPAL < 10
+    held[0].give_back(UNSETTLED_BYTES_PER_PRINCIPAL)
+    assert held[-1].take(1)
+
+
+@pytest.mark.parametrize("size", [0, UNSETTLED_BYTES_PER_PRINCIPAL // FRAMES_BEFORE_HANDSHAKE])
+@run
+async def test_frames_that_wait_for_the_handshake_are_bounded(size: int) -> None:
+    async with hosting() as host:
+        ana, held = Client(host, ANA), host.allowances.of(ANA.id).held
+        ana.say({**ping(), "method": "initialize", "params": GREETING})
+        for _ in range(FRAMES_BEFORE_HANDSHAKE):
+            assert ana.closed is None
+            ana.connection.receive(b'{"jsonrpc": "2.0"}' + b" " * size)
+        ana.connection.receive(b"{}")
+        assert ana.closed is not None
+        assert "before the handshake" in ana.closed[1]
+        ana.connection.closed()
+        assert held.bytes == 0
 
 
 # What one connection and one host may have
@@ -213,7 +398,7 @@ async def test_the_connections_of_a_principal_are_bounded() -> None:
     async with hosting(bounds=Bounds(connections_per_principal=2)) as host:
         clients = [Client(host, ANA) for _ in range(3)]
         assert [client.closed and client.closed[0] for client in clients] == [None, None, 4002]
-        with pytest.raises(TooManyConnectionsError, match="come back"):
+        with pytest.raises(TooManyConnectionsError, match="close some and try again"):
             host.connections.check(ANA)
         host.connections.check(BO)
         for client in clients[1:]:
@@ -223,7 +408,7 @@ async def test_the_connections_of_a_principal_are_bounded() -> None:
 
 
 def test_connections_may_be_without_limit() -> None:
-    connections = Connections(0)
+    connections = Connections(Allowances(0), 0)
     for _ in range(10):
         connections.check(ANA)
 

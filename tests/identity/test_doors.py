@@ -14,6 +14,7 @@ from websockets.exceptions import InvalidStatus
 
 from session_server.cli import app
 from session_server.identity.addresses import outside_address
+from session_server.schemas.limits import FRAME_BYTES
 from tests.end_to_end.wire import WireClient
 from tests.host.harness import run
 from tests.identity.doors import (
@@ -259,6 +260,24 @@ async def test_a_crowd_of_one_is_told_to_come_back_later() -> None:
         assert await dialled(server) == 429
         with api(server, None) as local:
             assert local.get("/v1/events").status_code == 429
+        await first.close()
+
+
+@pytest.mark.slow
+@run
+async def test_http_requests_and_connections_share_the_rate_limit_of_their_principal() -> None:
+    with serving("memory:", "--actions-per-second", "1") as server, api(server, None) as local:
+        first = await arrived(server, None, "first")
+        for size in (FRAME_BYTES // 2, 0):  # until not even a small one has room
+            refusal = None
+            while refusal is None:
+                refusal = await first.call("ping", padding=size * "x")
+            assert "wait a moment" in refusal["message"]
+        refused = local.get("/v1/sessions")
+        assert (refused.status_code, refused.json()["code"]) == (429, "tooManyRequests")
+        assert int(refused.headers["retry-after"]) >= 1
+        assert await dialled(server) == 429
+        assert local.get("/healthz").status_code == 200
         await first.close()
 
 
