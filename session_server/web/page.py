@@ -1,21 +1,31 @@
 """The page at `/`: the files of `web_demo`, under a policy that allows nothing but themselves.
 
-Its folders and files stand beside the API's paths, one route each: a catch-all would take the
-API's wrong methods and answer them wrongly.
+There is no build step: files are served as they are, compressed once and kept in memory. All but
+the front page and the icons are under `/page/VERSION/`, where VERSION names their content, so that
+a browser keeps them for good and a new version is never mixed with an old one. The front page is
+written with that version and with a preload for every module, so that a browser asks for all of
+them at once.
 """
 
+import gzip
+import hashlib
+import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from time import monotonic
+from typing import NamedTuple
 
 from fastapi import FastAPI
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Mount, Route
-from starlette.staticfiles import StaticFiles
+from starlette.routing import Route
 
 FOLDER = Path(__file__).parent.parent / "web_demo"
 FRONT = "index.html"
+START = "main.js"
+VERSIONED = "page"
+VERSIONED_TYPES = (".js", ".css")
 
 # A machine's own table of types may be wrong about modules, and a browser refuses a wrong one.
 TYPES = {
@@ -42,45 +52,118 @@ DIRECTIVES = (
 
 HEADERS = {
     "Content-Security-Policy": "; ".join(DIRECTIVES),
-    "Cache-Control": "no-cache",
     # The address may carry a token.
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
+ASKED_AGAIN = "no-cache"
+LOOKED_EVERY_SECONDS = 1.0
+KEPT = "public, max-age=31536000, immutable"
+
+_LINK = re.compile(r'(href|src)="([\w/-]+\.(?:js|css))"')
+_START = re.compile(r" *<script type=\"module\"")
 
 
-class PageFiles(StaticFiles):
-    """Static files with their policy. Asked for again by their `ETag`, so that no page is stale."""
+class PageFile(NamedTuple):
+    kind: str
+    text: bytes
+    packed: bytes
+    tag: str
 
-    async def get_response(self, path: str, scope: Any) -> Response:
-        kind = TYPES.get(Path(path).suffix)
-        if kind is None:
+    @classmethod
+    def of(cls, name: str, text: bytes) -> "PageFile":
+        packed = gzip.compress(text, mtime=0)
+        tag = f'"{hashlib.sha256(text).hexdigest()[:32]}"'
+        return cls(TYPES[Path(name).suffix], text, packed, tag)
+
+    def response(self, request: Request, cache: str) -> Response:
+        headers = {**HEADERS, "Cache-Control": cache, "ETag": self.tag, "Vary": "Accept-Encoding"}
+        if request.headers.get("If-None-Match") == self.tag:
+            return Response(status_code=304, headers=headers)
+        body = self.text
+        if "gzip" in request.headers.get("Accept-Encoding", ""):
+            body = self.packed
+            headers["Content-Encoding"] = "gzip"
+        return Response(body, headers={**headers, "Content-Type": self.kind})
+
+
+class Page:
+    """The files as they are now. While somebody works on them they are read again."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._seen: tuple[tuple[str, int, int], ...] = ()
+        self._files: dict[str, PageFile] = {}
+        self._version = ""
+        self._looked_at = monotonic()
+        self._refresh()
+
+    def front(self) -> PageFile:
+        """Each visit begins here, so this is where changes are looked for, once a second."""
+        now = monotonic()
+        if now >= self._looked_at + LOOKED_EVERY_SECONDS:
+            self._looked_at = now
+            self._refresh()
+        return self._files[FRONT]
+
+    def file(self, name: str) -> PageFile:
+        if name not in self._files:
             raise HTTPException(404)
-        response = await super().get_response(path, scope)
-        response.headers.update(HEADERS)
-        if "content-type" in response.headers:
-            response.headers["Content-Type"] = kind
-        return response
+        return self._files[name]
+
+    def versioned(self, version: str, name: str) -> tuple[PageFile, str]:
+        """Of another version there is only what is here now, and nobody may keep it as that."""
+        if Path(name).suffix not in VERSIONED_TYPES:
+            raise HTTPException(404)
+        found = self.file(name)
+        return found, KEPT if version == self._version else ASKED_AGAIN
+
+    def _refresh(self) -> None:
+        seen = tuple(self._stamps())
+        if seen == self._seen:
+            return
+        texts = {name: (self._folder / name).read_bytes() for name, _, _ in seen}
+        digest = hashlib.sha256()
+        for name, text in texts.items():
+            digest.update(f"{name}\0{len(text)}\0".encode() + text)
+        self._version = digest.hexdigest()[:16]
+        texts[FRONT] = self._front(texts).encode()
+        self._files = {name: PageFile.of(name, text) for name, text in texts.items()}
+        self._seen = seen
+
+    def _stamps(self) -> Iterator[tuple[str, int, int]]:
+        for path in sorted(self._folder.rglob("*")):
+            if path.suffix in TYPES:
+                stat = path.stat()
+                yield path.relative_to(self._folder).as_posix(), stat.st_mtime_ns, stat.st_size
+
+    def _front(self, texts: dict[str, bytes]) -> str:
+        place = f"{VERSIONED}/{self._version}/"
+        modules = (name for name in texts if name.endswith(".js") and name != START)
+        preloads = "".join(f'    <link rel="modulepreload" href="{name}">\n' for name in modules)
+        html = _START.sub(lambda found: preloads + found[0], texts[FRONT].decode(), count=1)
+        return _LINK.sub(lambda found: f'{found[1]}="{place}{found[2]}"', html)
 
 
 def include_page(app: FastAPI, folder: Path = FOLDER) -> None:
-    app.router.routes.extend(_routes(folder))
+    page = Page(folder)
 
+    async def versioned(request: Request) -> Response:
+        file, cache = page.versioned(request.path_params["version"], request.path_params["name"])
+        return file.response(request, cache)
 
-def _routes(folder: Path) -> list[BaseRoute]:
-    files = PageFiles(directory=folder)
-    routes: list[BaseRoute] = [_route("/", FRONT, files)]
-    for entry in sorted(folder.iterdir()):
-        if entry.is_dir():
-            routes.append(Mount(f"/{entry.name}", PageFiles(directory=entry)))
-        elif entry.suffix in TYPES and entry.name != FRONT:
-            routes.append(_route(f"/{entry.name}", entry.name, files))
-    return routes
+    async def front(request: Request) -> Response:
+        return page.front().response(request, ASKED_AGAIN)
 
+    async def other(request: Request) -> Response:
+        return page.file(request.url.path.rpartition("/")[2]).response(request, ASKED_AGAIN)
 
-def _route(where: str, name: str, files: PageFiles) -> Route:
-    async def page_file(request: Request) -> Response:
-        return await files.get_response(name, request.scope)
-
-    return Route(where, page_file, include_in_schema=False)
+    others = (p.name for p in folder.iterdir() if p.suffix in (".svg", ".json"))
+    app.router.routes.extend(
+        [
+            Route("/", front, include_in_schema=False),
+            *(Route(f"/{name}", other, include_in_schema=False) for name in sorted(others)),
+            Route(f"/{VERSIONED}/{{version}}/{{name:path}}", versioned, include_in_schema=False),
+        ]
+    )

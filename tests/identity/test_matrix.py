@@ -227,7 +227,7 @@ ONLY_OWNER = {"owner"}
 
 OPEN = re.compile(
     r"/(healthz|readyz|openapi\.json|docs|docs/assets|"
-    r"form|parts|style|text|views|wire|[\w-]+\.(js|svg|json|css))?"
+    r"page/\{version\}/\{name:path\}|[\w-]+\.(svg|json))?"
 )
 """What anybody may fetch: whether the host runs, the page's own files, and the docs."""
 

@@ -79,7 +79,7 @@ def test_an_observer_sees_all_and_is_told_why_nothing_can_be_done(
     # The host would not have it either, whatever a page allows.
     said = eve.evaluate(
         """async () => {
-          const { Host } = await import("/wire/host.js");
+          const { Host } = await import("/page/0/wire/host.js");
           const token = sessionStorage.getItem("session-server.token");
           const host = new Host({ token, storage: new Map() && undefined });
           host.start();

@@ -9,14 +9,14 @@ from tests.servers import ServerProcess
 from tests.web.browser import Person
 
 RENDER = """async source => {
-  const { renderMarkdown } = await import("/text/markdown.js");
+  const { renderMarkdown } = await import("/page/0/text/markdown.js");
   const element = document.createElement("div");
   renderMarkdown(element, source);
   return element.innerHTML.replaceAll(' dir="auto"', "");
 }"""
 
 TIMED = """async source => {
-  const { renderMarkdown } = await import("/text/markdown.js");
+  const { renderMarkdown } = await import("/page/0/text/markdown.js");
   const element = document.createElement("div");
   const start = performance.now();
   renderMarkdown(element, source);
@@ -85,7 +85,7 @@ def test_it_understands(page: Page, source: str, html: str) -> None:
 def test_nothing_in_it_is_markup_or_fetched(page: Page, source: str) -> None:
     made = page.evaluate(
         """async source => {
-          const { renderMarkdown } = await import("/text/markdown.js");
+          const { renderMarkdown } = await import("/page/0/text/markdown.js");
           const element = document.createElement("div");
           renderMarkdown(element, source);
           const bad = element.querySelectorAll("script, img, iframe, b, [onerror], [src]").length;
@@ -114,7 +114,7 @@ def test_a_hundred_thousand_characters_of_the_worst_take_no_time(page: Page, uni
 def test_a_growing_text_keeps_the_blocks_that_are_done(page: Page) -> None:
     is_same = page.evaluate(
         """async () => {
-          const { renderMarkdown } = await import("/text/markdown.js");
+          const { renderMarkdown } = await import("/page/0/text/markdown.js");
           const element = document.createElement("div");
           renderMarkdown(element, "first\\n\\nsecond");
           const first = element.firstChild;

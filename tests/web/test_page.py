@@ -1,6 +1,8 @@
 """The page's files: served from the package, under a policy that allows nothing but themselves."""
 
+import gzip
 import re
+import shutil
 import urllib.error
 import urllib.request
 from email.message import Message
@@ -8,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from session_server.web.page import Page
 from tests.servers import ServerProcess
 
 FOLDER = Path(__file__).resolve().parents[2] / "web_demo"
@@ -28,6 +31,13 @@ def get(url: str, method: str = "GET", **headers: str) -> tuple[int, Message, st
         return error.code, error.headers, error.read().decode()
 
 
+def place_of(host: ServerProcess) -> str:
+    """Where the files are for as long as none of them changes."""
+    found = re.search(r'src="(page/[0-9a-f]+)/main\.js"', get(host.url)[2])
+    assert found is not None
+    return f"{host.url}/{found[1]}"
+
+
 def test_the_front_page_names_only_files_that_are_there(host: ServerProcess) -> None:
     status, headers, html = get(host.url)
     assert status == 200
@@ -41,18 +51,44 @@ def test_the_front_page_names_only_files_that_are_there(host: ServerProcess) -> 
 def test_every_module_is_named_so_that_none_is_waited_for(host: ServerProcess) -> None:
     html = get(host.url)[2]
     preloaded = set(re.findall(r'rel="modulepreload" href="([^"]+)"', html))
-    assert preloaded == {name for name in FILES if name.endswith(".js") and name != "main.js"}
+    modules = {name for name in FILES if name.endswith(".js") and name != "main.js"}
+    assert {name.split("/", 2)[2] for name in preloaded} == modules
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_a_file_has_its_type_and_policy(host: ServerProcess, name: str) -> None:
-    status, headers, body = get(f"{host.url}/{name}")
-    assert status == 200
-    assert body == (FOLDER / name).read_text()
+def test_a_file_has_its_type_and_policy(host: ServerProcess) -> None:
     kinds = {"js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}
-    assert headers.get_content_type() == kinds[name.rpartition(".")[2]]
-    assert headers["X-Content-Type-Options"] == "nosniff"
-    assert headers["Cache-Control"] == "no-cache"
+    place = place_of(host)
+    for name in FILES:
+        is_icon = name.endswith(".svg")
+        status, headers, body = get(f"{host.url if is_icon else place}/{name}")
+        assert (status, body) == (200, (FOLDER / name).read_text())
+        assert headers.get_content_type() == kinds[name.rpartition(".")[2]]
+        assert headers["X-Content-Type-Options"] == "nosniff"
+        assert "Content-Security-Policy" in headers
+        assert ("immutable" in headers["Cache-Control"]) is not is_icon
+
+
+def test_files_are_sent_compressed_to_browsers(host: ServerProcess) -> None:
+    for url in (host.url, f"{place_of(host)}/main.js"):
+        request = urllib.request.Request(url, headers={"Accept-Encoding": "gzip, br"})
+        with urllib.request.urlopen(request, timeout=DEADLINE) as answer:
+            packed = answer.read()
+        assert answer.headers["Content-Encoding"] == "gzip"
+        assert gzip.decompress(packed).decode() == get(url)[2]
+
+
+def test_only_the_version_that_is_served_is_kept_for_good(host: ServerProcess) -> None:
+    status, headers, _ = get(f"{host.url}/page/0123456789abcdef/main.js")
+    assert (status, headers["Cache-Control"]) == (200, "no-cache")
+
+
+def test_a_changed_file_gets_another_address(tmp_path: Path) -> None:
+    folder = tmp_path / "page"
+    shutil.copytree(FOLDER, folder)
+    before = Page(folder).front().text
+    assert Page(folder).front().text == before
+    (folder / "main.js").write_text("// changed\n")
+    assert Page(folder).front().text != before
 
 
 def test_the_policy_allows_nothing_but_the_page_itself(host: ServerProcess) -> None:
@@ -64,8 +100,8 @@ def test_the_policy_allows_nothing_but_the_page_itself(host: ServerProcess) -> N
 
 
 def test_an_unchanged_file_is_not_sent_again(host: ServerProcess) -> None:
-    tag = get(f"{host.url}/main.js")[1]["ETag"]
-    status, headers, body = get(f"{host.url}/main.js", **{"If-None-Match": tag})
+    tag = get(host.url)[1]["ETag"]
+    status, headers, body = get(host.url, **{"If-None-Match": tag})
     assert (status, body) == (304, "")
     assert "Content-Security-Policy" in headers
 
@@ -74,11 +110,15 @@ def test_an_unchanged_file_is_not_sent_again(host: ServerProcess) -> None:
     "path",
     [
         "README.md",
-        "wire/types.d.ts",
-        "wire/..%2f..%2fapp.py",
-        "wire/../../app.py",
-        "wire/",
-        "no.js",
+        "main.js",
+        "page/1/README.md",
+        "page/1/wire/types.d.ts",
+        "page/1/wire/..%2f..%2fapp.py",
+        "page/1/wire/../../app.py",
+        "page/1/index.html",
+        "page/1/wire/",
+        "page/1/no.js",
+        "page/",
     ],
 )
 def test_nothing_else_is_served(host: ServerProcess, path: str) -> None:

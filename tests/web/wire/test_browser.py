@@ -15,11 +15,11 @@ from tests.servers import ServerProcess, serving
 from tests.web.browser import PATIENCE_MS
 from tests.web.wire.asking import ask, new_session
 
-BLANK = "wire/ids.js"
+BLANK = "page/0/wire/ids.js"
 """A file of the page as a document of its own: the page's address without the page."""
 
 LOAD = """async (options) => {
-  const { Host } = await import("/wire/host.js");
+  const { Host } = await import("/page/0/wire/host.js");
   window.host = new Host(options);
   host.start();
   return host.clientId;
@@ -55,7 +55,7 @@ def test_every_case_of_the_corpus_holds_in_the_browser(
 ) -> None:
     page = context.new_page()
     script = (ROOT / "tests/web/wire/corpus.js").read_text()
-    script = script.replace("../../../web_demo/", f"{server.url}/")
+    script = script.replace("../../../web_demo/", f"{server.url}/page/0/")
     page.route(
         "**/corpus.js", lambda route: route.fulfill(body=script, content_type="text/javascript")
     )
