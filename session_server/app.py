@@ -23,7 +23,9 @@ from session_server.host.effects import EffectRunner
 from session_server.host.host import Host
 from session_server.host.pace import Bounds, TooFastError
 from session_server.host.waiting import Waiting
-from session_server.identity.access import Access, access_of
+from session_server.identity.access import Access
+from session_server.identity.binding import binding_of
+from session_server.identity.credentials import chosen_subprotocol
 from session_server.identity.errors import TurnedAwayError
 from session_server.identity.identities import Identities
 from session_server.identity.keys import SigningKey, signing_key
@@ -65,14 +67,14 @@ def create_app(
 ) -> FastAPI:
     """An application of its own: nothing is shared between two of them.
 
-    Without terms of access it is as on loopback: for this machine's programs and pages, no token.
+    Without terms of access the settings decide, as for `serve`.
     """
     chosen = settings or Settings()
     parts = Parts(
         store=store,
         agents=installed_agents() if agents is None else agents,
         settings=chosen,
-        access=access or access_of(chosen),
+        access=access or binding_of(chosen).access,
         key=signing_key(chosen, is_kept=not store.startswith("memory:")),
         servers=servers_of(chosen, demo=demo),
         demo=demo,
@@ -177,4 +179,4 @@ async def ahp(socket: WebSocket) -> None:
     except (TurnedAwayError, TooFastError) as error:
         await turn_away(error, socket.scope, socket.receive, socket.send)
         return
-    await serve(host, principal, socket)
+    await serve(host, principal, socket, chosen_subprotocol(socket))

@@ -11,10 +11,12 @@ ANY = "*"
 class Access(NamedTuple):
     """`hosts` are names it may be called by beside loopback's, `None` for any.
 
-    Without a connection token everyone who brings no credential is an owner.
+    Without a connection token everyone who brings no credential is an owner. `is_open`: the operator
+    wants that for everyone who reaches the address, through a proxy too.
     """
 
     connection_token: str | None = None
+    is_open: bool = False
     origins: frozenset[str] = frozenset()
     hosts: frozenset[str] | None = frozenset()
 
@@ -30,4 +32,9 @@ def access_of(
         origins.add(f"{public.scheme}://{public.netloc}")
         hosts.add(public.hostname or "")
     any_host = ANY in hosts or not is_loopback
-    return Access(connection_token, frozenset(origins), None if any_host else frozenset(hosts))
+    return Access(
+        connection_token,
+        settings.without_connection_token,
+        frozenset(origins),
+        None if any_host else frozenset(hosts),
+    )

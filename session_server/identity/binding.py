@@ -1,7 +1,7 @@
 """Where the host listens, and what that asks of whoever comes: the policy of `serve`.
 
-On loopback no token is needed unless one is set; on any other address one is, unless the operator
-says in so many words that none is.
+On loopback no token is needed unless one is set. Where others can reach the host, by another address
+or through a proxy, one is needed, unless the operator explicitly says that none is.
 """
 
 import re
@@ -10,13 +10,18 @@ import socket
 from ipaddress import ip_address
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
-from session_server.identity.access import Access, access_of
+from session_server.identity.access import ANY, Access, access_of
 from session_server.identity.keys import read_private, write_private
+from session_server.identity.origins import is_loopback_name
 from session_server.schemas.limits import CONNECTION_TOKEN_CHARS
 from session_server.settings import Settings, SettingsError
 
 GENERATE = "generate"
+ANY_PAGE = frozenset({ANY, "null"})
+"""Every page can have the origin `null`: a frame in a sandbox has."""
+
 TOKEN_BYTES = 24
 
 _TOKEN = re.compile(r"[0-9A-Za-z_-]+")
@@ -26,10 +31,10 @@ CONTRADICTION = (
     " set one of them."
 )
 NEEDED = (
-    "{host} can be reached by others, so a connection token is needed:\n"
+    "{reason}, so a connection token is needed:\n"
     "  --connection-token generate         makes one and prints it\n"
     "  --connection-token-file FILE        keeps one in a file\n"
-    "  --without-connection-token          lets everyone in who reaches the address"
+    "  --without-connection-token          makes everyone who reaches the address an owner"
 )
 
 
@@ -55,9 +60,24 @@ def binding_of(settings: Settings) -> Binding:
         token = _generated() if given == GENERATE else _checked(given)
         told = token if given == GENERATE else None
         return Binding(access_of(settings, token, is_loopback=is_loopback), is_loopback, told)
-    if not is_loopback and not settings.without_connection_token:
-        raise SettingsError(NEEDED.format(host=settings.host or "Every address"))
+    reason = _exposure(settings, is_loopback=is_loopback)
+    if reason is not None and not settings.without_connection_token:
+        raise SettingsError(NEEDED.format(reason=reason))
     return Binding(access_of(settings, is_loopback=is_loopback), is_loopback)
+
+
+def _exposure(settings: Settings, *, is_loopback: bool) -> str | None:
+    """Why people elsewhere, or pages of theirs, could reach this host."""
+    if not is_loopback:
+        return f"{settings.host or 'Every address'} can be reached by others"
+    public = None if settings.public_url is None else urlsplit(settings.public_url).hostname
+    if public is not None and not is_loopback_name(public):
+        return "public_url is an address for others"
+    if any(name == ANY or not is_loopback_name(name.lower()) for name in settings.allowed_hosts):
+        return "allowed_hosts has a name that others can use"
+    if ANY_PAGE & {origin.lower() for origin in settings.allowed_origins}:
+        return "allowed_origins lets every page in"
+    return None
 
 
 def _check_one(settings: Settings) -> None:

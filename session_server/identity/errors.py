@@ -4,6 +4,8 @@ TurnedAwayError             `status` is HTTP's; at a WebSocket upgrade every one
 ├── NoCredentialError       401  a token is needed and none came
 ├── BadCredentialError      401  what came is no token of this host, or no longer one
 ├── ForeignOriginError      403  a page of another origin, or by another name
+├── ProxiedError            403  through a proxy, to a host where that would make anyone an owner
+├── AmbiguousRequestError   400  two values where a request has one, or none that can be read
 └── NotAllowedError         403  known, but not for this
 """
 
@@ -27,6 +29,15 @@ class BadCredentialError(TurnedAwayError):
 
 class ForeignOriginError(TurnedAwayError):
     code = "foreignOrigin"
+
+
+class ProxiedError(TurnedAwayError):
+    code = "proxyWithoutToken"
+
+
+class AmbiguousRequestError(TurnedAwayError):
+    status = 400
+    code = "ambiguousRequest"
 
 
 class NotAllowedError(TurnedAwayError):

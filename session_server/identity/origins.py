@@ -4,14 +4,71 @@ A browser says its page's `Origin`, and nobody's page can change that. Programs 
 in `Host` matters on loopback: a foreign page whose name is made to point there calls it by that.
 """
 
+import re
 from collections.abc import Mapping
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from session_server.identity.access import ANY, Access
-from session_server.identity.errors import ForeignOriginError
+from session_server.identity.errors import (
+    AmbiguousRequestError,
+    ForeignOriginError,
+    ProxiedError,
+)
 
 DEFAULT_PORTS = (None, 80, 443)
+
+SINGLE_HEADERS = ("host", "origin", "authorization")
+"""Whoever stands in between could read another one of two than this host does."""
+
+_HOST = re.compile(r"(?:[A-Za-z0-9._~-]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]{0,5})?")
+
+PROXY_HEADERS = frozenset(
+    {
+        "cdn-loop",
+        "cf-connecting-ip",
+        "client-ip",
+        "fastly-client-ip",
+        "forwarded",
+        "true-client-ip",
+        "via",
+        "x-client-ip",
+        "x-cluster-client-ip",
+        "x-original-forwarded-for",
+        "x-original-host",
+        "x-real-ip",
+    }
+)
+PROXY_PREFIXES = ("x-envoy-", "x-forwarded")
+"""What reverse proxies, tunnels and content networks add to what they pass on."""
+
+PROXIED = (
+    "This request came through a proxy, and this host has no connection token: everyone on the other"
+    " side of the proxy would be its owner. Start the host with --connection-token generate, or with"
+    " --without-connection-token if the proxy itself checks who may come in."
+)
+
+
+def check_unambiguous(names: Mapping[str, int], headers: Mapping[str, str]) -> None:
+    """`names` is how often each header stands in the request."""
+    for name in SINGLE_HEADERS:
+        if names.get(name, 0) > 1:
+            raise AmbiguousRequestError(f"The request has two `{name.title()}` headers; send one.")
+    if not _HOST.fullmatch(headers.get("host", "")):
+        raise AmbiguousRequestError("The `Host` header is not a name or address with a port.")
+
+
+def check_direct(access: Access, names: Mapping[str, int], http_version: str = "1.1") -> None:
+    """Where everyone is an owner who comes from this machine, nobody comes through a proxy.
+
+    A proxy on the same machine connects from loopback and may call the host by a loopback name; what
+    it adds to a request gives it away. nginx adds nothing, but speaks HTTP/1.0 unless told otherwise.
+    """
+    if access.connection_token is not None or access.is_open:
+        return
+    has_mark = any(name in PROXY_HEADERS or name.startswith(PROXY_PREFIXES) for name in names)
+    if has_mark or http_version == "1.0":
+        raise ProxiedError(PROXIED)
 
 
 def check_host(access: Access, headers: Mapping[str, str]) -> None:

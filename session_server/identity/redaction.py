@@ -7,7 +7,7 @@ HIDDEN = "•••"
 
 _ISSUED = re.compile(r"\beyJ[\w-]+\.[\w-]+\.[\w-]*")
 _IN_QUERY = re.compile(r"(?i)\b(tkn=)[^&#\s\"'\\]+")
-_IN_HEADER = re.compile(r"(?i)\b(bearer\s+)[^\s\"',\\]+")
+_IN_HEADER = re.compile(r"(?i)\b(bearer(?:\s+|\.))[^\s\"',\\]+")
 
 _IN_JSON = re.compile(r'("token"\s*:\s*")[^"]+')
 

@@ -20,9 +20,11 @@ logger = logging.getLogger("session_server.transport")
 TOO_BIG = f"a frame has at most {FRAME_BYTES} bytes"
 
 
-async def serve(host: Host, principal: Principal, socket: WebSocket) -> None:
+async def serve(
+    host: Host, principal: Principal, socket: WebSocket, subprotocol: str | None = None
+) -> None:
     """Speaks AHP on this socket until it ends."""
-    await socket.accept()
+    await socket.accept(subprotocol)
     protocol = sink_protocol(socket.scope)
     if protocol is not None:
         connection = Connection(host, principal, protocol.take_over())

@@ -3,6 +3,8 @@
 Plain ASGI, so that nothing that is mounted behind it can be reached around it.
 """
 
+from collections import Counter
+
 from fastapi import FastAPI
 from starlette.datastructures import Headers
 from starlette.middleware.cors import CORSMiddleware
@@ -12,7 +14,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from session_server.identity.access import Access
 from session_server.identity.credentials import hide_credential
 from session_server.identity.errors import TurnedAwayError
-from session_server.identity.origins import check_host, check_origin
+from session_server.identity.origins import (
+    check_direct,
+    check_host,
+    check_origin,
+    check_unambiguous,
+)
 from session_server.web.problems import answer_to
 
 DENIAL = "websocket.http.response"
@@ -28,9 +35,12 @@ class Gate:
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
-        hide_credential(scope)
         headers = Headers(scope=scope)
+        names = Counter(headers.keys())
         try:
+            hide_credential(scope)
+            check_unambiguous(names, headers)
+            check_direct(self._access, names, scope.get("http_version", "1.1"))
             check_host(self._access, headers)
             check_origin(self._access, headers)
         except TurnedAwayError as error:

@@ -256,7 +256,8 @@ def test_the_list_of_sessions_is_watched_live(shell: Shell) -> None:
 
 
 def test_a_link_is_shown_as_a_picture_where_it_fits() -> None:
-    with serving("memory:", "--demo", "--public-url", "https://ask.example.com") as server:
+    public = ("--public-url", "https://ask.example.com", "--without-connection-token")
+    with serving("memory:", "--demo", *public) as server:
         shell = Shell(server.url)
         with shell.terminal("share", "demo", size=(60, 90)) as terminal:
             terminal.see("▀|▄|█", "https://ask.example.com/", "For answerers, until")

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from session_server.app import create_app
 from session_server.identity import binding
 from session_server.identity.binding import binding_of, is_loopback_address
 from session_server.schemas.limits import CONNECTION_TOKEN_CHARS
@@ -38,6 +39,48 @@ def test_any_other_address_needs_one_and_the_words_say_how(host: str) -> None:
 def test_an_operator_may_do_without() -> None:
     found = bound(host="0.0.0.0", without_connection_token=True)
     assert found.access.connection_token is None
+    assert found.access.is_open
+
+
+EXPOSED = [
+    {"public_url": "https://ask.example.com"},
+    {"public_url": "http://192.168.7.7:8737/team"},
+    {"allowed_hosts": ("ask.example.com",)},
+    {"allowed_hosts": ("localhost", "*")},
+    {"allowed_origins": ("*",)},
+    {"allowed_origins": ("https://my.app", "null")},
+]
+
+
+@pytest.mark.parametrize("given", EXPOSED)
+def test_settings_that_let_others_reach_loopback_need_a_token(given: dict[str, Any]) -> None:
+    with pytest.raises(SettingsError) as refused:
+        bound(**given)
+    setting = next(iter(given))
+    assert setting in str(refused.value)
+    for flag in ("--connection-token ", "--connection-token-file", "--without-connection-token"):
+        assert flag in str(refused.value)
+    assert bound(**given, connection_token=TOKEN).access.connection_token == TOKEN
+    assert bound(**given, without_connection_token=True).access.is_open
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"public_url": "http://127.0.0.1:9000"},
+        {"public_url": "http://[::1]:9000"},
+        {"allowed_hosts": ("LOCALHOST", "app.localhost", "127.0.0.1")},
+        {"allowed_origins": ("https://my.app", "http://localhost:5173")},
+    ],
+)
+def test_settings_that_stay_on_this_machine_need_no_token(given: dict[str, Any]) -> None:
+    assert not bound(**given).access.is_open
+
+
+@pytest.mark.parametrize("given", EXPOSED)
+def test_an_embedded_application_is_refused_the_same_settings(given: dict[str, Any]) -> None:
+    with pytest.raises(SettingsError, match="connection token is needed"):
+        create_app("memory:", {}, settings=Settings(**given))
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])

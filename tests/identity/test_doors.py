@@ -2,6 +2,7 @@
 
 # ruff: noqa: ASYNC210 - the server is another process, and nothing else waits here
 
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from session_server.schemas.limits import FRAME_BYTES
 from tests.end_to_end.wire import WireClient
 from tests.host.harness import run
 from tests.identity.doors import (
+    PATIENCE,
     TOKEN,
     api,
     arrived,
@@ -46,7 +48,7 @@ async def test_a_credential_is_checked_at_the_upgrade(server: ServerProcess) -> 
     assert await dialled(server) == 403
     assert await dialled(server, "wrong") == 403
     assert await dialled(server, query="?tkn=wrong") == 403
-    assert await dialled(server, "wrong", query=f"?tkn={TOKEN}") == 403
+    assert await dialled(server, "wrong", query=f"?tkn={TOKEN}") == 400
 
 
 @run
@@ -222,6 +224,92 @@ def test_a_page_that_is_allowed_can_use_http(open_server: ServerProcess) -> None
     assert evil.status_code == 403
 
 
+# Proxies, and requests that two readers could read in two ways
+
+
+PROXY_MARKS = (
+    "Forwarded",
+    "X-Forwarded-For",
+    "X-Forwarded-Host",
+    "X-Forwarded-Proto",
+    "X-Real-IP",
+    "Via",
+    "CF-Connecting-IP",
+    "x-envoy-external-address",
+)
+
+
+@pytest.mark.parametrize("mark", PROXY_MARKS)
+@run
+async def test_nobody_is_an_owner_through_a_proxy_without_a_token(
+    server: ServerProcess, open_server: ServerProcess, mark: str
+) -> None:
+    """The proxy calls the host by a loopback name, so that only its own header gives it away."""
+    through = {mark: "198.51.100.7"}
+    for path in ("/v1/sessions", "/", "/mcp", "/healthz"):
+        answer = httpx.get(f"{open_server.url}{path}", headers=through)
+        assert (answer.status_code, answer.json()["code"]) == (403, "proxyWithoutToken")
+    assert "--connection-token generate" in answer.json()["detail"]
+    assert await dialled(open_server, **{mark.replace("-", "_"): "198.51.100.7"}) == 403
+    with api(server) as owner:
+        assert owner.get("/v1/sessions", headers=through).status_code == 200
+
+
+def test_a_proxy_that_is_meant_to_let_everyone_in_may() -> None:
+    with serving("memory:", "--without-connection-token") as server:
+        answer = httpx.get(f"{server.url}/v1/sessions", headers={"X-Forwarded-For": "198.51.100.7"})
+        assert answer.status_code == 200
+
+
+def status_of(server: ServerProcess, *lines: str, version: str = "1.1", path: str = "") -> int:
+    """The status that a request is answered with whose head is written by hand."""
+    head = [f"GET {path or '/v1/sessions'} HTTP/{version}", *lines, "Connection: close", "", ""]
+    with socket.create_connection(("127.0.0.1", server.port), PATIENCE) as raw:
+        raw.sendall("\r\n".join(head).encode())
+        return int(raw.makefile("rb").readline().split()[1])
+
+
+def test_http_1_0_is_what_a_proxy_speaks_that_adds_nothing(
+    server: ServerProcess, open_server: ServerProcess
+) -> None:
+    """nginx, unless it is told otherwise."""
+    assert status_of(open_server, "Host: 127.0.0.1", version="1.0") == 403
+    token = f"Authorization: Bearer {TOKEN}"
+    assert status_of(server, "Host: 127.0.0.1", token, version="1.0") == 200
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("Host: localhost", "Host: localhost"),
+        ("Host: localhost", "Host: evil.example"),
+        ("Host: evil.example@localhost",),
+        ("Host: localhost/evil.example",),
+        ("Host: localhost evil.example",),
+        ("Host: localhost", "Origin: http://localhost", "Origin: http://evil.example"),
+        ("Host: localhost", f"Authorization: Bearer {TOKEN}", "Authorization: Bearer wrong"),
+    ],
+)
+def test_a_request_that_can_be_read_in_two_ways_is_refused(
+    server: ServerProcess, open_server: ServerProcess, lines: tuple[str, ...]
+) -> None:
+    upgrade = (
+        "Upgrade: websocket",
+        "Connection: Upgrade",
+        "Sec-WebSocket-Version: 13",
+        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+    )
+    for each in (server, open_server):
+        assert status_of(each, *lines) == 400
+        assert status_of(each, *lines, *upgrade, path="/ahp") == 400
+
+
+def test_two_different_tokens_in_one_request_are_refused(server: ServerProcess) -> None:
+    for query, headers in ((f"?tkn={TOKEN}", bearer("wrong")), (f"?tkn={TOKEN}&tkn=wrong", {})):
+        answer = httpx.get(f"{server.url}/v1/sessions{query}", headers=headers)
+        assert (answer.status_code, answer.json()["code"]) == (400, "ambiguousRequest")
+
+
 # Starting
 
 
@@ -229,6 +317,18 @@ def refused_start(*arguments: str) -> str:
     result = CliRunner().invoke(app, ["serve", "--store", "memory:", "--port", "0", *arguments])
     assert (result.exit_code, result.stdout) == (2, "")
     return result.stderr
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        ("--public-url", "https://ask.example.com"),
+        ("--allowed-hosts", "ask.example.com"),
+        ("--allowed-origins", "*"),
+    ],
+)
+def test_a_setting_that_opens_the_host_to_others_needs_a_token(setting: tuple[str, str]) -> None:
+    assert "--connection-token-file" in refused_start(*setting)
 
 
 @pytest.mark.proves("design.doors.bind")

@@ -29,7 +29,12 @@ def main() -> None:
     parser.add_argument("--demo", action="store_true")
     parser.add_argument("--public-url")
     chosen = parser.parse_args()
-    settings = Settings(port=chosen.port, store=chosen.store, public_url=chosen.public_url)
+    settings = Settings(
+        port=chosen.port,
+        store=chosen.store,
+        public_url=chosen.public_url,
+        without_connection_token=chosen.public_url is not None,
+    )
     binding = binding_of(settings)
     agents = {**installed_agents(), "scene": SceneAgent()}
     app = create_app(

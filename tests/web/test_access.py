@@ -121,7 +121,8 @@ def test_an_answerer_answers_on_a_phone_under_their_name(person: People, stage: 
 
 
 def test_the_code_is_drawn_from_the_hosts_strokes(person: People) -> None:
-    with serving("memory:", "--demo", "--public-url", "https://sessions.example.com") as server:
+    public = ("--public-url", "https://sessions.example.com", "--without-connection-token")
+    with serving("memory:", "--demo", *public) as server:
         ana = person("Ana", server.url).goes_to("#/s/demo")
         ana.get_by_role("button", name="Share", exact=True).click()
         ana.get_by_role("button", name="Make a link").click()
