@@ -11,8 +11,8 @@ ANY = "*"
 class Access(NamedTuple):
     """`hosts` are names it may be called by beside loopback's, `None` for any.
 
-    Without a connection token everyone who brings no credential is an owner. `is_open`: the operator
-    wants that for everyone who reaches the address, through a proxy too.
+    Without a connection token everyone who brings no credential is an owner. `is_open`: the
+    operator wants that for everyone who reaches the address, through a proxy too.
     """
 
     connection_token: str | None = None

@@ -1,7 +1,7 @@
 """Where the host listens, and what that asks of whoever comes: the policy of `serve`.
 
-On loopback no token is needed unless one is set. Where others can reach the host, by another address
-or through a proxy, one is needed, unless the operator explicitly says that none is.
+On loopback no token is needed unless one is set. Where others can reach the host, by another
+address or through a proxy, one is needed, unless the operator explicitly says that none is.
 """
 
 import re

@@ -43,9 +43,9 @@ PROXY_PREFIXES = ("x-envoy-", "x-forwarded")
 """What reverse proxies, tunnels and content networks add to what they pass on."""
 
 PROXIED = (
-    "This request came through a proxy, and this host has no connection token: everyone on the other"
-    " side of the proxy would be its owner. Start the host with --connection-token generate, or with"
-    " --without-connection-token if the proxy itself checks who may come in."
+    "This request came through a proxy, and this host has no connection token: everyone on the"
+    " other side of the proxy would be its owner. Start the host with --connection-token generate,"
+    " or with --without-connection-token if the proxy itself checks who may come in."
 )
 
 
@@ -61,8 +61,8 @@ def check_unambiguous(names: Mapping[str, int], headers: Mapping[str, str]) -> N
 def check_direct(access: Access, names: Mapping[str, int], http_version: str = "1.1") -> None:
     """Where everyone is an owner who comes from this machine, nobody comes through a proxy.
 
-    A proxy on the same machine connects from loopback and may call the host by a loopback name; what
-    it adds to a request gives it away. nginx adds nothing, but speaks HTTP/1.0 unless told otherwise.
+    A proxy on the same machine connects from loopback and may call the host by a loopback name;
+    what it adds to a request gives it away. nginx adds nothing, but speaks HTTP/1.0 by default.
     """
     if access.connection_token is not None or access.is_open:
         return

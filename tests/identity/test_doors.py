@@ -239,6 +239,7 @@ PROXY_MARKS = (
 )
 
 
+@pytest.mark.proves("design.doors.exposed")
 @pytest.mark.parametrize("mark", PROXY_MARKS)
 @run
 async def test_nobody_is_an_owner_through_a_proxy_without_a_token(
@@ -278,6 +279,7 @@ def test_http_1_0_is_what_a_proxy_speaks_that_adds_nothing(
     assert status_of(server, "Host: 127.0.0.1", token, version="1.0") == 200
 
 
+@pytest.mark.proves("design.doors.unambiguous")
 @pytest.mark.parametrize(
     "lines",
     [
