@@ -6,6 +6,7 @@ whose clients hear of it; below it is the server's main connection.
 
 import asyncio
 import contextlib
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from typing import Any
 
@@ -30,9 +31,10 @@ from mcp_types import (
 
 from session_server.calls.errors import UnreachableError
 from session_server.calls.links import Link
-from session_server.schemas.limits import WATCHED_RESOURCES
+from session_server.schemas.limits import WATCHED_RESOURCES, WATCHED_RESOURCES_PER_PRINCIPAL
 
 TOO_MANY = "{} resources of this server are watched already; stop watching others first."
+TOO_MANY_OF_YOURS = "You watch {} resources of this server already; stop watching others first."
 GONE = (MCPError, UnreachableError, RuntimeError, OSError, anyio.ClosedResourceError)
 """What the SDK raises when a connection ends under it, or the server will not have it."""
 
@@ -62,10 +64,10 @@ def tidings_in(message: IncomingMessage) -> ServerEvent | None:
 
 
 class Watch:
-    """One resource, for as long as somebody watches it."""
+    """One resource, for as long as somebody watches it; `users` counts by principal."""
 
     def __init__(self) -> None:
-        self.users = 0
+        self.users: Counter[str] = Counter()
         self.task: asyncio.Task[None] | None = None
         self.began: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -110,41 +112,49 @@ class Tidings:
     # What is watched
 
     @contextlib.asynccontextmanager
-    async def watching(self, uris: tuple[str, ...]) -> AsyncGenerator[None]:
+    async def watching(self, uris: tuple[str, ...], principal: str) -> AsyncGenerator[None]:
         with contextlib.ExitStack() as stack:
             for uri in uris:
-                self._begin(uri)
-                stack.callback(self.unwatch, uri)
+                self._begin(uri, principal)
+                stack.callback(self.unwatch, uri, principal)
             yield
 
-    async def watch(self, uri: str) -> None:
+    async def watch(self, uri: str, principal: str) -> None:
         """Once the server has agreed; if it does not, its own error."""
-        watch = self._begin(uri)
+        watch = self._begin(uri, principal)
         try:
             await asyncio.shield(watch.began)
         except BaseException:
-            self.unwatch(uri)
+            self.unwatch(uri, principal)
             raise
 
-    def unwatch(self, uri: str) -> None:
+    def unwatch(self, uri: str, principal: str) -> None:
         watch = self._watches[uri]
-        watch.users -= 1
-        if watch.users == 0:
+        watch.users[principal] -= 1
+        watch.users += Counter()  # forgets those that are zero
+        if not watch.users:
             del self._watches[uri]
             watch.settle()
             if watch.task is not None:
                 watch.task.cancel()
 
-    def _begin(self, uri: str) -> Watch:
+    def _begin(self, uri: str, principal: str) -> Watch:
         watch = self._watches.get(uri)
+        if watch is None or principal not in watch.users:
+            self._check_share(principal)
         if watch is None:
             if len(self._watches) >= self._most:
                 raise MCPError(INTERNAL_ERROR, TOO_MANY.format(self._most))
             watch = self._watches[uri] = Watch()
             watch.began.add_done_callback(lambda done: done.exception())  # maybe nobody asks
             self._follow(uri, watch)
-        watch.users += 1
+        watch.users[principal] += 1
         return watch
+
+    def _check_share(self, principal: str) -> None:
+        watched = sum(principal in watch.users for watch in self._watches.values())
+        if watched >= WATCHED_RESOURCES_PER_PRINCIPAL:
+            raise MCPError(INTERNAL_ERROR, TOO_MANY_OF_YOURS.format(watched))
 
     def _follow(self, uri: str, watch: Watch) -> None:
         link = self._link

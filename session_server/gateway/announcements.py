@@ -31,7 +31,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from session_server.calls.servers import Server
 from session_server.gateway.errors import told_in_mcp
 from session_server.gateway.upstreams import Spawn
-from session_server.gateway.visitors import Context
+from session_server.gateway.visitors import Context, principal_id
 from session_server.schemas.limits import MCP_LISTENERS
 
 _LISTENER = "session_server.listener"
@@ -63,7 +63,7 @@ class Announcements:
         granted = self._granted(params.notifications)
         uris = tuple(dict.fromkeys(granted.resource_subscriptions or ()))
         asked = params.model_copy(update={"notifications": granted})
-        async with self._server.tidings.watching(uris):
+        async with self._server.tidings.watching(uris, principal_id(ctx)):
             return await self._streams(ctx, asked)
 
     def _granted(self, wanted: SubscriptionFilter) -> SubscriptionFilter:
@@ -98,7 +98,8 @@ class Announcements:
         connection = ctx.session._connection  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         known: _Listener | None = connection.state.get(_LISTENER)
         if known is None:
-            known = _Listener(self._server, connection, self._spawn, self._announces)
+            principal = principal_id(ctx)
+            known = _Listener(self._server, connection, principal, self._spawn, self._announces)
             connection.state[_LISTENER] = known
             connection.exit_stack.callback(known.close)
         return known
@@ -125,11 +126,13 @@ class _Listener:
         self,
         server: Server,
         connection: Connection,
+        principal: str,
         spawn: Spawn,
         announces: Callable[[ServerEvent], bool],
     ) -> None:
         self._tidings = server.tidings
         self._connection = connection
+        self._principal = principal
         self._spawn = spawn
         self._announces = announces
         self._watched: set[str] = set()
@@ -139,15 +142,15 @@ class _Listener:
 
     async def watch(self, uri: str) -> None:
         if uri not in self._watched:
-            await self._tidings.watch(uri)
+            await self._tidings.watch(uri, self._principal)
             if uri in self._watched:
-                self._tidings.unwatch(uri)  # asked for twice at once
+                self._tidings.unwatch(uri, self._principal)  # asked for twice at once
             self._watched.add(uri)
 
     def unwatch(self, uri: str) -> None:
         if uri in self._watched:
             self._watched.discard(uri)
-            self._tidings.unwatch(uri)
+            self._tidings.unwatch(uri, self._principal)
 
     def close(self) -> None:
         self._leave()

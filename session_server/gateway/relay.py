@@ -222,7 +222,7 @@ class Relay:
         known = self._legs.same(key)
         if known is not None:
             return known
-        leg = RelayedLeg(uuid.uuid4().hex, key, before)
+        leg = RelayedLeg(uuid.uuid4().hex, key, visitor.principal.id, before)
         self._legs.add(leg)
         leg.begin(self._run(leg, ctx.method, params, capabilities), self._spawn)
         return leg
@@ -231,7 +231,7 @@ class Relay:
         self, leg: RelayedLeg, method: str, params: dict[str, Any], capabilities: dict[str, Any]
     ) -> Result:
         with told_in_mcp():
-            async with self._upstream.lend(capabilities, leg) as link:
+            async with self._upstream.lend(capabilities, leg, leg.by) as link:
                 sent = params if link.is_modern else own_params(params)
                 return await link.request(method, sent, leg.progressed)
 

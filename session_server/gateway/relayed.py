@@ -15,7 +15,11 @@ from mcp_types import INTERNAL_ERROR, ErrorData
 
 from session_server.gateway.resuming import Before, Given, fingerprint_of
 from session_server.gateway.upstreams import Question, Spawn
-from session_server.schemas.limits import RELAYED_CALL_SECONDS, RELAYED_CALLS
+from session_server.schemas.limits import (
+    RELAYED_CALL_SECONDS,
+    RELAYED_CALLS,
+    RELAYED_CALLS_PER_PRINCIPAL,
+)
 
 TOGETHER_SECONDS = 0.05
 """Questions that a 2025-era server asks at the same time arrive one by one."""
@@ -33,9 +37,11 @@ Result: TypeAlias = dict[str, Any]
 class RelayedLeg:
     """`ask` is called by the connection; `answer` by whoever brings the client's answers."""
 
-    def __init__(self, name: str, key: str, before: Before | None = None) -> None:
+    def __init__(self, name: str, key: str, by: str, before: Before | None = None) -> None:
+        """`by` is the principal whose call it is."""
         self.name = name
         self.key = key
+        self.by = by
         self.before = before or Before()
         self.listener: ServerSession | None = None
         self.touched = asyncio.get_running_loop().time()
@@ -170,6 +176,9 @@ class RelayedLegs:
     def add(self, leg: RelayedLeg) -> None:
         if len(self._by_name) >= self._most:
             raise MCPError(INTERNAL_ERROR, f"{self._most} calls are under way; try again later.")
+        if sum(one.by == leg.by for one in self._by_name.values()) >= RELAYED_CALLS_PER_PRINCIPAL:
+            words = f"{RELAYED_CALLS_PER_PRINCIPAL} calls of yours are under way; try again later."
+            raise MCPError(INTERNAL_ERROR, words)
         self._by_name[leg.name] = leg
         self._by_key[leg.key] = leg
         self._look_after(leg, self._seconds)

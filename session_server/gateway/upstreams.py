@@ -6,6 +6,7 @@ There is one for each set of capabilities, for a server may only ask what its cl
 
 import asyncio
 import contextlib
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from typing import Any, Protocol
 
@@ -28,7 +29,7 @@ from session_server.calls.errors import UnreachableError
 from session_server.calls.links import Answering, KeptLink, Link
 from session_server.calls.servers import Servers
 from session_server.calls.slots import Line
-from session_server.schemas.limits import CAPABILITY_SETS
+from session_server.schemas.limits import CAPABILITY_SETS, CAPABILITY_SETS_PER_PRINCIPAL
 
 Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
 Question = dict[str, Any]
@@ -106,11 +107,11 @@ class CapabilitySet:
         self._slots: list[Slot] = []
         self._moved = asyncio.Condition()
         self._shared: Slot | None = None
-        self.users = 0
+        self.users: Counter[str] = Counter()
 
     @contextlib.asynccontextmanager
-    async def lend(self, main: Link, asker: Asker) -> AsyncGenerator[Link]:
-        self.users += 1
+    async def lend(self, main: Link, asker: Asker, principal: str) -> AsyncGenerator[Link]:
+        self.users[principal] += 1
         try:
             if not main.is_modern:
                 async with self._own(asker) as link:
@@ -122,7 +123,8 @@ class CapabilitySet:
                 async with slot.link.opened(like=main) as link:
                     yield link
         finally:
-            self.users -= 1
+            self.users[principal] -= 1
+            self.users += Counter()  # forgets those that are zero
 
     async def close(self) -> None:
         shared = () if self._shared is None else (self._shared,)
@@ -176,11 +178,13 @@ class Upstream:
         self._sets: dict[bytes, CapabilitySet] = {}
 
     @contextlib.asynccontextmanager
-    async def lend(self, capabilities: Mapping[str, Any], asker: Asker) -> AsyncGenerator[Link]:
-        """A connection that declares these capabilities, for one leg of a call."""
+    async def lend(
+        self, capabilities: Mapping[str, Any], asker: Asker, principal: str
+    ) -> AsyncGenerator[Link]:
+        """A connection that declares these capabilities, for one leg of a principal's call."""
         main = await self._server.ready()
-        chosen = await self._set(capabilities)
-        async with chosen.lend(main, asker) as link:
+        chosen = await self._set(capabilities, principal)
+        async with chosen.lend(main, asker, principal) as link:
             yield link
 
     async def is_repeatable(self, method: str, target: str) -> bool:
@@ -192,14 +196,23 @@ class Upstream:
     async def close(self) -> None:
         await asyncio.gather(*(one.close() for one in self._sets.values()))
 
-    async def _set(self, capabilities: Mapping[str, Any]) -> CapabilitySet:
+    async def _set(self, capabilities: Mapping[str, Any], principal: str) -> CapabilitySet:
         key = msgspec.json.encode(capabilities, order="deterministic")
         chosen = self._sets.pop(key, None)
         if chosen is None:
+            self._check_share(principal)
             await self._make_room()
             chosen = CapabilitySet(self._server.config, capabilities, self._spawn)
         self._sets[key] = chosen  # the latest used stands last
         return chosen
+
+    def _check_share(self, principal: str) -> None:
+        used = sum(principal in one.users for one in self._sets.values())
+        if used >= CAPABILITY_SETS_PER_PRINCIPAL:
+            raise UnreachableError(
+                f"clients of yours with {used} different sets of capabilities are using it;"
+                " try again later"
+            )
 
     async def _make_room(self) -> None:
         if len(self._sets) < self._most:

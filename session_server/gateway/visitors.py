@@ -40,11 +40,16 @@ def introduce(scope: MutableMapping[str, Any], principal: Principal) -> None:
     )
 
 
+def principal_in(scope: MutableMapping[str, Any]) -> Principal:
+    principal: Principal = scope[_PRINCIPAL]
+    return principal
+
+
 def visitor_of(ctx: Context) -> Visitor:
     request: HTTPConnection | None = ctx.request
     assert request is not None  # everything comes in over HTTP
     return Visitor(
-        principal=request.scope[_PRINCIPAL],
+        principal=principal_in(request.scope),
         client=_client_name(ctx),
         is_modern=ctx.protocol_version in MODERN_PROTOCOL_VERSIONS,
         session=request.headers.get(SESSION_HEADER),
@@ -65,7 +70,8 @@ def place_to_answer(ctx: Context, uri: Uri) -> str:
 
 
 def principal_id(ctx: Context) -> str:
-    return visitor_of(ctx).principal.id
+    assert ctx.request is not None  # everything comes in over HTTP
+    return principal_in(ctx.request.scope).id
 
 
 def _client_name(ctx: Context) -> str:

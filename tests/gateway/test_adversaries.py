@@ -9,7 +9,11 @@ from typing import Any
 import httpx
 import pytest
 
-from session_server.schemas.limits import MCP_BODY_BYTES, MCP_SESSIONS
+from session_server.schemas.limits import (
+    MCP_BODY_BYTES,
+    MCP_SESSIONS,
+    MCP_SESSIONS_PER_PRINCIPAL,
+)
 from tests.gateway.exchange import (
     TOKEN,
     People,
@@ -23,6 +27,7 @@ from tests.gateway.exchange import (
     issued,
     rpc,
     text,
+    wait_for,
 )
 from tests.mcp import zoo
 from tests.servers import ServerProcess
@@ -259,15 +264,42 @@ def test_a_session_of_2025_is_of_no_use_to_anyone_else(
     assert httpx.post(url, json=listing, headers=moved).status_code == 404
 
 
-def test_only_so_many_sessions_of_2025_are_open_at_once(tmp_path: Path) -> None:
-    with host(tmp_path, {}) as running, httpx.Client(headers=BOTH, timeout=30) as client:
-        url = f"{running.url}/mcp"
-        first = client.post(url, json=HELLO).headers["mcp-session-id"]
-        for _ in range(MCP_SESSIONS - 1):
+def test_a_token_that_opens_many_sessions_takes_them_from_nobody_else(
+    server: ServerProcess, people: People
+) -> None:
+    url = f"{server.url}/mcp"
+    greedy = issued(people, name="greedy", role="agent")
+    mine = opened(url).headers["mcp-session-id"]
+    first = opened(url, greedy).headers["mcp-session-id"]
+    with httpx.Client(headers=BOTH | bearer(greedy), timeout=30) as client:
+        for _ in range(MCP_SESSIONS_PER_PRINCIPAL):
             assert client.post(url, json=HELLO).status_code == 200
-        status, code, words = said(client.post(url, json=HELLO))
-        assert (status, code) == (503, -32603)
-        assert words == "Too many open sessions"
-        assert rpc(url, "tools/list", {})["result"]  # which have none
-        client.delete(url, headers={"Mcp-Session-Id": first})
-        assert client.post(url, json=HELLO).status_code == 200
+    listing = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+    lost = BOTH | bearer(greedy) | {"Mcp-Session-Id": first}
+    assert httpx.post(url, json=listing, headers=lost).status_code == 404
+    kept = BOTH | bearer() | {"Mcp-Session-Id": mine}
+    assert httpx.post(url, json=listing, headers=kept).status_code == 200
+
+
+@pytest.mark.slow
+def test_sessions_that_are_left_behind_end_when_their_token_is_revoked(tmp_path: Path) -> None:
+    """So that not even many tokens keep the others out for good."""
+    with (
+        host(tmp_path, {}, "--connection-token", TOKEN) as running,
+        People(running.url, TOKEN) as people,
+        httpx.Client(headers=BOTH, timeout=30) as client,
+    ):
+        url = f"{running.url}/mcp"
+        count = MCP_SESSIONS // MCP_SESSIONS_PER_PRINCIPAL
+        made = [
+            people.http.post("/v1/tokens", json={"name": f"bot {n}", "role": "agent"}).json()
+            for n in range(count)
+        ]
+        for token in made:
+            for _ in range(MCP_SESSIONS_PER_PRINCIPAL):
+                answer = client.post(url, json=HELLO, headers=bearer(token["token"]))
+                assert answer.status_code == 200
+        assert said(opened(url)) == (503, -32603, "Too many open sessions")
+        assert rpc(url, "tools/list", {}, headers=bearer())["result"]  # which needs none
+        people.http.delete(f"/v1/tokens/{made[0]['issued']['id']}").raise_for_status()
+        wait_for(lambda: opened(url).status_code == 200)

@@ -1,28 +1,38 @@
 """How much the gateway keeps, and for how long, where the numbers are the host's own."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+import contextlib
+import json
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
 import pytest
 from mcp import MCPError
 from mcp.server import Server
+from starlette.datastructures import Headers
 
 from session_server.calls.config import load_servers
 from session_server.calls.errors import UnreachableError
 from session_server.calls.servers import Servers
 from session_server.gateway.relayed import RelayedLeg, RelayedLegs
 from session_server.gateway.seals import sealing
-from session_server.gateway.served import Served
-from session_server.gateway.upstreams import Upstream
+from session_server.gateway.served import ClientSessions, Served
+from session_server.gateway.upstreams import CapabilitySet, Upstream
+from session_server.gateway.visitors import introduce
+from session_server.host.host import Host
 from session_server.schemas.limits import (
     CAPABILITY_SETS,
+    CAPABILITY_SETS_PER_PRINCIPAL,
+    MCP_REQUESTS_PER_PRINCIPAL,
     MCP_SESSION_IDLE_SECONDS,
+    MCP_SESSIONS_PER_PRINCIPAL,
     RELAYED_CALL_SECONDS,
     RELAYED_CALLS,
+    RELAYED_CALLS_PER_PRINCIPAL,
     SEALED_STATE_SECONDS,
 )
+from session_server.schemas.principals import Principal, Role
 from tests.host.harness import hosting, run
 
 
@@ -30,13 +40,25 @@ from tests.host.harness import hosting, run
 async def test_so_many_calls_are_under_way_and_no_more() -> None:
     legs = RelayedLegs()
     for number in range(RELAYED_CALLS):
-        legs.add(RelayedLeg(f"n{number}", f"k{number}"))
+        legs.add(
+            RelayedLeg(f"n{number}", f"k{number}", f"p{number // RELAYED_CALLS_PER_PRINCIPAL}")
+        )
     with pytest.raises(MCPError, match=f"{RELAYED_CALLS} calls are under way; try again later"):
-        legs.add(RelayedLeg("more", "more"))
+        legs.add(RelayedLeg("more", "more", "late"))
     first = legs.named("n0")
     assert first is not None
     legs.drop(first)
-    legs.add(RelayedLeg("more", "more"))
+    legs.add(RelayedLeg("more", "more", "late"))
+
+
+@run
+async def test_the_calls_of_one_principal_are_bounded_and_leave_room_for_others() -> None:
+    legs = RelayedLegs()
+    for number in range(RELAYED_CALLS_PER_PRINCIPAL):
+        legs.add(RelayedLeg(f"n{number}", f"k{number}", "greedy"))
+    with pytest.raises(MCPError, match=f"{RELAYED_CALLS_PER_PRINCIPAL} calls of yours"):
+        legs.add(RelayedLeg("more", "more", "greedy"))
+    legs.add(RelayedLeg("other", "other", "ana"))
 
 
 class Clock:
@@ -65,7 +87,7 @@ def test_a_call_whose_client_stays_away_is_given_up_in_time() -> None:
     async def story() -> None:
         clock = Clock(asyncio.get_running_loop())
         legs = RelayedLegs()
-        legs.add(RelayedLeg("name", "key"))
+        legs.add(RelayedLeg("name", "key", "ana"))
         await clock.pass_by(RELAYED_CALL_SECONDS - 60)
         assert legs.named("name") is not None
         await clock.pass_by(61)
@@ -75,19 +97,40 @@ def test_a_call_whose_client_stays_away_is_given_up_in_time() -> None:
     in_a_loop(story())
 
 
-@run
-async def test_so_many_sets_of_capabilities_are_in_use_and_no_more(tmp_path: Path) -> None:
-    config = tmp_path / "mcp.json"
+def upstream_in(folder: Path) -> Upstream:
+    config = folder / "mcp.json"
     config.write_text('{"mcpServers": {"never": {"command": "never-started"}}}')
     servers = Servers(load_servers(config), asyncio.create_task, lambda *_: None)
-    upstream = Upstream(servers, "never", asyncio.create_task)
-    used = [await upstream._set({"experimental": {str(n): {}}}) for n in range(CAPABILITY_SETS)]
-    for one in used:
-        one.users += 1
+    return Upstream(servers, "never", asyncio.create_task)
+
+
+async def use(upstream: Upstream, number: int, principal: str) -> CapabilitySet:
+    """A set that is in use from now on."""
+    used = await upstream._set({"experimental": {str(number): {}}}, principal)
+    used.users[principal] += 1
+    return used
+
+
+@run
+async def test_so_many_sets_of_capabilities_are_in_use_and_no_more(tmp_path: Path) -> None:
+    upstream = upstream_in(tmp_path)
+    share = CAPABILITY_SETS_PER_PRINCIPAL
+    used = [await use(upstream, n, f"p{n // share}") for n in range(CAPABILITY_SETS)]
     with pytest.raises(UnreachableError, match=f"{CAPABILITY_SETS} different sets"):
-        await upstream._set({"roots": {}})
-    used[0].users -= 1
-    await upstream._set({"roots": {}})
+        await upstream._set({"roots": {}}, "late")
+    used[0].users.clear()
+    await upstream._set({"roots": {}}, "late")
+
+
+@run
+async def test_the_capability_sets_of_one_principal_leave_room_for_others(tmp_path: Path) -> None:
+    upstream = upstream_in(tmp_path)
+    for number in range(CAPABILITY_SETS_PER_PRINCIPAL):
+        await use(upstream, number, "greedy")
+    with pytest.raises(UnreachableError, match="clients of yours"):
+        await upstream._set({"roots": {}}, "greedy")
+    await use(upstream, 0, "greedy")  # one that it has
+    await use(upstream, CAPABILITY_SETS, "ana")
 
 
 # The SDK keeps these for us; that it was told is all there is to see.
@@ -98,8 +141,147 @@ def test_a_sealed_state_is_good_for_its_time() -> None:
     assert boundary._security.ttl == SEALED_STATE_SECONDS
 
 
-@run
-async def test_a_session_of_the_older_kind_ends_when_it_is_not_used() -> None:
+# Sessions of the 2025 era
+
+HELLO = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    },
+}
+GREEDY = Principal(id="token:greedy", role=Role.AGENT, credential="t1")
+ANA = Principal(id="ana", role=Role.OWNER)
+
+
+class Door:
+    """Requests to one MCP server of ours, without a socket."""
+
+    def __init__(self, served: Served) -> None:
+        self._served = served
+
+    async def send(
+        self, method: str, principal: Principal, session: str | None = None
+    ) -> tuple[int, str | None]:
+        """The status, and the session that was opened."""
+        headers = {
+            "content-type": "application/json",
+            "accept": "application/json, text/event-stream",
+            **({} if session is None else {"mcp-session-id": session}),
+        }
+        scope: dict[str, Any] = {
+            "type": "http",
+            "method": method,
+            "path": "/mcp",
+            "query_string": b"",
+            "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+        }
+        introduce(scope, principal)
+        body = json.dumps(HELLO | ({} if session is None else {"method": "ping"})).encode()
+        inbox = [{"type": "http.request", "body": body, "more_body": False}]
+        answer: dict[str, Any] = {}
+
+        async def receive() -> Any:
+            if inbox:
+                return inbox.pop()
+            return await asyncio.Event().wait()
+
+        async def send(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                answer.update(message)
+
+        await self._served(scope, receive, send)
+        return answer["status"], Headers(raw=answer["headers"]).get("mcp-session-id")
+
+    async def opened(self, principal: Principal) -> str:
+        status, session = await self.send("POST", principal)
+        assert status == 200
+        assert session is not None
+        return session
+
+    async def is_open(self, session: str, principal: Principal) -> bool:
+        status, _ = await self.send("POST", principal, session)
+        assert status in (200, 404)
+        return status == 200
+
+
+@contextlib.asynccontextmanager
+async def door() -> AsyncGenerator[tuple[Door, Host]]:
+    over = asyncio.Event()
     async with hosting() as host:
-        served = Served(host, Server("any"), asyncio.Event())
-        assert served._manager.session_idle_timeout == MCP_SESSION_IDLE_SECONDS
+        yield Door(Served(host, Server("any"), over)), host
+        over.set()
+
+
+def test_a_session_ends_when_it_was_not_used_for_a_while() -> None:
+    async def story() -> None:
+        clock = Clock(asyncio.get_running_loop())
+        async with door() as (at, _):
+            session = await at.opened(GREEDY)
+            for _ in range(2):
+                await clock.pass_by(MCP_SESSION_IDLE_SECONDS - 60)
+                assert await at.is_open(session, GREEDY)
+            await clock.pass_by(MCP_SESSION_IDLE_SECONDS + 1)
+            assert not await at.is_open(session, GREEDY)
+
+    in_a_loop(story())
+
+
+@run
+async def test_whoever_opens_too_many_sessions_loses_its_own_and_nobody_elses() -> None:
+    async with door() as (at, _):
+        ana = await at.opened(ANA)
+        greedy = [await at.opened(GREEDY) for _ in range(MCP_SESSIONS_PER_PRINCIPAL)]
+        assert await at.is_open(greedy[0], GREEDY)
+        late = await at.opened(GREEDY)
+        assert not await at.is_open(greedy[1], GREEDY)  # it was idle for longest
+        assert await at.is_open(greedy[0], GREEDY)
+        assert await at.is_open(late, GREEDY)
+        assert await at.is_open(ana, ANA)
+
+
+@run
+async def test_sessions_that_are_all_in_use_make_no_room() -> None:
+    async with door() as (at, host):
+        sessions = ClientSessions(host, lambda _: None)
+        for number in range(MCP_SESSIONS_PER_PRINCIPAL):
+            assert sessions.make_room(GREEDY)
+            sessions.opened(str(number), GREEDY).in_use += 1
+        assert not sessions.make_room(GREEDY)
+        assert sessions.make_room(ANA)
+        sessions.close()
+        for number in range(MCP_SESSIONS_PER_PRINCIPAL):
+            at._served._sessions.opened(str(number), GREEDY).in_use += 1
+        assert (await at.send("POST", GREEDY))[0] == 503
+
+
+@run
+async def test_a_session_ends_with_the_token_that_opened_it() -> None:
+    async with door() as (at, host):
+        mine, other = await at.opened(GREEDY), await at.opened(ANA)
+        host.connections.revoke("t1")
+        assert not await at.is_open(mine, GREEDY)
+        assert await at.is_open(other, ANA)
+
+
+@run
+async def test_a_session_that_its_client_has_ended_counts_no_longer() -> None:
+    async with door() as (at, host):
+        for _ in range(MCP_SESSIONS_PER_PRINCIPAL + 1):
+            session = await at.opened(GREEDY)
+            assert (await at.send("DELETE", GREEDY, session))[0] == 200
+            assert not await at.is_open(session, GREEDY)
+        host.connections.revoke("t1")
+
+
+@run
+async def test_the_requests_of_one_principal_in_flight_are_bounded() -> None:
+    async with door() as (at, _):
+        at._served._in_flight[GREEDY.id] = MCP_REQUESTS_PER_PRINCIPAL
+        assert (await at.send("POST", GREEDY))[0] == 429
+        assert (await at.send("POST", ANA))[0] == 200
+        at._served._in_flight[GREEDY.id] -= 1
+        assert (await at.send("POST", GREEDY))[0] == 200

@@ -1,6 +1,7 @@
 """Servers whose lists and resources change: every client hears of it, in the words of its era."""
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,8 +18,14 @@ from mcp_types import ServerCapabilities, SubscriptionsListenRequestParams, Tool
 
 from session_server.calls.config import load_servers
 from session_server.calls.servers import Servers
+from session_server.calls.tidings import Tidings
 from session_server.gateway.announcements import Announcements
-from session_server.schemas.limits import MCP_LISTENERS, WATCHED_RESOURCES
+from session_server.schemas.limits import (
+    MCP_LISTENERS,
+    WATCHED_RESOURCES,
+    WATCHED_RESOURCES_PER_PRINCIPAL,
+)
+from session_server.schemas.principals import Principal, Role
 from tests.gateway.exchange import People, envelope, headers_for, host, rpc, wait_for
 from tests.mcp import zoo
 from tests.servers import ServerProcess
@@ -26,6 +33,7 @@ from tests.servers import ServerProcess
 pytestmark = pytest.mark.slow
 
 TAP = "zoo://tap"
+REQUEST = SimpleNamespace(scope={"session_server.principal": Principal(id="ana", role=Role.OWNER)})
 HOLD = ("--mcp-hold-seconds", "0.3")
 
 
@@ -123,16 +131,31 @@ def listening(url: str, wanted: dict[str, Any], into: list[dict[str, Any]]) -> N
                 into.append(json.loads(line[6:]))  # noqa: PERF401 - others look at it
 
 
-def test_only_so_many_resources_are_watched(server: ServerProcess) -> None:
-    wanted = {
-        "resourceSubscriptions": [f"zoo://{number}" for number in range(WATCHED_RESOURCES + 1)]
-    }
-    params = {"notifications": wanted}
+def test_one_principal_watches_only_its_share_of_the_resources(server: ServerProcess) -> None:
+    uris = [f"zoo://{number}" for number in range(WATCHED_RESOURCES_PER_PRINCIPAL + 1)]
+    params = {"notifications": {"resourceSubscriptions": uris}}
     told = rpc(f"{server.url}/mcp/modern", "subscriptions/listen", params)
     assert told["error"]["message"] == (
-        f"{WATCHED_RESOURCES} resources of this server are watched already;"
+        f"You watch {WATCHED_RESOURCES_PER_PRINCIPAL} resources of this server already;"
         " stop watching others first."
     )
+
+
+def test_only_so_many_resources_are_watched() -> None:
+    async def story() -> None:
+        tidings = Tidings(asyncio.create_task)
+        async with contextlib.AsyncExitStack() as stack:
+            for number in range(WATCHED_RESOURCES):
+                who = f"p{number // WATCHED_RESOURCES_PER_PRINCIPAL}"
+                await stack.enter_async_context(tidings.watching((f"zoo://{number}",), who))
+            with pytest.raises(MCPError, match=f"{WATCHED_RESOURCES} resources of this server"):
+                await tidings.watch("zoo://one-more", "late")
+            # What is watched already costs nothing more.
+            await stack.enter_async_context(tidings.watching(("zoo://1",), "late"))
+        async with tidings.watching(("zoo://one-more",), "late"):
+            pass
+
+    asyncio.run(story())
 
 
 class Stream:
@@ -155,7 +178,7 @@ def test_only_so_many_clients_listen(tmp_path: Path) -> None:
         announcements = Announcements(servers["zoo"], can, spawn)
 
         async def listen(number: int) -> Any:
-            context: Any = SimpleNamespace(request_id=number, session=Stream())
+            context: Any = SimpleNamespace(request_id=number, session=Stream(), request=REQUEST)
             return await announcements.listen(context, wanted)
 
         streams = [spawn(listen(number)) for number in range(MCP_LISTENERS)]
@@ -196,7 +219,7 @@ def test_a_client_that_does_not_read_is_told_once_of_what_happens_often(tmp_path
         client: Any = Stalled()
         session = SimpleNamespace(_connection=Connection.for_loop(client))
         hello = {"method": "notifications/initialized", "protocol_version": "2025-11-25"}
-        context: Any = SimpleNamespace(**hello, session=session)
+        context: Any = SimpleNamespace(**hello, session=session, request=REQUEST)
 
         async def nothing(_: Any) -> None:
             return None
@@ -221,9 +244,9 @@ def test_what_is_watched_again_at_once_is_still_watched(tmp_path: Path) -> None:
         servers.start()
         tidings = servers["zoo"].tidings
         heard: asyncio.Queue[Any] = asyncio.Queue()
-        await tidings.watch(TAP)
-        tidings.unwatch(TAP)
-        await tidings.watch(TAP)
+        await tidings.watch(TAP, "ana")
+        tidings.unwatch(TAP, "ana")
+        await tidings.watch(TAP, "ana")
         tidings.subscribe(heard.put_nowait)
         touch = {"name": "touch", "arguments": {"uri": TAP}}
         await servers.request("zoo", "tools/call", touch)

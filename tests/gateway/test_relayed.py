@@ -26,7 +26,7 @@ def spawned(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
 
 def leg_asking(*questions: dict[str, Any]) -> RelayedLeg:
     """It asks these at the same time and ends with the answers."""
-    leg = RelayedLeg("name", "key")
+    leg = RelayedLeg("name", "key", "ana")
 
     async def work() -> dict[str, Any]:
         return {"answers": list(await asyncio.gather(*map(leg.ask, questions)))}
@@ -86,9 +86,9 @@ def test_a_leg_whose_client_is_there_is_not_given_up() -> None:
 def test_only_so_many_calls_are_under_way() -> None:
     async def story() -> None:
         legs = RelayedLegs(most=1)
-        legs.add(RelayedLeg("a", "a"))
+        legs.add(RelayedLeg("a", "a", "ana"))
         with pytest.raises(MCPError, match="1 calls are under way; try again later"):
-            legs.add(RelayedLeg("b", "b"))
+            legs.add(RelayedLeg("b", "b", "bo"))
 
     asyncio.run(story())
 
@@ -102,15 +102,15 @@ def test_only_so_many_sets_of_capabilities_have_connections(tmp_path: Path) -> N
         servers = Servers(load_servers(config), spawned, lambda *_: None)
         servers.start()
         upstream = Upstream(servers, "zoo", spawned, most=1)
-        nobody = RelayedLeg("name", "key")
-        async with upstream.lend({}, nobody) as first:
+        nobody = RelayedLeg("name", "key", "ana")
+        async with upstream.lend({}, nobody, "ana") as first:
             with pytest.raises(UnreachableError, match="1 different sets"):
-                async with upstream.lend({"roots": {}}, nobody):
+                async with upstream.lend({"roots": {}}, nobody, "ana"):
                     pass
-        async with upstream.lend({"roots": {}}, nobody) as second:
+        async with upstream.lend({"roots": {}}, nobody, "ana") as second:
             assert first.lost.is_set()
             assert not second.lost.is_set()
-        async with upstream.lend({}, nobody):
+        async with upstream.lend({}, nobody, "ana"):
             assert second.lost.is_set()
         await upstream.close()
         await servers.stop()
