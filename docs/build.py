@@ -109,6 +109,7 @@ LIMIT_MEANINGS: dict[str, str] = {
     "UNSETTLED_BYTES": "The same of all principals together.",
     "PRESENCE_NEWS_PER_SECOND": "Times per second that a session's watchers hear who is there.",
     "REQUESTS_IN_FLIGHT": "Requests of one connection that wait for their answer.",
+    "HELD_FRAMES": "Frames of one connection that wait for sessions that are being opened.",
     "FRAMES_BEFORE_HANDSHAKE": "Frames that may come while the handshake is being answered.",
     "SUBSCRIPTIONS_PER_CONNECTION": "Channels that one connection watches.",
     "TURNS_PER_PAGE": "Turns that one `fetchTurns` brings.",

@@ -17,7 +17,6 @@ TARGET = Path(__file__).parents[1] / "web_demo" / "wire" / "types.d.ts"
 
 Schema = dict[str, Any]
 
-CLEARABLE = frozenset({"SummaryChanges"})
 OPENING = "// Written by docs/typescript.py from the shapes in schemas/."
 _NAMES = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean"}
 
@@ -38,7 +37,7 @@ def _declared(name: str, schema: Schema) -> Iterator[str]:
     required = schema.get("required", ())
     for field, shape in schema["properties"].items():
         yield from _comment(shape, "  ")
-        yield f"  readonly {_field(name, field, shape, is_required=field in required)};"
+        yield f"  readonly {_field(field, shape, is_required=field in required)};"
     yield "}\n"
 
 
@@ -47,9 +46,9 @@ def _comment(schema: Schema, indent: str) -> Iterator[str]:
         yield f"{indent}/** {' '.join(schema['description'].split())} */"
 
 
-def _field(owner: str, name: str, schema: Schema, *, is_required: bool) -> str:
-    if is_required or owner in CLEARABLE:
-        return f"{name}{'' if is_required else '?'}: {_type(schema)}"
+def _field(name: str, schema: Schema, *, is_required: bool) -> str:
+    if is_required:
+        return f"{name}: {_type(schema)}"
     return f"{name}?: {_type(_without_null(schema))}"
 
 

@@ -75,7 +75,10 @@ def customization_removed(
 def mcp_server_state_changed(
     state: SessionState, action: McpServerStateChanged, at: int
 ) -> SessionState:
-    """`channel` is replaced too: leaving it out clears it."""
+    """`channel` is replaced too: leaving it out clears it.
+
+    Of children that share an id, each container's first is meant.
+    """
 
     def changed(entry: McpServer) -> McpServer:
         return updated(entry, state=action.state, channel=action.channel)
@@ -86,10 +89,12 @@ def mcp_server_state_changed(
         )
 
     def with_state(children: tuple[ChildCustomization, ...]) -> tuple[ChildCustomization, ...]:
-        return tuple(
-            changed(child) if isinstance(child, McpServer) and child.id == action.id else child
-            for child in children
-        )
+        for index, child in enumerate(children):
+            if identity_of(child) == action.id:
+                if not isinstance(child, McpServer):
+                    break
+                return (*children[:index], changed(child), *children[index + 1 :])
+        return children
 
     return _with_children(state, with_state)
 

@@ -1,12 +1,14 @@
 """Decoders and the encoder: built once, and with one kind of error.
 
-Duplicate keys in an object: the last one wins. Fractions outside a float's range, lone surrogates,
-bad UTF-8 and nesting beyond a limit are refused. The limit is higher for what the host stores: a
-record holds what a frame brought, some levels deeper.
+Duplicate keys in an object: the last one wins. Fractions outside a float's range, bad UTF-8 and
+nesting beyond a limit are refused. The limit is higher for what the host stores: a record holds
+what a frame brought, some levels deeper. A lone surrogate, which JavaScript's `JSON.stringify`
+writes for half an emoji, becomes U+FFFD in a frame and is refused elsewhere.
 """
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -25,7 +27,22 @@ T = TypeVar("T")
 
 _PLACE = re.compile(r"(?P<reason>.*) - at `\$(?P<path>[^`]*)`", re.DOTALL)
 _UNKNOWN_TAG = re.compile(r"Invalid value '(?P<kind>.*)'\Z", re.DOTALL)
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
 _STRING_OR_BRACKET = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
+_ESCAPE = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+    rb"|(?P<lone>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
+    re.DOTALL,
+)
+
+_ONE_KIND = bytes.maketrans(b"{}", b"[]")
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+
+OUTLINE_LEVELS = 3
+"""A frame, its params, and an action in them."""
+
+OUTLINE_TOKENS = 20_000
+"""Strings and brackets that are looked at to tell whose frame could not be read."""
 
 
 _decode_anything = msgspec.json.Decoder().decode
@@ -51,7 +68,7 @@ class Decoder(Generic[T]):
         except msgspec.ValidationError as error:
             return self._despite(_explained(raw, error), raw)
         except (msgspec.DecodeError, UnicodeError) as error:
-            raise MalformedError(str(error)) from None
+            return self._despite(MalformedError(str(error)), raw)
         return decoded
 
     def _despite(self, error: DecodingError, _raw: bytes) -> T:
@@ -59,14 +76,26 @@ class Decoder(Generic[T]):
         raise error from None
 
 
-class ClientFrameDecoder(Decoder[T]):
+class FrameDecoder(Decoder[T]):
+    """Half an emoji, as JavaScript's strings may hold it, costs nobody a frame."""
+
+    __slots__ = ()
+
+    def _despite(self, error: DecodingError, raw: bytes) -> T:
+        repaired = _without_lone_surrogates(raw) if isinstance(error, MalformedError) else raw
+        if repaired == raw:
+            raise error from None
+        return self(repaired)
+
+
+class ClientFrameDecoder(FrameDecoder[T]):
     """What a client writes where only the host writes is overwritten, so it may be anything."""
 
     __slots__ = ()
 
     def _despite(self, error: DecodingError, raw: bytes) -> T:
         if not isinstance(error, MismatchError) or "._meta" not in error.path:
-            raise error from None
+            return super()._despite(error, raw)
         frame = _decode_anything(raw)
         holders = [holder for holder in _holders_of_host_fields(frame) if "_meta" in holder]
         if not holders:
@@ -96,18 +125,45 @@ def _utf8(text: str) -> bytes:
         raise MalformedError(str(error)) from None
 
 
+def _without_lone_surrogates(raw: bytes) -> bytes:
+    return _ESCAPE.sub(lambda escape: escape[0] if escape["lone"] is None else b"\\ufffd", raw)
+
+
 def is_too_deep(raw: bytes, limit: int) -> bool:
-    """Counts brackets outside strings; only texts with many brackets get here."""
-    depth = 0
-    for token in _STRING_OR_BRACKET.finditer(raw):
+    """Whether brackets outside strings are nested deeper; only texts with many get here.
+
+    Each pass takes the innermost pairs away, so what is left after `limit` passes was deeper.
+    """
+    brackets = _STRING.sub(b"", raw).translate(_ONE_KIND, _NO_BRACKETS)
+    if b"[" * (limit + 1) in brackets:
+        return True
+    for _ in range(limit):
+        if not brackets:
+            return False
+        brackets = brackets.replace(b"[]", b"")
+    return bool(brackets)
+
+
+def outline(raw: bytes) -> bytes:
+    """The same text without what is nested deeper than an action's fields: `null` stands there.
+
+    It is JSON where only what was left out is not, or is nested too deep.
+    """
+    kept: list[bytes] = []
+    depth = start = 0
+    for token in islice(_STRING_OR_BRACKET.finditer(raw), OUTLINE_TOKENS):
         first = token[0][:1]
         if first in b"[{":
+            if depth == OUTLINE_LEVELS:
+                kept.append(raw[start : token.start()])
             depth += 1
-            if depth > limit:
-                return True
-        elif first != b'"':
+        elif first in b"]}":
             depth -= 1
-    return False
+            if depth == OUTLINE_LEVELS:
+                start = token.end()
+    if depth <= OUTLINE_LEVELS:
+        kept.append(raw[start:])
+    return b"null".join(kept)
 
 
 def _explained(raw: bytes, error: msgspec.ValidationError) -> DecodingError:
@@ -137,9 +193,9 @@ def _placed(words: str) -> tuple[str, str]:
 encode = msgspec.json.Encoder(enc_hook=encode_variant).encode
 
 decode_client_frame: Decoder[ClientFrame] = ClientFrameDecoder(ClientFrame, JSON_DEPTH)
-decode_agent_frame: Decoder[AgentFrame] = Decoder(AgentFrame, JSON_DEPTH)
-decode_frame_head: Decoder[FrameHead] = Decoder(FrameHead, JSON_DEPTH)
-decode_undecoded_dispatch: Decoder[UndecodedDispatchParams] = Decoder(
+decode_agent_frame: Decoder[AgentFrame] = FrameDecoder(AgentFrame, JSON_DEPTH)
+decode_frame_head: Decoder[FrameHead] = FrameDecoder(FrameHead, JSON_DEPTH)
+decode_undecoded_dispatch: Decoder[UndecodedDispatchParams] = FrameDecoder(
     UndecodedDispatchParams, JSON_DEPTH
 )
 decode_host_notification: Decoder[HostNotification] = Decoder(HostNotification)

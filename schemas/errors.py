@@ -59,7 +59,7 @@ class DecodingError(ValueError):
 
 
 class MalformedError(DecodingError):
-    """Not JSON text: bad syntax, bad UTF-8, a lone surrogate, or nested too deep."""
+    """Not JSON text: bad syntax, bad UTF-8, or nested too deep."""
 
 
 class MismatchError(DecodingError):

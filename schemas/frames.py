@@ -38,6 +38,9 @@ from .wire import Count, Json, Millis, Uri, Wire
 
 JSONRPC: Literal["2.0"] = "2.0"
 
+RequestId: TypeAlias = int | float | str
+"""Whatever a client counts its requests with; it comes back as it came."""
+
 
 class FrameBase(Wire, frozen=True, kw_only=True, omit_defaults=False):
     """`omit_defaults` is off: the version marker and a `null` result must be on the wire."""
@@ -49,11 +52,14 @@ class RequestBase(Wire, frozen=True, kw_only=True, tag_field="method"):
     """A client must say that it speaks JSON-RPC."""
 
     jsonrpc: Literal["2.0"]
-    id: Count
+    id: RequestId
 
 
 class ClientNotificationBase(Wire, frozen=True, kw_only=True, tag_field="method"):
+    """One that is sent with an id is a request all the same, and gets its answer."""
+
     jsonrpc: Literal["2.0"]
+    id: RequestId | None = None
 
 
 class NotificationBase(FrameBase, frozen=True, kw_only=True, tag_field="method"):
@@ -164,14 +170,14 @@ class FrameHead(Wire, frozen=True, kw_only=True):
 class Result(FrameBase, frozen=True, kw_only=True):
     """A void result is `null`, never missing."""
 
-    id: Count
+    id: RequestId
     result: Json
 
 
 class Failure(FrameBase, frozen=True, kw_only=True):
     """`id` is `null` when the request's could not be read."""
 
-    id: Count | str | None
+    id: RequestId | None
     error: RpcError
 
 
@@ -192,17 +198,21 @@ class SessionRemovedParams(Params, frozen=True, kw_only=True):
 
 
 class SummaryChanges(Wire, frozen=True, kw_only=True):
-    """The fields of a summary that changed; a field that was cleared is `null`, the rest absent."""
+    """The fields of a summary that changed; none is ever `null`.
+
+    `activity` is empty where there is none any more. That another field was cleared cannot be told:
+    what is left out has not changed.
+    """
 
     title: str | msgspec.UnsetType = msgspec.UNSET
     status: Count | msgspec.UnsetType = msgspec.UNSET
     modified_at: Millis | msgspec.UnsetType = msgspec.UNSET
-    activity: str | msgspec.UnsetType | None = msgspec.UNSET
-    project: ProjectInfo | msgspec.UnsetType | None = msgspec.UNSET
-    model: ModelSelection | msgspec.UnsetType | None = msgspec.UNSET
-    agent: AgentSelection | msgspec.UnsetType | None = msgspec.UNSET
-    working_directory: Uri | msgspec.UnsetType | None = msgspec.UNSET
-    changes: ChangesSummary | msgspec.UnsetType | None = msgspec.UNSET
+    activity: str | msgspec.UnsetType = msgspec.UNSET
+    project: ProjectInfo | msgspec.UnsetType = msgspec.UNSET
+    model: ModelSelection | msgspec.UnsetType = msgspec.UNSET
+    agent: AgentSelection | msgspec.UnsetType = msgspec.UNSET
+    working_directory: Uri | msgspec.UnsetType = msgspec.UNSET
+    changes: ChangesSummary | msgspec.UnsetType = msgspec.UNSET
 
 
 class SessionSummaryChangedParams(Params, frozen=True, kw_only=True):

@@ -101,6 +101,8 @@ def _changed(sessions: dict[Uri, SessionSummary], params: bytes) -> None:
             for name in change.changes.__struct_fields__
             if (value := getattr(change.changes, name)) is not msgspec.UNSET
         }
+        if fields.get("activity") == "":
+            fields["activity"] = None
         sessions[change.session] = msgspec.structs.replace(known, **fields)
 
 

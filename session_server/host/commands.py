@@ -37,6 +37,13 @@ def subscribe(peer: Peer, frame: frames.Subscribe) -> None:
 
 def unsubscribe(peer: Peer, frame: frames.Unsubscribe) -> None:
     peer.subscriptions.remove(frame.params.channel)
+    _acknowledge(peer, frame)
+
+
+def _acknowledge(peer: Peer, frame: frames.ClientNotificationBase) -> None:
+    """A notification that came with an id is answered like any request."""
+    if frame.id is not None:
+        peer.replies.answer(frame.id, None)
 
 
 def create_session(peer: Peer, frame: frames.CreateSession) -> None:
@@ -57,7 +64,7 @@ def dispose_session(peer: Peer, frame: frames.DisposeSession) -> None:
     )
 
 
-def _not_saved(peer: Peer, request_id: int, words: str) -> None:
+def _not_saved(peer: Peer, request_id: frames.RequestId, words: str) -> None:
     peer.replies.fail(request_id, RpcError(code=ErrorCode.INTERNAL_ERROR, message=words))
 
 
@@ -71,7 +78,7 @@ def fetch_turns(peer: Peer, frame: frames.FetchTurns) -> None:
     channel = peer.channel(params.channel)
     if channel is None or channel is peer.host.root:
         raise no_session(params.channel)
-    limit = min(params.limit or TURNS_PER_PAGE, TURNS_PER_PAGE)
+    limit = TURNS_PER_PAGE if params.limit is None else min(params.limit, TURNS_PER_PAGE)
     record = channel.committed
     assert isinstance(record, SessionRecord)
     turns, more = page_of_turns(record.public.turns, params.before, limit)
@@ -86,6 +93,7 @@ def presence_update(peer: Peer, frame: frames.PresenceUpdate) -> None:
     if frame.params.name is not None:
         peer.choose_name(frame.params.name)
     peer.host.presence.update(frame.params, peer.principal, peer.outbox)
+    _acknowledge(peer, frame)
 
 
 def not_offered(_: Peer, frame: Any) -> None:

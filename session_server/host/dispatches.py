@@ -1,12 +1,19 @@
-"""The actions of one client: each is on its way until its sender knows what became of it."""
+"""The actions of one client: each is on its way until its sender knows what became of it.
+
+An action is a notification, and its verdict an envelope. Who sends one as a request gets an answer
+besides: `null` once it is accepted, or an error.
+"""
 
 from typing import Any
 
+from session_server.host.errors import no_session
 from session_server.host.peer import Peer
 from session_server.host.replies import rejection_meta
 from session_server.schemas.codec import encode
 from session_server.schemas.commands import UndecodedDispatchParams
 from session_server.schemas.envelopes import ActionOrigin, RejectionMeta
+from session_server.schemas.errors import ErrorCode, RpcError
+from session_server.schemas.frames import RequestId
 from session_server.schemas.limits import ACTIONS_UNSETTLED
 from session_server.schemas.refusals import Refusal, RefusalCode
 
@@ -26,17 +33,19 @@ class Dispatches:
         self.held = peer.host.allowances.of(peer.principal.id).held
         self.unsettled = 0
 
-    def take(self, params: Any, size: int) -> None:
-        """`size` is that of the frame: what it holds in memory until it is settled."""
-        peer = self.peer
+    def take(self, frame: Any, size: int) -> None:
+        """`size` is what it holds in memory until it is settled."""
+        peer, params = self.peer, frame.params
         channel = peer.host.channel(peer.principal, params.channel)
         if channel is None:
-            return  # the protocol asks for silence
+            # The protocol asks for silence, unless somebody waits for an answer.
+            self._answer(frame.id, no_session(params.channel).error)
+            return
         if self.unsettled >= ACTIONS_UNSETTLED or not self.held.take(size):
-            self.refuse(params, TOO_MANY_UNSETTLED)
+            self.refuse(frame, TOO_MANY_UNSETTLED)
             return
         self.unsettled += 1
-        sent = Dispatched(self, params, size)
+        sent = Dispatched(self, frame, size)
         peer.host.dispatch(
             peer.principal,
             channel,
@@ -47,47 +56,70 @@ class Dispatches:
             failed=sent.failed,
         )
 
-    def refuse(self, params: Any, reason: str) -> None:
+    def refuse(self, frame: Any, reason: str) -> None:
         """Before the rules have looked at it."""
-        if self.peer.channel(params.channel) is not None:
-            Dispatched(self, params, 0).reject(reason, TOO_MUCH)
+        uri = frame.params.channel
+        if self.peer.channel(uri) is not None or self.peer.is_opening(uri):
+            self.reject(frame, reason, TOO_MUCH)
+        else:
+            self._answer(frame.id, no_session(frame.params.channel).error)
 
-    def refuse_undecoded(self, meant: UndecodedDispatchParams, reason: str) -> None:
+    def reject(self, frame: Any, reason: str, meta: RejectionMeta) -> None:
+        Dispatched(self, frame, 0).reject(reason, meta)
+
+    def refuse_undecoded(
+        self, meant: UndecodedDispatchParams, request_id: RequestId | None, reason: str
+    ) -> None:
         """An action that is not understood is refused like one that is not allowed."""
         if self.peer.channel(meant.channel) is not None:
             origin = ActionOrigin(client_id=self.peer.client_id, client_seq=meant.client_seq)
             action = bytes(meant.action)
             self.peer.replies.reject(meant.channel, action, origin, reason, MALFORMED)
+        self._answer(request_id, RpcError(code=ErrorCode.INVALID_PARAMS, message=reason))
+
+    def _answer(self, request_id: RequestId | None, error: RpcError) -> None:
+        if request_id is not None:
+            self.peer.replies.complain(request_id, error)
 
 
 class Dispatched:
     """One action, and where it came from. What was put off may be done first and refused then."""
 
-    __slots__ = ("_dispatches", "_is_settled", "_params", "_size", "origin")
+    __slots__ = ("_dispatches", "_is_settled", "_params", "_request_id", "_size", "origin")
 
-    def __init__(self, dispatches: Dispatches, params: Any, size: int) -> None:
+    def __init__(self, dispatches: Dispatches, frame: Any, size: int) -> None:
         self._dispatches = dispatches
-        self._params = params
+        self._params = frame.params
         self._size = size
+        self._request_id: RequestId | None = frame.id
         self._is_settled = False
         client_id = dispatches.peer.client_id
-        self.origin = ActionOrigin(client_id=client_id, client_seq=params.client_seq)
+        self.origin = ActionOrigin(client_id=client_id, client_seq=frame.params.client_seq)
 
     def done(self) -> None:
+        self._settle()
+        if self._request_id is not None:
+            request_id, self._request_id = self._request_id, None
+            self._dispatches.peer.replies.tell(request_id, None)
+
+    def refused(self, refusal: Refusal) -> None:
+        self._settle()
+        self.reject(refusal.message, rejection_meta(refusal))
+
+    def failed(self, words: str) -> None:
+        self._settle()
+        self.reject(f"This could not be saved: {words}", NOT_SAVED)
+
+    def _settle(self) -> None:
         if not self._is_settled:
             self._is_settled = True
             self._dispatches.unsettled -= 1
             self._dispatches.held.give_back(self._size)
 
-    def refused(self, refusal: Refusal) -> None:
-        self.done()
-        self.reject(refusal.message, rejection_meta(refusal))
-
-    def failed(self, words: str) -> None:
-        self.done()
-        self.reject(f"This could not be saved: {words}", NOT_SAVED)
-
     def reject(self, reason: str, meta: RejectionMeta) -> None:
         params = self._params
         replies = self._dispatches.peer.replies
         replies.reject(params.channel, encode(params.action), self.origin, reason, meta)
+        if self._request_id is not None:
+            request_id, self._request_id = self._request_id, None
+            replies.complain(request_id, RpcError(code=ErrorCode.CONFLICT, message=reason))

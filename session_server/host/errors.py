@@ -11,11 +11,22 @@ from session_server.schemas.errors import ErrorCode, RpcError
 
 
 class CommandError(Exception):
-    """A command that cannot be carried out; it has changed nothing."""
+    """A command that cannot be carried out; it has changed nothing.
 
-    def __init__(self, code: ErrorCode, message: str, data: Any = None) -> None:
+    `closing`: the connection ends with this code once it is answered.
+    """
+
+    def __init__(
+        self,
+        code: ErrorCode,
+        message: str,
+        data: Any = None,
+        *,
+        closing: "CloseCode | None" = None,
+    ) -> None:
         super().__init__(message)
         self.error = RpcError(code=code, message=message, data=data)
+        self.closing = closing
 
 
 class CloseCode(IntEnum):
@@ -31,6 +42,7 @@ class CloseCode(IntEnum):
     TOO_MANY_REQUESTS = 4001
     TOO_MANY_CONNECTIONS = 4002
     NOT_ALLOWED = 4500
+    UNSUPPORTED_VERSION = 4501
 
 
 def no_session(uri: str) -> CommandError:

@@ -11,7 +11,9 @@ import msgspec
 
 from session_server.host.channel import Channel
 from session_server.host.errors import CloseCode, CommandError, not_permitted
+from session_server.host.logged import KnownClient
 from session_server.host.peer import Peer
+from session_server.host.presence import session_of
 from session_server.host.subscriptions import check_number
 from session_server.schemas import frames
 from session_server.schemas.commands import (
@@ -48,14 +50,21 @@ class Handshake:
                 ErrorCode.UNSUPPORTED_PROTOCOL_VERSION,
                 f"This host speaks AHP {PROTOCOL_VERSION}.",
                 UnsupportedVersionData(supported_versions=(PROTOCOL_VERSION,)),
+                closing=CloseCode.UNSUPPORTED_VERSION,
             )
         wanted = params.initial_subscriptions or ()
         check_number(wanted)
         self._peer.bind(params.client_id)
         self.waiting = []
-        self._know(frame.id, partial(self._welcome, frame.id, wanted))
+        welcome = partial(self._welcome, frame.id, wanted)
+        self._know(frame.id, partial(self._when_settled, wanted, welcome))
 
-    def _welcome(self, request_id: int, wanted: tuple[Uri, ...]) -> None:
+    def _when_settled(self, wanted: tuple[Uri, ...], then: Callable[[], None]) -> None:
+        """Once sessions that are being opened are there, or will not be."""
+        sessions = [session_of(uri) or uri for uri in wanted]
+        self._peer.host.when_settled(sessions, then)
+
+    def _welcome(self, request_id: frames.RequestId, wanted: tuple[Uri, ...]) -> None:
         peer, host = self._peer, self._peer.host
         if self.is_abandoned:
             return
@@ -68,7 +77,7 @@ class Handshake:
         peer.replies.answer(request_id, result)
         self._go_on()
 
-    def _know(self, request_id: int, done: Callable[[], None]) -> None:
+    def _know(self, request_id: frames.RequestId, done: Callable[[], None]) -> None:
         peer = self._peer
 
         def give_up(code: ErrorCode, words: str) -> None:
@@ -118,6 +127,13 @@ class Handshake:
             raise not_permitted(f"The clientId {params.client_id!r} belongs to someone else.")
         check_number(params.subscriptions)
         peer.bind(params.client_id)
+        self.waiting = []
+        self._when_settled(params.subscriptions, partial(self._resume, frame, known))
+
+    def _resume(self, frame: frames.Reconnect, known: KnownClient) -> None:
+        peer, params, clients = self._peer, frame.params, self._peer.host.clients
+        if self.is_abandoned:
+            return
         peer.arrive()
         channels = peer.subscriptions.add_all(peer.principal, params.subscriptions)
         same_epoch = clients.is_of_this_epoch(known)
@@ -125,6 +141,7 @@ class Handshake:
         if not same_epoch or clients.is_stale(known):
             clients.know(peer.principal)
         peer.replies.answer(frame.id, self._missed(channels, last_seen))
+        self._go_on()
 
     def _missed(
         self, channels: dict[Uri, Channel[Any] | None], last_seen: int | None

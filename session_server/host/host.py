@@ -8,7 +8,7 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterator, Sequence
 from functools import partial
 from itertools import count
 from typing import Any
@@ -62,7 +62,7 @@ from session_server.schemas.principals import HOST, Author, Principal, Role, Sta
 from session_server.schemas.record import SessionRecord
 from session_server.schemas.refusals import Refusal
 from session_server.schemas.root import AgentInfo, RootState
-from session_server.schemas.session import SessionSummary
+from session_server.schemas.session import ActiveClient, SessionSummary
 from session_server.schemas.wire import Uri
 
 logger = logging.getLogger("session_server.host")
@@ -102,9 +102,10 @@ class Host:
         for care in (times, self._held, self.active_clients):
             self.on_committed.append(care.committed)
             self.on_disposed.append(care.disposed)
+        self.on_disposed.append(self.presence.disposed)
         self._run = f"{self.now():012x}{secrets.token_hex(6)}"
         self._numbers = count()
-        self._opening: set[Uri] = set()
+        self._opening: dict[Uri, list[Callable[[], None]]] = {}
         self._disposing: set[Uri] = set()
 
     # Life
@@ -214,8 +215,26 @@ class Host:
                 yield channel.committed.public.summary
 
     def is_opening(self, uri: Uri) -> bool:
-        """Whether it is being made right now."""
+        """Whether it is on its way to being there: neither to be used yet nor unknown."""
         return uri in self._opening
+
+    def when_settled(self, uris: Collection[Uri], then: Callable[[], None]) -> None:
+        """Calls back once none of these channels is on its way any more; maybe at once.
+
+        Whether each is there is to be looked up then: it may have failed.
+        """
+        for uri in uris:
+            waiting = self._opening.get(uri)
+            if waiting is not None:
+                waiting.append(partial(self.when_settled, uris, then))
+                return
+        then()
+
+    def _settled(self, uri: Uri) -> None:
+        """It is there, or will not be. Who made it is answered before who waited for it."""
+        loop = asyncio.get_running_loop()
+        for then in self._opening.pop(uri, ()):
+            loop.call_soon(then)
 
     def record(self, uri: Uri) -> SessionRecord | None:
         channel = self.sessions.get(uri)
@@ -271,6 +290,8 @@ class Host:
         provider = params.provider or self.agents[0].provider
         if all(agent.provider != provider for agent in self.agents):
             raise CommandError(ErrorCode.PROVIDER_NOT_FOUND, f"There is no provider {provider!r}.")
+        if params.active_client is not None:
+            self._check_active_client(principal, params.active_client)
         source = self._fork_source(params)
         record = retitled(opening_record(params, provider, self.now(), source, opened_with), title)
         channel = self.reserve(uri)
@@ -296,14 +317,14 @@ class Host:
     def reserve(self, uri: Uri) -> Channel[SessionRecord]:
         """A channel under a name that is taken from now on; `admit` or `give_up` follows."""
         self._check_free(uri)
-        self._opening.add(uri)
+        self._opening[uri] = []
         return Channel(uri, SESSION, self)
 
     def admit(self, channel: Channel[SessionRecord]) -> None:
         """Its opening is durable: it is one of the sessions."""
         assert channel.committed is not None
-        self._opening.discard(channel.uri)
         self.sessions[channel.uri] = channel
+        self._settled(channel.uri)
         self.active_clients.opened(channel)
         summary = channel.committed.public.summary
         self.announce(
@@ -313,7 +334,7 @@ class Host:
         self._count_sessions()
 
     def give_up(self, channel: Channel[SessionRecord]) -> None:
-        self._opening.discard(channel.uri)
+        self._settled(channel.uri)
 
     def dispose_session(
         self,
@@ -365,6 +386,12 @@ class Host:
         if most and len(self.sessions) + len(self._opening) >= most:
             words = f"This host holds at most {most} sessions; dispose of some first."
             raise CommandError(ErrorCode.CONFLICT, words)
+
+    def _check_active_client(self, principal: Principal, wanted: ActiveClient) -> None:
+        """As for `activeClientChanged`: nobody else could give the role up again."""
+        if wanted.client_id != principal.client_id:
+            words = "A client can only make itself the active one: activeClient.clientId is yours."
+            raise not_permitted(words)
 
     def _fork_source(self, params: CreateSessionParams) -> SessionRecord | None:
         if params.fork is None:

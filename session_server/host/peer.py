@@ -55,6 +55,10 @@ class Peer:
         if name and self._may_choose_name:
             self.principal = msgspec.structs.replace(self.principal, name=name[:NAME_CHARS])
 
+    def is_opening(self, uri: Uri) -> bool:
+        """Whether there may soon be a channel that it may look at."""
+        return self.host.is_opening(uri) and self.principal.reaches(uri)
+
     def channel(self, uri: Uri) -> Channel[Any] | None:
         """A channel that it may look at."""
         return self.host.channel(self.principal, uri)

@@ -16,13 +16,14 @@ from session_server.schemas.principals import Principal
 from session_server.schemas.wire import Uri
 
 PREFIX = "ahp-presence:/"
+SESSION_PREFIX = "ahp-session:/"
 TOLD_EVERY_SECONDS = 1 / PRESENCE_NEWS_PER_SECOND
 """News of one room is gathered for this long, so that typing does not flood it."""
 
 
 def session_of(room: Uri) -> Uri | None:
     """The session whose presence channel this is."""
-    return f"ahp-session:/{room.removeprefix(PREFIX)}" if room.startswith(PREFIX) else None
+    return f"{SESSION_PREFIX}{room.removeprefix(PREFIX)}" if room.startswith(PREFIX) else None
 
 
 class Presence:
@@ -55,6 +56,12 @@ class Presence:
             self._tell_soon(room)
         else:
             del self._rooms[room]
+
+    def is_in(self, room: Uri, outbox: Outbox) -> bool:
+        return outbox in self._rooms.get(room, {})
+
+    def disposed(self, session: Uri) -> None:
+        self._rooms.pop(f"{PREFIX}{session.removeprefix(SESSION_PREFIX)}", None)
 
     def leave_all(self, outbox: Outbox) -> None:
         for room in [room for room, people in self._rooms.items() if outbox in people]:

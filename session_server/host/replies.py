@@ -21,16 +21,20 @@ class Replies:
         self._host = host
         self._outbox = outbox
 
-    def answer(self, request_id: int, result: Any) -> None:
+    def answer(self, request_id: frames.RequestId, result: Any) -> None:
         self.unanswered -= 1
+        self.tell(request_id, result)
+
+    def tell(self, request_id: frames.RequestId, result: Any) -> None:
+        """The result of something that was not counted."""
         self._send(frames.Result(id=request_id, result=result))
 
-    def fail(self, request_id: int, error: RpcError) -> None:
+    def fail(self, request_id: frames.RequestId, error: RpcError) -> None:
         self.unanswered -= 1
         self.complain(request_id, error)
 
-    def complain(self, request_id: int | None, error: RpcError) -> None:
-        """About a frame that never became a request."""
+    def complain(self, request_id: frames.RequestId | None, error: RpcError) -> None:
+        """About something that was not counted: a frame that never became a request."""
         self._send(frames.Failure(id=request_id, error=error))
 
     def reject(

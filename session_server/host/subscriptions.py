@@ -1,6 +1,6 @@
 """What one connection watches: channels, and the presence of sessions."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from session_server.host.channel import Channel
@@ -28,7 +28,7 @@ class Subscriptions:
         channel = self._host.channel(principal, uri)
         if channel is None:
             return None
-        check_number((*self._watched(), uri))
+        self._check_room_for(uri)
         self._channels[uri] = channel
         channel.subscribers[self._outbox] = None
         return channel
@@ -38,14 +38,14 @@ class Subscriptions:
         presence, and the list of sessions for a principal that is limited to some.
         """
         if uri == ROOT_CHANNEL and principal.is_limited:
-            check_number((*self._watched(), uri))
+            self._check_room_for(uri)
             self._guest = principal
             self._host.join_list(principal, self._outbox)
             return True
         session = session_of(uri)
         if session is None or self._host.channel(principal, session) is None:
             return False
-        check_number((*self._watched(), uri))
+        self._check_room_for(uri)
         self._rooms.add(uri)
         self._host.presence.join(uri, principal, self._outbox)
         return True
@@ -75,11 +75,13 @@ class Subscriptions:
             self._host.leave_list(self._guest, self._outbox)
             self._guest = None
 
-    def _watched(self) -> Iterator[Uri]:
-        if self._guest is not None:
-            yield ROOT_CHANNEL
-        yield from self._channels
-        yield from self._rooms
+    def _check_room_for(self, uri: Uri) -> None:
+        """What was disposed of takes no place any more."""
+        outbox, presence = self._outbox, self._host.presence
+        self._channels = {u: c for u, c in self._channels.items() if outbox in c.subscribers}
+        self._rooms = {room for room in self._rooms if presence.is_in(room, outbox)}
+        root = () if self._guest is None else (ROOT_CHANNEL,)
+        check_number((*root, *self._channels, *self._rooms, uri))
 
 
 def check_number(uris: Iterable[Uri]) -> None:

@@ -23,8 +23,10 @@ def changes_between(before: SessionSummary, after: SessionSummary) -> SummaryCha
     changed: dict[str, Any] = {}
     for name in SummaryChanges.__struct_fields__:
         new = getattr(after, name)
-        if getattr(before, name) != new:
+        if new is not None and getattr(before, name) != new:
             changed[name] = new
+    if before.activity is not None and after.activity is None:
+        changed["activity"] = ""
     return SummaryChanges(**changed)
 
 

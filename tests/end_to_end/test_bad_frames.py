@@ -146,16 +146,23 @@ ANSWERED: dict[str, tuple[str, Any, int]] = {
     "half of it": ('{"jsonrpc":"2.0","id":3,', None, -32700),
     "two of them": ("{}{}", None, -32700),
     "too deep": ("[" * (JSON_DEPTH + 1) + "]" * (JSON_DEPTH + 1), None, -32700),
-    "a lone surrogate": ('{"jsonrpc":"2.0","id":3,"method":"\\ud800"}', None, -32700),
+    "too deep, in a request": (
+        '{"jsonrpc":"2.0","params":' + "[" * 99 + "]" * 99 + ',"id":3,"method":"ping"}',
+        3,
+        -32700,
+    ),
+    "a lone surrogate": ('{"jsonrpc":"2.0","id":3,"method":"\\ud800"}', 3, -32601),
     "a number": ("5", None, -32600),
     "a batch": ('[{"jsonrpc":"2.0","id":3,"method":"ping"}]', None, -32600),
     "an empty object": ("{}", None, -32600),
     "another version": ('{"jsonrpc":"1.0","id":3,"method":"ping","params":{}}', 3, -32600),
     "no version": ('{"id":3,"method":"ping","params":{}}', 3, -32600),
-    "a name for an id": ('{"jsonrpc":"2.0","id":"x","method":"ping"}', None, -32600),
-    "a fraction for an id": ('{"jsonrpc":"2.0","id":1.5,"method":"ping"}', None, -32600),
+    "a list for an id": ('{"jsonrpc":"2.0","id":[],"method":"ping"}', None, -32600),
+    "a yes for an id": ('{"jsonrpc":"2.0","id":true,"method":"ping"}', None, -32600),
+    "a name for an id": ('{"jsonrpc":"2.0","id":"x","method":"ping"}', "x", -32602),
+    "a fraction for an id": ('{"jsonrpc":"2.0","id":1.5,"method":"ping"}', 1.5, -32602),
     "a number for a method": ('{"jsonrpc":"2.0","id":3,"method":5}', 3, -32600),
-    "an answer": ('{"jsonrpc":"2.0","id":3,"result":{}}', 3, -32600),
+    "neither a request nor an answer": ('{"jsonrpc":"2.0","id":3}', 3, -32600),
     "an unknown method": ('{"jsonrpc":"2.0","id":3,"method":"nothing","params":{}}', 3, -32601),
     "no parameters": ('{"jsonrpc":"2.0","id":3,"method":"subscribe"}', 3, -32602),
     "a wrong type": (
@@ -280,10 +287,11 @@ def allowed(text: str) -> set[Heading | None]:
     if not isinstance(frame, dict):
         return {(None, -32600)}
     id_ = frame.get("id")
-    has_id = isinstance(id_, int) and not isinstance(id_, bool)
+    has_id = isinstance(id_, int | float | str) and not isinstance(id_, bool)
     is_sound = frame.get("jsonrpc") == "2.0" and isinstance(frame.get("method"), str)
     if is_sound and frame["method"] == "dispatchAction":
-        return {None, (None, -32600)}  # a notification, whatever else it says
+        answered = {(id_, code) for code in (-32600, -32601, -32602, -32001)} if has_id else set()
+        return {None, (None, -32600), *answered}
     if not is_sound or not (has_id or id_ is None):
         return {(id_ if has_id else None, -32600)}
     if not has_id:
@@ -292,6 +300,21 @@ def allowed(text: str) -> set[Heading | None]:
         return {(id_, -32601)}
     codes = (None, -32600, -32601, -32602, -32001, -32008)
     return {(id_, code) for code in codes}
+
+
+@run
+async def test_an_answer_to_nothing_is_ignored() -> None:
+    with serving("memory:") as server:
+        client = await WireClient.open(server.ahp)
+        for text in (
+            '{"jsonrpc":"2.0","id":3,"result":{}}',
+            '{"jsonrpc":"2.0","id":3,"result":null}',
+            '{"jsonrpc":"2.0","id":"x","error":{"code":1,"message":"no"}}',
+        ):
+            await client.socket.send(text)
+        assert await client.call("ping") is None
+        assert len(client.received) == 1
+        await client.close()
 
 
 async def answers(client: RawClient, sentinel: int) -> list[Heading]:

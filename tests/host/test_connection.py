@@ -103,7 +103,7 @@ async def test_frames_before_the_handshake_are_bounded() -> None:
         (b"[1]", -32600),
         (b"{}", -32600),
         (b'{"jsonrpc":"1.0","id":3,"method":"ping","params":{"channel":"ahp-root://"}}', -32600),
-        (b'{"jsonrpc":"2.0","id":"x","method":"ping","params":{"channel":"ahp-root://"}}', -32600),
+        (b'{"jsonrpc":"2.0","id":[],"method":"ping","params":{"channel":"ahp-root://"}}', -32600),
         (b'{"jsonrpc":"2.0","id":3,"method":"createTerminal","params":{}}', -32601),
         (b'{"jsonrpc":"2.0","id":3,"method":"completions","params":{}}', -32602),
         (b'{"jsonrpc":"2.0","id":3,"method":"subscribe","params":{}}', -32602),

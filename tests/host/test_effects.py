@@ -2,10 +2,12 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from session_server.host.summaries import changes_between
 from session_server.schemas.codec import encode
+from session_server.schemas.session import AgentSelection
 from tests.host.harness import AGENT, ANA, ROOT, SESSION, hosting, joined, run, with_session
 
 
@@ -101,7 +103,7 @@ async def test_the_root_hears_of_changes_and_not_of_every_draft() -> None:
 
 
 @run
-async def test_a_cleared_field_of_a_summary_is_told_as_null() -> None:
+async def test_a_cleared_field_of_a_summary_is_never_null() -> None:
     async with hosting() as host:
         await with_session(host)
         agent = await joined(host, AGENT, "agent", SESSION)
@@ -112,7 +114,9 @@ async def test_a_cleared_field_of_a_summary_is_told_as_null() -> None:
         await agent.act({"type": "session/activityChanged"})
         record = host.record(SESSION)
         assert record is not None
-        assert encode(changes_between(busy, record.public.summary)) == b'{"activity":null}'
+        assert encode(changes_between(busy, record.public.summary)) == b'{"activity":""}'
+        chosen = msgspec.structs.replace(busy, agent=AgentSelection(uri="agent:/a"))
+        assert encode(changes_between(chosen, busy)) == b"{}"
 
 
 @pytest.mark.proves("ahp.channels.create-fork", "ahp.channels.fetch-turns")

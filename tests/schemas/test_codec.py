@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from session_server.schemas.codec import encode
+from session_server.schemas.codec import encode, outline
 from session_server.schemas.errors import (
     DecodingError,
     MalformedError,
@@ -206,6 +206,39 @@ def test_what_is_not_json_is_malformed(text: bytes | str) -> None:
     error = refusal("decode_action", text)
     assert type(error) is MalformedError
     assert error.path == "$"
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("half \\ud83d of it", "half \ufffd of it"),
+        ("\\udf31", "\ufffd"),
+        ("\\uD83D\\uD83C\\uDF31", "\ufffd🌱"),
+        ("\\\\ud83d \\ud83d", "\\ud83d \ufffd"),
+        ("\\ud83d\\n", "\ufffd\n"),
+    ],
+)
+@pytest.mark.parametrize("name", ["decode_client_frame", "decode_agent_frame"])
+def test_a_lone_surrogate_in_a_frame_becomes_the_replacement_character(
+    name: str, text: str, title: str
+) -> None:
+    action = f'{{"type":"session/titleChanged","title":"{text}"}}'
+    params = f'{{"channel":"ahp-session:/1","clientSeq":1,"action":{action}}}'
+    frame = f'{{"jsonrpc":"2.0","method":"dispatchAction","params":{params}}}'
+    assert settle(name, frame).params.action.title == title
+
+
+def test_a_lone_surrogate_does_not_repair_a_frame_that_is_broken_elsewhere() -> None:
+    assert type(refusal("decode_client_frame", '{"a":"\\ud83d",}')) is MalformedError
+    assert type(refusal("decode_client_frame", '{"a":"\\ud83d\\ud83c\\udf31"')) is MalformedError
+
+
+def test_the_outline_of_a_text_leaves_out_what_is_nested_deeper_than_an_action() -> None:
+    assert outline(b'{"id":1,"params":{"action":{"a":[{"b":[1]}],"c":"[{","d":{}}}}') == (
+        b'{"id":1,"params":{"action":{"a":null,"c":"[{","d":null}}}'
+    )
+    assert outline(b"[[[[[") == b"[[["
+    assert outline(b"]]x") == b"]]x"
 
 
 def test_a_surrogate_pair_is_one_character() -> None:

@@ -583,7 +583,7 @@ HOST_FRAMES: tuple[Wire, ...] = (
         params=frames.SessionSummaryChangedParams(
             channel=ROOT,
             session=SESSION,
-            changes=frames.SummaryChanges(title="Another", status=1, activity=None),
+            changes=frames.SummaryChanges(title="Another", status=1, activity=""),
         )
     ),
     frames.AuthRequired(

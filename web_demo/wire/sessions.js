@@ -55,8 +55,8 @@ export class Sessions extends Events {
   #change(session, changes) {
     const summary = this.#byUri.get(session);
     if (!summary) return;
-    const cleared = Object.entries(changes).map(([name, value]) => [name, value ?? undefined]);
-    this.#put(session, updated(summary, Object.fromEntries(cleared)));
+    const activity = "activity" in changes ? { activity: changes.activity || undefined } : {};
+    this.#put(session, updated(summary, { ...changes, ...activity }));
   }
 
   /**

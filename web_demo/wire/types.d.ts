@@ -64,6 +64,7 @@ export interface AgentChanged {
 export interface AgentDispatchAction {
   readonly method: "dispatchAction";
   readonly jsonrpc: "2.0";
+  readonly id?: number | string;
   readonly params: AgentDispatchActionParams;
 }
 
@@ -134,7 +135,7 @@ export type AuthRequiredReason = "expired" | "insufficientScope" | "required";
 export interface Authenticate {
   readonly method: "authenticate";
   readonly jsonrpc: "2.0";
-  readonly id: number;
+  readonly id: number | string;
   readonly params: AuthenticateParams;
 }
 
@@ -266,7 +267,7 @@ export interface CompletionItem {
 export interface Completions {
   readonly method: "completions";
   readonly jsonrpc: "2.0";
-  readonly id: number;
+  readonly id: number | string;
   readonly params: CompletionsParams;
 }
 
@@ -344,7 +345,7 @@ export type Contributor = ClientContributor | McpContributor;
 export interface CreateSession {
   readonly method: "createSession";
   readonly jsonrpc: "2.0";
-  readonly id: number;
+  readonly id: number | string;
   readonly params: CreateSessionParams;
 }
 
@@ -424,6 +425,7 @@ export interface Directory {
 export interface DispatchAction {
   readonly method: "dispatchAction";
   readonly jsonrpc: "2.0";
+  readonly id?: number | string;
   readonly params: DispatchActionParams;
 }
 
@@ -436,7 +438,7 @@ export interface DispatchActionParams {
 export interface DisposeSession {
   readonly method: "disposeSession";
   readonly jsonrpc: "2.0";
-  readonly id: number;
+  readonly id: number | string;
   readonly params: Params;
 }
 
@@ -493,7 +495,7 @@ export interface Failure {
 export interface FetchTurns {
   readonly method: "fetchTurns";
   readonly jsonrpc: "2.0";
-  readonly id: number;
+  readonly id: number | string;
   readonly params: FetchTurnsParams;
 }
 
@@ -568,7 +570,7 @@ export interface Icon {
 export interface Initialize {
   readonly method: "initialize";
   readonly jsonrpc: "2.0";
-  readonly id: number;
+  readonly id: number | string;
   readonly params: InitializeParams;
 }
 
@@ -654,7 +656,7 @@ export interface ListChanged {
 export interface ListSessions {
   readonly method: "listSessions";
   readonly jsonrpc: "2.0";
-  readonly id: number;
+  readonly id: number | string;
   readonly params: ListSessionsParams;
 }
 
@@ -907,7 +909,7 @@ export interface PermissionDeniedData {
 export interface Ping {
   readonly method: "ping";
   readonly jsonrpc: "2.0";
-  readonly id: number;
+  readonly id: number | string;
   readonly params: RootParams;
 }
 
@@ -940,6 +942,7 @@ export interface PresenceChangedParams {
 export interface PresenceUpdate {
   readonly method: "presence/update";
   readonly jsonrpc: "2.0";
+  readonly id?: number | string;
   readonly params: PresenceUpdateParams;
 }
 
@@ -1030,7 +1033,7 @@ export interface ReasoningPart {
 export interface Reconnect {
   readonly method: "reconnect";
   readonly jsonrpc: "2.0";
-  readonly id: number;
+  readonly id: number | string;
   readonly params: ReconnectParams;
 }
 
@@ -1092,7 +1095,7 @@ export interface RequestMeta {
 export interface ResolveSessionConfig {
   readonly method: "resolveSessionConfig";
   readonly jsonrpc: "2.0";
-  readonly id: number;
+  readonly id: number | string;
   readonly params: ResolveSessionConfigParams;
 }
 
@@ -1142,7 +1145,7 @@ export interface ResponsePartAdded {
 /** A void result is `null`, never missing. */
 export interface Result {
   readonly jsonrpc: "2.0";
-  readonly id: number;
+  readonly id: number | string;
   readonly result: any;
 }
 
@@ -1253,7 +1256,7 @@ export interface SessionAddedParams {
 export interface SessionConfigCompletions {
   readonly method: "sessionConfigCompletions";
   readonly jsonrpc: "2.0";
-  readonly id: number;
+  readonly id: number | string;
   readonly params: SessionConfigCompletionsParams;
 }
 
@@ -1427,7 +1430,7 @@ export interface Submitted {
 export interface Subscribe {
   readonly method: "subscribe";
   readonly jsonrpc: "2.0";
-  readonly id: number;
+  readonly id: number | string;
   readonly params: Params;
 }
 
@@ -1436,17 +1439,17 @@ export interface SubscribeResult {
   readonly snapshot?: Snapshot;
 }
 
-/** The fields of a summary that changed; a field that was cleared is `null`, the rest absent. */
+/** The fields of a summary that changed; none is ever `null`. `activity` is empty where there is none any more. That another field was cleared cannot be told: what is left out has not changed. */
 export interface SummaryChanges {
   readonly title?: string;
   readonly status?: Status;
   readonly modifiedAt?: number;
-  readonly activity?: string | null;
-  readonly project?: ProjectInfo | null;
-  readonly model?: ModelSelection | null;
-  readonly agent?: AgentSelection | null;
-  readonly workingDirectory?: string | null;
-  readonly changes?: ChangesSummary | null;
+  readonly activity?: string;
+  readonly project?: ProjectInfo;
+  readonly model?: ModelSelection;
+  readonly agent?: AgentSelection;
+  readonly workingDirectory?: string;
+  readonly changes?: ChangesSummary;
 }
 
 export interface SystemNotificationPart {
@@ -1699,6 +1702,7 @@ export type TurnState = "cancelled" | "complete" | "error";
 export interface Unsubscribe {
   readonly method: "unsubscribe";
   readonly jsonrpc: "2.0";
+  readonly id?: number | string;
   readonly params: Params;
 }
 

@@ -67,9 +67,11 @@ export function mcpServerStateChanged(state, action) {
       : entry;
   const isIt = isNamed(action.id);
   if (state.customizations?.some(isIt)) return withEntry(state, action.id, changed);
-  return withChildren(state, (children) =>
-    children.map((child) => (isIt(child) ? changed(child) : child)),
-  );
+  return withChildren(state, (children) => {
+    const index = children.findIndex(isIt);
+    const child = children[index];
+    return child ? children.with(index, changed(child)) : children;
+  });
 }
 
 /**
