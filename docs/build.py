@@ -126,6 +126,7 @@ LIMIT_MEANINGS: dict[str, str] = {
     "SHARE_LIFETIME_LIMIT_SECONDS": "Seconds that a share link may be valid.",
     "CONNECTION_TOKEN_CHARS": "Characters that a connection token has at least.",
     "SECRET_CHARS": "Characters that the setting `secret` has at least.",
+    "SECRET_VARIETY": "Different characters that a connection token and `secret` have at least.",
     "CASSETTE_BYTES": "Bytes of a cassette that is played back.",
     "CASSETTE_ENTRIES": "Entries of one cassette.",
     "ACTIVITY_CHARS": "Characters of the line that says what an agent is doing.",

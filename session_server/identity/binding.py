@@ -13,7 +13,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from session_server.identity.access import ANY, Access, access_of
-from session_server.identity.keys import read_private, write_private
+from session_server.identity.keys import is_guessable, read_private, write_private
 from session_server.identity.origins import is_loopback_name
 from session_server.schemas.limits import CONNECTION_TOKEN_CHARS
 from session_server.settings import Settings, SettingsError
@@ -113,7 +113,7 @@ def _kept(path: Path) -> tuple[str, bool]:
             write_private(path, token)
             return token, True
         return _checked(read_private(path)), False
-    except (OSError, UnicodeError) as error:
+    except OSError as error:
         raise SettingsError(f"The connection token file cannot be used: {error}.") from None
 
 
@@ -127,5 +127,10 @@ def _checked(token: str) -> str:
         raise SettingsError(
             f"A connection token has at least {CONNECTION_TOKEN_CHARS} characters out of A–Z, a–z,"
             " 0–9, - and _; `--connection-token generate` makes one."
+        )
+    if is_guessable(token):
+        raise SettingsError(
+            "The connection token is a simple pattern that can be guessed: whoever has it is an"
+            " owner. `--connection-token generate` makes a random one."
         )
     return token

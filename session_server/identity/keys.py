@@ -3,14 +3,25 @@
 import hashlib
 import os
 import secrets
+import stat
+from itertools import pairwise
 from pathlib import Path
 
-from session_server.schemas.limits import SECRET_CHARS
+from session_server.schemas.limits import SECRET_CHARS, SECRET_VARIETY
 from session_server.settings import Settings, SettingsError
 
 FILE = "secret.key"
 KEY_BYTES = 32
 PRIVATE = 0o600
+OTHERS = 0o077
+"""What nobody but the owner may do with a file that holds a secret."""
+
+
+BROKEN_KEY = (
+    "{path} is not a signing key: it should hold {digits} hexadecimal digits, and has {found}"
+    " characters. Put it back from a backup. If you delete it, a new key is made, and every token"
+    " and share link that was issued so far becomes invalid."
+)
 
 
 class SigningKey:
@@ -19,40 +30,106 @@ class SigningKey:
     def __init__(self, path: Path | None = None, key: bytes | None = None) -> None:
         self._path = path
         self._key = key
+        if path is not None and path.exists():
+            self._key = _read_key(path)
 
     def known(self) -> bytes | None:
         """`None` as long as nothing was ever signed here."""
-        if self._key is None and self._path is not None and self._path.is_file():
-            self._key = bytes.fromhex(read_private(self._path))
         return self._key
 
     def made(self) -> bytes:
-        known = self.known()
-        if known is not None:
-            return known
-        self._key = secrets.token_bytes(KEY_BYTES)
-        if self._path is not None:
-            write_private(self._path, self._key.hex())
+        if self._key is None:
+            key = secrets.token_bytes(KEY_BYTES)
+            if self._path is not None:
+                write_private(self._path, key.hex())
+            self._key = key
         return self._key
+
+
+def _read_key(path: Path) -> bytes:
+    """Checked at the start: a key that is cut short would sign tokens that can be forged."""
+    text = read_private(path)
+    try:
+        key = bytes.fromhex(text)
+    except ValueError:
+        key = b""
+    if len(key) != KEY_BYTES:
+        found = BROKEN_KEY.format(path=path, digits=2 * KEY_BYTES, found=len(text))
+        raise SettingsError(found)
+    return key
 
 
 def signing_key(settings: Settings, *, is_kept: bool) -> SigningKey:
     """Tokens of a log that is gone with the process need no key that stays."""
     if settings.secret is not None:
         secret = settings.secret.get_secret_value()
-        if len(secret) < SECRET_CHARS:
-            raise SettingsError(f"The setting secret needs at least {SECRET_CHARS} characters.")
+        if len(secret) < SECRET_CHARS or is_guessable(secret):
+            raise SettingsError(
+                f"The setting secret needs at least {SECRET_CHARS} characters that are not a simple"
+                " pattern."
+            )
         return SigningKey(key=hashlib.sha256(b"session-server:" + secret.encode()).digest())
     return SigningKey(settings.data_dir / FILE if is_kept else None)
 
 
+def is_guessable(secret: str) -> bool:
+    """Few different characters, one text again and again, or characters in a row: `abcd…`, `1234…`.
+
+    It finds what somebody types to get past a check of the length; words are not looked up.
+    """
+    repeats = secret in (secret + secret)[1:-1]
+    steps = sum(abs(ord(b) - ord(a)) <= 1 for a, b in pairwise(secret))
+    return len(set(secret)) < SECRET_VARIETY or repeats or 3 * steps > 2 * len(secret)
+
+
 def read_private(path: Path) -> str:
-    return path.read_text(encoding="ascii").strip()
+    """What is in a file that only its owner may read; otherwise a `SettingsError`."""
+    try:
+        with path.open(encoding="ascii") as file:
+            _check_private(path, os.fstat(file.fileno()))
+            return file.read().strip()
+    except (OSError, UnicodeError) as error:
+        raise SettingsError(f"{path} cannot be read: {error}.") from None
+
+
+def _check_private(path: Path, status: os.stat_result) -> None:
+    if os.name != "posix":
+        return
+    if status.st_mode & ~stat.S_IFMT(status.st_mode) & OTHERS:
+        raise SettingsError(
+            f"{path} holds a secret, and other users of this machine may read or change it (mode"
+            f" {stat.S_IMODE(status.st_mode):o}). Run `chmod 600 {path}` and start again; if others"
+            " may have read it, delete it instead: a new one is made, and the old one and all that"
+            " it signed opens nothing any more."
+        )
+    if status.st_uid not in (0, os.geteuid()):
+        raise SettingsError(
+            f"{path} holds a secret and belongs to another user of this machine. Make it your own"
+            " with `chown`, or use another file."
+        )
 
 
 def write_private(path: Path, text: str) -> None:
-    """Never over a file that is there, and never readable by others, not even for a moment."""
+    """Never over a file that is there, never readable by others, and whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE)
-    with os.fdopen(descriptor, "w", encoding="ascii") as file:
-        file.write(f"{text}\n")
+    new = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE)
+    try:
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            file.write(f"{text}\n")
+            file.flush()
+            os.fsync(file.fileno())
+        _put(new, path)
+    finally:
+        new.unlink(missing_ok=True)
+
+
+def _put(new: Path, path: Path) -> None:
+    try:
+        os.link(new, path)
+    except FileExistsError:
+        raise
+    except OSError:  # not every file system has links
+        if path.exists():
+            raise
+        new.rename(path)

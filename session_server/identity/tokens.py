@@ -3,6 +3,7 @@
 A token's text says only which one it is and until when; what it proves stands in the log.
 """
 
+import logging
 import secrets
 from collections.abc import Iterator
 from typing import Any
@@ -21,6 +22,8 @@ from session_server.schemas.refusals import Refusal, RefusalCode
 from session_server.schemas.tokens import IssuedToken, TokenKind
 from session_server.schemas.wire import Uri
 
+logger = logging.getLogger("session_server.identity")
+
 ALGORITHM = "HS256"
 ID_BYTES = 12
 CREDENTIAL_CHARS = 4_096
@@ -29,6 +32,11 @@ CREDENTIAL_CHARS = 4_096
 UNKNOWN = "This is no token of this host; ask its owner for one."
 EXPIRED = "This token has expired; ask the host's owner for a new one."
 REVOKED = "This token was revoked; ask the host's owner for a new one."
+LOST_KEY = (
+    "The key that signs tokens is missing (secret.key in the data folder): the %d tokens and share"
+    " links that were issued before are no longer valid. Put the file back from a backup and"
+    " restart, or issue new ones."
+)
 TOO_MANY = f"There are {TOKENS_KEPT} tokens already; revoke some first."
 
 
@@ -120,6 +128,8 @@ class Tokens:
 
     def restarted(self) -> None:
         """What a crash kept from being written: tokens for sessions that are gone."""
+        if self._key.known() is None and self._all():
+            logger.warning(LOST_KEY, len(self._all()))
         for uri in {uri for token in self._all().values() for uri in token.sessions or ()}:
             if uri not in self._host.sessions:
                 self._close_session(uri)

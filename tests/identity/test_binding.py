@@ -1,6 +1,7 @@
 """Which addresses want a token, where it comes from, and what is said if there is none."""
 
 import os
+import secrets
 import stat
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,8 @@ import pytest
 from session_server.app import create_app
 from session_server.identity import binding
 from session_server.identity.binding import binding_of, is_loopback_address
-from session_server.schemas.limits import CONNECTION_TOKEN_CHARS
+from session_server.identity.keys import is_guessable
+from session_server.schemas.limits import CONNECTION_TOKEN_CHARS, SECRET_VARIETY
 from session_server.settings import Settings, SettingsError, load_settings
 
 TOKEN = "a-token-of-sixteen-or-more"
@@ -113,8 +115,63 @@ def test_a_token_file_is_made_for_its_owner_alone_and_then_kept(tmp_path: Path) 
     assert second.file is None
 
 
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o622])
+def test_a_token_file_that_others_can_read_or_change_is_refused(tmp_path: Path, mode: int) -> None:
+    path = tmp_path / "token"
+    bound(connection_token_file=path)
+    path.chmod(mode)
+    with pytest.raises(SettingsError, match="chmod 600") as refused:
+        bound(connection_token_file=path)
+    assert path.read_text().strip() not in str(refused.value)
+    path.chmod(0o400)
+    assert bound(connection_token_file=path).access.connection_token == path.read_text().strip()
+
+
+def test_a_token_file_of_another_user_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "token"
+    bound(connection_token_file=path)
+    monkeypatch.setattr(os, "geteuid", lambda: path.stat().st_uid + 1)
+    if path.stat().st_uid == 0:  # root owns the machine anyway
+        assert bound(connection_token_file=path).access.connection_token is not None
+        os.chown(path, 12_345, -1)
+    with pytest.raises(SettingsError, match="another user"):
+        bound(connection_token_file=path)
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        "a" * CONNECTION_TOKEN_CHARS,
+        "ab" * CONNECTION_TOKEN_CHARS,
+        "passwordpassword",
+        "0123456789abcdef",
+        "abcdefghijklmnopqrstuvwxyz",
+        "aaaaaaaabbbbbbbbccccccccdddd",
+    ],
+)
+def test_a_token_that_is_a_simple_pattern_is_refused_with_advice(token: str) -> None:
+    with pytest.raises(SettingsError, match="--connection-token generate") as refused:
+        bound(connection_token=token)
+    assert token not in str(refused.value)
+
+
+def test_a_token_with_too_few_different_characters_is_refused() -> None:
+    letters = "xrzmkpxzrkm"
+    enough = letters + "p" * 2 + letters
+    assert len(set(enough)) == SECRET_VARIETY
+    assert not is_guessable(enough)
+    assert is_guessable(enough.replace("p", "x"))
+
+
+def test_generated_tokens_are_never_called_simple() -> None:
+    assert not any(is_guessable(secrets.token_hex(12)) for _ in range(2_000))
+    assert not any(is_guessable(binding._generated()) for _ in range(2_000))
+
+
 def test_a_token_file_that_cannot_be_used_is_said(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="cannot be used"):
+    with pytest.raises(SettingsError, match="cannot be read"):
         bound(connection_token_file=tmp_path)
 
 

@@ -1,19 +1,23 @@
 """Tokens that the host issues: what they prove, for how long, and what outlives what."""
 
+import errno
 import stat
 from pathlib import Path
 from typing import Any
 
 import jwt
 import pytest
+from typer.testing import CliRunner
 
+from session_server.cli import app
 from session_server.host.host import Host
 from session_server.host.performing import NotSavedError, RefusedError
+from session_server.identity import keys
 from session_server.identity import tokens as module
 from session_server.identity.access import Access
 from session_server.identity.errors import BadCredentialError, NoCredentialError
 from session_server.identity.identities import LOCAL, OWNER, Identities, is_reserved
-from session_server.identity.keys import FILE, SigningKey, signing_key
+from session_server.identity.keys import FILE, SigningKey, signing_key, write_private
 from session_server.identity.tokens import Tokens, new_id
 from session_server.log.opening import open_log
 from session_server.schemas.limits import SECRET_CHARS
@@ -24,6 +28,7 @@ from tests.host.harness import SESSION, Client, hosting, run, with_session
 from tests.servers import sqlite_store
 
 ANA = Author(id="ana")
+GOOD_SECRET = "three blind mice, see how they run"[:SECRET_CHARS]
 
 
 def token(**fields: Any) -> IssuedToken:
@@ -279,18 +284,99 @@ def test_names_that_the_host_gives_itself_are_reserved(name: str) -> None:
 
 
 def test_a_secret_of_ones_own_signs_instead_of_a_file(tmp_path: Path) -> None:
-    settings = load_settings({"secret": "s" * SECRET_CHARS, "data_dir": tmp_path})
+    settings = load_settings({"secret": GOOD_SECRET, "data_dir": tmp_path})
     key = signing_key(settings, is_kept=True)
     assert key.known() == key.made()
     assert len(key.made()) == 32
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_short_secret_is_refused_without_showing_it() -> None:
+@pytest.mark.parametrize("secret", [GOOD_SECRET[:-1], "s" * SECRET_CHARS])
+def test_a_short_or_simple_secret_is_refused_without_showing_it(secret: str) -> None:
     with pytest.raises(SettingsError) as refused:
-        signing_key(load_settings({"secret": "s" * (SECRET_CHARS - 1)}), is_kept=True)
+        signing_key(load_settings({"secret": secret}), is_kept=True)
     assert str(SECRET_CHARS) in str(refused.value)
-    assert "sss" not in str(refused.value)
+    assert secret[-4:] not in str(refused.value)
+
+
+@pytest.mark.proves("design.doors.key")
+@pytest.mark.parametrize("text", ["", "\n", "ab", "ab" * 31, "ab" * 33, "x" * 64, "ü"])
+def test_a_key_file_that_is_cut_short_or_altered_ends_the_start(tmp_path: Path, text: str) -> None:
+    """With an empty key anybody could sign tokens."""
+    path = tmp_path / FILE
+    path.write_text(text)
+    path.chmod(0o600)
+    with pytest.raises(SettingsError) as refused:
+        signing_key(Settings(data_dir=tmp_path), is_kept=True)
+    assert str(path) in str(refused.value)
+    assert path.read_text() == text
+    result = CliRunner().invoke(app, ["serve", "--port", "0", "--data-dir", str(tmp_path)])
+    assert result.exit_code == 2
+    assert "Traceback" not in result.stderr
+    if text != "ü":
+        assert "becomes invalid" in str(refused.value)
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o644])
+def test_a_key_that_others_can_read_ends_the_start(tmp_path: Path, mode: int) -> None:
+    SigningKey(tmp_path / FILE).made()
+    (tmp_path / FILE).chmod(mode)
+    with pytest.raises(SettingsError, match="chmod 600"):
+        signing_key(Settings(data_dir=tmp_path), is_kept=True)
+
+
+def test_a_key_is_written_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk between making the file and writing it left an empty key behind."""
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    key = SigningKey(tmp_path / FILE)
+    with monkeypatch.context() as patched:
+        patched.setattr(keys.os, "fsync", full)
+        with pytest.raises(OSError, match="No space"):
+            key.made()
+    assert list(tmp_path.iterdir()) == []
+    assert key.known() is None  # and nothing is signed with a key that would not be there again
+    assert key.made() == SigningKey(tmp_path / FILE).known()
+
+
+@pytest.mark.parametrize("is_taken", [False, True])
+def test_a_file_system_without_links_will_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_taken: bool
+) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(keys.os, "link", refuse)
+    if is_taken:
+        (tmp_path / FILE).write_text("mine")
+        with pytest.raises(PermissionError):
+            write_private(tmp_path / FILE, "x")
+        assert (tmp_path / FILE).read_text() == "mine"
+    else:
+        write_private(tmp_path / FILE, "x")
+        assert (tmp_path / FILE).read_text() == "x\n"
+    assert [path.name for path in tmp_path.iterdir()] == [FILE]
+
+
+@run
+async def test_a_lost_key_is_reported_at_the_start(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    store, path = sqlite_store(tmp_path), tmp_path / FILE
+    async with hosting(await open_log(store)) as host:
+        tokens = Tokens(host, SigningKey(path))
+        tokens.restarted()
+        await tokens.issue(token())
+        tokens.restarted()
+        assert caplog.text == ""
+    path.unlink()
+    async with hosting(await open_log(store)) as host:
+        Tokens(host, SigningKey(path)).restarted()
+    assert "the 1 tokens and share links" in caplog.text
 
 
 def test_a_log_that_goes_with_the_process_leaves_no_key(tmp_path: Path) -> None:
