@@ -127,6 +127,13 @@ LIMIT_MEANINGS: dict[str, str] = {
     "CONNECTION_TOKEN_CHARS": "Characters that a connection token has at least.",
     "SECRET_CHARS": "Characters that the setting `secret` has at least.",
     "SECRET_VARIETY": "Different characters that a connection token and `secret` have at least.",
+    "FAILED_CREDENTIALS_PER_ADDRESS": (
+        "Wrong tokens from one address within the window; more are answered with 429. A right token"
+        " always passes."
+    ),
+    "FAILED_CREDENTIAL_WINDOW_SECONDS": "Seconds of this window.",
+    "FAILED_CREDENTIAL_ADDRESSES": "Addresses whose wrong tokens are counted; the oldest go.",
+    "FAILED_CREDENTIAL_LOG_LINES": "Log lines about wrong tokens within the window.",
     "CASSETTE_BYTES": "Bytes of a cassette that is played back.",
     "CASSETTE_ENTRIES": "Entries of one cassette.",
     "ACTIVITY_CHARS": "Characters of the line that says what an agent is doing.",

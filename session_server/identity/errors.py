@@ -9,6 +9,8 @@ TurnedAwayError             `status` is HTTP's; at a WebSocket upgrade every one
 └── NotAllowedError         403  known, but not for this
 """
 
+from enum import StrEnum
+
 
 class TurnedAwayError(Exception):
     """The words say what to do next."""
@@ -22,9 +24,21 @@ class NoCredentialError(TurnedAwayError):
     code = "noCredential"
 
 
+class CredentialFailure(StrEnum):
+    UNKNOWN = "unknown"
+    EXPIRED = "expired"
+    REVOKED = "revoked"
+
+
 class BadCredentialError(TurnedAwayError):
     status = 401
     code = "badCredential"
+
+    def __init__(
+        self, message: str, failure: CredentialFailure = CredentialFailure.UNKNOWN
+    ) -> None:
+        super().__init__(message)
+        self.failure = failure
 
 
 class ForeignOriginError(TurnedAwayError):

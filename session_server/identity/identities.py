@@ -3,7 +3,8 @@
 import secrets
 
 from session_server.identity.access import Access
-from session_server.identity.errors import NoCredentialError
+from session_server.identity.errors import BadCredentialError, NoCredentialError
+from session_server.identity.failures import FailedCredentials
 from session_server.identity.tokens import Tokens
 from session_server.schemas.principals import (
     AGENT_PREFIX,
@@ -31,16 +32,21 @@ NO_CREDENTIAL = "This host wants a token: as `Authorization: Bearer …`, or as 
 class Identities:
     def __init__(self, access: Access, tokens: Tokens) -> None:
         self.tokens = tokens
+        self.failures = FailedCredentials()
         self._connection_token = access.connection_token
 
-    def principal(self, credential: str | None) -> Principal:
+    def principal(self, credential: str | None, address: str | None = None) -> Principal:
+        """Whom it proves; a failure is counted, and throttled by the address that it came from."""
         if credential is None:
             if self._connection_token is not None:
                 raise NoCredentialError(NO_CREDENTIAL)
             return LOCAL
         if self._is_connection_token(credential):
             return OWNER
-        return self.tokens.principal(credential)
+        try:
+            return self.tokens.principal(credential)
+        except BadCredentialError as error:
+            raise self.failures.failed(error, address) from None
 
     def _is_connection_token(self, credential: str) -> bool:
         """In a time that says nothing about how much of it was right."""

@@ -14,7 +14,7 @@ import msgspec
 from session_server.host.host import Host
 from session_server.host.logged import IssuedTokens, TokenIssued, TokenRevoked
 from session_server.host.performing import NotSavedError, write_to
-from session_server.identity.errors import BadCredentialError
+from session_server.identity.errors import BadCredentialError, CredentialFailure
 from session_server.identity.keys import SigningKey
 from session_server.schemas.limits import TOKENS_KEPT
 from session_server.schemas.principals import Author, Principal, Stamp
@@ -51,7 +51,7 @@ class Tokens:
     def principal(self, text: str) -> Principal:
         token = self._found(text)
         if not self._is_current(token):
-            raise BadCredentialError(EXPIRED)
+            raise BadCredentialError(EXPIRED, CredentialFailure.EXPIRED)
         return Principal(
             id=token.principal_id,
             role=token.role,
@@ -69,12 +69,12 @@ class Tokens:
         try:
             claims = jwt.decode(text, key, algorithms=[ALGORITHM], options={"require": ["jti"]})
         except jwt.ExpiredSignatureError:
-            raise BadCredentialError(EXPIRED) from None
+            raise BadCredentialError(EXPIRED, CredentialFailure.EXPIRED) from None
         except jwt.InvalidTokenError:
             raise BadCredentialError(UNKNOWN) from None
         token = self._all().get(claims["jti"])
         if token is None:
-            raise BadCredentialError(REVOKED)
+            raise BadCredentialError(REVOKED, CredentialFailure.REVOKED)
         return token
 
     def _is_current(self, token: IssuedToken) -> bool:

@@ -19,8 +19,9 @@ T = TypeVar("T")
 
 
 def caller(connection: HTTPConnection) -> Principal:
-    """Whom the credential proves, or a `TurnedAwayError`."""
-    principal = identities_of(connection).principal(credential_of(connection))
+    """Whom the credential proves, or a `TurnedAwayError` or `TooFastError`."""
+    address = None if connection.client is None else connection.client.host
+    principal = identities_of(connection).principal(credential_of(connection), address)
     if connection.scope["type"] == "http":
         host_of(connection).allowances.of(principal.id).charge_request(body_size(connection))
     return as_declared(connection, principal)

@@ -23,6 +23,7 @@ from starlette.routing import Route
 from session_server.host.counts import Histogram
 from session_server.host.host import Host
 from session_server.identity.errors import NotAllowedError
+from session_server.identity.failures import FailedCredentials
 from session_server.schemas.principals import Provenance
 from session_server.web.caller import caller
 
@@ -31,8 +32,9 @@ WHOLE_HOST = "Metrics are of the whole host, and your access is to single sessio
 
 
 class HostCollector(Collector):
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: Host, failures: FailedCredentials) -> None:
         self._host = host
+        self._failures = failures
 
     def collect(self) -> Iterator[Metric]:
         yield from self._open_things()
@@ -67,6 +69,8 @@ class HostCollector(Collector):
         yield labelled("outcomes", "Ended input requests.", "via", outcomes)
         yield labelled("refusals", "Refused actions.", "code", counts.refusals)
         yield labelled("resumed", "Clients that came back, and what they got.", "with", resumed)
+        failed = self._failures.counts
+        yield labelled("failed_credentials", "Tokens that were refused.", "reason", failed)
         yield labelled("closes", "Connections that the host ended.", "code", counts.closes)
 
 
@@ -102,6 +106,7 @@ async def metrics(request: Request) -> Response:
     """For whoever may look at the whole host."""
     if caller(request).is_limited:
         raise NotAllowedError(WHOLE_HOST)
+    state = request.app.state
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(HostCollector(request.app.state.host))
+    registry.register(HostCollector(state.host, state.identities.failures))
     return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
