@@ -14,9 +14,7 @@ from ..schemas.calls import Call
 from ..schemas.questions import (
     Answer,
     InputRequest,
-    IntegerQuestion,
     MultiSelectQuestion,
-    NumberQuestion,
     Option,
     Question,
     SelectedManyValue,
@@ -81,23 +79,21 @@ def _free(name: str, taken: set[str]) -> str:
 
 
 def _veiled(call: Call, question: Question, name: str) -> Question:
+    """What people read gets dots; what a form checks by is left out, since dots would change it."""
     told: dict[str, Any] = {
+        field.name: _if_open(call, value)
+        for field in msgspec.structs.fields(question)
+        if isinstance(value := getattr(question, field.name), str | int | float)
+    }
+    told |= {
         "id": name,
         "message": masked(call, question.message),
         "title": masked(call, question.title),
     }
-    match question:
-        case TextQuestion():
-            meta = question.meta
-            pattern = None if meta is None else meta.pattern
-            told["default_value"] = _if_open(call, question.default_value)
-            told["meta"] = None if _if_open(call, pattern) is None else meta
-        case NumberQuestion() | IntegerQuestion():
-            told["default_value"] = _if_open(call, question.default_value)
-        case SingleSelectQuestion() | MultiSelectQuestion():
-            told["options"] = _options(call, question)
-        case _:
-            pass
+    if isinstance(question, TextQuestion) and question.meta is not None:
+        told["meta"] = question.meta if _if_open(call, question.meta.pattern) is not None else None
+    if isinstance(question, Selecting):
+        told["options"] = _options(call, question)
     return replace(question, **told)
 
 
@@ -113,6 +109,7 @@ def _options(call: Call, question: Selecting) -> tuple[Option, ...]:
             option,
             id=name,
             label=name if option.label == option.id else masked(call, option.label),
+            description=masked(call, option.description),
         )
         for option, name in zip(question.options, names, strict=True)
     )

@@ -26,6 +26,7 @@ from pydantic import RootModel
 from session_server import __version__
 from session_server.calls.completing import completing
 from session_server.calls.config import ServerConfig
+from session_server.calls.credentials import credentials_of, without_credentials
 from session_server.calls.errors import UnreachableError
 from session_server.calls.narrowing import narrowed
 from session_server.calls.numbering import numbered
@@ -154,6 +155,9 @@ class Link:
     def _new_client(self, mode: str, known: Any) -> Client:
         answering = self._answering
         way = completing(watched(transport(self.config, self._hear), self.lost.set))
+        credentials = credentials_of(self.config)
+        if credentials:
+            way = without_credentials(way, credentials)
         if self.config.url is not None:
             way = numbered(way)
         if answering.capabilities is not None:

@@ -1,6 +1,7 @@
 """What streams are made of that do something to each message: what the SDK cannot be told to do.
 
-Each of `watching`, `completing`, `numbering` and `narrowing` puts one of these around a transport.
+Each of `watching`, `completing`, `credentials`, `numbering` and `narrowing` puts one of these
+around a transport.
 """
 
 from types import TracebackType

@@ -1,6 +1,7 @@
 """The way to one MCP server: its process or its URL, as streams that the SDK can use.
 
-What is done to messages on that way stands in `watching`, `completing`, `numbering`, `narrowing`.
+What is done to messages on that way stands in `watching`, `completing`, `credentials`,
+`numbering` and `narrowing`.
 """
 
 import contextlib
@@ -21,8 +22,10 @@ from mcp.client.streamable_http import streamable_http_client
 
 from session_server.calls.bounds import EVENT_BYTES, LINES, BoundedHttp
 from session_server.calls.config import ServerConfig
+from session_server.calls.credentials import credentials_of
 from session_server.calls.streams import Streams
 from session_server.calls.troubles import Heard
+from session_server.reducers.privacy import hidden
 
 CONNECT_SECONDS = 30.0
 LEASH = Path(__file__).with_name("leash.py")
@@ -84,9 +87,12 @@ def check_command(command: str, config: ServerConfig) -> None:
 async def _http(
     url: str, config: ServerConfig, answered: Callable[[Heard], None]
 ) -> AsyncGenerator[Streams]:
+    credentials = credentials_of(config)
+
     async def noted(response: httpx2.Response) -> None:
         if response.request.method == "POST":
-            answered(Heard.of(response))
+            heard = Heard.of(response)
+            answered(heard._replace(challenge=hidden(heard.challenge, credentials)))
 
     way = BoundedHttp(verify=certificates(), socket_options=KEEP_ALIVE)
     client = httpx2.AsyncClient(

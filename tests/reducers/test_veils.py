@@ -33,7 +33,7 @@ FORM: dict[str, Any] = {
     "type": "object",
     "properties": {
         "text": {"type": "string", "title": SECRET, "description": SECRET, "default": SECRET},
-        "code": {"type": "string", "pattern": f"^{SECRET}"},
+        "code": {"type": "string", "pattern": f"^{SECRET}", "format": SECRET},
         "free": {"type": "string", "pattern": "^a", "default": "aha"},
         "one": {"type": "string", "enum": [SECRET, OTHER, "c"], "enumNames": [f"is {SECRET}"]},
         "many": {
@@ -97,6 +97,7 @@ def test_no_part_of_a_question_shows_a_private_argument() -> None:
     ]
     assert questions["text"].title == questions["text"].message == HIDDEN
     assert questions["code"].meta is None
+    assert getattr(questions["code"], "format", "") is None
     assert questions["free"].meta is not None
     assert [getattr(questions[name], "default_value", "") for name in ("text", "free")] == [
         None,
@@ -131,7 +132,8 @@ def test_the_server_is_told_what_it_knows_by_its_own_names() -> None:
 
 def test_private_numbers_are_hidden_too() -> None:
     private = {**PRIVATE, "params": {"name": "deploy", "arguments": {"token": [471_147, True]}}}
-    shapes = {"pin": {"type": "integer", "default": 471_147}, "on": {"type": "boolean"}}
+    pin = {"type": "integer", "default": 471_147, "maximum": 471_147, "minimum": 1}
+    shapes = {"pin": pin, "on": {"type": "boolean"}}
     schema = {"type": "object", "properties": shapes, "required": []}
     record = asked(sent(started(**private)), asks(k=form("Use 471147?", schema)))
     assert "471147" not in encode(record.public).decode()

@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import quote
 
 Answer = dict[str, Any]
 
@@ -47,9 +48,27 @@ def die(params: dict[str, Any]) -> Answer:
     os._exit(3)
 
 
+def repeating(params: dict[str, Any], secret: str) -> Answer:
+    """Says a secret in several encodings: in a question and then a result, or in an error."""
+    if params.get("arguments", {}).get("how") == "fail":
+        return failed(-32602, f"no {secret}", {"seen": json.dumps({"key": secret})})
+    state = f"canary-state of {secret}"
+    if "inputResponses" not in params:
+        form = {"mode": "form", "message": f"Use {secret}?", "requestedSchema": NO_QUESTIONS}
+        asked = {"k": {"method": "elicitation/create", "params": form}}
+        required = {"resultType": "input_required", "inputRequests": asked, "requestState": state}
+        return {"result": required}
+    if params["requestState"] != state:
+        return failed(-32602, "This is not my state")
+    return text(f"{secret} {json.dumps(secret)[1:-1]} {quote(secret)}")
+
+
+NO_QUESTIONS = {"type": "object", "properties": {}}
+
 TOOLS: dict[str, Callable[[dict[str, Any]], Answer]] = {
     "ids": ids,
     "die": die,
+    "repeat": lambda params: repeating(params, os.environ.get("API_TOKEN", "")),
     "incapable": lambda _: failed(
         -32021, "Not enough", {"requiredCapabilities": {"sampling": {}, "roots": {}}}
     ),
