@@ -95,6 +95,10 @@ class Calls:
         `key` tells apart requests that are the same on purpose; `call_id` names the call oneself.
         Refused: `RefusedError`. No such session: `CommandError`. No such server: `CallsError`.
         """
+        record = self._host.record(uri)
+        refusal = None if record is None else check_caller(principal, record)
+        if refusal is not None:  # before anything that says which servers there are
+            raise RefusedError(refusal)
         call = self._new_call(principal, server, method, params, key, call_id)
         before = None if call_id is not None else self._on_its_way(uri, call)
         if before is not None:

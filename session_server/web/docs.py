@@ -1,5 +1,11 @@
-"""The page at `/docs`: Swagger UI over the OpenAPI document, with nothing from other servers."""
+"""The page at `/docs`: Swagger UI over the OpenAPI document, with nothing from other servers.
 
+Its policy allows its own files and the one script that starts it, known by its hash.
+"""
+
+import base64
+import hashlib
+import re
 from pathlib import Path
 
 import fastapi_offline
@@ -10,23 +16,47 @@ from starlette.responses import Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from session_server.web.page import HEADERS
+
 ASSETS = Path(fastapi_offline.__file__).parent / "static"
+PARAMETERS = {"tryItOutEnabled": True, "persistAuthorization": False, "validatorUrl": None}
+
+_INLINE = re.compile(rb"<script>(.*?)</script>", re.DOTALL)
 
 
 def include_docs(app: FastAPI) -> None:
     """Its own addresses are relative, so that it works wherever the application is mounted."""
+    page = get_swagger_ui_html(
+        openapi_url="openapi.json",
+        title=app.title,
+        swagger_js_url="docs/assets/swagger-ui-bundle.js",
+        swagger_css_url="docs/assets/swagger-ui.css",
+        swagger_favicon_url="docs/assets/favicon.png",
+        swagger_ui_parameters=PARAMETERS,
+    )
+    html = bytes(page.body)
+    headers = {**HEADERS, "Content-Security-Policy": policy_of(html), "Cache-Control": "no-cache"}
 
     async def docs(_: Request) -> Response:
-        return get_swagger_ui_html(
-            openapi_url="openapi.json",
-            title=app.title,
-            swagger_js_url="docs/assets/swagger-ui-bundle.js",
-            swagger_css_url="docs/assets/swagger-ui.css",
-            swagger_favicon_url="docs/assets/favicon.png",
-            swagger_ui_parameters={"tryItOutEnabled": True, "persistAuthorization": False},
-        )
+        return Response(html, headers=headers, media_type="text/html")
 
     app.router.routes += [
         Mount("/docs/assets", StaticFiles(directory=ASSETS)),
         Route("/docs", docs, include_in_schema=False),
     ]
+
+
+def policy_of(html: bytes) -> str:
+    hashes = [base64.b64encode(hashlib.sha256(text).digest()) for text in _INLINE.findall(html)]
+    scripts = " ".join(f"'sha256-{each.decode()}'" for each in hashes)
+    directives = (
+        "default-src 'none'",
+        f"script-src 'self' {scripts}",
+        "style-src 'self' 'unsafe-inline'",  # Swagger UI sets styles of its own
+        "img-src 'self' data:",
+        "connect-src 'self'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+    )
+    return "; ".join(directives)

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
+from session_server.agents.deploy_demo import DEPLOY_SERVER
 from session_server.cli import app
 from session_server.identity.addresses import outside_address
 from session_server.schemas.limits import FRAME_BYTES
@@ -21,6 +22,7 @@ from tests.host.harness import run
 from tests.identity.doors import (
     PATIENCE,
     TOKEN,
+    WITH_TOKEN,
     api,
     arrived,
     bearer,
@@ -222,6 +224,23 @@ def test_a_page_that_is_allowed_can_use_http(open_server: ServerProcess) -> None
         headers={"Origin": EVIL, "Access-Control-Request-Method": "POST"},
     )
     assert evil.status_code == 403
+
+
+# What is not for everyone's eyes
+
+
+@pytest.mark.parametrize("role", ["observer", "answerer"])
+def test_who_may_not_call_learns_nothing_of_what_can_be_called(role: str) -> None:
+    """The error for a server that does not exist names those that do."""
+    with serving("memory:", "--demo", *WITH_TOKEN) as server, api(server) as owner:
+        wanted = {"server": "none", "tool": "none"}
+        known = owner.post("/v1/sessions/demo/calls", json=wanted)
+        assert (known.status_code, DEPLOY_SERVER in known.json()["detail"]) == (422, True)
+        token = shared(owner, "ahp-session:/demo", role=role)["token"]
+        with api(server, token) as guest:
+            refused = guest.post("/v1/sessions/demo/calls", json=wanted)
+        assert (refused.status_code, refused.json()["code"]) == (403, "role")
+        assert DEPLOY_SERVER not in refused.text
 
 
 # Proxies, and requests that two readers could read in two ways

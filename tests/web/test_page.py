@@ -5,13 +5,16 @@ import re
 import shutil
 import urllib.error
 import urllib.request
+from collections.abc import Callable
 from email.message import Message
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
 
 from session_server.web.page import Page
 from tests.servers import ServerProcess
+from tests.web.browser import Person
 
 FOLDER = Path(__file__).resolve().parents[2] / "web_demo"
 FILES = sorted(
@@ -139,3 +142,34 @@ def test_nothing_of_the_page_comes_from_elsewhere() -> None:
             name
         )
         assert not re.search(r"innerHTML|insertAdjacentHTML|document\.write|eval\(", text), name
+
+
+@pytest.mark.slow
+def test_the_api_page_works_under_a_policy_that_allows_only_itself(
+    person: Callable[..., Person], host: ServerProcess
+) -> None:
+    headers = get(f"{host.url}/docs")[1]
+    policy = headers["Content-Security-Policy"]
+    scripts = next(each for each in policy.split("; ") if each.startswith("script-src"))
+    assert "default-src 'none'" in policy
+    assert "frame-ancestors 'none'" in policy
+    assert "unsafe" not in scripts
+    assert headers["Referrer-Policy"] == "no-referrer"
+    reader = person(None)
+    ana = reader.goes_to("docs")
+    ana.get_by_text("/v1/me", exact=True).click()
+    ana.get_by_role("button", name="Execute").click()
+    expect(ana.locator(".live-responses-table .response-col_status").last).to_contain_text("200")
+    assert reader.complaints == []
+    # Whatever somebody manages to write into it does not run.
+    ana.evaluate(
+        """() => {
+          const added = document.createElement("script");
+          added.textContent = "window.isOwned = true";
+          document.addEventListener("securitypolicyviolation", () => (window.isStopped = true));
+          document.body.append(added);
+        }"""
+    )
+    ana.wait_for_function("window.isStopped")
+    assert ana.evaluate("window.isOwned") is None
+    reader.complaints.clear()  # the browser has reported what it stopped
