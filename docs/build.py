@@ -146,6 +146,10 @@ LIMIT_MEANINGS: dict[str, str] = {
     "UNCOLLECTED_LIFETIME_MS": "Milliseconds for which a result waits for who asked for it.",
     "ENVELOPES_KEPT": "Envelopes of one channel that are at hand for clients that come back.",
     "ENVELOPE_BYTES_KEPT": "Bytes that these envelopes may have together.",
+    "ENVELOPE_BYTES_PER_HOST": (
+        "Bytes that the envelopes of all channels may have together; channels that were quiet for"
+        " the longest keep none then."
+    ),
     "HISTORY_IDLE_MS": (
         "Milliseconds without an action after which a channel keeps no envelopes at hand."
     ),

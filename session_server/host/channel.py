@@ -12,7 +12,7 @@ import msgspec
 
 from session_server.host.counts import Counts
 from session_server.host.delivery import Message, Outbox, deliver
-from session_server.host.history import History
+from session_server.host.history import EnvelopeMemory, History
 from session_server.host.kinds import Kind
 from session_server.host.logged import Logged, LoggedAction, SessionOpened, decode_logged
 from session_server.host.order import NotStored, Settled, Verdict
@@ -28,6 +28,8 @@ logger = logging.getLogger("session_server.host")
 R = TypeVar("R", bound=msgspec.Struct)
 
 ENTRIES_PER_BATCH = 512
+
+NOTHING_SHOWN = (None, b"null")
 
 _BEFORE_ENVELOPE = b'{"jsonrpc":"2.0","method":"action","params":'
 
@@ -72,6 +74,9 @@ class World(Protocol):
     @property
     def counts(self) -> Counts: ...
 
+    @property
+    def envelopes(self) -> EnvelopeMemory: ...
+
     def now(self) -> int: ...
 
     def new_id(self) -> str: ...
@@ -106,7 +111,7 @@ class Channel(Generic[R]):
         self.head: R | None = kind.empty
         self.committed: R | None = kind.empty
         self.last_seq = 0
-        self.history = History()
+        self.history = History(world.envelopes)
         self.entries_since_snapshot = 0
         self.subscribers: dict[Outbox, None] = {}
         self._leaving: list[Message] = []
@@ -115,7 +120,7 @@ class Channel(Generic[R]):
         self._next: list[Step[R]] = []
         self._parked: list[Submission] | None = None
         self._closed: str | None = None
-        self._shown: tuple[R | None, bytes] = (None, b"null")
+        self._shown: tuple[R | None, bytes] = NOTHING_SHOWN
 
     # Coming in
 
@@ -209,6 +214,7 @@ class Channel(Generic[R]):
                 self._report(step)
             else:
                 self.committed = step.after
+        self._shown = NOTHING_SHOWN  # as large as the state itself, and of no use any more
         self.entries_since_snapshot += len(seqs)
         self._world.counts.entries += len(seqs)
         self._hand_over()
@@ -309,7 +315,7 @@ class Channel(Generic[R]):
         """Lets go of what can be made again, if nothing has happened since; whether so."""
         if not self.history.rest(before):
             return False
-        self._shown = (None, b"null")
+        self._shown = NOTHING_SHOWN
         return True
 
     # Starting from what is stored

@@ -1,15 +1,20 @@
 """The latest envelopes of a channel, at hand for clients that come back.
 
 Bounded by number, size and age: what is beyond that may go from the log too, once a snapshot covers
-it. Where nothing happens for a while nothing is kept at hand either, but the log still has it.
+it. Where nothing happens for a while nothing is kept at hand either, but the log still has it. The
+same when all channels together keep too much: the one that was quiet for the longest gives way.
 """
 
-from collections import deque
+from collections import OrderedDict, deque
 from typing import NamedTuple
 
 import msgspec
 
-from session_server.schemas.limits import ENVELOPE_BYTES_KEPT, ENVELOPES_KEPT
+from session_server.schemas.limits import (
+    ENVELOPE_BYTES_KEPT,
+    ENVELOPE_BYTES_PER_HOST,
+    ENVELOPES_KEPT,
+)
 from session_server.schemas.wire import Millis, Seq
 
 
@@ -31,16 +36,18 @@ class Resting(NamedTuple):
 class History:
     """`floor`: from this position on, nothing is missing. `outlived`: up to it, nobody needs it."""
 
-    def __init__(self) -> None:
+    def __init__(self, memory: "EnvelopeMemory") -> None:
         self.floor: Seq = 0
         self.outlived: Seq = 0
         self._kept: deque[Kept] = deque()
         self._bytes = 0
+        self._memory = memory
         self._resting: Resting | None = None
 
     def keep(self, seq: Seq, at: Millis, envelope: bytes) -> None:
         self._kept.append(Kept(seq, at, envelope))
         self._bytes += len(envelope)
+        self._memory.kept(self, len(envelope))
         while len(self._kept) > ENVELOPES_KEPT or self._bytes > ENVELOPE_BYTES_KEPT:
             self._forget_oldest()
 
@@ -61,12 +68,18 @@ class History:
         """Lets go of everything if nothing has happened since; whether there was anything."""
         if not self._kept or self._kept[-1].at >= before:
             return False
-        last = self._kept[-1]
-        self._resting = Resting(last.seq, last.at)
-        self.floor = last.seq
+        self.let_go()
+        return True
+
+    def let_go(self) -> None:
+        """Keeps nothing at hand any more; the log still has it."""
+        if self._kept:
+            last = self._kept[-1]
+            self._resting = Resting(last.seq, last.at)
+            self.floor = last.seq
+        self._memory.let_go(self, self._bytes)
         self._kept.clear()
         self._bytes = 0
-        return True
 
     def forget(self, before: Millis) -> bool:
         """Drops what is older; whether there was any."""
@@ -81,6 +94,7 @@ class History:
     def _forget_oldest(self) -> None:
         oldest = self._kept.popleft()
         self._bytes -= len(oldest.envelope)
+        self._memory.bytes -= len(oldest.envelope)
         self.floor = self.outlived = oldest.seq
 
     def since(self, seq: Seq) -> list[tuple[Seq, bytes]] | None:
@@ -93,3 +107,23 @@ class History:
                 break
             newer.append((kept.seq, kept.envelope))
         return newer[::-1]
+
+
+class EnvelopeMemory:
+    """What the histories of all channels keep together, in bytes."""
+
+    def __init__(self) -> None:
+        self.bytes = 0
+        self._histories: OrderedDict[History, None] = OrderedDict()
+        """Those that keep something; the one that was used last is the last."""
+
+    def kept(self, history: History, size: int) -> None:
+        self.bytes += size
+        self._histories[history] = None
+        self._histories.move_to_end(history)
+        while self.bytes > ENVELOPE_BYTES_PER_HOST:
+            next(iter(self._histories)).let_go()
+
+    def let_go(self, history: History, size: int) -> None:
+        self.bytes -= size
+        self._histories.pop(history, None)

@@ -23,6 +23,7 @@ from session_server.host.counts import Counts, QuestionTimes
 from session_server.host.delivery import Message, Outbox
 from session_server.host.errors import CommandError, no_session, not_permitted
 from session_server.host.held import HeldCompletions
+from session_server.host.history import EnvelopeMemory
 from session_server.host.journal import FIRST_PAUSE, LONGEST_PAUSE, Journal
 from session_server.host.kinds import CLIENTS, ROOT, SESSION, TOKENS
 from session_server.host.logged import (
@@ -80,6 +81,7 @@ class Host:
         self.agents = agents
         self.bounds = bounds
         self.counts = Counts()
+        self.envelopes = EnvelopeMemory()
         self._tasks = Tasks("the host", logger)
         self._journal = Journal(log, self._tasks, self.counts.append_seconds)
         self.upkeep = Upkeep(log, self._tasks)
@@ -363,6 +365,7 @@ class Host:
             for hook in self.on_disposed:
                 hook(uri)
             del self.sessions[uri]
+            channel.history.let_go()
             removed = SessionRemovedParams(channel=ROOT_CHANNEL, session=uri)
             news = SessionRemoved(params=removed)
             self.announce(news, about=uri, also=tuple(channel.subscribers))

@@ -7,18 +7,20 @@ from typing import Any
 import pytest
 
 from session_server.host import history, upkeep
-from session_server.host.history import History
+from session_server.host.channel import NOTHING_SHOWN
+from session_server.host.history import EnvelopeMemory, History
 from session_server.host.logged import CLIENTS_CHANNEL
 from session_server.log import RefusedBecause, StoredSnapshot
 from session_server.log.errors import FailedError
 from session_server.log.memory import MemoryLog
 from session_server.log.opening import open_log
+from session_server.schemas.limits import ENVELOPE_BYTES_PER_HOST
 from tests.host.harness import SESSION, hosting, joined, run, with_session
 from tests.host.test_channel import titled
 
 
 def filled(*times: int) -> History:
-    kept = History()
+    kept = History(EnvelopeMemory())
     for seq, at in enumerate(times, 1):
         kept.keep(seq, at, b"%d" % seq)
     return kept
@@ -47,9 +49,65 @@ def test_what_is_too_old_is_forgotten() -> None:
     assert kept.since(2) == [(3, b"3")]
 
 
+def test_all_channels_together_keep_a_bounded_number_of_bytes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(history, "ENVELOPE_BYTES_PER_HOST", 10)
+    memory = EnvelopeMemory()
+    quiet, busy, last = History(memory), History(memory), History(memory)
+    quiet.keep(1, 10, b"x" * 4)
+    busy.keep(2, 10, b"x" * 3)
+    quiet.keep(3, 10, b"x")
+    busy.keep(4, 10, b"x")
+    last.keep(5, 10, b"x" * 3)
+    assert memory.bytes == 4 + 3
+    assert (quiet.floor, quiet.outlived, quiet.since(1)) == (3, 0, None)  # the log still has it
+    assert busy.since(2) == [(4, b"x")]
+    assert quiet.forget(11)
+    assert quiet.outlived == 3
+    busy.let_go()
+    last.let_go()
+    last.let_go()
+    assert memory.bytes == 0
+
+
+def test_the_bytes_of_what_grows_old_are_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert ENVELOPE_BYTES_PER_HOST > history.ENVELOPE_BYTES_KEPT
+    memory = EnvelopeMemory()
+    kept = History(memory)
+    monkeypatch.setattr(history, "ENVELOPES_KEPT", 2)
+    for seq in range(1, 4):
+        kept.keep(seq, 10 * seq, b"xx")
+    assert memory.bytes == 4
+    kept.forget(25)
+    assert memory.bytes == 2
+
+
+@run
+async def test_the_envelopes_of_a_session_go_with_it() -> None:
+    async with hosting() as host:
+        ana = await with_session(host)
+        await ana.act({"type": "session/titleChanged", "title": "x"})
+        kept = host.sessions[SESSION].history
+        assert kept in host.envelopes._histories
+        await ana.call("disposeSession", SESSION)
+        assert kept not in host.envelopes._histories
+
+
+@run
+async def test_a_snapshot_of_a_state_that_is_over_takes_no_memory() -> None:
+    async with hosting() as host:
+        ana = await with_session(host)
+        await ana.call("subscribe", SESSION)
+        session = host.sessions[SESSION]
+        assert session._shown[0] is session.committed
+        await ana.act({"type": "session/titleChanged", "title": "x"})
+        assert session._shown == NOTHING_SHOWN
+
+
 def test_large_envelopes_are_bounded_by_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(history, "ENVELOPE_BYTES_KEPT", 10)
-    kept = History()
+    kept = History(EnvelopeMemory())
     kept.keep(1, 10, b"x" * 6)
     kept.keep(2, 10, b"x" * 4)
     assert kept.since(0) == [(1, b"x" * 6), (2, b"x" * 4)]
@@ -75,7 +133,7 @@ def test_where_nothing_happens_nothing_is_kept_at_hand() -> None:
 
 
 def test_what_a_snapshot_covered_at_the_start_grows_old_as_well() -> None:
-    kept = History()
+    kept = History(EnvelopeMemory())
     kept.resume(7, 100)
     assert (kept.since(6), kept.since(7)) == (None, [])
     assert not kept.forget(100)
