@@ -62,7 +62,7 @@ async def hosting(folder: Path) -> AsyncIterator[tuple[Host, float]]:
     log = await open_log(f"sqlite:///{folder / 'log.db'}", sync=Sync.NORMAL)
     agents = installed_agents()
     infos = tuple(agent.info for agent in agents.values())
-    host = Host(log, infos, Bounds(0, 0, 0))
+    host = Host(log, infos, Bounds(0, 0, 0, 0, 0))
     effects = EffectRunner(host, AgentTurns(host, agents))
     await host.start()
     effects.restarted()

@@ -68,6 +68,11 @@ LIMIT_MEANINGS: dict[str, str] = {
     "TITLE_CHARS": "Characters of a session's title.",
     "ID_CHARS": "Characters of the id of a turn, a request, a question or a waiting message.",
     "QUEUED_MESSAGES": "Messages that wait for their turn in one session.",
+    "QUEUED_BYTES": "Bytes that these messages may have together, as JSON.",
+    "SELECTION_BYTES": (
+        "Bytes of a session's model, custom agent or working directory, each as JSON: they are in"
+        " its summary, which everyone gets who watches the list of sessions."
+    ),
     "PATTERN_CHARS": "Characters of a pattern; a longer one is not checked.",
     "ROUNDS_PER_CALL": "Rounds of questions in one call, unless it names a number of its own.",
     "RESTARTS_PER_CALL": "Times that a call may start over.",
@@ -108,6 +113,10 @@ LIMIT_MEANINGS: dict[str, str] = {
     ),
     "UNSETTLED_BYTES": "The same of all principals together.",
     "PRESENCE_NEWS_PER_SECOND": "Times per second that a session's watchers hear who is there.",
+    "PRESENCE_BYTES_PER_SECOND": (
+        "Bytes per second of such news to all watchers of a session together; where many watch,"
+        " they hear it less often."
+    ),
     "REQUESTS_IN_FLIGHT": "Requests of one connection that wait for their answer.",
     "HELD_FRAMES": "Frames of one connection that wait for sessions that are being opened.",
     "FRAMES_BEFORE_HANDSHAKE": "Frames that may come while the handshake is being answered.",
@@ -115,6 +124,14 @@ LIMIT_MEANINGS: dict[str, str] = {
     "TURNS_PER_PAGE": "Turns that one `fetchTurns` brings.",
     "CONNECTIONS_PER_PRINCIPAL": "Connections that one principal has at a time.",
     "SESSIONS_PER_HOST": "Sessions that the host holds.",
+    "SESSION_BYTES": (
+        "Bytes of one session's state as JSON, its private part included. A session that is full"
+        " takes only what ends or removes something."
+    ),
+    "STATE_BYTES_PER_HOST": (
+        "Bytes of all sessions' states together. Beyond it no session is made, and sessions larger"
+        " than an equal share do not grow."
+    ),
     "CLIENTS_KEPT": "Clients that the host knows when they come back.",
     "CLIENTS_PER_PRINCIPAL": "Of these, the ones of one principal; its oldest make room.",
     "CLIENT_LIFETIME_MS": "Milliseconds after which a client that was not seen is forgotten.",

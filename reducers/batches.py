@@ -4,7 +4,8 @@ Completing a request records its outcome; ending a turn abandons what was open i
 must wait is put off. The result is one batch for the log, in order.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -13,9 +14,13 @@ from ..schemas.actions import (
     InputAnswerChanged,
     InputCompleted,
     InputRequested,
+    IsArchivedChanged,
+    IsReadChanged,
     ModelChanged,
+    PendingMessageRemoved,
     ResponsePartAdded,
     SessionAction,
+    TitleChanged,
     Truncated,
     TurnCancelled,
     TurnComplete,
@@ -23,6 +28,8 @@ from ..schemas.actions import (
     TurnStarted,
 )
 from ..schemas.calls import NOT_REPEATED, Call, Outcome, Uncertain
+from ..schemas.codec import encode
+from ..schemas.limits import ANSWER_CHARS
 from ..schemas.messages import (
     HOST_TURN_PREFIX,
     SYSTEM_NOTIFICATION,
@@ -37,10 +44,12 @@ from ..schemas.questions import (
     InputRequest,
     RequestMeta,
     ResponseKind,
+    Skipped,
     Submitted,
 )
 from ..schemas.record import (
     CallAbandoned,
+    CallCollected,
     ChangeDeferred,
     CompletionHeld,
     Deferred,
@@ -79,6 +88,48 @@ def batch_of(record: SessionRecord, action: SessionAction, stamp: Stamp) -> Batc
             return (*abandonment(record, stamp), action)
         case _:
             return (action,)
+
+
+ENDINGS = (
+    CallAbandoned,
+    CallCollected,
+    CompletionHeld,
+    InputCompleted,
+    IsArchivedChanged,
+    IsReadChanged,
+    PendingMessageRemoved,
+    TitleChanged,
+    Truncated,
+    TurnCancelled,
+    TurnComplete,
+    TurnFailed,
+)
+"""Actions that end or remove something, or only replace what is small anyway."""
+
+
+def makes_room(record: SessionRecord, batch: Sequence[Any]) -> bool:
+    """Whether a session that is full takes this all the same: nothing in it makes it larger.
+
+    An ending may bring a last text with it, and an answer may be replaced by one of its size.
+    """
+    changes = [action for action in batch if isinstance(action, InputAnswerChanged)]
+    endings = [action for action in batch if isinstance(action, ENDINGS)]
+    if endings:
+        return sum(len(encode(action)) for action in (*changes, *endings)) <= ANSWER_CHARS
+    return bool(changes) and all(_is_no_larger(record.public, action) for action in changes)
+
+
+def _is_no_larger(state: SessionState, action: InputAnswerChanged) -> bool:
+    if action.answer is None:
+        return True
+    request = open_request(state, action.request_id)
+    current = ((request and request.answers) or {}).get(action.question_id)
+    return current is not None and _size(action.answer) <= _size(current)
+
+
+def _size(answer: Answer) -> int:
+    """Of what somebody chose or wrote."""
+    return len(encode(answer.freeform_values if isinstance(answer, Skipped) else answer.value))
 
 
 def completion(state: SessionState, action: InputCompleted, stamp: Stamp) -> Batch:

@@ -3,14 +3,25 @@
 from ..schemas.actions import (
     ActiveClientChanged,
     ActiveClientToolsChanged,
+    ActivityChanged,
+    AgentChanged,
     ConfigChanged,
     CustomizationToggled,
+    ModelChanged,
     PendingKind,
     PendingMessageRemoved,
     PendingMessageSet,
     TitleChanged,
 )
-from ..schemas.limits import ID_CHARS, QUEUED_MESSAGES, TITLE_CHARS
+from ..schemas.codec import encode
+from ..schemas.limits import (
+    ACTIVITY_CHARS,
+    ID_CHARS,
+    QUEUED_BYTES,
+    QUEUED_MESSAGES,
+    SELECTION_BYTES,
+    TITLE_CHARS,
+)
 from ..schemas.messages import USER
 from ..schemas.principals import Principal, Role
 from ..schemas.record import SessionRecord
@@ -39,9 +50,14 @@ def pending_message_set(
     if len(action.id) > ID_CHARS:
         return _refusal(RefusalCode.LIMIT, f"An id may have at most {ID_CHARS} characters.")
     queue = record.public.queued_messages or ()
-    is_new = action.kind is PendingKind.QUEUED and all(m.id != action.id for m in queue)
+    is_queued = action.kind is PendingKind.QUEUED
+    others = [m.message for m in queue if is_queued and m.id != action.id]
+    is_new = is_queued and len(others) == len(queue)
     if is_new and len(queue) >= QUEUED_MESSAGES:
         return _refusal(RefusalCode.LIMIT, f"At most {QUEUED_MESSAGES} messages can wait.")
+    if len(encode([*others, action.message])) > QUEUED_BYTES:
+        message = f"Messages that wait may have at most {QUEUED_BYTES} bytes together."
+        return _refusal(RefusalCode.LIMIT, message)
     return None
 
 
@@ -56,6 +72,29 @@ def pending_message_removed(
     if action.id in waiting:
         return None
     return _refusal(RefusalCode.NO_MESSAGE, "That message no longer waits.")
+
+
+def activity_changed(
+    principal: Principal, record: SessionRecord, action: ActivityChanged
+) -> Refusal | None:
+    if len(action.activity or "") <= ACTIVITY_CHARS:
+        return None
+    return _refusal(RefusalCode.LIMIT, f"An activity may have at most {ACTIVITY_CHARS} characters.")
+
+
+def selection_changed(
+    principal: Principal, record: SessionRecord, action: ModelChanged | AgentChanged
+) -> Refusal | None:
+    chosen = action.model if isinstance(action, ModelChanged) else action.agent
+    return check_selection("model" if isinstance(action, ModelChanged) else "agent", chosen)
+
+
+def check_selection(name: str, chosen: object) -> Refusal | None:
+    """What stands in a session's summary is sent to everyone who watches the list of sessions."""
+    if len(encode(chosen)) <= SELECTION_BYTES:
+        return None
+    message = f"The {name} of a session may have at most {SELECTION_BYTES} bytes."
+    return _refusal(RefusalCode.LIMIT, message)
 
 
 def config_changed(

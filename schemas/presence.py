@@ -3,13 +3,21 @@
 Channel `ahp-presence:/<id>` has no snapshot; `presence/update` tells, `presence/changed` is told.
 """
 
+from typing import Annotated, TypeAlias
+
+import msgspec
+
+from .limits import ID_CHARS
 from .principals import Author, Role
 from .wire import Uri, Wire
 
+RelayedId: TypeAlias = Annotated[str, msgspec.Meta(max_length=ID_CHARS)]
+"""Bounded where it is decoded: what is relayed meets no rule and no bound of a session."""
+
 
 class EditingPlace(Wire, frozen=True, kw_only=True):
-    request_id: str
-    question_id: str
+    request_id: RelayedId
+    question_id: RelayedId
 
 
 class PresenceUpdateParams(Wire, frozen=True, kw_only=True):

@@ -150,6 +150,8 @@ def bounds_of(settings: Settings) -> Bounds:
         actions_per_second=settings.actions_per_second,
         connections_per_principal=settings.connections_per_principal,
         sessions=settings.max_sessions,
+        session_bytes=settings.max_session_bytes,
+        state_bytes=settings.max_state_bytes,
     )
 
 

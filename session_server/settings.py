@@ -140,6 +140,14 @@ class Settings(BaseSettings):
         default=limits.SESSIONS_PER_HOST,
         description="Sessions that the host holds; 0 is without limit.",
     )
+    max_session_bytes: Number = Field(
+        default=limits.SESSION_BYTES,
+        description="Bytes of one session's state as JSON; 0 is without limit.",
+    )
+    max_state_bytes: Number = Field(
+        default=limits.STATE_BYTES_PER_HOST,
+        description="Bytes of all sessions' states together; 0 is without limit.",
+    )
 
 
 def load_settings(flags: Mapping[str, Any] | None = None, config: Path | None = None) -> Settings:

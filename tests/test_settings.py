@@ -38,6 +38,8 @@ VALUES: dict[str, tuple[str, object]] = {
     "actions_per_second": ("7", 7),
     "connections_per_principal": ("7", 7),
     "max_sessions": ("7", 7),
+    "max_session_bytes": ("7", 7),
+    "max_state_bytes": ("7", 7),
 }
 
 

@@ -261,6 +261,7 @@ async def _open(host: Host, uri: Uri, story: Sequence[Logged]) -> Channel[Sessio
     def opened(entries: Sequence[Entry]) -> None:
         for entry in entries:
             channel.replay(entry)
+        channel.measure()
         host.admit(channel)
 
     await _append(host, channel, story, opened, lambda: host.give_up(channel))

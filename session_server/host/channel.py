@@ -16,6 +16,7 @@ from session_server.host.history import EnvelopeMemory, History
 from session_server.host.kinds import Kind
 from session_server.host.logged import Logged, LoggedAction, SessionOpened, decode_logged
 from session_server.host.order import NotStored, Settled, Verdict
+from session_server.host.state_size import StateMemory, StateSize
 from session_server.log import Batch, Durable, Entry, NewEntry, Refused, RefusedBecause
 from session_server.schemas.codec import encode
 from session_server.schemas.envelopes import ActionEnvelope, ActionOrigin, EnvelopeMeta
@@ -45,6 +46,7 @@ class Submission(msgspec.Struct, frozen=True):
     """Something that wants to change a channel, and whom to tell what became of it.
 
     `own` is the type of the sender's action: of all that it brings, only this carries its origin.
+    `is_exempt`: the host's own bookkeeping, which a full session takes too.
     """
 
     plan: Plan
@@ -55,6 +57,7 @@ class Submission(msgspec.Struct, frozen=True):
     done: Callable[[], None] = _nothing
     refused: Callable[[Refusal], None] = _nothing
     failed: Callable[[str], None] = _nothing
+    is_exempt: bool = False
 
 
 class Step(msgspec.Struct, Generic[R], frozen=True):
@@ -76,6 +79,9 @@ class World(Protocol):
 
     @property
     def envelopes(self) -> EnvelopeMemory: ...
+
+    @property
+    def states(self) -> StateMemory: ...
 
     def now(self) -> int: ...
 
@@ -112,6 +118,7 @@ class Channel(Generic[R]):
         self.committed: R | None = kind.empty
         self.last_seq = 0
         self.history = History(world.envelopes)
+        self.size = StateSize(world.states)
         self.entries_since_snapshot = 0
         self.subscribers: dict[Outbox, None] = {}
         self._leaving: list[Message] = []
@@ -151,8 +158,26 @@ class Channel(Generic[R]):
             logged.append(Logged(action=action, stamp=stamp, origin=origin))
         new_id = self._world.new_id
         entries = [NewEntry(new_id(), encode(entry)) for entry in logged]
+        growth = sum([len(entry.data) for entry in entries])
+        if self.size.is_reached(growth) and not submission.is_exempt:
+            refusal = self._refusal_of_growth(before, planned, growth, stamp.at)
+            if refusal is not None:
+                return Step(submission, before, before, refusal=refusal)
+        self.size.add(growth)
         self.head = after
         return Step(submission, before, after, logged, entries)
+
+    def _refusal_of_growth(
+        self, before: R | None, planned: Sequence[LoggedAction], growth: int, now: int
+    ) -> Refusal | None:
+        if self.kind.makes_room is None:
+            return None
+        refusal = self.size.refusal(growth, lambda: len(encode(before)), now)
+        return None if refusal is None or self.kind.makes_room(before, planned) else refusal
+
+    def measure(self) -> None:
+        """Puts the estimate of its size right; takes as long as a snapshot."""
+        self.size.set(len(encode(self.committed)))
 
     def close(self, words: str) -> None:
         """Takes nothing more. What is being written is still reported; what waits has failed."""
@@ -324,6 +349,7 @@ class Channel(Generic[R]):
         self.head = self.committed = self.kind.decode(data)
         self.last_seq = seq
         self.history.resume(seq, self._world.now())
+        self.size.set(len(data))
 
     def replay(self, entry: Entry) -> None:
         self.entries_since_snapshot += 1
@@ -333,6 +359,7 @@ class Channel(Generic[R]):
     def _take(self, entry: Entry, *, deliver: bool) -> None:
         logged = decode_logged(entry.data)
         before = self.committed
+        self.size.add(len(entry.data))
         self.committed = self.kind.reduce(before, logged.action, logged.stamp.at)
         self._publish(entry.seq, logged)
         self._hand_over()

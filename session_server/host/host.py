@@ -10,6 +10,7 @@ import secrets
 import time
 from collections.abc import Callable, Collection, Coroutine, Iterator, Sequence
 from functools import partial
+from heapq import nlargest
 from itertools import count
 from typing import Any
 
@@ -36,7 +37,14 @@ from session_server.host.logged import (
 from session_server.host.order import Settled
 from session_server.host.pace import DEFAULT_BOUNDS, Allowances, Bounds
 from session_server.host.presence import Presence
-from session_server.host.sessions import check_uri, opening_record, readiness, retitled
+from session_server.host.sessions import (
+    check_selections,
+    check_uri,
+    opening_record,
+    readiness,
+    retitled,
+)
+from session_server.host.state_size import StateMemory
 from session_server.host.tasks import Tasks
 from session_server.host.upkeep import Upkeep
 from session_server.log import Batch, Log
@@ -82,6 +90,7 @@ class Host:
         self.bounds = bounds
         self.counts = Counts()
         self.envelopes = EnvelopeMemory()
+        self.states = StateMemory(bounds.session_bytes, bounds.state_bytes)
         self._tasks = Tasks("the host", logger)
         self._journal = Journal(log, self._tasks, self.counts.append_seconds)
         self.upkeep = Upkeep(log, self._tasks)
@@ -116,6 +125,9 @@ class Host:
         """Folds what the log holds; from then on the host is ready."""
         await self._journal.fold_into(self._stored_channel)
         self.position = max(self.position, self.log.last_seq)
+        if self.states.is_full:  # by what the entries add up to
+            for channel in self._channels():
+                channel.measure()
         self._tell_root(lambda: RootAgentsChanged(agents=self.agents))
         self._count_sessions()
         self.active_clients.restarted()
@@ -183,7 +195,7 @@ class Host:
                 retry = partial(self.write, channel, plan, by, pause=longer)
                 asyncio.get_running_loop().call_later(pause, retry)
 
-        channel.submit(Submission(plan, by=by, failed=again))
+        channel.submit(Submission(plan, by=by, failed=again, is_exempt=True))
 
     def committed(
         self, channel: Channel[Any], before: Any, action: LoggedAction, after: Any
@@ -294,6 +306,7 @@ class Host:
             raise CommandError(ErrorCode.PROVIDER_NOT_FOUND, f"There is no provider {provider!r}.")
         if params.active_client is not None:
             self._check_active_client(principal, params.active_client)
+        check_selections(params)
         source = self._fork_source(params)
         record = retitled(opening_record(params, provider, self.now(), source, opened_with), title)
         channel = self.reserve(uri)
@@ -337,6 +350,7 @@ class Host:
 
     def give_up(self, channel: Channel[SessionRecord]) -> None:
         self._settled(channel.uri)
+        channel.size.remove()
 
     def dispose_session(
         self,
@@ -366,6 +380,7 @@ class Host:
                 hook(uri)
             del self.sessions[uri]
             channel.history.let_go()
+            channel.size.remove()
             removed = SessionRemovedParams(channel=ROOT_CHANNEL, session=uri)
             news = SessionRemoved(params=removed)
             self.announce(news, about=uri, also=tuple(channel.subscribers))
@@ -389,6 +404,16 @@ class Host:
         if most and len(self.sessions) + len(self._opening) >= most:
             words = f"This host holds at most {most} sessions; dispose of some first."
             raise CommandError(ErrorCode.CONFLICT, words)
+        if self.states.is_full and not self._has_room_after_all():
+            message = "This host holds as much as it may; dispose of some sessions first."
+            raise CommandError(ErrorCode.CONFLICT, message)
+
+    def _has_room_after_all(self) -> bool:
+        """Measures the few sessions whose estimated sizes are most likely too high."""
+        for channel in nlargest(4, self.sessions.values(), key=lambda channel: channel.size.grown):
+            if channel.size.grown * 8 > channel.size.bytes:
+                channel.measure()
+        return not self.states.is_full
 
     def _check_active_client(self, principal: Principal, wanted: ActiveClient) -> None:
         """As for `activeClientChanged`: nobody else could give the role up again."""

@@ -1,6 +1,6 @@
 """The kinds of channels: how each folds its entries, and what of it clients may see."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -19,6 +19,7 @@ from session_server.host.logged import (
     decode_root,
     decode_tokens,
 )
+from session_server.reducers.batches import makes_room
 from session_server.reducers.record import PRIVATE_TRANSITIONS, reduce_record
 from session_server.reducers.root import reduce_root
 from session_server.schemas.codec import encode
@@ -43,6 +44,8 @@ class Kind(NamedTuple, Generic[R]):
     is_public: Callable[[LoggedAction], bool]
     is_watched: bool = True
     """Whether clients can subscribe to it; otherwise nobody ever comes back for its entries."""
+    makes_room: Callable[[Any, Any], bool] | None = None
+    """Whether a full channel takes these actions all the same; without it, it is never full."""
 
 
 def _reduce_session(record: SessionRecord | None, action: Any, at: int) -> SessionRecord:
@@ -50,6 +53,10 @@ def _reduce_session(record: SessionRecord | None, action: Any, at: int) -> Sessi
         assert isinstance(action, SessionOpened), "a session's log begins with its opening"
         return action.record
     return reduce_record(record, action, at)
+
+
+def _makes_room(record: SessionRecord | None, batch: Sequence[Any]) -> bool:
+    return record is None or makes_room(record, batch)
 
 
 def _reduce_root(state: RootState | None, action: Any, _at: int) -> RootState:
@@ -105,6 +112,7 @@ SESSION: Kind[SessionRecord] = Kind(
     decode=decode_record,
     shown=lambda record: encode(record.public),
     is_public=is_public,
+    makes_room=_makes_room,
 )
 ROOT: Kind[RootState] = Kind(
     empty=RootState(agents=()),

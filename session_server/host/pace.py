@@ -27,7 +27,9 @@ from session_server.schemas.limits import (
     REFUSALS_BEFORE_CLOSE,
     REFUSALS_WINDOW_SECONDS,
     RESERVE_PART,
+    SESSION_BYTES,
     SESSIONS_PER_HOST,
+    STATE_BYTES_PER_HOST,
     UNSETTLED_BYTES,
     UNSETTLED_BYTES_PER_PRINCIPAL,
 )
@@ -48,6 +50,8 @@ class Bounds(NamedTuple):
     actions_per_second: int = ACTIONS_PER_SECOND
     connections_per_principal: int = CONNECTIONS_PER_PRINCIPAL
     sessions: int = SESSIONS_PER_HOST
+    session_bytes: int = SESSION_BYTES
+    state_bytes: int = STATE_BYTES_PER_HOST
 
 
 DEFAULT_BOUNDS = Bounds()

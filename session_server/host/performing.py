@@ -13,7 +13,7 @@ from session_server.host.host import Host
 from session_server.host.sessions import is_recording
 from session_server.reducers.rules import RECORDING
 from session_server.schemas.actions import Action
-from session_server.schemas.principals import Author, Principal, Provenance
+from session_server.schemas.principals import HOST, Author, Principal, Provenance
 from session_server.schemas.refusals import Refusal
 from session_server.schemas.wire import Uri
 
@@ -58,7 +58,15 @@ async def write_to(
         raise RefusedError(RECORDING)
     done = Settling()
     channel.submit(
-        Submission(plan, by=by, via=via, done=done.succeed, refused=done.refuse, failed=done.fail)
+        Submission(
+            plan,
+            by=by,
+            via=via,
+            done=done.succeed,
+            refused=done.refuse,
+            failed=done.fail,
+            is_exempt=by is HOST,
+        )
     )
     await done.future
 

@@ -6,7 +6,7 @@ import msgspec
 
 from session_server.host.delivery import Message, Outbox
 from session_server.schemas.frames import PresenceChanged
-from session_server.schemas.limits import PRESENCE_NEWS_PER_SECOND
+from session_server.schemas.limits import PRESENCE_BYTES_PER_SECOND, PRESENCE_NEWS_PER_SECOND
 from session_server.schemas.presence import (
     PresenceChangedParams,
     PresenceUpdateParams,
@@ -30,6 +30,8 @@ class Presence:
     def __init__(self) -> None:
         self._rooms: dict[Uri, dict[Outbox, Present]] = {}
         self._due: set[Uri] = set()
+        self._pauses: dict[Uri, float] = {}
+        """Seconds between news of a room, where so many are present that it needs longer ones."""
 
     def join(self, room: Uri, principal: Principal, outbox: Outbox) -> None:
         assert principal.client_id is not None
@@ -56,6 +58,7 @@ class Presence:
             self._tell_soon(room)
         else:
             del self._rooms[room]
+            self._pauses.pop(room, None)
 
     def is_in(self, room: Uri, outbox: Outbox) -> bool:
         return outbox in self._rooms.get(room, {})
@@ -70,12 +73,18 @@ class Presence:
     def _tell_soon(self, room: Uri) -> None:
         if room not in self._due:
             self._due.add(room)
-            asyncio.get_running_loop().call_later(TOLD_EVERY_SECONDS, self._tell, room)
+            pause = self._pauses.get(room, TOLD_EVERY_SECONDS)
+            asyncio.get_running_loop().call_later(pause, self._tell, room)
 
     def _tell(self, room: Uri) -> None:
         self._due.discard(room)
         people = self._rooms.get(room, {})
         params = PresenceChangedParams(channel=room, present=tuple(people.values()))
         message = Message.of(PresenceChanged(params=params))
+        pause = len(message.text) * len(people) / PRESENCE_BYTES_PER_SECOND
+        if pause > TOLD_EVERY_SECONDS:
+            self._pauses[room] = pause
+        else:
+            self._pauses.pop(room, None)
         for outbox in tuple(people):
             outbox.send(message)

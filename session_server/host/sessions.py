@@ -3,6 +3,7 @@
 import msgspec
 
 from session_server.host.errors import CommandError
+from session_server.reducers.session_rules import check_selection
 from session_server.reducers.turns import active_turn
 from session_server.schemas.actions import Ready
 from session_server.schemas.commands import CreateSessionParams
@@ -31,6 +32,18 @@ def check_uri(uri: Uri) -> None:
         raise CommandError(ErrorCode.INVALID_PARAMS, f"{uri[:ID_CHARS]!r} is not a session URI.")
     if uri.lower().startswith(RESERVED_PREFIXES) and not uri.startswith(SESSION_PREFIX):
         raise CommandError(ErrorCode.INVALID_PARAMS, f"{scheme}: is not for sessions.")
+
+
+def check_selections(params: CreateSessionParams) -> None:
+    chosen = {
+        "model": params.model,
+        "agent": params.agent,
+        "working directory": params.working_directory,
+    }
+    for name, value in chosen.items():
+        refusal = check_selection(name, value)
+        if refusal is not None:
+            raise CommandError(ErrorCode.INVALID_PARAMS, refusal.message)
 
 
 def opening_record(

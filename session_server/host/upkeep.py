@@ -61,7 +61,9 @@ class Upkeep:
         channel.entries_since_snapshot = 0
         if is_recording(channel.committed):
             return None  # what was played back stays as it was
-        return StoredSnapshot(channel.uri, channel.last_seq, encode(channel.committed))
+        data = encode(channel.committed)
+        channel.size.set(len(data))
+        return StoredSnapshot(channel.uri, channel.last_seq, data)
 
     async def _saved(self, channel: Channel[Any], snapshot: StoredSnapshot | None) -> None:
         if snapshot is not None:

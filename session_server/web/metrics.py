@@ -55,6 +55,8 @@ class HostCollector(Collector):
         yield gauge("sessions", "Sessions that the host holds.", len(records))
         yield gauge("open_requests", "Input requests that wait for an answer.", requests)
         yield gauge("connections", "WebSockets and event streams.", self._host.connections.number)
+        yield gauge("state_bytes", "Session states as JSON, estimated.", self._host.states.bytes)
+        yield gauge("envelope_bytes", "Envelopes at hand for replays.", self._host.envelopes.bytes)
         yield gauge("position", "The last serverSeq.", self._host.position)
 
     def _totals(self) -> Iterator[Metric]:

@@ -38,7 +38,10 @@ from session_server.schemas.limits import (
     REFUSALS_WINDOW_SECONDS,
     REQUESTS_IN_FLIGHT,
     RESERVE_PART,
+    SELECTION_BYTES,
+    SESSION_BYTES,
     SESSIONS_PER_HOST,
+    STATE_BYTES_PER_HOST,
     SUBSCRIPTIONS_PER_CONNECTION,
     TURNS_PER_PAGE,
     UNSETTLED_BYTES,
@@ -58,10 +61,10 @@ def ping(number: int = 1) -> dict[str, Any]:
 
 
 def spend(client: Client) -> None:
-    """All that it may send at once, and a little more in case the clock has moved."""
-    for _ in range(ACTIONS_AT_ONCE + 5):
-        client.say(ping())
-    client.received.clear()
+    """Uses up all that its principal may send for now, however long the test takes."""
+    long_from_now = monotonic() + 1_000_000
+    allowance, pace = client.connection._allowance, client.connection._pace
+    allowance.credit, allowance._filled_at, pace._own_at = 0, long_from_now, long_from_now
 
 
 # Pace
@@ -78,7 +81,7 @@ async def test_who_sends_too_fast_is_told_and_may_go_on_later() -> None:
         assert envelope["_meta"]["code"] == "limit"
         refused = await ana.call("listSessions")
         assert (refused["code"], "wait a moment" in refused["message"]) == (-32011, True)
-        host.allowances.of(ANA.id)._filled_at -= 3
+        host.allowances.of(ANA.id)._filled_at = monotonic() - 3
         assert "rejectionReason" not in await ana.act(TITLE)
         assert ana.closed is None
 
@@ -172,6 +175,8 @@ async def test_reconnecting_brings_no_new_credit() -> None:
         spend(ana)
         ana.connection.closed()
         again = Client(host, ANA)
+        spent = host.allowances.of(ANA.id)
+        assert again.connection._allowance is spent
         assert "wait a moment" in (await again.initialize("laptop"))["message"]
         assert "serverSeq" in await Client(host, BO).initialize("phone")
 
@@ -212,25 +217,28 @@ async def test_a_flood_ends_in_a_pause_for_its_principal_and_for_nobody_else() -
         host.connections.check(BO)
 
 
-@run
-async def test_one_flooding_connection_does_not_silence_the_others_of_its_principal() -> None:
-    async with hosting(bounds=Bounds(actions_per_second=400)) as host:
-        tool, page = await with_session(host), await joined(host, ANA, "page", SESSION)
-        spend(tool)
-        allowance = host.allowances.of(ANA.id)
-        allowance.credit, allowance._filled_at = 0, monotonic() + 60  # the flood takes all of it
-        page.connection._pace._own_at -= 1
-        for number in range(400 // RESERVE_PART // 2):
-            envelope = await page.act({**TITLE, "title": str(number)})
-            assert "rejectionReason" not in envelope
-        assert "wait a moment" in (await page.act(TITLE))["rejectionReason"]
+def test_one_flooding_connection_does_not_silence_the_others_of_its_principal() -> None:
+    clock = Hands()
+    allowance = an_allowance(clock, per_second=400, at_once=400)
+    allowance.connections = 2
+    tool, page = Pace(allowance, clock), Pace(allowance, clock)
+    assert tool.charge(400, 0)
+    clock.now += 1
+    assert tool.charge(400, 0)  # the flood takes all that comes
+    share = 400 // RESERVE_PART // 2
+    assert all(page.charge(1, 0) for _ in range(share))
+    assert not page.charge(1, 0)
 
 
 @run
 async def test_opening_connections_is_rate_limited() -> None:
     async with hosting(bounds=SLOW) as host:
-        for _ in range(ACTIONS_AT_ONCE // CONNECTION_COST):
-            host.connections.check(ANA)
+        allowance = host.allowances.of(ANA.id)
+        assert allowance.credit == ACTIONS_AT_ONCE
+        host.connections.check(ANA)
+        assert allowance.credit == ACTIONS_AT_ONCE - CONNECTION_COST
+        allowance.credit = CONNECTION_COST - 1
+        allowance._filled_at = allowance.requests._own_at = monotonic() + 1_000_000
         with pytest.raises(TooFastError, match="open connections too fast"):
             host.connections.check(ANA)
         host.connections.check(BO)
@@ -262,7 +270,13 @@ def test_principals_at_rest_are_forgotten_and_floods_are_not() -> None:
 
 
 def test_an_operator_who_says_nothing_gets_the_limits() -> None:
-    bounds = (ACTIONS_PER_SECOND, CONNECTIONS_PER_PRINCIPAL, SESSIONS_PER_HOST)
+    bounds = (
+        ACTIONS_PER_SECOND,
+        CONNECTIONS_PER_PRINCIPAL,
+        SESSIONS_PER_HOST,
+        SESSION_BYTES,
+        STATE_BYTES_PER_HOST,
+    )
     assert Bounds() == bounds == bounds_of(Settings())
 
 
@@ -391,6 +405,23 @@ async def test_a_session_cannot_have_any_name(uri: str) -> None:
     async with hosting() as host:
         ana = await joined(host)
         assert (await ana.call("createSession", uri, provider="people"))["code"] == -32602
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        {"model": {"id": "x" * SELECTION_BYTES}},
+        {"agent": {"uri": "x" * SELECTION_BYTES}},
+        {"workingDirectory": "x" * SELECTION_BYTES},
+    ],
+)
+@run
+async def test_what_a_new_session_tells_everyone_is_bounded(chosen: dict[str, Any]) -> None:
+    async with hosting() as host:
+        ana = await joined(host)
+        refused = await ana.call("createSession", SESSION, provider="people", **chosen)
+        assert (refused["code"], str(SELECTION_BYTES) in refused["message"]) == (-32602, True)
+        assert host.record(SESSION) is None
 
 
 @run

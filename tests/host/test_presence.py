@@ -5,10 +5,14 @@ from typing import Any
 
 import pytest
 
+from session_server.host.delivery import Message, Outbox
+from session_server.schemas.limits import ID_CHARS, PRESENCE_BYTES_PER_SECOND
 from session_server.schemas.principals import Principal, Role
 from tests.host.harness import AGENT, BO, SESSION, Client, hosting, joined, run, with_session
 
 ROOM = "ahp-presence:/1"
+CROWD = 100
+"""So many that everybody's news for everybody take a noticeable part of a second."""
 
 
 def update(client: Client, **params: Any) -> None:
@@ -126,3 +130,46 @@ async def test_an_active_client_that_comes_back_in_time_keeps_its_role() -> None
         record = host.record(SESSION)
         assert record is not None
         assert record.public.active_client is not None
+
+
+@run
+async def test_an_editing_place_that_is_too_long_is_not_relayed() -> None:
+    async with hosting() as host:
+        ana, bo = await with_session(host), await joined(host, BO, "phone")
+        await ana.call("subscribe", ROOM)
+        await bo.call("subscribe", ROOM)
+        for name in ("requestId", "questionId"):
+            place = {"requestId": "r", "questionId": "q", name: "x" * (ID_CHARS + 1)}
+            update(bo, editing=place)
+        update(bo, editing={"requestId": "x" * ID_CHARS, "questionId": "last"})
+        await told(ana, lambda present: any("editing" in p for p in present))
+        longest = max(len(str(frame)) for frame in ana.received)
+        assert longest < 4 * ID_CHARS
+        assert bo.closed is None
+
+
+@run
+async def test_news_of_a_crowded_room_come_less_often() -> None:
+    async with hosting() as host:
+        ana = await with_session(host)
+        await ana.call("subscribe", ROOM)
+        await told(ana, lambda present: len(present) == 1)
+        assert host.presence._pauses == {}
+        for number in range(CROWD):
+            name = f"{number}-".ljust(ID_CHARS, "x")
+            host.presence.join(ROOM, Principal(id="c", role=Role.OBSERVER, client_id=name), Mute())
+        await told(ana, lambda present: len(present) == CROWD + 1)
+        assert host.presence._pauses[ROOM] >= CROWD**2 * ID_CHARS / PRESENCE_BYTES_PER_SECOND
+        for crowd in tuple(host.presence._rooms[ROOM]):
+            host.presence.leave(ROOM, crowd)
+        assert host.presence._pauses == {}
+
+
+class Mute(Outbox):
+    closed_with: int | None = None
+
+    def send(self, message: Message) -> None:
+        pass
+
+    def close(self, code: int, reason: str) -> None:
+        pass

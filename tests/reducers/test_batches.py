@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from session_server.reducers.batches import batch_of, host_turn, note
+from session_server.reducers.batches import batch_of, host_turn, makes_room, note
 from session_server.reducers.effects import effects_of, pending
 from session_server.reducers.session import TRANSITIONS
 from session_server.schemas.actions import (
@@ -29,7 +29,7 @@ from session_server.schemas.effects import (
     CompleteTurn,
     DeliverOutcome,
 )
-from session_server.schemas.limits import OUTCOME_LIFETIME_MS, OUTCOMES_KEPT
+from session_server.schemas.limits import ANSWER_CHARS, OUTCOME_LIFETIME_MS, OUTCOMES_KEPT
 from session_server.schemas.principals import Author, Provenance
 from session_server.schemas.questions import (
     AnswerMeta,
@@ -350,3 +350,38 @@ def test_without_a_turn_a_change_is_made_at_once() -> None:
     assert batch_of(session(), action, stamp(OWNER)) == (action,)
     title = TitleChanged(title="New")
     assert batch_of(in_turn(), title, stamp(OWNER)) == (title,)
+
+
+# A session that is full
+
+ANSWERED = asking(msgspec.structs.replace(FORM, answers={"name": Draft(value=OSLO)}))
+LONG = "x" * ANSWER_CHARS
+
+
+def typed(text: str, question: str = "name") -> InputAnswerChanged:
+    answer = Submitted(value=TextValue(value=text), meta=FORGED)
+    return InputAnswerChanged(request_id="r", question_id=question, answer=answer)
+
+
+@pytest.mark.parametrize(
+    ("batch", "expected"),
+    [
+        ((TitleChanged(title="x"),), True),
+        ((TurnFailed(turn_id="t", error=ErrorInfo(error_type="x", message="short")),), True),
+        ((TurnFailed(turn_id="t", error=ErrorInfo(error_type="x", message=LONG)),), False),
+        ((ResponsePartAdded(turn_id="t", part=SystemNotificationPart(content="x")),), False),
+        ((InputAnswerChanged(request_id="r", question_id="name", answer=None),), True),
+        ((typed(OSLO.value),), True),
+        ((typed(OSLO.value + "!"),), False),
+        ((typed(OSLO.value + "!"), complete()), True),
+        ((typed(LONG), complete()), False),
+        ((typed(OSLO.value, "size"),), False),
+        ((InputAnswerChanged(request_id="gone", question_id="name", answer=Skipped()),), False),
+        ((InputAnswerChanged(request_id="r", question_id="name", answer=Skipped()),), True),
+        ((), False),
+    ],
+)
+def test_a_full_session_takes_what_ends_removes_or_replaces(
+    batch: tuple[Any, ...], *, expected: bool
+) -> None:
+    assert makes_room(ANSWERED, batch) is expected

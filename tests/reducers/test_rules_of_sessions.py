@@ -10,6 +10,7 @@ from session_server.reducers.rules import RULES, judge, judge_root
 from session_server.schemas.actions import (
     ActiveClientChanged,
     ActiveClientToolsChanged,
+    ActivityChanged,
     AgentChanged,
     ClientAction,
     ConfigChanged,
@@ -32,6 +33,8 @@ from session_server.schemas.config import (
 )
 from session_server.schemas.customizations import Plugin, UnknownCustomization
 from session_server.schemas.limits import (
+    ACTIVITY_CHARS,
+    SELECTION_BYTES,
     TITLE_CHARS,
 )
 from session_server.schemas.principals import Provenance
@@ -41,7 +44,7 @@ from session_server.schemas.questions import (
 )
 from session_server.schemas.refusals import RefusalCode
 from session_server.schemas.root import RootState
-from session_server.schemas.session import ActiveClient, Lifecycle, ModelSelection
+from session_server.schemas.session import ActiveClient, AgentSelection, Lifecycle, ModelSelection
 from session_server.schemas.turns import (
     ActiveTurn,
     MarkdownPart,
@@ -281,9 +284,35 @@ def test_every_client_action_is_either_ruled_or_always_valid() -> None:
     always_valid = set(get_args(ClientAction)) - set(RULES)
     assert {kind.__name__ for kind in always_valid} == {
         "QueuedMessagesReordered",
-        "ModelChanged",
-        "AgentChanged",
         "IsReadChanged",
         "IsArchivedChanged",
         "RootConfigChanged",
     }
+
+
+@pytest.mark.parametrize(
+    ("action", "code"),
+    [
+        (ActivityChanged(activity="x" * ACTIVITY_CHARS), None),
+        (ActivityChanged(), None),
+        (ActivityChanged(activity="x" * (ACTIVITY_CHARS + 1)), RefusalCode.LIMIT),
+    ],
+)
+def test_an_activity_is_as_short_as_everyone_who_gets_it_may_expect(
+    action: ActivityChanged, code: RefusalCode | None
+) -> None:
+    refusal = judge(AGENT, in_turn(), action)
+    assert (refusal and refusal.code) == code
+
+
+@pytest.mark.parametrize("size", [10, SELECTION_BYTES])
+def test_what_a_summary_shows_of_model_and_agent_is_bounded(size: int) -> None:
+    expected = None if size < SELECTION_BYTES else RefusalCode.LIMIT
+    text = "x" * size
+    for action in (
+        ModelChanged(model=ModelSelection(id="m", config={"key": text})),
+        AgentChanged(agent=AgentSelection(uri=text)),
+    ):
+        refusal = judge(OWNER, session(), action)
+        assert (refusal and refusal.code) == expected
+    assert judge(OWNER, session(), AgentChanged(agent=None)) is None

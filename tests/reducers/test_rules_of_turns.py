@@ -17,6 +17,7 @@ from session_server.schemas.actions import (
 )
 from session_server.schemas.limits import (
     ID_CHARS,
+    QUEUED_BYTES,
     QUEUED_MESSAGES,
 )
 from session_server.schemas.messages import Message, MessageOrigin, PendingMessage
@@ -108,6 +109,18 @@ def test_messages_can_wait_up_to_a_number() -> None:
     assert refused(in_turn(queued_messages=full), OWNER, queued).code is RefusalCode.LIMIT
     assert judge(OWNER, in_turn(queued_messages=full), waits(PendingKind.QUEUED, "5")) is None
     assert judge(OWNER, in_turn(queued_messages=full), waits(PendingKind.STEERING)) is None
+
+
+def test_messages_that_wait_are_bounded_in_bytes_together() -> None:
+    half = Message(text="x" * (QUEUED_BYTES // 2), origin=MessageOrigin(kind="user"))
+    queue = (PendingMessage(id="1", message=half),)
+    more = PendingMessageSet(kind=PendingKind.QUEUED, id="2", message=half)
+    refusal = refused(in_turn(queued_messages=queue), OWNER, more)
+    assert (refusal.code, str(QUEUED_BYTES) in refusal.message) == (RefusalCode.LIMIT, True)
+    replacing = msgspec.structs.replace(more, id="1")
+    assert judge(OWNER, in_turn(queued_messages=queue), replacing) is None
+    removing = PendingMessageRemoved(kind=PendingKind.QUEUED, id="1")
+    assert judge(OWNER, in_turn(queued_messages=queue), removing) is None
 
 
 @pytest.mark.parametrize(

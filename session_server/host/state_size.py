@@ -1,0 +1,106 @@
+"""How large session states are, so that a session and all of them together stay within bounds.
+
+The size is that of the whole record, public and private, as JSON. Measuring it means encoding it,
+so each entry only adds its own size to an estimate, which is never too low by more than what is
+being written. When the estimate reaches the limit, the record is measured, at most once a second or
+after it may have grown by an eighth of the limit.
+"""
+
+from collections.abc import Callable
+
+from session_server.schemas.limits import SESSION_BYTES, STATE_BYTES_PER_HOST
+from session_server.schemas.refusals import Refusal, RefusalCode
+from session_server.schemas.wire import Millis
+
+MEASURED_EVERY_MS = 1_000
+
+
+class StateMemory:
+    """The states of all sessions of a host. Limits of 0 are none."""
+
+    def __init__(
+        self, per_session: int = SESSION_BYTES, per_host: int = STATE_BYTES_PER_HOST
+    ) -> None:
+        self.bytes = 0
+        self.sessions = 0
+        self.per_session = per_session
+        self._per_host = per_host
+
+    @property
+    def is_full(self) -> bool:
+        return bool(self._per_host) and self.bytes > self._per_host
+
+    def limit(self) -> int:
+        """For one session: when the host is full, no more than an equal share; 0 is without limit.
+
+        So small sessions go on, whatever fills the host.
+        """
+        if not self.is_full:
+            return self.per_session
+        share = self._per_host // max(1, self.sessions)
+        return min(self.per_session or share, share)
+
+
+class StateSize:
+    """An estimate of one session's size."""
+
+    __slots__ = ("_measured", "_measured_at", "_memory", "bytes")
+
+    def __init__(self, memory: StateMemory) -> None:
+        self.bytes = 0
+        self._memory = memory
+        self._measured = 0
+        self._measured_at: Millis = 0
+        memory.sessions += 1
+
+    def add(self, size: int) -> None:
+        self.bytes += size
+        self._memory.bytes += size
+
+    def set(self, size: int) -> None:
+        """The size that was measured."""
+        self.add(size - self.bytes)
+        self._measured = size
+
+    def remove(self) -> None:
+        """The session is gone."""
+        self.add(-self.bytes)
+        self._memory.sessions -= 1
+
+    @property
+    def grown(self) -> int:
+        """How much of the estimate has not been measured."""
+        return self.bytes - self._measured
+
+    def is_reached(self, growth: int) -> bool:
+        """Whether the estimate, and so perhaps the session, goes beyond a limit with this."""
+        memory = self._memory
+        return (self.bytes + growth > memory.per_session > 0) or memory.is_full
+
+    def refusal(self, growth: int, measure: Callable[[], int], now: Millis) -> Refusal | None:
+        """The refusal of an entry of this size, if the session really has no room for it."""
+        limit = self._memory.limit()
+        if self._fits(growth, limit):
+            return None
+        if self.grown * 8 >= limit or now - self._measured_at >= MEASURED_EVERY_MS:
+            self.set(measure())
+            self._measured_at = now
+            limit = self._memory.limit()
+            if self._fits(growth, limit):
+                return None
+        return Refusal(code=RefusalCode.LIMIT, message=_message(self._memory, limit))
+
+    def _fits(self, growth: int, limit: int) -> bool:
+        return not limit or self.bytes + growth <= limit
+
+
+def _message(memory: StateMemory, limit: int) -> str:
+    if memory.is_full:
+        return (
+            "This host holds as much as it may, and this session more than its share. Dispose of"
+            " sessions that are no longer needed, or end or truncate what is in this one."
+        )
+    return (
+        f"This session is full: it holds {limit // 1_048_576} MiB. Go on in a new session, or make"
+        " room: complete or withdraw questions, remove waiting messages, truncate turns."
+    )
