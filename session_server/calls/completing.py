@@ -15,7 +15,7 @@ COMPLETE = {"resultType": "complete"}
 
 @contextlib.asynccontextmanager
 async def completing(way: AbstractAsyncContextManager[Streams]) -> AsyncGenerator[Streams]:
-    """On a connection of the 2025 era the SDK drops it again."""
+    """On a connection of the 2025 era it is dropped again."""
     async with way as (read, write):
         yield _Completing(read), write
 

@@ -12,16 +12,14 @@ from typing import Any, NamedTuple
 
 from mcp import Client, MCPError
 from mcp.client.session import ElicitationFnT, ListRootsFnT, MessageHandlerFnT, SamplingFnT
-from mcp.shared.dispatcher import ProgressFnT
+from mcp.shared.dispatcher import CallOptions, ProgressFnT
 from mcp_types import (
     HEADER_MISMATCH,
     Implementation,
     PaginatedRequestParams,
-    Request,
     Tool,
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-from pydantic import RootModel
 
 from session_server import __version__
 from session_server.calls.completing import completing
@@ -52,14 +50,6 @@ class Answering(NamedTuple):
 
 
 NOBODY = Answering()
-
-
-class AnyRequest(Request[dict[str, Any], str]):
-    """Parameters as they are: nothing of them is left out or reordered."""
-
-
-class RawResult(RootModel[dict[str, Any]]):
-    pass
 
 
 class Link:
@@ -120,11 +110,20 @@ class Link:
     async def _request(
         self, method: str, params: Mapping[str, Any], progress: ProgressFnT | None
     ) -> dict[str, Any]:
+        """Below the SDK's `send_request`, which refuses results with content it does not know."""
         if self.lost.is_set():
             raise UnreachableError("the connection is lost")
-        request = AnyRequest(method=method, params=dict(params))
         session = self.client.session
-        return (await session.send_request(request, RawResult, progress_callback=progress)).root
+        options = CallOptions() if progress is None else CallOptions(on_progress=progress)
+        data: dict[str, Any] = {"method": method, "params": {**params}}
+        if "_meta" in params:
+            data["params"]["_meta"] = {**params["_meta"]}
+        session._stamp(data, options)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        dispatcher = session._dispatcher  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        result = await dispatcher.send_raw_request(method, data["params"], options)
+        if not self.is_modern:
+            result.pop("resultType", None)
+        return result
 
     async def tools(self) -> dict[str, Tool]:
         """What the server offers as tools, by name; nothing if it has none.

@@ -60,7 +60,8 @@ class Gateway:
     def _built(self, name: str, server: Server, main: Link) -> Served:
         news = Announcements(server, main.client.server_capabilities, self._host.spawn)
         offered = offer(self._calls.servers, name, main, self._perform(name), news)
-        offered.middleware[:] = [news.introduced, sealing(self._key, f"gateway:{name}")]
+        sealed = sealing(self._key, f"gateway:{name}")
+        offered.middleware[:] = [news.introduced, sealed, offered.unchanged]
         return Served(self._host, offered, self._waiting.over, news.close)
 
     def _perform(self, name: str) -> Perform:

@@ -5,6 +5,7 @@ from typing import Any
 
 from mcp.server import Server
 from mcp.server.caching import CacheHint
+from mcp.server.context import CallNext
 from mcp_types import (
     CallToolRequestParams,
     CompleteRequestParams,
@@ -17,12 +18,14 @@ from mcp_types import (
     SubscriptionsListenRequestParams,
     UnsubscribeRequestParams,
 )
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from session_server.calls.links import Link
 from session_server.calls.servers import Servers
 from session_server.gateway.announcements import Announcements
 from session_server.gateway.errors import told_in_mcp
 from session_server.gateway.visitors import Context
+from session_server.reducers.recognition import TASKS_EXTENSION
 from session_server.reducers.starts import own_params
 from session_server.schemas.mcp import CallMethod
 
@@ -42,20 +45,54 @@ CALLED: dict[str, tuple[CallMethod, type[RequestParams]]] = {
     "prompts": ("prompts/get", GetPromptRequestParams),
     "resources": ("resources/read", ReadResourceRequestParams),
 }
-COMPLETE = {"resultType": "complete"}
-"""Said in 2026 alone; where it was not, it went without saying."""
+OF_2026 = ("resultType", "ttlMs", "cacheScope")
+"""What the envelope of a result has in 2026 alone."""
+
+STAND_INS: dict[str, dict[str, Any]] = {
+    "tools/list": {"tools": []},
+    "prompts/list": {"prompts": []},
+    "resources/list": {"resources": []},
+    "resources/templates/list": {"resourceTemplates": []},
+    "completion/complete": {"completion": {"values": []}},
+    "tools/call": {"content": []},
+    "prompts/get": {"messages": []},
+    "resources/read": {"contents": []},
+}
+"""What the SDK sees in place of a result, since it drops or refuses what it does not know."""
 
 FRESH = CacheHint(ttl_ms=0, scope="private")
 """A 2025-era server says nothing of how long its lists hold."""
 
 
 class Offered(Server[Any]):
-    """Says of changes what the server itself says of them."""
+    """Says of changes what the server itself says of them, and passes its results on unchanged."""
 
     announcements: Announcements
+    upstream: ServerCapabilities
+
+    def __init__(self, *options: Any, **more: Any) -> None:
+        super().__init__(*options, **more)
+        self._results: dict[int, dict[str, Any]] = {}
+
+    def passed_on(self, ctx: Context, result: dict[str, Any]) -> dict[str, Any]:
+        """For handlers: the result goes around the SDK, and this goes through it."""
+        self._results[id(ctx)] = result
+        return {"resultType": "complete", **STAND_INS[ctx.method]}
+
+    async def unchanged(self, ctx: Context, call_next: CallNext) -> Any:
+        """A middleware, the innermost: the server's result in the envelope that the SDK made."""
+        try:
+            shaped = await call_next(ctx)
+            result = self._results.get(id(ctx))
+        finally:
+            self._results.pop(id(ctx), None)
+        return shaped if result is None else _enveloped(ctx, shaped, result)
 
     def get_capabilities(self, *options: Any, **more: Any) -> ServerCapabilities:
         found = super().get_capabilities(*options, **more)
+        found.experimental = self.upstream.experimental
+        extensions = self.upstream.extensions or {}
+        found.extensions = {k: v for k, v in extensions.items() if k != TASKS_EXTENSION} or None
         if found.tools is not None:
             found.tools.list_changed = self.announcements.tools
         if found.prompts is not None:
@@ -68,7 +105,7 @@ class Offered(Server[Any]):
 
 def offer(
     servers: Servers, name: str, main: Link, perform: Perform, announcements: Announcements
-) -> Server[Any]:
+) -> Offered:
     """What the server has now, under its own name."""
     known = main.client.server_info
     server = Offered(
@@ -89,14 +126,14 @@ def offer(
         },
     )
     server.announcements = announcements
-    capabilities = main.client.server_capabilities
+    server.upstream = capabilities = main.client.server_capabilities
     for kind, listings in LISTED.items():
         if getattr(capabilities, kind) is not None:
             for method, shape in listings:
-                server.add_request_handler(method, shape, _passing(servers, name))
+                server.add_request_handler(method, shape, _passing(server, servers, name))
             if kind in CALLED:
                 called, params = CALLED[kind]
-                server.add_request_handler(called, params, _calling(called, perform))
+                server.add_request_handler(called, params, _calling(server, called, perform))
     if announcements.are_any:
         listen = announcements.listen
         server.add_request_handler("subscriptions/listen", SubscriptionsListenRequestParams, listen)
@@ -107,20 +144,33 @@ def offer(
     return server
 
 
-def _passing(servers: Servers, name: str) -> Any:
+def _passing(server: Offered, servers: Servers, name: str) -> Any:
     async def passed(ctx: Context, _: RequestParams) -> dict[str, Any]:
         with told_in_mcp():
             result = await servers.request(name, ctx.method, own_params(ctx.params or {}))
-        return {**COMPLETE, **result}
+        return server.passed_on(ctx, result)
 
     return passed
 
 
-def _calling(method: CallMethod, perform: Perform) -> Any:
+def _calling(server: Offered, method: CallMethod, perform: Perform) -> Any:
     async def called(ctx: Context, _: RequestParams) -> dict[str, Any]:
-        return {**COMPLETE, **await perform(ctx, method)}
+        return server.passed_on(ctx, await perform(ctx, method))
 
     return called
+
+
+def _enveloped(ctx: Context, shaped: Any, result: dict[str, Any]) -> dict[str, Any]:
+    """In the era of the client: a 2026-era result says its type and how long it holds."""
+    if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+        return {name: value for name, value in result.items() if name not in OF_2026}
+    is_interim = result.get("resultType") == "input_required"
+    names = OF_2026[:1] if is_interim else OF_2026
+    whole = {name: shaped[name] for name in names if name in shaped} | result
+    meta = result.get("_meta") or {}
+    if isinstance(meta, dict) and shaped.get("_meta"):
+        whole["_meta"] = {**shaped["_meta"], **meta}
+    return whole
 
 
 def _input_schema(servers: Servers, name: str, tool: str) -> Any:

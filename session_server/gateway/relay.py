@@ -47,6 +47,7 @@ from session_server.gateway.resuming import (
 from session_server.gateway.upstreams import Question, Spawn, Upstream
 from session_server.gateway.visitors import Context, Visitor, delivery_of
 from session_server.reducers.calls import back_off
+from session_server.reducers.recognition import TASKS_EXTENSION
 from session_server.reducers.starts import own_params
 from session_server.schemas.mcp import CallMethod
 
@@ -54,7 +55,7 @@ ONLY_SESSIONS = (
     "Your access is to sessions of this host, and calls of this server are made in none:"
     " its questions go to the client."
 )
-PASSED_ON = ("elicitation", "sampling", "roots")
+PASSED_ON = ("elicitation", "sampling", "roots", "experimental", "extensions")
 
 
 class Relay:
@@ -237,13 +238,15 @@ class Relay:
 
 
 def _capabilities(ctx: Context) -> dict[str, Any]:
-    """What the client can answer, and nothing else."""
+    """What the client can answer, and what it says of itself; not what the gateway cannot carry."""
     declared = ctx.session.client_capabilities
     plain = (
         {}
         if declared is None
         else declared.model_dump(by_alias=True, mode="json", exclude_none=True)
     )
+    if "extensions" in plain:
+        plain["extensions"].pop(TASKS_EXTENSION, None)
     return {name: plain[name] for name in PASSED_ON if name in plain}
 
 

@@ -1,6 +1,7 @@
 """A server written by hand, on stdin and stdout, that answers as no SDK would let it.
 
-Each tool is one oddity. `ids` tells which JSON-RPC ids its calls came with.
+Each tool is one oddity. `ids` tells which JSON-RPC ids its calls came with. With `--legacy` it is
+of the 2025 era.
 """
 
 import json
@@ -15,9 +16,23 @@ Answer = dict[str, Any]
 DISCOVERED = {
     "resultType": "complete",
     "supportedVersions": ["2026-07-28"],
-    "capabilities": {"tools": {}},
+    "capabilities": {
+        "tools": {},
+        "experimental": {"example.com/hologram": {"depth": 3}},
+        "extensions": {"example.com/scent": {"notes": ["pine"]}},
+    },
     "ttlMs": 0,
     "cacheScope": "public",
+}
+FUTURE = {
+    "content": [
+        {"type": "hologram", "depth": 3},
+        {"type": "text", "text": "plain", "scent": "pine"},
+        {"type": "text"},
+    ],
+    "isError": True,
+    "scent": {"notes": ["pine", None]},
+    "_meta": {"example.com/scent": 1},
 }
 seen_ids: list[Any] = []
 
@@ -66,6 +81,10 @@ def repeating(params: dict[str, Any], secret: str) -> Answer:
 NO_QUESTIONS = {"type": "object", "properties": {}}
 
 TOOLS: dict[str, Callable[[dict[str, Any]], Answer]] = {
+    "future": lambda _: {"result": {"resultType": "complete", **FUTURE}},
+    "capabilities": lambda params: text(
+        json.dumps(params["_meta"].get("io.modelcontextprotocol/clientCapabilities"))
+    ),
     "ids": ids,
     "die": die,
     "repeat": lambda params: repeating(params, os.environ.get("API_TOKEN", "")),
@@ -92,12 +111,17 @@ TOOLS: dict[str, Callable[[dict[str, Any]], Answer]] = {
 
 
 def answer(method: str, params: dict[str, Any], request_id: Any) -> Answer:
-    if method == "server/discover":
+    is_legacy = "--legacy" in sys.argv
+    if method == "server/discover" and not is_legacy:
         return {"result": DISCOVERED}
+    if method == "initialize" and is_legacy:
+        about = {"protocolVersion": "2025-11-25", "serverInfo": {"name": "odd", "version": "1"}}
+        return {"result": {**about, "capabilities": DISCOVERED["capabilities"]}}
     if method == "tools/list" and "--listless" in sys.argv:
         sys.stdin.read()  # until nobody asks any more
     if method == "tools/list":
-        tools = [{"name": name, "inputSchema": {"type": "object"}} for name in TOOLS]
+        shape = {"inputSchema": {"type": "object"}, "scent": {"notes": ["pine"]}}
+        tools = [{"name": name, **shape} for name in TOOLS]
         listing = {"resultType": "complete", "ttlMs": 0, "cacheScope": "public"}
         return {"result": {**listing, "tools": tools}}
     if method != "tools/call":

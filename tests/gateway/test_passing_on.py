@@ -1,0 +1,105 @@
+"""What a server says goes through the gateway unchanged, known or not, between all eras."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.gateway.exchange import answer_of, host, rpc
+from tests.mcp.servers import odd
+from tests.servers import ServerProcess
+
+MODES = ("session", "client")
+ERAS = ("modern", "legacy")
+HELLO = {"protocolVersion": "2025-11-25", "clientInfo": {"name": "test", "version": "1"}}
+EXTRAS = {
+    "experimental": {"example.com/hologram": {"depth": 3}},
+    "extensions": {"example.com/scent": {"notes": ["pine"]}},
+}
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    entries: dict[str, dict[str, Any]] = {
+        f"{era}-{mode}": {
+            "command": sys.executable,
+            "args": [str(Path(odd.__file__)), *(["--legacy"] if era == "legacy" else [])],
+            "answers": mode,
+        }
+        for era in ERAS
+        for mode in MODES
+    }
+    with host(tmp_path_factory.mktemp("host"), entries) as running:
+        yield running
+
+
+class LegacyClient:
+    """Requests of the 2025 era as they are on the wire."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._headers = {"Accept": "application/json, text/event-stream"}
+        response = self._post("initialize", {**HELLO, "capabilities": {}})
+        self.hello = answer_of(response)["result"]
+        self._headers["Mcp-Session-Id"] = response.headers["mcp-session-id"]
+
+    def _post(self, method: str, params: dict[str, Any]) -> httpx.Response:
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        return httpx.post(self._url, json=body, headers=self._headers, timeout=40)
+
+    def result(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        found: dict[str, Any] = answer_of(self._post(method, params))["result"]
+        return found
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("era", ERAS)
+def test_content_and_fields_that_nobody_knows_are_passed_on(
+    era: str, mode: str, server: ServerProcess
+) -> None:
+    url = f"{server.url}/mcp/{era}-{mode}"
+    params = {"name": "future", "arguments": {}}
+    modern = rpc(url, "tools/call", params)["result"]
+    assert modern.pop("resultType") == "complete"
+    stamp = modern["_meta"].pop("io.modelcontextprotocol/serverInfo", None)
+    assert stamp is not None
+    assert modern == odd.FUTURE
+    assert LegacyClient(url).result("tools/call", params) == odd.FUTURE
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_fields_of_tools_that_nobody_knows_are_listed(era: str, server: ServerProcess) -> None:
+    url = f"{server.url}/mcp/{era}-session"
+    listed = rpc(url, "tools/list", {})["result"]
+    legacy = LegacyClient(url).result("tools/list", {})
+    assert {tool["scent"]["notes"][0] for tool in listed["tools"]} == {"pine"}
+    assert legacy["tools"] == listed["tools"]
+    assert {"resultType", "ttlMs", "cacheScope"} <= listed.keys()
+    if era == "legacy":
+        assert not {"resultType"} & legacy.keys()
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_capabilities_that_are_not_of_mcp_itself_are_announced(
+    era: str, server: ServerProcess
+) -> None:
+    url = f"{server.url}/mcp/{era}-session"
+    found = rpc(url, "server/discover", {})["result"]["capabilities"]
+    assert {name: found[name] for name in EXTRAS} == EXTRAS
+    assert LegacyClient(url).hello["capabilities"]["experimental"] == EXTRAS["experimental"]
+
+
+def test_what_a_client_says_of_itself_reaches_a_server_that_asks_clients(
+    server: ServerProcess,
+) -> None:
+    tasks = {"io.modelcontextprotocol/tasks": {}}
+    declared = {**EXTRAS, "extensions": {**EXTRAS["extensions"], **tasks}}
+    url = f"{server.url}/mcp/modern-client"
+    params = {"name": "capabilities", "arguments": {}}
+    result = rpc(url, "tools/call", params, capabilities=declared)["result"]
+    assert result["content"][0]["text"] == str(EXTRAS).replace("'", '"')
