@@ -132,6 +132,9 @@ LIMIT_MEANINGS: dict[str, str] = {
         "Bytes of all sessions' states together. Beyond it no session is made, and sessions larger"
         " than an equal share do not grow."
     ),
+    "STORE_SECONDS": (
+        "Seconds that a write waits for a disk that does not answer; then whoever waits is told."
+    ),
     "CLIENTS_KEPT": "Clients that the host knows when they come back.",
     "CLIENTS_PER_PRINCIPAL": "Of these, the ones of one principal; its oldest make room.",
     "CLIENT_LIFETIME_MS": "Milliseconds after which a client that was not seen is forgotten.",

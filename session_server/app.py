@@ -152,6 +152,7 @@ def bounds_of(settings: Settings) -> Bounds:
         sessions=settings.max_sessions,
         session_bytes=settings.max_session_bytes,
         state_bytes=settings.max_state_bytes,
+        store_seconds=settings.store_seconds,
     )
 
 
@@ -161,11 +162,15 @@ async def healthz() -> Response:
 
 
 async def readyz(request: Request) -> Response:
-    """The host has read its log and takes work."""
-    ready = getattr(request.app.state, "host", None) is not None
-    return Response(
-        "ready" if ready else "not ready", 200 if ready else 503, media_type="text/plain"
-    )
+    """The host has read its log and takes work: what is written can be stored."""
+    host: Host | None = getattr(request.app.state, "host", None)
+    if host is None:
+        words = "not ready"
+    elif host.storage.reason is not None:
+        words = f"read-only: {host.storage.reason}"
+    else:
+        return Response("ready", media_type="text/plain")
+    return Response(words, 503, media_type="text/plain")
 
 
 async def not_upgraded() -> Response:

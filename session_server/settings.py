@@ -77,6 +77,11 @@ class Settings(BaseSettings):
         default="full",
         description="What the log survives: `full` a power cut, `normal` the death of the process.",
     )
+    store_seconds: float = Field(
+        default=limits.STORE_SECONDS,
+        gt=0,
+        description="Seconds that a write waits for a disk that does not answer; then it fails.",
+    )
     accept_data_loss: bool = Field(
         default=False,
         description="Start once although the log lacks entries that it had; they stay lost.",

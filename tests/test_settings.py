@@ -20,6 +20,7 @@ VALUES: dict[str, tuple[str, object]] = {
     "store": ("memory:", "memory:"),
     "data_dir": ("elsewhere", Path("elsewhere")),
     "sync": ("normal", "normal"),
+    "store_seconds": ("2.5", 2.5),
     "accept_data_loss": ("true", True),
     "demo": ("true", True),
     "log_level": ("debug", "debug"),

@@ -193,7 +193,7 @@ class CallDriver:
             except (CommandError, RefusedError):
                 return  # the session is gone or only a recording, and so is the call
             except NotSavedError as error:
-                logger.warning("what became of a call could not be saved: %s", error)
+                logger.debug("what became of a call could not be saved: %s", error)
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, LONGEST_PAUSE)
             else:

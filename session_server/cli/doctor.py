@@ -180,8 +180,8 @@ def _can_listen(host: str, port: int) -> bool:
 def _host(reach: Reach) -> Iterator[Check]:
     try:
         with reach.http() as http:
-            health = http.get("/readyz")
-            yield fine("host", f"{reach.url} answers and is ready.")
+            health = http.get("/healthz")
+            yield _ready(http, reach)
             yield _clock(health)
             yield _access(http)
     except (httpx.TransportError, Trouble) as error:
@@ -189,6 +189,15 @@ def _host(reach: Reach) -> Iterator[Check]:
         yield bad("host", str(trouble), trouble.advice or START_ONE)
         return
     yield asyncio.run(_protocol(reach))
+
+
+def _ready(http: httpx.Client, reach: Reach) -> Check:
+    try:
+        http.get("/readyz")
+    except Trouble as trouble:
+        advice = "Until that is mended people can look, but nothing they do is saved."
+        return bad("host", f"{reach.url} answers and is not ready: {trouble}", advice)
+    return fine("host", f"{reach.url} answers and is ready.")
 
 
 def _clock(response: httpx.Response) -> Check:

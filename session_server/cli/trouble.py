@@ -82,12 +82,17 @@ def of_response(response: httpx.Response) -> Trouble:
     return Trouble(words_of(response), code, _ADVICE.get(status, ""))
 
 
+PLAIN_CHARS = 500
+
+
 def words_of(response: httpx.Response) -> str:
     try:
         problem = msgspec.json.decode(response.content, type=Problem)
     except (msgspec.DecodeError, msgspec.ValidationError, httpx.ResponseNotRead):
         problem = Problem()
     words = problem.detail or problem.title
+    if not words and response.headers.get("content-type", "").startswith("text/plain"):
+        words = response.text[:PLAIN_CHARS]
     return words or f"The host answered {response.status_code} {response.reason_phrase}."
 
 

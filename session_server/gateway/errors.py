@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from session_server.calls.errors import CallsError, UnreachableError
 from session_server.host.errors import CommandError
-from session_server.host.performing import NotSavedError, RefusedError
+from session_server.host.performing import InDoubtError, NotSavedError, RefusedError
 
 
 @contextmanager
@@ -30,6 +30,8 @@ def told_in_mcp() -> Generator[None]:
     except ValidationError:
         words = "The MCP server behind this gateway answered with what is not MCP."
         raise MCPError(INTERNAL_ERROR, words) from None
+    except InDoubtError as error:
+        raise MCPError(INTERNAL_ERROR, f"{error} Look before you do it again.") from None
     except NotSavedError as error:
         words = f"This could not be saved, and nothing has changed; try again. {error}"
         raise MCPError(INTERNAL_ERROR, words) from None

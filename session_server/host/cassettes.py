@@ -8,6 +8,7 @@ byte: positions are in neither.
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from functools import partial
 from typing import TypeAlias
 
 import msgspec
@@ -17,10 +18,10 @@ from session_server.host.errors import CommandError, no_session
 from session_server.host.host import Host
 from session_server.host.kinds import SESSION
 from session_server.host.logged import Logged, SessionOpened, decode_logged, decode_record
-from session_server.host.order import Verdict
+from session_server.host.order import InDoubt, Verdict
 from session_server.host.performing import Settling
 from session_server.host.sessions import is_recording
-from session_server.log import Batch, Durable, Entry, NewEntry, Refused
+from session_server.log import Batch, Durable, Entry, NewEntry
 from session_server.reducers.record import PRIVATE_TRANSITIONS
 from session_server.reducers.redaction import redacted, redacted_record
 from session_server.reducers.session import TRANSITIONS
@@ -264,7 +265,8 @@ async def _open(host: Host, uri: Uri, story: Sequence[Logged]) -> Channel[Sessio
         channel.measure()
         host.admit(channel)
 
-    await _append(host, channel, story, opened, lambda: host.give_up(channel))
+    give_up, doubt = partial(host.give_up, channel), partial(host.doubt, channel)
+    await _append(host, channel, story, opened, give_up, doubt)
     return channel
 
 
@@ -274,6 +276,7 @@ def _append(
     story: Sequence[Logged],
     stored: Callable[[Sequence[Entry]], None],
     lost: Callable[[], None] = lambda: None,
+    doubted: Callable[[], None] = lambda: None,
 ) -> asyncio.Future[None]:
     """Makes entries durable under the stamps that they have.
 
@@ -287,9 +290,12 @@ def _append(
             places = zip(verdict.seqs, new, strict=True)
             stored([Entry(seq, channel.uri, entry.id, entry.data) for seq, entry in places])
             done.succeed()
+        elif isinstance(verdict, InDoubt):
+            doubted()
+            done.doubt(verdict.words)
         else:
             lost()
-            done.fail(verdict.words if isinstance(verdict, Refused) else "The log lost it.")
+            done.fail(verdict.words)
 
     host.append(Batch(channel.uri, channel.last_seq, new), settled)
     return done.future

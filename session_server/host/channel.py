@@ -15,7 +15,7 @@ from session_server.host.delivery import Message, Outbox, deliver
 from session_server.host.history import EnvelopeMemory, History
 from session_server.host.kinds import Kind
 from session_server.host.logged import Logged, LoggedAction, SessionOpened, decode_logged
-from session_server.host.order import NotStored, Settled, Verdict
+from session_server.host.order import InDoubt, NotStored, Settled, Verdict
 from session_server.host.state_size import StateMemory, StateSize
 from session_server.log import Batch, Durable, Entry, NewEntry, Refused, RefusedBecause
 from session_server.schemas.codec import encode
@@ -29,6 +29,8 @@ logger = logging.getLogger("session_server.host")
 R = TypeVar("R", bound=msgspec.Struct)
 
 ENTRIES_PER_BATCH = 512
+TRIES = 3
+"""How often in a row a batch may turn out not to be stored before its senders are told."""
 
 NOTHING_SHOWN = (None, b"null")
 
@@ -42,11 +44,16 @@ def _nothing(*_: object) -> None:
     pass
 
 
+def in_doubt(words: str) -> str:
+    return f"It is not known yet whether this was saved; if it was, it will show. {words}"
+
+
 class Submission(msgspec.Struct, frozen=True):
     """Something that wants to change a channel, and whom to tell what became of it.
 
     `own` is the type of the sender's action: of all that it brings, only this carries its origin.
     `is_exempt`: the host's own bookkeeping, which a full session takes too.
+    `doubted` is told when nobody knows for long whether it is written; `done` or `failed` follows.
     """
 
     plan: Plan
@@ -58,6 +65,7 @@ class Submission(msgspec.Struct, frozen=True):
     refused: Callable[[Refusal], None] = _nothing
     failed: Callable[[str], None] = _nothing
     is_exempt: bool = False
+    doubted: Callable[[str], None] = _nothing
 
 
 class Step(msgspec.Struct, Generic[R], frozen=True):
@@ -127,13 +135,16 @@ class Channel(Generic[R]):
         self._next: list[Step[R]] = []
         self._parked: list[Submission] | None = None
         self._closed: str | None = None
+        self._doubted: str | None = None
+        self._tries = 0
         self._shown: tuple[R | None, bytes] = NOTHING_SHOWN
 
     # Coming in
 
     def submit(self, submission: Submission) -> None:
-        if self._closed is not None:
-            self._tell(submission.failed, self._closed)
+        stopped = self._closed or self._doubted
+        if stopped is not None:
+            self._tell(submission.failed, stopped)
             return
         if self._parked is not None:
             self._parked.append(submission)
@@ -183,6 +194,7 @@ class Channel(Generic[R]):
         """Takes nothing more. What is being written is still reported; what waits has failed."""
         self._closed = words
         waiting, self._next = self._next, []
+        self._give_back(waiting)
         self.head = self._flying[-1].after if self._flying else self.committed
         for submission in (*(step.submission for step in waiting), *(self._parked or ())):
             self._tell(submission.failed, words)
@@ -226,11 +238,14 @@ class Channel(Generic[R]):
         assert flying is not None
         if isinstance(verdict, Durable):
             self._commit(flying, verdict.seqs)
+        elif isinstance(verdict, InDoubt):
+            self._doubt(flying, verdict.words)
         else:
-            self._fall_back(verdict)
+            self._fall_back(flying, verdict)
 
     def _commit(self, flying: list[Step[R]], seqs: tuple[int, ...]) -> None:
         """Everything is delivered before anything that follows from it is begun."""
+        self._doubted, self._tries = None, 0
         places = iter(seqs)
         for step in flying:
             for logged in step.logged:
@@ -256,18 +271,42 @@ class Channel(Generic[R]):
             self._tell(self._world.committed, self, step.before, last, step.after)
         self._tell(step.submission.done)
 
-    def _fall_back(self, verdict: Refused | NotStored) -> None:
+    def _doubt(self, flying: list[Step[R]], words: str) -> None:
+        """Nobody waits any longer. What writes nothing of its own was only judged on the rest."""
+        self._doubted = words
+        self._flying = [step for step in flying if step.entries]
+        waiting, self._next = self._next, []
+        self._give_back(waiting)
+        self.head = flying[-1].after
+        for step in self._flying:
+            self._tell(step.submission.doubted, words)
+        for step in (*(step for step in flying if not step.entries), *waiting):
+            self._tell(step.submission.failed, words)
+
+    def _fall_back(self, flying: list[Step[R]], verdict: Refused | NotStored) -> None:
         """Nothing of it happened: judge again on what is really there, or say that it failed."""
-        submissions = [step.submission for step in (*(self._flying or ()), *self._next)]
+        submissions = [step.submission for step in (*flying, *self._next)]
+        was_doubted = self._doubted is not None
+        self._give_back((*flying, *self._next))
         self._flying, self._next, self.head = None, [], self.committed
-        if isinstance(verdict, NotStored):
-            self._resubmit(submissions)
-        elif verdict.because is RefusedBecause.CONFLICT:
+        self._doubted = None
+        self._tries += 1
+        is_conflict = isinstance(verdict, Refused) and verdict.because is RefusedBecause.CONFLICT
+        may_try_again = isinstance(verdict, NotStored) and self._tries < TRIES
+        if was_doubted or not (is_conflict or may_try_again):
+            self._tries = 0
+            for submission in submissions:
+                self._tell(submission.failed, verdict.words)
+            submissions = []
+        if is_conflict:
             self._parked = submissions
             self._world.catch_up(self)
         else:
-            for submission in submissions:
-                self._tell(submission.failed, verdict.words)
+            self._resubmit(submissions)
+
+    def _give_back(self, steps: Sequence[Step[R]]) -> None:
+        """What does not become part of the record does not count as a part of it."""
+        self.size.add(-sum([len(entry.data) for step in steps for entry in step.entries]))
 
     def _resubmit(self, submissions: Sequence[Submission]) -> None:
         for submission in submissions:

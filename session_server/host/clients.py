@@ -1,11 +1,14 @@
 """Which `clientId` belongs to whom, and in which epoch of the log it was last seen."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from session_server.host.channel import Channel, Submission
 from session_server.host.errors import not_permitted
+from session_server.host.kinds import CLIENTS
 from session_server.host.logged import ClientSeen, KnownClient, KnownClients
+from session_server.host.storage import Storage
 from session_server.log import Log
 from session_server.schemas.commands import PROTOCOL_VERSION
 from session_server.schemas.limits import CLIENT_LIFETIME_MS
@@ -25,10 +28,19 @@ class Clients:
     One that was not seen for long is forgotten, and anybody's; but not while it is connected.
     """
 
-    def __init__(self, channel: Channel[KnownClients], log: Log, now: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        channel: Channel[KnownClients],
+        log: Log,
+        storage: Storage,
+        now: Callable[[], int],
+    ) -> None:
         self.channel = channel
         self._log = log
+        self._storage = storage
         self._now = now
+        self._unsaved = KnownClients()
+        storage.on_back.append(self._save)
         self._here: dict[str, list[str]] = {}
 
     def arrived(self, client_id: str, principal_id: str) -> None:
@@ -42,7 +54,8 @@ class Clients:
 
     def find(self, client_id: str) -> KnownClient | None:
         known = self.channel.committed
-        return None if known is None else self._remembered(known, client_id)
+        remembered = None if known is None else self._remembered(known, client_id)
+        return self._unsaved.clients.get(client_id, remembered)
 
     def _remembered(self, known: KnownClients, client_id: str) -> KnownClient | None:
         client = known.clients.get(client_id)
@@ -53,6 +66,7 @@ class Clients:
         """By someone else."""
         assert principal.client_id is not None
         owner = None if known is None else self._remembered(known, principal.client_id)
+        owner = self._unsaved.clients.get(principal.client_id, owner)
         if owner is not None:
             return owner.principal_id != principal.id
         return any(other != principal.id for other in self._here.get(principal.client_id, ()))
@@ -71,26 +85,71 @@ class Clients:
         *,
         done: Callable[[], None] = _nothing,
         refused: Callable[[Refusal], None] = _nothing,
-        failed: Callable[[str], None] = _nothing,
     ) -> None:
-        """Durable before `initialize` is answered, so that `reconnect` works after a restart."""
+        """Durable before `initialize` is answered, so that `reconnect` works after a restart.
+
+        While nothing can be written it is kept in memory, and written down when that works again.
+        """
         client_id = principal.client_id
         assert client_id is not None
-        taken = f"The clientId {client_id!r} belongs to someone else."
         if self.is_taken(self.channel.committed, principal):
-            raise not_permitted(taken)
+            raise not_permitted(_taken(client_id))
         seen = ClientSeen(
             client_id=client_id,
             principal_id=principal.id,
             version=PROTOCOL_VERSION,
             epoch=self._log.epoch,
         )
+        is_let_in = False
+
+        def let_in() -> None:
+            nonlocal is_let_in
+            if not is_let_in:
+                is_let_in = True
+                done()
+
+        def written() -> None:
+            self._written(client_id)
+            let_in()
+
+        def keep(_: str) -> None:
+            self._unsaved = CLIENTS.reduce(self._unsaved, seen, self._now())
+            let_in()
 
         def plan(clients: KnownClients, _: Stamp) -> Any:
             if self.is_taken(clients, principal):
-                return Refusal(code=RefusalCode.NOT_YOURS, message=taken)
+                return Refusal(code=RefusalCode.NOT_YOURS, message=_taken(client_id))
             return (seen,)
 
+        if self._storage.reason is not None:
+            keep(self._storage.reason)
+            return
         self.channel.submit(
-            Submission(plan, by=principal.author, done=done, refused=refused, failed=failed)
+            Submission(
+                plan,
+                by=principal.author,
+                done=written,
+                refused=refused,
+                failed=keep,
+                doubted=keep,
+            )
         )
+
+    def _save(self) -> None:
+        """What is kept in memory is written down; what fails again stays there."""
+        for client_id, client in tuple(self._unsaved.clients.items()):
+            seen = ClientSeen(
+                client_id=client_id,
+                principal_id=client.principal_id,
+                version=client.version,
+                epoch=client.epoch,
+            )
+            written = partial(self._written, client_id)
+            self.channel.submit(Submission(lambda *_, seen=seen: (seen,), by=None, done=written))
+
+    def _written(self, client_id: str) -> None:
+        self._unsaved.clients.pop(client_id, None)
+
+
+def _taken(client_id: str) -> str:
+    return f"The clientId {client_id!r} belongs to someone else."

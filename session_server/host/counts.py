@@ -49,6 +49,7 @@ class Counts:
         self.snapshots = 0
         self.refusals: Counter[RefusalCode] = Counter()
         self.closes: Counter[int] = Counter()
+        self.store_failures: Counter[str] = Counter()
         self.outcomes: Counter[Provenance] = Counter()
         self.append_seconds = Histogram(APPEND_BOUNDS)
         self.first_draft_seconds = Histogram(HUMAN_BOUNDS)

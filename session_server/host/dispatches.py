@@ -6,6 +6,7 @@ besides: `null` once it is accepted, or an error.
 
 from typing import Any
 
+from session_server.host.channel import in_doubt
 from session_server.host.errors import no_session
 from session_server.host.peer import Peer
 from session_server.host.replies import rejection_meta
@@ -18,6 +19,7 @@ from session_server.schemas.limits import ACTIONS_UNSETTLED
 from session_server.schemas.refusals import Refusal, RefusalCode
 
 NOT_SAVED = RejectionMeta(code="notSaved")
+IN_DOUBT = RejectionMeta(code="inDoubt")
 MALFORMED = RejectionMeta(code="malformed")
 TOO_MUCH = RejectionMeta(code=RefusalCode.LIMIT)
 TOO_MANY_UNSETTLED = (
@@ -54,6 +56,7 @@ class Dispatches:
             done=sent.done,
             refused=sent.refused,
             failed=sent.failed,
+            doubted=sent.doubted,
         )
 
     def refuse(self, frame: Any, reason: str) -> None:
@@ -85,14 +88,22 @@ class Dispatches:
 class Dispatched:
     """One action, and where it came from. What was put off may be done first and refused then."""
 
-    __slots__ = ("_dispatches", "_is_settled", "_params", "_request_id", "_size", "origin")
+    __slots__ = (
+        "_dispatches",
+        "_is_doubted",
+        "_is_settled",
+        "_params",
+        "_request_id",
+        "_size",
+        "origin",
+    )
 
     def __init__(self, dispatches: Dispatches, frame: Any, size: int) -> None:
         self._dispatches = dispatches
         self._params = frame.params
         self._size = size
         self._request_id: RequestId | None = frame.id
-        self._is_settled = False
+        self._is_settled = self._is_doubted = False
         client_id = dispatches.peer.client_id
         self.origin = ActionOrigin(client_id=client_id, client_seq=frame.params.client_seq)
 
@@ -108,7 +119,13 @@ class Dispatched:
 
     def failed(self, words: str) -> None:
         self._settle()
-        self.reject(f"This could not be saved: {words}", NOT_SAVED)
+        if not self._is_doubted:
+            self.reject(f"This could not be saved: {words}", NOT_SAVED)
+
+    def doubted(self, words: str) -> None:
+        self._settle()
+        self._is_doubted = True
+        self.reject(in_doubt(words), IN_DOUBT)
 
     def _settle(self) -> None:
         if not self._is_settled:

@@ -23,6 +23,7 @@ from session_server.schemas.commands import (
 )
 from session_server.schemas.errors import ErrorCode, RpcError, UnsupportedVersionData
 from session_server.schemas.limits import FRAMES_BEFORE_HANDSHAKE
+from session_server.schemas.refusals import Refusal
 from session_server.schemas.wire import Uri, Wire
 
 
@@ -80,17 +81,13 @@ class Handshake:
     def _know(self, request_id: frames.RequestId, done: Callable[[], None]) -> None:
         peer = self._peer
 
-        def give_up(code: ErrorCode, words: str) -> None:
-            peer.replies.fail(request_id, RpcError(code=code, message=words))
+        def refused(refusal: Refusal) -> None:
+            error = RpcError(code=ErrorCode.PERMISSION_DENIED, message=refusal.message)
+            peer.replies.fail(request_id, error)
             self._go_on()
 
         try:
-            peer.host.clients.know(
-                peer.principal,
-                done=done,
-                refused=lambda refusal: give_up(ErrorCode.PERMISSION_DENIED, refusal.message),
-                failed=partial(give_up, ErrorCode.INTERNAL_ERROR),
-            )
+            peer.host.clients.know(peer.principal, done=done, refused=refused)
         except CommandError:
             self.waiting = None
             raise

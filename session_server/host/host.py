@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from session_server.host.absence import ActiveClients
-from session_server.host.channel import Channel, Plan, Submission
+from session_server.host.channel import Channel, Plan, Submission, in_doubt
 from session_server.host.clients import Clients
 from session_server.host.connections import Connections
 from session_server.host.counts import Counts, QuestionTimes
@@ -45,9 +45,10 @@ from session_server.host.sessions import (
     retitled,
 )
 from session_server.host.state_size import StateMemory
+from session_server.host.storage import Storage
 from session_server.host.tasks import Tasks
 from session_server.host.upkeep import Upkeep
-from session_server.log import Batch, Log
+from session_server.log import Batch, Log, StoredSnapshot
 from session_server.log.errors import LogError
 from session_server.reducers.batches import batch_of
 from session_server.reducers.input_rules import provenance_of
@@ -58,6 +59,7 @@ from session_server.schemas.actions import (
     RootAgentsChanged,
     TurnComplete,
 )
+from session_server.schemas.codec import encode
 from session_server.schemas.commands import ROOT_CHANNEL, CreateSessionParams, Snapshot
 from session_server.schemas.envelopes import ActionOrigin
 from session_server.schemas.errors import ErrorCode
@@ -92,11 +94,14 @@ class Host:
         self.envelopes = EnvelopeMemory()
         self.states = StateMemory(bounds.session_bytes, bounds.state_bytes)
         self._tasks = Tasks("the host", logger)
-        self._journal = Journal(log, self._tasks, self.counts.append_seconds)
-        self.upkeep = Upkeep(log, self._tasks)
+        self.storage = Storage(self.counts, self._tasks, self._probe)
+        self._journal = Journal(
+            log, self._tasks, self.storage, self.counts.append_seconds, bounds.store_seconds
+        )
+        self.upkeep = Upkeep(log, self._tasks, self.storage)
         self.sessions: dict[Uri, Channel[SessionRecord]] = {}
         self.root: Channel[RootState] = Channel(ROOT_CHANNEL, ROOT, self)
-        self.clients = Clients(Channel(CLIENTS_CHANNEL, CLIENTS, self), log, self.now)
+        self.clients = Clients(Channel(CLIENTS_CHANNEL, CLIENTS, self), log, self.storage, self.now)
         self.tokens: Channel[IssuedTokens] = Channel(TOKENS_CHANNEL, TOKENS, self)
         self.allowances = Allowances(bounds.actions_per_second)
         self.connections = Connections(
@@ -117,6 +122,7 @@ class Host:
         self._run = f"{self.now():012x}{secrets.token_hex(6)}"
         self._numbers = count()
         self._opening: dict[Uri, list[Callable[[], None]]] = {}
+        self._in_doubt: set[Uri] = set()
         self._disposing: set[Uri] = set()
 
     # Life
@@ -154,6 +160,11 @@ class Host:
     def _channels(self) -> tuple[Channel[Any], ...]:
         own: tuple[Channel[Any], ...] = (self.root, self.clients.channel, self.tokens)
         return (*own, *self.sessions.values())
+
+    async def _probe(self) -> None:
+        """Writes what does no harm, to see whether anything can be written."""
+        root = encode(self.root.committed)
+        await self.log.save_snapshot(StoredSnapshot(ROOT_CHANNEL, self.root.last_seq, root))
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """A task of the host's own."""
@@ -256,7 +267,7 @@ class Host:
 
     # Changing
 
-    def dispatch(
+    def dispatch(  # noqa: PLR0913  # four ways to end, and whoever listens names them
         self,
         principal: Principal,
         channel: Channel[Any],
@@ -265,6 +276,7 @@ class Host:
         *,
         refused: Callable[[Refusal], None],
         failed: Callable[[str], None],
+        doubted: Callable[[str], None] = lambda _: None,
         done: Callable[[], None] = lambda: None,
     ) -> None:
         """An action of somebody's: judged by the rules, then on its way.
@@ -284,6 +296,7 @@ class Host:
                 done=done,
                 refused=refused,
                 failed=failed,
+                doubted=doubted,
             )
         )
 
@@ -310,15 +323,24 @@ class Host:
         source = self._fork_source(params)
         record = retitled(opening_record(params, provider, self.now(), source, opened_with), title)
         channel = self.reserve(uri)
+        is_told = False
 
         def opened() -> None:
             self.admit(channel)
-            done()
+            if not is_told:
+                done()
             self.write(channel, readiness)
 
         def not_opened(words: str) -> None:
             self.give_up(channel)
-            failed(words)
+            if not is_told:
+                failed(words)
+
+        def doubted(words: str) -> None:
+            nonlocal is_told
+            is_told = True
+            self.doubt(channel)
+            failed(in_doubt(words))
 
         channel.submit(
             Submission(
@@ -326,6 +348,7 @@ class Host:
                 by=principal.author,
                 done=opened,
                 failed=not_opened,
+                doubted=doubted,
             )
         )
 
@@ -339,6 +362,7 @@ class Host:
         """Its opening is durable: it is one of the sessions."""
         assert channel.committed is not None
         self.sessions[channel.uri] = channel
+        self._in_doubt.discard(channel.uri)
         self._settled(channel.uri)
         self.active_clients.opened(channel)
         summary = channel.committed.public.summary
@@ -348,7 +372,13 @@ class Host:
         )
         self._count_sessions()
 
+    def doubt(self, channel: Channel[SessionRecord]) -> None:
+        """Nobody waits for it any longer, but its name stays taken: it may be there after all."""
+        self._in_doubt.add(channel.uri)
+        self._settled(channel.uri)
+
     def give_up(self, channel: Channel[SessionRecord]) -> None:
+        self._in_doubt.discard(channel.uri)
         self._settled(channel.uri)
         channel.size.remove()
 
@@ -369,7 +399,7 @@ class Host:
 
         async def dispose() -> None:
             try:
-                await self.log.drop(uri)
+                await self.storage.watched(self.log.drop(uri))
             except LogError as error:
                 channel.reopen()
                 failed(str(error))
@@ -398,7 +428,7 @@ class Host:
 
     def _check_free(self, uri: Uri) -> None:
         check_uri(uri)
-        if uri in self.sessions or uri in self._opening:
+        if uri in self.sessions or uri in self._opening or uri in self._in_doubt:
             raise CommandError(ErrorCode.SESSION_EXISTS, f"There is a session {uri} already.")
         most = self.bounds.sessions
         if most and len(self.sessions) + len(self._opening) >= most:

@@ -1,33 +1,40 @@
 """The host's side of the log: verdicts in one order; questions are asked until answered."""
 
 import asyncio
-import logging
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from session_server.host.channel import Channel
 from session_server.host.counts import Histogram
-from session_server.host.order import Order, Settled, Verdict
+from session_server.host.order import InDoubt, Order, Settled, Verdict
+from session_server.host.storage import Storage
 from session_server.host.tasks import Tasks
 from session_server.log import Batch, Log
 from session_server.log.errors import LogError
 from session_server.schemas.wire import Uri
 
-logger = logging.getLogger("session_server.host")
-
 T = TypeVar("T")
 
 READ_AT_ONCE = 5_000
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 5.0
+LONGEST_DOUBT = 1.0
+"""Seconds between two questions to a log that does not answer: everything waits for it."""
 
 
 class Journal:
-    def __init__(self, log: Log, tasks: Tasks, append_seconds: Histogram) -> None:
+    def __init__(
+        self,
+        log: Log,
+        tasks: Tasks,
+        storage: Storage,
+        append_seconds: Histogram,
+        patience: float,
+    ) -> None:
         self._log = log
         self._tasks = tasks
         self._append_seconds = append_seconds
-        self._order = Order(log, self._find_out)
+        self._order = Order(log, self._find_out, storage, patience)
 
     async def fold_into(self, channel_of: Callable[[Uri], Channel[Any]]) -> None:
         """Everything that the log holds, into the channels that it is about."""
@@ -47,7 +54,8 @@ class Journal:
         begun = time.perf_counter()
 
         def timed(verdict: Verdict) -> None:
-            self._append_seconds.observe(time.perf_counter() - begun)
+            if not isinstance(verdict, InDoubt):
+                self._append_seconds.observe(time.perf_counter() - begun)
             settled(verdict)
 
         self._order.append(batch, timed)
@@ -74,12 +82,14 @@ class Journal:
 
 
 async def _insist(question: Callable[[], Awaitable[T]]) -> T:
-    """Asks the log until it answers: a channel that does not know cannot go on."""
+    """Asks the log until it answers: a channel that does not know cannot go on.
+
+    That it does not is known to the operator: the write that led to the question has failed.
+    """
     pause = FIRST_PAUSE
     while True:
         try:
             return await question()
         except LogError:
-            logger.exception("the log does not answer; asking again in %.1f s", pause)
             await asyncio.sleep(pause)
-            pause = min(pause * 2, LONGEST_PAUSE)
+            pause = min(pause * 2, LONGEST_DOUBT)

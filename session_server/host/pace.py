@@ -30,6 +30,7 @@ from session_server.schemas.limits import (
     SESSION_BYTES,
     SESSIONS_PER_HOST,
     STATE_BYTES_PER_HOST,
+    STORE_SECONDS,
     UNSETTLED_BYTES,
     UNSETTLED_BYTES_PER_PRINCIPAL,
 )
@@ -52,6 +53,7 @@ class Bounds(NamedTuple):
     sessions: int = SESSIONS_PER_HOST
     session_bytes: int = SESSION_BYTES
     state_bytes: int = STATE_BYTES_PER_HOST
+    store_seconds: float = STORE_SECONDS
 
 
 DEFAULT_BOUNDS = Bounds()

@@ -2,12 +2,13 @@
 
 RefusedError            the rules say no; its refusal has the reason
 NotSavedError           it could not be written; nothing has changed
+└── InDoubtError        nobody knows whether it was: look before doing it again
 """
 
 import asyncio
 from typing import Any
 
-from session_server.host.channel import Channel, Plan, Submission
+from session_server.host.channel import Channel, Plan, Submission, in_doubt
 from session_server.host.errors import no_session
 from session_server.host.host import Host
 from session_server.host.sessions import is_recording
@@ -28,6 +29,10 @@ class NotSavedError(Exception):
     """Trying again later may help."""
 
 
+class InDoubtError(NotSavedError):
+    pass
+
+
 async def perform(host: Host, principal: Principal, uri: Uri, action: Action) -> None:
     """An action of somebody's, judged like any other; returns when it is durable and visible."""
     channel = host.channel(principal, uri)
@@ -35,7 +40,13 @@ async def perform(host: Host, principal: Principal, uri: Uri, action: Action) ->
         raise no_session(uri)
     done = Settling()
     host.dispatch(
-        principal, channel, action, done=done.succeed, refused=done.refuse, failed=done.fail
+        principal,
+        channel,
+        action,
+        done=done.succeed,
+        refused=done.refuse,
+        failed=done.fail,
+        doubted=done.doubt,
     )
     await done.future
 
@@ -66,6 +77,7 @@ async def write_to(
             refused=done.refuse,
             failed=done.fail,
             is_exempt=by is HOST,
+            doubted=done.doubt,
         )
     )
     await done.future
@@ -88,3 +100,7 @@ class Settling:
     def fail(self, words: str) -> None:
         if not self.future.done():
             self.future.set_exception(NotSavedError(words))
+
+    def doubt(self, words: str) -> None:
+        if not self.future.done():
+            self.future.set_exception(InDoubtError(in_doubt(words)))

@@ -5,12 +5,12 @@ gets its snapshot too, and keeps no envelopes at hand.
 """
 
 import asyncio
-import logging
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from session_server.host.channel import Channel
 from session_server.host.sessions import is_recording
+from session_server.host.storage import Storage
 from session_server.host.tasks import Tasks
 from session_server.log import Log, StoredSnapshot
 from session_server.log.errors import LogError
@@ -18,23 +18,22 @@ from session_server.schemas.codec import encode
 from session_server.schemas.limits import HISTORY_IDLE_MS, HISTORY_LIFETIME_MS
 from session_server.schemas.wire import Millis
 
-logger = logging.getLogger("session_server.host")
-
 ENTRIES_BETWEEN_SNAPSHOTS = 1_000
 AGING_SECONDS = 600.0
 
 
 class Upkeep:
-    def __init__(self, log: Log, tasks: Tasks) -> None:
+    def __init__(self, log: Log, tasks: Tasks, storage: Storage) -> None:
         self._log = log
         self._tasks = tasks
+        self._storage = storage
 
     def written(self, channel: Channel[Any]) -> None:
         if channel.entries_since_snapshot >= ENTRIES_BETWEEN_SNAPSHOTS:
             self.take_snapshot(channel)
 
     def take_snapshot(self, channel: Channel[Any]) -> None:
-        self._tasks.spawn(self._saved(channel, self._snapshot(channel)))
+        self._tasks.spawn(self._tried(channel))
 
     async def age(
         self, channels: Callable[[], Iterable[Channel[Any]]], now: Callable[[], int]
@@ -49,11 +48,16 @@ class Upkeep:
                 if is_due and not channel.is_closed and not await self._is_saved(channel):
                     unsaved.add(channel)
 
+    async def _tried(self, channel: Channel[Any]) -> None:
+        """What could not be saved now is due again with the channel's next batch."""
+        entries = channel.entries_since_snapshot
+        if not await self._is_saved(channel):
+            channel.entries_since_snapshot += entries
+
     async def _is_saved(self, channel: Channel[Any]) -> bool:
         try:
-            await self._saved(channel, self._snapshot(channel))
+            await self._storage.watched(self._saved(channel, self._snapshot(channel)))
         except LogError:
-            logger.exception("no snapshot of %s could be saved", channel.uri)
             return False
         return True
 

@@ -22,12 +22,15 @@ from starlette.routing import Route
 
 from session_server.host.counts import Histogram
 from session_server.host.host import Host
+from session_server.host.storage import NOT_THE_DISK, UNKNOWN
 from session_server.identity.errors import NotAllowedError
 from session_server.identity.failures import FailedCredentials
+from session_server.log import RefusedBecause
 from session_server.schemas.principals import Provenance
 from session_server.web.caller import caller
 
 PREFIX = "session_server"
+WHY_NOT_STORED = (*(b.value for b in RefusedBecause if b not in NOT_THE_DISK), UNKNOWN)
 WHOLE_HOST = "Metrics are of the whole host, and your access is to single sessions."
 
 
@@ -58,6 +61,8 @@ class HostCollector(Collector):
         yield gauge("state_bytes", "Session states as JSON, estimated.", self._host.states.bytes)
         yield gauge("envelope_bytes", "Envelopes at hand for replays.", self._host.envelopes.bytes)
         yield gauge("position", "The last serverSeq.", self._host.position)
+        is_read_only = self._host.storage.reason is not None
+        yield gauge("read_only", "1 while the log cannot be written.", is_read_only)
 
     def _totals(self) -> Iterator[Metric]:
         counts = self._host.counts
@@ -68,6 +73,8 @@ class HostCollector(Collector):
         counts = self._host.counts
         outcomes = {via: counts.outcomes[via] for via in Provenance}
         resumed = {"replay": counts.replays, "snapshot": counts.snapshots}
+        failures = {because: counts.store_failures[because] for because in WHY_NOT_STORED}
+        yield labelled("store_failures", "Writes to the log that failed.", "because", failures)
         yield labelled("outcomes", "Ended input requests.", "via", outcomes)
         yield labelled("refusals", "Refused actions.", "code", counts.refusals)
         yield labelled("resumed", "Clients that came back, and what they got.", "with", resumed)

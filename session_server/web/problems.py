@@ -17,8 +17,9 @@ from starlette.responses import Response
 from session_server.calls.errors import CallsError, UnknownCallError
 from session_server.host.errors import CommandError
 from session_server.host.pace import TooFastError
-from session_server.host.performing import NotSavedError, RefusedError
+from session_server.host.performing import InDoubtError, NotSavedError, RefusedError
 from session_server.identity.errors import TurnedAwayError
+from session_server.log.errors import LogError
 from session_server.schemas.codec import encode
 from session_server.schemas.errors import (
     DecodingError,
@@ -142,6 +143,15 @@ def of_unsaved(error: NotSavedError) -> Response:
     return _response(problem(503, "notSaved", words), RETRY_AFTER)
 
 
+def of_doubt(error: InDoubtError) -> Response:
+    return _response(problem(503, "inDoubt", f"{error} Look before you do it again."), RETRY_AFTER)
+
+
+def of_log(error: LogError) -> Response:
+    words = f"The log cannot be read now; try again later. {error}"
+    return _response(problem(503, "logUnavailable", words), RETRY_AFTER)
+
+
 def of_decoding(error: DecodingError) -> Response:
     if isinstance(error, MalformedError):
         return _response(problem(400, "malformed", f"The body is not JSON: {error.reason}."))
@@ -183,6 +193,8 @@ HANDLERS: dict[type[Exception], Any] = {
     TurnedAwayError: of_turned_away,
     TooFastError: of_haste,
     NotSavedError: of_unsaved,
+    InDoubtError: of_doubt,
+    LogError: of_log,
     CallsError: of_calls,
     DecodingError: of_decoding,
     RequestValidationError: of_validation,

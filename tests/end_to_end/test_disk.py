@@ -9,10 +9,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from session_server.log.opening import open_log
 from session_server.schemas.actions import TitleChanged
+from tests.cli.shells import Shell
 from tests.end_to_end.wire import PATIENCE, WireClient
 from tests.host.agreement import Truth
 from tests.host.harness import run
@@ -135,28 +137,124 @@ async def test_a_full_disk_is_told_to_the_sender_and_forgotten_once_there_is_spa
     store = sqlite_store(small_disk)
     with serving(store) as server:
         pair = await Pair.on(server)
-        for _ in range(3):
+        for turn in range(3):
             assert await pair.write() is None
             filler = fill(small_disk)
             reason = await pair.write_until_refused()
             assert reason.startswith("This could not be saved: There is no space left")
             await pair.check()
             late = await WireClient.open(server.ahp)
-            error = await late.initialize("late")
-            assert "no space left" in error["message"]
+            assert "protocolVersion" in await late.initialize(f"late{turn}", SESSION)
             error = await pair.writer.call("createSession", "ahp-session:/no", provider="people")
             assert "no space left" in error["message"]
+            status, text = await ready(server)
+            assert (status, text.startswith("read-only: There is no space left")) == (503, True)
             filler.unlink()
             assert await pair.write() is None
-            assert "protocolVersion" in await late.initialize("late")
+            assert await ready(server) == (200, "ready")
             await late.close()
             await pair.check()
         record_property("accepted", len(pair.accepted))
         record_property("refused", len(pair.refused))
         await pair.close()
         server.kill()
-        assert "Traceback" not in "".join(server.output)
+        output = "".join(server.output)
+        assert "Traceback" not in output
+        assert "the host is read-only: There is no space left" in output
     await pair.check_log(store)
+    with serving(store) as server:
+        again = await WireClient.open(server.ahp)
+        missed = {"lastSeenServerSeq": 0, "subscriptions": [SESSION]}
+        assert "type" in await again.call("reconnect", clientId="late2", **missed)
+        await again.close()
+
+
+async def ready(server: ServerProcess) -> tuple[int, str]:
+    async with httpx.AsyncClient() as http:
+        answer = await http.get(f"{server.url}/readyz", timeout=PATIENCE)
+    return answer.status_code, answer.text
+
+
+async def metric(server: ServerProcess, name: str) -> float:
+    async with httpx.AsyncClient() as http:
+        lines = (await http.get(f"{server.url}/metrics", timeout=PATIENCE)).text.splitlines()
+    return float(next(line for line in lines if line.startswith(f"{name} ")).split()[-1])
+
+
+def limit_files(server: ServerProcess, size: int | None) -> None:
+    """SQLite takes files that must not grow for a failing disk."""
+    _, hard = resource.prlimit(server.pid, resource.RLIMIT_FSIZE)
+    soft = hard if size is None else size
+    resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.proves("design.append.in-doubt")
+@run
+async def test_a_disk_that_fails_for_long_makes_the_host_read_only_until_it_is_back(
+    tmp_path: Path,
+) -> None:
+    store = sqlite_store(tmp_path)
+    with serving(store, "--store-seconds", "0.3") as server:
+        pair = await Pair.on(server)
+        other = "ahp-session:/other"
+        assert await pair.writer.call("createSession", other, provider="people") is None
+        assert await pair.write() is None
+        limit_files(server, 4096)
+        assert "not known yet whether this was saved" in (await pair.write() or "")
+        in_doubt = pair.refused.pop()
+        reason = "disk I/O error (SQLITE_IOERR"
+        for _ in range(20):
+            assert reason in (await pair.write() or "")
+        error = await pair.writer.call("createSession", "ahp-session:/no", provider="people")
+        assert reason in error["message"]
+        async with httpx.AsyncClient(base_url=server.url, timeout=PATIENCE) as http:
+            answer = await http.post("/v1/sessions/other/requests", json={"message": "Go?"})
+            assert (answer.status_code, answer.json()["code"]) == (503, "notSaved")
+            assert reason in answer.json()["detail"]
+            assert (await http.get("/v1/sessions/other")).status_code == 200
+        status, text = await ready(server)
+        assert (status, text.startswith("read-only: ")) == (503, True)
+        assert await metric(server, "session_server_read_only") == 1
+        shell = Shell(server.url)
+        asked = await asyncio.to_thread(shell, "ask", "Go?", "--session", "other")
+        assert (asked.code == 0, reason in asked.err) == (False, True)
+        checked = await asyncio.to_thread(shell, "doctor")
+        assert "answers and is not ready: read-only: " in checked.out
+        unknown = 'session_server_store_failures_total{because="unknown"}'
+        assert await metric(server, unknown) >= 1
+
+        newcomer = await WireClient.open(server.ahp)
+        welcome = await newcomer.initialize("newcomer", SESSION)
+        assert welcome["snapshots"][0]["state"]["summary"]["title"] == pair.accepted[-1]
+        back = await WireClient.open(server.ahp)
+        known = {"lastSeenServerSeq": welcome["serverSeq"], "subscriptions": [SESSION]}
+        answer = await back.call("reconnect", clientId="watcher", **known)
+        assert answer["type"] == "replay"
+        await newcomer.close()
+        await back.close()
+
+        limit_files(server, None)
+        async with asyncio.timeout(PATIENCE):
+            while (await ready(server))[0] != 200:  # noqa: ASYNC110 - nobody is told
+                await asyncio.sleep(0.05)
+        shown = (await pair.watcher.call("subscribe", SESSION))["snapshot"]["state"]
+        if shown["summary"]["title"] == in_doubt:
+            pair.accepted.append(in_doubt)
+        assert await pair.write() is None
+        await pair.check()
+        assert await metric(server, "session_server_read_only") == 0
+        await pair.close()
+        assert server.stop() == 0
+        output = "".join(server.output)
+        assert "Traceback" not in output
+        assert "the log cannot be written, the host is read-only: " in output
+        assert "the log can be written again" in output
+    await pair.check_log(store)
+    with serving(store) as server:
+        again = await WireClient.open(server.ahp)
+        answer = await again.call("reconnect", clientId="newcomer", **known)
+        assert answer["type"] in ("replay", "snapshot")
+        await again.close()
 
 
 @pytest.mark.slow
@@ -169,8 +267,7 @@ async def test_a_disk_that_failed_for_a_while_leaves_nobody_without_an_answer(
     with serving(store) as server:
         pair = await Pair.on(server)
         assert await pair.write() is None
-        _, hard = resource.prlimit(server.pid, resource.RLIMIT_FSIZE)
-        resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (4096, hard))
+        limit_files(server, 4096)
         async with asyncio.timeout(SOON), asyncio.TaskGroup() as tasks:
             in_doubt = tasks.create_task(pair.write())
             async with asyncio.timeout(PATIENCE):
@@ -178,7 +275,7 @@ async def test_a_disk_that_failed_for_a_while_leaves_nobody_without_an_answer(
                     assert await pair.watcher.call("ping") is None
             for _ in range(50):
                 assert await pair.watcher.call("listSessions") is not None
-            resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (hard, hard))
+            limit_files(server, None)
         assert "could not be saved" in (in_doubt.result() or "could not be saved")
         assert await pair.write() is None
         await pair.check()

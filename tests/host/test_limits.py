@@ -42,6 +42,7 @@ from session_server.schemas.limits import (
     SESSION_BYTES,
     SESSIONS_PER_HOST,
     STATE_BYTES_PER_HOST,
+    STORE_SECONDS,
     SUBSCRIPTIONS_PER_CONNECTION,
     TURNS_PER_PAGE,
     UNSETTLED_BYTES,
@@ -276,6 +277,7 @@ def test_an_operator_who_says_nothing_gets_the_limits() -> None:
         SESSIONS_PER_HOST,
         SESSION_BYTES,
         STATE_BYTES_PER_HOST,
+        STORE_SECONDS,
     )
     assert Bounds() == bounds == bounds_of(Settings())
 

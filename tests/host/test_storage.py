@@ -1,0 +1,405 @@
+"""A log that fails for good, or does not answer: all are told, and all goes on when it is back."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Collection
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from session_server.host import channel, storage, upkeep
+from session_server.host.host import Host
+from session_server.host.pace import Bounds
+from session_server.host.performing import InDoubtError, NotSavedError, perform
+from session_server.log import (
+    Batch,
+    Outcome,
+    Refused,
+    RefusedBecause,
+    StoredSnapshot,
+    Unknown,
+)
+from session_server.log.errors import FailedError
+from session_server.log.memory import MemoryLog
+from session_server.schemas.actions import TitleChanged
+from session_server.schemas.limits import STORE_SECONDS
+from session_server.schemas.wire import Seq, Uri
+from tests.host.harness import (
+    ANA,
+    BO,
+    PATIENCE,
+    SESSION,
+    Client,
+    hosting,
+    joined,
+    run,
+    with_session,
+)
+
+OTHER = "ahp-session:/2"
+BROKEN = Refused(RefusedBecause.BROKEN, "The log could not be written: disk I/O error.")
+FULL = Refused(RefusedBecause.FULL, "There is no space left for the log.")
+SHORT = Bounds(store_seconds=0.05)
+"""Waits that are meant to be over; how long they last decides nothing."""
+
+
+class FailingLog(MemoryLog):
+    """On a disk with `trouble`:
+
+    `lost` or `stored`   a commit is in doubt, and from then on nothing answers
+    `unwritable`         every commit is in doubt, and turns out not to be stored
+    `full`               every write is refused
+    `silent`             the disk hangs
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.trouble: str | None = None
+        self._is_distrusted = False
+        self._silenced: list[tuple[Batch, Callable[[Outcome], None]]] = []
+
+    def append(self, batch: Batch, settled: Callable[[Outcome], None]) -> None:
+        doubted = Unknown("The log does not know whether this was written: disk I/O error.")
+        match self.trouble:
+            case None:
+                super().append(batch, settled)
+            case "silent":
+                self._silenced.append((batch, settled))
+            case "full":
+                self._loop.call_soon(settled, FULL)
+            case _ if self._is_distrusted:
+                self._loop.call_soon(settled, BROKEN)
+            case "stored":
+                self._is_distrusted = True
+                super().append(batch, lambda _: settled(doubted))
+            case trouble:
+                self._is_distrusted = trouble == "lost"
+                self._loop.call_soon(settled, doubted)
+
+    async def find(self, ids: Collection[str]) -> dict[str, Seq]:
+        if self._is_distrusted:
+            raise FailedError(*BROKEN)
+        return await super().find(ids)
+
+    async def save_snapshot(self, snapshot: StoredSnapshot) -> None:
+        self._check()
+        await super().save_snapshot(snapshot)
+
+    async def drop(self, channel: Uri) -> None:
+        self._check()
+        await super().drop(channel)
+
+    def _check(self) -> None:
+        if self.trouble is not None:
+            raise FailedError(*(FULL if self.trouble == "full" else BROKEN))
+
+    async def close(self) -> None:
+        """It stays open for the next host."""
+
+    def heal(self) -> None:
+        self.trouble, self._is_distrusted = None, False
+        silenced, self._silenced = self._silenced, []
+        for batch, settled in silenced:
+            super().append(batch, settled)
+
+    async def snapshot_channels(self) -> set[Uri]:
+        return {snapshot.channel for snapshot in await self.snapshots()}
+
+    async def stored(self, text: str) -> int:
+        """How many entries hold it."""
+        return sum(f'"{text}"'.encode() in e.data for e in await self.read(after=0, limit=10_000))
+
+
+def titled(title: str) -> dict[str, Any]:
+    return {"type": "session/titleChanged", "title": title}
+
+
+def title(host: Host, uri: Uri = SESSION) -> str:
+    record = host.record(uri)
+    assert record is not None
+    return record.public.summary.title
+
+
+def titles_seen(client: Client) -> list[str]:
+    kind = "session/titleChanged"
+    return [e["action"]["title"] for e in client.envelopes() if e["action"]["type"] == kind]
+
+
+async def verdict(client: Client, seq: int) -> tuple[str | None, str]:
+    """The code and the reason of a rejection."""
+
+    def is_it(frame: dict[str, Any]) -> bool:
+        return bool(frame.get("params", {}).get("origin", {}).get("clientSeq") == seq)
+
+    params = (await client.wait_for(is_it))["params"]
+    return params.get("_meta", {}).get("code"), params.get("rejectionReason", "")
+
+
+async def retitle(host: Host, text: str) -> None:
+    """As over HTTP."""
+    async with asyncio.timeout(PATIENCE):
+        await perform(host, ANA, SESSION, TitleChanged(title=text))
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while not condition():  # noqa: ASYNC110 - nobody is told of all these conditions
+            await asyncio.sleep(0.01)
+
+
+async def back(host: Host, log: FailingLog) -> None:
+    log.heal()
+    await until(lambda: host.storage.reason is None)
+
+
+@asynccontextmanager
+async def two_sessions(log: FailingLog) -> AsyncIterator[tuple[Host, Client]]:
+    async with hosting(log, bounds=SHORT) as host:
+        ana = await with_session(host)
+        assert await ana.call("createSession", OTHER, provider="people") is None
+        assert "rejectionReason" not in await ana.act(titled("before"))
+        try:
+            yield host, ana
+        finally:
+            log.heal()
+
+
+def test_an_operator_who_says_nothing_waits_for_as_long_as_the_limit_says() -> None:
+    assert Bounds().store_seconds == STORE_SECONDS
+
+
+@pytest.mark.proves("design.append.in-doubt")
+@pytest.mark.parametrize("trouble", ["lost", "stored", "silent"])
+def test_everyone_who_waits_for_a_failing_disk_is_told_and_nothing_is_lost_or_done_twice(
+    trouble: str,
+) -> None:
+    @run
+    async def check() -> None:
+        log = FailingLog()
+        async with two_sessions(log) as (host, ana):
+            log.trouble = trouble
+            first, second = ana.dispatch(titled("first")), ana.dispatch(titled("second"))
+            elsewhere = ana.dispatch(titled("elsewhere"), OTHER)
+            code, reason = await verdict(ana, first)
+            assert code == "inDoubt"
+            assert "not known yet whether this was saved" in reason
+            assert (await verdict(ana, second))[0] == "notSaved"
+            is_hanging = trouble == "silent"
+            assert (await verdict(ana, elsewhere))[0] == ("inDoubt" if is_hanging else "notSaved")
+
+            # From now on it is refused at once.
+            for uri in (SESSION, OTHER):
+                code, reason = await verdict(ana, ana.dispatch(titled("later"), uri))
+                assert code == "notSaved"
+                assert "disk" in reason
+            with pytest.raises(NotSavedError, match="disk"):
+                await retitle(host, "later")
+            assert host.storage.reason is not None
+            assert title(host) == "before"
+
+            await back(host, log)
+            is_stored = trouble != "lost"
+            assert (title(host) == "first") == is_stored
+            assert "rejectionReason" not in await ana.act(titled("after"))
+            assert titles_seen(ana) == ["before", *["first"] * is_stored, "after"]
+            assert await log.stored("first") == is_stored
+            assert await log.stored("second") == await log.stored("later") == 0
+            assert await log.stored("elsewhere") == is_hanging
+            seqs = [envelope["serverSeq"] for envelope in ana.envelopes()]
+            assert seqs == sorted(set(seqs)), "nothing overtakes what was in doubt"
+
+    check()
+
+
+@run
+async def test_a_short_fault_is_waited_for_and_nobody_is_refused() -> None:
+    log = FailingLog()
+    async with hosting(log) as host:
+        ana = await with_session(host)
+        assert await ana.call("createSession", OTHER, provider="people") is None
+        await ana.call("subscribe", OTHER)
+        log.trouble = "lost"
+        first, elsewhere = ana.dispatch(titled("first")), ana.dispatch(titled("there"), OTHER)
+        await until(lambda: host.storage.in_doubt > 0)
+        log.heal()
+        assert await verdict(ana, first) == (None, "")
+        assert await verdict(ana, elsewhere) == (None, "")
+        assert await log.stored("first") == await log.stored("there") == 1
+
+
+@run
+async def test_who_is_told_of_a_doubt_over_http_is_told_to_look_first() -> None:
+    log = FailingLog()
+    async with two_sessions(log) as (host, _):
+        log.trouble = "stored"
+        with pytest.raises(InDoubtError, match="not known yet whether this was saved"):
+            await retitle(host, "first")
+        await back(host, log)
+        await until(lambda: title(host) == "first")
+
+
+@run
+async def test_a_disk_on_which_every_write_is_lost_is_tried_a_few_times_and_then_told() -> None:
+    log = FailingLog()
+    async with hosting(log) as host:
+        ana = await with_session(host)
+        log.trouble = "unwritable"
+        code, reason = await verdict(ana, ana.dispatch(titled("first")))
+        assert (code, "disk I/O error" in reason) == ("notSaved", True)
+        assert host.counts.store_failures["unknown"] >= channel.TRIES
+        await back(host, log)
+        assert "rejectionReason" not in await ana.act(titled("after"))
+
+
+@pytest.mark.parametrize("trouble", ["lost", "full", "silent"])
+def test_readers_newcomers_and_those_who_come_back_are_served_while_nothing_can_be_written(
+    trouble: str,
+) -> None:
+    @run
+    async def check() -> None:
+        log = FailingLog()
+        async with two_sessions(log) as (host, ana):
+            log.trouble = trouble
+            assert (await verdict(ana, ana.dispatch(titled("first"))))[0] is not None
+            bo = Client(host, BO)
+            answer = await bo.initialize("phone", SESSION)
+            assert answer["snapshots"][0]["state"]["summary"]["title"] == "before"
+            assert len((await bo.call("listSessions"))["items"]) == 2
+            assert "snapshot" in await bo.call("subscribe", OTHER)
+            thief = Client(host, ANA)
+            assert (await thief.initialize("phone"))["code"] == -32009
+            bo.connection.closed()
+            for client_id, principal in (("phone", BO), ("laptop", ANA)):
+                again = Client(host, principal)
+                seen = {"lastSeenServerSeq": host.position, "subscriptions": [SESSION]}
+                answer = await again.call("reconnect", clientId=client_id, **seen)
+                assert answer["type"] == "replay"
+            assert await log.stored("phone") == 0
+
+            await back(host, log)
+            async with asyncio.timeout(PATIENCE):
+                while not await log.stored("phone"):  # noqa: ASYNC110 - the log tells nobody
+                    await asyncio.sleep(0.01)
+            assert await log.stored("phone") == 1
+        async with hosting(log) as host:
+            late = Client(host, BO)
+            seen = {"lastSeenServerSeq": host.position, "subscriptions": [SESSION]}
+            assert (await late.call("reconnect", clientId="phone", **seen))["type"] == "replay"
+
+    check()
+
+
+@run
+async def test_who_was_being_let_in_when_the_disk_failed_is_let_in_once() -> None:
+    log = FailingLog()
+    async with two_sessions(log) as (host, _):
+        log.trouble = "stored"
+        bo = Client(host, BO)
+        assert "protocolVersion" in await bo.initialize("phone")
+        await back(host, log)
+        bo_again = Client(host, BO)
+        assert "protocolVersion" in await bo_again.initialize("phone")
+        assert sum("result" in frame for frame in bo.received) == 1
+        assert await log.stored("phone") == 2
+
+
+@pytest.mark.parametrize("trouble", ["lost", "stored"])
+def test_a_session_whose_making_is_in_doubt_is_there_if_it_was_stored(trouble: str) -> None:
+    @run
+    async def check() -> None:
+        log = FailingLog()
+        async with two_sessions(log) as (host, ana):
+            log.trouble = trouble
+            error = await ana.call("createSession", "ahp-session:/new", provider="people")
+            assert "not known yet whether this was saved" in error["message"]
+            assert (await ana.call("subscribe", "ahp-session:/new"))["code"] == -32001
+            error = await ana.call("createSession", "ahp-session:/new", provider="people")
+            assert error["code"] == -32003
+            await back(host, log)
+            assert ("ahp-session:/new" in host.sessions) == (trouble == "stored")
+            if trouble == "lost":
+                made = await ana.call("createSession", "ahp-session:/new", provider="people")
+                assert made is None
+            await ana.call("subscribe", "ahp-session:/new")
+            assert "rejectionReason" not in await ana.act(titled("x"), "ahp-session:/new")
+
+    check()
+
+
+@run
+async def test_a_session_that_cannot_be_dropped_stays() -> None:
+    log = FailingLog()
+    async with two_sessions(log) as (host, ana):
+        log.trouble = "full"
+        assert "no space left" in (await ana.call("disposeSession", OTHER))["message"]
+        assert host.counts.store_failures["full"] == 1
+        await back(host, log)
+        assert await ana.call("disposeSession", OTHER) is None
+
+
+@run
+async def test_a_snapshot_that_could_not_be_saved_is_counted_and_tried_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(upkeep, "ENTRIES_BETWEEN_SNAPSHOTS", 3)
+    log = FailingLog()
+    async with two_sessions(log) as (host, ana):
+        log.save_snapshot = _failing  # type: ignore[method-assign]
+        for number in range(3):
+            await ana.act(titled(str(number)))
+        await until(lambda: host.counts.store_failures["broken"] > 0)
+        del log.save_snapshot
+        await ana.act(titled("again"))
+        async with asyncio.timeout(PATIENCE):
+            while SESSION not in await log.snapshot_channels():  # noqa: ASYNC110 - as above
+                await asyncio.sleep(0.01)
+
+
+async def _failing(_: StoredSnapshot) -> None:
+    raise FailedError(*BROKEN)
+
+
+@run
+async def test_operators_get_one_line_when_it_begins_and_one_when_it_is_over(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(storage, "LOGGED_EVERY_SECONDS", 1e9)
+    log = FailingLog()
+    with caplog.at_level(logging.WARNING):
+        async with two_sessions(log) as (host, ana):
+            size = host.states.bytes
+            log.trouble = "full"
+            for number in range(20):
+                assert (await verdict(ana, ana.dispatch(titled(str(number)))))[0] == "notSaved"
+            assert host.counts.store_failures["full"] >= 20
+            assert host.states.bytes == size, "what was not stored takes no room"
+            await back(host, log)
+    lines = [record.getMessage() for record in caplog.records]
+    assert len(lines) == 2
+    assert lines[0].endswith(f"the host is read-only: {FULL.words}")
+    assert "can be written again" in lines[1]
+
+
+@run
+async def test_nobody_has_to_write_for_a_host_to_notice_that_its_disk_is_back() -> None:
+    log = FailingLog()
+    async with two_sessions(log) as (host, ana):
+        log.trouble = "full"
+        await ana.act(titled("x"))
+        assert host.storage.reason == FULL.words
+        await back(host, log)
+
+
+@run
+async def test_clients_keep_what_they_know_of_each_other_while_joined() -> None:
+    log = FailingLog()
+    async with two_sessions(log) as (host, ana):
+        bo = await joined(host, BO, "phone", SESSION)
+        log.trouble = "stored"
+        assert (await verdict(ana, ana.dispatch(titled("first"))))[0] == "inDoubt"
+        assert titles_seen(bo) == []
+        await back(host, log)
+        await bo.wait_for_action("session/titleChanged")
+        assert titles_seen(bo) == ["first"]
+        assert titles_seen(ana) == ["before", "first"]
