@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from ssl import SSLContext
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 from websockets.asyncio.client import ClientConnection
 from websockets.asyncio.client import connect as open_socket
@@ -35,6 +35,7 @@ SNAPSHOT_BYTES = 64 * 1024 * 1024
 """The largest frame that is taken from a host: a snapshot holds a session's whole history."""
 
 AHP_PATH = "/ahp"
+_TOKEN = "tkn="  # noqa: S105
 _SCHEMES = {"http": "ws", "https": "wss", "ws": "ws", "wss": "wss"}
 
 
@@ -54,13 +55,13 @@ async def connect(
     Within `async with` the client stays connected: when the connection breaks it comes back by
     itself, resumes where it was and sends what was done meanwhile. The first connection is tried
     for `timeout` seconds (`None`: for ever), then `NotConnected` is raised; `GaveUp` means that
-    trying again would not help. `token` goes into a bearer header. `name` is shown to others beside
-    what this client does, where the token does not say who it is. With `policy` everything that
-    this client does is recorded as a policy's and not a person's. A `client_id` should be new, or
-    have been this program's before, with the same token.
+    trying again would not help. `token`, or that of a link as it is shared, goes into a bearer
+    header. `name` is shown to others beside what this client does, where the token does not say who
+    it is. With `policy` everything that this client does is recorded as a policy's and not a
+    person's. A `client_id` should be new, or have been this program's before, with the same token.
     """
     protocol = ClientProtocol(client_id or uuid.uuid4().hex, _now, name=name)
-    headers = headers_of(token, policy=policy)
+    headers = headers_of(token or token_in(url), policy=policy)
     line = Line(protocol, endpoint(url), headers, ssl)
     client = Client(protocol, HttpDoor.beside(endpoint(url), headers, ssl))
     running = asyncio.create_task(line.run())
@@ -89,13 +90,21 @@ async def _first_connection(
 
 
 def endpoint(url: str) -> str:
-    """The WebSocket address of a host: `http://127.0.0.1:8737` is enough."""
+    """The WebSocket address of a host: `http://127.0.0.1:8737` is enough.
+
+    A token is left out: addresses are logged on the way.
+    """
     parts = urlsplit(url)
     if parts.scheme not in _SCHEMES or not parts.netloc:
         shown = _without_secrets(url)
         raise ValueError(f"{shown!r} is not the address of a host, as in http://127.0.0.1:8737.")
     path = AHP_PATH if parts.path in ("", "/") else parts.path
-    return urlunsplit((_SCHEMES[parts.scheme], parts.netloc, path, parts.query, ""))
+    query = "&".join(part for part in parts.query.split("&") if not part.startswith(_TOKEN))
+    return urlunsplit((_SCHEMES[parts.scheme], parts.netloc, path, query, ""))
+
+
+def token_in(url: str) -> str | None:
+    return dict(parse_qsl(urlsplit(url).query)).get(_TOKEN.rstrip("="))
 
 
 def headers_of(token: str | None, *, policy: bool = False) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from ssl import SSLContext
 from typing import NamedTuple
-from urllib.parse import parse_qsl, urlsplit, urlunsplit
+from urllib.parse import urlsplit, urlunsplit
 
 
 class HttpDoor(NamedTuple):
@@ -17,8 +17,5 @@ class HttpDoor(NamedTuple):
         """Of the host whose AHP is at this address."""
         parts = urlsplit(socket_url)
         scheme = {"ws": "http", "wss": "https"}[parts.scheme]
-        token = dict(parse_qsl(parts.query)).get("tkn")
-        if token is not None and "Authorization" not in headers:
-            headers = {**headers, "Authorization": f"Bearer {token}"}
         path = parts.path.removesuffix("/ahp")
         return cls(urlunsplit((scheme, parts.netloc, path, "", "")), headers, ssl)

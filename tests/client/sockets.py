@@ -43,6 +43,7 @@ class SocketHost:
         self.cut_at = ""
         self.cuts = 0
         self.headers: list[dict[str, str]] = []
+        self.paths: list[str] = []
         self.arrived = 0
         self.closings: asyncio.Queue[int | None] = asyncio.Queue()
 
@@ -53,6 +54,7 @@ class SocketHost:
 
     def check(self, connection: ServerConnection, request: Request) -> Response | None:
         self.headers.append(dict(request.headers.raw_items()))
+        self.paths.append(request.path)
         if self.statuses:
             return connection.respond(self.statuses.pop(0), "")
         return None

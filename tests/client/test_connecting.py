@@ -137,11 +137,18 @@ async def test_a_host_that_does_not_let_us_in_is_given_up_at_once(status: HTTPSt
         assert error.value.status == status
 
 
+@pytest.mark.parametrize(
+    ("link", "token"),
+    [("", "s3cret"), ("/?tkn=s3cret#/s/x", None), ("/ahp?tkn=other", "s3cret")],
+)
 @run
-async def test_the_token_goes_into_a_header_and_not_into_the_address() -> None:
-    async with hosting(asking_host()) as host, connect(host.url, token="s3cret"):
+async def test_the_token_goes_into_a_header_and_not_into_the_address(
+    link: str, token: str | None
+) -> None:
+    async with hosting(asking_host()) as host, connect(host.url + link, token=token):
         (headers,) = host.headers
         assert headers["Authorization"] == "Bearer s3cret"
+        assert host.paths == ["/ahp"]
 
 
 @run

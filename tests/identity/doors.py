@@ -6,6 +6,7 @@ from typing import Any
 import httpx
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
+from websockets.typing import Subprotocol
 
 from tests.end_to_end.wire import WireClient
 from tests.http.sessions import Api
@@ -51,13 +52,22 @@ def shared(owner: httpx.Client, uri: str, **wanted: Any) -> dict[str, Any]:
 
 
 async def dialled(
-    server: ServerProcess, token: str | None = None, *, query: str = "", **headers: str
+    server: ServerProcess,
+    token: str | None = None,
+    *,
+    query: str = "",
+    subprotocols: tuple[str, ...] = (),
+    **headers: str,
 ) -> WireClient | int:
     """A client on an open socket, or the HTTP status that the upgrade was answered with."""
     named = {name.replace("_", "-"): value for name, value in headers.items()} | bearer(token)
     try:
         socket = await connect(
-            f"{server.ahp}{query}", additional_headers=named, compression=None, max_queue=None
+            f"{server.ahp}{query}",
+            additional_headers=named,
+            subprotocols=[Subprotocol(each) for each in subprotocols] or None,
+            compression=None,
+            max_queue=None,
         )
     except InvalidStatus as refused:
         return refused.response.status_code

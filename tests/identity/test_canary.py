@@ -64,9 +64,13 @@ def all_answers(server: ServerProcess, token: str) -> Iterator[str]:
 
 async def all_frames(server: ServerProcess, token: str) -> str:
     """What a socket says back, to good frames and bad ones."""
+    offered = await dialled(server, subprotocols=("ahp", f"bearer.{token}"))
+    if isinstance(offered, WireClient):
+        assert offered.socket.subprotocol == "ahp"
+        await offered.close()
     client = await dialled(server, query=f"?tkn={token}")
     if not isinstance(client, WireClient):
-        return str(client)
+        return f"{client} {offered}"
     await client.initialize(f"c-{token[-6:]}", "ahp-root://")
     await client.socket.send("rubbish")
     await client.socket.send('{"jsonrpc":"2.0","id":7,"method":"subscribe","params":{"channel":5}}')

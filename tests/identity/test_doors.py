@@ -54,6 +54,22 @@ async def test_a_credential_is_checked_at_the_upgrade(server: ServerProcess) -> 
 
 
 @run
+async def test_a_token_may_come_as_a_subprotocol_and_is_not_answered(server: ServerProcess) -> None:
+    client = await dialled(server, subprotocols=("ahp", f"bearer.{TOKEN}"))
+    assert isinstance(client, WireClient)
+    assert client.socket.subprotocol == "ahp"
+    answered = client.socket.response
+    assert answered is not None
+    assert TOKEN not in str(answered.headers)
+    assert await client.call("ping") is None
+    await client.close()
+    assert await dialled(server, subprotocols=("ahp", "bearer.wrong")) == 403
+    assert await dialled(server, subprotocols=("ahp",)) == 403
+    both = ("ahp", f"bearer.{TOKEN}")
+    assert await dialled(server, query="?tkn=wrong", subprotocols=both) == 400
+
+
+@run
 async def test_a_refused_upgrade_says_why(server: ServerProcess) -> None:
     with pytest.raises(InvalidStatus) as refused:
         await connect(f"{server.ahp}?tkn=wrong")

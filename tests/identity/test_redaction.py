@@ -17,6 +17,7 @@ TOKEN = "eyJhbGciOiJIUzI1NiJ9.eyJqdGkiOiJhYmMifQ.c2lnbmF0dXJl"
         f"< Authorization: Bearer {TOKEN}",
         f"('authorization', 'Bearer {TOKEN}')",
         f"b'/ahp?tkn={TOKEN}'",
+        "< Sec-WebSocket-Protocol: ahp, bearer.c2lnbmF0dXJl",
         f"token={TOKEN},",
         f"{TOKEN}",
         '< TEXT {"method":"authenticate","params":{"resource":"x","token": "c2lnbmF0dXJl"}}',

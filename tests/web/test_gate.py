@@ -148,3 +148,90 @@ def test_a_guest_of_one_session_makes_no_others(person: People, guarded: ServerP
     expect(guest.get_by_role("dialog")).to_have_count(0)
     owner = person("Ana", guarded.url).goes_to(f"?tkn={TOKEN}")
     expect(owner.get_by_role("button", name="New session").first).to_be_visible()
+
+
+def owning(page: Page) -> None:
+    expect(page.locator(".session-row").first).to_be_visible()
+    expect(page.get_by_role("button", name="New session").first).to_be_visible()
+
+
+def watching(page: Page) -> None:
+    expect(page.locator(".banner")).to_contain_text("You are watching.")
+
+
+def test_a_link_does_not_replace_the_owners_access(person: People, guarded: ServerProcess) -> None:
+    owner = person("Ana", guarded.url)
+    page = owner.goes_to(f"?tkn={TOKEN}")
+    owning(page)
+    expect(page.locator(".link-bar")).to_be_hidden()
+    page.goto(shared(guarded, role="observer"))
+    watching(page)
+    bar = page.locator(".link-bar")
+    expect(bar).to_contain_text("New tabs use the access that this browser had before.")
+    page.reload()
+    watching(page)
+    another = owner.context.new_page()
+    another.goto(f"{guarded.url}/#/s/demo")
+    owning(another)
+    expect(another.locator(".link-bar")).to_be_hidden()
+    bar.get_by_role("button", name="Use my access here").click()
+    owning(page)
+    expect(bar).to_be_hidden()
+    page.reload()
+    owning(page)
+
+
+def test_a_link_replaces_the_kept_access_where_its_reader_says_so(
+    person: People, guarded: ServerProcess
+) -> None:
+    issued = as_owner(guarded, "POST", "/v1/tokens", {"name": "Bo", "role": "observer"})["token"]
+    visitor = person(None, guarded.url)
+    page = visitor.goes_to(f"?tkn={issued}")
+    expect(page.locator(".session-row").first).to_be_visible()
+    page.goto(f"{guarded.url}/?tkn={TOKEN}")
+    owning(page)
+    page.get_by_role("button", name="Use the link everywhere").click()
+    expect(page.locator(".link-bar")).to_be_hidden()
+    another = visitor.context.new_page()
+    another.goto(f"{guarded.url}/")
+    owning(another)
+
+
+def test_each_link_opens_its_own_session_in_new_tabs(
+    person: People, guarded: ServerProcess
+) -> None:
+    deploy = as_owner(guarded, "POST", "/v1/sessions/deploy/shares", {"role": "observer"})["url"]
+    guest = person(None, guarded.url)
+    for url in (shared(guarded), deploy):
+        guest.page.goto(url)
+        expect(guest.page.locator(".session-title")).to_be_visible()
+    for name, words in (("demo", "You can answer"), ("deploy", "You are watching.")):
+        page = guest.context.new_page()
+        page.goto(f"{guarded.url}/#/s/{name}")
+        expect(page.locator(".banner")).to_contain_text(words)
+
+
+def test_forgetting_a_link_leaves_the_owners_access(person: People, guarded: ServerProcess) -> None:
+    page = person("Ana", guarded.url).goes_to(f"?tkn={TOKEN}")
+    owning(page)
+    page.goto(shared(guarded, role="observer"))
+    watching(page)
+    page.get_by_role("button", name="Settings").click()
+    page.get_by_role("menuitem", name="Forget this token").click()
+    owning(page)
+
+
+def test_no_request_of_the_page_has_the_token_in_its_address(
+    person: People, guarded: ServerProcess
+) -> None:
+    page = person(None, guarded.url).page
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("websocket", lambda socket: asked.append(socket.url))
+    link = shared(guarded)
+    page.goto(link)
+    expect(page.locator(".banner")).to_contain_text("You can answer")
+    page.reload()
+    expect(page.locator(".banner")).to_contain_text("You can answer")
+    assert [url for url in asked if "tkn" in url] == [link.partition("#")[0]]
+    assert len([url for url in asked if url.startswith("ws:")]) == 2

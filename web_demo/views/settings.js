@@ -54,7 +54,7 @@ export function settingsMenu(host, attention) {
 /** @param {Host} host */
 function forget(host) {
   host.forgetToken();
-  toast("This browser has forgotten the token.");
+  toast("This browser has forgotten the token that this tab used.");
 }
 
 function nextTheme() {

@@ -4,6 +4,7 @@
 /** @import { Listed } from "../wire/sessions.js" */
 /** @import { SessionSummary } from "../wire/types.d.ts" */
 /** @import { Attention } from "./attention.js" */
+import { LinkBar } from "./access.js";
 import { attribute, fill, h, icon, show } from "./dom.js";
 import { Gate } from "./gate.js";
 import { ICONS } from "./icons.js";
@@ -133,6 +134,7 @@ export class Shell {
       { class: "shell" },
       this.skip,
       status.bar,
+      new LinkBar(host).element,
       status.chip,
       this.panes,
       this.gate.element,

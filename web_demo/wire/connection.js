@@ -15,8 +15,8 @@ const SLOW = 3_000;
 
 /**
  * @typedef {{
- *   openSocket?: (url: string) => WebSocket,
- *   explain?: (url: string) => Promise<WireError | undefined>,
+ *   openSocket?: (url: string, subprotocols: string[]) => WebSocket,
+ *   explain?: (url: string, token?: string) => Promise<WireError | undefined>,
  *   chance?: () => number, quiet?: number, patience?: number,
  * }} ConnectionOptions
  */
@@ -100,8 +100,8 @@ export class Connection extends Events {
   }
 
   #open() {
-    const openSocket = this.#options.openSocket ?? ((url) => new WebSocket(url));
-    const socket = openSocket(this.credential.address);
+    const openSocket = this.#options.openSocket ?? ((url, offered) => new WebSocket(url, offered));
+    const socket = openSocket(this.credential.address, this.credential.subprotocols);
     this.#socket = socket;
     this.#hasOpened = false;
     this.#openedAt = Date.now();
@@ -205,7 +205,7 @@ export class Connection extends Events {
 
   async #askWhy() {
     const { token, address } = this.credential;
-    const error = await (this.#options.explain ?? reasonAt)(address);
+    const error = await (this.#options.explain ?? reasonAt)(address, token);
     const isMoot = !this.isWanted || this.#protocol.isLive || token !== this.credential.token;
     if (!error || isMoot) return;
     const final = error.code === "turnedAway" ? this.credential.refused(error) : error;

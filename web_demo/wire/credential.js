@@ -2,9 +2,11 @@
  * The token that opens the host's door: which one is in use, and what is left to try when the host
  * refuses it.
  *
- * It is kept in the tab, for reloads, and in the browser, for new tabs. A new tab tries without
- * first: on one's own machine none is needed, and a link that its owner tried out once should not
- * take its owner's place. What is refused is forgotten everywhere.
+ * The tab keeps the one it uses, for reloads. The browser keeps one for the whole host, for new tabs,
+ * and one for each session that a link led to. A link never replaces what the browser kept for the
+ * host: opening a guest's link must not make a guest of the owner. A new tab tries without first (on
+ * one's own machine none is needed), then the host's, then that of the session it shows. What is
+ * refused is forgotten everywhere.
  */
 
 /** @import {WireError} from "./errors.js" */
@@ -12,41 +14,67 @@
 import { Events } from "./events.js";
 
 const KEY = "session-server.token";
-const PARAMETER = "tkn";
+/** What a WebSocket offers next to the token; only this is answered. */
+const SUBPROTOCOL = "ahp";
+const TOKEN_SUBPROTOCOL = "bearer.";
 
 /** @typedef {"needed" | "refused"} TokenProblem */
+/**
+ * Where the host speaks AHP, and the token of the link that led here, with the session it is for.
+ *
+ * @typedef {{ url: string, token?: string | undefined, session?: string | undefined }} Door
+ */
 
 /** @extends {Events<{ change: undefined, taken: undefined }>} */
 export class Credential extends Events {
   /** @type {TokenProblem | undefined} why there is no way in */ problem;
   /** @type {Set<string | undefined>} */ #tried = new Set();
   /** @type {WireError | undefined} what the host said of a token */ #refusal;
-  #url;
+  /** @type {string | undefined} where a new token is kept once it has opened the door */ #keepAs;
+  #isPasted = false;
   #tab;
   #browser;
 
   /**
-   * @param {string} url - where the host speaks AHP; a token in it comes before all that is kept
+   * @param {Door} door
    * @param {TabStorage | undefined} tab
    * @param {TabStorage | undefined} browser
    */
-  constructor(url, tab, browser) {
+  constructor({ url, token, session }, tab, browser) {
     super();
-    this.#url = url;
+    this.address = url;
     this.#tab = tab;
     this.#browser = browser;
-    const given = new URL(url).searchParams.get(PARAMETER);
-    if (given) write(tab, given);
+    const given = token && sendable(token);
+    if (given) {
+      write(tab, given);
+      this.#keepAs = keyOf(session);
+    }
     /** @type {string | undefined} */
     this.token = given || read(tab);
   }
 
-  /** Where to knock, with what. */
-  get address() {
-    const address = new URL(this.#url);
-    address.searchParams.delete(PARAMETER);
-    if (this.token !== undefined) address.searchParams.set(PARAMETER, this.token);
-    return address.href;
+  /** What a WebSocket offers: a browser lets it set no header, and addresses are logged. */
+  get subprotocols() {
+    return this.token === undefined ? [] : [SUBPROTOCOL, TOKEN_SUBPROTOCOL + this.token];
+  }
+
+  /** Whether the browser keeps another token for the host than this tab uses. */
+  get hasOther() {
+    const kept = read(this.#browser);
+    return this.token !== undefined && kept !== undefined && kept !== this.token;
+  }
+
+  /** From now on this tab uses what the browser keeps for the host. */
+  useOther() {
+    this.#begin();
+    this.#become(read(this.#browser));
+    write(this.#tab, this.token);
+  }
+
+  /** From now on the browser keeps for the host what this tab uses. */
+  keep() {
+    write(this.#browser, this.token);
   }
 
   /** Tells credentials apart in storage without being one. */
@@ -61,10 +89,10 @@ export class Credential extends Events {
   /** The door is open. */
   taken() {
     this.#begin();
-    if (this.token !== undefined) {
-      write(this.#tab, this.token);
-      write(this.#browser, this.token);
-    }
+    write(this.#tab, this.token);
+    const isFree = this.#keepAs !== KEY || this.#isPasted || read(this.#browser) === undefined;
+    if (this.#keepAs && isFree) write(this.#browser, this.token, this.#keepAs);
+    this.#keepAs = undefined;
     this.emit("taken", undefined);
   }
 
@@ -76,12 +104,14 @@ export class Credential extends Events {
    */
   refused(error) {
     const { token } = this;
+    this.#keepAs = undefined;
     this.#tried.add(token);
     if (token !== undefined) {
       this.#refusal = error;
       this.#drop(token);
     }
-    const next = [read(this.#tab), undefined, read(this.#browser)];
+    const here = keyOf(globalThis.location?.hash);
+    const next = [read(this.#tab), undefined, read(this.#browser), read(this.#browser, here)];
     const untried = next.filter((each) => !this.#tried.has(each));
     this.#become(untried[0]);
     if (untried.length) return undefined;
@@ -104,14 +134,17 @@ export class Credential extends Events {
   /** @param {string} text - a token, or a link that holds one */
   use(text) {
     this.#begin();
-    this.#become(tokenIn(text));
+    const { token, session } = linkIn(text);
+    this.#keepAs = keyOf(session);
+    this.#isPasted = true;
+    this.#become(token);
     write(this.#tab, this.token);
   }
 
+  /** The one in use; what else the browser keeps stays. */
   forget() {
     this.#begin();
-    write(this.#tab, undefined);
-    write(this.#browser, undefined);
+    if (this.token !== undefined) this.#drop(this.token);
     this.#become(undefined);
   }
 
@@ -140,28 +173,70 @@ export class Credential extends Events {
   /** @param {string} token */
   #drop(token) {
     for (const storage of [this.#tab, this.#browser]) {
-      if (read(storage) === token) write(storage, undefined);
+      for (const key of keysOf(storage)) {
+        if (read(storage, key) === token) write(storage, undefined, key);
+      }
     }
   }
 }
 
 /**
+ * A token, or a link that holds one.
+ *
  * @param {string} text
- * @returns {string | undefined}
  */
-function tokenIn(text) {
+function linkIn(text) {
   const trimmed = text.trim();
-  const [, inLink] = /[?&]tkn=([^&#\s]+)/.exec(trimmed) ?? [];
-  return (inLink === undefined ? trimmed : decodeURIComponent(inLink)) || undefined;
+  const [, inLink, session] = /[?&]tkn=([^&#\s]+)[^#]*(#.*)?/.exec(trimmed) ?? [];
+  const token = sendable(inLink === undefined ? trimmed : decoded(inLink));
+  return { token: token || undefined, session };
+}
+
+/**
+ * What can stand in a header and a subprotocol. No token has other letters, so what was pasted by
+ * mistake stays wrong.
+ *
+ * @param {string} token
+ */
+const sendable = (token) => token.replace(/[^\w.~-]/g, "!");
+
+/** @param {string} part */
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
+/**
+ * Where a token is kept: that of a link to a session, or that for the whole host.
+ *
+ * @param {string | undefined} hash - of an address within the page
+ */
+function keyOf(hash) {
+  const [, session] = /^#\/s\/([^/]+)/.exec(hash ?? "") ?? [];
+  return session === undefined ? KEY : `${KEY}:${session}`;
+}
+
+/** @param {TabStorage | undefined} storage */
+function keysOf(storage) {
+  try {
+    const names = Array.from({ length: storage?.length ?? 0 }, (_, at) => storage?.key(at) ?? "");
+    return names.filter((name) => name === KEY || name.startsWith(`${KEY}:`));
+  } catch {
+    return [];
+  }
 }
 
 /**
  * @param {TabStorage | undefined} storage
+ * @param {string} [key]
  * @returns {string | undefined}
  */
-function read(storage) {
+function read(storage, key = KEY) {
   try {
-    return storage?.getItem(KEY) || undefined;
+    return storage?.getItem(key) || undefined;
   } catch {
     return undefined;
   }
@@ -170,11 +245,12 @@ function read(storage) {
 /**
  * @param {TabStorage | undefined} storage
  * @param {string | undefined} token
+ * @param {string} [key]
  */
-function write(storage, token) {
+function write(storage, token, key = KEY) {
   try {
-    if (token === undefined) storage?.removeItem(KEY);
-    else storage?.setItem(KEY, token);
+    if (token === undefined) storage?.removeItem(key);
+    else storage?.setItem(key, token);
   } catch {
     // Where nothing can be kept, it lasts as long as the page.
   }

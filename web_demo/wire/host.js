@@ -20,7 +20,7 @@ import { WireError } from "./errors.js";
 import { Events } from "./events.js";
 import { newId } from "./ids.js";
 import { Kept } from "./kept.js";
-import { addressOf, followPage, localStorageOr, tabStorage } from "./page.js";
+import { doorOf, followPage, localStorageOr, tabStorage } from "./page.js";
 import { Protocol } from "./protocol.js";
 import { Session } from "./session.js";
 import { Sessions } from "./sessions.js";
@@ -62,7 +62,7 @@ export class Host extends Events {
     const ofTab = options.tabStorage ?? tabStorage();
     this.#storage = options.storage ?? localStorageOr();
     this.#tab = new Tab(ofTab);
-    this.#credential = new Credential(addressOf(options), ofTab, this.#storage);
+    this.#credential = new Credential(doorOf(options), ofTab, this.#storage);
     this.#kept = new Kept(this.#storage, this.#tab.id, this.#credential.scope);
     this.#protocol = new Protocol(this.#tab, Date.now);
     this.#connection = new Connection(this.#protocol, this.#credential, options.connection);
@@ -137,6 +137,22 @@ export class Host extends Events {
   useToken(text) {
     this.#credential.use(text);
     this.#connection.restart();
+  }
+
+  /** Whether this tab came by a link, and the browser keeps other access for new tabs. */
+  get hasOtherToken() {
+    return this.#credential.hasOther;
+  }
+
+  /** This tab goes on with what the browser keeps. */
+  useOtherToken() {
+    this.#credential.useOther();
+    this.#connection.restart();
+  }
+
+  /** New tabs use what this one does. */
+  keepToken() {
+    this.#credential.keep();
   }
 
   /** Goes on without, if the host lets us. */

@@ -11,15 +11,17 @@ import { MemoryStorage } from "./kept.js";
  * address, so that neither a screenshot nor a copied address gives it away.
  *
  * @param {{ url?: string, token?: string }} options
+ * @returns {import("./credential.js").Door}
  */
-export function addressOf({ url, token }) {
-  const here = globalThis.location?.href ?? "http://127.0.0.1:8737/";
+export function doorOf({ url, token }) {
+  const here = new URL(globalThis.location?.href ?? "http://127.0.0.1:8737/");
   const address = new URL(url ?? "/ahp", here);
   address.protocol = address.protocol.replace("http", "ws");
   address.hash = "";
-  const given = token ?? takenFrom(new URL(here));
-  if (given) address.searchParams.set("tkn", given);
-  return address.href;
+  const given = token ?? address.searchParams.get("tkn");
+  address.searchParams.delete("tkn");
+  if (given) return { url: address.href, token: given };
+  return { url: address.href, token: takenFrom(here) ?? undefined, session: here.hash };
 }
 
 /** @param {URL} here */

@@ -57,15 +57,16 @@ export function finalError(code, reason) {
  * same credential knocks at an ordinary door, whose answer it does show.
  *
  * @param {string} url - of the WebSocket
- * @param {(url: URL) => Promise<Response>} [ask]
+ * @param {string} [token]
+ * @param {(url: URL, options: RequestInit) => Promise<Response>} [ask]
  * @returns {Promise<WireError | undefined>} nothing where coming back may help
  */
-export async function reasonAt(url, ask = fetch) {
+export async function reasonAt(url, token, ask = fetch) {
   const door = new URL(url.replace(/^ws/, "http"));
   door.pathname = door.pathname.replace(/\/ahp$/, "/v1/sessions");
   door.searchParams.set("limit", "1");
   try {
-    const answer = await ask(door);
+    const answer = await ask(door, { headers: token ? { Authorization: `Bearer ${token}` } : {} });
     if (answer.status !== 401 && answer.status !== 403) return undefined;
     const problem = await answer.json().catch(() => ({}));
     const kind = answer.status === 401 ? "turnedAway" : "gaveUp";

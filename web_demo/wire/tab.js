@@ -13,7 +13,7 @@ const CHANNEL = "session-server:tabs";
 /** How long open tabs have to say that they are there. */
 const ROLL_CALL = 400;
 
-/** @typedef {Pick<Storage, "getItem" | "setItem" | "removeItem">} TabStorage */
+/** @typedef {Pick<Storage, "getItem" | "setItem" | "removeItem" | "key" | "length">} TabStorage */
 /** @typedef {{ readonly clientId: string, renew: () => void }} Client */
 /** @typedef {{ id: string, clientId: string, seq: number }} Kept */
 

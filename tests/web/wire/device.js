@@ -22,9 +22,12 @@ let isDeaf = false;
 const sockets = new Set();
 
 class Line extends WebSocket {
-  /** @param {string} address */
-  constructor(address) {
-    super(isOnline ? address : "ws://127.0.0.1:9");
+  /**
+   * @param {string} address
+   * @param {string[]} subprotocols
+   */
+  constructor(address, subprotocols) {
+    super(isOnline ? address : "ws://127.0.0.1:9", subprotocols);
     sockets.add(this);
   }
 
@@ -78,7 +81,10 @@ world.load = (/** @type {object} */ options = {}) => {
     url: world.url,
     storage: lent(local, world.page),
     tabStorage: lent(tab, world.page),
-    connection: { openSocket: (/** @type {string} */ address) => new Line(address) },
+    connection: {
+      openSocket: (/** @type {string} */ address, /** @type {string[]} */ subprotocols) =>
+        new Line(address, subprotocols),
+    },
     ...options,
   });
   world.host.start();

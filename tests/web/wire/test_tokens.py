@@ -122,6 +122,16 @@ def test_a_label_that_somebody_else_has_is_given_up(moody: Moody, new_device: Ne
     assert ana.run("field('name').by.id") == "owner"
 
 
+def test_a_token_is_not_in_the_address_of_a_socket(moody: Moody, new_device: NewDevice) -> None:
+    moody.restart("--connection-token", FIRST, "--log-level", "debug")
+    ana = new_device(moody.server.url)
+    ana.run("load({token})", token=FIRST)
+    ana.look_at(moody.session)
+    moody.server.wait_for("WebSocket /ahp")
+    moody.server.kill()
+    assert FIRST not in "".join(moody.server.output)
+
+
 def test_a_new_tab_uses_what_the_browser_kept_where_there_is_no_way_in_without(
     moody: Moody, new_device: NewDevice
 ) -> None:

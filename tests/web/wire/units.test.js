@@ -13,7 +13,7 @@ import { Exchange } from "../../../web_demo/wire/exchange.js";
 import { newId } from "../../../web_demo/wire/ids.js";
 import { Kept, MemoryStorage } from "../../../web_demo/wire/kept.js";
 import { Pending } from "../../../web_demo/wire/mirror.js";
-import { addressOf } from "../../../web_demo/wire/page.js";
+import { doorOf } from "../../../web_demo/wire/page.js";
 import { BackOff, finalError, reasonAt } from "../../../web_demo/wire/reconnecting.js";
 import { Protocol } from "../../../web_demo/wire/protocol.js";
 import { Tab } from "../../../web_demo/wire/tab.js";
@@ -93,13 +93,13 @@ test("who is turned away learns it from an ordinary door", async () => {
     return new Response(body, { status });
   };
   const url = "ws://h:1/ahp?tkn=x";
-  const told = await reasonAt(url, answer(401, JSON.stringify({ detail: "It has expired." })));
+  const told = await reasonAt(url, "t", answer(401, JSON.stringify({ detail: "It has expired." })));
   assert.deepEqual([told.code, told.message], ["turnedAway", "It has expired."]);
   assert.deepEqual(asked, ["http://h:1/v1/sessions?tkn=x&limit=1"]);
-  assert.equal((await reasonAt(url, answer(403, "plain"))).code, "gaveUp");
-  assert.equal(await reasonAt(url, answer(200, "{}")), undefined);
-  assert.equal(await reasonAt(url, answer(503, "{}")), undefined);
-  assert.equal(await reasonAt(url, async () => { throw new Error("away"); }), undefined);
+  assert.equal((await reasonAt(url, "t", answer(403, "plain"))).code, "gaveUp");
+  assert.equal(await reasonAt(url, "t", answer(200, "{}")), undefined);
+  assert.equal(await reasonAt(url, "t", answer(503, "{}")), undefined);
+  assert.equal(await reasonAt(url, "t", async () => { throw new Error("away"); }), undefined);
 });
 
 // The protocol
@@ -342,7 +342,7 @@ test("actions are not sent a day later", () => {
 
 test("what one credential left is not sent with another", () => {
   const storage = new MemoryStorage();
-  const [mine, others] = ["a", "b"].map((token) => new Credential(`ws://h/ahp?tkn=${token}`).scope);
+  const [mine, others] = ["a", "b"].map((token) => new Credential({ url: "ws://h/ahp", token }).scope);
   new Kept(storage, "tab", mine).putAction({ session: SESSION, seq: 1, at: Date.now(), action: rename("x") });
   assert.deepEqual([...new Kept(storage, "tab", others).sessions], []);
   assert.deepEqual([...new Kept(storage, "tab", mine).sessions], [SESSION]);
@@ -396,20 +396,74 @@ function stores({ tab, browser } = {}) {
 const no = (words) => new WireError("turnedAway", words);
 
 test("a token of the address comes first and is kept once it has opened", () => {
-  const { ofTab, ofBrowser, kept } = stores({ browser: "older" });
-  const credential = new Credential(`${AT}?tkn=given`, ofTab, ofBrowser);
-  assert.equal(credential.address, `${AT}?tkn=given`);
-  assert.deepEqual(kept(), ["given", "older"]);
+  const { ofTab, ofBrowser, kept } = stores();
+  const credential = new Credential({ url: AT, token: "given", session: "#/" }, ofTab, ofBrowser);
+  assert.deepEqual(credential.subprotocols, ["ahp", "bearer.given"]);
+  assert.equal(credential.address, AT);
+  assert.deepEqual(kept(), ["given", null]);
   credential.taken();
   assert.deepEqual(kept(), ["given", "given"]);
+  assert.equal(credential.hasOther, false);
+});
+
+test("a link does not replace what the browser kept, unless somebody says so", () => {
+  const { ofTab, ofBrowser, kept } = stores({ browser: "owner" });
+  const credential = new Credential({ url: AT, token: "guest", session: "#/" }, ofTab, ofBrowser);
+  credential.taken();
+  assert.deepEqual([...kept(), credential.hasOther], ["guest", "owner", true]);
+  credential.useOther();
+  assert.deepEqual([credential.token, ...kept(), credential.hasOther], ["owner", "owner", "owner", false]);
+  const again = new Credential({ url: AT, token: "guest", session: "#/" }, ofTab, ofBrowser);
+  again.taken();
+  again.keep();
+  assert.deepEqual([...kept(), again.hasOther], ["guest", "guest", false]);
+});
+
+test("a link to a session is kept for that session alone", (context) => {
+  const { ofTab, ofBrowser, kept } = stores({ browser: "owner" });
+  const link = { url: AT, token: "guest", session: "#/s/a%2Fb/q" };
+  new Credential(link, ofTab, ofBrowser).taken();
+  assert.deepEqual(kept(), ["guest", "owner"]);
+  context.after(() => delete globalThis.location);
+  for (const [hash, tried] of [["#/s/a%2Fb", ["owner", "guest"]], ["#/s/c", ["owner"]]]) {
+    globalThis.location = { hash };
+    const { ofBrowser: browser } = stores({ browser: "owner" });
+    browser.setItem(`${TOKEN}:a%2Fb`, "guest");
+    const newTab = new Credential({ url: AT }, new MemoryStorage(), browser);
+    assert.equal(newTab.token, undefined);
+    const seen = [];
+    while (newTab.refused(no("no")) === undefined) seen.push(newTab.token);
+    assert.deepEqual(seen, tried);
+    assert.equal(browser.getItem(`${TOKEN}:a%2Fb`), hash === "#/s/c" ? "guest" : null);
+  }
+});
+
+test("forgetting the token in use leaves what else the browser keeps", () => {
+  const { ofTab, ofBrowser, kept } = stores({ browser: "owner" });
+  const credential = new Credential({ url: AT, token: "guest", session: "#/s/x" }, ofTab, ofBrowser);
+  credential.taken();
+  credential.forget();
+  assert.deepEqual([...kept(), ofBrowser.getItem(`${TOKEN}:x`)], [null, "owner", null]);
+});
+
+test("what was pasted replaces what was kept, once it has opened", () => {
+  const { ofTab, ofBrowser, kept } = stores({ browser: "older" });
+  const credential = new Credential({ url: AT }, ofTab, ofBrowser);
+  credential.use("wrong");
+  assert.equal(credential.refused(no("wrong")), undefined);
+  credential.taken();
+  assert.deepEqual(kept(), [null, "older"]);
+  credential.use("newer");
+  credential.taken();
+  assert.deepEqual(kept(), ["newer", "newer"]);
 });
 
 test("what is refused is forgotten, and all else is tried once", () => {
   const { ofTab, ofBrowser, kept } = stores({ tab: "old", browser: "other" });
-  const credential = new Credential(AT, ofTab, ofBrowser);
+  const credential = new Credential({ url: AT }, ofTab, ofBrowser);
   assert.equal(credential.token, "old");
   assert.equal(credential.refused(no("old has expired")), undefined);
-  assert.equal(credential.address, AT);
+  assert.deepEqual(credential.subprotocols, []);
   assert.equal(credential.refused(no("a token is needed")), undefined);
   assert.equal(credential.token, "other");
   assert.equal(credential.refused(no("other is unknown")).message, "other is unknown");
@@ -418,11 +472,13 @@ test("what is refused is forgotten, and all else is tried once", () => {
 
 test("who has none to try is told that one is needed", () => {
   const { ofTab, ofBrowser } = stores();
-  const credential = new Credential(AT, ofTab, ofBrowser);
+  const credential = new Credential({ url: AT }, ofTab, ofBrowser);
   assert.equal(credential.refused(no("a token is needed")).message, "a token is needed");
   assert.equal(credential.problem, "needed");
-  credential.use(" http://h:1/?tkn=a%2Bb#/s/x ");
-  assert.deepEqual([credential.token, credential.problem], ["a+b", undefined]);
+  credential.use(" http://h:1/?tkn=a%2Db&x=1#/s/x ");
+  assert.deepEqual([credential.token, credential.problem], ["a-b", undefined]);
+  credential.use("not a tök€n, (at all) %zz");
+  assert.match(credential.token, /^[\w!-]+$/, "it can be sent, and is refused");
   credential.use("plain");
   assert.equal(credential.token, "plain");
   credential.forget();
@@ -431,7 +487,7 @@ test("who has none to try is told that one is needed", () => {
 
 test("a token that is taken back while it is in use is not exchanged for another", () => {
   const { ofTab, ofBrowser, kept } = stores({ tab: "guest", browser: "guest" });
-  const credential = new Credential(AT, ofTab, ofBrowser);
+  const credential = new Credential({ url: AT }, ofTab, ofBrowser);
   credential.taken();
   credential.revoked(no("It was revoked."));
   assert.deepEqual([credential.problem, ...kept()], ["refused", null, null]);
@@ -494,9 +550,11 @@ test("ids are letters and digits, and never the same", () => {
   assert.match([...ids][0], /^[0-9a-z]{20}$/);
 });
 
-test("the address is beside the page, with its token", () => {
-  assert.equal(addressOf({ url: "https://h/x/ahp", token: "t" }), "wss://h/x/ahp?tkn=t");
-  assert.equal(addressOf({ url: "http://h/ahp" }), "ws://h/ahp");
+test("the address never carries the token", () => {
+  const door = { url: "wss://h/x/ahp", token: "t" };
+  assert.deepEqual(doorOf({ url: "https://h/x/ahp", token: "t" }), door);
+  assert.deepEqual(doorOf({ url: "https://h/x/ahp?tkn=t" }), door);
+  assert.equal(doorOf({ url: "http://h/ahp" }).url, "ws://h/ahp");
 });
 
 test("a listener that fails does not keep the others from hearing", (context) => {
