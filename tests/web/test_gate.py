@@ -168,6 +168,7 @@ def test_a_link_does_not_replace_the_owners_access(person: People, guarded: Serv
     watching(page)
     bar = page.locator(".link-bar")
     expect(bar).to_contain_text("New tabs use the access that this browser had before.")
+    expect(bar.get_by_role("button")).to_have_text(["Use my access here", "Close"])
     page.reload()
     watching(page)
     another = owner.context.new_page()
@@ -179,6 +180,23 @@ def test_a_link_does_not_replace_the_owners_access(person: People, guarded: Serv
     expect(bar).to_be_hidden()
     page.reload()
     owning(page)
+
+
+@pytest.mark.parametrize("options", DEVICES.values(), ids=DEVICES)
+def test_the_choice_after_opening_a_link_is_for_everyone(
+    person: People, guarded: ServerProcess, options: dict[str, object]
+) -> None:
+    visitor = person(None, guarded.url, **options, reduced_motion="reduce")
+    visitor.context.add_init_script(path=npm_script("axe-core", "axe.min.js"))
+    page = visitor.goes_to(f"?tkn={TOKEN}")
+    expect(page.locator(".session-row").first).to_be_visible()
+    page.goto(shared(guarded))
+    expect(page.locator(".link-bar")).to_be_visible()
+    assert page.evaluate(RUN) == []
+    if "has_touch" in options:
+        assert_fits(page)
+    page.get_by_role("button", name="Close", exact=True).click()
+    expect(page.locator(".link-bar")).to_be_hidden()
 
 
 def test_a_link_replaces_the_kept_access_where_its_reader_says_so(

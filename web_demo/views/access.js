@@ -49,12 +49,13 @@ export class LinkBar {
     this.host = host;
     const button = (/** @type {string} */ words, /** @type {() => void} */ act) =>
       h("button", { type: "button", class: "small", onclick: () => this.#choose(act) }, words);
+    this.keep = button("Use the link everywhere", () => host.keepToken());
     this.element = h(
       "div",
       { class: "link-bar", role: "status", hidden: true },
       h("span", null, BY_LINK),
       button("Use my access here", () => host.useOtherToken()),
-      button("Use the link everywhere", () => host.keepToken()),
+      this.keep,
       button("Close", () => {
         this.#isClosed = true;
       }),
@@ -72,6 +73,7 @@ export class LinkBar {
     const { phase } = this.host.status;
     const isIn = phase === "live" || phase === "syncing";
     if (phase === "closed") this.#isClosed = false;
+    show(this.keep, !this.host.isTokenKept);
     show(this.element, isIn && this.host.hasOtherToken && !this.#isClosed);
   }
 }

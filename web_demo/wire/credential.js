@@ -65,6 +65,11 @@ export class Credential extends Events {
     return this.token !== undefined && kept !== undefined && kept !== this.token;
   }
 
+  /** Whether new tabs find the token in use, if only for the session that its link led to. */
+  get isKept() {
+    return keysOf(this.#browser).some((key) => read(this.#browser, key) === this.token);
+  }
+
   /** From now on this tab uses what the browser keeps for the host. */
   useOther() {
     this.#begin();

@@ -144,6 +144,10 @@ export class Host extends Events {
     return this.#credential.hasOther;
   }
 
+  get isTokenKept() {
+    return this.#credential.isKept;
+  }
+
   /** This tab goes on with what the browser keeps. */
   useOtherToken() {
     this.#credential.useOther();
