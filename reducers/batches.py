@@ -29,6 +29,7 @@ from ..schemas.actions import (
 )
 from ..schemas.calls import NOT_REPEATED, Call, Outcome, Uncertain
 from ..schemas.codec import encode
+from ..schemas.envelopes import ActionOrigin
 from ..schemas.limits import ANSWER_CHARS
 from ..schemas.messages import (
     HOST_TURN_PREFIX,
@@ -68,7 +69,12 @@ from .requests import open_request
 Batch = tuple[RecordAction, ...]
 
 
-def batch_of(record: SessionRecord, action: SessionAction, stamp: Stamp) -> Batch:
+def batch_of(
+    record: SessionRecord,
+    action: SessionAction,
+    stamp: Stamp,
+    origin: ActionOrigin | None = None,
+) -> Batch:
     """The batch for an action that the rules allow, with the host's marks on it."""
     match action:
         case InputAnswerChanged():
@@ -81,7 +87,8 @@ def batch_of(record: SessionRecord, action: SessionAction, stamp: Stamp) -> Batc
         case InputRequested():
             return question(record.public, _of_agent(record.public, action, stamp))
         case ModelChanged() | AgentChanged() if record.public.active_turn is not None:
-            return (ChangeDeferred(deferred=Deferred(change=action, by=stamp.by)),)
+            deferred = Deferred(change=action, by=stamp.by, origin=origin)
+            return (ChangeDeferred(deferred=deferred),)
         case TurnComplete() if has_joined(record):
             return (CompletionHeld(turn_id=action.turn_id),)
         case TurnCancelled() | TurnFailed() | Truncated():

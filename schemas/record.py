@@ -4,6 +4,7 @@ from typing import TypeAlias
 
 from .actions import ActionBase, AgentChanged, ModelChanged, SessionAction
 from .calls import Asked, Begun, Call, CallError, Outcome
+from .envelopes import ActionOrigin
 from .principals import Author
 from .session import SessionState
 from .wire import Count, Extra, Wire
@@ -12,14 +13,14 @@ DeferredChange: TypeAlias = ModelChanged | AgentChanged
 
 
 class Deferred(Wire, frozen=True, kw_only=True):
-    """A change that waits, and whose it is.
+    """A change that waits, whose it is, and which dispatch of its client it was.
 
-    Its origin is not kept: `clientSeq` starts anew with every connection, so that an echo of long
-    ago could pass for one of something newer.
+    With its origin its sender, and a client that comes back, recognise it when it happens.
     """
 
     change: DeferredChange
     by: Author | None = None
+    origin: ActionOrigin | None = None
 
 
 class PrivateState(Wire, frozen=True, kw_only=True):

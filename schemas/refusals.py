@@ -40,6 +40,7 @@ class RefusalCode(StrEnum):
     NO_MESSAGE = "noMessage"
     NO_CUSTOMIZATION = "noCustomization"
     NOT_CONFIGURABLE = "notConfigurable"
+    SUPERSEDED = "superseded"
 
 
 class Refusal(Wire, frozen=True, kw_only=True):

@@ -150,7 +150,10 @@ class EffectRunner:
             due = effect.deferred in record.private.deferred
             return batch_of(record, effect.deferred.change, stamp) if due else ()
 
-        self._host.write(channel, plan, by=effect.deferred.by or HOST)
+        deferred = effect.deferred
+        own = type(deferred.change)
+        by = deferred.by or HOST
+        self._host.write(channel, plan, by, origin=deferred.origin, own=own)
 
     def _expire_request(self, channel: SessionChannel, effect: ExpireRequest) -> None:
         key = (channel.uri, effect.request_id)

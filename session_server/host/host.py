@@ -23,7 +23,7 @@ from session_server.host.connections import Connections
 from session_server.host.counts import Counts, QuestionTimes
 from session_server.host.delivery import Message, Outbox
 from session_server.host.errors import CommandError, no_session, not_permitted
-from session_server.host.held import HeldCompletions
+from session_server.host.held import HeldActions
 from session_server.host.history import EnvelopeMemory
 from session_server.host.journal import FIRST_PAUSE, LONGEST_PAUSE, Journal
 from session_server.host.kinds import CLIENTS, ROOT, SESSION, TOKENS
@@ -55,6 +55,8 @@ from session_server.reducers.input_rules import provenance_of
 from session_server.reducers.rules import judge, judge_root
 from session_server.schemas.actions import (
     Action,
+    AgentChanged,
+    ModelChanged,
     RootActiveSessionsChanged,
     RootAgentsChanged,
     TurnComplete,
@@ -113,7 +115,7 @@ class Host:
         self.position = 0
         self.on_committed: list[Committed] = []
         self.on_disposed: list[Callable[[Uri], None]] = []
-        self._held = HeldCompletions()
+        self._held = HeldActions()
         times = QuestionTimes(self.counts)
         for care in (times, self._held, self.active_clients):
             self.on_committed.append(care.committed)
@@ -196,17 +198,24 @@ class Host:
         plan: Plan,
         by: Author = HOST,
         *,
+        origin: ActionOrigin | None = None,
+        own: type | None = None,
         pause: float = FIRST_PAUSE,
     ) -> None:
-        """What must be said: tried until it is written, or there is nothing to write it to."""
+        """What must be said: tried until it is written, or there is nothing to write it to.
+
+        `origin` is for what a client has said and the host has put off; `own` is its type.
+        """
 
         def again(_: str) -> None:
             if not channel.is_closed and not self._tasks.is_over:
                 longer = min(pause * 2, LONGEST_PAUSE)
-                retry = partial(self.write, channel, plan, by, pause=longer)
+                retry = partial(self.write, channel, plan, by, origin=origin, own=own, pause=longer)
                 asyncio.get_running_loop().call_later(pause, retry)
 
-        channel.submit(Submission(plan, by=by, failed=again, is_exempt=True))
+        channel.submit(
+            Submission(plan, by=by, origin=origin, own=own, failed=again, is_exempt=True)
+        )
 
     def committed(
         self, channel: Channel[Any], before: Any, action: LoggedAction, after: Any
@@ -285,10 +294,12 @@ class Host:
         """
         plan = _root_plan if channel is self.root else _session_plan
         if isinstance(action, TurnComplete):
-            done = partial(self._held.watched, channel.uri, done, refused)
+            done = partial(self._held.completion_durable, channel.uri, done, refused)
+        elif isinstance(action, ModelChanged | AgentChanged):
+            done = partial(self._held.change_durable, channel, origin, done, refused)
         channel.submit(
             Submission(
-                partial(plan, principal, action),
+                partial(plan, principal, action, origin),
                 by=principal.author,
                 via=provenance_of(principal, action),
                 origin=origin,
@@ -496,12 +507,16 @@ class Host:
 
 
 def _session_plan(
-    principal: Principal, action: Any, record: SessionRecord, stamp: Stamp
+    principal: Principal,
+    action: Any,
+    origin: ActionOrigin | None,
+    record: SessionRecord,
+    stamp: Stamp,
 ) -> Sequence[LoggedAction] | Refusal:
-    return judge(principal, record, action) or batch_of(record, action, stamp)
+    return judge(principal, record, action) or batch_of(record, action, stamp, origin)
 
 
 def _root_plan(
-    principal: Principal, action: Action, state: RootState, _: Stamp
+    principal: Principal, action: Action, _: ActionOrigin | None, state: RootState, __: Stamp
 ) -> Sequence[LoggedAction] | Refusal:
     return judge_root(principal, state, action) or (action,)

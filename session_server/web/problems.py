@@ -61,6 +61,7 @@ REFUSAL_STATUS: dict[RefusalCode, int] = {
     RefusalCode.TURN_ACTIVE: 409,
     RefusalCode.PASSIVE_SESSION: 409,
     RefusalCode.WRONG_STATE: 409,
+    RefusalCode.SUPERSEDED: 409,
 }
 """What is not listed is a value that the question or a limit does not take: 422."""
 

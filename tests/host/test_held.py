@@ -7,8 +7,9 @@ import pytest
 
 from session_server.agents.interface import TurnContext
 from session_server.host.host import Host
+from session_server.log.memory import MemoryLog
 from session_server.schemas.root import AgentInfo
-from tests.host.harness import AGENT, SESSION, Client, hosting, joined, run, with_session
+from tests.host.harness import AGENT, ANA, SESSION, Client, hosting, joined, run, with_session
 
 ASK = {"type": "session/inputRequested", "request": {"id": "r", "message": "Go on?"}}
 COMPLETE = {"type": "session/turnComplete", "turnId": "t"}
@@ -93,4 +94,88 @@ async def test_a_session_that_goes_takes_its_waiting_completions_with_it() -> No
         ana, agent = await asked_in_a_turn(host)
         agent.dispatch(COMPLETE)
         await ana.call("disposeSession", SESSION)
-        assert host._held._held == {}
+        assert host._held._completions == {}
+
+
+# Changes of model and agent
+
+
+def model(name: str) -> dict[str, Any]:
+    return {"type": "session/modelChanged", "model": {"id": name}}
+
+
+def chosen(agent: str) -> dict[str, Any]:
+    return {"type": "session/agentChanged", "agent": {"uri": f"agent:/{agent}"}}
+
+
+async def settled(client: Client, number: int) -> dict[str, Any]:
+    """The one verdict on an action of this client."""
+    mine = {"clientId": client.connection.peer.client_id, "clientSeq": number}
+    frame = await client.wait_for(lambda f: f.get("params", {}).get("origin") == mine)
+    all_of_it = [f for f in client.received if f.get("params", {}).get("origin") == mine]
+    assert len(all_of_it) == 1
+    envelope: dict[str, Any] = frame["params"]
+    return envelope
+
+
+@pytest.mark.proves("ahp.rules.deferred-origin")
+@run
+async def test_a_change_that_waits_for_the_turn_is_echoed_with_its_origin() -> None:
+    async with hosting(agents={"elsewhere": Elsewhere()}) as host:
+        ana = await with_session(host, "elsewhere")
+        bo = await joined(host, ANA, "phone", SESSION)
+        await ana.act(START)
+        first, second = ana.dispatch(model("small")), bo.dispatch(model("large"))
+        other = ana.dispatch(chosen("a"))
+        superseded = await settled(ana, first)
+        assert superseded["_meta"]["code"] == "superseded"
+        assert superseded["action"] == model("small")
+        await bo.act(CANCEL)
+        happened = await settled(bo, second)
+        assert "rejectionReason" not in happened
+        assert happened["_meta"]["by"]["id"] == "ana"
+        assert "rejectionReason" not in await settled(ana, other)
+        record = host.record(SESSION)
+        assert record is not None
+        assert record.public.summary.model is not None
+        assert record.public.summary.model.id == "large"
+        assert host._held._changes == {}
+
+
+@pytest.mark.proves("ahp.rules.deferred-origin")
+@run
+async def test_a_change_that_waits_keeps_its_origin_over_a_restart() -> None:
+    log = MemoryLog()
+    log_close, log.close = log.close, no_closing  # type: ignore[method-assign]
+    async with hosting(log, agents={"elsewhere": Elsewhere()}) as host:
+        ana = await with_session(host, "elsewhere")
+        await ana.act(START)
+        number = ana.dispatch(model("small"))
+        await ana.act({"type": "session/titleChanged", "title": "Oslo"})
+        seen = host.position
+    async with hosting(log, agents={"elsewhere": Elsewhere()}) as host:
+        other = await joined(host, ANA, "phone", SESSION)
+        await other.act(CANCEL)
+        await other.wait_for_action("session/modelChanged")
+        again = Client(host, ANA)
+        result = await again.call(
+            "reconnect", clientId="laptop", lastSeenServerSeq=seen, subscriptions=[SESSION]
+        )
+        own = [e for e in result["actions"] if e["action"]["type"] == "session/modelChanged"]
+        assert [e["origin"] for e in own] == [{"clientId": "laptop", "clientSeq": number}]
+    await log_close()
+
+
+async def no_closing() -> None:
+    """The log outlives its host."""
+
+
+@run
+async def test_a_change_that_waits_is_forgotten_with_its_session() -> None:
+    async with hosting(agents={"elsewhere": Elsewhere()}) as host:
+        ana = await with_session(host, "elsewhere")
+        await ana.act(START)
+        ana.dispatch(model("small"))
+        await ana.act({"type": "session/titleChanged", "title": "Oslo"})
+        assert await ana.call("disposeSession", SESSION) is None
+        assert host._held._changes == {}
