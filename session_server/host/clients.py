@@ -1,4 +1,4 @@
-"""Which `clientId` belongs to whom, and in which epoch of the log it was last seen."""
+"""Which `clientId` belongs to whom, and when it was last seen."""
 
 from collections.abc import Callable
 from functools import partial
@@ -9,7 +9,6 @@ from session_server.host.errors import not_permitted
 from session_server.host.kinds import CLIENTS
 from session_server.host.logged import ClientSeen, KnownClient, KnownClients
 from session_server.host.storage import Storage
-from session_server.log import Log
 from session_server.schemas.commands import PROTOCOL_VERSION
 from session_server.schemas.limits import CLIENT_LIFETIME_MS
 from session_server.schemas.principals import Principal, Stamp
@@ -29,14 +28,9 @@ class Clients:
     """
 
     def __init__(
-        self,
-        channel: Channel[KnownClients],
-        log: Log,
-        storage: Storage,
-        now: Callable[[], int],
+        self, channel: Channel[KnownClients], storage: Storage, now: Callable[[], int]
     ) -> None:
         self.channel = channel
-        self._log = log
         self._storage = storage
         self._now = now
         self._unsaved = KnownClients()
@@ -75,10 +69,6 @@ class Clients:
         """Worth writing down that it was seen again."""
         return known.seen_at < self._now() - SEEN_EVERY_MS
 
-    def is_of_this_epoch(self, known: KnownClient) -> bool:
-        """Otherwise the positions that it knows are not ours."""
-        return known.epoch == self._log.epoch
-
     def know(
         self,
         principal: Principal,
@@ -98,7 +88,6 @@ class Clients:
             client_id=client_id,
             principal_id=principal.id,
             version=PROTOCOL_VERSION,
-            epoch=self._log.epoch,
         )
         is_let_in = False
 

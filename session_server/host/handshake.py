@@ -133,19 +133,17 @@ class Handshake:
             return
         peer.arrive()
         channels = peer.subscriptions.add_all(peer.principal, params.subscriptions)
-        same_epoch = clients.is_of_this_epoch(known)
-        last_seen = params.last_seen_server_seq if same_epoch else None
-        if not same_epoch or clients.is_stale(known):
+        if clients.is_stale(known):
             clients.know(peer.principal)
-        peer.replies.answer(frame.id, self._missed(channels, last_seen))
+        peer.replies.answer(frame.id, self._missed(channels, params.last_seen_server_seq))
         self._go_on()
 
     def _missed(
-        self, channels: dict[Uri, Channel[Any] | None], last_seen: int | None
+        self, channels: dict[Uri, Channel[Any] | None], last_seen: int
     ) -> ReplayedActions | ReconnectSnapshot:
         host = self._peer.host
         found = [channel for channel in channels.values() if channel is not None]
-        replay = None if last_seen is None else self._replay(found, last_seen)
+        replay = self._replay(found, last_seen)
         if replay is None:
             host.counts.snapshots += 1
             return ReconnectSnapshot(snapshots=tuple(host.snapshot(channel) for channel in found))
@@ -157,7 +155,7 @@ class Handshake:
         self, channels: list[Channel[Any]], last_seen: int
     ) -> tuple[msgspec.Raw, ...] | None:
         """What the client has missed, in order; `None` if snapshots are the only way."""
-        if last_seen > self._peer.host.position:
+        if not self._peer.host.is_position(last_seen):
             return None
         envelopes: list[tuple[int, bytes]] = []
         for channel in channels:

@@ -76,7 +76,7 @@ from session_server.schemas.record import SessionRecord
 from session_server.schemas.refusals import Refusal
 from session_server.schemas.root import AgentInfo, RootState
 from session_server.schemas.session import ActiveClient, SessionSummary
-from session_server.schemas.wire import Uri
+from session_server.schemas.wire import Seq, Uri
 
 logger = logging.getLogger("session_server.host")
 
@@ -103,7 +103,7 @@ class Host:
         self.upkeep = Upkeep(log, self._tasks, self.storage)
         self.sessions: dict[Uri, Channel[SessionRecord]] = {}
         self.root: Channel[RootState] = Channel(ROOT_CHANNEL, ROOT, self)
-        self.clients = Clients(Channel(CLIENTS_CHANNEL, CLIENTS, self), log, self.storage, self.now)
+        self.clients = Clients(Channel(CLIENTS_CHANNEL, CLIENTS, self), self.storage, self.now)
         self.tokens: Channel[IssuedTokens] = Channel(TOKENS_CHANNEL, TOKENS, self)
         self.allowances = Allowances(bounds.actions_per_second)
         self.connections = Connections(
@@ -237,6 +237,14 @@ class Host:
             return self.root
         channel = self.sessions.get(uri)
         return None if channel is None or channel.committed is None else channel
+
+    def is_position(self, seq: Seq) -> bool:
+        """Whether a client can have seen just this of the log as it is.
+
+        A lower one is of an earlier epoch, and a higher one of entries that were lost: in both
+        cases the client may have seen what never happened, and needs snapshots.
+        """
+        return self.log.epoch.first <= seq <= self.position
 
     def snapshot(self, channel: Channel[Any]) -> Snapshot:
         return Snapshot(

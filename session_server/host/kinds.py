@@ -64,9 +64,7 @@ def _reduce_root(state: RootState | None, action: Any, _at: int) -> RootState:
 
 
 def _reduce_clients(known: KnownClients | None, action: ClientSeen, at: int) -> KnownClients:
-    seen = KnownClient(
-        principal_id=action.principal_id, version=action.version, epoch=action.epoch, seen_at=at
-    )
+    seen = KnownClient(principal_id=action.principal_id, version=action.version, seen_at=at)
     clients = {} if known is None else dict(known.clients)
     clients.pop(action.client_id, None)
     _forget_clients(clients, action.principal_id, at)

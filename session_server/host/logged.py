@@ -28,7 +28,6 @@ class ClientSeen(ActionBase, frozen=True, kw_only=True, tag="private/clientSeen"
     client_id: str
     principal_id: str
     version: str
-    epoch: str
 
 
 class TokenIssued(ActionBase, frozen=True, kw_only=True, tag="private/tokenIssued"):
@@ -55,7 +54,6 @@ class Logged(Wire, frozen=True, kw_only=True):
 class KnownClient(Wire, frozen=True, kw_only=True):
     principal_id: str
     version: str
-    epoch: str
     seen_at: Millis
 
 

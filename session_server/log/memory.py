@@ -1,14 +1,13 @@
 """The reference: a log that lives and dies with its process."""
 
 import asyncio
-import secrets
 from bisect import bisect_right
 from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from itertools import islice
 from operator import attrgetter
 
 from session_server.log.errors import FailedError
-from session_server.log.protocol import Batch, Durable, Entry, Outcome, StoredSnapshot
+from session_server.log.protocol import Batch, Durable, Entry, Epoch, Outcome, StoredSnapshot
 from session_server.log.refusals import CLOSED, KNOWN_ID, ahead, conflict
 from session_server.log.settling import Progress, Settled, follow, settle
 from session_server.schemas.wire import Seq, Uri
@@ -19,9 +18,9 @@ class MemoryLog:
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._epoch = secrets.token_hex(8)
-        self._progress = Progress(0)
-        self._reached: Seq = 0
+        self._epoch = Epoch.after(0)
+        self._reached = self._epoch.first
+        self._progress = Progress(self._reached)
         self._entries: list[Entry] = []
         self._seqs: dict[str, Seq] = {}
         self._lasts: dict[Uri, Seq] = {}
@@ -30,7 +29,7 @@ class MemoryLog:
         self._waiting: list[tuple[Batch, Settled]] = []
 
     @property
-    def epoch(self) -> str:
+    def epoch(self) -> Epoch:
         return self._epoch
 
     @property

@@ -1,5 +1,7 @@
 """What every log promises, and the few shapes it deals in."""
 
+import secrets
+import time
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from enum import StrEnum
 from typing import NamedTuple, Protocol, TypeAlias
@@ -80,6 +82,44 @@ class StoredSnapshot(NamedTuple):
     data: bytes
 
 
+EPOCH_ORIGIN = 1_767_225_600
+"""The start of 2026: counted from here, seqs stay below 2**43 for 68 years."""
+
+EPOCH_RATE = 4_096
+EPOCH_STEP = 2**24
+EPOCH_CHANCE = 2**28
+
+
+class Epoch(NamedTuple):
+    """A stretch of the log in which no stored entry was lost; positions tell which one they are of.
+
+    `first` is the position before its first entry. What a client has seen below that, or beyond the
+    log's end, is of another history. So an epoch begins beyond every seq that earlier ones may have
+    given away, though nobody can tell how far they had come when entries are gone: seqs follow the
+    clock, faster than a host writes for long. Where they are ahead of it, because much was written
+    or little time has passed, it is a step beyond what is known, and some more by chance, so that
+    the same backup, put back twice, does not lead to the same numbers.
+    """
+
+    first: Seq
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.first}-{self.name}"
+
+    @classmethod
+    def after(cls, known: Seq) -> "Epoch":
+        """A new one, where the log is known to have reached this seq; 0 if nothing is known."""
+        by_clock = int((time.time() - EPOCH_ORIGIN) * EPOCH_RATE)
+        beyond = known + EPOCH_STEP + secrets.randbelow(EPOCH_CHANCE)
+        return cls(max(by_clock, beyond), secrets.token_hex(8))
+
+    @classmethod
+    def read(cls, text: str) -> "Epoch | None":
+        first, dash, name = text.partition("-")
+        return cls(int(first), name) if dash and first.isascii() and first.isdigit() else None
+
+
 class Log(Protocol):
     """One total order of entries, in channels.
 
@@ -97,15 +137,15 @@ class Log(Protocol):
     never before `append` has returned; for one channel in the order of its batches.
 
     Epoch: stays the same as long as no stored entry was ever lost. A log that begins anew has
-    another one, so that clients do not take its seqs for the ones they know.
+    another one, and all its seqs are higher than those that clients may know.
     """
 
     @property
-    def epoch(self) -> str: ...
+    def epoch(self) -> Epoch: ...
 
     @property
     def last_seq(self) -> Seq:
-        """The highest seq that is durable, 0 in an empty log."""
+        """The highest seq that is durable; where none is of this epoch, the epoch's first."""
         ...
 
     def append(self, batch: Batch, settled: Callable[[Outcome], None]) -> None:

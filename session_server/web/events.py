@@ -12,12 +12,13 @@ from session_server.schemas.codec import encode
 from session_server.schemas.commands import ROOT_CHANNEL, ListSessionsResult
 from session_server.schemas.limits import ID_CHARS
 from session_server.schemas.principals import Principal
+from session_server.schemas.wire import SAFE_INTEGER, Seq
 from session_server.web.caller import Caller, TheHost
 from session_server.web.open_streams import OpenStreams, TheStreams
 from session_server.web.openapi import described
 from session_server.web.paths import SessionUri
 from session_server.web.request_states import visible_channel
-from session_server.web.streams import EventOutbox, Position, SessionOutbox
+from session_server.web.streams import EventOutbox, SessionOutbox
 
 router = APIRouter(prefix="/v1", tags=["events"])
 
@@ -42,13 +43,14 @@ async def _last_seen(
             description="The same, for readers that cannot set headers.",
         ),
     ] = None,
-) -> Position | None:
+) -> Seq | None:
     """An id that is none of ours is as good as none."""
-    text = header or query
-    return None if text is None else Position.read(text)
+    text = header or query or ""
+    is_number = text.isascii() and text.isdigit() and len(text) <= len(str(SAFE_INTEGER))
+    return int(text) if is_number else None
 
 
-LastSeen = Annotated[Position | None, Depends(_last_seen)]
+LastSeen = Annotated[Seq | None, Depends(_last_seen)]
 
 
 @router.get("/sessions/{id}/events", **described(200, {"type": "string"}, 404, media_type=EVENTS))
@@ -89,13 +91,11 @@ async def list_events(
     return _stream(host, streams, who, channel, outbox, begin)
 
 
-def missed(
-    outbox: EventOutbox, host: Host, channel: Channel[Any], seen: Position | None
-) -> list[bytes]:
+def missed(outbox: EventOutbox, host: Host, channel: Channel[Any], seen: Seq | None) -> list[bytes]:
     """What the reader has not seen: envelopes where they are at hand, otherwise a snapshot."""
     since = None
-    if seen is not None and seen.epoch in (None, host.log.epoch) and seen.seq <= host.position:
-        since = channel.history.since(seen.seq)
+    if seen is not None and host.is_position(seen):
+        since = channel.history.since(seen)
     if since is not None:
         host.counts.replays += 1
         return [outbox.event("action", envelope, seq) for seq, envelope in since]

@@ -6,7 +6,6 @@ slowly is let go, and comes back with the id of the last event it has seen.
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import NamedTuple
 
 import msgspec
 
@@ -28,23 +27,6 @@ _REMOVAL = b"\nevent: sessionRemoved\n"
 _HEAD_BYTES = 128
 
 
-class Position(NamedTuple):
-    """The id of an event. Positions of another epoch of the log mean nothing in this one."""
-
-    seq: Seq
-    epoch: str | None
-
-    def __str__(self) -> str:
-        return f"{self.seq}-{self.epoch}"
-
-    @classmethod
-    def read(cls, text: str) -> "Position | None":
-        number, _, epoch = text.partition("-")
-        if not (number.isascii() and number.isdigit()) or len(number) > 16:
-            return None
-        return cls(int(number), epoch or None)
-
-
 class Sent(Wire, frozen=True, kw_only=True):
     """What a stream needs to know of a message of the host's."""
 
@@ -63,16 +45,12 @@ _decode_placed = msgspec.json.Decoder(Placed).decode
 class EventOutbox(Outbox):
     def __init__(self, host: Host, heartbeat: float = HEARTBEAT_SECONDS) -> None:
         self._host = host
-        self._epoch = host.log.epoch
         self._heartbeat = heartbeat
         self._ready: list[bytes] = [OPENING]
         self._backlog = 0
         self._wake = asyncio.Event()
         self._is_over = False
         self.closed_with: int | None = None
-
-    def position(self, seq: Seq) -> Position:
-        return Position(seq, self._epoch)
 
     def send(self, message: Message) -> None:
         if message.event is None:
@@ -87,11 +65,7 @@ class EventOutbox(Outbox):
 
     def event(self, name: str, data: bytes, seq: Seq) -> bytes:
         """JSON has no line breaks, so one line of data is all that is needed."""
-        return b"id: %b\nevent: %b\ndata: %b\n\n" % (
-            str(self.position(seq)).encode(),
-            name.encode(),
-            data,
-        )
+        return b"id: %d\nevent: %b\ndata: %b\n\n" % (seq, name.encode(), data)
 
     def put(self, event: bytes) -> None:
         """At most one event goes beyond the bound: one that is bigger alone must get through."""

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from session_server.log.memory import MemoryLog
+from session_server.host.host import Host
 from session_server.log.opening import open_log
 from session_server.schemas.limits import FRAMES_BEFORE_HANDSHAKE as FRAMES_WAITING
 from session_server.schemas.limits import SUBSCRIPTIONS_PER_CONNECTION as SUBSCRIPTIONS
@@ -355,28 +355,40 @@ async def test_a_position_ahead_of_the_host_gets_snapshots() -> None:
 
 @pytest.mark.proves("ahp.reconnect.other-epoch")
 @run
-async def test_a_client_that_was_last_seen_in_another_epoch_gets_snapshots_once() -> None:
-    class AgingLog(MemoryLog):
-        age = "first"
+async def test_a_client_gets_snapshots_after_a_rollback_until_it_has_seen_one(
+    tmp_path: Path,
+) -> None:
+    """An answer that got lost, or another connection of the same client, changes nothing."""
+    path = tmp_path / "log.db"
 
-        @property
-        def epoch(self) -> str:
-            return self.age
+    async def resumed(host: Host, seen: int) -> Any:
+        back = Client(host)
+        params = {"clientId": "laptop", "lastSeenServerSeq": seen, "subscriptions": [SESSION]}
+        answer = await back.call("reconnect", **params)
+        back.connection.closed()
+        return answer
 
-    log = AgingLog()
-    async with hosting(log) as host:
-        maker = await with_session(host)
-        seen = (await maker.act(TITLE))["serverSeq"]
-        log.age = "second"
-        kinds = []
-        for _ in range(2):
-            back = Client(host)
-            answer = await back.call(
-                "reconnect", clientId="laptop", lastSeenServerSeq=seen, subscriptions=[SESSION]
-            )
-            kinds.append(answer["type"])
-            seen = (await back.act(TITLE))["serverSeq"]
-        assert kinds == ["snapshot", "replay"]
+    async with hosting(await open_log(f"sqlite:///{path}")) as host:
+        await with_session(host)
+    backup = path.read_bytes()
+    positions = []
+    for number in range(3):
+        log = await open_log(f"sqlite:///{path}", accept_data_loss=True)
+        async with hosting(log) as host:
+            if number:
+                await joined(host)  # somebody else who is the same client
+            for _ in range(10 * number):
+                await (await joined(host, ANA, "other", SESSION)).act(TITLE)
+            for seen in (0, *positions):
+                for _ in range(2):
+                    assert (await resumed(host, seen))["type"] == "snapshot"
+            shown = (await resumed(host, 0))["snapshots"][0]["fromSeq"]
+            maker = await joined(host, ANA, "maker", SESSION)
+            lost = (await maker.act({"type": "session/titleChanged", "title": "Lost"}))["serverSeq"]
+            replay = await resumed(host, shown)
+            assert [e["serverSeq"] for e in replay["actions"]] == [lost]
+            positions += [shown, lost]
+        path.write_bytes(backup)
 
 
 @pytest.mark.proves("ahp.reconnect.after-restart")

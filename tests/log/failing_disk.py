@@ -31,12 +31,13 @@ async def main(path: Path) -> dict[str, Any]:
         said[name] = [type(outcome).__name__, getattr(outcome, "because", None)]
 
     await append("before", "a", 0)
+    end_of_a = log.last_seq
     limit_files(path.with_name(path.name + "-wal").stat().st_size + 100_000)
-    await append("fails", "a", log.last_seq, LARGE)
-    await append("too soon", "a", 2)
+    await append("fails", "a", end_of_a, LARGE)
+    await append("too soon", "a", end_of_a)
     await append("elsewhere", "b", 0)
     said["found"] = await log.find(["before", "before+", "fails", "fails+"])
-    await append("after", "a", 2)
+    await append("after", "a", end_of_a)
     limit_files(resource.RLIM_INFINITY)
     await append("large after all", "c", 0, LARGE)
     said["stored"] = [[e.seq, e.id] for e in await log.read(after=0, limit=100)]

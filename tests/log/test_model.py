@@ -44,7 +44,7 @@ class Model:
         self.lasts: dict[str, int] = {}
         self.snapshots: dict[str, StoredSnapshot] = {}
         self.floors: dict[str, int] = {}
-        self.last_seq = 0
+        self.last_seq = log.epoch.first
 
     async def burst(self, wanted: list[tuple[str, int, bool]]) -> None:
         """Batches that are all on their way before the first is settled."""
@@ -98,7 +98,8 @@ class Model:
         self.log = await self.backend.reopened(self.log)
 
     async def read(self, wanted: set[str], share: float, limit: int) -> None:
-        after = round(self.last_seq * share)
+        first = self.log.epoch.first
+        after = first + round((self.last_seq - first) * share)
         found = await self.log.read(after=after, limit=limit, channels=wanted)
         fitting = [e for e in self.entries if e.channel in wanted and e.seq > after]
         assert found == fitting[:limit]

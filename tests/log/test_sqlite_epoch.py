@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from session_server.log import StoredSnapshot
+from session_server.log import Epoch, StoredSnapshot
 from session_server.log.errors import DataLostError
+from session_server.log.protocol import EPOCH_STEP
 from session_server.log.sqlite import claim
 from session_server.log.sqlite.claim import SUFFIX
 from tests.log.logs import Sqlite, SqliteNormal, everything, stored
@@ -121,7 +122,7 @@ async def test_a_log_that_lost_the_end_of_its_wal_is_another_log(tmp_path: Path)
     os.truncate(wal, wal.stat().st_size // 3)
     backend.accepts_loss = True
     async with backend.opened() as log:
-        assert log.last_seq < max(durable.values())
+        assert (await everything(log))[-1].seq < max(durable.values()) < log.epoch.first
         assert log.epoch != epoch
 
 
@@ -184,7 +185,7 @@ async def test_a_power_cut_without_full_sync_is_no_reason_not_to_start(
     await grown(backend)
     backup = backend.path.read_bytes()
     async with backend.opened() as log:
-        await stored(log, A, 1, b"x")
+        await stored(log, A, log.last_seq, b"x")
         await log.find([])
         while_open = claim_of(backend).read_bytes()
     backend.path.write_bytes(backup)
@@ -233,3 +234,36 @@ async def test_where_reboots_cannot_be_told_without_full_sync_nothing_is_taken_f
     assert await epoch_of(backend) == epoch
     claim_of(backend).write_bytes(while_open)
     assert await epoch_of(backend) != epoch
+
+
+async def test_no_position_of_an_earlier_epoch_is_one_of_the_next(tmp_path: Path) -> None:
+    """Also where the same backup is put back again and again, with or without a claim."""
+    backend = Sqlite(tmp_path)
+    backend.accepts_loss = True
+    await grown(backend)
+    backup = backend.path.read_bytes()
+    seen: list[int] = []
+    for number in range(6):
+        async with backend.opened() as log:
+            last = (await everything(log))[-1].seq
+            given = await stored(log, A, last, *[b"x"] * 100)
+            assert not [seq for seq in seen if log.epoch.first <= seq <= log.last_seq]
+            seen += (log.epoch.first, *given) if number else ()
+        backend.path.write_bytes(backup)
+        if number % 2:
+            claim_of(backend).unlink()
+
+
+@pytest.mark.parametrize("text", ["", "x", "12", "-x", "1.5-x", "0123456789abcdef"])
+def test_a_text_that_is_no_epoch_is_none(text: str) -> None:
+    assert Epoch.read(text) is None
+    epoch = Epoch.after(5)
+    assert Epoch.read(str(epoch)) == epoch
+
+
+def test_an_epoch_is_beyond_what_is_known_though_the_clock_is_wrong(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("session_server.log.protocol.time.time", lambda: 0.0)
+    assert Epoch.after(0).first >= EPOCH_STEP
+    assert Epoch.after(2**40).first >= 2**40 + EPOCH_STEP

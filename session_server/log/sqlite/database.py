@@ -6,7 +6,6 @@ takes two connections that do (all versions before 3.51.3), cannot happen.
 
 import logging
 import os
-import secrets
 import sqlite3
 import threading
 import time
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from session_server.log.errors import DataLostError, FailedError, NotWritableError, OpenError
-from session_server.log.protocol import RefusedBecause, Sync
+from session_server.log.protocol import Epoch, RefusedBecause, Sync
 from session_server.log.refusals import CLOSED
 from session_server.log.sqlite.claim import SYNCED, Claim, Standing, this_boot
 from session_server.log.sqlite.faults import opening_error, refusal
@@ -42,6 +41,8 @@ class Database:
     That entries are missing which it had is a `DataLostError`, unless loss is accepted.
     """
 
+    epoch: Epoch
+
     def __init__(self, path: Path, sync: Sync, *, accept_data_loss: bool = False) -> None:
         self._path = path.resolve()
         self._sync = sync
@@ -50,7 +51,6 @@ class Database:
         self._writing: sqlite3.Connection | None = None
         self._reading: sqlite3.Connection | None = None
         self._is_closed = False
-        self.epoch = ""
         self.ledger = Ledger()
         if not self._path.parent.is_dir():
             raise NotWritableError(f"There is no folder {self._path.parent}: make it first.")
@@ -153,20 +153,26 @@ class Database:
 
     def _recognise(self, connection: sqlite3.Connection) -> None:
         """A new epoch, unless this is what the last claim left. Something is always written."""
-        (epoch,) = connection.execute("SELECT value FROM meta WHERE key = 'epoch'").fetchone()
-        inode = self._path.stat().st_ino
-        known = self._claim.standing()
-        is_known = known is not None and known.fits(epoch, inode, self.ledger.last_seq)
-        self.epoch = epoch if is_known else secrets.token_hex(8)
+        (text,) = connection.execute("SELECT value FROM meta WHERE key = 'epoch'").fetchone()
+        last, known = self.ledger.last_seq, self._claim.standing()
+        epoch = Epoch.read(text)
+        if epoch is None or known is None or not known.fits(text, self._path.stat().st_ino, last):
+            epoch = Epoch.after(max(last, 0 if known is None else known.seq))
+        self.epoch = epoch
+        self.ledger.go_on_from(epoch.first)
         connection.executemany(
             "UPDATE meta SET value = ? WHERE key = ?",
-            [(self.epoch, "epoch"), (time.time_ns(), "opened")],
+            [
+                (str(epoch), "epoch"),
+                (self.ledger.last_seq, "reached"),
+                (time.time_ns(), "opened"),
+            ],
         )
         self._stand(SYNCED if self._sync is Sync.FULL else this_boot())
 
     def _stand(self, boot: str) -> None:
         inode = self._path.stat().st_ino
-        self._claim.write(Standing(self.ledger.last_seq, self.epoch, inode, boot))
+        self._claim.write(Standing(self.ledger.last_seq, str(self.epoch), inode, boot))
 
     def writing(self) -> sqlite3.Connection:
         """The connection that writes; a new one, with nothing left in doubt, after `distrust`."""

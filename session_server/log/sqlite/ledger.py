@@ -54,6 +54,11 @@ class Ledger:
         self.last_seq = last_seq_of(connection)
         self.undo()
 
+    def go_on_from(self, seq: Seq) -> None:
+        """The next entry comes after this seq."""
+        self.last_seq = max(self.last_seq, seq)
+        self.undo()
+
     def place(self, channel: Uri) -> Place:
         return self._staged.get(channel) or self._kept.get(channel) or NOWHERE
 

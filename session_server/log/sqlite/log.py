@@ -9,7 +9,7 @@ from sqlite3 import Connection
 from typing import Any, TypeVar
 
 from session_server.log.errors import FailedError
-from session_server.log.protocol import Batch, Entry, StoredSnapshot, Sync
+from session_server.log.protocol import Batch, Entry, Epoch, StoredSnapshot, Sync
 from session_server.log.refusals import CLOSED
 from session_server.log.settling import Settled, follow, settle
 from session_server.log.sqlite import reading
@@ -41,7 +41,7 @@ class SqliteLog:
         return cls(await loop.run_in_executor(None, opening), loop)
 
     @property
-    def epoch(self) -> str:
+    def epoch(self) -> Epoch:
         return self._database.epoch
 
     @property
