@@ -131,7 +131,6 @@ class Clients:
                 client_id=client_id,
                 principal_id=client.principal_id,
                 version=client.version,
-                epoch=client.epoch,
             )
             written = partial(self._written, client_id)
             self.channel.submit(Submission(lambda *_, seen=seen: (seen,), by=None, done=written))
