@@ -60,7 +60,7 @@ class FailingLog(MemoryLog):
         self._silenced: list[tuple[Batch, Callable[[Outcome], None]]] = []
 
     def append(self, batch: Batch, settled: Callable[[Outcome], None]) -> None:
-        doubted = Unknown("The log does not know whether this was written: disk I/O error.")
+        doubted = Unknown("The log's disk has failed: disk I/O error.")
         match self.trouble:
             case None:
                 super().append(batch, settled)

@@ -235,7 +235,7 @@ async def test_a_commit_whose_answer_was_lost_is_found(tmp_path: Path) -> None:
             await asyncio.sleep(0)
         outcomes = await asyncio.gather(*flying)
         assert {type(outcome) for outcome in outcomes} == {Unknown}
-        with pytest.raises(FailedError, match="does not know"):
+        with pytest.raises(FailedError, match="disk has failed"):
             await dropping
         assert "SQLITE_IOERR_FSYNC" in outcomes[0].words
 

@@ -52,7 +52,7 @@ def refusal(error: Exception) -> Refused:
 
 
 def doubt(error: Exception) -> Unknown:
-    return Unknown(f"The log does not know whether this was written: {named(error)}.")
+    return Unknown(f"The log's disk has failed: {named(error)}.")
 
 
 def is_connection_sound(error: Exception) -> bool:
