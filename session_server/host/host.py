@@ -45,11 +45,11 @@ from session_server.host.sessions import (
     retitled,
 )
 from session_server.host.state_size import StateMemory
-from session_server.host.storage import Storage
+from session_server.host.storage import PROBE_SECONDS, Storage
 from session_server.host.tasks import Tasks
 from session_server.host.upkeep import Upkeep
-from session_server.log import Batch, Log, StoredSnapshot
-from session_server.log.errors import LogError
+from session_server.log import Batch, Log, RefusedBecause, StoredSnapshot
+from session_server.log.errors import FailedError, LogError
 from session_server.reducers.batches import batch_of
 from session_server.reducers.input_rules import provenance_of
 from session_server.reducers.rules import judge, judge_root
@@ -417,13 +417,19 @@ class Host:
         channel.close("This session is gone.")
 
         async def dispose() -> None:
+            dropping = asyncio.ensure_future(self._drop(uri))
             try:
-                await self.storage.watched(self.log.drop(uri))
+                answered, _ = await asyncio.wait({dropping}, timeout=self.bounds.store_seconds)
+                if not answered:
+                    failed(in_doubt(self.storage.reason or ""))
+                await dropping
             except LogError as error:
                 channel.reopen()
-                failed(str(error))
+                if answered:
+                    failed(str(error))
                 return
             finally:
+                dropping.cancel()
                 self._disposing.discard(uri)
             for hook in self.on_disposed:
                 hook(uri)
@@ -435,9 +441,22 @@ class Host:
             self.announce(news, about=uri, also=tuple(channel.subscribers))
             channel.subscribers.clear()
             self._count_sessions()
-            done()
+            if answered:
+                done()
 
         self.spawn(dispose())
+
+    async def _drop(self, uri: Uri) -> None:
+        """Until it is known: when a disk fails, the session may be gone from it or not."""
+        while True:
+            try:
+                await self.storage.watched(self.log.drop(uri))
+            except FailedError as error:
+                if error.because is not RefusedBecause.BROKEN:
+                    raise
+                await asyncio.sleep(PROBE_SECONDS)
+            else:
+                return
 
     # What these need
 

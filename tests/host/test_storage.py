@@ -328,7 +328,7 @@ def test_a_session_whose_making_is_in_doubt_is_there_if_it_was_stored(trouble: s
 
 
 @run
-async def test_a_session_that_cannot_be_dropped_stays() -> None:
+async def test_a_session_that_cannot_be_dropped_stays(caplog: pytest.LogCaptureFixture) -> None:
     log = FailingLog()
     async with two_sessions(log) as (host, ana):
         log.trouble = "full"
@@ -336,6 +336,22 @@ async def test_a_session_that_cannot_be_dropped_stays() -> None:
         assert host.counts.store_failures["full"] == 1
         await back(host, log)
         assert await ana.call("disposeSession", OTHER) is None
+    assert not any(record.exc_info for record in caplog.records)
+
+
+@run
+async def test_a_session_that_may_be_gone_from_a_failing_disk_is_disposed_of_once_it_answers() -> (
+    None
+):
+    log = FailingLog()
+    async with two_sessions(log) as (host, ana):
+        log.trouble = "lost"
+        error = await ana.call("disposeSession", OTHER)
+        assert "not known yet whether this was saved" in error["message"]
+        assert OTHER in host.sessions
+        await back(host, log)
+        await until(lambda: OTHER not in host.sessions)
+        assert not await log.read(after=0, limit=1, channels=[OTHER])
 
 
 @run
