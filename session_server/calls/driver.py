@@ -12,7 +12,7 @@ from typing import Any
 
 from session_server.calls.asking import PeopleAsker
 from session_server.calls.errors import UnknownServerError
-from session_server.calls.progress import Reporter
+from session_server.calls.progress import Reporter, Reports
 from session_server.calls.replies import (
     Asks,
     Completed,
@@ -54,6 +54,7 @@ class CallDriver:
     def __init__(self, host: Host, waiting: Waiting) -> None:
         self._tasks = Tasks("the calls", logger)
         self.spawn = self._tasks.spawn
+        self.reports = Reports()
         self.servers: Servers = Servers({}, self.spawn, lambda *_: None)
         self._host = host
         self._waiting = waiting

@@ -1,7 +1,9 @@
-"""Progress of a server, as people see it: not more often than they can read."""
+"""Progress of a server: as text for the people of a session, and as it is for who made the call."""
 
 import asyncio
-from typing import Any, Protocol
+import contextlib
+from collections.abc import Generator
+from typing import Any, NamedTuple, Protocol
 
 from session_server.host.channel import Plan
 from session_server.reducers import rounds
@@ -11,9 +13,77 @@ from session_server.schemas.record import SessionRecord
 from session_server.schemas.wire import Uri
 
 EVERY_SECONDS = 0.5
+"""People are told no more often than they can read."""
+
+REPORTS_KEPT = 1_000
+"""The latest of as many calls; whoever comes back hears it again."""
+
+
+class Report(NamedTuple):
+    progress: float
+    total: float | None = None
+    message: str | None = None
+
+    @property
+    def text(self) -> str:
+        done = f"{self.progress:g}"
+        if self.total is not None:
+            done = f"{done} of {self.total:g}"
+        return f"{done}: {self.message}" if self.message else done
+
+
+class Listener:
+    """The latest report that was not taken yet; those before it are left out."""
+
+    def __init__(self, latest: Report | None) -> None:
+        self._latest = latest
+        self._has_news = asyncio.Event()
+        if latest is not None:
+            self._has_news.set()
+
+    def hear(self, report: Report) -> None:
+        self._latest = report
+        self._has_news.set()
+
+    def taken(self) -> Report | None:
+        latest, self._latest = self._latest, None
+        self._has_news.clear()
+        return latest
+
+    async def news(self) -> None:
+        await self._has_news.wait()
+
+
+class Reports:
+    """What the servers of calls report, for those who wait for the calls in this process."""
+
+    def __init__(self) -> None:
+        self._latest: dict[str, Report] = {}
+        self._listeners: dict[str, set[Listener]] = {}
+
+    def publish(self, call_id: str, report: Report) -> None:
+        self._latest.pop(call_id, None)
+        self._latest[call_id] = report
+        if len(self._latest) > REPORTS_KEPT:
+            del self._latest[next(iter(self._latest))]
+        for listener in self._listeners.get(call_id, ()):
+            listener.hear(report)
+
+    @contextlib.contextmanager
+    def listening(self, call_id: str) -> Generator[Listener]:
+        listener = Listener(self._latest.get(call_id))
+        self._listeners.setdefault(call_id, set()).add(listener)
+        try:
+            yield listener
+        finally:
+            self._listeners[call_id].discard(listener)
+            if not self._listeners[call_id]:
+                del self._listeners[call_id]
 
 
 class Writer(Protocol):
+    reports: Reports
+
     async def record(self, uri: Uri, plan: Plan) -> None: ...
 
     def spawn(self, work: Any) -> asyncio.Task[None]: ...
@@ -27,11 +97,12 @@ class Reporter:
         self._uri = uri
         self._call_id = call_id
         self._leg = leg
-        self._latest: str | None = None
+        self._latest: Report | None = None
         self._task: asyncio.Task[None] | None = None
 
     async def progress(self, progress: float, total: float | None, message: str | None) -> None:
-        self._latest = words_of(progress, total, message)
+        self._latest = Report(progress, total, message)
+        self._writer.reports.publish(self._call_id, self._latest)
         if self._task is None or self._task.done():
             self._task = self._writer.spawn(self._report())
 
@@ -41,15 +112,10 @@ class Reporter:
 
     async def _report(self) -> None:
         while self._latest is not None:
-            words, self._latest = self._latest, None
+            text, self._latest = self._latest.text, None
 
-            def plan(record: SessionRecord, _: Stamp, words: str = words) -> Batch:
-                return rounds.progress(record, self._call_id, self._leg, words)
+            def plan(record: SessionRecord, _: Stamp, text: str = text) -> Batch:
+                return rounds.progress(record, self._call_id, self._leg, text)
 
             await self._writer.record(self._uri, plan)
             await asyncio.sleep(EVERY_SECONDS)
-
-
-def words_of(progress: float, total: float | None, message: str | None) -> str:
-    done = f"{progress:g}" if total is None else f"{progress:g} of {total:g}"
-    return f"{done}: {message}" if message else done

@@ -20,7 +20,7 @@ from mcp_types import (
 from session_server import __version__
 from session_server.calls.deliveries import Handover, Handovers
 from session_server.gateway.errors import invalid, lost_state, told_in_mcp
-from session_server.gateway.legs import Patience, carried_in, hold, try_again
+from session_server.gateway.legs import Patience, Pulse, carried_in, hold, try_again
 from session_server.gateway.places import Places, place_of
 from session_server.gateway.seals import sealing
 from session_server.gateway.tool_schemas import schema_of
@@ -144,7 +144,7 @@ class AskTools:
             return await self._waiting.until(uri, lambda r: outcome_of(r, request_id), seconds)
 
         words = f"Waiting for people to answer in {place_to_answer(ctx, uri)}"
-        outcome = await hold(ctx, visitor, wait, self._patience, lambda: words)
+        outcome = await hold(visitor, wait, self._patience, Pulse(ctx), lambda: words)
         if outcome is None:
             return try_again({"session": uri, "request": request_id})
         arrived = partial(self._collect, request_id)

@@ -4,17 +4,23 @@ A 2026-era client is told to try again with a state; a 2025-era one has to be ke
 """
 
 import asyncio
+import contextlib
 import math
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 from mcp import MCPError
 from mcp_types import INTERNAL_ERROR
 
+from session_server.calls.progress import Listener, Report
 from session_server.gateway.visitors import Context, Visitor
 
 PROGRESS_SECONDS = 10.0
+PASS_ON_SECONDS = 0.1
+"""A server that reports more often is heard this often."""
+
+STEP = 1e-6
 
 STOPPING = "The host is stopping. Ask again soon: what is under way goes on there."
 
@@ -31,24 +37,69 @@ class Patience(NamedTuple):
     over: asyncio.Event
 
 
+class Pulse:
+    """Progress of one leg to its client, if that asked for it: a server's own numbers as they are.
+
+    Signs of life between them repeat the latest numbers, a little more each time: progress has to
+    increase.
+    """
+
+    def __init__(self, ctx: Context) -> None:
+        self._session = ctx.session
+        self._progress: float | None = None
+        self._total: float | None = None
+        self._sending = asyncio.Lock()
+
+    async def show(self, message: str) -> None:
+        self._progress = 0.0 if self._progress is None else self._progress + STEP
+        await self._session.report_progress(self._progress, self._total, message)
+
+    async def pass_on(self, report: Report) -> None:
+        self._progress, self._total = report.progress, report.total
+        await self._session.report_progress(*report)
+
+    @contextlib.asynccontextmanager
+    async def passing(self, reports: Listener) -> AsyncGenerator[None]:
+        """While the block runs. Where reports come too fast, the latest; the last in any case."""
+        task = asyncio.ensure_future(self._passing(reports))
+        try:
+            yield
+            async with self._sending:  # one that is being sent is not broken off
+                task.cancel()
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        last = reports.taken()
+        if last is not None:
+            await self.pass_on(last)
+
+    async def _passing(self, reports: Listener) -> None:
+        while True:
+            await reports.news()
+            async with self._sending:
+                report = reports.taken()
+                if report is not None:
+                    await self.pass_on(report)
+            await asyncio.sleep(PASS_ON_SECONDS)
+
+
 async def hold(
-    ctx: Context,
     visitor: Visitor,
     wait: Wait[T],
     patience: Patience,
-    words: Callable[[], str] | None = None,
+    pulse: Pulse | None = None,
+    words: Callable[[], str] = str,
 ) -> T:
     """What was waited for, or `None` when the time of a 2026-era leg is over.
 
-    `words` are told as progress, again and again, to clients that asked to hear of it.
+    With a `pulse`, the client is shown these words again and again.
     """
     clock = asyncio.get_running_loop().time
     end = clock() + patience.seconds if visitor.is_modern else math.inf
-    found, told = await wait(0), 0
+    found = await wait(0)
     while found is None and (left := end - clock()) > 0 and not patience.over.is_set():
-        if words is not None:
-            told += 1
-            await ctx.session.report_progress(told, None, words())
+        if pulse is not None:
+            await pulse.show(words())
         found = await _unless(patience.over, wait(min(left, PROGRESS_SECONDS))) or found
     if found is None and not visitor.is_modern:
         raise MCPError(INTERNAL_ERROR, STOPPING)

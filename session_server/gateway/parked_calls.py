@@ -13,7 +13,7 @@ from session_server.calls.calls import Calls
 from session_server.calls.errors import UnknownCallError
 from session_server.calls.views import view_of
 from session_server.gateway.errors import lost_state, told_in_mcp
-from session_server.gateway.legs import Patience, carried_in, hold, try_again
+from session_server.gateway.legs import Patience, Pulse, carried_in, hold, try_again
 from session_server.gateway.places import Places, place_of
 from session_server.gateway.visitors import Context, Visitor, delivery_of, place_to_answer
 from session_server.host.waiting import Waiting
@@ -74,7 +74,7 @@ class ParkedCalls:
             if call is None:
                 raise lost_state()
             view = view_of(record, call)
-            said = _words(view, record, place)
+            said = _words(view, place)
             return said if view.is_open and said != words else None if view.is_open else view
 
         async def wait(seconds: float) -> CallView | None:
@@ -83,10 +83,13 @@ class ParkedCalls:
             words = found if isinstance(found, str) else words
             return found if isinstance(found, CallView) else None
 
-        return await hold(ctx, visitor, wait, self._patience, lambda: words)
+        pulse = Pulse(ctx)
+        with self._calls.driver.reports.listening(call_id) as reports:
+            async with pulse.passing(reports):
+                return await hold(visitor, wait, self._patience, pulse, lambda: words)
 
 
-def _words(view: CallView, record: SessionRecord, place: str) -> str:
+def _words(view: CallView, place: str) -> str:
     match view.state:
         case CallState.WAITING:
             count = len(view.requests)
@@ -95,7 +98,7 @@ def _words(view: CallView, record: SessionRecord, place: str) -> str:
         case CallState.UNCERTAIN:
             return f"Waiting for an owner to say whether it runs again, in {place}"
         case _:
-            return said_on_the_way(record, view) or f"Calling {view.server}/{view.target}"
+            return f"Calling {view.server}/{view.target}"
 
 
 def _result(ended: CallView) -> dict[str, Any]:
@@ -111,14 +114,3 @@ def _result(ended: CallView) -> dict[str, Any]:
     if ended.method == "tools/call":
         return {"content": [{"type": "text", "text": words}], "isError": True}
     raise MCPError(INTERNAL_ERROR, words)
-
-
-def said_on_the_way(record: SessionRecord, view: CallView) -> str | None:
-    """What the server reported last, as the session shows it."""
-    turn = record.public.active_turn
-    for part in () if turn is None else turn.response_parts:
-        call = getattr(part, "tool_call", None)
-        if call is not None and call.tool_call_id == view.id:
-            content = getattr(call, "content", None) or ()
-            return next((piece.text for piece in content if hasattr(piece, "text")), None)
-    return None

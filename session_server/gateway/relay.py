@@ -149,7 +149,7 @@ class Relay:
             return await leg.wait(seconds, besides)
 
         leg.listener = ctx.session
-        return await hold(ctx, visitor, wait, self._patience)
+        return await hold(visitor, wait, self._patience)
 
     def _hand_over(self, ctx: Context, leg: RelayedLeg) -> None:
         """Until it has arrived, the same request gets the same result."""

@@ -1,5 +1,6 @@
 """What a server says goes through the gateway unchanged, known or not, between all eras."""
 
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.gateway.exchange import answer_of, host, rpc
+from tests.gateway.exchange import answer_of, envelope, headers_for, host, rpc
 from tests.mcp.servers import odd
 from tests.servers import ServerProcess
 
@@ -44,16 +45,16 @@ class LegacyClient:
     def __init__(self, url: str) -> None:
         self._url = url
         self._headers = {"Accept": "application/json, text/event-stream"}
-        response = self._post("initialize", {**HELLO, "capabilities": {}})
+        response = self.post("initialize", {**HELLO, "capabilities": {}})
         self.hello = answer_of(response)["result"]
         self._headers["Mcp-Session-Id"] = response.headers["mcp-session-id"]
 
-    def _post(self, method: str, params: dict[str, Any]) -> httpx.Response:
+    def post(self, method: str, params: dict[str, Any]) -> httpx.Response:
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
         return httpx.post(self._url, json=body, headers=self._headers, timeout=40)
 
     def result(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        found: dict[str, Any] = answer_of(self._post(method, params))["result"]
+        found: dict[str, Any] = answer_of(self.post(method, params))["result"]
         return found
 
 
@@ -103,3 +104,36 @@ def test_what_a_client_says_of_itself_reaches_a_server_that_asks_clients(
     params = {"name": "capabilities", "arguments": {}}
     result = rpc(url, "tools/call", params, capabilities=declared)["result"]
     assert result["content"][0]["text"] == str(EXTRAS).replace("'", '"')
+
+
+def reported(response: httpx.Response) -> list[tuple[float, float | None, str]]:
+    events = [json.loads(line[6:]) for line in response.text.splitlines() if line[:6] == "data: "]
+    assert events[-1]["result"]["content"][0]["text"] == "done"
+    return [
+        (told["progress"], told.get("total"), told["message"])
+        for event in events[:-1]
+        if (told := event["params"])
+    ]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("era", ERAS)
+def test_progress_is_passed_on_with_its_own_numbers(
+    era: str, mode: str, server: ServerProcess
+) -> None:
+    """Some may be left out where they come too fast, but never the last."""
+    url = f"{server.url}/mcp/{era}-{mode}"
+    params = {"name": "progress", "arguments": {}, "_meta": {"progressToken": "p"}}
+    response = httpx.post(
+        url,
+        json=envelope("tools/call", params),
+        headers=headers_for("tools/call", params),
+        timeout=40,
+    )
+    for told in (reported(response), reported(LegacyClient(url).post("tools/call", params))):
+        own = [report for report in told if not report[2].startswith("Calling ")]
+        assert own
+        assert own == [report for report in odd.REPORTS if report in own]
+        assert own[-1] == odd.REPORTS[-1]
+        numbers = [progress for progress, _, _ in told]
+        assert numbers == sorted(set(numbers))

@@ -24,6 +24,7 @@ DISCOVERED = {
     "ttlMs": 0,
     "cacheScope": "public",
 }
+REPORTS = [(number * 12.5, 100, f"step {number}") for number in range(1, 9)]
 FUTURE = {
     "content": [
         {"type": "hologram", "depth": 3},
@@ -86,6 +87,7 @@ TOOLS: dict[str, Callable[[dict[str, Any]], Answer]] = {
         json.dumps(params["_meta"].get("io.modelcontextprotocol/clientCapabilities"))
     ),
     "ids": ids,
+    "progress": lambda _: text("done"),
     "die": die,
     "repeat": lambda params: repeating(params, os.environ.get("API_TOKEN", "")),
     "incapable": lambda _: failed(
@@ -131,6 +133,14 @@ def answer(method: str, params: dict[str, Any], request_id: Any) -> Answer:
     return TOOLS[params["name"]](params)
 
 
+def report(token: Any) -> None:
+    for progress, total, words in REPORTS:
+        told = {"progressToken": token, "progress": progress, "total": total, "message": words}
+        notice = {"jsonrpc": "2.0", "method": "notifications/progress", "params": told}
+        sys.stdout.write(json.dumps(notice) + "\n")
+        sys.stdout.flush()
+
+
 def main() -> None:
     for line in sys.stdin:
         message = json.loads(line)
@@ -138,6 +148,8 @@ def main() -> None:
             reply = answer(message["method"], message.get("params") or {}, message["id"])
             whole = {"jsonrpc": "2.0", "id": message["id"], **reply}
             tool = (message.get("params") or {}).get("name")
+            if tool == "progress":
+                report(message["params"]["_meta"]["progressToken"])
             if tool == "garbled":
                 sys.stdout.buffer.write(b"\xff\xfe not UTF-8\n")
             if tool == "huge-ts":  # its id comes last, as in TypeScript's SDK
