@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from ..schemas.actions import (
+    ActiveClientChanged,
     AgentChanged,
     InputAnswerChanged,
     InputCompleted,
@@ -58,13 +59,14 @@ from ..schemas.record import (
     RecordAction,
     SessionRecord,
 )
-from ..schemas.session import SessionState
+from ..schemas.session import ActiveClient, SessionState
 from ..schemas.turns import SystemNotificationPart
 from .answers import check_answer
 from .input_rules import effective_answers, question_of
 from .invocations import failed
 from .notes import abandoned_note, outcome_note, subject
 from .requests import open_request
+from .words import visible_name
 
 Batch = tuple[RecordAction, ...]
 
@@ -93,6 +95,11 @@ def batch_of(
             return (CompletionHeld(turn_id=action.turn_id),)
         case TurnCancelled() | TurnFailed() | Truncated():
             return (*abandonment(record, stamp), action)
+        case TitleChanged():
+            return (msgspec.structs.replace(action, title=visible_name(action.title)),)
+        case ActiveClientChanged(active_client=ActiveClient(display_name=str(name)) as client):
+            shown = msgspec.structs.replace(client, display_name=visible_name(name))
+            return (msgspec.structs.replace(action, active_client=shown),)
         case _:
             return (action,)
 

@@ -12,6 +12,7 @@ from starlette.requests import HTTPConnection
 
 from session_server.calls.deliveries import Delivery, delivery_in
 from session_server.reducers.session_names import session_name
+from session_server.reducers.words import visible_name
 from session_server.schemas.principals import Principal, Role
 from session_server.schemas.wire import Uri
 
@@ -76,7 +77,7 @@ def principal_id(ctx: Context) -> str:
 
 def _client_name(ctx: Context) -> str:
     hello = ctx.session.client_params
-    return (hello.client_info.name if hello is not None else "") or NAMELESS
+    return visible_name(hello.client_info.name if hello is not None else "") or NAMELESS
 
 
 def as_asker(principal: Principal) -> Principal:

@@ -10,6 +10,7 @@ from session_server.host.errors import CommandError
 from session_server.host.host import Host
 from session_server.host.replies import Replies
 from session_server.host.subscriptions import Subscriptions
+from session_server.reducers.words import visible_name
 from session_server.schemas.errors import ErrorCode
 from session_server.schemas.limits import ID_CHARS, NAME_CHARS
 from session_server.schemas.principals import Principal
@@ -52,8 +53,9 @@ class Peer:
 
     def choose_name(self, name: str) -> None:
         """It also stands beside the answers that follow; a credential's own name goes before."""
-        if name and self._may_choose_name:
-            self.principal = msgspec.structs.replace(self.principal, name=name[:NAME_CHARS])
+        shown = visible_name(name[:NAME_CHARS])
+        if shown and self._may_choose_name:
+            self.principal = msgspec.structs.replace(self.principal, name=shown)
 
     def is_opening(self, uri: Uri) -> bool:
         """Whether there may soon be a channel that it may look at."""

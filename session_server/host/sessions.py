@@ -5,6 +5,7 @@ import msgspec
 from session_server.host.errors import CommandError
 from session_server.reducers.session_rules import check_selection
 from session_server.reducers.turns import active_turn
+from session_server.reducers.words import visible_name
 from session_server.schemas.actions import Ready
 from session_server.schemas.commands import CreateSessionParams
 from session_server.schemas.errors import ErrorCode
@@ -103,7 +104,7 @@ def retitled(record: SessionRecord, title: str | None) -> SessionRecord:
     if title is None:
         return record
     public = record.public
-    summary = msgspec.structs.replace(public.summary, title=title)
+    summary = msgspec.structs.replace(public.summary, title=visible_name(title))
     return msgspec.structs.replace(record, public=msgspec.structs.replace(public, summary=summary))
 
 

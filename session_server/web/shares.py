@@ -29,7 +29,7 @@ from session_server.web.openapi import described
 from session_server.web.paths import SessionUri
 from session_server.web.problems import ProblemError
 from session_server.web.retries import REPLAYED, TheKey
-from session_server.web.tokens import NOT_KEPT, where_reached
+from session_server.web.tokens import NOT_KEPT, shown_name, where_reached
 
 router = APIRouter(prefix="/v1/sessions/{id}/shares", tags=["access"])
 
@@ -106,7 +106,7 @@ def _granted(wanted: ShareWanted, by: Principal, uri: Uri, token_id: str, now: i
         kind=TokenKind.SHARE,
         principal_id=f"share:{token_id}",
         role=wanted.role,
-        name=wanted.name,
+        name=None if wanted.name is None else shown_name(wanted.name),
         sessions=(uri,),
         created_at=now,
         created_by=by.author,

@@ -10,6 +10,7 @@ from session_server.host.host import Host
 from session_server.identity.addresses import Reachable, reachable
 from session_server.identity.identities import is_reserved
 from session_server.identity.tokens import new_id
+from session_server.reducers.words import visible_name
 from session_server.schemas.principals import Principal
 from session_server.schemas.tokens import (
     IssuedToken,
@@ -84,9 +85,22 @@ def _given(request: Request, text: str, issued: IssuedToken) -> TokenGiven:
     return TokenGiven(token=text, issued=issued, url=url, warning=where.warning)
 
 
+def shown_name(name: str) -> str:
+    """A name as others see it; one that nobody can see is refused."""
+    shown = visible_name(name)
+    if not shown:
+        words = "A name needs at least one character that can be seen."
+        raise ProblemError(422, "invisibleName", words, path="$.name")
+    return shown
+
+
 def _check(host: Host, wanted: TokenWanted) -> None:
-    if wanted.id is not None and (is_reserved(wanted.id) or not wanted.id.isprintable()):
-        words = "This id is one that the host gives itself; choose another, or leave it out."
+    shown_name(wanted.name)
+    if wanted.id is not None and (is_reserved(wanted.id) or visible_name(wanted.id) != wanted.id):
+        words = (
+            "This id is one that the host gives itself, or has characters that are not seen; choose"
+            " another, or leave it out."
+        )
         raise ProblemError(422, "reservedId", words, path="$.id")
     for uri in wanted.sessions or ():
         if host.record(uri) is None:
@@ -100,7 +114,7 @@ def _granted(wanted: TokenWanted, by: Principal, token_id: str, now: int) -> Iss
         principal_id=wanted.id or f"token:{token_id}",
         role=wanted.role,
         policy=wanted.policy,
-        name=wanted.name,
+        name=shown_name(wanted.name),
         sessions=wanted.sessions,
         created_at=now,
         created_by=by.author,

@@ -1,6 +1,6 @@
 """The doors of a real server: who is let in, as whom, and who is shown out."""
 
-# ruff: noqa: ASYNC210 - the server is another process, and nothing else waits here
+# ruff: noqa: ASYNC210, ASYNC212 - the server is another process, and nothing else waits here
 
 import socket
 from pathlib import Path
@@ -182,6 +182,34 @@ async def test_presence_shows_the_name_that_the_credential_carries(
 
     await bo.until(lambda f: f.get("method") == "presence/changed" and names(f) == {"Bo", "Zoe"})
     for client in (bo, nameless):
+        await client.close()
+
+
+@pytest.mark.proves("design.doors.visible-names")
+@run
+async def test_no_name_hides_who_somebody_is(server: ServerProcess, owner: httpx.Client) -> None:
+    """Neither a name that was given nor one that was chosen turns the direction of writing."""
+    uri = new_session(owner)
+    room = f"ahp-presence:/{name_of(uri)}"
+    given = issued(owner, "answerer", name="\u202eoB \u200b")
+    assert given["issued"]["name"] == "oB"
+    unseen = {"name": "\u200b\u3164", "role": "answerer"}
+    for path in ("/v1/tokens", f"/v1/sessions/{name_of(uri)}/shares"):
+        refused = owner.post(path, json=unseen)
+        assert (refused.status_code, refused.json()["code"]) == (422, "invisibleName")
+    bo = await arrived(server, given["token"], "visible-bo", room)
+    guest = await arrived(server, shared(owner, uri)["token"], "visible-guest", room)
+    for name in ("Z\u202eo\u0000e", "\u2060"):
+        params = {"channel": room, "name": name}
+        await guest.send({"jsonrpc": "2.0", "method": "presence/update", "params": params})
+
+    def names(frame: dict[str, Any]) -> set[str | None]:
+        return {entry["by"].get("name") for entry in frame["params"]["present"]}
+
+    await bo.until(lambda f: f.get("method") == "presence/changed" and names(f) == {"oB", "Zoe"})
+    titled = owner.post("/v1/sessions", json={"title": "in\u202evoice"})
+    assert titled.json()["title"] == "invoice"
+    for client in (bo, guest):
         await client.close()
 
 
