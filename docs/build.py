@@ -59,6 +59,8 @@ MEANINGS: dict[RefusalCode, str] = {
 LIMIT_MEANINGS: dict[str, str] = {
     "FRAME_BYTES": "Bytes of one frame from a client.",
     "OUTBOX_BYTES": "Bytes that wait for a client that reads too slowly, before it is let go.",
+    "OUTBOX_PAUSE_BYTES": "Of these, the number above which no more frames are read from it.",
+    "FRAGMENTS_PER_MESSAGE": "Fragments that one WebSocket message may come in.",
     "JSON_DEPTH": "Levels of nesting in one frame.",
     "STORED_DEPTH": "Levels of nesting in what the host itself has written.",
     "QUESTIONS_PER_REQUEST": "Questions in one input request.",
@@ -175,12 +177,6 @@ LIMIT_MEANINGS: dict[str, str] = {
         "Milliseconds without an action after which a channel keeps no envelopes at hand."
     ),
     "HISTORY_LIFETIME_MS": "Milliseconds after which a channel's old entries are dropped.",
-    "DECISIONS_KEPT": (
-        "Decisions of one session (completed requests, outcomes, confirmed tool calls) that the log"
-        " keeps when what was typed on the way to them is dropped."
-    ),
-    "DECISION_BYTES_KEPT": "Bytes that these decisions may have together.",
-    "DECISION_LIFETIME_MS": "Milliseconds for which they are kept.",
     "SEALED_STATE_SECONDS": "Seconds for which a sealed `requestState` of the gateway is good.",
     "CAPABILITY_SETS": "Different sets of capabilities that one gateway's clients may have.",
     "CAPABILITY_SETS_PER_PRINCIPAL": "Of these, the ones that clients of one principal use.",
@@ -200,6 +196,24 @@ LIMIT_MEANINGS: dict[str, str] = {
     "WAIT_SECONDS": "Seconds that an HTTP request may wait for something to happen.",
     "DEADLINE_SECONDS": "Seconds within which a question that is asked over HTTP must end.",
     "IDEMPOTENCY_KEY_CHARS": "Characters of an `Idempotency-Key`.",
+    "HEAD_BYTES": "Bytes of the head of an HTTP request; more is 431.",
+    "HEAD_LINES": "Headers of an HTTP request; more is 431.",
+    "HEAD_SECONDS": "Seconds within which the head of a request has to arrive; later is 408.",
+    "PIPELINED_REQUESTS": "Requests that wait for an answer on one HTTP connection.",
+    "BODY_PIECES": (
+        "Pieces that a body may come in, and one more for every 64 bytes of it; more is 400."
+    ),
+    "BODY_PERIOD_SECONDS": "Seconds after which a body that still arrives is looked at.",
+    "BODY_BYTES_PER_PERIOD": "Bytes of it that have to arrive in this time; fewer is 408.",
+    "STALLED_SECONDS": "Seconds after which a reader of an answer that takes nothing is cut off.",
+    "KEEP_ALIVE_SECONDS": "Seconds after which an HTTP connection without a request is closed.",
+    "UNAUTHENTICATED_CONNECTIONS": (
+        "Connections on which no request with a valid credential is being answered; at most half"
+        " of all that fit. For one more, the oldest is closed."
+    ),
+    "UNAUTHENTICATED_PER_ADDRESS": "Of these, the ones of one address other than this machine's.",
+    "DESCRIPTORS_WANTED": "Open files and sockets that `serve` asks the system for.",
+    "DESCRIPTORS_RESERVED": "Of these, the ones that are kept for files and tools.",
 }
 
 ERROR_MEANINGS: dict[ErrorCode, str] = {

@@ -1,4 +1,4 @@
-"""Running the application: uvicorn with our WebSocket protocol under it."""
+"""Running the application: uvicorn with our HTTP and WebSocket protocols under it."""
 
 import gc
 import sys
@@ -13,8 +13,10 @@ from fastapi import FastAPI
 from session_server.banner import Address, banner, listening
 from session_server.identity.binding import Binding
 from session_server.identity.redaction import RedactingFormatter
-from session_server.schemas.limits import FRAME_BYTES
+from session_server.schemas.limits import FRAME_BYTES, KEEP_ALIVE_SECONDS
 from session_server.settings import Settings
+from session_server.transport.admission import Admission, make_room
+from session_server.transport.http_protocol import HttpProtocol
 from session_server.transport.sink import SinkProtocol
 
 GRACE_SECONDS = 5
@@ -51,10 +53,14 @@ class Server(uvicorn.Server):
 
 def run(app: FastAPI, settings: Settings, binding: Binding) -> bool:
     """Serves until it is told to stop; whether it ever started."""
+    room = make_room()
     config = uvicorn.Config(
         app,
         host=settings.host,
         port=settings.port,
+        http=partial(HttpProtocol, Admission(room.connections)),  # type: ignore[arg-type]
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        backlog=room.backlog,
         ws=SinkProtocol,
         ws_max_size=FRAME_BYTES,
         ws_per_message_deflate=False,

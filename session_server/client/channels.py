@@ -151,6 +151,8 @@ class Channels:
         logger.warning("an action of %s was not understood: %s", delivery.channel, error)
         mirror.skip(delivery.server_seq)
         if not (isinstance(error, UnknownKindError) and error.path == "$.type"):
+            # A host sends no second snapshot of what it thinks we have.
+            self._exchange.unsubscribe(delivery.channel)
             self._ask_for(delivery.channel, self._fetched)
 
     # Subscriptions

@@ -83,8 +83,7 @@ class ActiveClients:
                 self._holds.setdefault(new.client_id, set()).add(channel.uri)
 
     def disposed(self, uri: Uri) -> None:
-        channel = self._sessions.get(uri)
-        record = None if channel is None else channel.committed
+        record = self._sessions[uri].committed
         if record is not None and record.public.active_client is not None:
             self._let_go(record.public.active_client.client_id, uri)
 

@@ -82,6 +82,11 @@ class Connection:
         elif frame is not None:
             self._take(frame, len(text))
 
+    @property
+    def is_busy(self) -> bool:
+        """A frame that comes now has to wait for the handshake to be answered."""
+        return self._handshake.waiting is not None
+
     def charge(self, messages: int, size: int) -> bool:
         """Counts what is not a message of its own, such as control frames and fragments.
 

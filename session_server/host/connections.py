@@ -12,6 +12,10 @@ from session_server.host.pace import Allowances, TooFastError
 from session_server.schemas.limits import CONNECTIONS_PER_PRINCIPAL
 from session_server.schemas.principals import Principal
 
+AUTHENTICATED = "session-server.authenticated"
+"""Under this name the ASGI scope's `extensions` may hold a function to call once the credential of
+a request was found valid: the server then keeps its connection before those of strangers."""
+
 REVOKED = "your token was revoked"
 EXPIRED = "your token has expired"
 

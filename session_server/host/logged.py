@@ -15,13 +15,11 @@ from session_server.schemas.wire import Millis, Uri, Wire
 class SessionOpened(ActionBase, frozen=True, kw_only=True, tag="private/sessionOpened"):
     """The first entry of a session's channel: what everything after it is folded over.
 
-    `trimmed`: in a cassette, what came before it was forgotten, except for the decisions that are
-    in `earlier`: to be read, and not folded.
+    `trimmed`: in a cassette, what came before it was forgotten.
     """
 
     record: SessionRecord
     trimmed: bool = False
-    earlier: "tuple[Logged, ...]" = ()
 
 
 class ClientSeen(ActionBase, frozen=True, kw_only=True, tag="private/clientSeen"):

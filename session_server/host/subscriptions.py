@@ -23,6 +23,11 @@ class Subscriptions:
         self._rooms: set[Uri] = set()
         self._guest: Principal | None = None
 
+    def has(self, uri: Uri) -> bool:
+        """Whether the actions of this channel come here already."""
+        channel = self._channels.get(uri)
+        return channel is not None and self._outbox in channel.subscribers
+
     def add(self, principal: Principal, uri: Uri) -> Channel[Any] | None:
         """The channel, if there is one that this principal may look at."""
         channel = self._host.channel(principal, uri)

@@ -10,7 +10,7 @@ from session_server.host.connection import Connection
 from session_server.host.delivery import Message, Outbox
 from session_server.host.errors import CloseCode
 from session_server.host.host import Host
-from session_server.schemas.limits import FRAME_BYTES, OUTBOX_BYTES
+from session_server.schemas.limits import FRAME_BYTES, OUTBOX_BYTES, OUTBOX_PAUSE_BYTES
 from session_server.schemas.principals import Principal
 from session_server.transport.outbox import TOO_SLOW
 from session_server.transport.sink import BROKEN, CLOSE_SECONDS, NOT_TEXT, sink_protocol
@@ -50,6 +50,7 @@ async def _serve_plain(socket: WebSocket, connection: Connection, outbox: "Queue
 async def _read(socket: WebSocket, connection: Connection, outbox: "QueueOutbox") -> None:
     try:
         while not outbox.over.is_set():
+            await outbox.room.wait()
             event = await socket.receive()
             if event["type"] == "websocket.disconnect":
                 break
@@ -77,11 +78,14 @@ def _take(text: str | None, connection: Connection, outbox: "QueueOutbox") -> No
 class QueueOutbox(Outbox):
     """For servers that are not ours: a bounded queue and one task that writes from it.
 
-    `over` is set as soon as the connection is about to end, or has ended.
+    `over` is set as soon as the connection is about to end, or has ended. `room` is cleared while
+    so much waits to be written that no more is read.
     """
 
     def __init__(self, socket: WebSocket) -> None:
         self.over = asyncio.Event()
+        self.room = asyncio.Event()
+        self.room.set()
         self.closed_with: int | None = None
         self._socket = socket
         self._queue: deque[bytes] = deque()
@@ -98,6 +102,8 @@ class QueueOutbox(Outbox):
             return
         self._queue.append(message.text)
         self._size += len(message.text)
+        if self._size > OUTBOX_PAUSE_BYTES:
+            self.room.clear()
         self._wake.set()
 
     def close(self, code: int, reason: str) -> None:
@@ -129,3 +135,5 @@ class QueueOutbox(Outbox):
             text = self._queue.popleft()
             await self._socket.send_text(text.decode())
             self._size -= len(text)
+            if self._size <= OUTBOX_PAUSE_BYTES:
+                self.room.set()

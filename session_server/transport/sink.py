@@ -7,12 +7,17 @@ during one turn of the event loop leaves in one write.
 
 import asyncio
 import logging
+from collections import deque
 from typing import Any, Protocol
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.frames import Opcode
 from websockets.protocol import State
 
+from session_server.host.connections import AUTHENTICATED
 from session_server.host.errors import CloseCode
+from session_server.schemas.limits import FRAGMENTS_PER_MESSAGE
+from session_server.transport.admission import Slot
 from session_server.transport.outbox import FrameOutbox
 
 logger = logging.getLogger("session_server.transport")
@@ -26,6 +31,13 @@ CLOSE_SECONDS = 5.0
 STOP_SECONDS = 2.0
 """The same when the whole server stops."""
 
+READ_BYTES = 16_384
+"""What is parsed in one go: thousands of the smallest frames. Then it is someone else's turn."""
+
+BYTES_AFTER_CLOSE = 65_536
+"""So much is looked through for the answer to our goodbye; the rest is read and dropped."""
+
+TOO_MANY_FRAGMENTS = f"a message comes in at most {FRAGMENTS_PER_MESSAGE} fragments"
 NOT_TEXT = "binary frames are not AHP"
 NOT_UTF8 = "text frames are UTF-8"
 BROKEN = "something went wrong here; reconnect to resume"
@@ -33,7 +45,16 @@ RESTARTING = "the server stops; reconnect to resume"
 
 
 class Sink(Protocol):
+    """`is_busy` while it cannot take the next frame; it sends something when it can again."""
+
+    @property
+    def is_busy(self) -> bool: ...
+
     def receive(self, text: bytes) -> None: ...
+
+    def charge(self, messages: int, size: int) -> bool:
+        """For frames that are no message: a ping, a pong, a fragment that another follows."""
+        ...
 
     def closed(self) -> None: ...
 
@@ -42,6 +63,14 @@ class SinkProtocol(WebSocketsSansIOProtocol):
     outbox: FrameOutbox | None = None
     _sink: Sink
     _ended: asyncio.Future[None]
+    _slot: Slot | None = None
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self._unread = bytearray()
+        self._events: deque[Any] = deque()
+        self._is_going_on = False
+        self._bytes_after_close = 0
 
     def handle_connect(self, event: Any) -> None:
         super().handle_connect(event)
@@ -52,6 +81,19 @@ class SinkProtocol(WebSocketsSansIOProtocol):
         await super().send(message)
         if self.initial_response is not None and self.close_sent:
             self.handshake_complete = True  # a refusal in words is an answer, and no mishap
+
+    async def receive(self) -> Any:
+        """Only for an application that does not take over; it too gets what came early."""
+        if self._unread and self.handshake_complete:
+            data, self._unread = bytes(self._unread), bytearray()
+            super().data_received(data)
+        return await super().receive()
+
+    def take_slot(self, slot: Slot) -> None:
+        """The place of the HTTP connection that this was."""
+        self._slot = slot
+        if hasattr(self, "scope"):
+            self.scope["extensions"][AUTHENTICATED] = slot.authenticated  # type: ignore[assignment]
 
     # Being taken over
 
@@ -64,14 +106,7 @@ class SinkProtocol(WebSocketsSansIOProtocol):
     async def feed(self, sink: Sink) -> None:
         """Gives every frame to the sink, until the connection ends or is about to."""
         self._sink = sink
-        while not self.queue.empty():
-            event = self.queue.get_nowait()
-            if event["type"] == "websocket.receive":
-                text = event.get("text")
-                self._take(None if text is None else text.encode())
-        if self.read_paused:
-            self.read_paused = False
-            self.transport.resume_reading()
+        self._go_on()
         try:
             if not self.disconnected:
                 await self._ended
@@ -82,12 +117,94 @@ class SinkProtocol(WebSocketsSansIOProtocol):
 
     def data_received(self, data: bytes) -> None:
         if self.outbox is None:
+            self._receive_before(data)
+        elif self.read_paused:
+            self._unread += data
+        elif len(data) <= READ_BYTES:
+            self._read(data)
+        else:
+            self._unread += data
+            self._read_next()
+
+    def _receive_before(self, data: bytes) -> None:
+        """Whoever is not let in yet may have its request looked at, and nothing else."""
+        if self.handshake_initiated and not self.handshake_complete:
+            self._unread += data
+            self._stop_reading()
+        else:
             super().data_received(data)
-            return
+
+    def _read(self, data: bytes) -> None:
+        if self.close_sent:
+            self._bytes_after_close += len(data)
+            if self._bytes_after_close > BYTES_AFTER_CLOSE:
+                data = b""
         self.conn.receive_data(data)
-        self.handle_events()  # what came before a broken frame still counts
+        self._events.extend(self.conn.events_received())
+        self._handle_events()
+
+    def _read_next(self) -> None:
+        data = bytes(self._unread[:READ_BYTES])
+        del self._unread[:READ_BYTES]
+        self._read(data)
+
+    def _handle_events(self) -> None:
+        """What came before a broken frame still counts."""
+        assert self.outbox is not None
+        events = self._events
+        while events:
+            if (self.outbox.is_full or self._sink.is_busy) and not self.close_sent:
+                self._stop_reading()
+                self.outbox.wake = self._go_on
+                return
+            self._handle(events.popleft())
         if self.conn.parser_exc is not None:
+            self._unread.clear()
             self.handle_parser_exception()
+        if self._unread:
+            self._stop_reading()
+            self._go_on_soon()
+        elif self.read_paused and not self.transport.is_closing():
+            self.read_paused = False
+            self.transport.resume_reading()
+
+    def _stop_reading(self) -> None:
+        if not self.read_paused:
+            self.read_paused = True
+            self.transport.pause_reading()
+
+    def _go_on_soon(self) -> None:
+        """After everyone else had a turn."""
+        if not self._is_going_on:
+            self._is_going_on = True
+            self.loop.call_soon(self._go_on)
+
+    def _go_on(self) -> None:
+        self._is_going_on = False
+        if self.disconnected:
+            return
+        if self._events or not self._unread:
+            self._handle_events()
+        else:
+            self._read_next()
+
+    def _handle(self, frame: Any) -> None:
+        opcode = frame.opcode
+        if opcode is Opcode.TEXT:
+            self.handle_text(frame)
+        elif opcode is Opcode.CLOSE:
+            self.handle_close(frame)
+        elif opcode is Opcode.BINARY:
+            self.handle_bytes(frame)
+        elif opcode is Opcode.CONT:
+            self.handle_cont(frame)
+        elif opcode is Opcode.PONG:
+            self._sink.charge(1, len(frame.data))
+            self.handle_pong(frame)
+        elif self._sink.charge(1, len(frame.data)):
+            self.handle_ping()
+        else:
+            self.conn.data_to_send()  # the library's answers to pings, which are not sent
 
     def handle_text(self, event: Any) -> None:
         """A message in one frame, as nearly all are, need not be put together."""
@@ -95,6 +212,28 @@ class SinkProtocol(WebSocketsSansIOProtocol):
             self._take(bytes(event.data))
         else:
             super().handle_text(event)
+            self._begin_message()
+
+    def handle_bytes(self, event: Any) -> None:
+        super().handle_bytes(event)
+        if not event.fin:
+            self._begin_message()
+
+    def _begin_message(self) -> None:
+        if self.outbox is not None:
+            self._sink.charge(1, 0)
+
+    def handle_cont(self, event: Any) -> None:
+        if self.outbox is None:
+            super().handle_cont(event)
+        elif not self.close_sent:
+            if not event.fin:
+                self._sink.charge(1, 0)
+            if len(self.frames) >= FRAGMENTS_PER_MESSAGE:
+                self.frames = []
+                self.part(CloseCode.TOO_BIG, TOO_MANY_FRAGMENTS)
+            else:
+                super().handle_cont(event)
 
     def send_receive_event_to_app(self) -> None:
         if self.outbox is None:
@@ -151,6 +290,8 @@ class SinkProtocol(WebSocketsSansIOProtocol):
         self.outbox.finish()
         self.outbox.closed_with = code
         self.close_sent = True
+        if self.read_paused:
+            self._go_on_soon()
         if self.conn.state is State.OPEN:
             self.conn.send_close(code, reason)
         self._write_out()
@@ -188,6 +329,11 @@ class SinkProtocol(WebSocketsSansIOProtocol):
             self._let_go(CLOSE_SECONDS)
 
     def keepalive_timeout(self) -> None:
+        if self.outbox is not None and self.read_paused and self._sink.is_busy:
+            # Its answer may be there, but it is we who do not read.
+            assert self.ping_timeout is not None
+            self.pong_timer = self.loop.call_later(self.ping_timeout, self.keepalive_timeout)
+            return
         super().keepalive_timeout()
         if self.outbox is not None:
             self.outbox.drop()
@@ -203,6 +349,10 @@ class SinkProtocol(WebSocketsSansIOProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
+        if self._slot is not None:
+            self._slot.leave()
+        self._events.clear()
+        self._unread.clear()
         if self.outbox is not None:
             self.outbox.drop()
             self._end()

@@ -7,6 +7,7 @@ import msgspec
 from fastapi import Depends
 from starlette.requests import HTTPConnection
 
+from session_server.host.connections import AUTHENTICATED
 from session_server.host.host import Host
 from session_server.host.waiting import Waiting
 from session_server.identity.credentials import credential_of
@@ -22,6 +23,9 @@ def caller(connection: HTTPConnection) -> Principal:
     """Whom the credential proves, or a `TurnedAwayError` or `TooFastError`."""
     address = None if connection.client is None else connection.client.host
     principal = identities_of(connection).principal(credential_of(connection), address)
+    authenticated = connection.scope.get("extensions", {}).get(AUTHENTICATED)
+    if authenticated is not None:
+        authenticated()
     if connection.scope["type"] == "http":
         host_of(connection).allowances.of(principal.id).charge_request(body_size(connection))
     return as_declared(connection, principal)

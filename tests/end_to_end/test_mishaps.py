@@ -75,7 +75,7 @@ def is_alone(frame: dict[str, Any]) -> bool:
 
 def said(server: ServerProcess) -> str:
     """All that it wrote, once it is gone, beyond where it can be reached."""
-    return "".join(line for line in server.output if "http://" not in line and "ws://" not in line)
+    return "".join(line for line in server.output if not line.startswith((" ", "session-server")))
 
 
 def sockets(server: ServerProcess) -> int:
@@ -120,7 +120,7 @@ async def stalled(server: ServerProcess, writer: WireClient) -> AsyncIterator[Ra
 @both
 @run
 async def test_who_is_cut_off_leaves_no_traceback_behind(command: Sequence[str]) -> None:
-    with serving("memory:", command=command) as server:
+    with serving("memory:", *AT_ANY_PACE, command=command) as server:
         writer = await with_question(server.ahp)
         for round_ in range(10):
             devices = [Device(Mirror(f"{round_}-{n}", [SESSION])) for n in range(10)]
@@ -143,7 +143,7 @@ async def test_who_is_cut_off_leaves_no_traceback_behind(command: Sequence[str])
 async def test_who_never_reads_again_is_let_go_and_nobody_waits_for_it(
     command: Sequence[str],
 ) -> None:
-    with serving("memory:", command=command) as server:
+    with serving("memory:", *AT_ANY_PACE, command=command) as server:
         writer = await with_question(server.ahp)
         async with stalled(server, writer):
             slowest = await fill(writer)
@@ -157,7 +157,7 @@ async def test_who_never_reads_again_is_let_go_and_nobody_waits_for_it(
 
 @run
 async def test_its_unread_rest_is_given_up_after_a_grace() -> None:
-    with serving("memory:") as server:
+    with serving("memory:", *AT_ANY_PACE) as server:
         writer = await with_question(server.ahp)
         async with stalled(server, writer):
             before = sockets(server)
@@ -196,7 +196,7 @@ async def test_who_was_let_go_comes_back_to_where_things_are_now() -> None:
 
 @run
 async def test_a_slow_reader_that_wakes_up_in_time_is_told_to_come_back() -> None:
-    with serving("memory:") as server:
+    with serving("memory:", *AT_ANY_PACE) as server:
         writer = await with_question(server.ahp)
         async with stalled(server, writer) as client:
             await fill(writer)
@@ -207,7 +207,7 @@ async def test_a_slow_reader_that_wakes_up_in_time_is_told_to_come_back() -> Non
 
 @run
 async def test_stopping_does_not_wait_for_who_does_not_read() -> None:
-    with serving("memory:") as server:
+    with serving("memory:", *AT_ANY_PACE) as server:
         took = await stopped_with_a_stalled_client(server)
         assert took < STOP_SECONDS + SOON
         assert said(server) == ""
@@ -215,7 +215,7 @@ async def test_stopping_does_not_wait_for_who_does_not_read() -> None:
 
 @run
 async def test_another_server_stops_after_its_own_grace() -> None:
-    with serving("memory:", command=PLAIN) as server:
+    with serving("memory:", *AT_ANY_PACE, command=PLAIN) as server:
         await stopped_with_a_stalled_client(server)
         assert "Traceback" not in said(server)
 
@@ -240,7 +240,7 @@ async def test_what_comes_after_the_end_was_said_is_ignored(command: Sequence[st
         b'{"jsonrpc":"2.0","method":"dispatchAction","params":{"channel":"ahp-session:/x",'
         b'"clientSeq":1,"action":{"type":"session/titleChanged","title":"late"}}}'
     )
-    with serving("memory:", command=command) as server:
+    with serving("memory:", *AT_ANY_PACE, command=command) as server:
         writer = await with_question(server.ahp)
         async with raw_client(server.ahp) as client:
             await client.send(greeting("client"))
@@ -261,7 +261,7 @@ async def test_what_comes_after_the_end_was_said_is_ignored(command: Sequence[st
 async def test_a_request_and_a_goodbye_in_one_breath_leave_nothing_behind(
     command: Sequence[str],
 ) -> None:
-    with serving("memory:", command=command) as server:
+    with serving("memory:", *AT_ANY_PACE, command=command) as server:
         before = sockets(server)
         for number in range(20):
             last = greeting(f"c{number}") if number % 2 else masked(b"\0", Opcode.BINARY)
@@ -276,7 +276,7 @@ async def test_a_request_and_a_goodbye_in_one_breath_leave_nothing_behind(
 
 @run
 async def test_who_only_shuts_down_its_own_direction_gets_what_was_on_its_way() -> None:
-    with serving("memory:") as server:
+    with serving("memory:", *AT_ANY_PACE) as server:
         before = sockets(server)
         for number in range(5):
             async with raw_client(server.ahp) as client:
@@ -292,7 +292,7 @@ async def test_who_only_shuts_down_its_own_direction_gets_what_was_on_its_way() 
 
 @run
 async def test_who_pings_without_reading_costs_no_more_than_an_outbox() -> None:
-    with serving("memory:") as server:
+    with serving("memory:", *AT_ANY_PACE) as server:
         async with raw_client(server.ahp) as client:
             await client.send(greeting("client"))
             before = resident_kib(server)
@@ -305,7 +305,7 @@ async def test_who_pings_without_reading_costs_no_more_than_an_outbox() -> None:
 
 @run
 async def test_who_answers_no_ping_is_let_go() -> None:
-    with serving("memory:", command=PINGING) as server:
+    with serving("memory:", *AT_ANY_PACE, command=PINGING) as server:
         writer = await with_question(server.ahp)
         async with stalled(server, writer):
             async with asyncio.timeout(IN_THE_END):
@@ -315,7 +315,7 @@ async def test_who_answers_no_ping_is_let_go() -> None:
 
 @run
 async def test_who_neither_reads_nor_answers_pings_is_given_up_after_a_grace() -> None:
-    with serving("memory:", command=PINGING) as server:
+    with serving("memory:", *AT_ANY_PACE, command=PINGING) as server:
         writer = await with_question(server.ahp)
         async with stalled(server, writer):
             before = sockets(server)

@@ -34,7 +34,8 @@ async def demo_question(client: WireClient) -> dict[str, Any]:
         for request in (snapshot or {}).get("state", {}).get("inputRequests", ()):
             found: dict[str, Any] = request
             return found
-        await client.call("ping")
+        leave = {"method": "unsubscribe", "params": {"channel": DEMO}}
+        await client.send({"jsonrpc": "2.0", **leave})
 
 
 @run

@@ -277,7 +277,26 @@ async def test_subscriptions_are_bounded() -> None:
         for number in range(SUBSCRIPTIONS):
             assert "snapshot" in await client.call("subscribe", f"x:/{number}")
         assert (await client.call("subscribe", f"x:/{SUBSCRIPTIONS}"))["code"] == -32011
-        assert "snapshot" in await client.call("subscribe", "x:/0")
+        assert await client.call("subscribe", "x:/0") == {}
+
+
+@pytest.mark.proves("ahp.channels.subscribe-again")
+@run
+async def test_a_second_subscribe_brings_no_second_snapshot_until_unsubscribed() -> None:
+    async with hosting() as host:
+        client = await joined(host, ANA, "laptop", "ahp-root://")
+        assert await client.call("subscribe", "ahp-root://") == {}
+        await client.call("createSession", SESSION, provider="people")
+        assert "snapshot" in await client.call("subscribe", SESSION)
+        assert await client.call("subscribe", SESSION) == {}
+        await client.act({"type": "session/titleChanged", "title": "once"})
+        client.say({"jsonrpc": "2.0", "method": "unsubscribe", "params": {"channel": SESSION}})
+        snapshot = (await client.call("subscribe", SESSION))["snapshot"]
+        assert snapshot["state"]["summary"]["title"] == "once"
+        await client.call("disposeSession", SESSION)
+        assert (await client.call("subscribe", SESSION))["code"] == -32001
+        await client.call("createSession", SESSION, provider="people")
+        assert "snapshot" in await client.call("subscribe", SESSION)
 
 
 # Coming back

@@ -138,6 +138,7 @@ async def test_a_channel_in_doubt_says_nothing_until_the_log_was_read_again() ->
                 for _ in range(5):
                     assert await client.call("ping") is None
                 assert len(client.received) == said + 5
+            ana.say({"jsonrpc": "2.0", "method": "unsubscribe", "params": {"channel": SESSION}})
             shown = (await ana.call("subscribe", SESSION))["snapshot"]["state"]
             assert shown["summary"]["title"] != "Oslo"
             log.thought.set()

@@ -41,6 +41,7 @@ async def test_a_session_is_being_created_until_it_is_ready() -> None:
         log.release()
         ready = await ana.wait_for_action("session/ready")
         assert ready["serverSeq"] > shown["fromSeq"]
+        ana.say({"jsonrpc": "2.0", "method": "unsubscribe", "params": {"channel": SESSION}})
         shown = (await ana.call("subscribe", SESSION))["snapshot"]
         assert shown["state"]["lifecycle"] == "ready"
 

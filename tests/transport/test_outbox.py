@@ -7,7 +7,7 @@ from websockets.frames import Frame, Opcode
 
 from session_server.host.delivery import Burst, Message, deliver
 from session_server.host.errors import CloseCode
-from session_server.schemas.limits import OUTBOX_BYTES
+from session_server.schemas.limits import OUTBOX_BYTES, OUTBOX_PAUSE_BYTES
 from session_server.transport.outbox import FrameOutbox
 from tests.host.harness import run
 
@@ -130,3 +130,32 @@ async def test_nothing_is_written_after_the_end() -> None:
         await next_turn()
         socket.outbox.resume()
     assert (finished.writes, dropped.writes) == ([framed(b"1")], [])
+
+
+@run
+async def test_bytes_are_counted_while_a_write_is_scheduled() -> None:
+    socket = Socket()
+    socket.send(*[BIG] * 5)
+    assert socket.writes == [framed(*[BIG] * 4)], "written before it becomes more than the bound"
+    socket.outbox.pause()
+    socket.send(*[BIG] * 3)
+    assert socket.parted == []
+    socket.send(b"one too many")
+    assert socket.parted == [CloseCode.TOO_SLOW]
+
+
+@run
+async def test_a_full_outbox_asks_for_no_more_and_tells_when_there_is_room() -> None:
+    socket, woken = Socket(), []
+    socket.outbox.wake = lambda: woken.append(socket.outbox.is_full)
+    socket.send(b"x" * OUTBOX_PAUSE_BYTES)
+    assert socket.outbox.is_full
+    socket.outbox.pause()
+    await next_turn()
+    assert (socket.outbox.is_full, woken) == (True, [])
+    socket.outbox.resume()
+    assert (socket.outbox.is_full, woken) == (False, [False])
+    socket.outbox.wake = lambda: woken.append(socket.outbox.is_full)
+    socket.send(b"x" * OUTBOX_PAUSE_BYTES)
+    await next_turn()
+    assert woken == [False, False]

@@ -178,6 +178,8 @@ export class Channels {
     } catch (error) {
       console.warn(`${envelope.action?.type} was not understood`, error);
       mirror.skip(envelope.serverSeq);
+      // A host sends no second snapshot of what it thinks we have.
+      this.#exchange.notify("unsubscribe", { channel: envelope.channel });
       this.#subscribe(envelope.channel);
     }
   }

@@ -1,0 +1,227 @@
+"""uvicorn's HTTP protocol with bounds: on what a request's head may hold, on how long it may take
+to come, on requests sent ahead, and on readers that stop.
+
+It stands below the application, so all of this holds for people without any credential.
+"""
+
+import asyncio
+from enum import Enum
+from http import HTTPStatus
+from typing import Any, cast
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+
+from session_server.host.connections import AUTHENTICATED
+from session_server.schemas.limits import (
+    BODY_BYTES_PER_PERIOD,
+    BODY_PERIOD_SECONDS,
+    BODY_PIECES,
+    HEAD_BYTES,
+    HEAD_LINES,
+    HEAD_SECONDS,
+    PIPELINED_REQUESTS,
+    STALLED_SECONDS,
+)
+from session_server.transport.admission import Admission, Slot
+from session_server.transport.sink import SinkProtocol
+
+PIECE_BYTES = 64
+"""Beyond `BODY_PIECES`, a chunked body may have one more piece for each of so many bytes."""
+
+TOO_LARGE_HEAD = f"The head of a request has at most {HEAD_BYTES} bytes and {HEAD_LINES} headers."
+TOO_MANY_AHEAD = f"At most {PIPELINED_REQUESTS} requests may wait for an answer on one connection."
+TOO_MANY_PIECES = "The body comes in too many small chunks; send larger ones."
+SLOW_HEAD = f"The head of a request has to arrive within {HEAD_SECONDS} seconds."
+SLOW_BODY = (
+    f"A body has to arrive at {BODY_BYTES_PER_PERIOD} bytes in {BODY_PERIOD_SECONDS} seconds."
+)
+
+
+class Awaited(Enum):
+    """What the other side has to send next; nothing while it waits for an answer."""
+
+    NOTHING = "nothing"
+    HEAD = "head"
+    BODY = "body"
+
+
+class RefusedRequestError(Exception):
+    """Raised out of the parser's callbacks, which stops it."""
+
+    def __init__(self, status: HTTPStatus, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
+
+
+class HttpProtocol(HttpToolsProtocol):
+    slot: Slot
+
+    def __init__(self, admission: Admission, **given: Any) -> None:
+        super().__init__(**given)
+        self._admission = admission
+        self._awaited = Awaited.NOTHING
+        self._deadline: asyncio.TimerHandle | None = None
+        self._stalled: asyncio.TimerHandle | None = None
+        self._unparsed = 0  # bytes since the parser last came to the end of something
+        self._body_bytes = 0
+        self._body_pieces = 0
+        self._bytes_at_period = 0
+        self._refusal: RefusedRequestError | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        address = None if self.client is None else self.client[0]
+        self.slot = self._admission.enter(transport, address)
+        self._await(Awaited.HEAD)
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._unset_keepalive_if_required()  # uvicorn leaves it running after an error
+        self._await(Awaited.NOTHING)
+        self._stop_stalled()
+        self.slot.leave()
+
+    # Coming in
+
+    def data_received(self, data: bytes) -> None:
+        if self.transport.is_closing():
+            return
+        if self._awaited is Awaited.NOTHING and not self._is_answering:
+            self._await(Awaited.HEAD)
+        self._unparsed += len(data)
+        super().data_received(data)
+        if self._unparsed > HEAD_BYTES and not self.transport.is_closing():
+            self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, TOO_LARGE_HEAD)
+        self._watch()
+
+    @property
+    def _is_answering(self) -> bool:
+        cycle = cast("RequestResponseCycle | None", self.cycle)
+        return cycle is not None and not cycle.response_complete
+
+    def on_message_begin(self) -> None:
+        if len(self.pipeline) >= PIPELINED_REQUESTS:
+            self._stop_parsing(HTTPStatus.BAD_REQUEST, TOO_MANY_AHEAD)
+        self._await(Awaited.HEAD)
+        super().on_message_begin()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Also called for what follows a chunked body, which counts among the same."""
+        if len(self.headers) >= HEAD_LINES:
+            self._stop_parsing(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, TOO_LARGE_HEAD)
+        super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        self._unparsed = self._body_bytes = self._body_pieces = 0
+        self._await(Awaited.BODY)
+        super().on_headers_complete()
+        self.scope["extensions"] = {AUTHENTICATED: self.slot.authenticated}  # type: ignore[dict-item]
+
+    def on_body(self, body: bytes) -> None:
+        self._unparsed = 0
+        self._body_bytes += len(body)
+        self._body_pieces += 1
+        if self._body_pieces > BODY_PIECES + self._body_bytes // PIECE_BYTES:
+            self._stop_parsing(HTTPStatus.BAD_REQUEST, TOO_MANY_PIECES)
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._unparsed = 0
+        self._await(Awaited.NOTHING)
+        super().on_message_complete()
+
+    def _stop_parsing(self, status: HTTPStatus, reason: str) -> None:
+        self._refusal = RefusedRequestError(status, reason)
+        raise self._refusal
+
+    def send_400_response(self, msg: str) -> None:
+        """What uvicorn says when the parser fails or was stopped."""
+        if self._refusal is None:
+            self._refuse(HTTPStatus.BAD_REQUEST, msg)
+        else:
+            self._refuse(self._refusal.status, str(self._refusal))
+
+    def _refuse(self, status: HTTPStatus, reason: str) -> None:
+        """In words where no answer has begun, and for good in any case."""
+        self._await(Awaited.NOTHING)
+        if not (self._is_answering and self.cycle.response_started):
+            text = reason.encode()
+            self.transport.write(
+                b"HTTP/1.1 %d %b\r\ncontent-type: text/plain; charset=utf-8\r\n"
+                b"content-length: %d\r\nconnection: close\r\n\r\n%b"
+                % (status.value, status.phrase.encode(), len(text), text)
+            )
+        self._close()
+
+    def _close(self) -> None:
+        """Without waiting for a reader that may never take the rest."""
+        if self.transport.get_write_buffer_size():
+            self.transport.abort()
+        else:
+            self.transport.close()
+
+    def handle_websocket_upgrade(self) -> None:
+        self._await(Awaited.NOTHING)
+        self._stop_stalled()
+        super().handle_websocket_upgrade()
+        protocol = self.transport.get_protocol()
+        if isinstance(protocol, SinkProtocol):
+            protocol.take_slot(self.slot)
+        else:
+            self.slot.leave()
+
+    # Time
+
+    def _await(self, awaited: Awaited) -> None:
+        self._awaited = awaited
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _watch(self) -> None:
+        """Most heads and bodies are whole by now, and need no timer."""
+        if self._awaited is Awaited.NOTHING or self._deadline is not None:
+            return
+        self._bytes_at_period = self._body_bytes
+        seconds = HEAD_SECONDS if self._awaited is Awaited.HEAD else BODY_PERIOD_SECONDS
+        self._deadline = self.loop.call_later(seconds, self._check)
+
+    def _check(self) -> None:
+        self._deadline = None
+        if self.transport.is_closing():
+            return
+        if self._awaited is Awaited.HEAD:
+            if self._unparsed:
+                self._refuse(HTTPStatus.REQUEST_TIMEOUT, SLOW_HEAD)
+            else:
+                self._close()
+        elif (
+            self.flow.read_paused
+            or self._body_bytes - self._bytes_at_period >= BODY_BYTES_PER_PERIOD
+        ):
+            self._watch()
+        else:
+            self._refuse(HTTPStatus.REQUEST_TIMEOUT, SLOW_BODY)
+
+    def on_response_complete(self) -> None:
+        self.slot.answered()
+        super().on_response_complete()
+
+    def timeout_keep_alive_handler(self) -> None:
+        if not self.transport.is_closing():
+            self._close()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        if self._stalled is None:
+            self._stalled = self.loop.call_later(STALLED_SECONDS, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._stop_stalled()
+
+    def _stop_stalled(self) -> None:
+        if self._stalled is not None:
+            self._stalled.cancel()
+            self._stalled = None

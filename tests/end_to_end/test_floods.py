@@ -1,0 +1,217 @@
+"""Strangers who send without end: memory stays bounded, and others are served."""
+
+import asyncio
+import contextlib
+import re
+import socket
+from collections.abc import AsyncIterator, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+from websockets.frames import Opcode
+
+from session_server.host.errors import CloseCode
+from session_server.schemas.limits import FRAGMENTS_PER_MESSAGE
+from tests.end_to_end.raw import RawClient, greeting, masked, raw_client, request
+from tests.end_to_end.wire import WireClient
+from tests.host.harness import run
+from tests.http.sessions import Api
+from tests.identity.doors import TOKEN, WITH_TOKEN, dialled
+from tests.servers import AT_ANY_PACE, PLAIN, SERVE, ServerProcess, serving
+
+PATIENCE = 60.0
+ALLOWED_MB = 100
+MOST_BYTES = 1 << 26
+"""A server that still reads after so much of one request never stops."""
+
+FEW_DESCRIPTORS = 400
+LIMITED = ("/bin/sh", "-c", f'ulimit -n {FEW_DESCRIPTORS}; exec "$@"', "sh", *SERVE)
+
+GET = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
+FLOODS: dict[str, tuple[bytes, bytes]] = {
+    "requests sent ahead": (b"", (GET + b"\r\n") * 2_000),
+    "endless headers": (GET, b"a:b\r\n" * 20_000),
+    "one endless header": (GET + b"a: ", b"a" * 200_000),
+    "tiny chunks": (
+        b"POST /v1/sessions HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n",
+        b"1\r\na\r\n" * 20_000,
+    ),
+}
+
+
+def memory_mb(server: ServerProcess) -> float:
+    found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{server.pid}/status").read_text())
+    assert found is not None
+    return int(found[1]) / 1024
+
+
+@contextlib.asynccontextmanager
+async def opened(
+    server: ServerProcess,
+) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    try:
+        yield reader, writer
+    finally:
+        writer.transport.abort()
+        with contextlib.suppress(OSError):
+            await writer.wait_closed()
+
+
+async def flood(server: ServerProcess, opening: bytes, more: bytes) -> None:
+    """Sends until the server closes the connection."""
+    sent = 0
+    with contextlib.suppress(ConnectionError):
+        async with opened(server) as (_, writer):
+            writer.write(opening)
+            while not writer.transport.is_closing():
+                writer.write(more)
+                await writer.drain()
+                sent += len(more)
+                assert sent < MOST_BYTES, "the server reads on and on"
+
+
+async def is_healthy(server: ServerProcess) -> bool:
+    async with opened(server) as (reader, writer), asyncio.timeout(PATIENCE):
+        writer.write(GET + b"Connection: close\r\n\r\n")
+        return (await reader.read(-1)).endswith(b"\r\n\r\nok")
+
+
+@pytest.mark.parametrize("kind", FLOODS)
+@pytest.mark.proves("design.limits.strangers")
+@run
+async def test_requests_without_end_are_cut_off_and_take_no_memory(kind: str) -> None:
+    with serving("memory:", *WITH_TOKEN) as server:
+        assert await is_healthy(server)
+        before = memory_mb(server)
+        async with asyncio.timeout(PATIENCE):
+            for _ in range(10):
+                await asyncio.gather(*(flood(server, *FLOODS[kind]) for _ in range(10)))
+        assert await is_healthy(server)
+        assert memory_mb(server) - before < ALLOWED_MB
+
+
+@contextlib.contextmanager
+def one_byte_each(server: ServerProcess, number: int) -> Iterator[list[socket.socket]]:
+    with contextlib.ExitStack() as stack:
+        yield [stack.enter_context(one_byte(server)) for _ in range(number)]
+
+
+def one_byte(server: ServerProcess) -> socket.socket:
+    connection = socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE)
+    connection.sendall(b"G")
+    return connection
+
+
+@pytest.mark.proves("design.limits.strangers")
+@run
+async def test_connections_that_send_one_byte_lock_nobody_out() -> None:
+    """Twice as many as the server may have files open."""
+    with serving("memory:", *WITH_TOKEN, command=LIMITED) as server:
+        client = await dialled(server, TOKEN)
+        assert isinstance(client, WireClient)
+        await client.initialize("phone")
+        with one_byte_each(server, 2 * FEW_DESCRIPTORS):
+            assert await is_healthy(server)
+            assert await client.call("ping") is None
+            late = await dialled(server, TOKEN)
+            assert isinstance(late, WireClient)
+            assert await late.call("ping") is None
+            await late.close()
+        assert await client.call("ping") is None
+        await client.close()
+        server.wait_for("too many connections without a valid credential")
+        server.kill()
+        assert "Traceback" not in "".join(server.output)
+
+
+# WebSockets
+
+
+@pytest.mark.parametrize(
+    "frames",
+    [
+        masked(b"", Opcode.PING),
+        masked(b"", Opcode.PONG),
+        masked(b"", fin=False)
+        + masked(b"", Opcode.CONT, fin=False) * 500
+        + masked(b"", Opcode.CONT),
+    ],
+    ids=["pings", "pongs", "empty fragments"],
+)
+@pytest.mark.proves("design.limits.strangers")
+@run
+async def test_frames_without_a_message_count_against_the_rate_limit(frames: bytes) -> None:
+    with serving("memory:") as server:
+        async with raw_client(server.ahp) as client:
+            await client.send(greeting("flood"))
+            await client.until(Opcode.TEXT)
+            sending = asyncio.ensure_future(flood_frames(client, frames))
+            assert await client.close_code() == CloseCode.TOO_MANY_REQUESTS
+            sending.cancel()
+            await asyncio.wait([sending])
+
+
+async def flood_frames(client: RawClient, frames: bytes) -> None:
+    many = frames * (MOST_BYTES // 64 // len(frames))
+    with contextlib.suppress(ConnectionError):
+        while True:
+            await client.send(many)
+
+
+@run
+async def test_a_message_in_too_many_fragments_ends_its_connection() -> None:
+    with serving("memory:", *AT_ANY_PACE) as server:
+        whole = greeting("pieces")
+        begin, piece = masked(b" ", fin=False), masked(b" ", Opcode.CONT, fin=False)
+        last = masked(b"{}", Opcode.CONT)
+        async with raw_client(server.ahp) as client:
+            await client.send(whole)
+            await client.until(Opcode.TEXT)
+            await client.send(begin + piece * (FRAGMENTS_PER_MESSAGE - 2) + last)
+            assert b"-32600" in await client.until(Opcode.TEXT)
+            await client.send(begin + piece * (FRAGMENTS_PER_MESSAGE - 1) + last)
+            assert await client.close_code() == CloseCode.TOO_BIG
+
+
+@pytest.mark.parametrize("command", [SERVE, PLAIN], ids=["ours", "plain"])
+@pytest.mark.proves("design.limits.slow-reader")
+@run
+async def test_who_asks_for_much_at_once_gets_it_as_fast_as_it_reads(
+    command: Sequence[str],
+) -> None:
+    """All in one write: the answers would be a hundred times what an outbox may hold."""
+    times = 120
+    with serving("memory:", command=command) as server:
+        session = large_session(server)
+        async with raw_client(server.ahp) as client:
+            await client.send(greeting("reader", session))
+            await client.until(Opcode.TEXT)
+            before = memory_mb(server)
+            leave = {"jsonrpc": "2.0", "method": "unsubscribe", "params": {"channel": session}}
+            again = masked(msgspec.json.encode(leave))
+            await client.send(
+                b"".join(again + request(n, "subscribe", channel=session) for n in range(times))
+            )
+            other = await WireClient.open(server.ahp)
+            assert await other.call("ping") is None
+            await other.close()
+            for number in range(times):
+                answer = await client.until(Opcode.TEXT)
+                assert answer.startswith(b'{"jsonrpc":"2.0","id":%d,"result":{"snapshot"' % number)
+                if number % 10 == 0:
+                    assert memory_mb(server) - before < ALLOWED_MB
+
+
+def large_session(server: ServerProcess) -> str:
+    """Its snapshot has nearly a megabyte."""
+    question = {"kind": "text", "message": "x" * 4_000}
+    questions = [{"id": str(number), **question} for number in range(200)]
+    wanted = {"message": "?", "questions": questions}
+    with Api(server.url) as api:
+        made = api.post("/v1/sessions", json={})
+        asked = api.post(f"{made.headers['location']}/requests", json=wanted)
+    assert asked.status_code == 201, asked.text
+    uri: str = made.json()["resource"]
+    return uri

@@ -1,0 +1,369 @@
+"""Bounds on HTTP below the application: on heads, bodies, requests sent ahead, and time."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+import uvicorn
+from uvicorn.server import ServerState
+
+from session_server.host.connections import AUTHENTICATED
+from session_server.schemas.limits import (
+    BODY_BYTES_PER_PERIOD,
+    BODY_PERIOD_SECONDS,
+    BODY_PIECES,
+    HEAD_BYTES,
+    HEAD_LINES,
+    HEAD_SECONDS,
+    KEEP_ALIVE_SECONDS,
+    PIPELINED_REQUESTS,
+    STALLED_SECONDS,
+    UNAUTHENTICATED_PER_ADDRESS,
+)
+from session_server.transport import http_protocol
+from session_server.transport.admission import Admission
+from session_server.transport.http_protocol import HttpProtocol
+from tests.host.harness import run
+
+PATIENCE = 30.0
+GET = b"GET / HTTP/1.1\r\nHost: x\r\n"
+CHUNKED = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+App = Callable[[Any, Any, Any], Awaitable[None]]
+
+
+async def answer(send: Any, body: bytes = b"ok") -> None:
+    headers = [(b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def hello(_: Any, __: Any, send: Any) -> None:
+    await answer(send)
+
+
+async def echo(_: Any, receive: Any, send: Any) -> None:
+    body, more = b"", True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return
+        body, more = body + message["body"], message["more_body"]
+    await answer(send, body)
+
+
+class Peer:
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader, self.writer = reader, writer
+
+    def write(self, data: bytes) -> None:
+        self.writer.write(data)
+
+    async def abort(self) -> None:
+        self.writer.transport.abort()
+        with contextlib.suppress(OSError):
+            await self.writer.wait_closed()
+
+    async def response(self) -> bytes:
+        """One whole answer; its first line is enough to know what it is."""
+        async with asyncio.timeout(PATIENCE):
+            head = await self.reader.readuntil(b"\r\n\r\n")
+            size = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
+            return head + await self.reader.readexactly(size)
+
+    async def rest(self) -> bytes:
+        """All that comes until the other side closes."""
+        async with asyncio.timeout(PATIENCE):
+            try:
+                return await self.reader.read(-1)
+            except ConnectionError:
+                return b""
+
+    async def flood(self, data: bytes, at_most: int = 1 << 27) -> None:
+        """Sends until the other side closes; it must do so before very much was sent."""
+        sent = 0
+        try:
+            async with asyncio.timeout(PATIENCE):
+                while not self.reader.at_eof():
+                    self.writer.write(data)
+                    await self.writer.drain()
+                    await asyncio.sleep(0)
+                    sent += len(data)
+                    assert sent < at_most, "it reads on and on"
+        except ConnectionError:
+            pass
+
+
+@asynccontextmanager
+async def listening(
+    app: App = hello,
+    admission: Admission | None = None,
+    made: list[HttpProtocol] | None = None,
+) -> AsyncIterator[Callable[[], Awaitable[Peer]]]:
+    config = uvicorn.Config(app, lifespan="off", log_config=None, timeout_keep_alive=30)
+    config.load()
+    state, given = ServerState(), admission or Admission(1_000)
+
+    def protocol() -> HttpProtocol:
+        new = HttpProtocol(given, config=config, server_state=state, app_state={})
+        if made is not None:
+            made.append(new)
+        return new
+
+    server = await asyncio.get_running_loop().create_server(protocol, "127.0.0.1", 0)
+    address = server.sockets[0].getsockname()
+    peers: list[Peer] = []
+
+    async def connect() -> Peer:
+        peer = Peer(*await asyncio.open_connection(*address, limit=1 << 24))
+        peers.append(peer)
+        return peer
+
+    try:
+        yield connect
+    finally:
+        for peer in peers:
+            await peer.abort()
+        server.close()
+        async with asyncio.timeout(PATIENCE):
+            while state.connections or state.tasks:  # noqa: ASYNC110 - uvicorn has no event for it
+                await asyncio.sleep(0.01)
+
+
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HEAD_SECONDS", "BODY_PERIOD_SECONDS", "STALLED_SECONDS"):
+        monkeypatch.setattr(http_protocol, name, 0.05)
+
+
+def status_of(response: bytes) -> int:
+    return int(response.split(b" ", 2)[1])
+
+
+# Size
+
+
+@pytest.mark.parametrize(
+    ("opening", "more", "status"),
+    [
+        (GET, b"a: b\r\n" * 1_000, 431),
+        (GET + b"x: ", b"a" * 200_000, 431),
+        (b"GET /", b"a" * 200_000, 431),
+        (b"", b"\r\n" * 50_000, 431),
+        (GET + b"\r\n", (GET + b"\r\n") * 1_000, 400),
+        (CHUNKED, b"1\r\na\r\n" * 10_000, 400),
+        (CHUNKED + b"1;", b"a" * 200_000, 431),
+        (CHUNKED + b"0\r\nx: ", b"a" * 200_000, 431),
+        (CHUNKED + b"0\r\n", b"a: b\r\n" * 1_000, 431),
+    ],
+    ids=[
+        "headers",
+        "one header",
+        "the address",
+        "empty lines",
+        "requests sent ahead",
+        "tiny chunks",
+        "a chunk's extension",
+        "one trailer",
+        "trailers",
+    ],
+)
+@run
+async def test_a_request_without_end_is_refused_and_its_connection_closed(
+    opening: bytes, more: bytes, status: int
+) -> None:
+    async with listening(echo) as connect:
+        peer = await connect()
+        peer.write(opening)
+        peer.write(more * 3)  # more than a server reads at once, so its reason may be lost
+        response = await peer.rest()
+        assert response == b"" or b"HTTP/1.1 %d " % status in response
+        endless = await connect()
+        endless.write(opening)
+        await endless.flood(more)
+        other = await connect()
+        other.write(GET + b"Content-Length: 2\r\n\r\nhi")
+        assert (await other.response()).endswith(b"hi")
+
+
+@run
+async def test_a_head_within_the_bounds_is_taken() -> None:
+    async with listening() as connect:
+        peer = await connect()
+        lines = HEAD_LINES - 1
+        value = b"v" * ((HEAD_BYTES - 1_000) // lines - 6)
+        peer.write(GET + b"x: %b\r\n" % value * lines + b"\r\n")
+        assert status_of(await peer.response()) == 200
+        peer.write(GET + b"x: y\r\n" * (lines + 1) + b"\r\n")
+        assert status_of(await peer.rest()) == 431
+        peer = await connect()
+        peer.write(GET + b"x: " + b"y" * HEAD_BYTES)
+        response = await peer.rest()
+        assert status_of(response) == 431
+        assert f"at most {HEAD_BYTES} bytes".encode() in response
+
+
+@run
+async def test_a_few_requests_sent_ahead_are_answered_in_order() -> None:
+    async with listening(echo) as connect:
+        peer = await connect()
+        for number in range(PIPELINED_REQUESTS):
+            peer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n%d" % number)
+        for number in range(PIPELINED_REQUESTS):
+            assert (await peer.response()).endswith(b"%d" % number)
+
+
+@run
+async def test_a_long_body_in_ordinary_chunks_is_taken() -> None:
+    async with listening(echo) as connect:
+        peer = await connect()
+        body = b"x" * 80 * (2 * BODY_PIECES)
+        peer.write(CHUNKED + (b"50\r\n" + b"x" * 80 + b"\r\n") * (2 * BODY_PIECES) + b"0\r\n\r\n")
+        assert (await peer.response()).endswith(b"\r\n\r\n" + body)
+
+
+@run
+async def test_a_refusal_in_the_middle_of_an_answer_only_closes() -> None:
+    begun = asyncio.Event()
+
+    async def slow(_: Any, receive: Any, send: Any) -> None:
+        headers = [(b"content-length", b"100")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": b"half", "more_body": True})
+        begun.set()
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+    async with listening(slow) as connect:
+        peer = await connect()
+        peer.write(CHUNKED)
+        await begun.wait()
+        peer.write(b"not a chunk\r\n")
+        assert (await peer.rest()).endswith(b"half")
+
+
+# Time
+
+
+@pytest.mark.parametrize("opening", [b"", b"G", GET, b"\r\n"])
+@run
+async def test_a_head_that_does_not_come_in_time_ends_the_connection(opening: bytes) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        impatient(patch)
+        async with listening() as connect:
+            peer = await connect()
+            peer.write(opening)
+            response = await peer.rest()
+            assert response == b"" if not opening else status_of(response) == 408
+
+
+@pytest.mark.parametrize("opening", [b"G", b"\r\n"])
+@run
+async def test_a_second_head_has_to_come_in_time_too(opening: bytes) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        impatient(patch)
+        async with listening() as connect:
+            peer = await connect()
+            peer.write(GET + b"\r\n")
+            assert status_of(await peer.response()) == 200
+            peer.write(opening)
+            assert status_of(await peer.rest()) == 408
+
+
+@pytest.mark.parametrize("app", [echo, hello], ids=["awaited", "answered before"])
+@run
+async def test_a_body_that_does_not_come_in_time_ends_the_connection(app: App) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        impatient(patch)
+        async with listening(app) as connect:
+            peer = await connect()
+            peer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\nabc")
+            response = await peer.rest()
+            assert response.count(b"HTTP/1.1 408") == 1
+
+
+@run
+async def test_a_body_that_comes_steadily_is_waited_for() -> None:
+    protocols: list[HttpProtocol] = []
+    async with listening(echo, made=protocols) as connect:
+        peer = await connect()
+        size = 2 * BODY_BYTES_PER_PERIOD
+        peer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % size)
+        peer.write(b"x" * BODY_BYTES_PER_PERIOD)
+        async with asyncio.timeout(PATIENCE):
+            while not protocols or protocols[0]._body_bytes < BODY_BYTES_PER_PERIOD:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        protocols[0]._bytes_at_period = 0
+        protocols[0]._check()
+        peer.write(b"x" * (BODY_BYTES_PER_PERIOD - 1))
+        async with asyncio.timeout(PATIENCE):
+            while protocols[0]._body_bytes < size - 1:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        protocols[0]._check()
+        assert status_of(await peer.rest()) == 408
+
+
+@run
+async def test_a_reader_that_stops_reading_is_cut_off() -> None:
+    ended = asyncio.Event()
+
+    async def endless(_: Any, receive: Any, send: Any) -> None:
+        await receive()
+        gone = asyncio.ensure_future(receive())
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        while not gone.done():
+            piece = {"type": "http.response.body", "body": b"x" * 65_536, "more_body": True}
+            await send(piece)
+            await asyncio.sleep(0)
+        ended.set()
+
+    with pytest.MonkeyPatch.context() as patch:
+        impatient(patch)
+        async with listening(endless) as connect:
+            peer = await connect()
+            peer.writer.transport.pause_reading()  # type: ignore[attr-defined]
+            peer.write(GET + b"\r\n")
+            async with asyncio.timeout(PATIENCE):
+                await ended.wait()
+
+
+def test_the_deadlines_leave_people_time() -> None:
+    assert HEAD_SECONDS >= 5
+    assert KEEP_ALIVE_SECONDS >= 5
+    assert STALLED_SECONDS > BODY_PERIOD_SECONDS >= 10
+    assert BODY_BYTES_PER_PERIOD / BODY_PERIOD_SECONDS < 1_000
+
+
+# Who keeps its connection
+
+
+@run
+async def test_a_connection_counts_as_in_use_while_an_authenticated_request_is_answered() -> None:
+    may_answer = asyncio.Event()
+    begun = asyncio.Event()
+
+    async def known(scope: Any, _: Any, send: Any) -> None:
+        if scope["path"] == "/known":
+            scope["extensions"][AUTHENTICATED]()
+            begun.set()
+            await may_answer.wait()
+        await answer(send)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("session_server.transport.admission.network_of", lambda address: address)
+        async with listening(known, Admission(1_000)) as connect:
+            peer = await connect()
+            peer.write(b"GET /known HTTP/1.1\r\nHost: x\r\n\r\n")
+            await begun.wait()
+            for _ in range(2):
+                strangers = [await connect() for _ in range(UNAUTHENTICATED_PER_ADDRESS + 1)]
+                for stranger in strangers:
+                    stranger.write(b"G")
+                assert await strangers[0].rest() == b""
+            may_answer.set()
+            assert status_of(await peer.response()) == 200
+            for _ in range(2 * UNAUTHENTICATED_PER_ADDRESS):
+                await connect()
+            assert await peer.rest() == b""
