@@ -177,6 +177,12 @@ LIMIT_MEANINGS: dict[str, str] = {
         "Milliseconds without an action after which a channel keeps no envelopes at hand."
     ),
     "HISTORY_LIFETIME_MS": "Milliseconds after which a channel's old entries are dropped.",
+    "DECISIONS_KEPT": (
+        "Decisions of one session (completed requests, outcomes, confirmed tool calls) that the log"
+        " keeps when what was typed on the way to them is dropped."
+    ),
+    "DECISION_BYTES_KEPT": "Bytes that these decisions may have together.",
+    "DECISION_LIFETIME_MS": "Milliseconds for which they are kept.",
     "SEALED_STATE_SECONDS": "Seconds for which a sealed `requestState` of the gateway is good.",
     "CAPABILITY_SETS": "Different sets of capabilities that one gateway's clients may have.",
     "CAPABILITY_SETS_PER_PRINCIPAL": "Of these, the ones that clients of one principal use.",

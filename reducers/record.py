@@ -6,11 +6,15 @@ from typing import Any
 import msgspec
 
 from ..schemas.actions import (
+    ActionBase,
     AgentChanged,
     Delta,
     InputAnswerChanged,
+    InputCompleted,
     ModelChanged,
     SessionAction,
+    ToolCallConfirmed,
+    ToolCallResultConfirmed,
 )
 from ..schemas.limits import OUTCOME_LIFETIME_MS, OUTCOMES_KEPT
 from ..schemas.questions import OnExpiry
@@ -73,6 +77,14 @@ PRIVATE_TRANSITIONS: dict[type, PrivateTransition] = {
     CallAbandoned: calls.call_abandoned,
     CallCollected: calls.call_collected,
 }
+
+
+DECISIONS = frozenset({InputCompleted, OutcomeRecorded, ToolCallConfirmed, ToolCallResultConfirmed})
+
+
+def is_decision(action: ActionBase) -> bool:
+    """Whether it records what somebody decided: who, when, how. The log keeps these longest."""
+    return type(action) in DECISIONS
 
 
 def reduce_record(record: SessionRecord, action: RecordAction, at: int) -> SessionRecord:

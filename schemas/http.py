@@ -11,7 +11,7 @@ from .limits import ANSWER_CHARS, DEADLINE_SECONDS, ID_CHARS, TITLE_CHARS
 from .mcp import CallMethod, Content
 from .principals import Author
 from .questions import Answer, InputRequest, OnExpiry, Question, ResponseKind
-from .session import AgentSelection, ModelSelection
+from .session import AgentSelection, ModelSelection, SessionSummary
 from .wire import Count, Extra, Millis, Uri, Wire
 
 
@@ -56,6 +56,18 @@ class Completion(Wire, frozen=True, kw_only=True):
 
 class NewTurn(Wire, frozen=True, kw_only=True):
     text: Annotated[str, msgspec.Meta(min_length=1, max_length=ANSWER_CHARS)]
+
+
+class UnreadableSession(Wire, frozen=True, kw_only=True):
+    """A session whose stored data is damaged. It is not served, and its data is kept."""
+
+    session: Uri
+    reason: str
+
+
+class SessionList(Wire, frozen=True, kw_only=True):
+    items: tuple[SessionSummary, ...]
+    unreadable: tuple[UnreadableSession, ...] = ()
 
 
 class RequestStateBase(Wire, frozen=True, kw_only=True, tag_field="state"):

@@ -107,6 +107,8 @@ DEMO_SESSION = "ahp-session:/demo"
 def open_demo(host: Host) -> None:
     """A session to look at, with a question open: a new one if the one before was answered."""
     owner = Principal(id="local", role=Role.OWNER)
+    if DEMO_SESSION in host.unreadable:
+        return
     if DEMO_SESSION in host.sessions:
         record = host.record(DEMO_SESSION)
         if record is not None and record.public.active_turn is None:

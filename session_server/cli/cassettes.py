@@ -12,7 +12,7 @@ import typer
 
 from session_server.cli.durations import duration
 from session_server.cli.exits import ExitCode
-from session_server.cli.naming import SessionArgument, all_sessions, found, short_name
+from session_server.cli.naming import SessionArgument, found_uri, short_name
 from session_server.cli.output import err, out, print_json
 from session_server.cli.reach import Reach, session_path
 from session_server.cli.sessions import as_json
@@ -24,7 +24,6 @@ from session_server.schemas.wire import Millis
 
 STDOUT = Path("-")
 JSON_LINES = {"Content-Type": "application/x-ndjson"}
-END = b'{"kind":"end"'
 
 
 class Moment(msgspec.Struct):
@@ -36,6 +35,7 @@ class Head(msgspec.Struct):
 
     kind: str
     session: str | None = None
+    damaged: bool = False
     stamp: Moment = msgspec.field(default_factory=Moment)
 
 
@@ -48,11 +48,14 @@ def export(
 ) -> None:
     """Write a session as one file: every entry of its log, in JSON lines, without secrets."""
     with reach.http() as http:
-        summary = found(all_sessions(http), session)
-        cassette = http.get(f"{session_path(summary.resource)}/export", timeout=None).content
+        uri = found_uri(http, session)
+        cassette = http.get(f"{session_path(uri)}/export", timeout=None).content
     last = cassette.rstrip(b"\n").rpartition(b"\n")[2]
-    if not last.startswith(END):
+    end = _head(last)
+    if end is None or end.kind != "end":
         raise Trouble("The host broke off in the middle.", advice="Try again.")
+    if end.damaged:
+        err.print("What follows in the session's log is damaged and not in the file.")
     if output == STDOUT:
         sys.stdout.buffer.write(cassette)
         sys.stdout.buffer.flush()
@@ -62,7 +65,7 @@ def export(
     except OSError as error:
         raise Trouble(f"{output} cannot be written: {error.strerror}.") from None
     if reach.as_json:
-        print_json({"file": str(output), "bytes": len(cassette), "session": summary.resource})
+        print_json({"file": str(output), "bytes": len(cassette), "session": uri})
     else:
         err.print(f"{output}: {len(cassette.splitlines()):,} lines", markup=False)
 

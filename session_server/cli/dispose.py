@@ -3,12 +3,14 @@
 import sys
 from typing import Annotated
 
+import httpx
 import typer
 
-from session_server.cli.naming import SessionArgument, all_sessions, found, short_name
+from session_server.cli.naming import SessionArgument, all_sessions, found_uri, short_name
 from session_server.cli.output import err, print_json
 from session_server.cli.reach import Reach, session_path
 from session_server.cli.trouble import UsageTrouble
+from session_server.schemas.wire import Uri
 
 
 def dispose(
@@ -18,15 +20,20 @@ def dispose(
 ) -> None:
     """Remove a session for everybody, with all that is known of it."""
     with reach.http() as http:
-        summary = found(all_sessions(http), session)
-        name = short_name(summary.resource)
+        uri = found_uri(http, session)
+        name = short_name(uri)
         if not yes:
-            _confirm(f"Remove {name} (“{summary.title}”) and its history for good?")
-        http.delete(session_path(summary.resource))
+            _confirm(f"Remove {_titled(http, uri)} and its history for good?")
+        http.delete(session_path(uri))
     if reach.as_json:
-        print_json({"session": summary.resource, "state": "gone"})
+        print_json({"session": uri, "state": "gone"})
     else:
         err.print(f"{name} is gone.", markup=False)
+
+
+def _titled(http: httpx.Client, uri: Uri) -> str:
+    titles = {summary.resource: summary.title for summary in all_sessions(http)}
+    return f"{short_name(uri)} ({f'“{titles[uri]}”' if uri in titles else 'damaged'})"
 
 
 def _confirm(words: str) -> None:

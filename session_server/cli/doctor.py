@@ -6,7 +6,8 @@ import shutil
 import socket
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import asynccontextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -19,16 +20,29 @@ from rich.text import Text
 
 from session_server import __version__
 from session_server.cli.exits import ExitCode
-from session_server.cli.naming import short_name
+from session_server.cli.naming import session_list, short_name
 from session_server.cli.output import out, print_json
 from session_server.cli.reach import Reach, explained
-from session_server.cli.serve import check_log
-from session_server.cli.trouble import START_ONE, Trouble
+from session_server.cli.setting_options import (
+    ConfigOption,
+    DataDirOption,
+    StoreOption,
+    named_store,
+    settings_of,
+)
+from session_server.cli.trouble import START_ONE, Trouble, UsageTrouble
 from session_server.client import ClientError
+from session_server.host.host import Host
+from session_server.host.logged import CLIENTS_CHANNEL, TOKENS_CHANNEL
 from session_server.log import Sync
-from session_server.log.errors import InUseError, OpenError
-from session_server.schemas.commands import PROTOCOL_VERSION
+from session_server.log.errors import InUseError, LogError, OpenError
+from session_server.log.opening import database_of, open_log
+from session_server.log.sqlite.backup import examined
+from session_server.log.sqlite.claim import claim_of
+from session_server.reducers.session_names import PREFIX
+from session_server.schemas.commands import PROTOCOL_VERSION, ROOT_CHANNEL
 from session_server.schemas.principals import LOCAL_ID, OWNER_ID, Principal
+from session_server.schemas.wire import Uri
 from session_server.settings import Settings, SettingsError, load_settings
 
 LEAST_PYTHON = (3, 11)
@@ -64,12 +78,23 @@ def bad(name: str, words: str, advice: str = "") -> Check:
 
 def doctor(
     reach: Reach,
-    config: Annotated[
-        Path | None, typer.Option(help="TOML file with the settings of `serve`.")
+    config: ConfigOption = None,
+    store: StoreOption = None,
+    data_dir: DataDirOption = None,
+    remove: Annotated[
+        str | None,
+        typer.Option(
+            help="With the host stopped: remove the data of a damaged session, or of"
+            f" {TOKENS_CHANNEL}, for good.",
+            metavar="NAME",
+        ),
     ] = None,
 ) -> ExitCode:
     """Check this installation, its store, and the host at --url."""
-    checks = [*_installation(config), *_host(reach)]
+    if remove is not None:
+        asyncio.run(_removed(settings_of(config, store, data_dir), remove))
+        return ExitCode.OK
+    checks = [*_installation(config, store, data_dir), *_host(reach)]
     if reach.as_json:
         print_json([check._asdict() for check in checks], pretty=True)
     else:
@@ -98,17 +123,17 @@ def _table(checks: list[Check]) -> Table:
 # What is installed here
 
 
-def _installation(config: Path | None) -> Iterator[Check]:
+def _installation(config: Path | None, store: str | None, data_dir: Path | None) -> Iterator[Check]:
     yield _python()
     try:
-        settings = load_settings(config=config)
+        settings = load_settings({"store": store, "data_dir": data_dir}, config)
     except SettingsError as error:
         advice = "Fix the file or the SESSION_SERVER_* variable that it names."
         yield bad("settings", str(error), advice)
         return
     yield fine("settings", "They can be read.")
     yield _space(settings)
-    yield _store(settings)
+    yield from _store(settings)
     yield _port(settings)
 
 
@@ -133,21 +158,80 @@ def _space(settings: Settings) -> Check:
     return fine("disk", words)
 
 
-def _store(settings: Settings) -> Check:
-    """An existing one is opened; none is made."""
-    store = settings.store or f"sqlite:///{settings.data_dir.absolute() / 'sessions.db'}"
-    file = Path(store.removeprefix("sqlite:///"))
-    known = (file, file.with_name(f"{file.name}-claim"))
-    if store.startswith("sqlite:") and not any(path.exists() for path in known):
-        return fine("store", f"{file} is not there yet; `serve` makes it.")
+def _store(settings: Settings) -> Iterator[Check]:
+    """An existing one is opened and read; none is made."""
+    store = named_store(settings)
     try:
-        asyncio.run(check_log(store, Sync(settings.sync)))
-    except InUseError as error:
-        by = "" if error.pid is None else f" (process {error.pid})"
-        return fine("store", f"{file} is in use by a running host{by}.")
+        file = database_of(store)
+        if file is not None and not any(f.exists() for f in (file, claim_of(file))):
+            yield fine("store", f"{file} is not there yet; `serve` makes it.")
+            return
+        try:
+            unreadable = asyncio.run(_unreadable(settings, store))
+        except InUseError as error:
+            assert file is not None  # nothing else can be in use
+            by = "" if error.pid is None else f" (process {error.pid})"
+            yield fine("store", f"{file} is in use by a running host{by}.")
+            unreadable = examined(file).damaged
+        else:
+            yield fine("store", f"{store} can be opened.")
     except OpenError as error:
-        return bad("store", str(error))
-    return fine("store", f"{store} can be opened.")
+        yield bad("store", str(error))
+        return
+    for uri, reason in unreadable.items():
+        yield bad("data", f"{uri} is damaged: {reason}.", _ADVICE.get(uri) or damaged_advice(uri))
+
+
+_ADVICE = {
+    ROOT_CHANNEL: "Nothing needs to be done: the host makes it again when it starts.",
+    CLIENTS_CHANNEL: "Nothing needs to be done: clients introduce themselves again.",
+    TOKENS_CHANNEL: (
+        "The host does not start without it, because revoked tokens could work again. Restore a"
+        f" backup, or remove the list with `session-server doctor --remove {TOKENS_CHANNEL}`: then"
+        " no token or share link that was issued works any more."
+    ),
+}
+
+
+def damaged_advice(uri: Uri) -> str:
+    name = short_name(uri)
+    return (
+        "The host serves the other sessions. Export what is readable of this one with"
+        f" `session-server export {name} -o FILE`; then restore a backup, or remove it with"
+        f" `session-server dispose {name}`."
+    )
+
+
+async def _unreadable(settings: Settings, store: str) -> dict[Uri, str]:
+    async with _loaded(settings, store) as host:
+        return host.unreadable
+
+
+async def _removed(settings: Settings, name: str) -> None:
+    try:
+        async with _loaded(settings, named_store(settings)) as host:
+            uri = name if name in host.unreadable else f"{PREFIX}{name}"
+            if uri not in host.unreadable:
+                raise UsageTrouble(f"{name} is not damaged, or not there: nothing was removed.")
+            await host.log.drop(uri)
+    except InUseError as error:
+        advice = f"Stop the host first, or remove a session with `session-server dispose {name}`."
+        raise Trouble(str(error), advice=advice) from None
+    except LogError as error:
+        raise Trouble(str(error)) from None
+    out.print(f"{uri} is removed.", markup=False)
+
+
+@asynccontextmanager
+async def _loaded(settings: Settings, store: str) -> AsyncGenerator[Host]:
+    """A host that has read its log, and does nothing else."""
+    log = await open_log(store, sync=Sync(settings.sync))
+    host = Host(log, ())
+    try:
+        await host.load()
+        yield host
+    finally:
+        await host.stop()
 
 
 def _port(settings: Settings) -> Check:
@@ -183,7 +267,10 @@ def _host(reach: Reach) -> Iterator[Check]:
             health = http.get("/healthz")
             yield _ready(http, reach)
             yield _clock(health)
-            yield _access(http)
+            access = _access(http)
+            yield access
+            if access.finding is Finding.FINE:
+                yield from _damaged(http)
     except (httpx.TransportError, Trouble) as error:
         trouble = explained(error, reach)
         yield bad("host", str(trouble), trouble.advice or START_ONE)
@@ -218,6 +305,12 @@ def _access(http: httpx.Client) -> Check:
     except Trouble as trouble:
         return bad("access", str(trouble), trouble.advice)
     return fine("access", f"You are {_who(me)}.")
+
+
+def _damaged(http: httpx.Client) -> Iterator[Check]:
+    for lost in session_list(http).unreadable:
+        words = f"{lost.session} is damaged and not served: {lost.reason}."
+        yield bad("session", words, damaged_advice(lost.session))
 
 
 def _who(me: Principal) -> str:

@@ -14,7 +14,7 @@ from session_server.cli.exits import ExitCode
 from session_server.cli.reach import TOKEN_VARIABLE, URL_VARIABLE, Reach
 from session_server.cli.trouble import LIST_THEM, Trouble, UsageTrouble
 from session_server.reducers.session_names import PREFIX
-from session_server.schemas.commands import ListSessionsResult
+from session_server.schemas.http import SessionList
 from session_server.schemas.limits import NAME_CHARS
 from session_server.schemas.session import SessionSummary
 from session_server.schemas.wire import Uri
@@ -62,8 +62,22 @@ def checked_id(written: str) -> str:
 
 
 def all_sessions(http: httpx.Client) -> tuple[SessionSummary, ...]:
+    return session_list(http).items
+
+
+def session_list(http: httpx.Client) -> SessionList:
+    """Damaged sessions too; a host that is older does not name them."""
     response = http.get("/v1/sessions")
-    return msgspec.json.decode(response.content, type=ListSessionsResult).items
+    return msgspec.json.decode(response.content, type=SessionList)
+
+
+def found_uri(http: httpx.Client, word: str) -> Uri:
+    """The same as `found`, and a damaged session too if it is named in full."""
+    listed = session_list(http)
+    for damaged in listed.unreadable:
+        if short_name(damaged.session) == short_name(word):
+            return damaged.session
+    return found(listed.items, word).resource
 
 
 def complete_session(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:

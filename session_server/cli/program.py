@@ -13,6 +13,7 @@ from session_server import __version__
 from session_server.cli import token
 from session_server.cli.answer import answer
 from session_server.cli.ask import ask
+from session_server.cli.backup import backup
 from session_server.cli.call import call
 from session_server.cli.cassettes import export, replay
 from session_server.cli.dispose import dispose
@@ -100,6 +101,7 @@ app.add_typer(token.app, name="token")
 app.command()(reaching(export))
 app.command()(reaching(replay))
 app.command()(reaching(dispose))
+app.command()(reaching(backup))
 app.command()(reaching(doctor))
 app.command()(reaching(mcp))
 

@@ -5,7 +5,7 @@ import socket
 
 import typer
 
-from session_server.cli.setting_options import with_settings
+from session_server.cli.setting_options import named_store, with_settings
 from session_server.log import Sync
 from session_server.log.errors import OpenError
 from session_server.log.opening import open_log
@@ -18,6 +18,7 @@ def serve(settings: Settings) -> None:
     # The server takes a while to load, and no other command needs it.
     from session_server.app import create_app  # noqa: PLC0415
     from session_server.calls.errors import ConfigError  # noqa: PLC0415
+    from session_server.host.errors import StartError  # noqa: PLC0415
     from session_server.identity.binding import binding_of  # noqa: PLC0415
     from session_server.server import run  # noqa: PLC0415
 
@@ -33,7 +34,7 @@ def serve(settings: Settings) -> None:
         asyncio.run(
             check_log(store, Sync(settings.sync), accept_data_loss=settings.accept_data_loss)
         )
-    except OpenError as error:
+    except (OpenError, StartError) as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(1) from None
     try:
@@ -46,10 +47,9 @@ def serve(settings: Settings) -> None:
 
 
 def store_of(settings: Settings) -> str:
-    if settings.store is not None:
-        return settings.store
-    settings.data_dir.mkdir(parents=True, exist_ok=True)
-    return f"sqlite:///{settings.data_dir.absolute() / 'sessions.db'}"
+    if settings.store is None:
+        settings.data_dir.mkdir(parents=True, exist_ok=True)
+    return named_store(settings)
 
 
 def check_address(host: str, port: int) -> None:
@@ -64,5 +64,15 @@ def check_address(host: str, port: int) -> None:
 
 async def check_log(store: str, sync: Sync, *, accept_data_loss: bool = False) -> None:
     """Opens the log once before the server does, to fail in words and not in a traceback."""
+    from session_server.host.errors import tokens_unreadable  # noqa: PLC0415
+    from session_server.host.host import Host  # noqa: PLC0415
+    from session_server.host.logged import TOKENS_CHANNEL  # noqa: PLC0415
+
     log = await open_log(store, sync=sync, accept_data_loss=accept_data_loss)
-    await log.close()
+    host = Host(log, ())
+    try:
+        await host.load((TOKENS_CHANNEL,))
+    finally:
+        await host.stop()
+    if TOKENS_CHANNEL in host.unreadable:
+        raise tokens_unreadable(host.unreadable[TOKENS_CHANNEL])

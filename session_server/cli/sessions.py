@@ -8,8 +8,8 @@ import typer
 from rich import box
 from rich.table import Table
 
-from session_server.cli.naming import all_sessions, short_name
-from session_server.cli.output import out, print_json
+from session_server.cli.naming import session_list, short_name
+from session_server.cli.output import err, out, print_json
 from session_server.cli.reach import Reach
 from session_server.cli.states import State, ago, is_archived, shown_state, state_of
 from session_server.schemas.session import SessionSummary
@@ -24,8 +24,11 @@ def sessions(
 ) -> None:
     """List the sessions of a host: first those that need input, then the latest."""
     with reach.http() as http:
-        found = all_sessions(http)
-    listed = in_order(s for s in found if everything or not is_archived(s))
+        found = session_list(http)
+    listed = in_order(s for s in found.items if everything or not is_archived(s))
+    for damaged in found.unreadable:
+        words = f"{short_name(damaged.session)} is damaged: {damaged.reason}."
+        err.print(f"{words} `session-server doctor` says what to do.", markup=False)
     if reach.as_json:
         print_json([as_json(summary) for summary in listed], pretty=True)
     elif listed:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import typer
 from pydantic.fields import FieldInfo
 
+from session_server.cli.trouble import UsageTrouble
 from session_server.settings import CONFIG_FILE, Settings, SettingsError, load_settings
 
 CONFIG_HELP = f"TOML file with settings; {CONFIG_FILE} in the working folder if there is one."
@@ -39,6 +40,29 @@ def with_settings(command: Callable[[Settings], None]) -> Callable[..., None]:
         ]
     )
     return runner
+
+
+ConfigOption = Annotated[
+    Path | None, typer.Option(help="TOML file with the settings of `serve`.", dir_okay=False)
+]
+StoreOption = Annotated[
+    str | None, typer.Option(help="The store of the host, as `serve --store` names it.")
+]
+DataDirOption = Annotated[
+    Path | None, typer.Option(help="The data folder of the host, as with `serve --data-dir`.")
+]
+
+
+def settings_of(config: Path | None, store: str | None, data_dir: Path | None) -> Settings:
+    """The settings that a host would have here, for commands that look at its files."""
+    try:
+        return load_settings({"store": store, "data_dir": data_dir}, config)
+    except SettingsError as error:
+        raise UsageTrouble(str(error)) from None
+
+
+def named_store(settings: Settings) -> str:
+    return settings.store or f"sqlite:///{settings.data_dir.absolute() / 'sessions.db'}"
 
 
 def flag_of(name: str) -> str:

@@ -83,7 +83,8 @@ class ActiveClients:
                 self._holds.setdefault(new.client_id, set()).add(channel.uri)
 
     def disposed(self, uri: Uri) -> None:
-        record = self._sessions[uri].committed
+        channel = self._sessions.get(uri)
+        record = None if channel is None else channel.committed
         if record is not None and record.public.active_client is not None:
             self._let_go(record.public.active_client.client_id, uri)
 

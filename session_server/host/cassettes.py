@@ -1,28 +1,28 @@
 """Sessions as files: a cassette holds every entry of one session's log, in order, without secrets.
 
 Lines of JSON: a header, the entries, an end. Where the log has forgotten the beginning, the first
-entry opens with the record as it was then. A cassette is played back into a session that does not
-exist yet; that is a recording, and can only be watched. Exported again it is the same, byte for
-byte: positions are in neither.
+entry opens with the record as it was then, and lists the decisions from before that the log still
+has. A cassette is played back into a session that does not exist yet; that is a recording, and can
+only be watched. Exported again it is the same, byte for byte: positions are in neither.
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from functools import partial
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
 from session_server.host.channel import Channel
-from session_server.host.errors import CommandError, no_session
+from session_server.host.errors import CommandError, UnreadableSessionError, no_session
 from session_server.host.host import Host
 from session_server.host.kinds import SESSION
 from session_server.host.logged import Logged, SessionOpened, decode_logged, decode_record
 from session_server.host.order import InDoubt, Verdict
 from session_server.host.performing import Settling
 from session_server.host.sessions import is_recording
-from session_server.log import Batch, Durable, Entry, NewEntry
-from session_server.reducers.record import PRIVATE_TRANSITIONS
+from session_server.log import Batch, Durable, Entry, NewEntry, StoredSnapshot
+from session_server.reducers.record import PRIVATE_TRANSITIONS, is_decision
 from session_server.reducers.redaction import redacted, redacted_record
 from session_server.reducers.session import TRANSITIONS
 from session_server.schemas.calls import Call
@@ -51,9 +51,13 @@ class Line(Logged, frozen=True, kw_only=True, tag_field="kind", tag="entry"):
 
 
 class End(Wire, frozen=True, kw_only=True, tag_field="kind", tag="end"):
-    """How many entries there are; a file without it was cut off."""
+    """How many entries there are; a file without it was cut off.
+
+    `damaged`: what followed in the log could not be read.
+    """
 
     entries: Count
+    damaged: bool = False
 
 
 CassetteLine: TypeAlias = Header | Line | End
@@ -70,41 +74,90 @@ class CassetteError(Exception):
 
 async def exported(host: Host, uri: Uri) -> Iterator[bytes]:
     """The lines of a session as its log is now."""
-    record = host.record(uri)
-    if record is None:
+    if host.record(uri) is None and uri not in host.unreadable:
         raise no_session(uri)
-    opening, entries = await _story(host, uri)
-    return _lines(uri, (opening, *entries), is_plain=is_recording(record))
+    return _lines(uri, await _story(host, uri))
 
 
-async def _story(host: Host, uri: Uri) -> tuple[Logged, list[Logged]]:
-    """How it opens, and what happened then."""
+class Story(NamedTuple):
+    """`is_damaged`: what followed could not be read."""
+
+    entries: Sequence[Logged]
+    is_damaged: bool
+
+
+async def _story(host: Host, uri: Uri) -> Story:
+    """Everything that the log holds of a session; of a damaged one, as far as it can be folded."""
     stored = await host.log.read(after=0, limit=CASSETTE_ENTRIES + 1, channels=(uri,))
     if len(stored) > CASSETTE_ENTRIES:
         words = f"This session has more than {CASSETTE_ENTRIES} entries, too many for a cassette."
         raise CommandError(ErrorCode.CONFLICT, words)
-    first = decode_logged(stored[0].data) if stored else None
-    if first is not None and isinstance(first.action, SessionOpened):
-        return first, [decode_logged(entry.data) for entry in stored[1:]]
+    whole = await asyncio.to_thread(_folded, None, stored)
+    if len(whole) == len(stored) > 0:
+        return Story(whole, is_damaged=False)
+    reached = stored[len(whole) - 1].seq if whole else 0
     for snapshot in await host.log.snapshots():
-        if snapshot.channel == uri:
-            opening = _reopened(decode_record(snapshot.data))
-            return opening, [decode_logged(e.data) for e in stored if e.seq > snapshot.seq]
-    raise no_session(uri)
+        if snapshot.channel == uri and snapshot.seq > reached:
+            story = await asyncio.to_thread(_reopened, snapshot, stored)
+            if story is not None:
+                return story
+    if not whole:
+        raise UnreadableSessionError(uri, host.unreadable.get(uri, "its beginning is missing"))
+    return Story(whole, is_damaged=True)
 
 
-def _reopened(record: SessionRecord) -> Logged:
+def _folded(record: SessionRecord | None, stored: Sequence[Entry]) -> list[Logged]:
+    """The entries that follow from a record and from each other."""
+    entries: list[Logged] = []
+    for entry in stored:
+        logged = _decoded(entry)
+        if logged is None:
+            break
+        try:
+            record = SESSION.reduce(record, logged.action, logged.stamp.at)
+        except Exception:  # noqa: BLE001  # whatever it holds, it does not follow
+            break
+        entries.append(logged)
+    return entries
+
+
+def _decoded(entry: Entry) -> Logged | None:
+    if not entry.is_intact:
+        return None
+    try:
+        return decode_logged(entry.data)
+    except DecodingError:
+        return None
+
+
+def _reopened(snapshot: StoredSnapshot, stored: Sequence[Entry]) -> Story | None:
+    """From the record as it was when the snapshot was taken, and with the decisions from before."""
+    if not snapshot.is_intact:
+        return None
+    try:
+        record = decode_record(snapshot.data)
+    except DecodingError:
+        return None
+    before = [_decoded(entry) for entry in stored if entry.seq <= snapshot.seq]
+    earlier = tuple(e for e in before if e is not None and is_decision(e.action))
     stamp = Stamp(at=record.public.summary.modified_at, by=HOST)
-    return Logged(action=SessionOpened(record=record, trimmed=True), stamp=stamp)
+    opened = SessionOpened(record=record, trimmed=True, earlier=earlier)
+    later = [entry for entry in stored if entry.seq > snapshot.seq]
+    entries = _folded(record, later)
+    story = (Logged(action=opened, stamp=stamp), *entries)
+    return Story(story, is_damaged=len(entries) < len(later))
 
 
-def _lines(uri: Uri, story: Sequence[Logged], *, is_plain: bool) -> Iterator[bytes]:
+def _lines(uri: Uri, story: Story) -> Iterator[bytes]:
     """A recording has no secrets any more, and a digest must not be digested again."""
     yield _written(Header(version=VERSION, session=uri))
+    opening = story.entries[0].action
+    assert isinstance(opening, SessionOpened)  # everything else is folded over it
+    is_plain = is_recording(opening.record)
     calls: dict[str, Call] = {}
-    for logged in story:
+    for logged in story.entries:
         yield _written(_line(logged, calls, is_plain=is_plain))
-    yield _written(End(entries=len(story)))
+    yield _written(End(entries=len(story.entries), damaged=story.is_damaged))
 
 
 def _written(line: CassetteLine) -> bytes:
@@ -115,7 +168,9 @@ def _line(logged: Logged, calls: dict[str, Call], *, is_plain: bool) -> Line:
     action = logged.action
     if isinstance(action, SessionOpened):
         calls |= action.record.private.calls
-        action = replace(action, record=_exported_record(action.record, is_plain=is_plain))
+        earlier = tuple(_line(e, calls, is_plain=is_plain) for e in action.earlier)
+        record = _exported_record(action.record, is_plain=is_plain)
+        action = replace(action, record=record, earlier=earlier)
     elif not is_plain:
         if isinstance(action, CallStarted):
             calls[action.call.id] = action.call
@@ -215,6 +270,8 @@ class Playback:
             raise self._error("comes before the session is opened")
         if action.record.public.summary.resource != self.session:
             raise self._error("opens another session than the header says")
+        if not all(is_decision(earlier.action) for earlier in action.earlier):
+            raise self._error("lists earlier entries that are not decisions")
         record = _marked(action.record, is_recording=True)
         return replace(logged, action=replace(action, record=record))
 

@@ -17,9 +17,20 @@ from session_server.host.kinds import Kind
 from session_server.host.logged import Logged, LoggedAction, SessionOpened, decode_logged
 from session_server.host.order import InDoubt, NotStored, Settled, Verdict
 from session_server.host.state_size import StateMemory, StateSize
-from session_server.log import Batch, Durable, Entry, NewEntry, Refused, RefusedBecause
+from session_server.log import (
+    Batch,
+    Durable,
+    Entry,
+    NewEntry,
+    Refused,
+    RefusedBecause,
+    StoredSnapshot,
+)
+from session_server.reducers.record import is_decision
 from session_server.schemas.codec import encode
 from session_server.schemas.envelopes import ActionEnvelope, ActionOrigin, EnvelopeMeta
+from session_server.schemas.errors import DecodingError
+from session_server.schemas.limits import DECISION_LIFETIME_MS
 from session_server.schemas.principals import Author, Provenance, Stamp
 from session_server.schemas.refusals import Refusal
 from session_server.schemas.wire import Uri
@@ -46,6 +57,15 @@ def _nothing(*_: object) -> None:
 
 def in_doubt(words: str) -> str:
     return f"It is not known yet whether this was saved; if it was, it will show. {words}"
+
+
+class UnreadableError(Exception):
+    """What the log holds of a channel cannot be folded. The text says what is damaged, and how."""
+
+
+def _lasts_until(logged: Logged) -> int:
+    """Decisions stay in the log for longer than what people typed on the way to them."""
+    return logged.stamp.at + DECISION_LIFETIME_MS if is_decision(logged.action) else 0
 
 
 class Submission(msgspec.Struct, frozen=True):
@@ -168,7 +188,7 @@ class Channel(Generic[R]):
             origin = submission.origin if type(action) is submission.own else None
             logged.append(Logged(action=action, stamp=stamp, origin=origin))
         new_id = self._world.new_id
-        entries = [NewEntry(new_id(), encode(entry)) for entry in logged]
+        entries = [NewEntry(new_id(), encode(entry), _lasts_until(entry)) for entry in logged]
         growth = sum([len(entry.data) for entry in entries])
         if self.size.is_reached(growth) and not submission.is_exempt:
             refusal = self._refusal_of_growth(before, planned, growth, stamp.at)
@@ -384,23 +404,53 @@ class Channel(Generic[R]):
 
     # Starting from what is stored
 
-    def restore(self, data: bytes, seq: int) -> None:
-        self.head = self.committed = self.kind.decode(data)
-        self.last_seq = seq
-        self.history.resume(seq, self._world.now())
-        self.size.set(len(data))
+    def restore(self, stored: StoredSnapshot) -> None:
+        """Raises `UnreadableError`, and then has changed nothing."""
+        if not stored.is_intact:
+            raise UnreadableError(f"its snapshot at {stored.seq} does not match its checksum")
+        try:
+            self.head = self.committed = self.kind.decode(stored.data)
+        except DecodingError as error:
+            words = f"its snapshot at {stored.seq} cannot be decoded: {error}"
+            raise UnreadableError(words) from error
+        self.last_seq = stored.seq
+        self.history.resume(stored.seq, self._world.now())
+        self.size.set(len(stored.data))
 
     def replay(self, entry: Entry) -> None:
         self.entries_since_snapshot += 1
         self._take(entry, deliver=False)
         self.head = self.committed
 
+    def begin_again(self, floor: int) -> None:
+        """As if nothing had been written yet; positions up to `floor` cannot be replayed."""
+        self.head = self.committed = self.kind.empty
+        self.last_seq = 0
+        self.history.let_go()
+        self.history.begin(floor)
+        self.size.set(0)
+
+    def forget(self) -> None:
+        """It is gone, or cannot be used: the memory that it counts for is free."""
+        self.history.let_go()
+        self.size.remove()
+
     def _take(self, entry: Entry, *, deliver: bool) -> None:
-        logged = decode_logged(entry.data)
+        """Raises `UnreadableError`, and then has changed nothing."""
         before = self.committed
+        logged, self.committed = self._folded(before, entry)
         self.size.add(len(entry.data))
-        self.committed = self.kind.reduce(before, logged.action, logged.stamp.at)
         self._publish(entry.seq, logged)
         self._hand_over()
         if deliver:
             self._tell(self._world.committed, self, before, logged.action, self.committed)
+
+    def _folded(self, record: R | None, entry: Entry) -> tuple[Logged, R]:
+        if not entry.is_intact:
+            raise UnreadableError(f"its entry {entry.seq} does not match its checksum")
+        try:
+            logged = decode_logged(entry.data)
+            return logged, self.kind.reduce(record, logged.action, logged.stamp.at)
+        except Exception as error:
+            words = f"its entry {entry.seq} cannot be read: {str(error) or type(error).__name__}"
+            raise UnreadableError(words) from error

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from session_server.host.errors import CommandError, no_session
+from session_server.host.errors import CommandError
 from session_server.host.peer import Peer
 from session_server.host.sessions import page_of_turns
 from session_server.schemas import frames
@@ -35,7 +35,7 @@ def subscribe(peer: Peer, frame: frames.Subscribe) -> None:
         return
     channel = peer.subscriptions.add(peer.principal, uri)
     if channel is None:
-        raise no_session(uri)
+        raise peer.host.missing(peer.principal, uri)
     peer.replies.answer(frame.id, SubscribeResult(snapshot=peer.host.snapshot(channel)))
 
 
@@ -81,7 +81,7 @@ def fetch_turns(peer: Peer, frame: frames.FetchTurns) -> None:
     params = frame.params
     channel = peer.channel(params.channel)
     if channel is None or channel is peer.host.root:
-        raise no_session(params.channel)
+        raise peer.host.missing(peer.principal, params.channel)
     limit = TURNS_PER_PAGE if params.limit is None else min(params.limit, TURNS_PER_PAGE)
     record = channel.committed
     assert isinstance(record, SessionRecord)

@@ -22,7 +22,13 @@ from session_server.host.clients import Clients
 from session_server.host.connections import Connections
 from session_server.host.counts import Counts, QuestionTimes
 from session_server.host.delivery import Message, Outbox
-from session_server.host.errors import CommandError, no_session, not_permitted
+from session_server.host.errors import (
+    CommandError,
+    UnreadableSessionError,
+    no_session,
+    not_permitted,
+    tokens_unreadable,
+)
 from session_server.host.held import HeldActions
 from session_server.host.history import EnvelopeMemory
 from session_server.host.journal import FIRST_PAUSE, LONGEST_PAUSE, Journal
@@ -100,8 +106,9 @@ class Host:
         self._journal = Journal(
             log, self._tasks, self.storage, self.counts.append_seconds, bounds.store_seconds
         )
-        self.upkeep = Upkeep(log, self._tasks, self.storage)
+        self.upkeep = Upkeep(log, self._tasks, self.storage, self.now)
         self.sessions: dict[Uri, Channel[SessionRecord]] = {}
+        self.unreadable: dict[Uri, str] = {}
         self.root: Channel[RootState] = Channel(ROOT_CHANNEL, ROOT, self)
         self.clients = Clients(Channel(CLIENTS_CHANNEL, CLIENTS, self), self.storage, self.now)
         self.tokens: Channel[IssuedTokens] = Channel(TOKENS_CHANNEL, TOKENS, self)
@@ -131,17 +138,46 @@ class Host:
 
     async def start(self) -> None:
         """Folds what the log holds; from then on the host is ready."""
-        await self._journal.fold_into(self._stored_channel)
-        self.position = max(self.position, self.log.last_seq)
+        await self.load()
+        await self._replace_unreadable()
         if self.states.is_full:  # by what the entries add up to
             for channel in self._channels():
                 channel.measure()
         self._tell_root(lambda: RootAgentsChanged(agents=self.agents))
         self._count_sessions()
         self.active_clients.restarted()
-        self.spawn(self.upkeep.age(self._channels, self.now))
+        self.spawn(self.upkeep.age(self._channels))
         for channel in self.sessions.values():
             self.write(channel, readiness)
+
+    async def load(self, channels: Collection[Uri] | None = None) -> None:
+        """Folds what the log holds, of these channels or of all, and writes nothing.
+
+        Damaged sessions are set aside with the reason: `unreadable`. Nobody can write to them.
+        """
+        self.unreadable = await self._journal.fold_into(self._stored_channel, channels)
+        for uri in self.unreadable:
+            channel = self.sessions.pop(uri, None)
+            if channel is not None:
+                channel.forget()
+        self.position = max(self.position, self.log.last_seq)
+
+    async def _replace_unreadable(self) -> None:
+        """Of the host's own channels: what the root says is so anyway, and clients introduce
+        themselves again. Which tokens were revoked nobody can say.
+        """
+        reason = self.unreadable.get(TOKENS_CHANNEL)
+        if reason is not None:
+            raise tokens_unreadable(reason)
+        own: tuple[Channel[Any], ...] = (self.root, self.clients.channel)
+        for channel in own:
+            reason = self.unreadable.pop(channel.uri, None)
+            if reason is not None:
+                logger.error("%s is damaged and begins again empty: %s", channel.uri, reason)
+                await self.log.drop(channel.uri)
+                channel.begin_again(self.position)
+        for uri, reason in self.unreadable.items():
+            logger.error("session %s is damaged and is not served: %s", uri, reason)
 
     async def stop(self) -> None:
         """No new work; what is being written is finished."""
@@ -256,6 +292,13 @@ class Host:
             if channel.committed is not None and principal.reaches(uri):
                 yield channel.committed.public.summary
 
+    def missing(self, principal: Principal, uri: Uri) -> CommandError:
+        """Why `channel` has found nothing."""
+        reason = self.unreadable.get(uri)
+        if reason is None or not principal.reaches(uri):
+            return no_session(uri)
+        return UnreadableSessionError(uri, reason)
+
     def is_opening(self, uri: Uri) -> bool:
         """Whether it is on its way to being there: neither to be used yet nor unknown."""
         return uri in self._opening
@@ -339,7 +382,7 @@ class Host:
         if params.active_client is not None:
             self._check_active_client(principal, params.active_client)
         check_selections(params)
-        source = self._fork_source(params)
+        source = self._fork_source(principal, params)
         record = retitled(opening_record(params, provider, self.now(), source, opened_with), title)
         channel = self.reserve(uri)
         is_told = False
@@ -411,6 +454,8 @@ class Host:
     ) -> None:
         self._check_maker(principal)
         channel = self.channel(principal, uri)
+        if uri in self.unreadable and principal.reaches(uri):
+            channel = Channel(uri, SESSION, self)  # nothing of it can be seen or written to
         if channel is None or channel is self.root or uri in self._disposing:
             raise no_session(uri)
         self._disposing.add(uri)
@@ -433,9 +478,9 @@ class Host:
                 self._disposing.discard(uri)
             for hook in self.on_disposed:
                 hook(uri)
-            del self.sessions[uri]
-            channel.history.let_go()
-            channel.size.remove()
+            self.sessions.pop(uri, None)
+            self.unreadable.pop(uri, None)
+            channel.forget()
             removed = SessionRemovedParams(channel=ROOT_CHANNEL, session=uri)
             news = SessionRemoved(params=removed)
             self.announce(news, about=uri, also=tuple(channel.subscribers))
@@ -466,8 +511,11 @@ class Host:
 
     def _check_free(self, uri: Uri) -> None:
         check_uri(uri)
-        if uri in self.sessions or uri in self._opening or uri in self._in_doubt:
+        if any(uri in known for known in (self.sessions, self._opening, self._in_doubt)):
             raise CommandError(ErrorCode.SESSION_EXISTS, f"There is a session {uri} already.")
+        if uri in self.unreadable:
+            words = f"There is a session {uri} already, and it is damaged: {self.unreadable[uri]}."
+            raise CommandError(ErrorCode.SESSION_EXISTS, words)
         most = self.bounds.sessions
         if most and len(self.sessions) + len(self._opening) >= most:
             words = f"This host holds at most {most} sessions; dispose of some first."
@@ -489,12 +537,14 @@ class Host:
             words = "A client can only make itself the active one: activeClient.clientId is yours."
             raise not_permitted(words)
 
-    def _fork_source(self, params: CreateSessionParams) -> SessionRecord | None:
+    def _fork_source(
+        self, principal: Principal, params: CreateSessionParams
+    ) -> SessionRecord | None:
         if params.fork is None:
             return None
         source = self.record(params.fork.session)
         if source is None:
-            raise no_session(params.fork.session)
+            raise self.missing(principal, params.fork.session)
         return source
 
     def _tell_root(self, news: Callable[[], LoggedAction]) -> None:

@@ -1,11 +1,12 @@
 """The host's side of the log: verdicts in one order; questions are asked until answered."""
 
 import asyncio
+import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any, TypeVar
 
-from session_server.host.channel import Channel
+from session_server.host.channel import Channel, UnreadableError
 from session_server.host.counts import Histogram
 from session_server.host.order import InDoubt, Order, Settled, Verdict
 from session_server.host.storage import Storage
@@ -13,6 +14,8 @@ from session_server.host.tasks import Tasks
 from session_server.log import Batch, Log
 from session_server.log.errors import LogError
 from session_server.schemas.wire import Uri
+
+logger = logging.getLogger("session_server.host")
 
 T = TypeVar("T")
 
@@ -36,19 +39,51 @@ class Journal:
         self._append_seconds = append_seconds
         self._order = Order(log, self._find_out, storage, patience)
 
-    async def fold_into(self, channel_of: Callable[[Uri], Channel[Any]]) -> None:
-        """Everything that the log holds, into the channels that it is about."""
-        for stored in await self._log.snapshots():
-            channel_of(stored.channel).restore(stored.data, stored.seq)
+    async def fold_into(
+        self, channel_of: Callable[[Uri], Channel[Any]], channels: Collection[Uri] | None = None
+    ) -> dict[Uri, str]:
+        """Everything that the log holds, into the channels that it is about.
+
+        Returns the channels that cannot be read, each with the reason. What was folded of them
+        before the damage is not to be used.
+        """
+        floors = await self._log.floors()
+        unreadable = await self._restore(channel_of, channels, floors)
         after = 0
-        while entries := await self._log.read(after=after, limit=READ_AT_ONCE):
+        while entries := await self._log.read(after=after, limit=READ_AT_ONCE, channels=channels):
             for entry in entries:
                 channel = channel_of(entry.channel)
-                if entry.seq > channel.last_seq:
-                    channel.replay(entry)
+                if entry.seq > channel.last_seq and entry.channel not in unreadable:
+                    try:
+                        channel.replay(entry)
+                    except UnreadableError as error:
+                        unreadable[entry.channel] = str(error)
             after = entries[-1].seq
-        for uri, floor in (await self._log.floors()).items():
-            channel_of(uri).history.begin(floor)
+        for uri, floor in floors.items():
+            if channels is None or uri in channels:
+                channel_of(uri).history.begin(floor)
+        return unreadable
+
+    async def _restore(
+        self,
+        channel_of: Callable[[Uri], Channel[Any]],
+        channels: Collection[Uri] | None,
+        floors: Mapping[Uri, int],
+    ) -> dict[Uri, str]:
+        """Without its snapshot, a channel takes all of its entries."""
+        missing = dict.fromkeys(floors, "its snapshot is missing")
+        for stored in await self._log.snapshots():
+            if channels is not None and stored.channel not in channels:
+                continue
+            try:
+                channel_of(stored.channel).restore(stored)
+                missing.pop(stored.channel, None)
+            except UnreadableError as error:
+                if stored.channel in floors:
+                    missing[stored.channel] = str(error)
+                else:
+                    logger.warning("%s: %s; its entries are read instead", stored.channel, error)
+        return {uri: why for uri, why in missing.items() if channels is None or uri in channels}
 
     def append(self, batch: Batch, settled: Settled) -> None:
         begun = time.perf_counter()
@@ -76,7 +111,11 @@ class Journal:
                     after=channel.last_seq, limit=READ_AT_ONCE, channels=channels
                 )
             )
-            channel.absorb(entries)
+            try:
+                channel.absorb(entries)
+            except UnreadableError as error:
+                logger.exception("%s stops", channel.uri)
+                channel.close(f"This session cannot go on: {error}.")
 
         self._tasks.spawn(read())
 

@@ -15,11 +15,13 @@ from session_server.schemas.wire import Millis, Uri, Wire
 class SessionOpened(ActionBase, frozen=True, kw_only=True, tag="private/sessionOpened"):
     """The first entry of a session's channel: what everything after it is folded over.
 
-    `trimmed`: in a cassette, what came before it was forgotten.
+    `trimmed`: in a cassette, what came before it was forgotten, except for the decisions that are
+    in `earlier`: to be read, and not folded.
     """
 
     record: SessionRecord
     trimmed: bool = False
+    earlier: "tuple[Logged, ...]" = ()
 
 
 class ClientSeen(ActionBase, frozen=True, kw_only=True, tag="private/clientSeen"):

@@ -37,7 +37,7 @@ async def perform(host: Host, principal: Principal, uri: Uri, action: Action) ->
     """An action of somebody's, judged like any other; returns when it is durable and visible."""
     channel = host.channel(principal, uri)
     if channel is None:
-        raise no_session(uri)
+        raise host.missing(principal, uri)
     done = Settling()
     host.dispatch(
         principal,

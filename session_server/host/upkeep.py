@@ -1,11 +1,13 @@
 """Keeping the log and the memory small, and the next start short.
 
-Snapshots are taken, and history that they cover goes with time. A channel in which nothing happens
-gets its snapshot too, and keeps no envelopes at hand.
+Snapshots are taken, and history that they cover goes with time: by number and age first what
+people typed, and after a longer time what they decided. A channel in which nothing happens gets its
+snapshot too, and keeps no envelopes at hand.
 """
 
 import asyncio
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any
 
 from session_server.host.channel import Channel
@@ -20,13 +22,15 @@ from session_server.schemas.wire import Millis
 
 ENTRIES_BETWEEN_SNAPSHOTS = 1_000
 AGING_SECONDS = 600.0
+TRIMMED_EVERY_MS = 24 * 3_600_000
 
 
 class Upkeep:
-    def __init__(self, log: Log, tasks: Tasks, storage: Storage) -> None:
+    def __init__(self, log: Log, tasks: Tasks, storage: Storage, now: Callable[[], Millis]) -> None:
         self._log = log
         self._tasks = tasks
         self._storage = storage
+        self._now = now
 
     def written(self, channel: Channel[Any]) -> None:
         if channel.entries_since_snapshot >= ENTRIES_BETWEEN_SNAPSHOTS:
@@ -35,18 +39,28 @@ class Upkeep:
     def take_snapshot(self, channel: Channel[Any]) -> None:
         self._tasks.spawn(self._tried(channel))
 
-    async def age(
-        self, channels: Callable[[], Iterable[Channel[Any]]], now: Callable[[], int]
-    ) -> None:
-        """Once in a while, channel by channel; what cannot be saved now is tried the next time."""
+    async def age(self, channels: Callable[[], Iterable[Channel[Any]]]) -> None:
+        """Once in a while, channel by channel; what cannot be saved now is tried the next time.
+
+        Once a day every channel is trimmed, for the decisions that have become too old.
+        """
         unsaved: set[Channel[Any]] = set()
+        trimmed_at = 0
         while True:
             await asyncio.sleep(AGING_SECONDS)
             before, unsaved = unsaved, set()
+            is_new_day = self._now() - trimmed_at >= TRIMMED_EVERY_MS
+            if is_new_day:
+                trimmed_at = self._now()
             for channel in tuple(channels()):
-                is_due = _is_due(channel, now()) or channel in before
-                if is_due and not channel.is_closed and not await self._is_saved(channel):
+                is_due = _is_due(channel, self._now()) or channel in before
+                if channel.is_closed:
+                    continue
+                if is_due and not await self._is_saved(channel):
                     unsaved.add(channel)
+                elif is_new_day:
+                    with suppress(LogError):  # the next day will do as well
+                        await self._storage.watched(self._trim(channel))
 
     async def _tried(self, channel: Channel[Any]) -> None:
         """What could not be saved now is due again with the channel's next batch."""
@@ -72,7 +86,10 @@ class Upkeep:
     async def _saved(self, channel: Channel[Any], snapshot: StoredSnapshot | None) -> None:
         if snapshot is not None:
             await self._log.save_snapshot(snapshot)
-            await self._log.trim(channel.uri, channel.history.outlived)
+            await self._trim(channel)
+
+    async def _trim(self, channel: Channel[Any]) -> None:
+        await self._log.trim(channel.uri, channel.history.outlived, self._now())
 
 
 def _is_due(channel: Channel[Any], now: Millis) -> bool:

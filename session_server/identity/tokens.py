@@ -131,7 +131,7 @@ class Tokens:
         if self._key.known() is None and self._all():
             logger.warning(LOST_KEY, len(self._all()))
         for uri in {uri for token in self._all().values() for uri in token.sessions or ()}:
-            if uri not in self._host.sessions:
+            if uri not in self._host.sessions and uri not in self._host.unreadable:
                 self._close_session(uri)
 
     def _close_session(self, uri: Uri) -> None:

@@ -10,7 +10,8 @@ from session_server.log.errors import FailedError
 from session_server.log.protocol import Batch, Durable, Entry, Epoch, Outcome, StoredSnapshot
 from session_server.log.refusals import CLOSED, KNOWN_ID, ahead, conflict
 from session_server.log.settling import Progress, Settled, follow, settle
-from session_server.schemas.wire import Seq, Uri
+from session_server.schemas.limits import DECISION_BYTES_KEPT, DECISIONS_KEPT
+from session_server.schemas.wire import Millis, Seq, Uri
 
 
 class MemoryLog:
@@ -26,6 +27,7 @@ class MemoryLog:
         self._lasts: dict[Uri, Seq] = {}
         self._snapshots: dict[Uri, StoredSnapshot] = {}
         self._floors: dict[Uri, Seq] = {}
+        self._lasting: dict[Seq, Millis] = {}
         self._waiting: list[tuple[Batch, Settled]] = []
 
     @property
@@ -63,6 +65,8 @@ class MemoryLog:
         for entry in batch.entries:
             self._reached = seq = self._reached + 1
             self._entries.append(Entry(seq, batch.channel, entry.id, entry.data))
+            if entry.lasts_until:
+                self._lasting[seq] = entry.lasts_until
             self._seqs[entry.id] = self._lasts[batch.channel] = seq
             yield seq
 
@@ -97,14 +101,28 @@ class MemoryLog:
         self._check_open()
         return list(self._snapshots.values())
 
-    async def trim(self, channel: Uri, up_to: Seq) -> None:
+    async def trim(self, channel: Uri, up_to: Seq, now: Millis = 0) -> None:
         self._catch_up()
         snapshot = self._snapshots.get(channel)
-        covered = min(up_to, snapshot.seq) if snapshot else 0
-        gone = [e.seq for e in self._entries if e.channel == channel and e.seq <= covered]
+        floor = self._floors.get(channel, 0)
+        covered = min(max(up_to, floor), snapshot.seq) if snapshot else 0
+        entries = [entry for entry in self._entries if entry.channel == channel]
+        lasting = self._still_lasting(entries, now)
+        gone = [e.seq for e in entries if e.seq <= covered and e.seq not in lasting]
         if gone:
             self._forget(frozenset(gone))
-            self._floors[channel] = gone[-1]
+            self._floors[channel] = max(floor, gone[-1])
+
+    def _still_lasting(self, entries: Sequence[Entry], now: Millis) -> set[Seq]:
+        lasting: set[Seq] = set()
+        size = 0
+        for entry in reversed(entries):
+            if self._lasting.get(entry.seq, 0) > now and len(lasting) < DECISIONS_KEPT:
+                size += len(entry.data)
+                if size > DECISION_BYTES_KEPT:
+                    break
+                lasting.add(entry.seq)
+        return lasting
 
     async def floors(self) -> dict[Uri, Seq]:
         self._check_open()
@@ -119,6 +137,8 @@ class MemoryLog:
     def _forget(self, seqs: frozenset[Seq]) -> None:
         self._entries = [entry for entry in self._entries if entry.seq not in seqs]
         self._seqs = {id_: seq for id_, seq in self._seqs.items() if seq not in seqs}
+        for seq in seqs:
+            self._lasting.pop(seq, None)
 
     async def close(self) -> None:
         if not self._progress.is_over:

@@ -32,6 +32,12 @@ async def open_log(url: str, *, sync: Sync = Sync.FULL, accept_data_loss: bool =
             raise UrlError(f"{url!r} names no log; known are {KNOWN}.")
 
 
+def database_of(url: str) -> Path | None:
+    """The file that a URL names, if it names one; raises a `UrlError`."""
+    scheme, colon, rest = url.partition(":")
+    return _sqlite_path(url, rest) if colon and scheme.lower() == "sqlite" else None
+
+
 def _memory(url: str, rest: str) -> Log:
     from session_server.log.memory import MemoryLog  # noqa: PLC0415
 

@@ -6,21 +6,28 @@ from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from enum import StrEnum
 from typing import NamedTuple, Protocol, TypeAlias
 
-from session_server.schemas.wire import Seq, Uri
+from session_server.schemas.wire import Millis, Seq, Uri
 
 
 class NewEntry(NamedTuple):
-    """An entry on its way into the log. `id` is the writer's own and never used twice."""
+    """An entry on its way into the log. `id` is the writer's own and never used twice.
+
+    `lasts_until`: trimming does not remove it before that time.
+    """
 
     id: str
     data: bytes
+    lasts_until: Millis = 0
 
 
 class Entry(NamedTuple):
+    """`is_intact` is false when the stored bytes do not match their checksum."""
+
     seq: Seq
     channel: Uri
     id: str
     data: bytes
+    is_intact: bool = True
 
 
 class Batch(NamedTuple):
@@ -80,6 +87,7 @@ class StoredSnapshot(NamedTuple):
     channel: Uri
     seq: Seq
     data: bytes
+    is_intact: bool = True
 
 
 EPOCH_ORIGIN = 1_767_225_600
@@ -138,6 +146,9 @@ class Log(Protocol):
 
     Epoch: stays the same as long as no stored entry was ever lost. A log that begins anew has
     another one, and all its seqs are higher than those that clients may know.
+
+    Integrity: what is read back is what was written, or is marked as not intact. One damaged entry
+    or snapshot does not keep the others from being read.
     """
 
     @property
@@ -183,15 +194,20 @@ class Log(Protocol):
         """The latest snapshot of every channel that has one."""
         ...
 
-    async def trim(self, channel: Uri, up_to: Seq) -> None:
+    async def trim(self, channel: Uri, up_to: Seq, now: Millis = 0) -> None:
         """Forgets the channel's entries up to and including this seq.
 
         Only what a snapshot covers may go: a higher seq than the snapshot's is lowered to it.
+        Entries that last until after `now` stay, the newest `DECISIONS_KEPT` of them with at most
+        `DECISION_BYTES_KEPT`. They go with a later call, which need not name a higher seq.
         """
         ...
 
     async def floors(self) -> dict[Uri, Seq]:
-        """For each trimmed channel, the highest seq that was forgotten."""
+        """For each trimmed channel, the highest seq that was forgotten.
+
+        Below it only entries that last are left.
+        """
         ...
 
     async def drop(self, channel: Uri) -> None:

@@ -32,8 +32,12 @@ Live = Annotated[
 
 @router.get("/sessions/{id}/export", **described(200, TEXT, 404, 409, media_type=JSON_LINES))
 async def export_session(uri: SessionUri, host: TheHost, who: Caller) -> Response:
-    """The session as a cassette: every entry of its log, one per line, without secrets."""
-    visible_record(host, who, uri)
+    """The session as a cassette: every entry of its log, one per line, without secrets.
+
+    Of a damaged session, what can be read up to the damage.
+    """
+    if uri not in host.unreadable or not who.reaches(uri):
+        visible_record(host, who, uri)
     if who.role is not Role.OWNER:
         raise NotAllowedError("A cassette holds what only the log knows; it is the owner's.")
     lines = await exported(host, uri)

@@ -56,6 +56,8 @@ class HostCollector(Collector):
         records = [channel.committed for channel in self._host.sessions.values()]
         requests = sum(len(r.public.input_requests or ()) for r in records if r is not None)
         yield gauge("sessions", "Sessions that the host holds.", len(records))
+        damaged = len(self._host.unreadable)
+        yield gauge("unreadable_sessions", "Sessions that are damaged and not served.", damaged)
         yield gauge("open_requests", "Input requests that wait for an answer.", requests)
         yield gauge("connections", "WebSockets and event streams.", self._host.connections.number)
         yield gauge("state_bytes", "Session states as JSON, estimated.", self._host.states.bytes)

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from session_server.calls.errors import CallsError, UnknownCallError
-from session_server.host.errors import CommandError
+from session_server.host.errors import CommandError, UnreadableSessionError
 from session_server.host.pace import TooFastError
 from session_server.host.performing import InDoubtError, NotSavedError, RefusedError
 from session_server.identity.errors import TurnedAwayError
@@ -111,6 +111,10 @@ def of_command(error: CommandError) -> Response:
     return _response(problem(status, camel(code.name), error.error.message), headers)
 
 
+def of_unreadable(error: UnreadableSessionError) -> Response:
+    return _response(problem(500, "sessionUnreadable", error.error.message))
+
+
 def of_refusal(error: RefusedError) -> Response:
     refusal = error.refusal
     return _response(
@@ -189,6 +193,7 @@ def _response(body: Problem, headers: Mapping[str, str] | None = None) -> Respon
 
 HANDLERS: dict[type[Exception], Any] = {
     ProblemError: of_problem,
+    UnreadableSessionError: of_unreadable,
     CommandError: of_command,
     RefusedError: of_refusal,
     TurnedAwayError: of_turned_away,

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 from session_server.host.channel import Channel
-from session_server.host.errors import no_session
 from session_server.host.host import Host
 from session_server.host.performing import RefusedError
 from session_server.reducers.input_rules import outcome_of
@@ -22,7 +21,7 @@ def visible_channel(host: Host, who: Principal, uri: Uri) -> Channel[SessionReco
     """The session's channel, for somebody who may see the session."""
     channel = host.channel(who, uri)
     if channel is None or channel is host.root:
-        raise no_session(uri)
+        raise host.missing(who, uri)
     return channel
 
 

@@ -8,8 +8,8 @@ from starlette.responses import Response
 from session_server.host.host import Host
 from session_server.host.performing import Settling
 from session_server.reducers.session_names import PREFIX, session_name
-from session_server.schemas.commands import CreateSessionParams, ListSessionsResult
-from session_server.schemas.http import NewSession
+from session_server.schemas.commands import CreateSessionParams
+from session_server.schemas.http import NewSession, SessionList, UnreadableSession
 from session_server.schemas.principals import Principal
 from session_server.schemas.session import SessionState, SessionSummary
 from session_server.schemas.wire import Uri
@@ -24,10 +24,15 @@ from session_server.web.retries import REPLAYED, RetryKey, TheKey, new_name
 router = APIRouter(prefix="/v1/sessions", tags=["sessions"])
 
 
-@router.get("", **described(200, ListSessionsResult))
+@router.get("", **described(200, SessionList))
 async def list_sessions(host: TheHost, who: Caller) -> Response:
-    """Every session that the caller may see."""
-    return json_response(ListSessionsResult(items=tuple(host.summaries(who))))
+    """Every session that the caller may see, and those that are damaged and cannot be opened."""
+    unreadable = tuple(
+        UnreadableSession(session=uri, reason=reason)
+        for uri, reason in host.unreadable.items()
+        if who.reaches(uri)
+    )
+    return json_response(SessionList(items=tuple(host.summaries(who)), unreadable=unreadable))
 
 
 EXAMPLE = NewSession(title="Deploy 1.4")

@@ -18,7 +18,7 @@ from session_server.log import (
     Unknown,
 )
 from session_server.log.refusals import CLOSED
-from session_server.schemas.wire import Seq, Uri
+from session_server.schemas.wire import Millis, Seq, Uri
 
 Settled: TypeAlias = Callable[[Outcome], None]
 
@@ -101,8 +101,8 @@ class SlowLog:
         self, batch: Batch, settled: Settled, outcome: Outcome, told: Outcome | None = None
     ) -> None:
         if isinstance(outcome, Durable):
-            for seq, (id_, data) in zip(outcome.seqs, batch.entries, strict=True):
-                self.history[seq] = Entry(seq, batch.channel, id_, data)
+            for seq, entry in zip(outcome.seqs, batch.entries, strict=True):
+                self.history[seq] = Entry(seq, batch.channel, entry.id, entry.data)
         self._settle(settled, told or outcome)
 
     def _settle(self, settled: Settled, outcome: Outcome) -> None:
@@ -144,10 +144,10 @@ class SlowLog:
     async def snapshots(self) -> Sequence[StoredSnapshot]:
         return await self.inner.snapshots()
 
-    async def trim(self, channel: Uri, up_to: Seq) -> None:
+    async def trim(self, channel: Uri, up_to: Seq, now: Millis = 0) -> None:
         if not self.is_dead:
             self.release(len(self.held))
-            await self.inner.trim(channel, up_to)
+            await self.inner.trim(channel, up_to, now)
 
     async def floors(self) -> dict[Uri, Seq]:
         return await self.inner.floors()

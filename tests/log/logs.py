@@ -1,9 +1,10 @@
 """The logs under test, and short ways of using them."""
 
 import asyncio
+import sqlite3
 import threading
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from itertools import count
 from pathlib import Path
 
@@ -141,3 +142,23 @@ async def held(log: SqliteLog) -> AsyncIterator[None]:
     finally:
         go_on.set()
         await holding
+
+
+def change(path: Path, *statements: str) -> None:
+    """What another program, or a disk, does to the file of a log."""
+    with closing(sqlite3.connect(path)) as connection, connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+def damage_entry(path: Path, seq: int) -> None:
+    """One byte of its data is another; its length, and all that SQLite checks, are as before."""
+    change(path, f"UPDATE entries SET data = {FLIPPED} WHERE seq = {seq}")
+
+
+def damage_snapshot(path: Path, channel: str) -> None:
+    where = f"channel = (SELECT number FROM channels WHERE uri = '{channel}')"
+    change(path, f"UPDATE snapshots SET data = {FLIPPED} WHERE {where}")
+
+
+FLIPPED = "CAST(substr(data, 1, length(data) - 1) || x'7e' AS BLOB)"

@@ -152,8 +152,8 @@ async def test_the_latest_snapshot_of_each_channel_is_kept(backend: Backend) -> 
         await log.save_snapshot(StoredSnapshot(A, two, b"too late"))
         await log.save_snapshot(StoredSnapshot(B, other, b"\0 any bytes \xff"))
         assert sorted(await log.snapshots()) == [
-            (A, three, b"after three"),
-            (B, other, b"\0 any bytes \xff"),
+            StoredSnapshot(A, three, b"after three"),
+            StoredSnapshot(B, other, b"\0 any bytes \xff"),
         ]
 
 
@@ -167,7 +167,7 @@ async def test_a_snapshot_of_what_never_happened_is_refused(backend: Backend) ->
             assert failure.value.because == CONFLICT
         assert await log.snapshots() == []
         await log.save_snapshot(StoredSnapshot(C, 0, b"before anything"))
-        assert await log.snapshots() == [(C, 0, b"before anything")]
+        assert await log.snapshots() == [StoredSnapshot(C, 0, b"before anything")]
         await stored(log, C, 0, b"3")
 
 
@@ -207,7 +207,7 @@ async def test_a_channel_that_was_trimmed_away_goes_on_where_it_was(backend: Bac
         log = await backend.reopened(log)  # noqa: PLW2901
         assert await everything(log) == []
         assert await log.floors() == {A: last}
-        assert await log.snapshots() == [(A, last, b"all")]
+        assert await log.snapshots() == [StoredSnapshot(A, last, b"all")]
         assert log.last_seq == last
         assert await refused(log, batch(A, 0, b"y")) == CONFLICT
         (after,) = await stored(log, A, last, b"y")
@@ -250,6 +250,30 @@ async def test_what_is_asked_takes_effect_in_the_order_of_asking(backend: Backen
         after = asked(log, Batch(A, 0, (again,)))
         assert list(await log.find([again.id])) == [again.id]
         assert isinstance(await after, Durable)
+
+
+@pytest.mark.proves("design.log.decisions")
+async def test_lasting_entries_stay_until_their_time_has_come(backend: Backend) -> None:
+    async with backend.opened() as log:
+        new = [*entries(b"1", b"2", b"3", b"4", b"5")]
+        new[1] = new[1]._replace(lasts_until=100)
+        new[3] = new[3]._replace(lasts_until=200)
+        outcome = await settled(log, Batch(A, 0, tuple(new)))
+        assert isinstance(outcome, Durable)
+        _, two, _, four, five = outcome.seqs
+        await log.save_snapshot(StoredSnapshot(A, five, b"all"))
+        await log.trim(A, five, 99)
+        log = await backend.reopened(log)  # noqa: PLW2901
+        assert [e.seq for e in await everything(log)] == [two, four]
+        assert await log.floors() == {A: five}
+        assert await refused(log, batch(A, four, b"x")) == CONFLICT
+        (last,) = await stored(log, A, five, b"6")
+        await log.trim(A, 0, 100)
+        assert [e.seq for e in await everything(log)] == [four, last]
+        assert await log.floors() == {A: five}
+        await log.trim(A, 0, 200)
+        assert [e.seq for e in await everything(log)] == [last]
+        await log.close()
 
 
 @pytest.mark.parametrize("forget", ["trim", "drop"])

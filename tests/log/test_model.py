@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from session_server.log import Batch, Durable, Entry, Log, Outcome, StoredSnapshot
 from session_server.log.sqlite import store
-from tests.log.logs import Backend, Memory, SqliteNormal, asked, batch, everything, following
+from tests.log.logs import Backend, Memory, SqliteNormal, asked, entries, everything, following
 
 CHANNELS = [f"ahp-session:/{name}" for name in "abcde"]
 NOWHERE = 10**12
+LIFETIME = 20
 BOUND = 60
 QUICK = "/dev/shm" if Path("/dev/shm").is_dir() else None
 """What a log holds does not depend on the disk, and this one needs no time to sync."""
@@ -45,13 +46,21 @@ class Model:
         self.snapshots: dict[str, StoredSnapshot] = {}
         self.floors: dict[str, int] = {}
         self.last_seq = log.epoch.first
+        self.lasting: dict[int, int] = {}
+        self.now = 0
 
     async def burst(self, wanted: list[tuple[str, int, bool]]) -> None:
-        """Batches that are all on their way before the first is settled."""
+        """Batches that are all on their way before the first is settled; some entries last."""
         flying = []
         for channel, size, is_right in wanted:
             expected = self.lasts.get(channel, 0) if is_right else NOWHERE
-            one = batch(channel, expected, *[b"%d" % n for n in range(size)])
+            self.now += 1
+            new = entries(*[b"%d" % n for n in range(size)])
+            lasting = tuple(
+                entry._replace(lasts_until=self.now + LIFETIME) if n % 2 else entry
+                for n, entry in enumerate(new)
+            )
+            one = Batch(channel, expected, lasting)
             flying.append((one, asked(self.log, one)))
         before = self.last_seq
         for one, outcome in flying:
@@ -65,7 +74,8 @@ class Model:
         assert isinstance(outcome, Durable) == is_right, outcome
         if isinstance(outcome, Durable):
             for seq, entry in zip(outcome.seqs, one.entries, strict=True):
-                self.entries.append(Entry(seq, one.channel, *entry))
+                self.entries.append(Entry(seq, one.channel, entry.id, entry.data))
+                self.lasting[seq] = entry.lasts_until
                 self.lasts[one.channel] = seq
                 self.last_seq = max(self.last_seq, seq)
 
@@ -80,13 +90,19 @@ class Model:
 
     async def trim(self, channel: str, share: float) -> None:
         up_to = self.position(channel, share)
-        await self.log.trim(channel, up_to)
+        await self.log.trim(channel, up_to, self.now)
         covered = self.snapshots[channel].seq if channel in self.snapshots else 0
-        for entry in self.entries:
-            if entry.channel == channel and entry.seq <= min(up_to, covered):
-                self.floors[channel] = entry.seq
         floor = self.floors.get(channel, 0)
-        self.entries = [e for e in self.entries if e.channel != channel or e.seq > floor]
+        gone = [
+            entry
+            for entry in self.entries
+            if entry.channel == channel
+            and entry.seq <= min(max(up_to, floor), covered)
+            and self.lasting[entry.seq] <= self.now
+        ]
+        if gone:
+            self.floors[channel] = max(floor, gone[-1].seq)
+        self.entries = [entry for entry in self.entries if entry not in gone]
 
     async def drop(self, channel: str) -> None:
         await self.log.drop(channel)

@@ -23,7 +23,7 @@ from session_server.log.errors import (
 )
 from session_server.log.sqlite import SqliteLog, database, schema, writer
 from session_server.log.sqlite.claim import SUFFIX
-from tests.log.logs import Sqlite, asked, batch, everything, held, settled, stored
+from tests.log.logs import Sqlite, asked, batch, change, everything, held, settled, stored
 
 ROOT = Path(__file__).resolve().parents[2]
 BOUND = 30
@@ -236,12 +236,6 @@ def overwrite(path: Path, start: int, data: bytes) -> None:
         file.write(data)
 
 
-def change(path: Path, *statements: str) -> None:
-    with closing(sqlite3.connect(path)) as connection, connection:
-        for statement in statements:
-            connection.execute(statement)
-
-
 def into_anothers(path: Path) -> None:
     path.unlink()
     change(path, "CREATE TABLE recipes (name TEXT)")
@@ -321,10 +315,11 @@ def older_form(connection: sqlite3.Connection) -> None:
 
 def to_this_form(connection: sqlite3.Connection) -> None:
     connection.execute("DROP TABLE meta")
-    schema._create(connection)
+    for step in schema.STEPS:
+        step(connection)
     connection.execute("INSERT INTO channels (uri) SELECT DISTINCT uri FROM facts")
     connection.execute(
-        "INSERT INTO entries SELECT place, number, 'old-' || place, data"
+        "INSERT INTO entries (seq, channel, id, data) SELECT place, number, 'old-' || place, data"
         " FROM facts JOIN channels USING (uri)"
     )
     connection.execute("DROP TABLE facts")

@@ -7,6 +7,7 @@ import pytest
 
 from session_server.reducers.batches import batch_of, host_turn, makes_room, note
 from session_server.reducers.effects import effects_of, pending
+from session_server.reducers.record import is_decision
 from session_server.reducers.session import TRANSITIONS
 from session_server.schemas.actions import (
     AgentChanged,
@@ -165,6 +166,15 @@ def test_completion_and_outcome_are_one_batch() -> None:
     assert isinstance(answers["size"], Skipped)
     assert isinstance(answers["name"], Submitted)
     assert answers["name"].value == OSLO
+
+
+@pytest.mark.proves("design.log.decisions")
+def test_completions_and_outcomes_are_decisions_and_drafts_are_not() -> None:
+    record = asking(FORM)
+    batch = batch_of(record, complete("decline"), stamp(OWNER, 7))
+    decided = [type(action) for action in batch if is_decision(action)]
+    assert decided == [InputCompleted, OutcomeRecorded]
+    assert not is_decision(InputAnswerChanged(request_id="r", question_id="name"))
 
 
 def test_drafts_and_answers_to_nothing_do_not_count() -> None:

@@ -53,6 +53,10 @@ class Standing(NamedTuple):
         return is_same and self.is_synced and self.seq <= last_seq
 
 
+def claim_of(database: Path) -> Path:
+    return database.with_name(database.name + SUFFIX)
+
+
 def this_boot() -> str:
     try:
         return BOOT_ID.read_text().strip()
@@ -64,7 +68,7 @@ class Claim:
     """Raises `InUseError` when another process has one, and `OSError` when it cannot be written."""
 
     def __init__(self, database: Path) -> None:
-        self._path = database.with_name(database.name + SUFFIX)
+        self._path = claim_of(database)
         self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
         self._database: int | None = None
         try:

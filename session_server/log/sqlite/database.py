@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -18,7 +19,7 @@ from session_server.log.errors import DataLostError, FailedError, NotWritableErr
 from session_server.log.protocol import Epoch, RefusedBecause, Sync
 from session_server.log.refusals import CLOSED
 from session_server.log.sqlite.claim import SYNCED, Claim, Standing, this_boot
-from session_server.log.sqlite.faults import opening_error, refusal
+from session_server.log.sqlite.faults import named, opening_error, refusal
 from session_server.log.sqlite.ledger import Ledger, last_seq_of
 from session_server.log.sqlite.schema import check, migrate, version_of
 from session_server.log.sqlite.store import InDoubtError, Store
@@ -31,6 +32,7 @@ T = TypeVar("T")
 WAL_PAGES = 4_000
 """Pages after which a commit also tidies up. The WAL stays near 16 MB; its blocks are reused."""
 
+INCREMENTAL = 2
 CACHE_KIB = 16_000
 LOCKED_SECONDS = 5.0
 
@@ -74,9 +76,12 @@ class Database:
         self._claim.hold(self._path)
         connection = self._connect()
         version = version_of(connection, self._path)
+        if not version:
+            connection.execute("PRAGMA auto_vacuum = incremental")
         self._set_up(connection)
         migrate(connection, version)
         check(connection, self._path)
+        self._make_shrinkable(connection)
         self._tidy(connection)
         self._load(connection)
         self._recognise(connection)
@@ -110,18 +115,32 @@ class Database:
             is_ours = version_of(connection, self._path) > 0
             return last_seq_of(connection) if is_ours else None
 
+    def _make_shrinkable(self, connection: sqlite3.Connection) -> None:
+        """A file of the first form is written anew, once, so that it can give back free pages."""
+        (mode,) = connection.execute("PRAGMA auto_vacuum").fetchone()
+        if mode == INCREMENTAL:
+            return
+        connection.execute("PRAGMA auto_vacuum = incremental")
+        try:
+            connection.execute("VACUUM")
+        except sqlite3.Error as error:
+            logger.warning("%s cannot be made smaller for now: %s", self._path, named(error))
+
     def _connect(self) -> sqlite3.Connection:
         self._writing = self._connected("rw")
         return self._writing
 
     def _connected(self, mode: str) -> sqlite3.Connection:
-        return sqlite3.connect(
+        connection = sqlite3.connect(
             f"{self._path.as_uri()}?mode={mode}",
             uri=True,
             timeout=LOCKED_SECONDS,
             isolation_level=None,
             check_same_thread=False,
         )
+        # A damaged id must not keep the rows around it from being read.
+        connection.text_factory = partial(str, encoding="utf-8", errors="replace")
+        return connection
 
     def _set_up(self, connection: sqlite3.Connection) -> None:
         (mode,) = connection.execute("PRAGMA journal_mode = wal").fetchone()

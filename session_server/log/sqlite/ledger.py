@@ -49,7 +49,9 @@ class Ledger:
     def load(self, connection: sqlite3.Connection) -> None:
         """Begins again from what is stored and placed. Doubts stay: only `find` settles them."""
         rows = connection.execute(PLACES).fetchall()
-        self._kept = {uri: Place(number, last or floor) for uri, number, floor, last in rows}
+        self._kept = {
+            uri: Place(number, max(last or 0, floor)) for uri, number, floor, last in rows
+        }
         self._next_number = max((place.number for place in self._kept.values()), default=0) + 1
         self.last_seq = last_seq_of(connection)
         self.undo()

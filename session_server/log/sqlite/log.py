@@ -16,7 +16,7 @@ from session_server.log.sqlite import reading
 from session_server.log.sqlite.database import Database
 from session_server.log.sqlite.store import Operation
 from session_server.log.sqlite.writer import Writer
-from session_server.schemas.wire import Seq, Uri
+from session_server.schemas.wire import Millis, Seq, Uri
 
 T = TypeVar("T")
 
@@ -78,9 +78,9 @@ class SqliteLog:
     async def snapshots(self) -> Sequence[StoredSnapshot]:
         return await self._ask_reader(reading.snapshots)
 
-    async def trim(self, channel: Uri, up_to: Seq) -> None:
+    async def trim(self, channel: Uri, up_to: Seq, now: Millis = 0) -> None:
         """In pieces, so that a long history holds no append up."""
-        while await self._ask_writer(lambda store: store.trim(channel, up_to)):
+        while await self._ask_writer(lambda store: store.trim(channel, up_to, now)):
             pass
 
     async def floors(self) -> dict[Uri, Seq]:

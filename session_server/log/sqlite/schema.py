@@ -7,11 +7,13 @@ takes about 1.5 seconds per gigabyte. Damage elsewhere shows when it is read.
 
 import sqlite3
 import time
+import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
 from session_server.log.errors import DamagedError, TooNewError
+from session_server.schemas.wire import Seq
 
 APPLICATION = int.from_bytes(b"SeLo")
 CHECKED_BYTES = 256 * 2**20
@@ -51,16 +53,45 @@ def _create(connection: sqlite3.Connection) -> None:
     connection.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
 
 
-STEPS: tuple[Step, ...] = (_create,)
+SECOND_FORM = """
+    ALTER TABLE entries ADD COLUMN checksum INTEGER;
+    ALTER TABLE snapshots ADD COLUMN checksum INTEGER;
+    CREATE TABLE lasting (
+        channel INTEGER, seq INTEGER, until INTEGER NOT NULL, size INTEGER NOT NULL,
+        PRIMARY KEY (channel, seq)
+    ) WITHOUT ROWID
+"""
+
+
+def _protect(connection: sqlite3.Connection) -> None:
+    """What was written before has no checksum and is taken as it is.
+
+    `lasting` lists the entries that trimming leaves until a time, with the size of their data.
+    """
+    for statement in SECOND_FORM.split(";"):
+        connection.execute(statement)
+
+
+STEPS: tuple[Step, ...] = (_create, _protect)
 """Step n leads from version n to n + 1; version 0 is an empty file. Steps are never changed."""
 
 SHAPE = {
     "meta": "key, value",
     "places": "channel, seq",
     "channels": "number, uri, floor",
-    "entries": "seq, channel, id, data",
-    "snapshots": "channel, seq, data",
+    "entries": "seq, channel, id, data, checksum",
+    "snapshots": "channel, seq, data, checksum",
+    "lasting": "channel, seq, until, size",
 }
+
+
+def entry_checksum(channel: int, seq: Seq, entry_id: str, data: bytes) -> int:
+    """Of the whole row, so that a row in another's place does not match either."""
+    return zlib.crc32(data, zlib.crc32(entry_id.encode(), seq ^ channel))
+
+
+def snapshot_checksum(channel: int, seq: Seq, data: bytes) -> int:
+    return zlib.crc32(data, seq ^ channel)
 
 
 def version_of(connection: sqlite3.Connection, path: Path, known: int = len(STEPS)) -> int:

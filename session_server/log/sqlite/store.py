@@ -18,17 +18,27 @@ from session_server.log.protocol import (
 from session_server.log.refusals import ahead, conflict
 from session_server.log.sqlite.faults import code_of
 from session_server.log.sqlite.ledger import NOWHERE, Ledger, Place
-from session_server.schemas.wire import Seq, Uri
+from session_server.log.sqlite.schema import entry_checksum, snapshot_checksum
+from session_server.schemas.limits import DECISION_BYTES_KEPT, DECISIONS_KEPT
+from session_server.schemas.wire import Millis, Seq, Uri
 
 TRIMMED_AT_ONCE = 1_000
+SPARE_PAGES = 2_000
+"""Free pages that stay in the file, for what is written next."""
+
+PAGES_AT_ONCE = 256
+"""Pages that are given back in one transaction: a megabyte, some milliseconds."""
+
 UNPLACED = 1_024
 """Entries that may wait for their place in the index by channel; reading looks through them all."""
 
-INSERT = "INSERT INTO entries VALUES (?, ?, ?, ?)"
+INSERT = "INSERT INTO entries (seq, channel, id, data, checksum) VALUES (?, ?, ?, ?, ?)"
+INSERT_LASTING = "INSERT INTO lasting VALUES (?, ?, ?, ?)"
 FIND = "SELECT id, seq FROM entries WHERE id IN (SELECT value FROM json_each(?))"
 SAVE = """
-    INSERT INTO snapshots VALUES (?, ?, ?) ON CONFLICT (channel)
-    DO UPDATE SET seq = excluded.seq, data = excluded.data WHERE excluded.seq >= seq
+    INSERT INTO snapshots (channel, seq, data, checksum) VALUES (?, ?, ?, ?) ON CONFLICT (channel)
+    DO UPDATE SET seq = excluded.seq, data = excluded.data, checksum = excluded.checksum
+    WHERE excluded.seq >= seq
 """
 PLACE = """
     INSERT INTO places SELECT channel, seq FROM entries
@@ -38,18 +48,35 @@ PLACED = """
     UPDATE meta SET value = (SELECT max(seq) FROM entries)
     WHERE key = 'placed' AND value < (SELECT max(seq) FROM entries)
 """
+END_LASTING = """
+    DELETE FROM lasting WHERE channel = :channel AND (until <= :now OR seq IN (
+        SELECT seq FROM (
+            SELECT seq, row_number() OVER newest AS number, sum(size) OVER newest AS total
+            FROM lasting WHERE channel = :channel AND until > :now
+            WINDOW newest AS (ORDER BY seq DESC)
+        ) WHERE number > :kept OR total > :bytes
+    ))
+"""
 TRIMMABLE = """
     SELECT max(seq), count(*) FROM (
         SELECT seq FROM places
-        WHERE channel = :channel AND seq <= :up_to
+        WHERE channel = :channel
+            AND seq <= max(:up_to, (SELECT floor FROM channels WHERE number = :channel))
             AND seq <= (SELECT seq FROM snapshots WHERE channel = :channel)
+            AND seq NOT IN (SELECT seq FROM lasting WHERE channel = :channel)
         ORDER BY seq LIMIT :limit
     )
 """
 FORGET_ENTRIES = """
-    DELETE FROM entries WHERE seq IN (SELECT seq FROM places WHERE channel = ? AND seq <= ?)
+    DELETE FROM entries WHERE seq IN (
+        SELECT seq FROM places WHERE channel = :channel AND seq <= :up_to
+            AND seq NOT IN (SELECT seq FROM lasting WHERE channel = :channel)
+    )
 """
-FORGET_PLACES = "DELETE FROM places WHERE channel = ? AND seq <= ?"
+FORGET_PLACES = """
+    DELETE FROM places WHERE channel = :channel AND seq <= :up_to
+        AND seq NOT IN (SELECT seq FROM lasting WHERE channel = :channel)
+"""
 
 Operation: TypeAlias = Callable[["Store"], Any]
 Subject: TypeAlias = Batch | Operation
@@ -70,7 +97,10 @@ class Store:
         self._connection = connection
         self._ledger = ledger
         self._unplaced = 0
-        self._rows: list[tuple[Seq, int, str, bytes]] = []
+        self.has_freed = True
+        self._has_shrunk = False
+        self._rows: list[tuple[Seq, int, str, bytes, int]] = []
+        self._lasting: list[tuple[int, Seq, Millis, int]] = []
 
     def write(self, subjects: Sequence[Subject]) -> list[Any]:
         """All of it in one transaction; an error before its end leaves no trace of any."""
@@ -101,6 +131,7 @@ class Store:
 
     def _undo(self) -> None:
         self._rows.clear()
+        self._lasting.clear()
         self._ledger.undo()
         with suppress(sqlite3.Error):
             if self._connection.in_transaction:
@@ -125,9 +156,11 @@ class Store:
             number = self._numbered(channel)
         first = ledger.next_seq
         ledger.next_seq = end = first + len(batch.entries)
-        self._rows += [
-            (seq, number, id_, data) for seq, (id_, data) in enumerate(batch.entries, first)
-        ]
+        for seq, (id_, data, until) in enumerate(batch.entries, first):
+            checksum = entry_checksum(number, seq, id_, data)
+            self._rows.append((seq, number, id_, data, checksum))
+            if until:
+                self._lasting.append((number, seq, until, len(data)))
         if batch.entries:
             ledger.stage(channel, Place(number, end - 1))
         return Durable(tuple(range(first, end)))
@@ -137,6 +170,9 @@ class Store:
             self._connection.executemany(INSERT, self._rows)
             self._unplaced += len(self._rows)
             self._rows.clear()
+            if self._lasting:
+                self._connection.executemany(INSERT_LASTING, self._lasting)
+                self._lasting.clear()
             if self._unplaced >= UNPLACED:
                 self.place()
 
@@ -168,19 +204,22 @@ class Store:
             raise ahead(snapshot, last)
         if not number:
             number = self._numbered(snapshot.channel)
-        self._connection.execute(SAVE, (number, snapshot.seq, snapshot.data))
+        checksum = snapshot_checksum(number, snapshot.seq, snapshot.data)
+        self._connection.execute(SAVE, (number, snapshot.seq, snapshot.data, checksum))
 
-    def trim(self, channel: Uri, up_to: Seq) -> bool:
+    def trim(self, channel: Uri, up_to: Seq, now: Millis = 0) -> bool:
         """Forgets a piece, the oldest first; says whether there is more to forget."""
         number = self._ledger.place(channel).number
         if not number:
             return False
         self.place()
         about = {"channel": number, "up_to": up_to, "limit": TRIMMED_AT_ONCE}
+        bounds = {"now": now, "kept": DECISIONS_KEPT, "bytes": DECISION_BYTES_KEPT}
+        self._connection.execute(END_LASTING, about | bounds)
         highest, count = self._connection.execute(TRIMMABLE, about).fetchone()
         if count:
             self._forget(number, highest)
-            update = "UPDATE channels SET floor = ? WHERE number = ?"
+            update = "UPDATE channels SET floor = max(floor, ?) WHERE number = ?"
             self._connection.execute(update, (highest, number))
         return bool(count == TRIMMED_AT_ONCE)
 
@@ -189,8 +228,9 @@ class Store:
         if not number:
             return
         self.place()
-        self._forget(number, self._ledger.next_seq)
         execute = self._connection.execute
+        execute("DELETE FROM lasting WHERE channel = ?", (number,))
+        self._forget(number, self._ledger.next_seq)
         execute("DELETE FROM snapshots WHERE channel = ?", (number,))
         execute("DELETE FROM channels WHERE number = ?", (number,))
         reached = self._ledger.next_seq - 1
@@ -198,5 +238,26 @@ class Store:
         self._ledger.stage(channel, NOWHERE)
 
     def _forget(self, number: int, up_to: Seq) -> None:
+        self.has_freed = True
         for statement in (FORGET_ENTRIES, FORGET_PLACES):
-            self._connection.execute(statement, (number, up_to))
+            self._connection.execute(statement, {"channel": number, "up_to": up_to})
+
+    def shrink(self) -> bool:
+        """Gives some of the file's free pages back; says whether there may be more to give back.
+
+        A transaction of its own. The file itself becomes shorter with a checkpoint.
+        """
+        if not self.has_freed:
+            return False
+        (free,) = self._connection.execute("PRAGMA freelist_count").fetchone()
+        pages = min(free - SPARE_PAGES, PAGES_AT_ONCE)
+        if pages > 0:
+            # `execute` would stop after the first page.
+            self._connection.executescript(f"PRAGMA incremental_vacuum({pages})")
+            self._has_shrunk = True
+            return True
+        self.has_freed = False
+        if self._has_shrunk:
+            self._has_shrunk = False
+            self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+        return False

@@ -5,6 +5,8 @@ anything else waits for it.
 """
 
 import asyncio
+import logging
+import sqlite3
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -15,9 +17,11 @@ from session_server.log.errors import FailedError
 from session_server.log.protocol import Batch, Refused, RefusedBecause, Unknown
 from session_server.log.settling import Progress, settle
 from session_server.log.sqlite.database import Database
-from session_server.log.sqlite.faults import doubt, is_connection_sound, refusal
+from session_server.log.sqlite.faults import doubt, is_connection_sound, named, refusal
 from session_server.log.sqlite.store import InDoubtError, Store, Subject
 from session_server.schemas.wire import Seq
+
+logger = logging.getLogger("session_server.log")
 
 ENTRIES_PER_COMMIT = 4_096
 """Once that many are together, the rest waits for the next commit."""
@@ -64,9 +68,24 @@ class Writer:
             requests, is_last = self._gathered()
             is_wanted = self._tell(self._settlements(requests)) and not is_last
             self._database.note_progress()
+            while is_wanted and self._requests.empty() and self._shrunk():
+                pass
         self._database.close()
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._note_stopped)
+
+    def _shrunk(self) -> bool:
+        """While nobody waits, the file gives back what it no longer needs; whether to go on."""
+        if self._store is None:
+            return False
+        try:
+            return self._store.shrink()
+        except sqlite3.Error as error:
+            logger.warning("the log's file could not be made smaller: %s", named(error))
+            self._store.has_freed = False
+            if not is_connection_sound(error):
+                self._distrust()
+            return False
 
     def _gathered(self) -> tuple[list[Request], bool]:
         """Waits for a request, then takes what else is there; whether it is the last of all."""

@@ -1,0 +1,51 @@
+"""`backup`: copies the database of a host, while it runs or not."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from session_server.cli.exits import ExitCode
+from session_server.cli.naming import short_name
+from session_server.cli.output import err, print_json
+from session_server.cli.reach import Reach
+from session_server.cli.setting_options import (
+    ConfigOption,
+    DataDirOption,
+    StoreOption,
+    named_store,
+    settings_of,
+)
+from session_server.cli.trouble import Trouble
+from session_server.log.errors import OpenError
+from session_server.log.opening import database_of
+from session_server.log.sqlite.backup import back_up
+
+NO_FILE = "Only a store in a file can be copied, and this one is {}."
+STILL_NEEDED = "secret.key is not in it: keep a copy of that file too."
+
+
+def backup(
+    reach: Reach,
+    file: Annotated[Path, typer.Argument(help="The copy; a file that does not exist yet.")],
+    store: StoreOption = None,
+    data_dir: DataDirOption = None,
+    config: ConfigOption = None,
+) -> ExitCode:
+    """Copy the database of a host on this machine, while the host runs or not."""
+    settings = settings_of(config, store, data_dir)
+    try:
+        source = database_of(named_store(settings))
+        if source is None:
+            raise Trouble(NO_FILE.format(settings.store))
+        made = back_up(source, file)
+    except OpenError as error:
+        raise Trouble(str(error)) from None
+    if reach.as_json:
+        print_json({"file": str(file), **made._asdict()}, pretty=True)
+    else:
+        words = f"{file}: {made.entries:,} entries in {made.channels:,} channels, {made.size:,} B"
+        err.print(f"{words}. {STILL_NEEDED}", markup=False)
+    for uri, reason in made.damaged.items():
+        err.print(f"{short_name(uri)} is damaged, also in the copy: {reason}.", markup=False)
+    return ExitCode.FAILED if made.damaged else ExitCode.OK
