@@ -41,6 +41,9 @@ MEANINGS: dict[RefusalCode, str] = {
     RefusalCode.BAD_FORMAT: "The text is not of the question's format, such as `email` or `date`.",
     RefusalCode.BAD_PATTERN: "The text does not match the question's pattern.",
     RefusalCode.REQUIRED: "A required question has no submitted answer yet.",
+    RefusalCode.REVIEW_CHANGED: (
+        "Something else would be sent than the sender reviewed; the message names the questions."
+    ),
     RefusalCode.BAD_FORM: "The question cannot be asked: nobody could answer it.",
     RefusalCode.TURN_ACTIVE: "A turn is in progress, and only one can be.",
     RefusalCode.NO_TURN: "The turn is not in progress, or does not exist.",

@@ -22,7 +22,7 @@ from ..schemas.questions import (
     TextQuestion,
 )
 from ..schemas.wire import Uri
-from .plain_values import plain_content
+from .review import plain_content
 
 _ENDINGS = {
     Provenance.TIMEOUT: AskOutcome.TIMED_OUT,

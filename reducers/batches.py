@@ -17,6 +17,7 @@ from ..schemas.actions import (
     InputRequested,
     IsArchivedChanged,
     IsReadChanged,
+    MetaChanged,
     ModelChanged,
     PendingMessageRemoved,
     ResponsePartAdded,
@@ -32,6 +33,7 @@ from ..schemas.calls import NOT_REPEATED, Call, Outcome, Uncertain
 from ..schemas.codec import encode
 from ..schemas.envelopes import ActionOrigin
 from ..schemas.limits import ANSWER_CHARS
+from ..schemas.host_meta import HOST_KEYS
 from ..schemas.messages import (
     HOST_TURN_PREFIX,
     SYSTEM_NOTIFICATION,
@@ -44,6 +46,7 @@ from ..schemas.questions import (
     AnswerMeta,
     Draft,
     InputRequest,
+    Question,
     RequestMeta,
     ResponseKind,
     Skipped,
@@ -62,11 +65,13 @@ from ..schemas.record import (
 from ..schemas.session import ActiveClient, SessionState
 from ..schemas.turns import SystemNotificationPart
 from .answers import check_answer
-from .input_rules import effective_answers, question_of
+from .input_rules import question_of
 from .invocations import failed
 from .notes import abandoned_note, outcome_note, subject
+from .proposals import with_valid_default
 from .requests import open_request
 from .words import visible_name
+from .review import effective_answers
 
 Batch = tuple[RecordAction, ...]
 
@@ -80,14 +85,16 @@ def batch_of(
     """The batch for an action that the rules allow, with the host's marks on it."""
     match action:
         case InputAnswerChanged():
-            return (_stamped_change(action, stamp),)
+            return (_stamped_change(record.public, action, stamp),)
         case InputCompleted():
             return (
                 *completion(record.public, action, stamp),
                 *_refusal_to_repeat(record, action, stamp),
             )
         case InputRequested():
-            return question(record.public, _of_agent(record.public, action, stamp))
+            return question(record.public, _asked(record.public, action, stamp))
+        case MetaChanged():
+            return (_reserved(record.public, action),)
         case ModelChanged() | AgentChanged() if record.public.active_turn is not None:
             deferred = Deferred(change=action, by=stamp.by, origin=origin)
             return (ChangeDeferred(deferred=deferred),)
@@ -152,7 +159,7 @@ def completion(state: SessionState, action: InputCompleted, stamp: Stamp) -> Bat
     assert request is not None  # the rules saw it open
     own = _stamped_answers(action.answers, stamp)
     outcome = _outcome(state, request, action.response, own, stamp)
-    completed = msgspec.structs.replace(action, answers=own)
+    completed = msgspec.structs.replace(action, answers=own, meta=None)
     return (*note(state, outcome_note(outcome)), completed, OutcomeRecorded(outcome=outcome))
 
 
@@ -238,7 +245,7 @@ def _outcome(
     return Outcome(
         request=msgspec.structs.replace(request, answers=None),
         response=response,
-        answers=_final(request, effective_answers(request, own)),
+        answers={**effective_answers(request, own)} or None,
         by=stamp.by,
         via=stamp.via,
         at=stamp.at,
@@ -246,10 +253,23 @@ def _outcome(
     )
 
 
-def _stamped_change(action: InputAnswerChanged, stamp: Stamp) -> InputAnswerChanged:
+def kept_answer(state: SessionState, action: InputAnswerChanged) -> Answer | None:
+    """The answer that a draft put here covers, and that clearing a draft here brings back."""
+    request = open_request(state, action.request_id)
+    existing = None if request is None else (request.answers or {}).get(action.question_id)
+    if isinstance(existing, Draft):
+        return None if existing.meta is None else existing.meta.covers
+    return None if action.answer is None else existing
+
+
+def _stamped_change(
+    state: SessionState, action: InputAnswerChanged, stamp: Stamp
+) -> InputAnswerChanged:
+    kept = kept_answer(state, action)
     if action.answer is None:
-        return action
-    return msgspec.structs.replace(action, answer=_stamped(action.answer, stamp))
+        return msgspec.structs.replace(action, answer=kept)
+    covers = kept if isinstance(action.answer, Draft) else None
+    return msgspec.structs.replace(action, answer=_stamped(action.answer, stamp, covers))
 
 
 def _stamped_answers(
@@ -260,36 +280,98 @@ def _stamped_answers(
     return {question_id: _stamped(answer, stamp) for question_id, answer in answers.items()}
 
 
-def _stamped(answer: Answer, stamp: Stamp) -> Answer:
-    """Whatever a client wrote there is overwritten."""
-    meta = AnswerMeta(by=stamp.by, at=stamp.at, via=stamp.via)
+def _stamped(answer: Answer, stamp: Stamp, covers: Answer | None = None) -> Answer:
+    """What a client wrote there is overwritten."""
+    meta = AnswerMeta(by=stamp.by, at=stamp.at, via=stamp.via, covers=covers)
     return msgspec.structs.replace(answer, meta=meta)
 
 
-def _final(request: InputRequest, answers: Mapping[str, Answer]) -> dict[str, Answer] | None:
-    """What counts: submitted and skipped answers to questions that exist."""
-    final: dict[str, Answer] = {
-        question_id: answer
-        for question_id, answer in answers.items()
-        if not isinstance(answer, Draft) and question_of(request, question_id) is not None
-    }
-    return final or None
+def _asked(state: SessionState, action: InputRequested, stamp: Stamp) -> InputRequested:
+    """A question as the host lets it be asked: it says who asks, and cannot pass for a call's.
 
-
-def _of_agent(state: SessionState, action: InputRequested, stamp: Stamp) -> InputRequested:
-    """An agent's own question: it can set a deadline, but not pass for a call's.
-
-    When it replaces a question, the answers that still fit are kept.
+    What people have answered stays theirs. If the text or the questions are others than before,
+    it becomes drafts, marked as given before the change.
     """
-    request = action.request
-    meta = None
-    if request.meta is not None and request.meta.expires_at is not None:
-        meta = RequestMeta(expires_at=request.meta.expires_at, on_expiry=request.meta.on_expiry)
-    answers = _stamped_answers(request.answers, stamp)
-    existing = open_request(state, request.id)
-    if answers is None and existing is not None and existing.answers is not None:
-        answers = still_fitting(request, existing.answers)
-    return InputRequested(request=msgspec.structs.replace(request, meta=meta, answers=answers))
+    request, existing = action.request, open_request(state, action.request.id)
+    questions = request.questions and tuple(with_valid_default(q) for q in request.questions)
+    request = msgspec.structs.replace(request, questions=questions)
+    is_changed = existing is not None and _text_of(existing) != _text_of(request)
+    earlier = (None if existing is None else existing.answers) or {}
+    kept = reopened(request, earlier) if is_changed else earlier
+    if request.answers is not None:
+        kept = {name: answer for name, answer in kept.items() if not _is_proposal(answer)}
+    # An empty map takes earlier answers away; without a map, reducers keep them.
+    answers = {**_proposals(request.answers, stamp), **kept}
+    return InputRequested(
+        request=msgspec.structs.replace(
+            request,
+            meta=_asker_meta(request, existing, stamp, is_changed=is_changed),
+            answers=answers if answers or earlier else None,
+        )
+    )
+
+
+def _asker_meta(
+    request: InputRequest, existing: InputRequest | None, stamp: Stamp, *, is_changed: bool
+) -> RequestMeta:
+    """The asker sets a deadline; all else is the host's."""
+    given = request.meta or RequestMeta()
+    earlier = RequestMeta() if existing is None else existing.meta or RequestMeta()
+    revision = (earlier.revision or 0) + is_changed
+    return RequestMeta(
+        by=earlier.by or stamp.by,
+        revision=revision or None,
+        expires_at=given.expires_at,
+        on_expiry=None if given.expires_at is None else given.on_expiry,
+    )
+
+
+def _text_of(request: InputRequest) -> tuple[object, ...]:
+    return (request.message, request.url, request.questions or ())
+
+
+def _proposals(answers: Mapping[str, Answer] | None, stamp: Stamp) -> dict[str, Answer]:
+    """What an asker fills in is a draft that it proposes: only people submit answers."""
+    by_asker = msgspec.structs.replace(stamp, via=Provenance.PROPOSED)
+    return {
+        question_id: _stamped(Draft(value=answer.value), by_asker)
+        for question_id, answer in (answers or {}).items()
+        if not isinstance(answer, Skipped)
+    }
+
+
+def _is_proposal(answer: Answer) -> bool:
+    is_proposed = answer.meta is not None and answer.meta.via is Provenance.PROPOSED
+    return is_proposed and isinstance(answer, Draft)
+
+
+def reopened(request: InputRequest, answers: Mapping[str, Answer]) -> dict[str, Answer]:
+    """Answers to an earlier version of the questions: drafts, as far as they are of their kind."""
+    drafts = {
+        question.id: _reopened(question, answers[question.id])
+        for question in request.questions or ()
+        if question.id in answers
+    }
+    return {question_id: draft for question_id, draft in drafts.items() if draft is not None}
+
+
+def _reopened(question: Question, answer: Answer) -> Draft | None:
+    if isinstance(answer, Skipped):
+        return None
+    meta = answer.meta or AnswerMeta()
+    covers = None if meta.covers is None else _reopened(question, meta.covers)
+    marked = msgspec.structs.replace(meta, covers=covers, before_change=True)
+    draft = Draft(value=answer.value, meta=marked)
+    return draft if check_answer(question, draft) is None else covers
+
+
+def _reserved(state: SessionState, action: MetaChanged) -> MetaChanged:
+    """The session's metadata is its agent's, apart from what only the host writes there."""
+    host_keys = HOST_KEYS["session"]
+    given = {name: value for name, value in (action.meta or {}).items() if name not in host_keys}
+    kept = {name: value for name, value in (state.meta or {}).items() if name in host_keys}
+    is_as_given = not kept and len(given) == len(action.meta or {})
+    return action if is_as_given else MetaChanged(meta=given | kept or None)
 
 
 def still_fitting(request: InputRequest, answers: Mapping[str, Answer]) -> dict[str, Answer]:

@@ -16,7 +16,6 @@ from ..schemas.mcp import (
     BooleanProperty,
     ConstOption,
     Content,
-    ContentValue,
     Elicitation,
     IntegerProperty,
     NumberProperty,
@@ -42,14 +41,14 @@ from ..schemas.questions import (
     SelectedManyValue,
     SelectedValue,
     SingleSelectQuestion,
-    Skipped,
-    Submitted,
     TextQuestion,
     TextValue,
     Value,
 )
 from .answers import check_value
 from .formats import is_web_address
+from .plain_values import content_value
+from .review import decided, sent_for
 
 LAYERS = 4
 """References and choices that may be wrapped around a property."""
@@ -89,29 +88,11 @@ def content_of(schema: Mapping[str, Any], answers: Mapping[str, Answer]) -> Cont
     assert not isinstance(fields, Unshowable)  # such a form was never asked
     content: Content = {}
     for question, default in fields:
-        answer = answers.get(question.id)
-        if isinstance(answer, Submitted):
-            value = answer.value
-        else:
-            value = None if isinstance(answer, Skipped) or question.required else default
+        answer = decided(answers.get(question.id))
+        value = sent_for(answer, None if question.required else default).value
         if value is not None:
             content[question.id] = content_value(question, value)
     return content
-
-
-def content_value(question: Question, value: Value) -> ContentValue:
-    """An answer as plain JSON; a whole number stays whole, own words stand beside options."""
-    match value:
-        case NumberValue():
-            return int(value.value) if isinstance(question, IntegerQuestion) else value.value
-        case SelectedValue():
-            own = list(value.freeform_values or ())
-            chosen = [value.value, *own] if value.value or not own else own
-            return chosen[0] if len(chosen) == 1 else chosen
-        case SelectedManyValue():
-            return [*value.value, *(value.freeform_values or ())]
-        case _:
-            return value.value
 
 
 class FormField(NamedTuple):

@@ -30,6 +30,10 @@ from .answers import check_answer, label
 from .formats import is_web_address
 from .notes import ending
 from .requests import open_request
+from .review import changed_since, effective_answers, revision_of
+
+NAMED_QUESTIONS = 5
+"""How many questions a refusal names."""
 
 CALL_PREFIX = "call:"
 """Ids of requests that belong to calls; nobody else may open such a request."""
@@ -44,20 +48,8 @@ def question_of(request: InputRequest, question_id: str) -> Question | None:
     return None
 
 
-def effective_answers(request: InputRequest, own: Mapping[str, Answer] | None) -> dict[str, Answer]:
-    """The answers of a request as it is completed.
-
-    What the completion brings goes over what is there, but a draft never over an answer.
-    """
-    answers = dict(request.answers or {})
-    for question_id, answer in (own or {}).items():
-        if not (isinstance(answer, Draft) and isinstance(answers.get(question_id), Submitted)):
-            answers[question_id] = answer
-    return answers
-
-
 def provenance_of(principal: Principal, action: Action) -> Provenance:
-    """An agent that closes its question takes it back; all else is a person's or a policy's."""
+    """An agent that closes its question withdraws it; all else is a person's or a policy's."""
     if principal.role is Role.AGENT and isinstance(action, InputCompleted):
         return Provenance.WITHDRAWN
     return Provenance.POLICY if principal.is_policy else Provenance.PERSON
@@ -66,6 +58,7 @@ def provenance_of(principal: Principal, action: Action) -> Provenance:
 def input_requested(
     principal: Principal, record: SessionRecord, action: InputRequested
 ) -> Refusal | None:
+    """Only its asker may ask it again; HTTP and the ask tools never reuse an id."""
     request, state = action.request, record.public
     existing = open_request(state, request.id)
     if request.id.startswith(CALL_PREFIX):
@@ -80,6 +73,9 @@ def input_requested(
             return _refusal(request, RefusalCode.LIMIT, words)
         if outcome_of(record, request.id) is not None:
             return _refusal(request, RefusalCode.DUPLICATE, "That id was used before.")
+    elif not is_asker(principal, existing):
+        words = "Somebody else asked this, so you cannot change it. Use another id."
+        return _refusal(request, RefusalCode.NOT_YOURS, words)
     return check_form(request)
 
 
@@ -98,7 +94,9 @@ def input_completed(
     request = open_request(record.public, action.request_id)
     if request is None:
         return _closed(record, action.request_id)
-    refusal = _check_completer(principal, record, request, action.response)
+    refusal = _check_completer(principal, record, request, action.response) or _check_reviewed(
+        request, action
+    )
     if refusal is not None:
         return refusal
     for question_id, answer in (action.answers or {}).items():
@@ -134,6 +132,29 @@ def check_form(request: InputRequest) -> Refusal | None:
     return None
 
 
+def is_asker(principal: Principal, request: InputRequest) -> bool:
+    """Whether this principal asked it; of requests that a call asks, nobody is."""
+    return request.meta is not None and (
+        request.meta.by is not None and request.meta.by.id == principal.id
+    )
+
+
+def check_withdrawal(
+    principal: Principal, record: SessionRecord, request_id: str
+) -> Refusal | None:
+    """Only who asked a question, and owners, may withdraw it; a call withdraws its own."""
+    request = open_request(record.public, request_id)
+    if request is None:
+        return _closed(record, request_id)
+    if request.meta is not None and request.meta.call is not None:
+        words = "A call asked this. Cancel the call, or decline the question."
+        return _refusal(request, RefusalCode.ROLE, words)
+    if principal.role is Role.OWNER or is_asker(principal, request):
+        return None
+    words = "Somebody else asked this. Only they and the owners can withdraw it."
+    return _refusal(request, RefusalCode.NOT_YOURS, words)
+
+
 def outcome_of(record: SessionRecord, request_id: str) -> Outcome | None:
     """How a request ended, as long as it is remembered."""
     outcomes = reversed(record.private.outcomes)
@@ -143,12 +164,13 @@ def outcome_of(record: SessionRecord, request_id: str) -> Outcome | None:
 def _check_completer(
     principal: Principal, record: SessionRecord, request: InputRequest, response: ResponseKind
 ) -> Refusal | None:
-    """An agent can only take its own question back; running a call again is the owner's to say."""
+    """An agent can only withdraw its own question; running a call again is the owner's to say."""
     call = None if request.meta is None else request.meta.call
     if principal.role is Role.AGENT:
-        if response is ResponseKind.CANCEL and call is None:
-            return None
-        return _refusal(request, RefusalCode.ROLE, "An agent can only take its question back.")
+        if response is ResponseKind.CANCEL:
+            return check_withdrawal(principal, record, request.id)
+        words = "An agent can withdraw its question, but not answer it."
+        return _refusal(request, RefusalCode.ROLE, words)
     phase = record.private.calls[call].phase if call in record.private.calls else None
     is_doubt = isinstance(phase, Uncertain) and phase.request_id == request.id
     is_owner = principal.role is Role.OWNER and not principal.is_policy
@@ -189,6 +211,24 @@ def _check(request: InputRequest, question_id: str, answer: Answer | None) -> Re
 def _as_submitted(answer: Answer) -> Answer:
     """What comes with a completion is final, so its drafts are checked like answers."""
     return Submitted(value=answer.value) if isinstance(answer, Draft) else answer
+
+
+def _check_reviewed(request: InputRequest, action: InputCompleted) -> Refusal | None:
+    """What is sent is what was reviewed, where the sender says what that was."""
+    seen = None if action.meta is None else action.meta.reviewed
+    if seen is None or action.response is not ResponseKind.ACCEPT:
+        return None
+    code = RefusalCode.REVIEW_CHANGED
+    if (seen.revision or None) != revision_of(request):
+        words = "The questions were changed after you reviewed them. Review them again."
+        return _refusal(request, code, words)
+    changed = changed_since(seen, request, action.answers)
+    if not changed:
+        return None
+    names = ", ".join(f"“{label(question)}”" for question in changed[:NAMED_QUESTIONS])
+    more = f" and {len(changed) - NAMED_QUESTIONS} more" if len(changed) > NAMED_QUESTIONS else ""
+    words = f"Changed after you reviewed it: {names}{more}. Review the answers again."
+    return _refusal(request, code, words, changed[0].id)
 
 
 def _check_complete(request: InputRequest, answers: Mapping[str, Answer]) -> Refusal | None:

@@ -14,10 +14,11 @@ from ..schemas.questions import (
     Question,
     ResponseKind,
     Skipped,
-    Submitted,
+    Source,
 )
 from .answers import label
 from .proposals import default_of
+from .review import decided, sent_for
 from .words import name_of, subject_name, value_words
 
 SHOWN_CHARS = 200
@@ -81,16 +82,15 @@ def _answers(outcome: Outcome) -> Iterator[str]:
 
 
 def _answer(question: Question, answer: Answer | None, outcome: Outcome) -> str | None:
-    match answer:
-        case Submitted(value=value, meta=meta) if value is not None:
-            return f"{_short(value_words(question, value))}{_marks(meta, outcome)}"
-        case Skipped(freeform_values=own, meta=meta):
-            said = f", saying “{_short(', '.join(own))}”" if own else ""
-            return f"skipped{said}{_marks(meta, outcome)}"
-        case _:
-            default = default_of(question)
-            words = "" if default is None else _short(value_words(question, default))
-            return f"{words} (default)" if words else None
+    if isinstance(answer, Skipped):
+        own = answer.freeform_values
+        said = f", saying “{_short(', '.join(own))}”" if own else ""
+        return f"skipped{said}{_marks(answer.meta, outcome)}"
+    source, value = sent_for(decided(answer), default_of(question))
+    words = "" if value is None else _short(value_words(question, value))
+    if answer is not None and source is Source.SUBMITTED:
+        return f"{words}{_marks(answer.meta, outcome)}"
+    return f"{words} (default)" if words else None
 
 
 def _marks(meta: AnswerMeta | None, outcome: Outcome) -> str:

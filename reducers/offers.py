@@ -27,8 +27,8 @@ from ..schemas.questions import (
 )
 from .answers import label
 from .formats import FORMATS
-from .forms import content_value
 from .notes import outcome_note
+from .plain_values import content_value
 
 
 class Offer(NamedTuple):

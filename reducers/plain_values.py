@@ -4,45 +4,37 @@ For programs that ask and answer without AHP's kinds of values. Of a form that c
 schema, the content is what that schema itself would give.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
-from ..schemas.mcp import Content
+from ..schemas.mcp import ContentValue
 from ..schemas.questions import (
-    Answer,
     BooleanValue,
+    IntegerQuestion,
     MultiSelectQuestion,
     NumberValue,
     Question,
     SelectedManyValue,
     SelectedValue,
     SingleSelectQuestion,
-    Skipped,
-    Submitted,
     TextValue,
     Value,
 )
-from .forms import content_value
-from .proposals import default_of
 
 
-def plain_content(questions: Iterable[Question], answers: Mapping[str, Answer]) -> Content:
-    """What was submitted, by question; an optional question that nobody answered has its default.
-
-    One that was skipped is left out, and so is one that proposes nothing.
-    """
-    content: Content = {}
-    for question in questions:
-        value = _counted(question, answers.get(question.id))
-        if value is not None:
-            content[question.id] = content_value(question, value)
-    return content
-
-
-def _counted(question: Question, answer: Answer | None) -> Value | None:
-    if isinstance(answer, Submitted):
-        return answer.value
-    return None if isinstance(answer, Skipped) else default_of(question)
+def content_value(question: Question, value: Value) -> ContentValue:
+    """An answer as plain JSON; a whole number stays whole, own words stand beside options."""
+    match value:
+        case NumberValue():
+            return int(value.value) if isinstance(question, IntegerQuestion) else value.value
+        case SelectedValue():
+            own = list(value.freeform_values or ())
+            chosen = [value.value, *own] if value.value or not own else own
+            return chosen[0] if len(chosen) == 1 else chosen
+        case SelectedManyValue():
+            return [*value.value, *(value.freeform_values or ())]
+        case _:
+            return value.value
 
 
 def value_of(question: Question, plain: Any) -> Value | None:

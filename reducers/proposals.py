@@ -1,5 +1,7 @@
 """What a question proposes by itself: its default, or the options that it recommends."""
 
+import msgspec
+
 from ..schemas.questions import (
     Answer,
     BooleanQuestion,
@@ -42,6 +44,13 @@ def proposed_value(question: Question) -> Value | None:
     """A proposal that would not do as an answer is none."""
     value = _proposal(question)
     return value if value is not None and check_value(question, value) is None else None
+
+
+def with_valid_default(question: Question) -> Question:
+    """The question without a default that would not do as an answer: nobody is shown such a one."""
+    if getattr(question, "default_value", None) is None or proposed_value(question) is not None:
+        return question
+    return msgspec.structs.replace(question, default_value=None)
 
 
 def _proposal(question: Question) -> Value | None:

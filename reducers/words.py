@@ -12,7 +12,7 @@ from ..schemas.questions import (
     SingleSelectQuestion,
     Value,
 )
-from .forms import content_value
+from .plain_values import content_value
 
 _NAMELESS = {LOCAL_ID: "someone", OWNER_ID: "the owner", HOST.id: "the host"}
 

@@ -11,7 +11,7 @@ import msgspec
 
 from .customizations import Customization, McpServerState
 from .messages import Message
-from .questions import Answer, InputRequest, ResponseKind
+from .questions import Answer, CompletionMeta, InputRequest, ResponseKind
 from .root import AgentInfo, TerminalInfo
 from .session import ActiveClient, AgentSelection, Changeset, ModelSelection
 from .tool_calls import (
@@ -232,11 +232,15 @@ class InputAnswerChanged(ActionBase, frozen=True, kw_only=True, tag="session/inp
 
 
 class InputCompleted(ActionBase, frozen=True, kw_only=True, tag="session/inputCompleted"):
-    """A question is closed; the answers it brings go over those it has."""
+    """A question is closed; the answers it brings go over those it has.
+
+    With `_meta.reviewed` it is refused if something else would be sent than was reviewed.
+    """
 
     request_id: str
     response: ResponseKind
     answers: dict[str, Answer] | None = None
+    meta: CompletionMeta | None = msgspec.field(default=None, name="_meta")
 
 
 # Session channel: pending messages

@@ -10,7 +10,18 @@ from .commands import ForkSource
 from .limits import ANSWER_CHARS, DEADLINE_SECONDS, ID_CHARS, TITLE_CHARS
 from .mcp import CallMethod, Content
 from .principals import Author
-from .questions import Answer, InputRequest, OnExpiry, Question, ResponseKind
+from .questions import (
+    Answer,
+    AnswerMeta,
+    Draft,
+    InputRequest,
+    OnExpiry,
+    Question,
+    ResponseKind,
+    Reviewed,
+    Source,
+    Value,
+)
 from .session import AgentSelection, ModelSelection, SessionSummary
 from .wire import Count, Extra, Millis, Uri, Wire
 
@@ -46,12 +57,14 @@ class NewRequest(Wire, frozen=True, kw_only=True):
 class Completion(Wire, frozen=True, kw_only=True):
     """`answers` as AHP writes them; or `content`, plain values by question, all of them submitted.
 
-    Questions that are named in neither keep the answers that they have.
+    Questions that are named in neither keep the answers that they have. With `reviewed`, an
+    acceptance that would send anything else than this is refused with 409 `reviewChanged`.
     """
 
     response: ResponseKind = ResponseKind.ACCEPT
     answers: dict[str, Answer] | None = None
     content: Extra | None = None
+    reviewed: Reviewed | None = None
 
 
 class NewTurn(Wire, frozen=True, kw_only=True):
@@ -70,15 +83,34 @@ class SessionList(Wire, frozen=True, kw_only=True):
     unreadable: tuple[UnreadableSession, ...] = ()
 
 
+class ReviewItem(Wire, frozen=True, kw_only=True):
+    """What is sent for one question if its request is accepted now.
+
+    `meta` says who submitted or skipped it. `draft` is what somebody has written and is not sent.
+    """
+
+    question_id: str
+    source: Source
+    value: Value | None = None
+    meta: AnswerMeta | None = msgspec.field(default=None, name="_meta")
+    draft: Draft | None = None
+
+
 class RequestStateBase(Wire, frozen=True, kw_only=True, tag_field="state"):
     id: str
     session: Uri
 
 
 class OpenRequest(RequestStateBase, frozen=True, kw_only=True, tag="open"):
-    """It waits; `request.answers` holds what people have written so far."""
+    """It waits; `request.answers` holds what people have written so far.
+
+    `review` is what accepting it would send now, question by question, and `reviewed` the same as
+    plain values: send it along with the completion, and nothing else can be sent.
+    """
 
     request: InputRequest
+    review: tuple[ReviewItem, ...] = ()
+    reviewed: Reviewed | None = None
 
 
 class EndedRequest(RequestStateBase, frozen=True, kw_only=True, tag="ended"):

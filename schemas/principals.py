@@ -16,13 +16,17 @@ class Role(StrEnum):
 
 
 class Provenance(StrEnum):
-    """How an answer or an outcome came about; a timeout is never a person's decline."""
+    """How an answer or an outcome came about; a timeout is never a person's decline.
+
+    `proposed` is what an asker filled in beforehand: a draft that nobody has submitted.
+    """
 
     PERSON = "person"
     POLICY = "policy"
     DEFAULT = "default"
     TIMEOUT = "timeout"
     WITHDRAWN = "withdrawn"
+    PROPOSED = "proposed"
     ABANDONED = "abandoned"
 
 

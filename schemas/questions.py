@@ -6,7 +6,7 @@ from typing import Annotated, TypeAlias
 import msgspec
 
 from .principals import Author, Provenance
-from .wire import Count, Millis, Uri, Wire
+from .wire import Count, Extra, Millis, Uri, Wire
 
 Number: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)] | float
 """A whole number that is written as one stays one; beyond 64 bits, write it as a float."""
@@ -108,11 +108,18 @@ Value: TypeAlias = TextValue | NumberValue | BooleanValue | SelectedValue | Sele
 
 
 class AnswerMeta(Wire, frozen=True, kw_only=True):
-    """Host extension: who gave this answer, when and how. Always the host's, never a client's."""
+    """Host extension: who gave this answer, when and how. Always the host's, never a client's.
+
+    `covers` is the answer that a draft was written over. If it was submitted or skipped, it still
+    counts until the draft is submitted, and it comes back when the draft is cleared.
+    `before_change`: it was given before the question changed, and has to be submitted again.
+    """
 
     by: Author | None = None
     at: Millis | None = None
     via: Provenance | None = None
+    covers: "Answer | None" = None
+    before_change: bool | None = None
 
 
 class AnswerBase(Wire, frozen=True, kw_only=True, tag_field="state"):
@@ -151,8 +158,13 @@ class OnExpiry(StrEnum):
 
 
 class RequestMeta(Wire, frozen=True, kw_only=True):
-    """Host extension: who asks. A page shows one form per (call, round)."""
+    """Host extension: who asks. A page shows one form per (call, round).
 
+    `revision` counts how often the text or the questions were changed; absent is 0.
+    """
+
+    by: Author | None = None
+    revision: Count | None = None
     call: str | None = None
     round: Count | None = None
     key: str | None = None
@@ -169,3 +181,28 @@ class InputRequest(Wire, frozen=True, kw_only=True):
     questions: tuple[Question, ...] | None = None
     answers: dict[str, Answer] | None = None
     meta: RequestMeta | None = msgspec.field(default=None, name="_meta")
+
+
+class Source(StrEnum):
+    """Where the value that is sent for a question comes from; the last two send none."""
+
+    SUBMITTED = "submitted"
+    DEFAULT = "default"
+    SKIPPED = "skipped"
+    UNANSWERED = "unanswered"
+
+
+class Reviewed(Wire, frozen=True, kw_only=True):
+    """What an accepting person was shown: the questions by their revision, and the whole content.
+
+    `content` holds plain values by question, exactly as they are expected to be sent.
+    """
+
+    content: Extra
+    revision: Count | None = None
+
+
+class CompletionMeta(Wire, frozen=True, kw_only=True):
+    """Host extension, written by clients: with it, a completion of anything else is refused."""
+
+    reviewed: Reviewed | None = None

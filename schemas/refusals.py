@@ -28,6 +28,7 @@ class RefusalCode(StrEnum):
     BAD_FORMAT = "badFormat"
     BAD_PATTERN = "badPattern"
     REQUIRED = "required"
+    REVIEW_CHANGED = "reviewChanged"
     BAD_FORM = "badForm"
     TURN_ACTIVE = "turnActive"
     NO_TURN = "noTurn"

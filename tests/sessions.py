@@ -2,13 +2,15 @@
 
 from typing import Any
 
+import msgspec
+
 from session_server.reducers.batches import batch_of
 from session_server.reducers.record import reduce_record
 from session_server.reducers.rules import judge
 from session_server.schemas.actions import SessionAction
 from session_server.schemas.messages import Message, MessageOrigin
 from session_server.schemas.principals import Principal, Provenance, Role, Stamp
-from session_server.schemas.questions import InputRequest
+from session_server.schemas.questions import InputRequest, RequestMeta
 from session_server.schemas.record import RecordAction, SessionRecord
 from session_server.schemas.refusals import Refusal
 from session_server.schemas.session import Lifecycle, SessionState, SessionSummary
@@ -49,6 +51,12 @@ def in_turn(**fields: Any) -> SessionRecord:
 def asking(*requests: InputRequest, **fields: Any) -> SessionRecord:
     """A session in turn `t` whose agent has asked these."""
     return in_turn(input_requests=requests, **fields) if requests else in_turn(**fields)
+
+
+def asked_by(principal: Principal, request: InputRequest) -> InputRequest:
+    """The request as the host keeps it, with who asked it."""
+    meta = msgspec.structs.replace(request.meta or RequestMeta(), by=principal.author)
+    return msgspec.structs.replace(request, meta=meta)
 
 
 def fold(record: SessionRecord, *batch: RecordAction, at: int = 100) -> SessionRecord:

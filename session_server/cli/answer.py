@@ -22,11 +22,13 @@ from session_server.cli.written import check_given, plain_of
 from session_server.client import Client, Plain, Session
 from session_server.client.values import answers_of, asked
 from session_server.reducers.notes import subject
+from session_server.reducers.review import reviewed
 from session_server.reducers.words import subject_name
 from session_server.schemas.actions import InputCompleted
 from session_server.schemas.envelopes import ActionEnvelope
 from session_server.schemas.questions import (
     Answer,
+    CompletionMeta,
     InputRequest,
     ResponseKind,
 )
@@ -304,7 +306,12 @@ async def _directly(
     given: list[str],
 ) -> ExitCode:
     answers = _answers(request, given)
-    action = InputCompleted(request_id=request.id, response=response, answers=answers)
+    action = InputCompleted(
+        request_id=request.id,
+        response=response,
+        answers=answers,
+        meta=CompletionMeta(reviewed=reviewed(request, answers)),
+    )
     await session.dispatch(action)
     if reach.as_json:
         print_json({"session": session.uri, "request": request.id, "response": response})

@@ -5,7 +5,9 @@ from rich.text import Text
 from session_server.cli.states import clock
 from session_server.reducers.answers import label
 from session_server.reducers.formats import FORMATS
+from session_server.reducers.review import decided
 from session_server.reducers.words import name_of, value_words
+from session_server.schemas.http import ReviewItem
 from session_server.schemas.principals import Author, Provenance
 from session_server.schemas.questions import (
     Answer,
@@ -19,6 +21,7 @@ from session_server.schemas.questions import (
     Question,
     SingleSelectQuestion,
     Skipped,
+    Source,
     TextQuestion,
 )
 
@@ -50,9 +53,51 @@ def answer_text(question: Question, answer: Answer | None, me: Author | None = N
         return Text(f"skipped by {who}{how}{at}", style="dim")
     said = "" if answer.value is None else value_words(question, answer.value)
     if isinstance(answer, Draft):
-        writes = "are" if who == "you" else "is"
-        return Text.assemble((said, "italic"), (f"  {who}{how} {writes} writing", "yellow"))
+        words = f"  {draft_words(answer, f'{who}{how}')}{covered_words(question, answer, me)}"
+        return Text.assemble((said, "italic"), (words, "yellow"))
     return Text.assemble((said, "bold"), (f"  submitted by {who}{how}{at}", "green"))
+
+
+def draft_words(draft: Draft, who: str) -> str:
+    """What somebody does with this draft, or where it comes from."""
+    meta = draft.meta or AnswerMeta()
+    if meta.before_change:
+        return f"{who} wrote this before the question changed"
+    if meta.via is Provenance.PROPOSED:
+        return f"proposed by {who}"
+    return f"{who} {'are' if who.startswith('you') else 'is'} writing"
+
+
+def covered_words(question: Question, draft: Draft, me: Author | None = None) -> str:
+    """Which answer counts as long as this draft is not submitted."""
+    covered = decided(draft)
+    if covered is None:
+        return ""
+    who = author_words(None if covered.meta is None else covered.meta.by, me)
+    if isinstance(covered, Skipped) or covered.value is None:
+        return f"; until it is submitted, the skip by {who} counts"
+    said = value_words(question, covered.value)
+    return f"; until it is submitted, “{said}” by {who} counts"
+
+
+def review_words(question: Question, item: ReviewItem, me: Author | None = None) -> str:
+    """What is sent for one question, whose it is, and which draft is not included."""
+    words = "" if item.value is None else value_words(question, item.value)
+    who = None if item.meta is None else author_words(item.meta.by, me)
+    match item.source:
+        case Source.DEFAULT:
+            words = f"{words} (default)"
+        case Source.SKIPPED:
+            words = "skipped" if who is None else f"skipped by {who}"
+        case Source.UNANSWERED:
+            words = "an answer is required" if question.required else "–"
+        case _:
+            words = words if who is None else f"{words}  submitted by {who}"
+    if item.draft is None or item.draft.value is None:
+        return words
+    by = author_words(None if item.draft.meta is None else item.draft.meta.by, me)
+    whose = "your" if by == "you" else f"{by}'s"
+    return f"{words}; {whose} draft “{value_words(question, item.draft.value)}” is not included"
 
 
 def needs(question: Question) -> str:

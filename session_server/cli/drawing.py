@@ -3,7 +3,14 @@
 import time
 from urllib.parse import urlsplit
 
-from session_server.cli.answers import asker, heading, needs
+from session_server.cli.answers import (
+    asker,
+    covered_words,
+    draft_words,
+    heading,
+    needs,
+    review_words,
+)
 from session_server.cli.fields import OWN, Field
 from session_server.cli.form import ENDINGS, Form
 from session_server.cli.states import clock
@@ -18,6 +25,7 @@ from session_server.schemas.questions import (
     OnExpiry,
     ResponseKind,
     Skipped,
+    Source,
 )
 
 Fragments = list[tuple[str, str]]
@@ -177,21 +185,22 @@ def shared_words(field: Field, answer: Answer, me: Author | None) -> Fragments:
     said = "" if answer.value is None else value_words(field.question, answer.value)
     if not isinstance(answer, Draft):
         return [("class:good", f"  submitted by {who}{at}: {said}")]
+    below = covered_words(field.question, answer, me)
     if not field.is_foreign:
-        return [("class:dim", "  shared as you write")]
-    verb = "are" if who.startswith("you") else "is"
-    return [("class:busy", f"  {who} {verb} writing: {said}")]
+        return [("class:dim", f"  shared as you write{below}")]
+    return [("class:busy", f"  {draft_words(answer, who)}: {said}{below}")]
 
 
 def review(form: Form, me: Author | None) -> Fragments:
     lines: Fragments = []
     width = max((len(label(field.question)) for field in form.fields), default=0)
-    for number, field in enumerate(form.fields, 1):
+    for number, (field, item) in enumerate(zip(form.fields, form.review(), strict=True), 1):
         star = "*" if field.question.required else " "
         digit = f"{number}." if number < 10 else "  "
         name = f" {digit} {label(field.question):<{width}} {star} "
         lines.append((_mark_style(field), f"{_mark(field)}{name}"))
-        lines += [*_review_words(field, me), ("", "\n")]
+        style = "" if item.source is Source.SUBMITTED else "class:dim"
+        lines += [(style, review_words(field.question, item, me)), ("", "\n")]
     if form.error:
         lines.append(("class:bad", f"{form.error}\n"))
     lines.append(("", "\n"))
@@ -200,18 +209,6 @@ def review(form: Form, me: Author | None) -> Fragments:
         style = "class:here" if ending is form.ending else ""
         lines += [(style, f" {words} ({key}) "), ("", "  ")]
     return lines
-
-
-def _review_words(field: Field, me: Author | None) -> Fragments:
-    shared = field.shared
-    if isinstance(shared, Draft) and not field.is_touched:
-        return shared_words(field, shared, me)
-    if isinstance(shared, Skipped) and not field.is_touched:
-        return [("class:dim", "skipped")]
-    if shared is None and not field.is_touched:
-        words = field.words()
-        return [("class:dim", f"{words} (suggested)" if words else "–")]
-    return [("", field.words() or "–")]
 
 
 def keys(form: Form) -> Fragments:

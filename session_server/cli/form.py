@@ -1,12 +1,15 @@
 """A request as it is being answered here: its fields, where one is in it, and how it is to end."""
 
+import contextlib
+
 from session_server.cli.fields import Field
 from session_server.reducers.answers import label
+from session_server.reducers.review import decided, review_of
+from session_server.schemas.http import ReviewItem
 from session_server.schemas.questions import (
     Answer,
     InputRequest,
     ResponseKind,
-    Skipped,
     Submitted,
 )
 
@@ -73,10 +76,9 @@ class Form:
         """
         answers: dict[str, Answer] = {}
         for place, field in enumerate(self.fields):
-            if isinstance(field.shared, Submitted | Skipped) and not field.is_touched:
-                continue
             if not field.is_touched:
-                self._check_untouched(place, field)
+                if decided(field.shared) is None:
+                    self._check_untouched(place, field)
                 continue
             try:
                 value = field.valid_value()
@@ -87,6 +89,20 @@ class Form:
             if value is not None:
                 answers[field.question.id] = Submitted(value=value)
         return answers or None
+
+    def own_answers(self) -> dict[str, Answer]:
+        """What accepting would bring, as far as it is valid; nothing is reported at the fields."""
+        own: dict[str, Answer] = {}
+        for field in self.fields:
+            with contextlib.suppress(ValueError):
+                value = field.valid_value() if field.is_touched else None
+                if value is not None:
+                    own[field.question.id] = Submitted(value=value)
+        return own
+
+    def review(self) -> tuple[ReviewItem, ...]:
+        """What accepting would send now, one item for each field."""
+        return review_of(self.request, self.own_answers())
 
     def _check_untouched(self, place: int, field: Field) -> None:
         if field.question.required:

@@ -273,7 +273,7 @@ class Screen:
         field.submitted(value)
         is_empty = field.shared is None or isinstance(field.shared, Skipped)
         if value is not None or not is_empty:
-            self._sharing.dispatch(field, None if value is None else Submitted(value=value))
+            self._sharing.dispatch(field, Skipped() if value is None else Submitted(value=value))
         self.form.go(1)
 
     def _skip(self) -> None:

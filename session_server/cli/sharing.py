@@ -8,9 +8,17 @@ from session_server.cli.fields import Field
 from session_server.cli.form import Form
 from session_server.client import Change, ClientError, Rejected, RequestClosed, Session
 from session_server.reducers.requests import open_request
+from session_server.reducers.review import reviewed
 from session_server.schemas.actions import InputAnswerChanged, InputCompleted
 from session_server.schemas.envelopes import ActionEnvelope
-from session_server.schemas.questions import Answer, Draft, ResponseKind
+from session_server.schemas.questions import (
+    Answer,
+    CompletionMeta,
+    Draft,
+    ResponseKind,
+    Skipped,
+    Submitted,
+)
 from session_server.schemas.session import SessionState
 
 DRAFT_SECONDS = 0.15
@@ -70,6 +78,8 @@ class Sharing:
             value = self._drafted.value()
         except ValueError:
             return  # half a number is nobody's draft
+        if value is None and isinstance(self._drafted.shared, Submitted | Skipped):
+            return  # an emptied field is no draft, and the answer below it stays
         self._drafted.sent(value)
         self.dispatch(self._drafted, None if value is None else Draft(value=value))
 
@@ -102,8 +112,13 @@ class Sharing:
             return
         self._is_ending = True
         self.drop_draft()
-        request_id = self._form.request.id
-        action = InputCompleted(request_id=request_id, response=response, answers=answers)
+        request = self._form.request
+        action = InputCompleted(
+            request_id=request.id,
+            response=response,
+            answers=answers,
+            meta=CompletionMeta(reviewed=reviewed(request, answers)),
+        )
 
         async def complete() -> None:
             try:

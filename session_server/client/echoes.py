@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from session_server.reducers.requests import open_request
 from session_server.schemas.actions import (
     Action,
     AgentChanged,
@@ -30,7 +31,7 @@ from session_server.schemas.actions import (
     TurnStarted,
 )
 from session_server.schemas.messages import PendingMessage
-from session_server.schemas.questions import Answer, Draft
+from session_server.schemas.questions import Answer, Draft, Skipped, Submitted
 from session_server.schemas.session import SessionState
 from session_server.schemas.turns import TurnState
 
@@ -42,9 +43,15 @@ class Fate(Enum):
 
 
 def is_echo(sent: Action, received: Action) -> bool:
-    """Whether this is what we sent, apart from the marks that a host puts on it."""
+    """Whether this is what we sent, apart from the marks that a host puts on it.
+
+    A cleared draft may come back as the answer that it covered.
+    """
     if isinstance(sent, InputRequested) and isinstance(received, InputRequested):
         return sent.request.id == received.request.id
+    if isinstance(sent, InputAnswerChanged) and sent.answer is None:
+        is_change = isinstance(received, InputAnswerChanged)
+        return is_change and msgspec.structs.replace(received, answer=None) == sent
     return type(sent) is type(received) and _unmarked(sent) == _unmarked(received)
 
 
@@ -59,11 +66,15 @@ def is_deferred_echo(sent: Action, received: Action) -> bool:
 
 
 def is_superseded(older: Action, newer: Action) -> bool:
-    """Drafts are worth sending only in their last version."""
+    """Drafts are worth sending only in their last version.
+
+    A clearing needs the draft that it clears: without it, it would clear the answer below.
+    """
     return (
         isinstance(older, InputAnswerChanged)
         and isinstance(newer, InputAnswerChanged)
-        and isinstance(older.answer, Draft | None)
+        and isinstance(older.answer, Draft)
+        and newer.answer is not None
         and (older.request_id, older.question_id) == (newer.request_id, newer.question_id)
     )
 
@@ -82,7 +93,16 @@ def fate_in(state: SessionState, action: Action) -> Fate:
     is_visible = _VISIBLE.get(type(action))
     if is_visible is not None and is_visible(state, action):
         return Fate.DONE
+    if isinstance(action, InputAnswerChanged) and action.answer is None:
+        return _fate_of_clearing(state, action)
     return Fate.UNKNOWN if isinstance(action, _NOT_TWICE) else Fate.REPEAT
+
+
+def _fate_of_clearing(state: SessionState, action: InputAnswerChanged) -> Fate:
+    """An answer that is there now may have been brought back by it; twice would remove that."""
+    request = open_request(state, action.request_id)
+    found = None if request is None else (request.answers or {}).get(action.question_id)
+    return Fate.UNKNOWN if isinstance(found, Submitted | Skipped) else Fate.REPEAT
 
 
 # Appending twice appends double; a message or a truncation could hit what came after it.
@@ -148,9 +168,9 @@ _VISIBLE: dict[type, Callable[[SessionState, Any], bool]] = {
 def _unmarked(action: Action) -> Action:
     if isinstance(action, InputAnswerChanged):
         return msgspec.structs.replace(action, answer=_bare(action.answer))
-    if isinstance(action, InputCompleted) and action.answers is not None:
-        answers = {key: _bare(answer) for key, answer in action.answers.items()}
-        return msgspec.structs.replace(action, answers=answers)
+    if isinstance(action, InputCompleted):
+        answers = {key: _bare(answer) for key, answer in (action.answers or {}).items()}
+        return msgspec.structs.replace(action, answers=answers or None, meta=None)
     return action
 
 

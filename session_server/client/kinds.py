@@ -8,6 +8,7 @@ import msgspec
 from session_server.client.echoes import Fate, fate_in
 from session_server.client.errors import NotUnderstood, RequestClosed
 from session_server.client.mirror import Mirror, Pending, Verdict
+from session_server.reducers.batches import kept_answer
 from session_server.reducers.input_rules import input_completed
 from session_server.reducers.requests import open_request
 from session_server.reducers.root import reduce_root
@@ -30,7 +31,7 @@ from session_server.schemas.principals import (
     Provenance,
     Role,
 )
-from session_server.schemas.questions import InputRequest
+from session_server.schemas.questions import AnswerMeta, InputRequest, Skipped, Submitted
 from session_server.schemas.record import PrivateState, SessionRecord
 from session_server.schemas.root import RootState
 from session_server.schemas.session import SessionState
@@ -53,6 +54,17 @@ class Closing(NamedTuple):
 
 def _reduce_session(state: SessionState, action: Any, at: int) -> SessionState:
     return reduce_session(state, action, at) if type(action) in TRANSITIONS else state
+
+
+def foreseen(state: SessionState, action: InputAnswerChanged) -> InputAnswerChanged:
+    """What the host makes of it: a draft covers an answer, and clearing the draft restores it."""
+    kept = kept_answer(state, action)
+    if kept is None or isinstance(action.answer, Submitted | Skipped):
+        return action
+    covering = action.answer and msgspec.structs.replace(
+        action.answer, meta=AnswerMeta(covers=kept)
+    )
+    return msgspec.structs.replace(action, answer=covering or kept)
 
 
 def _reduce_root(state: RootState, action: Any, _at: int) -> RootState:
@@ -80,6 +92,12 @@ class SessionMirror(Mirror[SessionState]):
                 self._completing[pending.client_seq] = request
                 pending.waiters.append(partial(self._completed, pending.client_seq))
         super().dispatch(pending)
+
+    def _foreseen(self, state: SessionState, pending: Pending) -> SessionState:
+        action = pending.action
+        if isinstance(action, InputAnswerChanged):
+            action = foreseen(state, action)
+        return _reduce_session(state, action, pending.at)
 
     def _completed(self, client_seq: int, _: Verdict) -> None:
         self._completing.pop(client_seq, None)

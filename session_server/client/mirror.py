@@ -107,7 +107,7 @@ class Mirror(Generic[S]):
 
     def dispatch(self, pending: Pending) -> None:
         before = self.state
-        self.state = self._reduce(before, pending.action, pending.at)
+        self.state = self._foreseen(before, pending)
         self.pending.append(pending)
         self._tell(Cause.DISPATCHED, before)
 
@@ -225,7 +225,7 @@ class Mirror(Generic[S]):
     def _rebase(self) -> None:
         state = self.confirmed
         for pending in self.pending:
-            state = self._reduce(state, pending.action, pending.at)
+            state = self._foreseen(state, pending)
         self.state = state
 
     def _tell(
@@ -240,6 +240,10 @@ class Mirror(Generic[S]):
             observer.changed(change)
 
     # What kinds of channels do differently
+
+    def _foreseen(self, state: S, pending: Pending) -> S:
+        """What the state will be once the host has accepted the action."""
+        return self._reduce(state, pending.action, pending.at)
 
     def _note(self, known: S, envelope: ActionEnvelope) -> None:
         """Called with the confirmed state from before the envelope."""

@@ -17,6 +17,7 @@ from session_server.client.values import Plain, answer_of, answers_of, asked
 from session_server.client.watching import Changes, Condition
 from session_server.reducers.notes import subject
 from session_server.reducers.requests import open_request
+from session_server.reducers.review import reviewed as reviewed_now
 from session_server.reducers.words import name_of
 from session_server.schemas.actions import (
     Action,
@@ -29,7 +30,13 @@ from session_server.schemas.actions import (
 from session_server.schemas.envelopes import ActionEnvelope
 from session_server.schemas.messages import USER, Message, MessageOrigin
 from session_server.schemas.principals import Author
-from session_server.schemas.questions import InputRequest, ResponseKind, Skipped
+from session_server.schemas.questions import (
+    CompletionMeta,
+    InputRequest,
+    ResponseKind,
+    Reviewed,
+    Skipped,
+)
 from session_server.schemas.root import RootState
 from session_server.schemas.session import SessionState
 from session_server.schemas.wire import Uri
@@ -223,15 +230,29 @@ class Session(Watch[SessionState, SessionAction]):
         request_id: str,
         response: Response = "accept",
         answers: Mapping[str, Plain | None] | None = None,
+        *,
+        reviewed: Reviewed | None = None,
     ) -> ActionEnvelope:
         """Closes the request for everybody; `answers` go over those given before, `None` skips.
 
+        With what `review` gave as `reviewed`, it is `Rejected` if anything else would be sent now.
         Raises `RequestClosed` when somebody was faster, and says who in `by`.
         """
-        completed = InputCompleted(request_id=request_id, response=ResponseKind(response))
+        completed = InputCompleted(
+            request_id=request_id,
+            response=ResponseKind(response),
+            meta=None if reviewed is None else CompletionMeta(reviewed=reviewed),
+        )
         request = self._open(completed)
         given = answers_of(request, answers) if answers else None
         return await self.dispatch(msgspec.structs.replace(completed, answers=given))
+
+    def review(
+        self, request_id: str, answers: Mapping[str, Plain | None] | None = None
+    ) -> Reviewed:
+        """What accepting with these answers would send now: `content` has the plain values."""
+        request = self._open(_change(request_id, ""))
+        return reviewed_now(request, answers_of(request, answers) if answers else None)
 
     async def start_turn(self, text: str, *, turn_id: str | None = None) -> str:
         """Says something to the agent; returns the id of the turn that this begins."""

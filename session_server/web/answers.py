@@ -15,7 +15,14 @@ from session_server.reducers.rules import judge
 from session_server.schemas.actions import InputAnswerChanged, InputCompleted
 from session_server.schemas.http import Completion, RequestState
 from session_server.schemas.principals import Principal, Stamp
-from session_server.schemas.questions import Answer, Draft, InputRequest, Submitted, TextValue
+from session_server.schemas.questions import (
+    Answer,
+    CompletionMeta,
+    Draft,
+    InputRequest,
+    Submitted,
+    TextValue,
+)
 from session_server.schemas.record import SessionRecord
 from session_server.schemas.refusals import Refusal
 from session_server.schemas.wire import Uri
@@ -49,7 +56,7 @@ async def put_answer(
 async def clear_answer(
     uri: SessionUri, rid: RequestId, qid: QuestionId, host: TheHost, who: Caller
 ) -> Response:
-    """Clear the answer to one question."""
+    """Clear an answer, or discard a draft: the answer that it covers then counts again."""
     return await _changed(host, who, uri, rid, qid, None)
 
 
@@ -72,14 +79,20 @@ async def complete(
     who: Caller,
     wanted: Annotated[Completion, Depends(JsonBody(Completion))],
 ) -> Response:
-    """Accept with answers, decline or cancel. Only the first completion counts."""
+    """Accept with answers, decline or cancel. Only the first completion counts.
+
+    With `reviewed` as the request showed it, accepting is refused if anything else would be sent.
+    """
     visible_record(host, who, uri)
     bare = InputCompleted(request_id=rid, response=wanted.response)
 
     def plan(record: SessionRecord, stamp: Stamp) -> Batch | Refusal:
         request = open_request(record.public, rid)
         action = InputCompleted(
-            request_id=rid, response=wanted.response, answers=_answers(request, wanted)
+            request_id=rid,
+            response=wanted.response,
+            answers=_answers(request, wanted),
+            meta=CompletionMeta(reviewed=wanted.reviewed),
         )
         return judge(who, record, action) or batch_of(record, action, stamp)
 

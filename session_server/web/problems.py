@@ -58,6 +58,7 @@ REFUSAL_STATUS: dict[RefusalCode, int] = {
     RefusalCode.NO_MESSAGE: 404,
     RefusalCode.NO_CUSTOMIZATION: 404,
     RefusalCode.ALREADY_COMPLETED: 409,
+    RefusalCode.REVIEW_CHANGED: 409,
     RefusalCode.TURN_ACTIVE: 409,
     RefusalCode.PASSIVE_SESSION: 409,
     RefusalCode.WRONG_STATE: 409,

@@ -6,8 +6,8 @@ from session_server.host.channel import Channel
 from session_server.host.host import Host
 from session_server.host.performing import RefusedError
 from session_server.reducers.input_rules import outcome_of
-from session_server.reducers.plain_values import plain_content
 from session_server.reducers.requests import open_request
+from session_server.reducers.review import plain_content, review_of, reviewed
 from session_server.schemas.calls import Outcome
 from session_server.schemas.http import EndedRequest, OpenRequest, RequestState
 from session_server.schemas.principals import Principal
@@ -55,7 +55,13 @@ def ended_states(record: SessionRecord) -> Iterator[RequestState]:
 
 
 def _open(record: SessionRecord, request: InputRequest) -> OpenRequest:
-    return OpenRequest(id=request.id, session=record.public.summary.resource, request=request)
+    return OpenRequest(
+        id=request.id,
+        session=record.public.summary.resource,
+        request=request,
+        review=review_of(request),
+        reviewed=reviewed(request),
+    )
 
 
 def _ended(record: SessionRecord, outcome: Outcome) -> EndedRequest:

@@ -9,19 +9,20 @@ from starlette.responses import Response
 
 from session_server.host.errors import not_permitted
 from session_server.host.host import Host
-from session_server.host.performing import perform, write
+from session_server.host.performing import write
 from session_server.identity.standing import while_allowed
 from session_server.reducers.batches import Batch, batch_of
+from session_server.reducers.deadlines import withdrawn
+from session_server.reducers.input_rules import check_withdrawal
 from session_server.reducers.rules import judge
 from session_server.reducers.session_names import session_name
-from session_server.schemas.actions import InputCompleted, InputRequested
+from session_server.schemas.actions import InputRequested
 from session_server.schemas.http import NewRequest, RequestList, RequestState
 from session_server.schemas.limits import WAIT_SECONDS
 from session_server.schemas.principals import Principal, Provenance, Role, Stamp
 from session_server.schemas.questions import (
     BooleanQuestion,
     InputRequest,
-    ResponseKind,
     TextQuestion,
 )
 from session_server.schemas.record import SessionRecord
@@ -148,11 +149,14 @@ async def read_request(
 
 @router.delete("/{rid}", **described(200, RequestState, 404, 409))
 async def withdraw(uri: SessionUri, rid: RequestId, host: TheHost, who: Caller) -> Response:
-    """Take the question back: it ends as withdrawn. Doing it again changes nothing."""
+    """Withdraw the question; who asked it and owners may. Doing it again changes nothing."""
     if who.role not in (Role.OWNER, Role.AGENT):
-        raise not_permitted("Only who asks may take a question back; you may answer or decline it.")
+        raise not_permitted("Only who asked it and owners withdraw a question; you may decline it.")
     before = ended_state(visible_record(host, who, uri), rid)
     if before is None or before.outcome.via is not Provenance.WITHDRAWN:
-        action = InputCompleted(request_id=rid, response=ResponseKind.CANCEL)
-        await perform(host, as_asker(who), uri, action)
+
+        def plan(record: SessionRecord, stamp: Stamp) -> Batch | Refusal:
+            return check_withdrawal(who, record, rid) or withdrawn(record.public, rid, stamp)
+
+        await write(host, uri, plan, by=who.author)
     return json_response(request_state(visible_record(host, who, uri), rid))

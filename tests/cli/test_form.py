@@ -4,8 +4,10 @@ import msgspec
 import pytest
 
 from session_server.cli import drawing
+from session_server.cli.answers import answer_text, review_words
 from session_server.cli.fields import OWN, Field
 from session_server.cli.form import Form
+from session_server.reducers.review import review_of
 from session_server.schemas.principals import Author, Provenance
 from session_server.schemas.questions import (
     Answer,
@@ -29,6 +31,7 @@ from session_server.schemas.questions import (
 )
 
 ANA = AnswerMeta(by=Author(id="u-ana", name="Ana"), at=1, via=Provenance.PERSON)
+BEN = AnswerMeta(by=Author(id="u-ben", name="Ben"), at=2, via=Provenance.PERSON)
 NAME = TextQuestion(id="name", title="Name", message="What is it called?", required=True, max=6)
 CITY = SingleSelectQuestion(
     id="city",
@@ -218,6 +221,55 @@ def test_accepting_brings_what_was_written_here_and_nobody_elses_draft() -> None
 def test_what_is_submitted_already_is_not_brought_again() -> None:
     form = Form(asked(name=Submitted(value=TextValue(value="Fjords"), meta=ANA), city=Skipped()))
     assert form.answers() is None
+
+
+def over(text: str, answer: Submitted | Skipped) -> Draft:
+    meta = msgspec.structs.replace(BEN, covers=answer)
+    return Draft(value=TextValue(value=text), meta=meta)
+
+
+@pytest.mark.proves("design.calls.review")
+def test_the_review_shows_what_is_sent_and_which_drafts_are_not() -> None:
+    fjords = Submitted(value=TextValue(value="Fjords"), meta=ANA)
+    form = Form(asked(name=over("Bergen", fjords)))
+    assert form.answers() is None
+    name, city = form.review()
+    assert review_words(NAME, name) == (
+        "Fjords  submitted by Ana; Ben's draft “Bergen” is not included"
+    )
+    assert review_words(CITY, city) == "Kyoto (default)"
+    form.fields[0].write("Oslo")
+    form.fields[1].choose("oslo")
+    name, city = form.review()
+    assert review_words(NAME, name, BEN.by) == "Oslo; your draft “Bergen” is not included"
+    assert review_words(CITY, city) == "Oslo"
+    form.fields[0].write("much too long")
+    assert review_words(NAME, form.review()[0]).startswith("Fjords")
+
+
+def test_the_review_names_skips_and_missing_answers() -> None:
+    (name, city) = Form(asked(city=Skipped(meta=ANA))).review()
+    assert review_words(NAME, name) == "an answer is required"
+    assert review_words(CITY, city) == "skipped by Ana"
+    (own,) = review_of(InputRequest(id="r", questions=(CITY,)), {"city": Skipped()})
+    assert review_words(CITY, own) == "skipped"
+    free = TextQuestion(id="free", message="?")
+    (nothing,) = review_of(InputRequest(id="r", questions=(free,)))
+    assert review_words(free, nothing) == "–"
+
+
+def test_a_draft_says_what_counts_below_it_and_where_it_comes_from() -> None:
+    fjords = Submitted(value=TextValue(value="Fjords"), meta=ANA)
+    assert "until it is submitted, “Fjords” by Ana counts" in str(
+        answer_text(NAME, over("Bergen", fjords))
+    )
+    assert "the skip by you counts" in str(answer_text(NAME, over("B", Skipped(meta=ANA)), ANA.by))
+    outdated = msgspec.structs.replace(ANA, before_change=True)
+    words = str(answer_text(NAME, Draft(value=TextValue(value="x"), meta=outdated)))
+    assert words == "x  Ana wrote this before the question changed"
+    proposed = msgspec.structs.replace(ANA, via=Provenance.PROPOSED)
+    words = str(answer_text(NAME, Draft(value=TextValue(value="x"), meta=proposed)))
+    assert words == "x  proposed by Ana"
 
 
 def test_accepting_leads_to_the_question_that_is_not_answered() -> None:

@@ -10,6 +10,7 @@ from hypothesis.stateful import (
 )
 
 from session_server.client.errors import Rejected, Unconfirmed
+from session_server.client.kinds import foreseen
 from session_server.client.mirror import Verdict
 from session_server.reducers.session import reduce_session
 from session_server.schemas.actions import (
@@ -165,7 +166,10 @@ class Conversation(RuleBasedStateMachine):
         for device in self.devices.values():
             state = device.mirror.confirmed
             for pending in device.mirror.pending:
-                state = reduce_session(state, pending.action, pending.at)
+                action = pending.action
+                if isinstance(action, InputAnswerChanged):
+                    action = foreseen(state, action)
+                state = reduce_session(state, action, pending.at)
             assert device.mirror.state == state
 
     @invariant()

@@ -24,20 +24,30 @@ from session_server.schemas.messages import PendingMessage
 from session_server.schemas.principals import Author
 from session_server.schemas.questions import (
     AnswerMeta,
+    CompletionMeta,
     Draft,
     InputRequest,
     RequestMeta,
     ResponseKind,
+    Reviewed,
     Submitted,
     TextValue,
 )
 from session_server.schemas.record import SessionRecord
 from session_server.schemas.turns import MarkdownPart, Turn, TurnState
 from tests.client.devices import completed, draft, request, submitted
-from tests.sessions import asking, in_turn, session, user_message
+from tests.sessions import OWNER, accepted, asking, in_turn, session, user_message
 
 MARK = AnswerMeta(by=Author(id="u"), at=5)
 MARKED = Draft(value=TextValue(value="x"), meta=MARK)
+ANSWER = Submitted(value=TextValue(value="y"), meta=MARK)
+ANSWERED = asking(InputRequest(id="r1", questions=request("r1").questions, answers={"q1": ANSWER}))
+CLEARED = InputAnswerChanged(request_id="r1", question_id="q1")
+REVIEWED = InputCompleted(
+    request_id="r1",
+    response=ResponseKind.ACCEPT,
+    meta=CompletionMeta(reviewed=Reviewed(content={"q1": "x"})),
+)
 
 
 def turn(turn_id: str, state: TurnState = TurnState.COMPLETE) -> Turn:
@@ -72,6 +82,10 @@ WAITING = (PendingMessage(id="p", message=user_message("later")),)
             True,
         ),
         (completed(), completed(response=ResponseKind.DECLINE), False),
+        (REVIEWED, InputCompleted(request_id="r1", response=ResponseKind.ACCEPT), True),
+        (CLEARED, InputAnswerChanged(request_id="r1", question_id="q1", answer=ANSWER), True),
+        (CLEARED, InputAnswerChanged(request_id="r1", question_id="q2"), False),
+        (CLEARED, completed(), False),
         (
             InputRequested(request=InputRequest(id="r", meta=RequestMeta(call="forged"))),
             InputRequested(request=InputRequest(id="r")),
@@ -103,6 +117,9 @@ def test_a_held_completion_is_settled_by_the_hosts_own_one() -> None:
             Fate.DONE,
         ),
         (asking(request("r1")), InputAnswerChanged(request_id="r1", question_id="q1"), Fate.DONE),
+        (ANSWERED, CLEARED, Fate.UNKNOWN),
+        (asking(request("r2")), CLEARED, Fate.REPEAT),
+        (accepted(asking(request("r1")), OWNER, draft("x")), CLEARED, Fate.REPEAT),
         (asking(request("r1")), completed(), Fate.REPEAT),
         (asking(), completed(), Fate.REPEAT),
         (in_turn(), TurnStarted(turn_id="t", message=user_message()), Fate.DONE),

@@ -10,6 +10,7 @@ from session_server.client import (
     Cause,
     Closed,
     Phase,
+    Rejected,
     RequestClosed,
     Session,
     SessionExists,
@@ -17,6 +18,7 @@ from session_server.client import (
     SessionNotFound,
     connect,
 )
+from session_server.reducers.review import decided
 from session_server.schemas.actions import (
     InputAnswerChanged,
     InputCompleted,
@@ -73,6 +75,54 @@ async def test_two_clients_share_drafts_and_one_completes_for_both() -> None:
                 done = await session.wait_until(lambda state: state.turns, PATIENCE)
                 assert "Someone answered" in str(done.turns[0].response_parts)
             assert at_desk.confirmed == in_bed.confirmed
+
+
+@pytest.mark.proves("design.calls.review-outdated")
+@run
+async def test_a_completion_is_refused_if_anything_else_would_be_sent_than_was_reviewed() -> None:
+    with serving("memory:", "--demo") as server:
+        async with (
+            connect(server.url, client_id="laptop") as laptop,
+            connect(server.url, client_id="phone") as phone,
+            laptop.session(DEMO) as at_desk,
+            phone.session(DEMO) as in_bed,
+        ):
+            await trip(at_desk)
+            await trip(in_bed)
+            await at_desk.answer(TRIP, "name", "Fjords")
+            await in_bed.answer(TRIP, "name", "Bergen", draft=True)
+            await at_desk.wait_until(lambda s: isinstance(answer(s, "name"), Draft), PATIENCE)
+            seen = at_desk.review(TRIP, {"city": "oslo"})
+            assert seen.content["name"] == "Fjords"
+            await in_bed.answer(TRIP, "name", "Bergen")
+            with pytest.raises(Rejected, match="Changed after you reviewed it"):
+                await at_desk.complete(TRIP, answers={"city": "oslo"}, reviewed=seen)
+            seen = at_desk.review(TRIP, {"city": "oslo"})
+            assert seen.content["name"] == "Bergen"
+            await at_desk.complete(TRIP, answers={"city": "oslo"}, reviewed=seen)
+
+
+@run
+async def test_clearing_a_draft_shows_the_answer_below_it_at_once() -> None:
+    with serving("memory:", "--demo") as server:
+        async with connect(server.url) as client, client.session(DEMO) as session:
+            await trip(session)
+            await session.answer(TRIP, "name", "Fjords")
+            session.dispatch_nowait(
+                InputAnswerChanged(
+                    request_id=TRIP,
+                    question_id="name",
+                    answer=Draft(value=TextValue(value="Bergen")),
+                )
+            )
+            assert decided(answer(session.state, "name")).value.value == "Fjords"
+            cleared = InputAnswerChanged(request_id=TRIP, question_id="name")
+            session.dispatch_nowait(cleared)
+            assert answer(session.state, "name").value.value == "Fjords"
+            await session.settled(PATIENCE)
+            assert answer(session.confirmed, "name") == answer(session.state, "name")
+            await session.clear(TRIP, "name")
+            assert answer(session.confirmed, "name") is None
 
 
 def _completes(change: Any) -> bool:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from session_server.client.errors import InvalidAnswer
 from session_server.client.values import answer_of, answers_of, asked, value_of
 from session_server.reducers.answers import check_answer
-from session_server.reducers.forms import content_value
+from session_server.reducers.plain_values import content_value
 from session_server.schemas.questions import (
     BooleanQuestion,
     BooleanValue,

@@ -138,7 +138,11 @@ def test_a_deadline_brings_what_was_said(
 def test_a_deadline_may_be_an_absolute_time_and_may_bring_nothing(api: Api, session: str) -> None:
     at = time.time_ns() // 1_000_000 + 100
     asked = api.ask(session, message="Take your time", expiresAt=at, onExpiry="wait")
-    assert asked["request"]["_meta"] == {"expiresAt": at, "onExpiry": "wait"}
+    assert asked["request"]["_meta"] == {
+        "by": {"id": "local"},
+        "expiresAt": at,
+        "onExpiry": "wait",
+    }
     waited = api.get(f"{session}/requests/{asked['id']}", params={"wait": 0.4})
     assert waited.json()["state"] == "open"
 

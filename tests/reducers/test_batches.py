@@ -14,6 +14,7 @@ from session_server.schemas.actions import (
     InputAnswerChanged,
     InputCompleted,
     InputRequested,
+    MetaChanged,
     ModelChanged,
     ResponsePartAdded,
     TitleChanged,
@@ -31,13 +32,14 @@ from session_server.schemas.effects import (
     DeliverOutcome,
 )
 from session_server.schemas.limits import ANSWER_CHARS, OUTCOME_LIFETIME_MS, OUTCOMES_KEPT
-from session_server.schemas.principals import Author, Provenance
+from session_server.schemas.principals import Author, Principal, Provenance
 from session_server.schemas.questions import (
+    Answer,
     AnswerMeta,
     BooleanQuestion,
     Draft,
     InputRequest,
-    NumberValue,
+    IntegerQuestion,
     RequestMeta,
     ResponseKind,
     Skipped,
@@ -51,12 +53,26 @@ from session_server.schemas.record import (
     CompletionHeld,
     Deferred,
     OutcomeRecorded,
+    SessionRecord,
 )
+from session_server.schemas.refusals import RefusalCode
 from session_server.schemas.session import AgentSelection, ModelSelection
 from session_server.schemas.turns import SystemNotificationPart
 from session_server.schemas.wire import ErrorInfo
 from tests.reducers.batching import FORGED, FORM, OSLO, complete, draft
-from tests.sessions import AGENT, OWNER, PHONE, accepted, asking, fold, in_turn, session, stamp
+from tests.sessions import (
+    AGENT,
+    OWNER,
+    PHONE,
+    accepted,
+    asked_by,
+    asking,
+    fold,
+    in_turn,
+    refused,
+    session,
+    stamp,
+)
 
 
 def call(call_id: str = "c", **fields: Any) -> Call:
@@ -112,27 +128,157 @@ def test_an_agents_question_does_not_pass_for_a_calls() -> None:
     request = msgspec.structs.replace(FORM, meta=forged)
     (action,) = batch_of(in_turn(), InputRequested(request=request), stamp(AGENT))
     assert isinstance(action, InputRequested)
-    assert action.request.meta == RequestMeta(expires_at=500)
+    assert action.request.meta == RequestMeta(by=AGENT.author, expires_at=500)
     plain = msgspec.structs.replace(FORM, meta=RequestMeta(call="c"))
     (action,) = batch_of(in_turn(), InputRequested(request=plain), stamp(AGENT))
     assert isinstance(action, InputRequested)
-    assert action.request.meta is None
+    assert action.request.meta == RequestMeta(by=AGENT.author)
 
 
-def test_replacing_a_question_keeps_the_answers_that_still_fit() -> None:
-    kept, lost = Draft(value=OSLO), Draft(value=NumberValue(value=3))
-    before = asking(msgspec.structs.replace(FORM, answers={"name": kept, "size": lost}))
-    shorter = msgspec.structs.replace(FORM, questions=(FORM.questions or ())[:1])
-    after = accepted(before, AGENT, InputRequested(request=shorter))
-    assert (after.public.input_requests or ())[0].answers == {"name": kept}
-    other_kind = InputRequest(id="r", questions=(BooleanQuestion(id="name", message="?"),))
-    emptied = accepted(before, AGENT, InputRequested(request=other_kind))
-    assert (emptied.public.input_requests or ())[0].answers == {}
-    own = msgspec.structs.replace(FORM, answers={"name": Draft(value=TextValue(value="mine"))})
-    replaced = accepted(before, AGENT, InputRequested(request=own))
-    answers = (replaced.public.input_requests or ())[0].answers or {}
-    assert set(answers) == {"name"}
-    assert answers["name"].meta is not None
+MINE = asked_by(AGENT, FORM)
+BERGEN = TextValue(value="Bergen")
+
+
+def answers_in(record: SessionRecord) -> dict[str, Answer]:
+    (request,) = record.public.input_requests or ()
+    return request.answers or {}
+
+
+def by_person(answer: Answer, principal: Principal, **marks: Any) -> Answer:
+    meta = AnswerMeta(by=principal.author, at=100, via=Provenance.PERSON, **marks)
+    return msgspec.structs.replace(answer, meta=meta)
+
+
+def answer(record: SessionRecord, principal: Principal, given: Answer | None) -> SessionRecord:
+    action = InputAnswerChanged(request_id="r", question_id="name", answer=given)
+    return accepted(record, principal, action)
+
+
+@pytest.mark.proves("design.requests.answers-reopened")
+@pytest.mark.parametrize(
+    "changed",
+    [
+        msgspec.structs.replace(FORM, message="Delete everything"),
+        msgspec.structs.replace(FORM, url="https://example.com/other"),
+        msgspec.structs.replace(FORM, questions=(FORM.questions or ())[:1]),
+        msgspec.structs.replace(FORM, message="Other", answers={}),
+    ],
+)
+def test_a_submitted_answer_becomes_a_draft_when_the_question_changes(
+    changed: InputRequest,
+) -> None:
+    before = answer(asking(MINE), PHONE, Submitted(value=OSLO))
+    after = accepted(before, AGENT, InputRequested(request=changed))
+    assert answers_in(after) == {"name": by_person(Draft(value=OSLO), PHONE, before_change=True)}
+    (request,) = after.public.input_requests or ()
+    assert request.meta == RequestMeta(by=AGENT.author, revision=1)
+    assert refused(after, OWNER, complete()).code is RefusalCode.REQUIRED
+    again = accepted(after, AGENT, InputRequested(request=MINE))
+    assert (again.public.input_requests or ())[0].meta == RequestMeta(by=AGENT.author, revision=2)
+    typed = answer(after, PHONE, Draft(value=BERGEN))
+    assert answers_in(typed) == {"name": by_person(Draft(value=BERGEN), PHONE)}
+
+
+@pytest.mark.proves("design.requests.answers-kept")
+def test_asking_the_same_again_changes_no_answer() -> None:
+    before = answer(asking(MINE), PHONE, Submitted(value=OSLO))
+    later = msgspec.structs.replace(FORM, meta=RequestMeta(expires_at=500))
+    forged = msgspec.structs.replace(FORM, answers={"name": Submitted(value=BERGEN)})
+    for request in (FORM, later, forged):
+        after = accepted(before, AGENT, InputRequested(request=request))
+        assert answers_in(after) == answers_in(before)
+
+
+def test_answers_of_another_kind_and_skips_do_not_outlive_the_question() -> None:
+    other = InputRequest(id="r", questions=(BooleanQuestion(id="name", message="?"),))
+    for given in (Submitted(value=OSLO), Skipped()):
+        before = answer(asking(MINE), PHONE, given)
+        after = accepted(before, AGENT, InputRequested(request=other))
+        assert (after.public.input_requests or ())[0].answers == {}
+
+
+def test_a_draft_over_an_answer_keeps_it_when_the_question_changes() -> None:
+    before = answer(answer(asking(MINE), PHONE, Submitted(value=OSLO)), OWNER, Draft(value=BERGEN))
+    other = msgspec.structs.replace(FORM, message="Other")
+    after = accepted(before, AGENT, InputRequested(request=other))
+    covered = by_person(Draft(value=OSLO), PHONE, before_change=True)
+    draft_over = by_person(Draft(value=BERGEN), OWNER, before_change=True, covers=covered)
+    assert answers_in(after) == {"name": draft_over}
+    assert answers_in(answer(after, OWNER, None)) == {"name": covered}
+    refused_now = refused(after, OWNER, complete())
+    assert refused_now.code is RefusalCode.REQUIRED
+
+
+@pytest.mark.proves("design.requests.proposals")
+def test_what_an_asker_fills_in_is_a_proposal_and_never_an_answer() -> None:
+    filled = {"name": Submitted(value=OSLO, meta=FORGED), "size": Skipped()}
+    request = msgspec.structs.replace(FORM, answers=filled)
+    asked = accepted(in_turn(), AGENT, InputRequested(request=request))
+    meta = AnswerMeta(by=AGENT.author, at=100, via=Provenance.PROPOSED)
+    assert answers_in(asked) == {"name": Draft(value=OSLO, meta=meta)}
+    assert refused(asked, OWNER, complete()).code is RefusalCode.REQUIRED
+    again = msgspec.structs.replace(FORM, answers={"name": Draft(value=BERGEN)})
+    proposed = accepted(asked, AGENT, InputRequested(request=again))
+    assert answers_in(proposed) == {"name": Draft(value=BERGEN, meta=meta)}
+    assert answers_in(accepted(asked, AGENT, InputRequested(request=FORM))) == answers_in(asked)
+
+
+def test_a_default_that_is_no_answer_is_not_asked() -> None:
+    questions = (
+        IntegerQuestion(id="a", message="?", max=5, default_value=9),
+        IntegerQuestion(id="b", message="?", max=5, default_value=4),
+    )
+    request = InputRequest(id="r", questions=questions)
+    asked = accepted(in_turn(), AGENT, InputRequested(request=request))
+    (shown,) = asked.public.input_requests or ()
+    assert [getattr(q, "default_value", None) for q in shown.questions or ()] == [None, 4]
+
+
+# Drafts over answers
+
+
+@pytest.mark.proves("design.calls.draft-covers")
+@pytest.mark.parametrize("given", [Submitted(value=OSLO), Skipped()])
+def test_a_draft_keeps_the_answer_that_it_covers_until_it_is_submitted(given: Answer) -> None:
+    record = answer(asking(FORM), PHONE, given)
+    for text in ("B", "Be", "Ber"):
+        record = answer(record, OWNER, Draft(value=TextValue(value=text)))
+    covering = by_person(Draft(value=TextValue(value="Ber")), OWNER, covers=by_person(given, PHONE))
+    assert answers_in(record) == {"name": covering}
+    assert answers_in(answer(record, OWNER, None)) == {"name": by_person(given, PHONE)}
+    submitted = answer(record, OWNER, Submitted(value=BERGEN))
+    assert answers_in(submitted) == {"name": by_person(Submitted(value=BERGEN), OWNER)}
+    skipped = answer(record, OWNER, Skipped())
+    assert answers_in(skipped) == {"name": by_person(Skipped(), OWNER)}
+
+
+def test_clearing_an_answer_removes_it_and_clearing_a_draft_over_nothing_too() -> None:
+    submitted = answer(asking(FORM), PHONE, Submitted(value=OSLO))
+    drafted = answer(asking(FORM), PHONE, Draft(value=OSLO))
+    bare = asking(msgspec.structs.replace(FORM, answers={"name": Draft(value=OSLO)}))
+    for record in (submitted, drafted, bare, asking(FORM)):
+        assert answers_in(answer(record, OWNER, None)) == {}
+
+
+@pytest.mark.proves("design.calls.draft-covers")
+def test_a_covered_answer_is_what_the_completion_records() -> None:
+    record = answer(asking(FORM), PHONE, Submitted(value=OSLO))
+    record = answer(record, OWNER, Draft(value=BERGEN))
+    after = accepted(record, OWNER, complete())
+    (outcome,) = after.private.outcomes
+    assert outcome.answers == {"name": by_person(Submitted(value=OSLO), PHONE)}
+
+
+@pytest.mark.proves("design.wire.reserved-meta")
+def test_an_agent_cannot_write_the_hosts_keys_of_a_session() -> None:
+    forged = MetaChanged(meta={"recording": True, "branch": "main"})
+    assert accepted(in_turn(), AGENT, forged).public.meta == {"branch": "main"}
+    only = MetaChanged(meta={"recording": True})
+    assert accepted(in_turn(), AGENT, only).public.meta is None
+    marked = in_turn(meta={"recording": True, "branch": "old"})
+    assert accepted(marked, AGENT, MetaChanged()).public.meta == {"recording": True}
+    plain = MetaChanged(meta={"branch": "main"})
+    assert batch_of(in_turn(), plain, stamp(AGENT)) == (plain,)
 
 
 # Completion
@@ -237,9 +383,9 @@ def test_outcomes_are_forgotten_by_number_and_by_age() -> None:
 @pytest.mark.proves("design.calls.joins-turn", "design.calls.opens-turn")
 def test_a_question_joins_the_turn_or_gets_one() -> None:
     action = InputRequested(request=FORM)
-    assert batch_of(in_turn(), action, stamp(AGENT)) == (action,)
+    (joined,) = batch_of(in_turn(), action, stamp(AGENT))
     opened, asked = batch_of(session(), action, stamp(AGENT))
-    assert asked == action
+    assert asked == joined == InputRequested(request=MINE)
     assert isinstance(opened, TurnStarted)
     assert opened.message.origin.kind == "systemNotification"
     assert opened.message.text == "Deploy"

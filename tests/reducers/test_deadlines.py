@@ -9,7 +9,6 @@ from session_server.reducers.effects import pending
 from session_server.reducers.proposals import proposed_answers
 from session_server.schemas.actions import (
     InputAnswerChanged,
-    InputRequested,
     ModelChanged,
     TurnCancelled,
 )
@@ -160,16 +159,6 @@ def test_a_draft_never_goes_over_an_answer() -> None:
     answers = after.private.outcomes[0].answers or {}
     assert isinstance(answers["name"], Submitted)
     assert answers["name"].value == OSLO
-
-
-def test_an_answer_that_is_no_longer_good_enough_becomes_a_draft() -> None:
-    answered = msgspec.structs.replace(FORM, answers={"name": Submitted(value=OSLO)})
-    other = InputRequest(id="r", questions=(BooleanQuestion(id="name", message="?"),))
-    after = accepted(asking(answered), AGENT, InputRequested(request=other))
-    assert (after.public.input_requests or ())[0].answers == {}
-    stricter = InputRequest(id="r", questions=(TextQuestion(id="name", message="?", min=9),))
-    after = accepted(asking(answered), AGENT, InputRequested(request=stricter))
-    assert (after.public.input_requests or ())[0].answers == {"name": Draft(value=OSLO)}
 
 
 def test_a_cleared_draft_does_not_bring_the_defaults_back() -> None:

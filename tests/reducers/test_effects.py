@@ -47,6 +47,7 @@ from tests.sessions import (
     OWNER,
     PHONE,
     accepted,
+    asked_by,
     asking,
     fold,
     in_turn,
@@ -101,7 +102,7 @@ def test_a_changed_summary_is_published_and_nothing_else_is() -> None:
 def test_a_new_question_is_worth_a_notice_and_an_old_one_is_not() -> None:
     ask = InputRequested(request=FORM)
     assert work(brought(in_turn(), AGENT, ask)) == [SendNotice(request_id="r")]
-    assert work(brought(asking(FORM), AGENT, ask)) == []
+    assert work(brought(asking(asked_by(AGENT, FORM)), AGENT, ask)) == []
     assert SendNotice(request_id="r") not in effects_after_restart(asking(FORM))
 
 

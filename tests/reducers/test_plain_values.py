@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from session_server.reducers.answers import check_answer, check_value
-from session_server.reducers.forms import content_of, content_value, questions_of
-from session_server.reducers.plain_values import plain_content, value_of
+from session_server.reducers.forms import content_of, questions_of
+from session_server.reducers.plain_values import content_value, value_of
+from session_server.reducers.review import plain_content
 from session_server.schemas.mcp import Unshowable
 from session_server.schemas.questions import (
     BooleanQuestion,

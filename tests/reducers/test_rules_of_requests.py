@@ -5,10 +5,13 @@ from typing import Any
 import msgspec
 import pytest
 
+from session_server.reducers.input_rules import check_withdrawal
+from session_server.reducers.review import reviewed
 from session_server.reducers.rules import judge
 from session_server.schemas.actions import (
     InputAnswerChanged,
     InputCompleted,
+    InputRequested,
 )
 from session_server.schemas.limits import (
     ID_CHARS,
@@ -16,8 +19,11 @@ from session_server.schemas.limits import (
     OPTIONS_PER_QUESTION,
     QUESTIONS_PER_REQUEST,
 )
+from session_server.schemas.principals import Principal, Role
 from session_server.schemas.questions import (
+    Answer,
     BooleanQuestion,
+    CompletionMeta,
     Draft,
     InputRequest,
     MultiSelectQuestion,
@@ -25,18 +31,23 @@ from session_server.schemas.questions import (
     NumberValue,
     Option,
     RequestMeta,
+    ResponseKind,
+    Reviewed,
     SingleSelectQuestion,
     Skipped,
     Submitted,
+    TextQuestion,
     TextValue,
 )
 from session_server.schemas.record import SessionRecord
 from session_server.schemas.refusals import RefusalCode
 from tests.reducers.ruling import FORM, SHORT, asked, change, complete
 from tests.sessions import (
+    AGENT,
     OWNER,
     PHONE,
     accepted,
+    asked_by,
     asking,
     in_turn,
     refused,
@@ -190,7 +201,7 @@ def test_answers_that_come_with_a_question_must_fit_it() -> None:
 
 
 def test_open_questions_are_bounded_and_ids_are_used_once() -> None:
-    many = [InputRequest(id=str(n)) for n in range(OPEN_REQUESTS_PER_SESSION)]
+    many = [asked_by(AGENT, InputRequest(id=str(n))) for n in range(OPEN_REQUESTS_PER_SESSION)]
     assert asked(InputRequest(id="new"), asking(*many[1:])) is None
     assert asked(InputRequest(id="new"), asking(*many)) is RefusalCode.LIMIT
     assert asked(InputRequest(id="0", message="again"), asking(*many)) is None
@@ -202,5 +213,77 @@ def test_an_agent_cannot_replace_the_question_of_a_call() -> None:
     of_call = InputRequest(id="call:c/1/k", meta=RequestMeta(call="c"))
     for record in (asking(of_call), in_turn()):
         assert asked(InputRequest(id="call:c/1/k"), record) is RefusalCode.NOT_YOURS
-    with_deadline = InputRequest(id="mine", meta=RequestMeta(expires_at=5))
+    with_deadline = asked_by(AGENT, InputRequest(id="mine", meta=RequestMeta(expires_at=5)))
     assert asked(InputRequest(id="mine"), asking(with_deadline)) is None
+
+
+@pytest.mark.proves("design.requests.asker")
+def test_an_agent_cannot_change_what_somebody_else_asked() -> None:
+    for other in (OWNER, Principal(id="a-2", role=Role.AGENT)):
+        theirs = asking(asked_by(other, FORM))
+        assert asked(FORM, theirs) is RefusalCode.NOT_YOURS
+    assert asked(FORM, asking(FORM)) is RefusalCode.NOT_YOURS
+    unknown = asking(msgspec.structs.replace(FORM, meta=RequestMeta(expires_at=5)))
+    assert asked(FORM, unknown) is RefusalCode.NOT_YOURS
+
+
+@pytest.mark.proves("design.requests.asker")
+def test_only_the_asker_and_owners_withdraw_a_question() -> None:
+    mine = asking(asked_by(AGENT, FORM))
+    assert judge(AGENT, mine, complete("cancel")) is None
+    assert check_withdrawal(OWNER, mine, "r") is None
+    theirs = asking(asked_by(OWNER, FORM))
+    assert refused(theirs, AGENT, complete("cancel")).code is RefusalCode.NOT_YOURS
+    assert refused(asking(FORM), AGENT, complete("cancel")).code is RefusalCode.NOT_YOURS
+    gone = check_withdrawal(AGENT, in_turn(), "r")
+    assert gone is not None
+    assert gone.code is RefusalCode.NO_REQUEST
+
+
+# What was reviewed
+
+
+def accept(record: SessionRecord, seen: Reviewed | None, **answers: Answer) -> InputCompleted:
+    meta = CompletionMeta(reviewed=seen)
+    return msgspec.structs.replace(complete("accept", **answers), meta=meta)
+
+
+@pytest.mark.proves("design.calls.review-outdated")
+def test_accepting_what_was_reviewed_on_an_older_state_is_refused_with_what_changed() -> None:
+    record = accepted(asking(FORM), PHONE, change(Submitted(value=TextValue(value="Oslo"))))
+    (request,) = record.public.input_requests or ()
+    seen = reviewed(request)
+    assert judge(OWNER, record, accept(record, seen)) is None
+    assert judge(OWNER, record, accept(record, None)) is None
+    later = accepted(record, PHONE, change(Submitted(value=TextValue(value="Rome"))))
+    refusal = refused(later, OWNER, accept(later, seen))
+    assert (refusal.code, refusal.question_id) == (RefusalCode.REVIEW_CHANGED, "name")
+    assert "“Name?”" in refusal.message
+    sized = accepted(record, PHONE, change(Submitted(value=NumberValue(value=3)), "size"))
+    assert refused(sized, OWNER, accept(sized, seen)).question_id == "size"
+    own = Submitted(value=TextValue(value="Oslo"))
+    assert judge(OWNER, later, accept(later, seen, name=own)) is None
+    decline = msgspec.structs.replace(accept(later, seen), response=ResponseKind.DECLINE)
+    assert judge(OWNER, later, decline) is None
+
+
+@pytest.mark.proves("design.calls.review-outdated")
+def test_accepting_a_question_that_was_reworded_after_the_review_is_refused() -> None:
+    own = Submitted(value=TextValue(value="Oslo"))
+    before = asking(asked_by(AGENT, FORM))
+    seen = reviewed((before.public.input_requests or ())[0], {"name": own})
+    reworded = msgspec.structs.replace(FORM, message="Delete")
+    after = accepted(before, AGENT, InputRequested(request=reworded))
+    refusal = refused(after, OWNER, accept(after, seen, name=own))
+    assert (refusal.code, refusal.question_id) == (RefusalCode.REVIEW_CHANGED, None)
+    zero = Reviewed(content=seen.content, revision=0)
+    assert judge(OWNER, before, accept(before, zero, name=own)) is None
+
+
+def test_a_refusal_names_a_few_of_many_changed_questions() -> None:
+    questions = tuple(TextQuestion(id=f"q{n}", message=f"Q{n}") for n in range(7))
+    record = asking(InputRequest(id="r", questions=questions))
+    seen = Reviewed(content={question.id: "x" for question in questions})
+    words = refused(record, OWNER, accept(record, seen)).message
+    assert "“Q4” and 2 more" in words
+    assert "Q5" not in words

@@ -55,6 +55,7 @@ from tests.sessions import (
     AGENT,
     OWNER,
     WATCHER,
+    asked_by,
     asking,
     in_turn,
     refused,
@@ -182,7 +183,7 @@ def test_replacing_a_configuration_keeps_what_is_fixed() -> None:
 
 
 def test_an_agent_takes_its_own_question_back_and_answers_nobodys() -> None:
-    record = asking(FORM)
+    record = asking(asked_by(AGENT, FORM))
     assert judge(AGENT, record, complete("cancel")) is None
     assert provenance_of(AGENT, complete("cancel")) is Provenance.WITHDRAWN
     assert provenance_of(OWNER, complete("cancel")) is Provenance.PERSON

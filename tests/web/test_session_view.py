@@ -200,7 +200,7 @@ def test_any_keystroke_stops_a_countdown_for_everyone(person: People, stage: Sta
     ben.keyboard.press("Shift+Tab")  # a key that writes nothing is a key as well
     for page in (ana, ben):
         expect(page.locator(".countdown")).to_contain_text("has stopped")
-        expect(question(page, "age")).to_contain_text("Proposed")
+        expect(question(page, "age")).to_contain_text("Default")
 
 
 def test_a_yes_that_comes_by_itself_is_announced_as_one(person: People, stage: Stage) -> None:

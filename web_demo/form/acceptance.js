@@ -3,6 +3,7 @@
 /** @import { Answer } from "../wire/types.d.ts" */
 /** @import { QuestionView } from "./question.js" */
 import { NEEDED } from "./checks.js";
+import { byWords } from "./states.js";
 
 /** @typedef {{ view: QuestionView, words: string }} Problem */
 
@@ -29,11 +30,15 @@ export function acceptanceOf(views) {
 }
 
 /**
- * Whether accepting would submit this one: our own drafts and what was proposed, as it is shown.
+ * Whether accepting would submit this one: our own drafts and what the asker filled in, as it is
+ * shown. A default is submitted only where an answer is required; elsewhere the host adds it.
  * @param {QuestionView} view
  */
 export function isSent(view) {
-  return ["draft", "proposed"].includes(view.standing()) && view.value() !== undefined;
+  if (view.value() === undefined) return false;
+  const standing = view.standing();
+  if (standing !== "proposed") return standing === "draft";
+  return view.question.required === true || view.field.state === "draft";
 }
 
 /**
@@ -44,10 +49,15 @@ export function isSent(view) {
 export function problemOf(view) {
   const standing = view.standing();
   if (standing === "submitted" && !view.input.problem()) return undefined;
+  if (standing === "foreign" && view.field.covered?.state === "submitted") return undefined;
   const words = view.check();
   if (words !== undefined) return words;
   if (!view.question.required || isSent(view)) return undefined;
-  if (standing === "foreign")
-    return "Only a draft of somebody else so far: submit it, or write another.";
+  if (standing === "outdated")
+    return "Answered before the question changed. Check the answer and submit it again.";
+  if (standing === "foreign") {
+    const by = byWords(view.field.by, view.room.me) || " by someone";
+    return `Only drafted${by} so far. Use this draft or enter your own answer.`;
+  }
   return standing === "skipped" ? "Skipped, but it is required." : NEEDED;
 }

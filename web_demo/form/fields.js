@@ -78,19 +78,3 @@ export function proposedBy(question) {
       return undefined;
   }
 }
-
-/**
- * What an optional question gets that nobody answers: what is proposed, or the recommended options.
- * @param {Question} question
- * @returns {Value | undefined}
- */
-export function defaultOf(question) {
-  if (question.required) return undefined;
-  if (!("options" in question)) return proposedBy(question);
-  const chosen = question.options.filter((option) => option.recommended).map(({ id }) => id);
-  const [first] = chosen;
-  if (first === undefined) return undefined;
-  return question.kind === "multi-select"
-    ? { kind: "selected-many", value: chosen }
-    : { kind: "selected", value: first };
-}

@@ -1,13 +1,14 @@
 // A form that has closed: how, by whom, with which answers, and what was typed here and not sent.
 
-/** @import { Answer, Author, InputRequest, Question, Value } from "../wire/types.d.ts" */
+/** @import { Author, InputRequest, Question, Value } from "../wire/types.d.ts" */
+/** @import { ReviewItem } from "../wire/review.js" */
 /** @import { Closing } from "../wire/session.js" */
 /** @import { Room } from "../views/room.js" */
 import { copyText } from "../views/clipboard.js";
 import { h, icon } from "../views/dom.js";
 import { ICONS } from "../views/icons.js";
 import { capital, labelOf, nameOf, subjectOf, timeOf, wordsOf } from "../text/words.js";
-import { defaultOf } from "./fields.js";
+import { reviewOf } from "../wire/review.js";
 
 const VERBS = { accept: "answered", decline: "declined", cancel: "cancelled" };
 
@@ -76,11 +77,10 @@ function headline(room, closing, note) {
  */
 function answersOf(room, closing) {
   const { request } = closing;
-  const rows = (request.questions ?? []).map((question) => {
-    const answer = request.answers?.[question.id];
-    if (answer && answer.state !== "draft") return rowOf(room, closing, question, answer);
-    const value = defaultOf(question);
-    return value ? row(question, wordsOf(question, value), "by default") : null;
+  const items = reviewOf(request);
+  const rows = (request.questions ?? []).map((question, index) => {
+    const item = items[index];
+    return item && item.source !== "unanswered" ? rowOf(room, closing, question, item) : null;
   });
   return h("dl", { class: "outcome-answers" }, ...rows);
 }
@@ -89,15 +89,15 @@ function answersOf(room, closing) {
  * @param {Room} room
  * @param {Closing} closing
  * @param {Question} question
- * @param {Answer} answer
+ * @param {ReviewItem} item
  */
-function rowOf(room, closing, question, answer) {
-  const words = answer.state === "skipped" ? "" : wordsOf(question, answer.value);
-  return row(question, words || (answer.state === "skipped" ? "skipped" : "—"), whose());
+function rowOf(room, closing, question, item) {
+  const words = wordsOf(question, item.value);
+  return row(question, words || (item.source === "skipped" ? "skipped" : "—"), whose());
 
   function whose() {
-    const { by, via } = answer._meta ?? {};
-    if (via === "default" || via === "timeout") return "by default";
+    const { by, via } = item._meta ?? {};
+    if (item.source === "default" || via === "default" || via === "timeout") return "Default";
     const isOwn = closing.ownAnswers.includes(question.id);
     if (isOwn === closing.own && (isOwn || isSame(by, closing.by))) return "";
     const who = isOwn ? "by you" : `by ${nameOf(by, room.me)}`;

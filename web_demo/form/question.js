@@ -9,7 +9,7 @@ import { afterClick } from "../views/pointer.js";
 import { labelOf } from "../text/words.js";
 import { NEEDED, demandsOf, problemWith } from "./checks.js";
 import { fieldFor, hasOneInput } from "./fields.js";
-import { shownValue, standingOf, standingWords } from "./states.js";
+import { coveredWords, shownValue, standingOf, standingWords } from "./states.js";
 import { Versions } from "./versions.js";
 
 let made = 0;
@@ -114,7 +114,8 @@ export class QuestionView {
     this.input.enable(isOpen);
     attribute(this.element, "data-standing", standing);
     attribute(this.element, "data-writing", this.writers().length > 0);
-    const words = standingWords(standing, field, this.writers(), room.me);
+    const stands = standingWords(standing, field, this.writers(), room.me);
+    const words = `${stands}${coveredWords(question, field, room.me)}`;
     say(this.stateWords, words);
     attribute(this.stateWords, "title", words);
     this.#showProblem();
@@ -132,9 +133,10 @@ export class QuestionView {
     show(this.submit, isOpen && hasValue && !isDone && standing !== "conflict");
     show(this.skip, isOpen && !this.question.required && !isDone);
     show(this.clear, isOpen && (isDone || this.field.state === "draft"));
+    const clears = this.field.covered ? "Discard draft" : "Clear";
     say(
       this.clear,
-      standing === "skipped" ? "Answer it" : standing === "submitted" ? "Take back" : "Clear",
+      standing === "skipped" ? "Answer it" : standing === "submitted" ? "Take back" : clears,
     );
     say(this.submit, standing === "foreign" ? "Submit their draft" : "Submit");
   }

@@ -9,6 +9,7 @@ import { WHY_ID } from "../views/access.js";
 import { announce } from "../views/announcer.js";
 import { attribute, fill, h, show } from "../views/dom.js";
 import { counted, labelOf } from "../text/words.js";
+import { REVIEW_CHANGED } from "../wire/session.js";
 import { acceptanceOf, isSent } from "./acceptance.js";
 import { Countdown } from "./countdown.js";
 import { isSameShape } from "./groups.js";
@@ -65,7 +66,9 @@ export class RequestForm {
       this.reviewed,
       this.foot.element,
     );
-    this.off = room.session.on("rejected", ({ action, reason }) => this.#rejected(action, reason));
+    this.off = room.session.on("rejected", ({ action, reason, refusal }) =>
+      this.#rejected(action, reason, refusal),
+    );
     this.#build();
   }
 
@@ -277,9 +280,11 @@ export class RequestForm {
   }
 
   #showReview() {
+    const { answers } = acceptanceOf(this.views);
+    const { requests } = this.group;
     fill(
       this.reviewed,
-      reviewOf(this.views, (view) => this.#goTo(view)),
+      reviewOf(this.views, requests, answers, (view) => this.#goTo(view)),
     );
   }
 
@@ -303,9 +308,10 @@ export class RequestForm {
   }
 
   /** @param {WireError} error */
-  #failed({ code, message }) {
+  #failed({ code, message, refusal }) {
     this.#followCompletion();
     if (code === "takenBack") this.foot.accept.focus();
+    else if (refusal === REVIEW_CHANGED) this.#reviewAgain(message);
     else this.#complain(message);
   }
 
@@ -313,10 +319,22 @@ export class RequestForm {
    * Refused, maybe long after it was done, by a page that was loaded since.
    * @param {Action} action
    * @param {string} reason
+   * @param {string | undefined} refusal
    */
-  #rejected(action, reason) {
+  #rejected(action, reason, refusal) {
     if (action.type !== "session/inputCompleted") return;
-    if (this.group.requests.some(({ id }) => id === action.requestId)) this.#complain(reason);
+    if (!this.group.requests.some(({ id }) => id === action.requestId)) return;
+    if (refusal === REVIEW_CHANGED) this.#reviewAgain(reason);
+    else this.#complain(reason);
+  }
+
+  /** Something else would have been sent than was reviewed: this is what it is now. */
+  /** @param {string} words */
+  #reviewAgain(words) {
+    this.#followCompletion();
+    this.#show("review");
+    this.foot.fail(words);
+    announce(words);
   }
 
   /** The reason stands at the field that is to blame, or here. */

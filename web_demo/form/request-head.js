@@ -17,8 +17,8 @@ const PASSIVE = "people";
  */
 export function headOf(room, group, titleId) {
   const [first] = group.requests;
-  const { server, tool, round } = first?._meta ?? {};
-  const asker = server ? [server, tool].filter(Boolean).join(" · ") : askerOf(room);
+  const { server, tool, round, by } = first?._meta ?? {};
+  const asker = server ? [server, tool].filter(Boolean).join(" · ") : (by?.name ?? askerOf(room));
   return [
     h(
       "p",

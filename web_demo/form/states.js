@@ -2,13 +2,14 @@
 
 /** @import { Author, Present, Question, Value } from "../wire/types.d.ts" */
 /** @import { Field } from "../wire/drafts.js" */
-import { capital, isMe, nameOf, timeOf } from "../text/words.js";
+import { capital, isMe, nameOf, timeOf, wordsOf } from "../text/words.js";
 import { proposedBy } from "./fields.js";
 
-/** @typedef {"empty" | "proposed" | "draft" | "foreign" | "conflict" | "submitted" | "skipped"} Standing */
+/** @typedef {"empty" | "proposed" | "draft" | "foreign" | "outdated" | "conflict" | "submitted" | "skipped"} Standing */
 
 /**
- * `foreign` is a draft that somebody else wrote: it is theirs to submit.
+ * `foreign` is a draft that somebody else wrote: it is theirs to submit. `outdated` is an answer to
+ * what the question was before. `proposed` is a default, or what the asker filled in.
  * @param {Question} question
  * @param {Field} field
  * @param {readonly Present[]} others who else is here
@@ -17,8 +18,12 @@ import { proposedBy } from "./fields.js";
  */
 export function standingOf(question, field, others, me) {
   if (field.theirs) return "conflict";
-  if (field.state === "draft") return isOurs(field, others, me) ? "draft" : "foreign";
-  if (field.state === "empty" && proposedBy(question)) return "proposed";
+  if (field.state === "draft") {
+    if (field.isOutdated) return "outdated";
+    if (field.via === "proposed") return "proposed";
+    return isOurs(field, others, me) ? "draft" : "foreign";
+  }
+  if (field.state === "empty" && !field.isEmptied && proposedBy(question)) return "proposed";
   return field.state;
 }
 
@@ -48,6 +53,7 @@ function isAlike(by, me) {
  * @returns {Value | undefined}
  */
 export function shownValue(question, field) {
+  if (field.isEmptied) return undefined;
   return field.state === "empty" ? proposedBy(question) : field.value;
 }
 
@@ -73,11 +79,26 @@ export function standingWords(standing, field, writers, me) {
       return `Draft${by || " by someone"}`;
     case "draft":
       return field.isDirty ? "Draft, not saved yet" : "Draft saved";
+    case "outdated":
+      return `Answered${by} before the question changed`;
     case "proposed":
-      return "Proposed";
+      return field.state === "draft" ? `Proposed${by}` : "Default";
     default:
       return "Not answered";
   }
+}
+
+/**
+ * Which answer counts as long as the draft that is shown is not submitted.
+ * @param {Question} question
+ * @param {Field} field
+ * @param {Author | undefined} me
+ */
+export function coveredWords(question, { covered }, me) {
+  if (!covered) return "";
+  const by = byWords(covered._meta?.by, me);
+  if (covered.state === "skipped") return `. Until it is submitted, this is skipped${by}`;
+  return `. Until it is submitted, “${wordsOf(question, covered.value)}”${by} counts`;
 }
 
 /** @param {readonly Present[]} writers */

@@ -16,6 +16,7 @@ import { Field } from "./drafts.js";
 import { Events } from "./events.js";
 import { answerTo, openRequest } from "./reducers/requests.js";
 import { same } from "./reducers/updates.js";
+import { decided } from "./review.js";
 
 /**
  * A question that closed while we watched, with all that was answered. `own`: by us. `ownAnswers`:
@@ -132,7 +133,7 @@ export class Answering extends Events {
     const request = openRequest(this.#mirror.confirmed, requestId);
     const shown = (request?.questions ?? []).map((question) => {
       const { answer, isDirty } = this.field(requestId, question.id);
-      return [question.id, isDirty || answer?.state === "draft" ? decided(answer) : undefined];
+      return [question.id, isDirty || answer?.state === "draft" ? submitted(answer) : undefined];
     });
     return Object.fromEntries(shown.filter(([, answer]) => answer));
   }
@@ -286,11 +287,11 @@ const nameOf = (requestId, questionId) => JSON.stringify([requestId, questionId]
  * @param {Answer | undefined} answer
  * @returns {Answer | undefined}
  */
-const decided = (answer) =>
+const submitted = (answer) =>
   answer?.state === "draft" ? { state: "submitted", value: answer.value } : answer;
 
 /**
- * The request with what its completion brought: over what was there, but no draft over an answer.
+ * The request with what its completion brought: over what was there, but no drafts.
  *
  * @param {InputRequest} request
  * @param {InputCompleted | undefined} completed
@@ -298,7 +299,7 @@ const decided = (answer) =>
  */
 function answered(request, completed) {
   const brought = Object.entries(completed?.answers ?? {}).filter(
-    ([id, answer]) => answer.state !== "draft" || answerTo(request, id)?.state !== "submitted",
+    ([, answer]) => answer.state !== "draft",
   );
   if (brought.length === 0) return request;
   return { ...request, answers: { ...request.answers, ...Object.fromEntries(brought) } };
@@ -315,6 +316,6 @@ function answered(request, completed) {
 function outcome(request, completed, questionId) {
   if (completed?.response !== "accept") return undefined;
   const given = answerTo({ ...request, answers: completed.answers }, questionId);
-  const answer = given ?? answerTo(request, questionId);
+  const answer = decided(given) ?? decided(answerTo(request, questionId));
   return answer?.state === "submitted" ? answer : undefined;
 }

@@ -11,6 +11,7 @@ import { WireError } from "./errors.js";
 import { fateIn, isMoot } from "./echoes.js";
 import { Mirror } from "./mirror.js";
 import { reduceRoot, reduceSession } from "./reducer.js";
+import { foreseen } from "./review.js";
 
 export const ROOT = "ahp-root://";
 export const FRAME_BYTES = 1_048_576;
@@ -66,7 +67,7 @@ export class Channels {
   watch(uri) {
     const known = this.mirrors.get(uri);
     if (known) return known;
-    const mirror = new Mirror(uri, this.#client, reduceSession, fateOf);
+    const mirror = new Mirror(uri, this.#client, reduceSession, fateOf, foreseen);
     this.mirrors.set(uri, mirror);
     if (this.isLive) this.#subscribe(uri);
     return mirror;

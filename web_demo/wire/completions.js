@@ -3,7 +3,7 @@
  * answered may still wait for a connection.
  */
 
-/** @import {Answer, InputCompleted, InputRequest, ResponseKind} from "./types.d.ts" */
+/** @import {Answer, InputCompleted, InputRequest, ResponseKind, Reviewed} from "./types.d.ts" */
 /** @import {AnyMirror} from "./channels.js" */
 /** @import {Pending} from "./mirror.js" */
 /** @import {Protocol} from "./protocol.js" */
@@ -107,12 +107,14 @@ export class Completions extends Events {
  * @param {string} requestId
  * @param {ResponseKind} response
  * @param {Record<string, Answer>} answers
+ * @param {Reviewed} [reviewed]
  * @returns {InputCompleted}
  */
-export const completionOf = (requestId, response, answers) =>
+export const completionOf = (requestId, response, answers, reviewed) =>
   present({
     type: /** @type {const} */ ("session/inputCompleted"),
     requestId,
     response,
     answers: Object.keys(answers).length ? answers : undefined,
+    _meta: reviewed && { reviewed },
   });

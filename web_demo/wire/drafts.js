@@ -17,6 +17,7 @@ import { WireError } from "./errors.js";
 import { Events } from "./events.js";
 import { Keeping } from "./keeping.js";
 import { same } from "./reducers/updates.js";
+import { decided } from "./review.js";
 import { Sending } from "./sending.js";
 import { answerOf, changeOf, covers, isTyped, meeting, valueOf, versionOf } from "./versions.js";
 import { Waiters } from "./waiters.js";
@@ -34,6 +35,7 @@ export class Field extends Events {
   /** @type {Answer | undefined} what was both shown here and held by the host */ #synced;
   /** @type {Answer | undefined} */ #held;
   #isRefused = false;
+  #isEmptied = false;
   /** Ours is to be told although it is contested, or although the host has the same. */
   #insists = false;
   #waiters = new Waiters();
@@ -91,8 +93,28 @@ export class Field extends Events {
     return this.#isHeld ? this.#held?._meta?.at : undefined;
   }
 
+  /** How what is shown came about: by a person, or proposed by the asker. */
+  get via() {
+    return this.#isHeld ? this.#held?._meta?.via : undefined;
+  }
+
+  /** Whether what is shown was given before the question changed. */
+  get isOutdated() {
+    return Boolean(this.#isHeld && this.#held?._meta?.beforeChange);
+  }
+
+  /** The answer that counts as long as the draft that is shown is not submitted. */
+  get covered() {
+    return this.state === "draft" ? decided(this.#held) : undefined;
+  }
+
+  /** Emptied by typing over an answer that the host has, and that stays. */
+  get isEmptied() {
+    return this.#isEmptied;
+  }
+
   get isDirty() {
-    return !same(this.#shown, this.#synced);
+    return !this.#isBare && !same(this.#shown, this.#synced);
   }
 
   /** Whether something here is on its way to the host, or will be as soon as that can be reached. */
@@ -116,6 +138,8 @@ export class Field extends Events {
   edit(value) {
     if (this.isClosed) return;
     this.#show(value && { state: "draft", value });
+    // Emptied by typing, it is no draft any more; only `clear` takes an answer away.
+    this.#isEmptied = !value && decided(this.#held) !== undefined;
     this.#desk.typing(this);
     this.#keeping.soon();
     this.#sending.soon();
@@ -124,6 +148,7 @@ export class Field extends Events {
 
   /** Sends the last value now: on leaving the field, and before the page goes. */
   flush() {
+    if (this.#isBare) this.#showHeld();
     this.#sending.now();
     this.#keeping.now();
   }
@@ -138,8 +163,14 @@ export class Field extends Events {
     return this.#decide({ state: "skipped" });
   }
 
+  /** Takes an answer back, or discards a draft: the answer that it covers is shown again. */
   clear() {
-    return this.#decide(undefined);
+    const isUnsent = this.state === "draft" && isDecided(this.#held) && !this.#sending.isUnderWay;
+    if (!isUnsent || this.isClosed) return this.#decide(undefined);
+    this.#sending.stop();
+    this.#showHeld();
+    this.#settle();
+    return Promise.resolve();
   }
 
   /** Tells that somebody is here, where nothing has been written yet: nothing is sent, once more. */
@@ -189,7 +220,7 @@ export class Field extends Events {
     this.#held = held;
     if (ownSeq === undefined) {
       if (!this.#isOursByNow()) this.#meet(this.#isHeldFast(isNews));
-    } else if (this.#sending.arrived(ownSeq)) this.#synced = bare(held);
+    } else if (this.#sending.arrived(ownSeq)) this.#arrived();
     this.#settle();
     this.#changed();
   }
@@ -242,6 +273,7 @@ export class Field extends Events {
   restore(draft) {
     this.#desk.kept.dropDraft(draft);
     this.#sending.mayHaveSent((draft.sent ?? []).map((answer) => answer ?? undefined));
+    if (!draft.answer && isDecided(this.#held)) return; // it would take away what is there now
     if (this.isOwn) this.#setAside(draft);
     else {
       this.#synced = draft.base;
@@ -264,8 +296,31 @@ export class Field extends Events {
     return { answer: this.#shown, base: this.#synced, sent, isContested };
   }
 
+  /** The host has the last of ours; what we cleared may have been over an answer, which is back. */
+  #arrived() {
+    this.#synced = bare(this.#held);
+    if (this.#shown !== undefined || !isDecided(this.#held)) return;
+    if (!this.#isEmptied || !this.#desk.isWriting(this)) this.#showHeld();
+  }
+
+  /** Emptied, and the host has the answer alone: there is no draft to take away any more. */
+  get #isBare() {
+    return this.#isEmptied && isDecided(this.#held) && !this.#sending.isUnderWay;
+  }
+
+  /** What the host has takes the place of what was emptied or discarded here. */
+  #showHeld() {
+    this.#isEmptied = false;
+    this.#shown = this.#synced = bare(this.#held);
+    this.isOwn = false;
+    this.theirs = undefined;
+    this.error = undefined;
+    this.#changed();
+  }
+
   /** @param {Answer | undefined} answer */
   #show(answer) {
+    this.#isEmptied = false;
     this.#shown = answer;
     this.isOwn = true;
     this.error = undefined;
@@ -328,6 +383,7 @@ export class Field extends Events {
     this.theirs = outcome === "contested" ? versionOf(this.#held) : undefined;
     if (outcome === "contested" && !this.#desk.isWriting(this)) this.paused();
     if (outcome === "unchanged" || outcome === "contested") return;
+    this.#isEmptied = false;
     const isDecided = outcome === "same" && this.isDirty && this.state === "submitted";
     if (outcome === "replaced") this.#giveWay();
     else if (!isDecided && held?.state !== this.state) this.isOwn = false;
@@ -397,3 +453,6 @@ export class Field extends Events {
     this.#desk.fieldChanged(this);
   }
 }
+
+/** @param {Answer | undefined} answer */
+const isDecided = (answer) => answer !== undefined && answer.state !== "draft";

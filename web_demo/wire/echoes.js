@@ -25,13 +25,18 @@ export function bare(answer) {
 }
 
 /**
- * Whether this is what we sent, apart from the host's marks.
+ * Whether this is what we sent, apart from the host's marks. A cleared draft may come back as the
+ * answer that it covered.
  *
  * @param {Action} sent
  * @param {Action} received
  */
-export const isEcho = (sent, received) =>
-  sent.type === received.type && same(unmarked(sent), unmarked(received));
+export function isEcho(sent, received) {
+  if (sent.type !== received.type) return false;
+  const isCleared = sent.type === "session/inputAnswerChanged" && !sent.answer;
+  const came = isCleared ? { ...received, answer: undefined } : received;
+  return same(unmarked(sent), unmarked(/** @type {Action} */ (came)));
+}
 
 /**
  * Whether a host's own action settles ours: it made now what it had put off. Of several changes
@@ -108,9 +113,9 @@ function unmarked(action) {
   if (action.type === "session/inputAnswerChanged") {
     return { ...action, answer: bare(action.answer) };
   }
-  if (action.type === "session/inputCompleted" && action.answers) {
-    const answers = Object.entries(action.answers).map(([id, answer]) => [id, bare(answer)]);
-    return { ...action, answers: Object.fromEntries(answers) };
+  if (action.type === "session/inputCompleted") {
+    const answers = Object.entries(action.answers ?? {}).map(([id, answer]) => [id, bare(answer)]);
+    return { ...action, answers: Object.fromEntries(answers), _meta: undefined };
   }
   return action;
 }

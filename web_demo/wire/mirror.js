@@ -28,7 +28,7 @@ import { Events } from "./events.js";
  * @template S
  * @typedef {{
  *   cause: Cause, before: S | undefined, after: S | undefined, known?: S,
- *   envelope?: ActionEnvelope, action?: Action, reason?: string
+ *   envelope?: ActionEnvelope, action?: Action, reason?: string, refusal?: string
  * }} Change
  */
 
@@ -70,19 +70,22 @@ export class Mirror extends Events {
   #client;
   #reduce;
   #fate;
+  #foresee;
 
   /**
    * @param {string} channel
    * @param {Client} client
    * @param {(state: S, action: Action, at: number) => S} reduce
    * @param {(state: S, pending: Pending) => Fate} [fate]
+   * @param {(state: S, action: Action) => Action} [foresee] - what the host makes of an own action
    */
-  constructor(channel, client, reduce, fate = () => "repeat") {
+  constructor(channel, client, reduce, fate = () => "repeat", foresee = (_, action) => action) {
     super();
     this.channel = channel;
     this.#client = client;
     this.#reduce = reduce;
     this.#fate = fate;
+    this.#foresee = foresee;
   }
 
   get clientId() {
@@ -93,7 +96,7 @@ export class Mirror extends Events {
   dispatch(pending) {
     const before = this.state;
     this.pending = [...this.pending, pending];
-    if (before !== undefined) this.state = this.#reduce(before, pending.action, pending.at);
+    if (before !== undefined) this.state = this.#foreseen(before, pending);
     this.#tell("dispatched", before, { action: pending.action });
   }
 
@@ -123,7 +126,7 @@ export class Mirror extends Events {
     const before = this.state;
     const { action } = pending;
     this.#leave([pending]);
-    this.#tell("rejected", before, { action, reason });
+    this.#tell("rejected", before, { action, reason, refusal: _meta?.code });
     const about = { action, refusal: _meta?.code, questionId: _meta?.questionId };
     pending.settle(new WireError("rejected", reason, about));
   }
@@ -247,10 +250,18 @@ export class Mirror extends Events {
 
   #rebase() {
     let state = this.confirmed;
-    for (const { action, at } of this.pending) {
-      if (state !== undefined) state = this.#reduce(state, action, at);
+    for (const pending of this.pending) {
+      if (state !== undefined) state = this.#foreseen(state, pending);
     }
     this.state = state;
+  }
+
+  /**
+   * @param {S} state
+   * @param {Pending} pending
+   */
+  #foreseen(state, { action, at }) {
+    return this.#reduce(state, this.#foresee(state, action), at);
   }
 
   /**

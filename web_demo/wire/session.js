@@ -22,12 +22,16 @@ import { newId } from "./ids.js";
 import { Outbox } from "./outbox.js";
 import { Presence, roomOf } from "./presence.js";
 import { openRequest } from "./reducers/requests.js";
+import { reviewed } from "./review.js";
 import { isArchived, isRead } from "./status.js";
 import { Writing } from "./writing.js";
 
 /** @typedef {import("./answering.js").Closing} Closing */
 /** @typedef {import("./completions.js").Completion} Completion */
 /** @typedef {"loading" | "open" | "gone"} SessionPhase */
+
+/** The code of the refusal of a completion that was reviewed on an older state. */
+export const REVIEW_CHANGED = "reviewChanged";
 
 /**
  * What a session stands on.
@@ -38,8 +42,8 @@ import { Writing } from "./writing.js";
 /**
  * @extends {Events<{
  *   change: Change<SessionState>, presence: readonly Present[], closed: Closing, field: Field,
- *   rejected: { action: Action, reason: string }, gone: WireError, phase: SessionPhase,
- *   settled: undefined, completions: readonly Completion[],
+ *   rejected: { action: Action, reason: string, refusal?: string }, gone: WireError,
+ *   phase: SessionPhase, settled: undefined, completions: readonly Completion[],
  * }>}
  */
 export class Session extends Events {
@@ -162,7 +166,8 @@ export class Session extends Events {
   }
 
   /**
-   * Closes the request for everybody.
+   * Closes the request for everybody. Accepting is refused if anything else would be sent than
+   * would be by what is shown here now.
    *
    * @param {string} requestId
    * @param {ResponseKind} response
@@ -171,7 +176,9 @@ export class Session extends Events {
    */
   complete(requestId, response, answers) {
     const given = answers ?? (response === "accept" ? this.answers(requestId) : {});
-    return this.dispatch(completionOf(requestId, response, given));
+    const request = response === "accept" ? openRequest(this.state, requestId) : undefined;
+    const seen = request && reviewed(request, given);
+    return this.dispatch(completionOf(requestId, response, given, seen));
   }
 
   /** Closed here, and not confirmed by the host: queued for a connection, or on its way. */
@@ -348,7 +355,8 @@ export class Session extends Events {
     if (change.before === undefined && change.after !== undefined) this.#begin();
     this.emit("change", change);
     if (change.cause === "rejected" && change.action && change.reason) {
-      this.emit("rejected", { action: change.action, reason: change.reason });
+      const { action, reason, refusal } = change;
+      this.emit("rejected", { action, reason, refusal });
     }
     this.#tellSettled();
   }
@@ -380,7 +388,7 @@ export class Session extends Events {
       const by = this.closings.get(requestId)?.by;
       return new WireError("requestClosed", error.message, { by, action });
     }
-    if (error.questionId) this.field(requestId, error.questionId).refuse(error.message);
+    if (error.questionId && error.refusal !== REVIEW_CHANGED) this.field(requestId, error.questionId).refuse(error.message);
     return error;
   }
 }

@@ -105,11 +105,13 @@ export interface AgentSelection {
 /** What a question holds: a draft, a submitted answer, or a skip. */
 export type Answer = Draft | Submitted | Skipped;
 
-/** Host extension: who gave this answer, when and how. Always the host's, never a client's. */
+/** Host extension: who gave this answer, when and how. Always the host's, never a client's. `covers` is the answer that a draft was written over. If it was submitted or skipped, it still counts until the draft is submitted, and it comes back when the draft is cleared. `before_change`: it was given before the question changed, and has to be submitted again. */
 export interface AnswerMeta {
   readonly by?: Author;
   readonly at?: number;
   readonly via?: Provenance;
+  readonly covers?: Answer;
+  readonly beforeChange?: boolean;
 }
 
 export type Attachment = SimpleAttachment | EmbeddedResourceAttachment | ResourceAttachment;
@@ -262,6 +264,11 @@ export interface CompletionItem {
   readonly attachment: Attachment;
   readonly rangeStart?: number;
   readonly rangeEnd?: number;
+}
+
+/** Host extension, written by clients: with it, a completion of anything else is refused. */
+export interface CompletionMeta {
+  readonly reviewed?: Reviewed;
 }
 
 export interface Completions {
@@ -600,12 +607,13 @@ export interface InputAnswerChanged {
   readonly answer?: Answer;
 }
 
-/** A question is closed; the answers it brings go over those it has. */
+/** A question is closed; the answers it brings go over those it has. With `_meta.reviewed` it is refused if something else would be sent than was reviewed. */
 export interface InputCompleted {
   readonly type: "session/inputCompleted";
   readonly requestId: string;
   readonly response: ResponseKind;
   readonly answers?: { readonly [key: string]: Answer };
+  readonly _meta?: CompletionMeta;
 }
 
 export interface InputRequest {
@@ -994,8 +1002,8 @@ export interface ProtectedResource {
   readonly required?: boolean;
 }
 
-/** How an answer or an outcome came about; a timeout is never a person's decline. */
-export type Provenance = "abandoned" | "default" | "person" | "policy" | "timeout" | "withdrawn";
+/** How an answer or an outcome came about; a timeout is never a person's decline. `proposed` is what an asker filled in beforehand: a draft that nobody has submitted. */
+export type Provenance = "abandoned" | "default" | "person" | "policy" | "proposed" | "timeout" | "withdrawn";
 
 /** A typed question of an input request. */
 export type Question = TextQuestion | NumberQuestion | IntegerQuestion | BooleanQuestion | SingleSelectQuestion | MultiSelectQuestion;
@@ -1081,8 +1089,10 @@ export interface RejectionNotification {
   readonly params: RejectionEnvelope;
 }
 
-/** Host extension: who asks. A page shows one form per (call, round). */
+/** Host extension: who asks. A page shows one form per (call, round). `revision` counts how often the text or the questions were changed; absent is 0. */
 export interface RequestMeta {
+  readonly by?: Author;
+  readonly revision?: number;
   readonly call?: string;
   readonly round?: number;
   readonly key?: string;
@@ -1147,6 +1157,12 @@ export interface Result {
   readonly jsonrpc: "2.0";
   readonly id: number | string;
   readonly result: any;
+}
+
+/** What an accepting person was shown: the questions by their revision, and the whole content. `content` holds plain values by question, exactly as they are expected to be sent. */
+export interface Reviewed {
+  readonly content: { readonly [key: string]: any };
+  readonly revision?: number;
 }
 
 export type Role = "agent" | "answerer" | "observer" | "owner";

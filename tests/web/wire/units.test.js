@@ -285,9 +285,13 @@ test("an echo is ours whatever the host has marked on it", () => {
   const mine = { ...sent, answer: { state: "draft", value } };
   const back = { ...sent, answer: { state: "draft", value, _meta: { at: 1 } } };
   assert.ok(isEcho(mine, back));
-  assert.ok(!isEcho(sent, back));
+  assert.ok(!isEcho(mine, sent));
+  const restored = { ...sent, answer: { state: "submitted", value, _meta: { at: 1 } } };
+  assert.ok(isEcho(sent, restored), "a cleared draft comes back as what it covered");
+  assert.ok(!isEcho(sent, { ...restored, questionId: "other" }));
   const done = { type: "session/inputCompleted", requestId: "r", response: "accept" };
   assert.ok(isEcho({ ...done, answers: { q: mine.answer } }, { ...done, answers: { q: back.answer } }));
+  assert.ok(isEcho({ ...done, _meta: { reviewed: { content: {} } } }, done));
 });
 
 test("a snapshot shows what arrived; the rest is repeated where twice is once", () => {

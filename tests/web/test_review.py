@@ -1,0 +1,155 @@
+"""What people are shown before they send answers is what is sent."""
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.web.browser import Person
+from tests.web.looking import arrive, field, goes_offline, question
+from tests.web.stage import Stage, http, text, whole
+
+People = Callable[..., Person]
+pytestmark = pytest.mark.slow
+
+
+def press(page: Page, name: str) -> None:
+    page.get_by_role("button", name=name, exact=True).click()
+
+
+def submits(page: Page, name: str, value: str) -> None:
+    field(page, name).fill(value)
+    question(page, name).get_by_role("button", name="Submit").click()
+    expect(question(page, name)).to_contain_text("Submitted by you")
+
+
+def drafts(page: Page, name: str, value: str) -> None:
+    field(page, name).fill(value)
+    field(page, name).blur()
+
+
+def sent(stage: Stage, session: str) -> object:
+    """What the asker is told."""
+    url = f"{stage.url}/v1/sessions/{session}/requests/r?wait=10"
+    return http("GET", url)["content"]
+
+
+def two_people(person: People, stage: Stage, name: str) -> list[Page]:
+    uri = stage.session(name)
+    stage.begins(uri)
+    stage.asks(uri, whole("percent", defaultValue=10), text("note"))
+    return arrive([person("Ana"), person("Ben")], name)
+
+
+@pytest.mark.proves("design.calls.draft-covers", "design.calls.sent-is-reviewed")
+def test_a_draft_over_a_submitted_answer_does_not_replace_it_by_the_default(
+    person: People, stage: Stage
+) -> None:
+    ana, ben = two_people(person, stage, "covered")
+    submits(ana, "percent", "25")
+    expect(field(ben, "percent")).to_have_value("25")
+    drafts(ben, "percent", "26")
+    expect(question(ana, "percent")).to_contain_text(
+        "Draft by Ben. Until it is submitted, “25” by you counts"
+    )
+    press(ana, "Review")
+    row = ana.locator(".review-row").first
+    expect(row.locator(".review-value")).to_have_text("25")
+    expect(row).to_contain_text("Ben’s draft “26” is not included.")
+    press(ana, "Accept")
+    expect(ben.locator(".outcome-row").first).to_contain_text("25")
+    assert sent(stage, "covered") == {"percent": 25}
+
+
+@pytest.mark.proves("design.calls.review")
+def test_a_default_is_named_in_the_review_with_the_drafts_that_are_left_out(
+    person: People, stage: Stage
+) -> None:
+    ana, ben = two_people(person, stage, "default")
+    drafts(ben, "percent", "26")
+    expect(question(ana, "percent")).to_contain_text("Draft by Ben")
+    press(ana, "Review")
+    row = ana.locator(".review-row").first
+    expect(row.locator(".review-value")).to_have_text("10")
+    expect(row).to_contain_text("Default. Ben’s draft “26” is not included.")
+    press(ana, "Accept")
+    assert sent(stage, "default") == {"percent": 10}
+
+
+def test_a_discarded_or_emptied_draft_gives_way_to_the_answer_below_it(
+    person: People, stage: Stage
+) -> None:
+    ana, ben = two_people(person, stage, "discarded")
+    submits(ana, "percent", "25")
+    expect(question(ben, "percent")).to_contain_text("Submitted by Ana")
+    drafts(ben, "percent", "26")
+    expect(question(ana, "percent")).to_contain_text("Draft by Ben")
+    question(ben, "percent").get_by_role("button", name="Discard draft").click()
+    for page in (ana, ben):
+        expect(field(page, "percent")).to_have_value("25")
+        expect(question(page, "percent")).to_contain_text("Submitted by")
+    drafts(ben, "percent", "26")
+    expect(question(ana, "percent")).to_contain_text("Draft by Ben")
+    field(ben, "percent").fill("")
+    expect(question(ana, "percent")).to_contain_text("Submitted by you")
+    expect(field(ben, "percent")).to_have_value("")
+    field(ben, "percent").blur()
+    expect(field(ben, "percent")).to_have_value("25")
+    expect(question(ben, "percent")).to_contain_text("Submitted by Ana")
+    question(ben, "percent").get_by_role("button", name="Take back").click()
+    expect(question(ana, "percent")).to_contain_text("Default")
+
+
+@pytest.mark.proves("design.calls.review-outdated")
+def test_what_changed_after_the_review_is_reviewed_again_and_not_sent(
+    person: People, stage: Stage
+) -> None:
+    ana, ben = two_people(person, stage, "outdated")
+    submits(ana, "percent", "25")
+    expect(question(ben, "percent")).to_contain_text("Submitted by Ana")
+    goes_offline(ana)
+    press(ana, "Review")
+    press(ana, "Accept")
+    expect(ana.locator(".progress-words")).to_contain_text("waits for the connection")
+    submits(ben, "percent", "30")
+    ana.context.set_offline(offline=False)
+    expect(ana.locator(".request-foot .problem")).to_contain_text(
+        "Changed after you reviewed it: “Percent”."
+    )
+    expect(ana.locator(".review-row").first).to_contain_text("30Submitted by Ben")
+    expect(ben.locator(".request")).to_be_visible()
+    press(ana, "Accept")
+    assert sent(stage, "outdated") == {"percent": 30}
+
+
+@pytest.mark.proves("design.requests.answers-reopened")
+def test_an_answer_to_a_question_that_changed_is_not_sent_for_the_new_one(
+    person: People, stage: Stage
+) -> None:
+    ana, ben = two_people(person, stage, "reworded")
+    submits(ana, "note", "yes")
+    stage.asks("ahp-session:/reworded", text("note", required=True), message="Delete everything?")
+    for page, who in ((ana, "you"), (ben, "Ana")):
+        expect(page.locator(".subject")).to_have_text("Delete everything?")
+        expect(question(page, "note")).to_contain_text(
+            f"Answered by {who} before the question changed"
+        )
+    press(ana, "Accept")
+    expect(question(ana, "note").locator(".problem")).to_contain_text("submit it again")
+    question(ana, "note").get_by_role("button", name="Submit").click()
+    expect(question(ben, "note")).to_contain_text("Submitted by Ana")
+    press(ana, "Accept")
+    assert sent(stage, "reworded") == {"note": "yes"}
+
+
+@pytest.mark.proves("design.requests.proposals")
+def test_what_the_asker_filled_in_is_shown_as_its_proposal(person: People, stage: Stage) -> None:
+    uri = stage.session("prefilled")
+    stage.begins(uri)
+    answer = {"state": "submitted", "value": {"kind": "text", "value": "yes"}}
+    stage.asks(uri, text("note"), whole("age"), answers={"note": answer})
+    (ana,) = arrive([person("Ana")], "prefilled")
+    expect(field(ana, "note")).to_have_value("yes")
+    expect(question(ana, "note")).to_contain_text("Proposed")
+    press(ana, "Review")
+    expect(ana.locator(".review-row").first).to_contain_text("yesProposed")
