@@ -50,7 +50,6 @@ from ..schemas.questions import (
     RequestMeta,
     ResponseKind,
     Skipped,
-    Submitted,
 )
 from ..schemas.record import (
     CallAbandoned,
@@ -65,7 +64,6 @@ from ..schemas.record import (
 from ..schemas.session import ActiveClient, SessionState
 from ..schemas.turns import SystemNotificationPart
 from .answers import check_answer
-from .input_rules import question_of
 from .invocations import failed
 from .notes import abandoned_note, outcome_note, subject
 from .proposals import with_valid_default
@@ -375,16 +373,9 @@ def _reserved(state: SessionState, action: MetaChanged) -> MetaChanged:
 
 
 def still_fitting(request: InputRequest, answers: Mapping[str, Answer]) -> dict[str, Answer]:
-    """Answers that are no longer good enough become drafts; those of another kind go."""
-    kept: dict[str, Answer] = {}
-    for question_id, answer in answers.items():
-        asked = question_of(request, question_id)
-        if asked is None:
-            continue
-        if check_answer(asked, answer) is None:
-            kept[question_id] = answer
-        elif isinstance(answer, Submitted):
-            draft = Draft(value=answer.value, meta=answer.meta)
-            if check_answer(asked, draft) is None:
-                kept[question_id] = draft
-    return kept
+    """The answers that the request takes, when it is asked again in the same words."""
+    return {
+        question.id: answers[question.id]
+        for question in request.questions or ()
+        if question.id in answers and check_answer(question, answers[question.id]) is None
+    }

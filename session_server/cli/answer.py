@@ -24,7 +24,7 @@ from session_server.client.values import answers_of, asked
 from session_server.reducers.notes import subject
 from session_server.reducers.review import reviewed
 from session_server.reducers.words import subject_name
-from session_server.schemas.actions import InputCompleted
+from session_server.schemas.actions import InputCompleted, TurnCancelled
 from session_server.schemas.envelopes import ActionEnvelope
 from session_server.schemas.questions import (
     Answer,
@@ -289,10 +289,14 @@ async def _with_form(client: Client, session: Session, request: InputRequest) ->
 
 def closed_words(request: InputRequest, envelope: ActionEnvelope | None) -> str:
     what = f"“{subject(request)}”"
-    if envelope is None or not isinstance(envelope.action, InputCompleted):
-        return f"{what} is no longer asked."
-    who = subject_name(None if envelope.meta is None else envelope.meta.by)
-    return f"{who} {VERBS[envelope.action.response]} {what}."
+    match envelope:
+        case ActionEnvelope(action=InputCompleted(response=response), meta=meta):
+            verb = VERBS[response]
+        case ActionEnvelope(action=TurnCancelled(), meta=meta):
+            verb = "stopped"
+        case _:
+            return f"{what} is no longer asked."
+    return f"{subject_name(None if meta is None else meta.by)} {verb} {what}."
 
 
 # Without a form

@@ -9,7 +9,7 @@ from session_server.cli.form import Form
 from session_server.client import Change, ClientError, Rejected, RequestClosed, Session
 from session_server.reducers.requests import open_request
 from session_server.reducers.review import reviewed
-from session_server.schemas.actions import InputAnswerChanged, InputCompleted
+from session_server.schemas.actions import InputAnswerChanged, InputCompleted, TurnCancelled
 from session_server.schemas.envelopes import ActionEnvelope
 from session_server.schemas.questions import (
     Answer,
@@ -156,7 +156,9 @@ class Sharing:
             self._on_change()
             return
         match change.envelope:
-            case ActionEnvelope(action=InputCompleted(request_id=self._form.request.id)):
+            case ActionEnvelope(
+                action=InputCompleted(request_id=self._form.request.id) | TurnCancelled()
+            ):
                 self._closed_by = change.envelope
             case _:
                 pass

@@ -4,10 +4,18 @@ import msgspec
 import pytest
 
 from session_server.cli import drawing
+from session_server.cli.answer import closed_words
 from session_server.cli.answers import answer_text, review_words
 from session_server.cli.fields import OWN, Field
 from session_server.cli.form import Form
 from session_server.reducers.review import review_of
+from session_server.schemas.actions import (
+    Action,
+    InputCompleted,
+    TitleChanged,
+    TurnCancelled,
+)
+from session_server.schemas.envelopes import ActionEnvelope, EnvelopeMeta
 from session_server.schemas.principals import Author, Provenance
 from session_server.schemas.questions import (
     Answer,
@@ -21,6 +29,7 @@ from session_server.schemas.questions import (
     NumberQuestion,
     NumberValue,
     Option,
+    ResponseKind,
     SelectedManyValue,
     SelectedValue,
     SingleSelectQuestion,
@@ -315,3 +324,18 @@ def test_endings_go_round() -> None:
         seen.append(form.ending.value)
         form.turn_ending(1)
     assert seen == ["accept", "decline", "cancel", "accept"]
+
+
+@pytest.mark.parametrize(
+    ("action", "words"),
+    [
+        (InputCompleted(request_id="r", response=ResponseKind.DECLINE), "Ana declined “Deploy?”."),
+        (TurnCancelled(turn_id="t"), "Ana stopped “Deploy?”."),
+        (TitleChanged(title="x"), "“Deploy?” is no longer asked."),
+    ],
+)
+def test_whoever_closed_a_question_is_named(action: Action, words: str) -> None:
+    envelope = ActionEnvelope(
+        channel="ahp-session:/1", action=action, server_seq=1, meta=EnvelopeMeta(at=1, by=ANA.by)
+    )
+    assert closed_words(InputRequest(id="r", message="Deploy?"), envelope) == words

@@ -153,3 +153,10 @@ def test_what_the_asker_filled_in_is_shown_as_its_proposal(person: People, stage
     expect(question(ana, "note")).to_contain_text("Proposed")
     press(ana, "Review")
     expect(ana.locator(".review-row").first).to_contain_text("yesProposed")
+
+
+def test_whoever_stops_a_question_is_named(person: People, stage: Stage) -> None:
+    ana, ben = two_people(person, stage, "stopped")
+    http("DELETE", f"{stage.url}/v1/sessions/stopped/turns/active")
+    for page in (ana, ben):
+        expect(page.locator(".outcome-words")).to_contain_text("Someone stopped “Some questions”")

@@ -59,12 +59,11 @@ function isPersons(by) {
 function headline(room, closing, note) {
   const { request, response, by, at } = closing;
   const when = at === undefined ? "" : ` · ${timeOf(at)}`;
-  if (response === undefined) return [`“${subjectOf(request)}” is closed${when}`];
   if (!isPersons(by)) return [note ?? `“${subjectOf(request)}” was closed`, when];
   const who = closing.own ? "You" : capital(nameOf(by, room.me));
   return [
     h("bdi", { class: "who" }, who),
-    ` ${VERBS[response]} `,
+    ` ${response === undefined ? "stopped" : VERBS[response]} `,
     h("bdi", null, `“${subjectOf(request)}”`),
     when,
   ];
