@@ -80,12 +80,16 @@ def is_superseded(older: Action, newer: Action) -> bool:
 
 
 def is_closing(older: Action, newer: Action) -> bool:
-    """Whether the older action closes the question that the newer one still answers."""
-    return (
-        isinstance(older, InputCompleted)
-        and isinstance(newer, InputAnswerChanged)
-        and older.request_id == newer.request_id
-    )
+    """Whether what came before the older action must stay, although the newer one answers again.
+
+    The older one closes the question, or clears the answer to it.
+    """
+    if not isinstance(newer, InputAnswerChanged):
+        return False
+    if isinstance(older, InputAnswerChanged):
+        is_same = (older.request_id, older.question_id) == (newer.request_id, newer.question_id)
+        return is_same and older.answer is None
+    return isinstance(older, InputCompleted) and older.request_id == newer.request_id
 
 
 def fate_in(state: SessionState, action: Action) -> Fate:

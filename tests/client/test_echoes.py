@@ -2,7 +2,14 @@
 
 import pytest
 
-from session_server.client.echoes import Fate, fate_in, is_deferred_echo, is_echo
+from session_server.client.echoes import (
+    Fate,
+    fate_in,
+    is_closing,
+    is_deferred_echo,
+    is_echo,
+    is_superseded,
+)
 from session_server.schemas.actions import (
     Action,
     Delta,
@@ -156,3 +163,17 @@ def test_a_snapshot_tells_what_can_be_seen_in_it(
     record: SessionRecord, action: SessionAction, fate: Fate
 ) -> None:
     assert fate_in(record.public, action) is fate
+
+
+def test_a_draft_gives_way_to_a_later_one_but_not_to_its_clearing() -> None:
+    """The clearing alone would take away the answer below the draft."""
+    assert is_superseded(draft("x"), draft("xy"))
+    assert is_superseded(draft("x"), submitted("xy"))
+    assert not is_superseded(draft("x"), CLEARED)
+    assert not is_superseded(CLEARED, draft("x"))
+    assert not is_superseded(submitted("x"), draft("xy"))
+    assert is_closing(CLEARED, draft("x"))
+    assert is_closing(completed(), draft("x"))
+    assert not is_closing(draft("x"), draft("xy"))
+    assert not is_closing(CLEARED, draft("x", "q2"))
+    assert not is_closing(CLEARED, completed())
