@@ -32,8 +32,8 @@ from ..schemas.actions import (
 from ..schemas.calls import NOT_REPEATED, Call, Outcome, Uncertain
 from ..schemas.codec import encode
 from ..schemas.envelopes import ActionOrigin
-from ..schemas.limits import ANSWER_CHARS
 from ..schemas.host_meta import HOST_KEYS
+from ..schemas.limits import ANSWER_CHARS
 from ..schemas.messages import (
     HOST_TURN_PREFIX,
     SYSTEM_NOTIFICATION,
@@ -147,8 +147,10 @@ def _is_no_larger(state: SessionState, action: InputAnswerChanged) -> bool:
 
 
 def _size(answer: Answer) -> int:
-    """Of what somebody chose or wrote."""
-    return len(encode(answer.freeform_values if isinstance(answer, Skipped) else answer.value))
+    """Of what somebody chose or wrote, and of the answer that it covers."""
+    own = len(encode(answer.freeform_values if isinstance(answer, Skipped) else answer.value))
+    covers = None if answer.meta is None else answer.meta.covers
+    return own if covers is None else own + _size(covers)
 
 
 def completion(state: SessionState, action: InputCompleted, stamp: Stamp) -> Batch:

@@ -541,3 +541,13 @@ def test_a_full_session_takes_what_ends_removes_or_replaces(
     batch: tuple[Any, ...], *, expected: bool
 ) -> None:
     assert makes_room(ANSWERED, batch) is expected
+
+
+def test_the_answer_below_a_draft_counts_for_the_size_of_a_full_session() -> None:
+    record = answer(asking(FORM), PHONE, Submitted(value=OSLO))
+    over = InputAnswerChanged(request_id="r", question_id="name", answer=Draft(value=OSLO))
+    assert not makes_room(record, batch_of(record, over, stamp(OWNER)))
+    drafted = answer(record, OWNER, Draft(value=OSLO))
+    assert makes_room(drafted, batch_of(drafted, over, stamp(OWNER)))
+    cleared = InputAnswerChanged(request_id="r", question_id="name")
+    assert makes_room(drafted, batch_of(drafted, cleared, stamp(OWNER)))
