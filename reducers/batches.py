@@ -68,8 +68,8 @@ from .invocations import failed
 from .notes import abandoned_note, outcome_note, subject
 from .proposals import with_valid_default
 from .requests import open_request
-from .words import visible_name
 from .review import effective_answers
+from .words import visible_name
 
 Batch = tuple[RecordAction, ...]
 
