@@ -28,7 +28,7 @@ from typing import Any
 
 TOKEN = "benchmark-owner-token-0123456789"
 SESSION = "ahp-session:/flood"
-KINDS = ("small", "big", "pings", "reconnects", "presence")
+KINDS = ("small", "big", "pings", "reconnects", "presence", "requests")
 
 
 def frame(value: Any) -> bytes:
@@ -104,11 +104,23 @@ class Flooder(threading.Thread):
     def run(self) -> None:
         while not self.over.is_set():
             try:
+                if self.kind == "requests":
+                    self.send_requests()
+                    continue
                 self.flood(connect(self.port, self.token, f"flood-{self.number}", SESSION))
             except TurnedAwayError as error:
                 self.seen[f"refused {error}"] += 1
             except OSError as error:
                 self.seen[type(error).__name__] += 1
+
+    def send_requests(self) -> None:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        headers = {"Authorization": f"Bearer {self.token}"}
+        while not self.over.is_set():
+            connection.request("GET", "/v1/sessions/flood", headers=headers)
+            answer = connection.getresponse()
+            answer.read()
+            self.seen[f"status {answer.status}"] += 1
 
     def flood(self, raw: socket.socket) -> None:
         self.seen["connections"] += 1

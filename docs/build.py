@@ -88,8 +88,10 @@ LIMIT_MEANINGS: dict[str, str] = {
     ),
     "BACK_OFF_LIMIT_MS": "Milliseconds that such a wait never exceeds.",
     "OUTCOMES_KEPT": "Ended input requests that a session remembers.",
+    "OUTCOME_BYTES_KEPT": "Bytes that these may have together; the latest one always stays.",
     "OUTCOME_LIFETIME_MS": "Milliseconds for which it remembers them.",
     "FINISHED_CALLS_KEPT": "Ended calls that a session remembers.",
+    "FINISHED_CALL_BYTES_KEPT": "Bytes that these may have together; the latest always stays.",
     "NAME_CHARS": "Characters of a person's name.",
     "ACTIONS_PER_SECOND": (
         "Messages per second that one principal may send in the long run, over all its connections"
@@ -97,6 +99,10 @@ LIMIT_MEANINGS: dict[str, str] = {
     ),
     "ACTIONS_AT_ONCE": "Messages that it may send in one go after a quiet time.",
     "BYTES_PER_CREDIT": "Bytes of a message for which it counts as one message more.",
+    "ANSWER_BYTES_PER_CREDIT": (
+        "Bytes of an answer for which the request that it answers counts as one message more."
+    ),
+    "REQUEST_COST": "Messages that an HTTP request counts as.",
     "CONNECTION_COST": "Messages that opening a connection counts as.",
     "RESERVE_PART": (
         "The part of the limit, as 1 in so many, that a principal's connections share equally on"
@@ -122,6 +128,9 @@ LIMIT_MEANINGS: dict[str, str] = {
     "PRESENCE_BYTES_PER_SECOND": (
         "Bytes per second of such news to all watchers of a session together; where many watch,"
         " they hear it less often."
+    ),
+    "COMPLETIONS_HELD": (
+        "Completions of one session's turn that wait for the calls and questions in it."
     ),
     "REQUESTS_IN_FLIGHT": "Requests of one connection that wait for their answer.",
     "HELD_FRAMES": "Frames of one connection that wait for sessions that are being opened.",

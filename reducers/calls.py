@@ -26,6 +26,7 @@ from ..schemas.calls import (
 from ..schemas.limits import (
     BACK_OFF_FIRST_MS,
     BACK_OFF_LIMIT_MS,
+    FINISHED_CALL_BYTES_KEPT,
     FINISHED_CALLS_KEPT,
     RESTARTS_PER_CALL,
 )
@@ -46,7 +47,7 @@ from ..schemas.record import (
     PrivateState,
 )
 from .forms import content_of, questions_of
-from .updates import updated
+from .updates import latest, updated
 from .veils import meant
 
 
@@ -259,10 +260,12 @@ def _ended(call: Call, phase: Finished | Failed | Abandoned) -> Call:
 def _with_call(private: PrivateState, call: Call) -> PrivateState:
     """Of the ended calls those are forgotten first that ended first, never this one."""
     calls = {**private.calls, call.id: call}
-    ended = sorted((c for c in calls.values() if not c.is_open and c is not call), key=_ended_at)
-    surplus = len(ended) + (not call.is_open) - FINISHED_CALLS_KEPT
-    for forgotten in ended[: max(0, surplus)]:
-        del calls[forgotten.id]
+    if not call.is_open:
+        others = (c for c in calls.values() if not c.is_open and c is not call)
+        ended = (*sorted(others, key=_ended_at), call)
+        kept = latest(ended, FINISHED_CALLS_KEPT, FINISHED_CALL_BYTES_KEPT)
+        for forgotten in ended[: len(ended) - len(kept)]:
+            del calls[forgotten.id]
     return updated(private, calls=calls)
 
 

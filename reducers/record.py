@@ -16,7 +16,7 @@ from ..schemas.actions import (
     ToolCallConfirmed,
     ToolCallResultConfirmed,
 )
-from ..schemas.limits import OUTCOME_LIFETIME_MS, OUTCOMES_KEPT
+from ..schemas.limits import OUTCOME_BYTES_KEPT, OUTCOME_LIFETIME_MS, OUTCOMES_KEPT
 from ..schemas.questions import OnExpiry
 from ..schemas.record import (
     CallAbandoned,
@@ -40,15 +40,15 @@ from ..schemas.session import SessionState
 from . import calls
 from .requests import open_request
 from .session import TRANSITIONS
-from .updates import updated
+from .updates import latest, updated
 
 PrivateTransition = Callable[[PrivateState, Any, int], PrivateState]
 
 
 def outcome_recorded(private: PrivateState, action: OutcomeRecorded, at: int) -> PrivateState:
-    """Kept for a set time and number; a call takes what is meant for it at once."""
+    """Kept for a set time, number and size; a call takes what is meant for it at once."""
     fresh = (o for o in private.outcomes if at - o.at < OUTCOME_LIFETIME_MS)
-    kept = (*fresh, action.outcome)[-OUTCOMES_KEPT:]
+    kept = latest((*fresh, action.outcome), OUTCOMES_KEPT, OUTCOME_BYTES_KEPT)
     return calls.outcome_recorded(updated(private, outcomes=kept), action.outcome, at)
 
 

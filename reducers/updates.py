@@ -1,5 +1,6 @@
 """How a frozen value changes: into a new one, or into itself when nothing differs."""
 
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -17,6 +18,17 @@ def updated(value: S, **changes: Any) -> S:
         if not _is_same(getattr(value, name), new):
             return msgspec.structs.replace(value, **changes)
     return value
+
+
+def latest(values: Sequence[S], number: int, size: int) -> tuple[S, ...]:
+    """The last of them: at most so many, with at most so many bytes; the very last always is."""
+    first = len(values)
+    while first > 0 and len(values) - first < number:
+        size -= len(_encode(values[first - 1]))
+        if size < 0 and first < len(values):
+            break
+        first -= 1
+    return tuple(values[first:])
 
 
 def _is_same(old: Any, new: Any) -> bool:

@@ -8,6 +8,7 @@ from session_server.host.errors import CommandError
 from session_server.host.peer import Peer
 from session_server.host.sessions import page_of_turns
 from session_server.schemas import frames
+from session_server.schemas.codec import encode
 from session_server.schemas.commands import (
     FetchTurnsResult,
     ListSessionsResult,
@@ -17,6 +18,7 @@ from session_server.schemas.errors import ErrorCode, RpcError
 from session_server.schemas.limits import TURNS_PER_PAGE
 from session_server.schemas.record import SessionRecord
 
+TOO_MUCH_WAITS = "Too much of what you sent is still being written; wait, then send it again."
 NO_AUTHENTICATION = "No resource here takes tokens."
 
 
@@ -51,12 +53,25 @@ def _acknowledge(peer: Peer, frame: frames.ClientNotificationBase) -> None:
 
 
 def create_session(peer: Peer, frame: frames.CreateSession) -> None:
-    peer.host.create_session(
-        peer.principal,
-        frame.params,
-        done=partial(peer.replies.answer, frame.id, None),
-        failed=partial(_not_saved, peer, frame.id),
-    )
+    """What it is made from waits in memory until it is written, and counts as such."""
+    held = peer.host.allowances.of(peer.principal.id).held
+    size = len(encode(frame.params))
+    if not held.take(size):
+        raise CommandError(ErrorCode.CONFLICT, TOO_MUCH_WAITS)
+
+    def done() -> None:
+        held.give_back(size)
+        peer.replies.answer(frame.id, None)
+
+    def failed(reason: str) -> None:
+        held.give_back(size)
+        _not_saved(peer, frame.id, reason)
+
+    try:
+        peer.host.create_session(peer.principal, frame.params, done=done, failed=failed)
+    except CommandError:
+        held.give_back(size)
+        raise
 
 
 def dispose_session(peer: Peer, frame: frames.DisposeSession) -> None:

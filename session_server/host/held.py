@@ -12,6 +12,7 @@ from session_server.host.channel import Channel
 from session_server.host.logged import LoggedAction
 from session_server.schemas.actions import TurnComplete
 from session_server.schemas.envelopes import ActionOrigin
+from session_server.schemas.limits import COMPLETIONS_HELD
 from session_server.schemas.record import CompletionHeld, Deferred, SessionRecord
 from session_server.schemas.refusals import Refusal, RefusalCode
 from session_server.schemas.wire import Uri
@@ -23,6 +24,11 @@ OVERTAKEN = Refusal(
 SUPERSEDED = Refusal(
     code=RefusalCode.SUPERSEDED,
     message="This was to happen after the turn, and a later change took its place.",
+)
+
+REPEATED = Refusal(
+    code=RefusalCode.LIMIT,
+    message="The turn was completed again and again since; the latest of these still wait.",
 )
 
 Tell = Callable[[Refusal], None]
@@ -44,7 +50,10 @@ class HeldActions:
         """If it was put off, its sender waits for the end of the turn."""
         done()
         if uri in self._completions:
-            self._completions[uri].append(refused)
+            waiting = self._completions[uri]
+            waiting.append(refused)
+            if len(waiting) > COMPLETIONS_HELD:
+                waiting.pop(0)(REPEATED)
 
     def change_durable(
         self,

@@ -1,8 +1,9 @@
 """How fast a principal may send: one rate limit for all its connections and HTTP requests.
 
 Messages and bytes are counted in one unit: a message costs 1, and 1 more per `BYTES_PER_CREDIT`
-bytes. Taking credit is one subtraction and one comparison; the clock is read only when the credit
-seems used up, so after a quiet time a burst may be up to two buckets long.
+bytes; a large answer costs something too. Taking credit is one subtraction and one comparison; the
+clock is read only when the credit seems used up, so after a quiet time a burst may be up to two
+buckets long.
 
 While the shared credit is used up, each connection still has a small share of a reserve, so that
 one that floods does not silence the others of its principal. A connection that goes on after many
@@ -17,6 +18,7 @@ from typing import NamedTuple
 from session_server.schemas.limits import (
     ACTIONS_AT_ONCE,
     ACTIONS_PER_SECOND,
+    ANSWER_BYTES_PER_CREDIT,
     BYTES_PER_CREDIT,
     CONNECTION_COST,
     CONNECTIONS_PER_PRINCIPAL,
@@ -26,6 +28,7 @@ from session_server.schemas.limits import (
     FRAME_BYTES,
     REFUSALS_BEFORE_CLOSE,
     REFUSALS_WINDOW_SECONDS,
+    REQUEST_COST,
     RESERVE_PART,
     SESSION_BYTES,
     SESSIONS_PER_HOST,
@@ -143,8 +146,12 @@ class Allowance:
 
     def charge_request(self, size: int) -> None:
         """An HTTP request with a body of this size; raises `TooFastError` if that is too much."""
-        if not self.requests.charge(1, min(size, FRAME_BYTES)):
+        if not self.requests.charge(REQUEST_COST, min(size, FRAME_BYTES)):
             raise TooFastError("You send requests too fast; wait and try again.", 1)
+
+    def charge_answer(self, size: int) -> None:
+        """What an answer costs is known only then: it may leave a debt, and later ones wait."""
+        self.credit -= size // ANSWER_BYTES_PER_CREDIT
 
     def check_connecting(self) -> None:
         """Takes the price of a new connection, or raises `TooFastError`."""

@@ -24,7 +24,7 @@ class Peer:
         self.host = host
         self.principal = principal
         self.outbox = outbox
-        self.replies = Replies(host, outbox)
+        self.replies = Replies(host, host.allowances.of(principal.id), outbox)
         self.subscriptions = Subscriptions(host, outbox)
         self.is_known = False
         self._may_choose_name = principal.name is None

@@ -14,6 +14,7 @@ from session_server.host.host import Host
 from session_server.host.sessions import is_recording
 from session_server.reducers.rules import RECORDING
 from session_server.schemas.actions import Action
+from session_server.schemas.codec import encode
 from session_server.schemas.principals import HOST, Author, Principal, Provenance
 from session_server.schemas.refusals import Refusal
 from session_server.schemas.wire import Uri
@@ -38,6 +39,9 @@ async def perform(host: Host, principal: Principal, uri: Uri, action: Action) ->
     channel = host.channel(principal, uri)
     if channel is None:
         raise host.missing(principal, uri)
+    held, size = host.allowances.of(principal.id).held, len(encode(action))
+    if not held.take(size):
+        raise NotSavedError("Too much of what you sent is still being written.")
     done = Settling()
     host.dispatch(
         principal,
@@ -48,7 +52,10 @@ async def perform(host: Host, principal: Principal, uri: Uri, action: Action) ->
         failed=done.fail,
         doubted=done.doubt,
     )
-    await done.future
+    try:
+        await done.future
+    finally:
+        held.give_back(size)
 
 
 async def write(

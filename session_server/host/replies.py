@@ -6,6 +6,7 @@ import msgspec
 
 from session_server.host.delivery import Message, Outbox
 from session_server.host.host import Host
+from session_server.host.pace import Allowance
 from session_server.schemas import frames
 from session_server.schemas.envelopes import ActionOrigin, RejectionEnvelope, RejectionMeta
 from session_server.schemas.errors import RpcError
@@ -16,8 +17,9 @@ from session_server.schemas.wire import Uri
 class Replies:
     """`unanswered` counts the requests that are still to be answered."""
 
-    def __init__(self, host: Host, outbox: Outbox) -> None:
+    def __init__(self, host: Host, allowance: Allowance, outbox: Outbox) -> None:
         self.unanswered = 0
+        self._allowance = allowance
         self._host = host
         self._outbox = outbox
 
@@ -52,7 +54,9 @@ class Replies:
         self._send(frames.RejectionNotification(params=envelope))
 
     def _send(self, frame: Any) -> None:
-        self._outbox.send(Message.of(frame))
+        message = Message.of(frame)
+        self._allowance.charge_answer(len(message.text))
+        self._outbox.send(message)
 
 
 def rejection_meta(refusal: Refusal) -> RejectionMeta:

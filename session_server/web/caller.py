@@ -18,6 +18,9 @@ from session_server.schemas.principals import VIA_HEADER, Principal, Provenance,
 
 T = TypeVar("T")
 
+CHARGE = "session-server.charge"
+"""Under this name a request's scope holds what takes the size of its answer."""
+
 
 def caller(connection: HTTPConnection) -> Principal:
     """Whom the credential proves, or a `TurnedAwayError` or `TooFastError`."""
@@ -27,7 +30,9 @@ def caller(connection: HTTPConnection) -> Principal:
     if authenticated is not None:
         authenticated()
     if connection.scope["type"] == "http":
-        host_of(connection).allowances.of(principal.id).charge_request(body_size(connection))
+        allowance = host_of(connection).allowances.of(principal.id)
+        allowance.charge_request(body_size(connection))
+        connection.scope[CHARGE] = allowance.charge_answer
     return as_declared(connection, principal)
 
 

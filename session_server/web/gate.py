@@ -9,7 +9,7 @@ from fastapi import FastAPI
 from starlette.datastructures import Headers
 from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from session_server.identity.access import Access
 from session_server.identity.credentials import hide_credential
@@ -20,6 +20,7 @@ from session_server.identity.origins import (
     check_origin,
     check_unambiguous,
 )
+from session_server.web.caller import CHARGE
 from session_server.web.problems import answer_to
 
 DENIAL = "websocket.http.response"
@@ -46,7 +47,19 @@ class Gate:
         except TurnedAwayError as error:
             await turn_away(error, scope, receive, send)
             return
-        await self._app(scope, receive, send)
+        await self._app(scope, receive, charging(scope, send))
+
+
+def charging(scope: Scope, send: Send) -> Send:
+    """Charges an answer to who asked for it; streams, whose size is not known, are not charged."""
+
+    async def charged(message: Message) -> None:
+        if message["type"] == "http.response.start" and CHARGE in scope:
+            size = Headers(raw=message["headers"]).get("content-length", "")
+            scope[CHARGE](int(size or 0))
+        await send(message)
+
+    return charged
 
 
 async def turn_away(error: Exception, scope: Scope, receive: Receive, send: Send) -> None:

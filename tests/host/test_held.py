@@ -8,6 +8,7 @@ import pytest
 from session_server.agents.interface import TurnContext
 from session_server.host.host import Host
 from session_server.log.memory import MemoryLog
+from session_server.schemas.limits import COMPLETIONS_HELD
 from session_server.schemas.root import AgentInfo
 from tests.host.harness import AGENT, ANA, SESSION, Client, hosting, joined, run, with_session
 
@@ -179,3 +180,17 @@ async def test_a_change_that_waits_is_forgotten_with_its_session() -> None:
         await ana.act({"type": "session/titleChanged", "title": "Oslo"})
         assert await ana.call("disposeSession", SESSION) is None
         assert host._held._changes == {}
+
+
+@run
+async def test_a_turn_that_is_completed_again_and_again_keeps_the_latest_completions() -> None:
+    async with hosting(agents={"elsewhere": Elsewhere()}) as host:
+        _, agent = await asked_in_a_turn(host)
+        first = agent.dispatch(COMPLETE)
+        for _ in range(COMPLETIONS_HELD):
+            last = agent.dispatch(COMPLETE)
+        refused = await verdict(agent, first)
+        assert "completed again and again" in refused["rejectionReason"]
+        assert len(host._held._completions[SESSION]) == COMPLETIONS_HELD
+        await agent.act(CANCEL)
+        assert "rejectionReason" in await verdict(agent, last)

@@ -4,10 +4,11 @@ import asyncio
 from time import monotonic
 from typing import Any
 
+import httpx
 import msgspec
 import pytest
 
-from session_server.app import bounds_of
+from session_server.app import bounds_of, create_app
 from session_server.host import kinds
 from session_server.host.connections import Connections, TooManyConnectionsError
 from session_server.host.host import Host
@@ -24,6 +25,7 @@ from session_server.schemas.limits import (
     ACTIONS_AT_ONCE,
     ACTIONS_PER_SECOND,
     ACTIONS_UNSETTLED,
+    ANSWER_BYTES_PER_CREDIT,
     BYTES_PER_CREDIT,
     CLIENT_LIFETIME_MS,
     CONNECTION_COST,
@@ -31,11 +33,13 @@ from session_server.schemas.limits import (
     FLOOD_MEMORY_SECONDS,
     FLOOD_PAUSE_LIMIT_SECONDS,
     FLOOD_PAUSE_SECONDS,
+    FRAME_BYTES,
     FRAMES_BEFORE_HANDSHAKE,
     ID_CHARS,
     PRESENCE_NEWS_PER_SECOND,
     REFUSALS_BEFORE_CLOSE,
     REFUSALS_WINDOW_SECONDS,
+    REQUEST_COST,
     REQUESTS_IN_FLIGHT,
     RESERVE_PART,
     SELECTION_BYTES,
@@ -157,6 +161,51 @@ def test_a_large_message_counts_as_several() -> None:
     assert allowance.credit == 15
     assert not pace.charge(1, 15 * BYTES_PER_CREDIT)
     assert allowance.credit == 15  # what is refused costs nothing
+
+
+@run
+async def test_large_answers_are_charged_to_who_asked_for_them() -> None:
+    async with hosting(bounds=SLOW) as host:
+        ana, allowance = await with_session(host), host.allowances.of(ANA.id)
+        padding = "x" * (ANSWER_BYTES_PER_CREDIT // 40)
+        for number in range(40):
+            directory = f"{number}{padding}"
+            uri = f"ahp-session:/x{number}"
+            await ana.call("createSession", uri, provider="people", workingDirectory=directory)
+        before = allowance.credit
+        size = len(msgspec.json.encode(await ana.call("listSessions")))
+        assert size > ANSWER_BYTES_PER_CREDIT
+        assert before - allowance.credit == 1 + size // ANSWER_BYTES_PER_CREDIT
+        spend(ana)
+        allowance.charge_answer(10 * ANSWER_BYTES_PER_CREDIT)
+        allowance._filled_at = monotonic() - 5
+        assert "wait a moment" in (await ana.act(TITLE))["rejectionReason"]  # there is a debt
+
+
+@run
+async def test_http_requests_and_their_answers_are_charged() -> None:
+    app = create_app("memory:", settings=Settings(actions_per_second=1))
+    transport = httpx.ASGITransport(app)
+    async with (
+        app.router.lifespan_context(app),
+        httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client,
+    ):
+        allowance = app.state.host.allowances.of("local")
+        before = allowance.credit
+        body = {"workingDirectory": "x" * 3_000, "padding": "x" * BYTES_PER_CREDIT}
+        for _ in range(6):
+            made = await client.post("/v1/sessions", json=body)
+            assert made.status_code == 201
+        size = len(made.request.content)
+        assert before - allowance.credit == 6 * (REQUEST_COST + size // BYTES_PER_CREDIT)
+        before = allowance.credit
+        size = len((await client.get("/v1/sessions")).content)
+        assert size > ANSWER_BYTES_PER_CREDIT
+        assert before - allowance.credit == REQUEST_COST + size // ANSWER_BYTES_PER_CREDIT
+        assert (await client.get("/healthz")).status_code == 200
+        await client.get("/v1/sessions", headers={"Transfer-Encoding": "chunked"})
+        unknown = before - REQUEST_COST - FRAME_BYTES // BYTES_PER_CREDIT
+        assert allowance.credit <= unknown
 
 
 def test_refusals_are_forgotten_after_a_while() -> None:
@@ -353,6 +402,25 @@ def test_bytes_that_wait_are_bounded_for_all_principals_together() -> None:
     assert sum(taken) == UNSETTLED_BYTES // UNSETTLED_BYTES_PER_PRINCIPAL < 10
     held[0].give_back(UNSETTLED_BYTES_PER_PRINCIPAL)
     assert held[-1].take(1)
+
+
+@run
+async def test_sessions_that_wait_to_be_made_are_bounded_in_bytes() -> None:
+    async with hosting(bounds=Bounds(actions_per_second=0)) as host:
+        ana, held = await joined(host), host.allowances.of(ANA.id).held
+        tools = [{"name": "t", "description": "x" * 1_000_000}]
+        active = {"clientId": "laptop", "tools": tools}
+        most = UNSETTLED_BYTES_PER_PRINCIPAL // 1_000_000
+        for number in range(most + 1):
+            params = {"channel": f"ahp-session:/{number}", "provider": "people"}
+            frame = {"jsonrpc": "2.0", "method": "createSession", "id": 100 + number}
+            ana.say({**frame, "params": {**params, "activeClient": active}})
+        assert ana.received[-1]["id"] == 100 + most
+        assert "still being written" in ana.received[-1]["error"]["message"]
+        await ana.wait_for(lambda frame: frame.get("id") == 99 + most)
+        assert held.bytes == 0
+        refused = await ana.call("createSession", "ahp-nope:/1", provider="people")
+        assert (refused["code"], held.bytes) == (-32602, 0)
 
 
 @pytest.mark.parametrize("size", [0, UNSETTLED_BYTES_PER_PRINCIPAL // FRAMES_BEFORE_HANDSHAKE])

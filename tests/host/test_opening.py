@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from session_server.host.host import Host
+from session_server.host.pace import Bounds
 from session_server.log import Batch, Log, Outcome, Refused, RefusedBecause
 from session_server.log.memory import MemoryLog
 from session_server.log.opening import open_log
@@ -217,7 +218,7 @@ def limited(principal: Principal) -> Principal:
 @run
 async def test_frames_that_wait_for_a_session_are_bounded_in_number_and_bytes() -> None:
     log = GatedLog()
-    async with hosting(log) as host:
+    async with hosting(log, bounds=Bounds(actions_per_second=0)) as host:
         client = await met(host)
         client.say(request(0, "createSession", provider="people"))
         for number in range(1, HELD_FRAMES + 1):

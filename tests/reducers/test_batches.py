@@ -31,7 +31,12 @@ from session_server.schemas.effects import (
     CompleteTurn,
     DeliverOutcome,
 )
-from session_server.schemas.limits import ANSWER_CHARS, OUTCOME_LIFETIME_MS, OUTCOMES_KEPT
+from session_server.schemas.limits import (
+    ANSWER_CHARS,
+    OUTCOME_BYTES_KEPT,
+    OUTCOME_LIFETIME_MS,
+    OUTCOMES_KEPT,
+)
 from session_server.schemas.principals import Author, Principal, Provenance
 from session_server.schemas.questions import (
     Answer,
@@ -375,6 +380,21 @@ def test_outcomes_are_forgotten_by_number_and_by_age() -> None:
     assert len(fold(record, ended(999, later - 1), at=later - 1).private.outcomes) == OUTCOMES_KEPT
     record = fold(record, ended(999, later), at=later)
     assert [outcome.request.id for outcome in record.private.outcomes] == ["999"]
+
+
+def test_outcomes_are_forgotten_by_their_size_but_never_the_latest() -> None:
+    def ended(number: int, size: int) -> OutcomeRecorded:
+        request = InputRequest(id=str(number), message="x" * size)
+        outcome = Outcome(
+            request=request, response=ResponseKind.CANCEL, via=Provenance.PERSON, at=100
+        )
+        return OutcomeRecorded(outcome=outcome)
+
+    third = OUTCOME_BYTES_KEPT // 3
+    record = fold(session(), *(ended(number, third) for number in range(4)))
+    assert [outcome.request.id for outcome in record.private.outcomes] == ["2", "3"]
+    record = fold(record, ended(9, OUTCOME_BYTES_KEPT))
+    assert [outcome.request.id for outcome in record.private.outcomes] == ["9"]
 
 
 # Turns

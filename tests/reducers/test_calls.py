@@ -32,6 +32,7 @@ from session_server.schemas.effects import (
     StopCall,
 )
 from session_server.schemas.limits import (
+    FINISHED_CALL_BYTES_KEPT,
     FINISHED_CALLS_KEPT,
 )
 from session_server.schemas.mcp import (
@@ -279,6 +280,16 @@ def test_an_abandoned_call_is_to_be_stopped() -> None:
     after = fold(record, action)
     assert isinstance(the_call(after).phase, Abandoned)
     assert effects_of(record, action, after) == (StopCall(call_id="c"),)
+
+
+def test_ended_calls_are_kept_up_to_a_size_but_the_latest_always() -> None:
+    reason = "x" * (FINISHED_CALL_BYTES_KEPT // 2)
+    record = in_turn()
+    for number, text in enumerate((reason, reason, "x", 3 * reason)):
+        one = call(id=str(number))
+        record = fold(record, CallStarted(call=one), CallAbandoned(call_id=one.id, reason=text))
+        expected = [["0"], ["1"], ["1", "2"], ["3"]][number]
+        assert list(record.private.calls) == expected
 
 
 def test_ended_calls_are_kept_up_to_a_number() -> None:
