@@ -120,16 +120,19 @@ class Settings(BaseSettings):
     )
     allowed_origins: Names = Field(
         default=(),
-        description="Other origins whose pages may use this host, such as `https://my.app`.",
+        description="Other origins whose pages may use this host, such as `https://my.app`; `*`"
+        " needs a connection token.",
     )
     allowed_hosts: Names = Field(
         default=(),
-        description="Other names by which a host on loopback may be called, as behind a proxy.",
+        description="Other names by which a host on loopback may be called, as behind a proxy; they"
+        " need a connection token.",
     )
     public_url: str | None = Field(
         default=None,
         pattern=r"^https?://[^/?#]+(/[^?#]*)?$",
-        description="Where people reach this host, for share links; its name is an allowed host.",
+        description="Where people reach this host, for share links; its name is an allowed host. It"
+        " needs a connection token.",
     )
 
     actions_per_second: Number = Field(

@@ -21,14 +21,17 @@ PIPE_WIDTH = 120
 
 _SHOWN = {
     **{code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\n\t"},
-    **dict.fromkeys(range(0x7F, 0xA0), "\N{REPLACEMENT CHARACTER}"),
+    **dict.fromkeys(
+        (*range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)),
+        "\N{REPLACEMENT CHARACTER}",
+    ),
 }
 
 
 class Harmless:
     """Shows control characters instead of sending them: a terminal would do what they say.
 
-    Titles, questions and answers come from anybody.
+    Characters that turn the direction of writing are among them. Titles, questions and answers come from anybody.
     """
 
     def __init__(self, renderable: RenderableType) -> None:
