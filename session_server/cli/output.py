@@ -31,7 +31,8 @@ _SHOWN = {
 class Harmless:
     """Shows control characters instead of sending them: a terminal would do what they say.
 
-    Characters that turn the direction of writing are among them. Titles, questions and answers come from anybody.
+    Characters that turn the direction of writing are among them. Titles, questions and answers come
+    from anybody.
     """
 
     def __init__(self, renderable: RenderableType) -> None:
