@@ -463,14 +463,16 @@ class Host:
 
         async def dispose() -> None:
             dropping = asyncio.ensure_future(self._drop(uri))
+            is_told = False
             try:
                 answered, _ = await asyncio.wait({dropping}, timeout=self.bounds.store_seconds)
                 if not answered:
+                    is_told = True
                     failed(in_doubt(self.storage.reason or ""))
                 await dropping
             except LogError as error:
                 channel.reopen()
-                if answered:
+                if not is_told:
                     failed(str(error))
                 return
             finally:
@@ -486,7 +488,7 @@ class Host:
             self.announce(news, about=uri, also=tuple(channel.subscribers))
             channel.subscribers.clear()
             self._count_sessions()
-            if answered:
+            if not is_told:
                 done()
 
         self.spawn(dispose())
