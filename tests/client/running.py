@@ -6,7 +6,7 @@ from functools import wraps
 from typing import Any, ParamSpec
 
 BOUND = 60.0
-PATIENCE = 10.0
+PATIENCE = 30.0
 """How long one thing may take that should happen at once."""
 
 P = ParamSpec("P")

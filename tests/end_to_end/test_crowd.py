@@ -120,7 +120,6 @@ async def test_all_come_back_at_once_and_each_gets_exactly_what_it_missed(
         assert device.mirror.resumptions == ["initialize", "replay"]
         truth.check_mirror(device.mirror)
     await storm.close()
-    assert len(positions) > 10
     record_property("clients", crowd)
     record_property("positions", len(positions))
     record_property("seconds_until_all_were_back", round(took, 2))

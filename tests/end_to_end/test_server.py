@@ -158,7 +158,7 @@ def test_a_server_whose_database_is_gone_starts_only_if_the_loss_is_accepted(
 
 def fetch(url: str, body: bytes | None = None) -> tuple[int, Any]:
     request = urllib.request.Request(url, body, {"content-type": "application/json"})
-    with urllib.request.urlopen(request, timeout=10) as response:
+    with urllib.request.urlopen(request, timeout=30) as response:
         text = response.read()
         is_json = "json" in response.headers["content-type"]
         return response.status, msgspec.json.decode(text) if is_json else text

@@ -8,7 +8,7 @@ import msgspec
 from websockets.asyncio.client import ClientConnection, connect
 
 ROOT = "ahp-root://"
-PATIENCE = 10.0
+PATIENCE = 30.0
 
 
 class WireClient:

@@ -25,7 +25,7 @@ SESSION = "ahp-session:/1"
 ANA = Principal(id="ana", name="Ana", role=Role.OWNER)
 BO = Principal(id="bo", name="Bo", role=Role.ANSWERER)
 AGENT = Principal(id="agent", name="Agent", role=Role.AGENT)
-PATIENCE = 5.0
+PATIENCE = 30.0
 
 P = ParamSpec("P")
 

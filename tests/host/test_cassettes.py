@@ -33,7 +33,7 @@ from tests.host.harness import AGENT, ANA, BO, SESSION, hosting, joined, run, wi
 from tests.sessions import session
 
 SECRET, STATE = "canary-argument", "canary-state"
-PATIENCE = 5.0
+PATIENCE = 30.0
 
 
 async def cassette(host: Host, uri: str = SESSION) -> bytes:

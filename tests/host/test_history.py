@@ -15,7 +15,7 @@ from session_server.log.errors import FailedError
 from session_server.log.memory import MemoryLog
 from session_server.log.opening import open_log
 from session_server.schemas.limits import ENVELOPE_BYTES_PER_HOST
-from tests.host.harness import SESSION, hosting, joined, run, with_session
+from tests.host.harness import PATIENCE, SESSION, hosting, joined, run, with_session
 from tests.host.test_channel import titled
 
 
@@ -151,7 +151,7 @@ async def test_a_quiet_session_gets_a_snapshot_and_its_log_stays(tmp_path: Path)
         async with hosting(log := await open_log(store)) as host:
             ana = await with_session(host)
             await ana.act(titled("Oslo"))
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(PATIENCE):
                 while SESSION not in {snapshot.channel for snapshot in await log.snapshots()}:
                     await ana.call("ping")
             assert host.sessions[SESSION].history.since(0) is None
@@ -186,7 +186,7 @@ async def test_a_snapshot_that_could_not_be_saved_is_taken_the_next_time() -> No
         limits.setattr(upkeep, "HISTORY_IDLE_MS", -1)
         async with hosting(log := OnceForgetfulLog()) as host:
             await with_session(host)
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(PATIENCE):
                 await log.refused.wait()
                 await log.saved.wait()
 
@@ -197,7 +197,7 @@ async def test_what_nobody_can_come_back_for_goes_with_the_next_snapshot(tmp_pat
         limits.setattr(upkeep, "ENTRIES_BETWEEN_SNAPSHOTS", 5)
         async with hosting(log := await open_log(f"sqlite:///{tmp_path / 'log.db'}")) as host:
             guests = [await joined(host, client_id=f"c{number}") for number in range(12)]
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(PATIENCE):
                 while (await log.floors()).get(CLIENTS_CHANNEL, 0) == 0:
                     await guests[0].call("ping")
             left = await log.read(after=0, limit=100, channels=(CLIENTS_CHANNEL,))
@@ -225,7 +225,7 @@ def test_what_is_forgotten_goes_from_the_log_once_a_snapshot_covers_it(
             ana = await with_session(host)
             for number in range(30):
                 await ana.act(titled(str(number)))
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(PATIENCE):
                 while (floor := (await log.floors()).get(SESSION, 0)) == 0:
                     await ana.call("ping")
             left = await log.read(after=0, limit=1_000, channels=(SESSION,))

