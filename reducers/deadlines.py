@@ -7,9 +7,23 @@ from ..schemas.principals import HOST, Provenance, Stamp
 from ..schemas.questions import Answer, InputRequest, OnExpiry, ResponseKind
 from ..schemas.record import SessionRecord
 from ..schemas.session import SessionState
+from ..schemas.wire import Millis
 from .batches import Batch, batch_of, completion
 from .proposals import proposed_answers
 from .requests import open_request
+
+
+def deadline_of(record: SessionRecord, request: InputRequest) -> Millis | None:
+    """When it ends by itself, if it does.
+
+    Someone who began to answer stops the use of defaults for good, but no hard deadline.
+    """
+    meta = request.meta
+    if meta is None or meta.on_expiry is OnExpiry.WAIT:
+        return None
+    if meta.on_expiry is OnExpiry.DEFAULTS and request.id in record.private.begun:
+        return None
+    return meta.expires_at
 
 
 def expired(record: SessionRecord, request_id: str, at: int) -> Batch:
@@ -19,14 +33,10 @@ def expired(record: SessionRecord, request_id: str, at: int) -> Batch:
     required question proposes nothing. Otherwise it is cancelled: an absence is not a no.
     """
     request = open_request(record.public, request_id)
-    meta = None if request is None else request.meta
-    if request is None or meta is None or meta.expires_at is None or at < meta.expires_at:
+    deadline = None if request is None else deadline_of(record, request)
+    if request is None or deadline is None or at < deadline:
         return ()
-    if meta.on_expiry is OnExpiry.WAIT:
-        return ()
-    if meta.on_expiry is OnExpiry.DEFAULTS:
-        if request_id in record.private.begun:
-            return ()
+    if request.meta is not None and request.meta.on_expiry is OnExpiry.DEFAULTS:
         answers = proposed_answers(request)
         if answers is not None:
             return _completed(record, request, ResponseKind.ACCEPT, Provenance.DEFAULT, at, answers)

@@ -25,11 +25,11 @@ from ..schemas.effects import (
     StopTurn,
 )
 from ..schemas.messages import HOST_TURN_PREFIX
-from ..schemas.questions import InputRequest, OnExpiry
 from ..schemas.record import RecordAction, SessionRecord
 from ..schemas.session import Lifecycle
 from ..schemas.turns import ActiveTurn
 from .batches import has_joined
+from .deadlines import deadline_of
 
 
 def effects_of(
@@ -78,8 +78,15 @@ def pending(record: SessionRecord) -> Iterator[Effect]:
         yield from _work_between_turns(record)
     else:
         yield from _turn_work(record, turn)
+    yield from expiries(record)
+
+
+def expiries(record: SessionRecord) -> Iterator[ExpireRequest]:
+    """When each open request ends by itself, of those that do."""
     for request in record.public.input_requests or ():
-        yield from _expiry(record, request)
+        at = deadline_of(record, request)
+        if at is not None:
+            yield ExpireRequest(request_id=request.id, at=at)
 
 
 def _call_work(call: Call) -> Iterator[Effect]:
@@ -114,16 +121,6 @@ def _turn_work(record: SessionRecord, turn: ActiveTurn) -> Iterator[Effect]:
 
 def _is_of_call(outcome: Outcome) -> bool:
     return outcome.request.meta is not None and outcome.request.meta.call is not None
-
-
-def _expiry(record: SessionRecord, request: InputRequest) -> Iterator[Effect]:
-    """Someone who began to answer stops the use of defaults for good, but no hard deadline."""
-    meta = request.meta
-    if meta is None or meta.expires_at is None or meta.on_expiry is OnExpiry.WAIT:
-        return
-    if meta.on_expiry is OnExpiry.DEFAULTS and request.id in record.private.begun:
-        return
-    yield ExpireRequest(request_id=request.id, at=meta.expires_at)
 
 
 def _recoveries(record: SessionRecord) -> Iterator[Effect]:

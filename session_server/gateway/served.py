@@ -122,7 +122,7 @@ class ClientSessions:
 
     def opened(self, session_id: str, principal: Principal) -> ClientSession:
         session = self._by_id[session_id] = ClientSession(session_id, principal, self._end)
-        self._host.connections.bind(principal, session, self._host.now())
+        self._host.connections.bind(principal, session)
         return session
 
     def forget(self, session_id: str) -> None:

@@ -6,6 +6,7 @@ show. One batch is in flight at a time; what comes meanwhile makes the next one.
 
 import logging
 from collections.abc import Callable, Sequence
+from math import inf
 from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
@@ -133,12 +134,18 @@ class World(Protocol):
         """A step became durable: its effects are due."""
         ...
 
+    def overdue(self, channel: "Channel[Any]") -> None:
+        """The time has come for something in it, and what is due is to be submitted first."""
+        ...
+
     def written(self, channel: "Channel[Any]") -> None:
         """A batch is through, with all that follows from it."""
         ...
 
 
 class Channel(Generic[R]):
+    """`due_at`: something may happen by itself then, and goes before whatever comes later."""
+
     def __init__(self, uri: Uri, kind: Kind[R], world: World) -> None:
         self.uri = uri
         self.kind = kind
@@ -148,6 +155,7 @@ class Channel(Generic[R]):
         self.history = History(world.envelopes)
         self.size = StateSize(world.states)
         self.entries_since_snapshot = 0
+        self.due_at: float = inf
         self.subscribers: dict[Outbox, None] = {}
         self._leaving: list[Message] = []
         self._world = world
@@ -169,6 +177,8 @@ class Channel(Generic[R]):
         if self._parked is not None:
             self._parked.append(submission)
             return
+        if self._world.now() >= self.due_at:
+            self._world.overdue(self)
         step = self._judged(submission)
         if not step.entries and self._flying is None and not self._next:
             self._report(step)

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from session_server.host.commands import COMMANDS
+from session_server.host.connections import EXPIRED
 from session_server.host.delivery import Outbox
 from session_server.host.dispatches import NOT_SAVED, Dispatches
 from session_server.host.errors import CloseCode, CommandError
@@ -66,9 +67,14 @@ class Connection:
         self._pace = Pace(self._allowance)
         is_agent = principal.role is Role.AGENT
         self._decode = decode_agent_frame if is_agent else decode_client_frame
-        host.connections.opened(principal, outbox, host.now())
+        self._expires_at = principal.expires_at
+        host.connections.opened(principal, outbox)
 
     def receive(self, text: bytes) -> None:
+        if self._expires_at is not None and self.peer.host.now() >= self._expires_at:
+            # The clock was set forward, or the machine slept: its timer comes soon.
+            self.peer.outbox.close(CloseCode.NOT_ALLOWED, EXPIRED)
+            return
         if self._handshake.waiting is not None:
             self._handshake.wait_with(text)
             return

@@ -3,12 +3,13 @@
 WebSockets and event streams are counted. A request that waits is not, but ends all the same.
 """
 
-import asyncio
+from functools import partial
 from typing import Protocol
 
 from session_server.host.counts import Counts
 from session_server.host.errors import CloseCode
 from session_server.host.pace import Allowances, TooFastError
+from session_server.host.wall_clock import Timer, WallTimers
 from session_server.schemas.limits import CONNECTIONS_PER_PRINCIPAL
 from session_server.schemas.principals import Principal
 
@@ -40,13 +41,15 @@ class Connections:
         allowances: Allowances,
         per_principal: int = CONNECTIONS_PER_PRINCIPAL,
         counts: Counts | None = None,
+        timers: WallTimers | None = None,
     ) -> None:
         """0 is without limit."""
         self.per_principal = per_principal
         self.number = 0
         self._allowances = allowances
         self._closes = (counts or Counts()).closes
-        self._of_token: dict[str, dict[Closable, asyncio.TimerHandle | None]] = {}
+        self._timers = timers or WallTimers()
+        self._of_token: dict[str, dict[Closable, Timer | None]] = {}
 
     def check(self, principal: Principal) -> None:
         """Before one more is opened: takes its price, or raises `TooFastError`."""
@@ -59,11 +62,11 @@ class Connections:
     def _too_many(self) -> str:
         return f"You have {self.per_principal} connections already; close some and try again."
 
-    def opened(self, principal: Principal, connection: Closable, now: int) -> None:
+    def opened(self, principal: Principal, connection: Closable) -> None:
         allowance = self._allowances.of(principal.id)
         allowance.connections += 1
         self.number += 1
-        self.bind(principal, connection, now)
+        self.bind(principal, connection)
         if self.per_principal and allowance.connections > self.per_principal:
             connection.close(CloseCode.TOO_MANY_CONNECTIONS, self._too_many)
 
@@ -74,10 +77,12 @@ class Connections:
         self.number -= 1
         self.release(principal, connection)
 
-    def bind(self, principal: Principal, connection: Closable, now: int) -> None:
+    def bind(self, principal: Principal, connection: Closable) -> None:
         """From now on it is closed when its credential expires or is revoked."""
         if principal.credential is not None:
-            timer = _expiry(principal, connection, now)
+            expire = partial(connection.close, CloseCode.NOT_ALLOWED, EXPIRED)
+            ends = principal.expires_at
+            timer = None if ends is None else self._timers.at(ends, expire)
             self._of_token.setdefault(principal.credential, {})[connection] = timer
 
     def release(self, principal: Principal, connection: Closable) -> None:
@@ -93,11 +98,3 @@ class Connections:
     def revoke(self, token_id: str) -> None:
         for connection in tuple(self._of_token.get(token_id, ())):
             connection.close(CloseCode.NOT_ALLOWED, REVOKED)
-
-
-def _expiry(principal: Principal, connection: Closable, now: int) -> asyncio.TimerHandle | None:
-    if principal.expires_at is None:
-        return None
-    delay = max(0, principal.expires_at - now) / 1000
-    loop = asyncio.get_running_loop()
-    return loop.call_later(delay, connection.close, CloseCode.NOT_ALLOWED, EXPIRED)

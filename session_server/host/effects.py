@@ -4,18 +4,20 @@ Effects are derived by the core; here is where each kind of them is carried out.
 harmless, because whatever it writes is planned on the record as it then is.
 """
 
-import asyncio
 import logging
 from collections.abc import Callable
+from functools import partial
+from math import inf
 from typing import Any, Protocol
 
-from session_server.host.channel import Channel
+from session_server.host.channel import Channel, Submission
 from session_server.host.host import Host
 from session_server.host.logged import LoggedAction
 from session_server.host.summaries import SummaryNews
+from session_server.host.wall_clock import Timer
 from session_server.reducers.batches import batch_of
 from session_server.reducers.deadlines import expired
-from session_server.reducers.effects import effects_after_restart, effects_of
+from session_server.reducers.effects import effects_after_restart, effects_of, expiries
 from session_server.reducers.turns import active_turn
 from session_server.schemas.actions import (
     InputAnswerChanged,
@@ -40,10 +42,14 @@ from session_server.schemas.effects import (
 )
 from session_server.schemas.principals import HOST, Stamp
 from session_server.schemas.record import SessionRecord
+from session_server.schemas.wire import Millis, Uri
 
 logger = logging.getLogger("session_server.host")
 
 SessionChannel = Channel[SessionRecord]
+
+AGAIN_MS = 1_000
+"""After a deadline could not be written."""
 
 
 class TurnRunner(Protocol):
@@ -71,7 +77,7 @@ class EffectRunner:
         self._host = host
         self._turns = turns
         self._news = SummaryNews(host)
-        self._timers: dict[tuple[str, str], asyncio.TimerHandle] = {}
+        self._timers: dict[Uri, Timer] = {}
         self._work: dict[type, Callable[[SessionChannel, Any], None]] = {
             PublishSummary: lambda _, e: self._news.changed(e.before, e.after),
             RunTurn: lambda c, e: self._turns.run(c, e.turn_id, resumed=False),
@@ -89,7 +95,8 @@ class EffectRunner:
                 StopCall: calls.stop,
             }
         host.on_committed.append(self.committed)
-        host.on_disposed.append(self._news.forget)
+        host.on_disposed += (self._news.forget, self._stop_timer)
+        host.on_overdue.append(self._overdue)
 
     def committed(
         self,
@@ -155,20 +162,43 @@ class EffectRunner:
         by = deferred.by or HOST
         self._host.write(channel, plan, by, origin=deferred.origin, own=own)
 
+    # Deadlines
+
     def _expire_request(self, channel: SessionChannel, effect: ExpireRequest) -> None:
-        key = (channel.uri, effect.request_id)
-        known = self._timers.pop(key, None)
-        if known is not None:
-            known.cancel()
-        delay = max(0, effect.at - self._host.now()) / 1000
+        """Each channel has one timer, for the earliest; what is due is read from its record."""
+        if effect.at < channel.due_at:
+            channel.due_at = effect.at
+            self._set_timer(channel, effect.at)
 
-        def fire() -> None:
-            self._timers.pop(key, None)
-            if self._host.now() < effect.at:  # the loop's clock is another one than ours
+    def _set_timer(self, channel: SessionChannel, when: Millis) -> None:
+        self._stop_timer(channel.uri)
+        overdue = partial(self._overdue, channel)
+        self._timers[channel.uri] = self._host.timers.at(when, overdue)
+
+    def _stop_timer(self, uri: Uri) -> None:
+        timer = self._timers.pop(uri, None)
+        if timer is not None:
+            timer.cancel()
+
+    def _overdue(self, channel: SessionChannel) -> None:
+        """Ends what is due by the wall clock, whoever notices first: a timer or a late answer."""
+        self._stop_timer(channel.uri)
+        channel.due_at = inf
+        now = self._host.now()
+        for effect in () if channel.head is None else tuple(expiries(channel.head)):
+            if effect.at > now:
                 self._expire_request(channel, effect)
-                return
-            self._host.write(
-                channel, lambda record, stamp: expired(record, effect.request_id, stamp.at)
-            )
+            else:
+                self._expire(channel, effect)
 
-        self._timers[key] = asyncio.get_running_loop().call_later(delay, fire)
+    def _expire(self, channel: SessionChannel, effect: ExpireRequest) -> None:
+        def again(_: str) -> None:
+            """Until it is written nothing may overtake it."""
+            if not channel.is_closed:
+                channel.due_at = min(channel.due_at, effect.at)
+                self._set_timer(channel, self._host.now() + AGAIN_MS)
+
+        def plan(record: SessionRecord, stamp: Stamp) -> Any:
+            return expired(record, effect.request_id, stamp.at)
+
+        channel.submit(Submission(plan, by=HOST, failed=again, is_exempt=True))

@@ -7,7 +7,6 @@ and nothing in here waits except `start` and `stop`.
 import asyncio
 import logging
 import secrets
-import time
 from collections.abc import Callable, Collection, Coroutine, Iterator, Sequence
 from functools import partial
 from heapq import nlargest
@@ -54,6 +53,7 @@ from session_server.host.state_size import StateMemory
 from session_server.host.storage import PROBE_SECONDS, Storage
 from session_server.host.tasks import Tasks
 from session_server.host.upkeep import Upkeep
+from session_server.host.wall_clock import WallTimers, wall_millis
 from session_server.log import Batch, Log, RefusedBecause, StoredSnapshot
 from session_server.log.errors import FailedError, LogError
 from session_server.reducers.batches import batch_of
@@ -112,9 +112,10 @@ class Host:
         self.root: Channel[RootState] = Channel(ROOT_CHANNEL, ROOT, self)
         self.clients = Clients(Channel(CLIENTS_CHANNEL, CLIENTS, self), self.storage, self.now)
         self.tokens: Channel[IssuedTokens] = Channel(TOKENS_CHANNEL, TOKENS, self)
+        self.timers = WallTimers(self.now)
         self.allowances = Allowances(bounds.actions_per_second)
         self.connections = Connections(
-            self.allowances, bounds.connections_per_principal, self.counts
+            self.allowances, bounds.connections_per_principal, self.counts, self.timers
         )
         self.presence = Presence()
         self._guests: dict[Uri, dict[Outbox, None]] = {}
@@ -122,6 +123,7 @@ class Host:
         self.position = 0
         self.on_committed: list[Committed] = []
         self.on_disposed: list[Callable[[Uri], None]] = []
+        self.on_overdue: list[Callable[[Channel[SessionRecord]], None]] = []
         self._held = HeldActions()
         times = QuestionTimes(self.counts)
         for care in (times, self._held, self.active_clients):
@@ -211,7 +213,7 @@ class Host:
     # What channels need (World)
 
     def now(self) -> int:
-        return time.time_ns() // 1_000_000
+        return wall_millis()
 
     def new_id(self) -> str:
         """Never used before: the run's own name and a number. Each sorts after the last, so that
@@ -259,6 +261,10 @@ class Host:
         if isinstance(before, SessionRecord):
             for hook in self.on_committed:
                 hook(channel, before, action, after)
+
+    def overdue(self, channel: Channel[Any]) -> None:
+        for hook in self.on_overdue:
+            hook(channel)
 
     def written(self, channel: Channel[Any]) -> None:
         self.upkeep.written(channel)

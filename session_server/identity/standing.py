@@ -31,7 +31,7 @@ async def while_allowed(host: Host, principal: Principal, work: Awaitable[T]) ->
     if principal.credential is None:
         return await work
     waiting, task = _Waiting(), asyncio.ensure_future(work)
-    host.connections.bind(principal, waiting, host.now())
+    host.connections.bind(principal, waiting)
     try:
         await asyncio.wait((task, waiting.end), return_when=asyncio.FIRST_COMPLETED)
         if waiting.end.done():

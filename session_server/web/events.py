@@ -116,7 +116,7 @@ def _stream(
 
     async def body() -> AsyncIterator[bytes]:
         # Only from here on is it certain that the end is noticed too.
-        host.connections.opened(who, outbox, host.now())
+        host.connections.opened(who, outbox)
         streams.opened(outbox)
         if channel is None:
             host.join_list(who, outbox)
