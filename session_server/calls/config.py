@@ -28,13 +28,14 @@ CONNECTIONS = 4
 
 
 class ServerConfig(Wire, frozen=True, kw_only=True):
-    """One entry of `mcpServers`. Keys of other programs are ignored.
+    """One entry of `mcpServers`, and its key there. Keys of other programs are ignored.
 
     `answers`: who is asked when the server asks. `session`: where calls through the gateway go.
     `private_arguments`: names of arguments that are shown as •••, for all tools or by tool.
     `answer_within`: seconds that a question stays open; without it, until someone answers.
     """
 
+    name: str = ""
     command: str | None = None
     args: tuple[str, ...] = ()
     env: dict[str, str] = msgspec.field(default_factory=dict[str, str])
@@ -114,9 +115,8 @@ def _server(
     except msgspec.ValidationError as error:
         raise ConfigError(f"{where}: {_placed(str(error))}.") from None
     _check(where, config)
-    if config.cwd is not None:
-        config = msgspec.structs.replace(config, cwd=str(folder / Path(config.cwd).expanduser()))
-    return config
+    cwd = None if config.cwd is None else str(folder / Path(config.cwd).expanduser())
+    return msgspec.structs.replace(config, name=name, cwd=cwd)
 
 
 def _expanded(value: Any, replace: Callable[[str], str]) -> Any:

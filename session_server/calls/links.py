@@ -13,13 +13,10 @@ from typing import Any, NamedTuple
 from mcp import Client, MCPError
 from mcp.client.session import ElicitationFnT, ListRootsFnT, MessageHandlerFnT, SamplingFnT
 from mcp.shared.dispatcher import CallOptions, ProgressFnT
-from mcp_types import (
-    HEADER_MISMATCH,
-    Implementation,
-    PaginatedRequestParams,
-    Tool,
-)
+from mcp.shared.inbound import find_invalid_x_mcp_header, mcp_param_headers, x_mcp_header_map
+from mcp_types import HEADER_MISMATCH, INVALID_PARAMS, Implementation, Tool
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
 
 from session_server import __version__
 from session_server.calls.completing import completing
@@ -28,9 +25,10 @@ from session_server.calls.credentials import credentials_of, without_credentials
 from session_server.calls.errors import UnreachableError
 from session_server.calls.narrowing import narrowed
 from session_server.calls.numbering import numbered
-from session_server.calls.transports import transport
+from session_server.calls.transports import Output, transport
 from session_server.calls.troubles import Heard, trouble_of
 from session_server.calls.watching import watched
+from session_server.schemas.codec import encode
 from session_server.schemas.limits import RESULT_BYTES
 
 LISTED_PAGES = 100
@@ -52,6 +50,34 @@ class Answering(NamedTuple):
 NOBODY = Answering()
 
 
+class Listing:
+    """The tools of a server, and what of their arguments goes into headers."""
+
+    def __init__(self) -> None:
+        self.tools: dict[str, Tool] = {}
+        self._headers: dict[str, dict[tuple[str, ...], str]] = {}
+        self._invalid: dict[str, str] = {}
+
+    def add(self, raw: dict[str, Any], *, has_headers: bool) -> None:
+        try:
+            tool = Tool.model_validate(raw, by_name=False)
+        except ValidationError:
+            return
+        reason = find_invalid_x_mcp_header(tool.input_schema) if has_headers else None
+        if reason is not None:
+            self._invalid[tool.name] = reason
+            return
+        self.tools[tool.name] = tool
+        self._headers[tool.name] = x_mcp_header_map(tool.input_schema) if has_headers else {}
+
+    def headers_of(self, tool: str, arguments: Mapping[str, Any]) -> dict[str, str]:
+        """MCP forbids calling a tool whose marks are not valid."""
+        if tool in self._invalid:
+            words = f"The definition of {tool!r} is not valid: {self._invalid[tool]}"
+            raise MCPError(INVALID_PARAMS, words)
+        return mcp_param_headers(self._headers.get(tool, {}), arguments)
+
+
 class Link:
     """`lost` is set when the other side has ended; nothing sent afterwards arrives.
 
@@ -62,6 +88,8 @@ class Link:
         self.config = config
         self.lost = asyncio.Event()
         self.heard: Heard | None = None
+        self.listing = Listing()
+        self.output = Output(config)
         self._client: Client | None = None
         self._answering = answering
 
@@ -82,6 +110,8 @@ class Link:
         known = None if like is None else like.client.session.discover_result
         mode = "auto" if like is None or known is None else like.client.protocol_version
         client = self._new_client(mode, known)
+        if like is not None:
+            self.listing = like.listing
         async with contextlib.AsyncExitStack() as stack:
             try:
                 await stack.enter_async_context(client)
@@ -103,7 +133,7 @@ class Link:
         except MCPError as error:
             if error.code != HEADER_MISMATCH or method != "tools/call":
                 raise
-        # Refused before it ran: the tool wants arguments in headers, which its listing names.
+        # Refused before it ran: the tool wants other arguments in headers than when it was listed.
         await self.tools()
         return await self._request(method, params, progress)
 
@@ -119,41 +149,50 @@ class Link:
         if "_meta" in params:
             data["params"]["_meta"] = {**params["_meta"]}
         session._stamp(data, options)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        if method == "tools/call" and self.uses_headers:
+            arguments = params.get("arguments") or {}
+            options["headers"] |= self.listing.headers_of(str(params.get("name")), arguments)
         dispatcher = session._dispatcher  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         result = await dispatcher.send_raw_request(method, data["params"], options)
         if not self.is_modern:
             result.pop("resultType", None)
         return result
 
+    @property
+    def uses_headers(self) -> bool:
+        """Whether arguments that a tool's schema marks are sent as headers too (SEP-2243)."""
+        return self.is_modern and self.config.url is not None
+
     async def tools(self) -> dict[str, Tool]:
         """What the server offers as tools, by name; nothing if it has none.
 
         All pages together are bounded as one answer is; tools beyond that can be called, but
-        nothing is known of them.
+        nothing is known of them. So it is with one that cannot be read.
         """
         if self.client.server_capabilities.tools is None:
             return {}
-        found: dict[str, Tool] = {}
+        listing = Listing()
         cursor: str | None = None
         size = 0
         for _ in range(LISTED_PAGES):
-            params = PaginatedRequestParams(cursor=cursor)
-            page = await self.client.session.list_tools(params=params)
-            size += len(page.model_dump_json())
+            page = await self._request("tools/list", {"cursor": cursor} if cursor else {}, None)
+            size += len(encode(page))
             if size > RESULT_BYTES:
                 break
-            found |= {tool.name: tool for tool in page.tools}
-            cursor = page.next_cursor
+            for tool in page.get("tools") or ():
+                listing.add(tool, has_headers=self.uses_headers)
+            cursor = page.get("nextCursor")
             if cursor is None:
                 break
-        return found
+        self.listing = listing
+        return listing.tools
 
     def _hear(self, heard: Heard) -> None:
         self.heard = heard
 
     def _new_client(self, mode: str, known: Any) -> Client:
         answering = self._answering
-        way = completing(watched(transport(self.config, self._hear), self.lost.set))
+        way = completing(watched(transport(self.config, self._hear, self.output), self.lost.set))
         credentials = credentials_of(self.config)
         if credentials:
             way = without_credentials(way, credentials)

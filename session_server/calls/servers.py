@@ -20,6 +20,7 @@ from session_server.calls.links import QUIET, Link
 from session_server.calls.slots import Asker, Line, NotYet, Slot, declared
 from session_server.calls.states import state_of, words_of
 from session_server.calls.tidings import Tidings
+from session_server.calls.transports import Output
 from session_server.calls.troubles import trouble_of
 from session_server.schemas.customizations import (
     McpAuthRequired,
@@ -29,6 +30,8 @@ from session_server.schemas.customizations import (
     McpStarting,
     McpStopped,
 )
+
+logger = logging.getLogger("session_server.mcp")
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.25, 30.0
 STEADY_SECONDS = 10.0
@@ -58,6 +61,8 @@ class Server:
         self._hurry = asyncio.Event()
         self._stopping = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        self._output: Output | None = None
+        self._reported: str | None = None
 
     # Life
 
@@ -84,6 +89,7 @@ class Server:
                 return
             if asyncio.get_running_loop().time() - began > STEADY_SECONDS:
                 pause = FIRST_PAUSE
+            self._report(trouble)
             await self._become(state_of(self.name, trouble))
             await self._rest(pause)
             pause = min(pause * 2, LONGEST_PAUSE)
@@ -98,6 +104,7 @@ class Server:
                 self.tools = await slot.link.tools()
         except Exception as error:  # noqa: BLE001 - whatever it answered, it cannot be used
             await slot.kept.close()
+            self._output = slot.link.output
             return trouble_of(error, self.config, slot.link.heard)
         except BaseException:
             await slot.kept.close()
@@ -105,13 +112,23 @@ class Server:
         self._main = slot
         self._slots.append(slot)
         await self._become(McpReady())
+        self._reported = None
         following = self._spawn(self.tidings.follow(slot.link))
         await self._until_lost(slot)
         following.cancel()
         self._main = None
         self._slots.remove(slot)
         await slot.kept.close()
+        self._output = slot.link.output
         return UnreachableError("the connection ended")
+
+    def _report(self, trouble: UnreachableError) -> None:
+        """Once for each reason, however often it is tried."""
+        if str(trouble) == self._reported:
+            return
+        self._reported = str(trouble)
+        lines = "" if self._output is None else "".join(f"\n  {t}" for t in self._output.lines)
+        logger.warning("the MCP server %s cannot be used: %s%s", self.name, trouble, lines)
 
     async def _until_lost(self, slot: Slot) -> None:
         ends = [asyncio.ensure_future(e.wait()) for e in (slot.link.lost, self._stopping)]

@@ -4,17 +4,21 @@ What is done to messages on that way stands in `watching`, `completing`, `creden
 `numbering` and `narrowing`.
 """
 
+import asyncio
 import contextlib
 import errno
 import functools
+import logging
 import os
 import shutil
 import socket
 import ssl
 import sys
+from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
+from typing import TextIO
 
 import httpx2
 from mcp.client.stdio import StdioServerParameters, get_default_environment, stdio_client
@@ -27,7 +31,12 @@ from session_server.calls.streams import Streams
 from session_server.calls.troubles import Heard
 from session_server.reducers.privacy import hidden
 
+logger = logging.getLogger("session_server.mcp")
+
 CONNECT_SECONDS = 30.0
+OUTPUT_LINES, OUTPUT_CHARS = 20, 1_000
+"""Of what a process writes to its stderr, to say why it ended."""
+
 LEASH = Path(__file__).with_name("leash.py")
 
 # A person may take hours while a response is awaited, so there is no read timeout; that the other
@@ -43,25 +52,61 @@ KEEP_ALIVE = [
 ]
 
 
+class Output(asyncio.Protocol):
+    """What a process writes to its stderr: logged at debug level, the last lines kept."""
+
+    def __init__(self, config: ServerConfig) -> None:
+        self.lines: deque[str] = deque(maxlen=OUTPUT_LINES)
+        self._name = config.name or Path(config.command or "").name
+        self._credentials = credentials_of(config)
+        self._rest = ""
+
+    def data_received(self, data: bytes) -> None:
+        *ended, rest = (self._rest + data.decode("utf-8", "replace")).split("\n")
+        self._rest = rest[:OUTPUT_CHARS]
+        for line in ended:
+            shown = hidden(line[:OUTPUT_CHARS].rstrip(), self._credentials)
+            if shown:
+                self.lines.append(shown)
+                logger.debug("%s: %s", self._name, shown)
+
+
 def transport(
-    config: ServerConfig, answered: Callable[[Heard], None]
+    config: ServerConfig, answered: Callable[[Heard], None], output: Output
 ) -> AbstractAsyncContextManager[Streams]:
     """Streams to the server; `answered` hears how it answers over HTTP."""
     if config.url is not None:
         return _http(config.url, config, answered)
     assert config.command is not None  # the configuration has one of the two
-    return _stdio(config.command, config)
+    return _stdio(config.command, config, output)
 
 
 @contextlib.asynccontextmanager
-async def _stdio(command: str, config: ServerConfig) -> AsyncGenerator[Streams]:
+async def _stdio(command: str, config: ServerConfig, output: Output) -> AsyncGenerator[Streams]:
     check_command(command, config)
     line = [*leash(), command, *config.args]
     process = StdioServerParameters(
         command=line[0], args=line[1:], env=config.env, cwd=config.cwd, encoding=LINES
     )
-    async with stdio_client(process, sys.__stderr__ or sys.stderr) as streams:
+    async with (
+        _collected(output) as errlog,
+        stdio_client(process, errlog) as streams,
+    ):
+        errlog.close()  # the process has its own
         yield streams
+
+
+@contextlib.asynccontextmanager
+async def _collected(output: Output) -> AsyncGenerator[TextIO]:
+    """A file for a process to write to, which `output` reads."""
+    reading, writing = os.pipe()
+    loop = asyncio.get_running_loop()
+    pipe, _ = await loop.connect_read_pipe(lambda: output, os.fdopen(reading, "rb", 0))
+    try:
+        with os.fdopen(writing, "w") as errlog:
+            yield errlog
+    finally:
+        pipe.close()
 
 
 def leash() -> list[str]:

@@ -108,7 +108,7 @@ def _words_of_message(error: MCPError) -> str:
     if reason is not None:
         return reason
     if error.code == CONNECTION_CLOSED:
-        return "it ended at once; if it said why, that is in the host's own output"
+        return "it ended at once; if it said why, that is in the host's log"
     if error.code == INVALID_REQUEST and error.message.startswith("Redirect"):
         return "it has moved to another address; put that into its `url` in mcp.json"
     if error.code == PARSE_ERROR:

@@ -162,6 +162,8 @@ class Served:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         principal = principal_in(scope)
+        # RFC 9110, 5.5: white space around a value does not belong to it.
+        scope["headers"] = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
         if self._in_flight[principal.id] >= MCP_REQUESTS_PER_PRINCIPAL:
             await refusal(429, INTERNAL_ERROR, TOO_MANY_REQUESTS)(scope, receive, send)
             return

@@ -4,6 +4,7 @@ import asyncio
 import json
 import sys
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -67,6 +68,16 @@ def test_a_result_without_a_type_is_complete() -> None:
     async def main() -> None:
         async with desk(CONFIG) as at:
             assert await at.text(await at.call("untyped")) == "plain"
+
+    asyncio.run(main())
+
+
+def test_the_id_of_a_call_stands_in_a_path_as_it_is() -> None:
+    async def main() -> None:
+        async with desk(CONFIG) as at:
+            call_id = await at.call("untyped")
+            assert quote(call_id, safe="") == call_id
+            await at.result(call_id)
 
     asyncio.run(main())
 

@@ -24,9 +24,11 @@ from session_server.schemas.record import SessionRecord
 from tests.calls.desk import desk, http, listed
 from tests.cli.shells import Shell, shell_of
 from tests.end_to_end.wire import ROOT, WireClient
+from tests.gateway.exchange import rpc
 from tests.mcp import zoo
 from tests.servers import ServerProcess, serving, sqlite_store
 
+ODD = zoo.HERE / "servers" / "odd.py"
 KEY = "a key that outlives any process of this server"
 SECRET = "secret-of-the-header-4711"
 SECONDS = 30
@@ -128,7 +130,7 @@ WORDS = {
     "missing": "its `command` in mcp.json was not found: install it, or give its whole path",
     "unrunnable": "its `command` in mcp.json may not be run",
     "lost-folder": "its `cwd` in mcp.json is no folder that can be used",
-    "short-lived": "it ended at once; if it said why, that is in the host's own output",
+    "short-lived": "it ended at once; if it said why, that is in the host's log",
     "silent": "it did not answer within 0.5 seconds",
 }
 AUTHORIZATION = {"bare", "challenge", "refused", "forbidden"}
@@ -281,3 +283,35 @@ def test_answers_wait_until_a_credential_that_expired_is_mended(tmp_path: Path) 
 def test_only_who_turns_a_request_away_has_surely_not_run_it(status: int, is_certain: bool) -> None:
     """A proxy says 503 also of a server that broke off in the middle of its work."""
     assert did_not_run(Heard(status=status)) is is_certain
+
+
+def test_what_a_healthy_server_logs_does_not_fill_the_hosts_output(tmp_path: Path) -> None:
+    noisy = {"command": sys.executable, "args": [str(ODD), "--noisy"]}
+    config = zoo.mcp_json(tmp_path, {"noisy": noisy})
+    for level, is_shown in (("info", False), ("debug", True)):
+        with serving("memory:", "--mcp-config", str(config), "--log-level", level) as server:
+            listed = rpc(f"{server.url}/mcp/noisy", "tools/list", {})
+            assert listed["result"]["tools"]
+            server.stop()
+            told = "".join(server.output)
+        assert ("INFO request 89 was served" in told) is is_shown
+
+
+def test_the_last_lines_of_a_server_that_ended_are_in_the_log_once(tmp_path: Path) -> None:
+    broken = {
+        "command": sys.executable,
+        "args": [str(ODD), "--broken"],
+        "env": {"API_TOKEN": SECRET},
+    }
+    config = zoo.mcp_json(tmp_path, {"broken": broken})
+    with serving("memory:", "--mcp-config", str(config)) as server:
+        for _ in range(2):
+            assert (
+                "ended at once"
+                in rpc(f"{server.url}/mcp/broken", "tools/list", {})["error"]["message"]
+            )
+        server.stop()
+        told = "".join(server.output)
+    assert told.count("the MCP server broken cannot be used: it ended at once") == 1
+    assert "The database is locked: •••" in told
+    assert SECRET not in told

@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -52,6 +53,22 @@ CLIENT_SCENARIOS = {
         "client-elicitation-sep1034-boolean-default",
     ),
 }
+HEADER_SCENARIOS = {
+    "http-custom-headers": (
+        "sep-2243-client-supports-custom-headers",
+        "sep-2243-client-mirrors-designated-params",
+        "sep-2243-client-encode-values",
+        "sep-2243-client-base64-unsafe",
+        "sep-2243-client-omit-null",
+    ),
+    "http-invalid-tool-headers": (
+        "sep-2243-client-reject-invalid-tool",
+        "sep-2243-x-mcp-header-not-empty",
+        "sep-2243-x-mcp-header-primitive-only",
+        "sep-2243-x-mcp-header-unique",
+        "sep-2243-x-mcp-header-charset",
+    ),
+}
 DEFAULTS = '{"name":"John Doe","age":30,"score":95.5,"status":"active","verified":true}'
 SAID = {
     "sep-2322-client-request-state": [
@@ -88,19 +105,49 @@ def test_a_server_behind_the_gateway_conforms(scenario: str, gateway: str, tmp_p
 
 
 @pytest.mark.slow
+def test_headers_are_checked_as_http_reads_them(gateway: str, tmp_path: Path) -> None:
+    run = conformance.run(
+        tmp_path,
+        *("server", "--url", gateway, "--scenario", "http-header-validation"),
+        *("--spec-version", "2026-07-28"),
+    )
+    assert (run.code, set(run.checks.values())) == (0, {"SUCCESS"}), run.output
+
+
+@pytest.mark.slow
 @pytest.mark.proves("mcp.conformance.client")
 @pytest.mark.parametrize("scenario", CLIENT_SCENARIOS)
 def test_the_side_that_makes_calls_conforms(scenario: str, tmp_path: Path) -> None:
-    report = tmp_path / "report.json"
+    results = conforming(scenario, CLIENT_SCENARIOS[scenario], tmp_path)
+    assert [view["state"] for view in results] == ["finished"] * len(SAID[scenario])
+    assert [view["result"]["content"][0]["text"] for view in results] == SAID[scenario]
+
+
+@pytest.mark.slow
+def test_arguments_are_sent_as_headers_from_the_first_request_on(tmp_path: Path) -> None:
+    scenario = "http-custom-headers"
+    results = conforming(scenario, HEADER_SCENARIOS[scenario], tmp_path)
+    assert [view["state"] for view in results] == ["finished"] * 2
+
+
+@pytest.mark.slow
+def test_tools_whose_headers_are_not_valid_are_not_called(tmp_path: Path) -> None:
+    scenario = "http-invalid-tool-headers"
+    first, *others = conforming(scenario, HEADER_SCENARIOS[scenario], tmp_path)
+    assert first["state"] == "finished"
+    assert {"is not valid" in view["error"]["message"] for view in others} == {True}
+
+
+def conforming(scenario: str, checks: tuple[str, ...], folder: Path) -> list[dict[str, Any]]:
+    """What the calls of a client scenario came to, once all its checks have passed."""
+    report = folder / "report.json"
     client = zoo.HERE / "clients" / "calling.py"
     run = conformance.run(
-        tmp_path,
+        folder,
         *("client", "--command", f"{sys.executable} {client} {report}", "--scenario", scenario),
         *("--timeout", "60000"),
     )
     told = {name: verdict for name, verdict in run.checks.items() if verdict != "INFO"}
-    expected = dict.fromkeys(CLIENT_SCENARIOS[scenario], "SUCCESS")
-    assert (run.code, told) == (0, expected), run.output
-    results = json.loads(report.read_text())
-    assert [view["state"] for view in results] == ["finished"] * len(SAID[scenario])
-    assert [view["result"]["content"][0]["text"] for view in results] == SAID[scenario]
+    assert (run.code, told) == (0, dict.fromkeys(checks, "SUCCESS")), run.output
+    results: list[dict[str, Any]] = json.loads(report.read_text())
+    return results

@@ -15,14 +15,15 @@ import httpx
 
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
-from tests.gateway.exchange import People, host, wait_for
+from tests.gateway.exchange import People, host, rpc, wait_for
 
 SESSION = "ahp-session:/conformance"
 
 
-def start(people: People, tool: str) -> str:
+def start(people: People, tool: str, arguments: dict[str, object] | None = None) -> str:
     path = f"/v1/sessions/{quote(SESSION, safe='')}/calls"
-    made = people.http.post(path, json={"server": "suite", "tool": tool}).raise_for_status()
+    body = {"server": "suite", "tool": tool, "arguments": arguments or {}}
+    made = people.http.post(path, json=body).raise_for_status()
     return str(made.json()["id"])
 
 
@@ -56,7 +57,22 @@ def defaults(people: People) -> list[dict[str, object]]:
     return [ended(people, made)]
 
 
+def custom_headers(people: People) -> list[dict[str, object]]:
+    """What the suite says is to be called."""
+    wanted = json.loads(os.environ["MCP_CONFORMANCE_CONTEXT"])["toolCalls"]
+    return [ended(people, start(people, one["name"], one["arguments"])) for one in wanted]
+
+
+def invalid_headers(people: People) -> list[dict[str, object]]:
+    """All that the suite's server lists, also what must not be called."""
+    url = str(people.http.base_url.join("/mcp/suite"))
+    tools = rpc(url, "tools/list", {})["result"]["tools"]
+    return [ended(people, start(people, tool["name"])) for tool in tools]
+
+
 SCENARIOS = {
+    "http-custom-headers": custom_headers,
+    "http-invalid-tool-headers": invalid_headers,
     "sep-2322-client-request-state": request_state,
     "elicitation-sep1034-client-defaults": defaults,
 }

@@ -142,6 +142,11 @@ def report(token: Any) -> None:
 
 
 def main() -> None:
+    if "--broken" in sys.argv:
+        sys.exit(f"The database is locked: {os.environ['API_TOKEN']}")
+    if "--noisy" in sys.argv:
+        for number in range(90):
+            sys.stderr.write(f"INFO request {number} was served\n")
     for line in sys.stdin:
         message = json.loads(line)
         if "id" in message and "method" in message:
