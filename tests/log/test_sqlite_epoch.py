@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -267,3 +268,19 @@ def test_an_epoch_is_beyond_what_is_known_though_the_clock_is_wrong(
     monkeypatch.setattr("session_server.log.protocol.time.time", lambda: 0.0)
     assert Epoch.after(0).first >= EPOCH_STEP
     assert Epoch.after(2**40).first >= 2**40 + EPOCH_STEP
+
+
+async def test_a_backup_of_database_and_claim_copied_over_both_is_another_log(
+    tmp_path: Path,
+) -> None:
+    """The inodes stay, and both files agree; only the time of the copy tells."""
+    backend = Sqlite(tmp_path)
+    epoch = await grown(backend)
+    assert await epoch_of(backend) == epoch
+    seq, written, rest = claim_of(backend).read_bytes().split(b" ", 2)
+    assert abs(int(written) - time.time_ns()) < 60 * 10**9
+    an_hour_ago = b"%020d" % (int(written) - 3600 * 10**9)
+    claim_of(backend).write_bytes(b" ".join((seq, an_hour_ago, rest)))
+    restored = await epoch_of(backend)
+    assert restored != epoch
+    assert await epoch_of(backend) == restored

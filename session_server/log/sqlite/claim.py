@@ -9,6 +9,7 @@ import errno
 import fcntl
 import os
 import struct
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -21,6 +22,11 @@ SYNCED = "synced"
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 UNKNOWN_BOOT = "unknown"
 SEQ_DIGITS = 16
+TIME_DIGITS = 20
+
+COPIED_SECONDS = 10
+"""A claim says when it was written, and the file system when the file was. If these differ by more,
+someone put a copy in its place; a copy of database and claim, copied over both, shows only here."""
 
 LOCKED_BYTE = 1 << 62
 """Beyond the end of any database, and beyond the bytes that SQLite itself locks."""
@@ -35,12 +41,14 @@ class Standing(NamedTuple):
     """What was last known of the database.
 
     `boot` is the boot of the machine that what was written must outlive to be on disk, or `SYNCED`.
+    `is_original`: the claim is where it was written, and not a copy that was put back.
     """
 
     seq: Seq
     epoch: str
     inode: int
     boot: str
+    is_original: bool = True
 
     @property
     def is_synced(self) -> bool:
@@ -50,7 +58,11 @@ class Standing(NamedTuple):
     def fits(self, epoch: str, inode: int, last_seq: Seq) -> bool:
         """Whether a database is the one that was known, with everything that was in it."""
         is_same = (self.epoch, self.inode) == (epoch, inode)
-        return is_same and self.is_synced and self.seq <= last_seq
+        return is_same and self.is_original and self.is_synced and self.seq <= last_seq
+
+
+def _progress(seq: Seq) -> str:
+    return f"{seq:0{SEQ_DIGITS}d} {time.time_ns():0{TIME_DIGITS}d}"
 
 
 def claim_of(database: Path) -> Path:
@@ -110,13 +122,15 @@ class Claim:
         """What the claim before this one left; `None` if nothing, or nothing legible."""
         words = os.pread(self._file, 1_000, 0).decode(errors="replace").split()
         try:
-            seq, epoch, inode, boot, _pid = words
-            return Standing(int(seq), epoch, int(inode), boot)
+            seq, written, epoch, inode, boot, _pid = words
+            changed = os.fstat(self._file).st_ctime_ns
+            is_original = abs(changed - int(written)) < COPIED_SECONDS * 1_000_000_000
+            return Standing(int(seq), epoch, int(inode), boot, is_original)
         except ValueError:
             return None
 
     def write(self, standing: Standing) -> None:
-        text = f"{standing.seq:0{SEQ_DIGITS}d} {standing.epoch} {standing.inode} {standing.boot}"
+        text = f"{_progress(standing.seq)} {standing.epoch} {standing.inode} {standing.boot}"
         line = f"{text} {os.getpid()}\n".encode()
         os.pwrite(self._file, line, 0)
         os.ftruncate(self._file, len(line))
@@ -125,7 +139,7 @@ class Claim:
     def reach(self, seq: Seq) -> None:
         """Not synced: it need only outlive the process. Too low a seq does no harm."""
         with suppress(OSError):
-            os.pwrite(self._file, f"{seq:0{SEQ_DIGITS}d}".encode(), 0)
+            os.pwrite(self._file, _progress(seq).encode(), 0)
 
     def release(self) -> None:
         """The file stays: what it says is for the next claim.
