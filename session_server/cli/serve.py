@@ -7,7 +7,7 @@ import typer
 
 from session_server.cli.setting_options import named_store, with_settings
 from session_server.log import Sync
-from session_server.log.errors import OpenError
+from session_server.log.errors import LogError
 from session_server.log.opening import open_log
 from session_server.settings import Settings
 
@@ -34,7 +34,7 @@ def serve(settings: Settings) -> None:
         asyncio.run(
             check_log(store, Sync(settings.sync), accept_data_loss=settings.accept_data_loss)
         )
-    except (OpenError, StartError) as error:
+    except (LogError, StartError) as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(1) from None
     try:

@@ -129,6 +129,7 @@ class Host:
         for care in (times, self._held, self.active_clients):
             self.on_committed.append(care.committed)
             self.on_disposed.append(care.disposed)
+        self.on_disposed.append(self.upkeep.disposed)
         self.on_disposed.append(self.presence.disposed)
         self._run = f"{self.now():012x}{secrets.token_hex(6)}"
         self._numbers = count()

@@ -6,6 +6,7 @@ snapshot too, and keeps no envelopes at hand.
 """
 
 import asyncio
+import ctypes
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
@@ -18,11 +19,12 @@ from session_server.log import Log, StoredSnapshot
 from session_server.log.errors import LogError
 from session_server.schemas.codec import encode
 from session_server.schemas.limits import HISTORY_IDLE_MS, HISTORY_LIFETIME_MS
-from session_server.schemas.wire import Millis
+from session_server.schemas.wire import Millis, Uri
 
 ENTRIES_BETWEEN_SNAPSHOTS = 1_000
 AGING_SECONDS = 600.0
 TRIMMED_EVERY_MS = 24 * 3_600_000
+GIVING_BACK_SECONDS = 30.0
 
 
 class Upkeep:
@@ -31,6 +33,7 @@ class Upkeep:
         self._tasks = tasks
         self._storage = storage
         self._now = now
+        self._is_giving_back = False
 
     def written(self, channel: Channel[Any]) -> None:
         if channel.entries_since_snapshot >= ENTRIES_BETWEEN_SNAPSHOTS:
@@ -38,6 +41,20 @@ class Upkeep:
 
     def take_snapshot(self, channel: Channel[Any]) -> None:
         self._tasks.spawn(self._tried(channel))
+
+    def disposed(self, _: Uri) -> None:
+        self.give_back_memory()
+
+    def give_back_memory(self) -> None:
+        """A while later, once for all that goes meanwhile: it holds everything up for a moment."""
+        if not self._is_giving_back:
+            self._is_giving_back = True
+            self._tasks.spawn(self._give_back())
+
+    async def _give_back(self) -> None:
+        await asyncio.sleep(GIVING_BACK_SECONDS)
+        self._is_giving_back = False
+        await asyncio.to_thread(trim_heap)
 
     async def age(self, channels: Callable[[], Iterable[Channel[Any]]]) -> None:
         """Once in a while, channel by channel; what cannot be saved now is tried the next time.
@@ -61,6 +78,7 @@ class Upkeep:
                 elif is_new_day:
                     with suppress(LogError):  # the next day will do as well
                         await self._storage.watched(self._trim(channel))
+            self.give_back_memory()
 
     async def _tried(self, channel: Channel[Any]) -> None:
         """What could not be saved now is due again with the channel's next batch."""
@@ -97,3 +115,13 @@ def _is_due(channel: Channel[Any], now: Millis) -> bool:
     has_outlived = channel.history.forget(now - HISTORY_LIFETIME_MS)
     is_quiet = channel.rest(now - HISTORY_IDLE_MS)
     return has_outlived or (is_quiet and channel.entries_since_snapshot > 0)
+
+
+def trim_heap() -> None:
+    """The C library keeps what was freed in pieces between what is in use, unless it is told.
+
+    Only glibc has this; others give back by themselves, or cannot be told.
+    """
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)

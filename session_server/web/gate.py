@@ -3,6 +3,7 @@
 Plain ASGI, so that nothing that is mounted behind it can be reached around it.
 """
 
+import sys
 from collections import Counter
 
 from fastapi import FastAPI
@@ -11,6 +12,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from session_server.host.errors import StartError
 from session_server.identity.access import Access
 from session_server.identity.credentials import hide_credential
 from session_server.identity.errors import TurnedAwayError
@@ -20,6 +22,7 @@ from session_server.identity.origins import (
     check_origin,
     check_unambiguous,
 )
+from session_server.log.errors import LogError
 from session_server.web.caller import CHARGE
 from session_server.web.problems import answer_to
 
@@ -34,7 +37,7 @@ class Gate:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
-            await self._app(scope, receive, send)
+            await self._app(scope, receive, explaining(send))
             return
         headers = Headers(scope=scope)
         names = Counter(headers.keys())
@@ -48,6 +51,19 @@ class Gate:
             await turn_away(error, scope, receive, send)
             return
         await self._app(scope, receive, charging(scope, send))
+
+
+def explaining(send: Send) -> Send:
+    """A start that the log does not allow ends with its reason, not with a traceback."""
+
+    async def explained(message: Message) -> None:
+        error = sys.exc_info()[1]
+        is_failure = message["type"] == "lifespan.startup.failed"
+        if is_failure and isinstance(error, (LogError, StartError)):
+            message = {**message, "message": str(error)}
+        await send(message)
+
+    return explained
 
 
 def charging(scope: Scope, send: Send) -> Send:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from session_server.app import create_app
 from session_server.host import upkeep
 from session_server.host.cassettes import exported, replayed
 from session_server.host.errors import StartError, UnreadableSessionError
@@ -17,14 +18,18 @@ from session_server.host.logged import CLIENTS_CHANNEL, TokenIssued, TokenRevoke
 from session_server.identity.keys import SigningKey
 from session_server.identity.tokens import Tokens
 from session_server.log import Entry
+from session_server.log.errors import LogError
 from session_server.log.opening import open_log
+from session_server.log.sqlite import schema
 from session_server.schemas.limits import DECISION_LIFETIME_MS
 from session_server.schemas.principals import HOST, Principal, Role
 from session_server.schemas.tokens import IssuedToken, TokenKind
+from session_server.settings import Settings
 from tests.host.harness import AGENT, ANA, ROOT, SESSION, hosting, joined, run, with_session
 from tests.host.test_cassettes import asked_and_answered, lines
 from tests.host.test_channel import titled
 from tests.log.logs import change, damage_entry, damage_snapshot
+from tests.log.test_sqlite import overwrite
 
 pytestmark = pytest.mark.proves("design.log.quarantine")
 
@@ -250,6 +255,35 @@ async def test_with_damaged_tokens_a_host_does_not_start(path: Path) -> None:
     with pytest.raises(StartError, match=r"list of issued tokens is damaged: its entry .* doctor"):
         await host.start()
     await host.stop()
+
+
+@run
+async def test_an_application_that_cannot_start_says_why_without_a_traceback(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Damage in a file too large to be looked through when it is opened."""
+    monkeypatch.setattr(schema, "CHECKED_BYTES", 0)
+    async with hosting(await open_log(store(path))) as host:
+        ana = await with_session(host)
+        for _ in range(20):
+            await ana.act(titled("x" * 400))
+    overwrite(path, 4096 * 3, bytes(range(256)) * 160)
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        return {"type": "lifespan.startup"}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    app = create_app(store(path), settings=Settings(data_dir=path.parent))
+    with pytest.raises(LogError):
+        await app({"type": "lifespan", "app": app, "state": {}}, receive, send)
+    (failed,) = sent
+    assert failed["type"] == "lifespan.startup.failed"
+    assert "is damaged: database disk image is malformed" in failed["message"]
+    assert "backup" in failed["message"]
+    assert "Traceback" not in failed["message"]
 
 
 @run

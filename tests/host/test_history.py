@@ -1,6 +1,9 @@
 """What is kept for clients that come back, and what becomes of the rest."""
 
 import asyncio
+import platform
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +13,7 @@ from session_server.host import history, upkeep
 from session_server.host.channel import NOTHING_SHOWN
 from session_server.host.history import EnvelopeMemory, History
 from session_server.host.logged import CLIENTS_CHANNEL
+from session_server.host.upkeep import trim_heap
 from session_server.log import RefusedBecause, StoredSnapshot
 from session_server.log.errors import FailedError
 from session_server.log.memory import MemoryLog
@@ -236,3 +240,44 @@ def test_what_is_forgotten_goes_from_the_log_once_a_snapshot_covers_it(
             assert host.record(SESSION) == before
 
     check()
+
+
+@run
+async def test_memory_is_given_back_once_after_sessions_are_gone() -> None:
+    trimmed: list[int] = []
+    with pytest.MonkeyPatch.context() as limits:
+        limits.setattr(upkeep, "GIVING_BACK_SECONDS", 0.05)
+        limits.setattr(upkeep, "trim_heap", lambda: trimmed.append(1))
+        async with hosting() as host:
+            ana = await joined(host)
+            for number in range(5):
+                await ana.call("createSession", f"ahp-session:/{number}", provider="people")
+            for number in range(5):
+                await ana.call("disposeSession", f"ahp-session:/{number}")
+            async with asyncio.timeout(30):
+                while not trimmed:  # noqa: ASYNC110 - it tells nobody
+                    await asyncio.sleep(0.01)
+    assert sum(trimmed) < 5
+
+
+FRAGMENTED = """
+from session_server.host.upkeep import trim_heap
+def resident():
+    return int(next(line for line in open("/proc/self/status") if "VmRSS" in line).split()[1])
+pieces = [bytes(4_000) for _ in range(20_000)]
+kept = pieces[::50]
+del pieces
+before = resident()
+trim_heap()
+print(before - resident())
+"""
+
+
+def test_trimming_the_heap_frees_what_lies_between_what_is_used() -> None:
+    if platform.libc_ver()[0] != "glibc":
+        trim_heap()
+        pytest.skip("only glibc can be told")
+    done = subprocess.run(
+        [sys.executable, "-c", FRAGMENTED], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert int(done.stdout) > 30_000

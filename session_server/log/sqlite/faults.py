@@ -48,6 +48,9 @@ def refusal(error: Exception) -> Refused:
     because = BECAUSE.get(code or 0, RefusedBecause.BROKEN)
     if code == sqlite3.SQLITE_BUSY:
         return Refused(because, LOCKED)
+    if code in DAMAGED:
+        words = f"The log's database is damaged: {named(error)}. Stop the host, restore a backup."
+        return Refused(because, words)
     return Refused(because, WORDS.get(because, f"The log could not be written: {named(error)}."))
 
 

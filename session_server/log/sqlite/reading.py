@@ -5,7 +5,7 @@ import sqlite3
 from collections.abc import Collection
 
 from session_server.log.protocol import Entry, StoredSnapshot
-from session_server.log.sqlite.schema import entry_checksum, snapshot_checksum
+from session_server.log.sqlite.schema import checksum_of
 from session_server.schemas.wire import Seq, Uri
 
 EVERYTHING = """
@@ -39,31 +39,30 @@ def read(
         rows = connection.execute(EVERYTHING, about)
     else:
         rows = connection.execute(SOME_CHANNELS, about | {"channels": json.dumps(list(channels))})
-    return [_entry(*row) for row in rows]
+    return [
+        Entry(seq, uri, entry_id, *_checked(number, seq, data, checksum))
+        for seq, number, uri, entry_id, data, checksum in rows
+    ]
 
 
-def _entry(seq: Seq, number: int, uri: Uri, entry_id: str, data: object, checksum: object) -> Entry:
-    """A damaged row may hold anything, of any type. One of the first form has no checksum."""
-    if isinstance(data, bytes) and (
-        checksum is None or checksum == entry_checksum(number, seq, entry_id, data)
-    ):
-        return Entry(seq, uri, entry_id, data)
-    return Entry(seq, uri, str(entry_id), b"", is_intact=False)
+def _checked(number: int, seq: Seq, data: object, checksum: object) -> tuple[bytes, bool]:
+    """The data and whether it is intact. What is damaged may be anything, of any type.
+
+    What was written in the first form has no checksum.
+    """
+    if isinstance(data, bytes) and (checksum is None or checksum == checksum_of(number, seq, data)):
+        return data, True
+    return b"", False
 
 
 def snapshots(connection: sqlite3.Connection) -> list[StoredSnapshot]:
     rows = connection.execute(
         "SELECT number, uri, seq, data, checksum FROM snapshots JOIN channels ON number = channel"
     )
-    return [_snapshot(*row) for row in rows]
-
-
-def _snapshot(number: int, uri: Uri, seq: Seq, data: object, checksum: object) -> StoredSnapshot:
-    if isinstance(data, bytes) and (
-        checksum is None or checksum == snapshot_checksum(number, seq, data)
-    ):
-        return StoredSnapshot(uri, seq, data)
-    return StoredSnapshot(uri, seq, b"", is_intact=False)
+    return [
+        StoredSnapshot(uri, seq, *_checked(number, seq, data, checksum))
+        for number, uri, seq, data, checksum in rows
+    ]
 
 
 def floors(connection: sqlite3.Connection) -> dict[Uri, Seq]:

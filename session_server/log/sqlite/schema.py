@@ -85,12 +85,11 @@ SHAPE = {
 }
 
 
-def entry_checksum(channel: int, seq: Seq, entry_id: str, data: bytes) -> int:
-    """Of the whole row, so that a row in another's place does not match either."""
-    return zlib.crc32(data, zlib.crc32(entry_id.encode(), seq ^ channel))
+def checksum_of(channel: int, seq: Seq, data: bytes) -> int:
+    """Of an entry or a snapshot and its place, so that one in another's place does not match.
 
-
-def snapshot_checksum(channel: int, seq: Seq, data: bytes) -> int:
+    An entry's id is not in it: once it is settled, nothing depends on that.
+    """
     return zlib.crc32(data, seq ^ channel)
 
 

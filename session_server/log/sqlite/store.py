@@ -18,7 +18,7 @@ from session_server.log.protocol import (
 from session_server.log.refusals import ahead, conflict
 from session_server.log.sqlite.faults import code_of
 from session_server.log.sqlite.ledger import NOWHERE, Ledger, Place
-from session_server.log.sqlite.schema import entry_checksum, snapshot_checksum
+from session_server.log.sqlite.schema import checksum_of
 from session_server.schemas.limits import DECISION_BYTES_KEPT, DECISIONS_KEPT
 from session_server.schemas.wire import Millis, Seq, Uri
 
@@ -157,8 +157,7 @@ class Store:
         first = ledger.next_seq
         ledger.next_seq = end = first + len(batch.entries)
         for seq, (id_, data, until) in enumerate(batch.entries, first):
-            checksum = entry_checksum(number, seq, id_, data)
-            self._rows.append((seq, number, id_, data, checksum))
+            self._rows.append((seq, number, id_, data, checksum_of(number, seq, data)))
             if until:
                 self._lasting.append((number, seq, until, len(data)))
         if batch.entries:
@@ -204,7 +203,7 @@ class Store:
             raise ahead(snapshot, last)
         if not number:
             number = self._numbered(snapshot.channel)
-        checksum = snapshot_checksum(number, snapshot.seq, snapshot.data)
+        checksum = checksum_of(number, snapshot.seq, snapshot.data)
         self._connection.execute(SAVE, (number, snapshot.seq, snapshot.data, checksum))
 
     def trim(self, channel: Uri, up_to: Seq, now: Millis = 0) -> bool:
