@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import session_server.app  # noqa: F401 - all kinds of errors are known once everything is loaded
 from session_server.calls.errors import CallsError
 from session_server.host.pace import TooFastError
 from session_server.identity.errors import TurnedAwayError

@@ -16,6 +16,7 @@ from session_server.log.opening import open_log
 from session_server.schemas.actions import TitleChanged
 from tests.cli.shells import Shell
 from tests.end_to_end.wire import PATIENCE, WireClient
+from tests.gateway.exchange import call
 from tests.host.agreement import Truth
 from tests.host.harness import run
 from tests.servers import ServerProcess, serving, sqlite_store
@@ -221,6 +222,15 @@ async def test_a_disk_that_fails_for_long_makes_the_host_read_only_until_it_is_b
         status, text = await ready(server)
         assert (status, text.startswith("read-only: ")) == (503, True)
         assert await metric(server, "session_server_read_only") == 1
+        for session in ("other", "not-made-yet"):
+            answer = await asyncio.to_thread(
+                call,
+                f"{server.url}/mcp",
+                "ask_questions",
+                {"questions": [{"question": "How many?", "kind": "integer"}]},
+                headers={"Session-Server-Session": session},
+            )
+            assert reason in answer["error"]["message"], answer
         shell = Shell(server.url)
         asked = await asyncio.to_thread(shell, "ask", "Go?", "--session", "other")
         assert (asked.code == 0, reason in asked.err) == (False, True)
