@@ -224,6 +224,7 @@ LIMIT_MEANINGS: dict[str, str] = {
     "BODY_PERIOD_SECONDS": "Seconds after which a body that still arrives is looked at.",
     "BODY_BYTES_PER_PERIOD": "Bytes of it that have to arrive in this time; fewer is 408.",
     "STALLED_SECONDS": "Seconds after which a reader of an answer that takes nothing is cut off.",
+    "LONG_POLLS_PER_PRINCIPAL": "HTTP requests with `wait` of one principal at a time.",
     "KEEP_ALIVE_SECONDS": "Seconds after which an HTTP connection without a request is closed.",
     "UNAUTHENTICATED_CONNECTIONS": (
         "Connections on which no request with a valid credential is being answered; at most half"

@@ -3,7 +3,7 @@
 from typing import Annotated, Any
 from urllib.parse import quote, unquote
 
-from fastapi import APIRouter, Depends, Path, Query
+from fastapi import APIRouter, Depends, Path
 from starlette.requests import HTTPConnection
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -11,12 +11,11 @@ from starlette.types import Receive, Scope, Send
 from session_server.calls.calls import Calls
 from session_server.calls.deliveries import Delivery, Handover
 from session_server.calls.errors import CallsError
-from session_server.identity.standing import while_allowed
 from session_server.schemas.http import CallList, CallView, NewCall
-from session_server.schemas.limits import WAIT_SECONDS
 from session_server.schemas.principals import Principal
 from session_server.web.bodies import JsonBody, json_response
 from session_server.web.caller import Caller, TheHost, on_the_loop
+from session_server.web.open_streams import TheLongPoll
 from session_server.web.openapi import described, link
 from session_server.web.paths import SessionUri
 from session_server.web.request_states import visible_record
@@ -24,9 +23,6 @@ from session_server.web.retries import REPLAYED, RetryKey, TheKey
 
 router = APIRouter(prefix="/v1", tags=["calls"])
 
-Seconds = Annotated[
-    float, Query(ge=0, le=WAIT_SECONDS, description="How long the result may be waited for.")
-]
 LINKS = {name: link(name, cid="$response.body#/id") for name in ("read_call", "abandon_call")}
 
 
@@ -53,9 +49,9 @@ async def start_call(
     host: TheHost,
     calls: TheCalls,
     who: Caller,
+    poll: TheLongPoll,
     key: TheKey,
     wanted: Annotated[NewCall, Depends(JsonBody(NewCall))],
-    wait: Seconds = 0,
 ) -> Response:
     """Call a tool, a prompt or a resource of a configured MCP server.
 
@@ -67,7 +63,7 @@ async def start_call(
     made = await calls.start(
         who, uri, wanted.server, wanted.method, params_of(wanted), call_id=call_id
     )
-    view = await while_allowed(host, who, calls.result(who, made, wait))
+    view = await poll.until(calls.result(who, made, poll.seconds))
     headers = {"Location": f"/v1/calls/{quote(made, safe='')}"}
     return _handed_over(calls, who, view, 201, headers | (REPLAYED if made in known else {}))
 
@@ -80,13 +76,9 @@ async def list_calls(uri: SessionUri, host: TheHost, calls: TheCalls, who: Calle
 
 
 @router.get("/calls/{cid}", **described(200, CallView, 404))
-async def read_call(
-    call_id: CallId, host: TheHost, calls: TheCalls, who: Caller, wait: Seconds = 0
-) -> Response:
+async def read_call(call_id: CallId, calls: TheCalls, who: Caller, poll: TheLongPoll) -> Response:
     """The call as it is; with `wait`, as soon as it has ended, or when the time is over."""
-    return _handed_over(
-        calls, who, await while_allowed(host, who, calls.result(who, call_id, wait))
-    )
+    return _handed_over(calls, who, await poll.until(calls.result(who, call_id, poll.seconds)))
 
 
 @router.delete("/calls/{cid}", **described(200, CallView, 404))

@@ -11,7 +11,7 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from session_server.calls.errors import CallsError, UnknownCallError
@@ -32,6 +32,7 @@ from session_server.schemas.refusals import RefusalCode
 
 TYPE_PREFIX = "urn:session-server:problem:"
 MEDIA_TYPE = "application/problem+json"
+CLIENT_LEFT = 499
 RETRY_AFTER = {"Retry-After": "1"}
 
 COMMAND_STATUS: dict[ErrorCode, int] = {
@@ -183,6 +184,11 @@ def _code_of(status: int) -> str:
     return camel(HTTPStatus(status).name)
 
 
+def of_disconnect(_: ClientDisconnect) -> Response:
+    """Nobody reads it, and nothing went wrong here."""
+    return Response(status_code=CLIENT_LEFT)
+
+
 def of_anything(_: Exception) -> Response:
     """Bare: what went wrong is in the server's log, where the server writes it whole."""
     return _response(problem(500, "internal", "The host failed; its log says how."))
@@ -206,6 +212,7 @@ HANDLERS: dict[type[Exception], Any] = {
     DecodingError: of_decoding,
     RequestValidationError: of_validation,
     HTTPException: of_http,
+    ClientDisconnect: of_disconnect,
     Exception: of_anything,
 }
 

@@ -10,7 +10,6 @@ from starlette.responses import Response
 from session_server.host.errors import not_permitted
 from session_server.host.host import Host
 from session_server.host.performing import write
-from session_server.identity.standing import while_allowed
 from session_server.reducers.batches import Batch, batch_of
 from session_server.reducers.deadlines import withdrawn
 from session_server.reducers.input_rules import check_withdrawal
@@ -18,7 +17,6 @@ from session_server.reducers.rules import judge
 from session_server.reducers.session_names import session_name
 from session_server.schemas.actions import InputRequested
 from session_server.schemas.http import NewRequest, RequestList, RequestState
-from session_server.schemas.limits import WAIT_SECONDS
 from session_server.schemas.principals import Principal, Provenance, Role, Stamp
 from session_server.schemas.questions import (
     BooleanQuestion,
@@ -31,6 +29,7 @@ from session_server.schemas.wire import Uri
 from session_server.web.asking import asked
 from session_server.web.bodies import JsonBody, json_response
 from session_server.web.caller import Caller, TheHost, TheWaiting
+from session_server.web.open_streams import TheLongPoll
 from session_server.web.openapi import described, link
 from session_server.web.paths import RequestId, SessionUri
 from session_server.web.request_states import (
@@ -43,10 +42,6 @@ from session_server.web.request_states import (
 from session_server.web.retries import REPLAYED, TheKey, new_name
 
 router = APIRouter(prefix="/v1/sessions/{id}/requests", tags=["requests"])
-
-Seconds = Annotated[
-    float, Query(ge=0, le=WAIT_SECONDS, description="How long the answer may be waited for.")
-]
 
 
 class Listed(StrEnum):
@@ -116,8 +111,8 @@ async def list_requests(
     host: TheHost,
     waiting: TheWaiting,
     who: Caller,
+    poll: TheLongPoll,
     state: Annotated[Listed, Query(description="Which ones.")] = Listed.OPEN,
-    wait: Seconds = 0,
 ) -> Response:
     """The requests that are open, or those that have ended; `wait` for at least one."""
     states = open_states if state is Listed.OPEN else ended_states
@@ -126,7 +121,7 @@ async def list_requests(
         return tuple(states(record)) or None
 
     visible_record(host, who, uri)
-    items = await while_allowed(host, who, waiting.until(uri, look, wait))
+    items = await poll.until(waiting.until(uri, look, poll.seconds))
     return json_response(RequestList(items=items or ()))
 
 
@@ -137,12 +132,12 @@ async def read_request(
     host: TheHost,
     waiting: TheWaiting,
     who: Caller,
-    wait: Seconds = 0,
+    poll: TheLongPoll,
 ) -> Response:
     """The request as it is; with `wait`, as soon as it has ended, or when the time is over."""
     state = request_state(visible_record(host, who, uri), rid)
-    ended = await while_allowed(
-        host, who, waiting.until(uri, lambda record: ended_state(record, rid), wait)
+    ended = await poll.until(
+        waiting.until(uri, lambda record: ended_state(record, rid), poll.seconds)
     )
     return json_response(ended or request_state(visible_record(host, who, uri), state.id))
 

@@ -1,12 +1,16 @@
 """Asking over HTTP, and how it ends."""
 
+import contextlib
+import socket
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from session_server.schemas.limits import LONG_POLLS_PER_PRINCIPAL, WAIT_SECONDS
 from tests.http.sessions import QUESTIONS, REGION, Api, text
-from tests.servers import serving, sqlite_store
+from tests.servers import ServerProcess, serving, sqlite_store
 
 
 @pytest.mark.proves("design.names.http-wait")
@@ -201,3 +205,63 @@ def test_questions_and_outcomes_outlive_the_process(tmp_path: Path) -> None:
     with serving(store) as server, Api(server.url) as api:
         assert api.get(f"{session}/requests/{ended_one['id']}").json() == ended
         assert api.get(f"{session}/requests/{open_one['id']}").json() == open_one
+
+
+# Clients that leave
+
+
+def begun(api: Api, path: str) -> socket.socket:
+    """A request that waits for as long as it may, on a connection of its own."""
+    where = api.base_url
+    connection = socket.create_connection((where.host, where.port or 80), timeout=20)
+    head = f"GET {path}?wait={WAIT_SECONDS} HTTP/1.1\r\nHost: {where.host}:{where.port}\r\n\r\n"
+    connection.sendall(head.encode())
+    return connection
+
+
+def eventually(holds: Callable[[], bool]) -> None:
+    """Well before the waits would end by themselves."""
+    end = time.monotonic() + WAIT_SECONDS / 2
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+@pytest.mark.proves("design.limits.long-polls")
+def test_waits_are_bounded_and_end_when_their_clients_leave(server: ServerProcess) -> None:
+    with Api(server.url) as api:
+        session = api.post("/v1/sessions", json={}).headers["location"]
+        asked = api.ask(session)
+        path = f"{session}/requests/{asked['id']}"
+
+        def is_refused() -> bool:
+            answer = api.get(path, params={"wait": 0.001})
+            if answer.status_code == 200:
+                return False
+            assert answer.status_code == 429
+            assert answer.json()["code"] == "tooManyLongPolls"
+            assert f"You have {LONG_POLLS_PER_PRINCIPAL}" in answer.json()["detail"]
+            assert answer.headers["retry-after"] == "1"
+            return True
+
+        with contextlib.ExitStack() as stack:
+            for _ in range(LONG_POLLS_PER_PRINCIPAL):
+                stack.enter_context(begun(api, path))
+            eventually(is_refused)
+            assert api.get(path).status_code == 200
+        eventually(lambda: not is_refused())
+
+
+def test_clients_that_leave_in_the_middle_of_a_body_leave_no_traceback() -> None:
+    with serving("memory:") as server, Api(server.url) as api:
+        head = (
+            f"POST /v1/sessions HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n"
+            "Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
+        )
+        for _ in range(20):
+            with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection:
+                connection.sendall(head.encode())
+        for _ in range(20):
+            assert api.get("/v1/sessions").json()["items"] == []
+        assert server.stop() == 0
+        assert "Traceback" not in "".join(server.output)
