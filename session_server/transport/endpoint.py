@@ -23,12 +23,12 @@ TOO_BIG = f"a frame has at most {FRAME_BYTES} bytes"
 async def serve(
     host: Host, principal: Principal, socket: WebSocket, subprotocol: str | None = None
 ) -> None:
-    """Speaks AHP on this socket until it ends."""
+    """Speaks AHP on this socket until it ends; over our own protocol that goes on after this."""
     await socket.accept(subprotocol)
     protocol = sink_protocol(socket.scope)
     if protocol is not None:
         connection = Connection(host, principal, protocol.take_over())
-        await protocol.feed(connection)
+        protocol.feed(connection)
         return
     outbox = QueueOutbox(socket)
     await _serve_plain(socket, Connection(host, principal, outbox), outbox)

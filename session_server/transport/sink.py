@@ -10,6 +10,7 @@ import logging
 from collections import deque
 from typing import Any, Protocol
 
+from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.frames import Opcode
 from websockets.protocol import State
@@ -44,6 +45,17 @@ BROKEN = "something went wrong here; reconnect to resume"
 RESTARTING = "the server stops; reconnect to resume"
 
 
+class _Nowhere(asyncio.Queue[Any]):
+    """Takes the events for an application that no longer listens."""
+
+    def put_nowait(self, item: Any) -> None: ...
+
+
+NOWHERE = _Nowhere()
+NOBODY_WAITS = asyncio.Event()
+"""Shared by all connections that were taken over, which have no use for their own."""
+
+
 class Sink(Protocol):
     """`is_busy` while it cannot take the next frame; it sends something when it can again."""
 
@@ -62,7 +74,7 @@ class Sink(Protocol):
 class SinkProtocol(WebSocketsSansIOProtocol):
     outbox: FrameOutbox | None = None
     _sink: Sink
-    _ended: asyncio.Future[None]
+    _is_fed = False
     _slot: Slot | None = None
 
     def __init__(self, *given: Any, **named: Any) -> None:
@@ -99,19 +111,41 @@ class SinkProtocol(WebSocketsSansIOProtocol):
 
     def take_over(self) -> FrameOutbox:
         """From now on messages go out through this, past ASGI."""
-        self._ended = self.loop.create_future()
         self.outbox = FrameOutbox(self.transport.write, self.loop.call_soon, self.part)
         return self.outbox
 
-    async def feed(self, sink: Sink) -> None:
+    def feed(self, sink: Sink) -> None:
         """Gives every frame to the sink, until the connection ends or is about to."""
         self._sink = sink
-        self._go_on()
+        self._is_fed = True
+        if self.disconnected or self.close_sent:
+            self._end()
+        else:
+            self._go_on_soon()
+
+    async def run_asgi(self) -> None:
+        """As in uvicorn, but a connection that was taken over outlives the application's part in
+        it. Most of what an idle connection would keep is that: its call chain, scope and headers.
+        """
         try:
-            if not self.disconnected:
-                await self._ended
-        finally:
-            sink.closed()
+            await self.app(self.scope, self.receive, self.send)
+        except ClientDisconnected:
+            pass
+        except BaseException:
+            self.logger.exception("Exception in ASGI application")
+            self.send_500_response()
+        else:
+            if self._is_fed:
+                self._keep_little()
+                return
+        if self.close_timer is None:
+            self.transport.close()
+
+    def _keep_little(self) -> None:
+        """Nobody waits at the queue or reads the request any more."""
+        self.queue = NOWHERE
+        self.writable = NOBODY_WAITS
+        del self.scope, self.request, self.response
 
     # Coming in
 
@@ -374,8 +408,10 @@ class SinkProtocol(WebSocketsSansIOProtocol):
         self.close_timer = self.loop.call_later(seconds, self.transport.abort)
 
     def _end(self) -> None:
-        if not self._ended.done():
-            self._ended.set_result(None)
+        """The sink is told once, and never from within a call of its own."""
+        if self._is_fed:
+            self._is_fed = False
+            self.loop.call_soon(self._sink.closed)
 
 
 def is_utf8(text: bytes) -> bool:
