@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
+from session_server.reducers.words import visible_name
 from tests.web.browser import Person
 from tests.web.stage import Stage
 
@@ -105,7 +106,7 @@ def test_it_is_text_and_nothing_but_text(person: People, stage: Stage, kind: str
     ana.page.on("request", lambda request: asked.append(request.url))
     page = ana.goes_to(f"#/s/{kind}")
     expect(page.locator(".request .question")).to_have_count(4)
-    expect(page.locator(".session-title")).to_have_text(words)
+    expect(page.locator(".session-title")).to_have_text(visible_name(words))
     for details in page.locator("details > summary").all():
         details.click()
     page.get_by_role("button", name="Review", exact=True).click()
