@@ -151,7 +151,8 @@ class Link:
         session._stamp(data, options)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         if method == "tools/call" and self.uses_headers:
             arguments = params.get("arguments") or {}
-            options["headers"] |= self.listing.headers_of(str(params.get("name")), arguments)
+            headers = self.listing.headers_of(str(params.get("name")), arguments)
+            options.setdefault("headers", {}).update(headers)
         dispatcher = session._dispatcher  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         result = await dispatcher.send_raw_request(method, data["params"], options)
         if not self.is_modern:

@@ -10,6 +10,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 from mcp.shared.message import SessionMessage
+from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY
 from mcp_types import (
     JSONRPCError,
     JSONRPCNotification,
@@ -54,7 +55,19 @@ class _Answers(Incoming):
         message = item.message if isinstance(item, SessionMessage) else None
         if isinstance(message, JSONRPCResponse | JSONRPCError):
             message.id = self._plain(message.id)
+        if isinstance(message, JSONRPCResponse):
+            message.result = self._with_plain_subscription(message.result)
+        elif isinstance(message, JSONRPCNotification) and message.params is not None:
+            message.params = self._with_plain_subscription(message.params)
         return item
+
+    def _with_plain_subscription(self, told: dict[str, Any]) -> dict[str, Any]:
+        """A subscription is named by the id of the request that listens."""
+        meta = told.get("_meta")
+        if not isinstance(meta, dict) or SUBSCRIPTION_ID_META_KEY not in meta:
+            return told
+        plain = self._plain(meta[SUBSCRIPTION_ID_META_KEY])
+        return {**told, "_meta": {**meta, SUBSCRIPTION_ID_META_KEY: plain}}
 
     def _plain(self, request_id: Any) -> RequestId:
         number = str(request_id).removeprefix(self._prefix)

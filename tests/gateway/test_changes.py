@@ -39,13 +39,15 @@ HOLD = ("--mcp-hold-seconds", "0.3")
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    entries = {
-        "modern": zoo.changing_entry("modern"),
-        "legacy": zoo.changing_entry("legacy"),
-        "still": zoo.stdio_entry("legacy"),
-    }
-    with host(tmp_path_factory.mktemp("host"), entries) as running:
-        yield running
+    with zoo.http_server("changing") as web:
+        entries = {
+            "modern": zoo.changing_entry("modern"),
+            "web": {"url": web.url},
+            "legacy": zoo.changing_entry("legacy"),
+            "still": zoo.stdio_entry("legacy"),
+        }
+        with host(tmp_path_factory.mktemp("host"), entries) as running:
+            yield running
 
 
 def tools(url: str) -> list[str]:
@@ -60,7 +62,7 @@ def tools(url: str) -> list[str]:
         params = {"cursor": page["nextCursor"]}
 
 
-@pytest.mark.parametrize("kind", ["modern", "legacy"])
+@pytest.mark.parametrize("kind", ["modern", "web", "legacy"])
 @pytest.mark.parametrize("client", ["modern", "typescript", "legacy"])
 def test_clients_hear_of_new_tools_and_of_the_resources_that_they_watch(
     client: zoo.Kind, kind: str, server: ServerProcess

@@ -4,6 +4,7 @@
 `typescript`  TypeScript SDK 2.x, revision 2026-07-28
 `legacy`      Python SDK 1.30, revision 2025-11-25, in an environment of its own
 `conformance` what the official suite expects of a server; no client
+`changing`    a server of `modern` whose lists change; no client
 
 `make zoo` installs what they need under build/mcp; without it the tests are skipped with a message.
 """
@@ -24,7 +25,7 @@ import pytest
 
 from tests.mcp.clients.modern import Reporter
 
-Kind = Literal["modern", "typescript", "legacy", "conformance"]
+Kind = Literal["modern", "typescript", "legacy", "conformance", "changing"]
 Changing = Literal["modern", "legacy"]
 
 HERE = Path(__file__).parent
@@ -38,6 +39,7 @@ SERVERS = {
     "typescript": HERE / "node" / "server.mjs",
     "legacy": HERE / "servers" / "legacy.py",
     "conformance": HERE / "servers" / "conformance.py",
+    "changing": HERE / "servers" / "changing.py",
 }
 CHANGING = {
     "modern": HERE / "servers" / "changing.py",
@@ -62,7 +64,7 @@ def node() -> str:
 
 def runtime(kind: Kind) -> str:
     """What runs files of this kind; skips the test where it has not been set up."""
-    if kind in ("modern", "conformance"):
+    if kind in ("modern", "conformance", "changing"):
         return sys.executable
     needed = LEGACY_PYTHON if kind == "legacy" else NODE_PACKAGES / "node_modules"
     if not needed.exists():

@@ -1,12 +1,16 @@
 """A server of the Python SDK, revision 2026-07-28, whose tools and resources change while it runs.
 
-Its lists come in pages, and its prompt's argument can be completed.
+Its lists come in pages, and its prompt's argument can be completed. On stdin and stdout, or with
+`--port` over HTTP.
 """
 
+import argparse
 import asyncio
 import os
+import sys
 from typing import Any
 
+import uvicorn
 from mcp.server import Server
 from mcp.server.stdio import stdio_server
 from mcp.server.subscriptions import (
@@ -102,5 +106,20 @@ async def main() -> None:
         await server.run(read, write, server.create_initialization_options())
 
 
+class Announced(uvicorn.Server):
+    async def startup(self, sockets: Any = None) -> None:
+        await super().startup(sockets)
+        port = self.servers[0].sockets[0].getsockname()[1]
+        sys.stdout.write(f"ready http://127.0.0.1:{port}/mcp\n")
+        sys.stdout.flush()
+
+
 if __name__ == "__main__":
-    asyncio.run(main())
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--port", type=int, help="serve HTTP on this port (0 picks one)")
+    port = parser.parse_args().port
+    if port is None:
+        asyncio.run(main())
+    else:
+        app = server.streamable_http_app()
+        Announced(uvicorn.Config(app, "127.0.0.1", port, log_level="critical")).run()
