@@ -22,6 +22,7 @@ from ..schemas.actions import (
 from ..schemas.limits import ID_CHARS
 from ..schemas.messages import HOST_TURN_PREFIX, USER
 from ..schemas.principals import Principal, Role
+from ..schemas.questions import RequestMeta
 from ..schemas.record import SessionRecord
 from ..schemas.refusals import Refusal, RefusalCode
 from ..schemas.session import Lifecycle, SessionState
@@ -80,7 +81,22 @@ def of_active_turn(
     is_hosts = action.turn_id.startswith(HOST_TURN_PREFIX)
     if is_hosts and principal.role is Role.AGENT and isinstance(action, ENDINGS):
         return _refusal(RefusalCode.NOT_YOURS, "The host ends its own turns.")
+    is_dropped = principal.role is Role.AGENT and isinstance(action, TurnCancelled | TurnFailed)
+    if is_dropped and _asks_for_others(principal, record):
+        words = "Somebody else has asked a question in this turn, and it would be abandoned."
+        return _refusal(RefusalCode.NOT_YOURS, words)
     return None
+
+
+def _asks_for_others(principal: Principal, record: SessionRecord) -> bool:
+    """Whether a question is open that somebody else asked, or a call of somebody else's."""
+    for request in record.public.input_requests or ():
+        meta = request.meta or RequestMeta()
+        call = record.private.calls.get(meta.call or "")
+        by = meta.by if call is None else call.by
+        if by is not None and by.id != principal.id:
+            return True
+    return False
 
 
 def response_part_added(

@@ -13,8 +13,10 @@ from session_server.schemas.actions import (
     Truncated,
     TurnCancelled,
     TurnComplete,
+    TurnFailed,
     TurnStarted,
 )
+from session_server.schemas.calls import Call
 from session_server.schemas.limits import (
     ID_CHARS,
     QUEUED_BYTES,
@@ -22,6 +24,7 @@ from session_server.schemas.limits import (
 )
 from session_server.schemas.messages import Message, MessageOrigin, PendingMessage
 from session_server.schemas.principals import Principal
+from session_server.schemas.questions import InputRequest, RequestMeta
 from session_server.schemas.record import SessionRecord
 from session_server.schemas.refusals import RefusalCode
 from session_server.schemas.session import Lifecycle
@@ -29,10 +32,13 @@ from session_server.schemas.turns import (
     Turn,
     TurnState,
 )
+from session_server.schemas.wire import ErrorInfo
 from tests.reducers.ruling import start
 from tests.sessions import (
     AGENT,
     OWNER,
+    asked_by,
+    asking,
     in_turn,
     refused,
     session,
@@ -83,6 +89,42 @@ def test_only_the_active_turn_can_be_cancelled_or_grow() -> None:
         assert refused(session(), AGENT, action).code is RefusalCode.NO_TURN
         other = msgspec.structs.replace(action, turn_id="u")
         assert refused(in_turn(), AGENT, other).code is RefusalCode.NO_TURN
+
+
+@pytest.mark.proves("design.requests.asker")
+def test_an_agent_does_not_end_a_turn_in_which_somebody_else_asks() -> None:
+    error = ErrorInfo(error_type="x", message="y")
+    endings = (TurnCancelled(turn_id="t"), TurnFailed(turn_id="t", error=error))
+    mine = asked_by(AGENT, InputRequest(id="mine"))
+    unknown = InputRequest(id="from before askers were kept")
+    theirs = asked_by(OWNER, InputRequest(id="theirs"))
+    for action in endings:
+        assert judge(AGENT, asking(mine, unknown), action) is None
+        refusal = refused(asking(mine, theirs), AGENT, action)
+        assert refusal.code is RefusalCode.NOT_YOURS
+    assert judge(OWNER, asking(mine, theirs), endings[0]) is None
+    assert judge(AGENT, asking(theirs), TurnComplete(turn_id="t")) is None
+
+
+@pytest.mark.parametrize(("by", "code"), [(AGENT, None), (OWNER, RefusalCode.NOT_YOURS)])
+def test_an_agent_ends_turns_with_calls_of_its_own_only(
+    by: Principal, code: RefusalCode | None
+) -> None:
+    call = Call(
+        id="c",
+        server="cloud",
+        method="tools/call",
+        params={"name": "deploy"},
+        turn_id="t",
+        started_at=1,
+        by=by.author,
+    )
+    record = asking(InputRequest(id="call:c/1/k", meta=RequestMeta(call="c")))
+    private = msgspec.structs.replace(record.private, calls={"c": call})
+    refusal = judge(
+        AGENT, msgspec.structs.replace(record, private=private), TurnCancelled(turn_id="t")
+    )
+    assert (refusal and refusal.code) == code
 
 
 def test_history_is_cut_at_a_turn_that_exists() -> None:
