@@ -231,7 +231,7 @@ async def _loaded(settings: Settings, store: str) -> AsyncGenerator[Host]:
         await host.load()
         yield host
     finally:
-        await host.stop()
+        await log.close()
 
 
 def _port(settings: Settings) -> Check:

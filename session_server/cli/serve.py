@@ -73,6 +73,6 @@ async def check_log(store: str, sync: Sync, *, accept_data_loss: bool = False) -
     try:
         await host.load((TOKENS_CHANNEL,))
     finally:
-        await host.stop()
+        await log.close()
     if TOKENS_CHANNEL in host.unreadable:
         raise tokens_unreadable(host.unreadable[TOKENS_CHANNEL])

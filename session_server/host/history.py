@@ -64,9 +64,13 @@ class History:
         """An entry that nobody will ever ask for."""
         self.floor = self.outlived = seq
 
+    def is_quiet(self, before: Millis) -> bool:
+        """Whether nothing has happened since."""
+        return not self._kept or self._kept[-1].at < before
+
     def rest(self, before: Millis) -> bool:
         """Lets go of everything if nothing has happened since; whether there was anything."""
-        if not self._kept or self._kept[-1].at >= before:
+        if not self._kept or not self.is_quiet(before):
             return False
         self.let_go()
         return True

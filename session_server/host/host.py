@@ -185,6 +185,8 @@ class Host:
     async def stop(self) -> None:
         """No new work; what is being written is finished."""
         await self._tasks.stop()
+        if self.storage.reason is None:
+            await self.upkeep.finish(self.sessions.values())
         await self.log.close()
 
     def _stored_channel(self, uri: Uri) -> Channel[Any]:

@@ -3,7 +3,8 @@
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from session_server.host.channel import Channel, UnreadableError
@@ -11,7 +12,7 @@ from session_server.host.counts import Histogram
 from session_server.host.order import InDoubt, Order, Settled, Verdict
 from session_server.host.storage import Storage
 from session_server.host.tasks import Tasks
-from session_server.log import Batch, Log
+from session_server.log import Batch, Entry, Log
 from session_server.log.errors import LogError
 from session_server.schemas.wire import Uri
 
@@ -42,15 +43,43 @@ class Journal:
     async def fold_into(
         self, channel_of: Callable[[Uri], Channel[Any]], channels: Collection[Uri] | None = None
     ) -> dict[Uri, str]:
-        """Everything that the log holds, into the channels that it is about.
+        """What the log holds of these channels, or of all, into the channels.
 
         Returns the channels that cannot be read, each with the reason. What was folded of them
         before the damage is not to be used.
         """
         floors = await self._log.floors()
-        unreadable = await self._restore(channel_of, channels, floors)
+        wanted = frozenset(floors) if channels is None else frozenset(channels)
+        unreadable = dict.fromkeys(wanted & floors.keys(), "its snapshot is missing")
+        whole = set(channels or ())
+        for stored in await self._log.snapshots():
+            if channels is not None and stored.channel not in wanted:
+                continue
+            try:
+                channel_of(stored.channel).restore(stored)
+                unreadable.pop(stored.channel, None)
+            except UnreadableError as error:
+                if stored.channel in floors:
+                    unreadable[stored.channel] = str(error)
+                else:
+                    logger.warning("%s: %s; its entries are read instead", stored.channel, error)
+                    whole.add(stored.channel)
+        if whole:
+            await self._replay(partial(self._log.read, channels=whole), channel_of, unreadable)
+        if channels is None:
+            await self._replay(self._log.read_uncovered, channel_of, unreadable)
+        for uri in wanted & floors.keys():
+            channel_of(uri).history.begin(floors[uri])
+        return unreadable
+
+    async def _replay(
+        self,
+        read: Callable[..., Awaitable[Sequence[Entry]]],
+        channel_of: Callable[[Uri], Channel[Any]],
+        unreadable: dict[Uri, str],
+    ) -> None:
         after = 0
-        while entries := await self._log.read(after=after, limit=READ_AT_ONCE, channels=channels):
+        while entries := await read(after=after, limit=READ_AT_ONCE):
             for entry in entries:
                 channel = channel_of(entry.channel)
                 if entry.seq > channel.last_seq and entry.channel not in unreadable:
@@ -59,31 +88,6 @@ class Journal:
                     except UnreadableError as error:
                         unreadable[entry.channel] = str(error)
             after = entries[-1].seq
-        for uri, floor in floors.items():
-            if channels is None or uri in channels:
-                channel_of(uri).history.begin(floor)
-        return unreadable
-
-    async def _restore(
-        self,
-        channel_of: Callable[[Uri], Channel[Any]],
-        channels: Collection[Uri] | None,
-        floors: Mapping[Uri, int],
-    ) -> dict[Uri, str]:
-        """Without its snapshot, a channel takes all of its entries."""
-        missing = dict.fromkeys(floors, "its snapshot is missing")
-        for stored in await self._log.snapshots():
-            if channels is not None and stored.channel not in channels:
-                continue
-            try:
-                channel_of(stored.channel).restore(stored)
-                missing.pop(stored.channel, None)
-            except UnreadableError as error:
-                if stored.channel in floors:
-                    missing[stored.channel] = str(error)
-                else:
-                    logger.warning("%s: %s; its entries are read instead", stored.channel, error)
-        return {uri: why for uri, why in missing.items() if channels is None or uri in channels}
 
     def append(self, batch: Batch, settled: Settled) -> None:
         begun = time.perf_counter()

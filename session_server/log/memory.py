@@ -81,6 +81,11 @@ class MemoryLog:
             entries = (entry for entry in entries if entry.channel in wanted)
         return list(islice(entries, limit))
 
+    async def read_uncovered(self, *, after: Seq, limit: int) -> Sequence[Entry]:
+        covered = {uri: snapshot.seq for uri, snapshot in self._snapshots.items()}
+        entries = await self.read(after=after, limit=len(self._entries))
+        return [entry for entry in entries if entry.seq > covered.get(entry.channel, 0)][:limit]
+
     async def find(self, ids: Collection[str]) -> dict[str, Seq]:
         self._catch_up()
         return {id_: self._seqs[id_] for id_ in ids if id_ in self._seqs}

@@ -169,6 +169,10 @@ class Log(Protocol):
         """Durable entries with a higher seq, in order, of these channels or of all."""
         ...
 
+    async def read_uncovered(self, *, after: Seq, limit: int) -> Sequence[Entry]:
+        """The same of all channels, without what the snapshot of its channel covers."""
+        ...
+
     async def find(self, ids: Collection[str]) -> dict[str, Seq]:
         """Which of these entries are stored, and where. Settles an unknown outcome.
 

@@ -130,6 +130,9 @@ class SlowLog:
     ) -> Sequence[Entry]:
         return await self.inner.read(after=after, limit=limit, channels=channels)
 
+    async def read_uncovered(self, *, after: Seq, limit: int) -> Sequence[Entry]:
+        return await self.inner.read_uncovered(after=after, limit=limit)
+
     async def find(self, ids: Collection[str]) -> dict[str, Seq]:
         return await self.inner.find(ids)
 

@@ -166,6 +166,30 @@ async def test_a_quiet_session_gets_a_snapshot_and_its_log_stays(tmp_path: Path)
         assert host.sessions[SESSION].entries_since_snapshot == 0
 
 
+@pytest.mark.proves("design.log.bounded")
+@pytest.mark.parametrize("is_quiet", [True, False])
+@run
+async def test_a_host_that_stops_takes_snapshots_of_what_was_quiet(
+    tmp_path: Path, is_quiet: bool
+) -> None:
+    """What was active is folded again, so that its clients get what they missed."""
+    store = f"sqlite:///{tmp_path / 'log.db'}"
+    with pytest.MonkeyPatch.context() as limits:
+        if is_quiet:
+            limits.setattr(upkeep, "QUIET_AT_STOP_MS", -1_000)
+        async with hosting(await open_log(store)) as host:
+            ana = await with_session(host)
+            await ana.act(titled("Oslo"))
+            before: Any = host.record(SESSION)
+            position = host.sessions[SESSION].last_seq
+    async with hosting(await open_log(store)) as host:
+        channel = host.sessions[SESSION]
+        assert channel.committed == before
+        assert (channel.entries_since_snapshot == 0) == is_quiet
+        assert (channel.history.since(position - 1) is None) == is_quiet
+        assert len(await host.log.read(after=0, limit=9, channels=(SESSION,))) == 3
+
+
 class OnceForgetfulLog(MemoryLog):
     """Has no space for the first snapshot of the session."""
 

@@ -123,6 +123,10 @@ class Model:
     async def compare(self) -> None:
         assert await everything(self.log, piece=5) == self.entries
         assert await following(self.log, 0, len(self.entries)) == self.entries
+        covered = {channel: snapshot.seq for channel, snapshot in self.snapshots.items()}
+        uncovered = [e for e in self.entries if e.seq > covered.get(e.channel, 0)]
+        assert await self.log.read_uncovered(after=0, limit=len(self.entries)) == uncovered
+        assert await self.log.read_uncovered(after=0, limit=2) == uncovered[:2]
         assert sorted(await self.log.snapshots()) == sorted(self.snapshots.values())
         assert await self.log.floors() == self.floors
         assert self.log.last_seq == self.last_seq

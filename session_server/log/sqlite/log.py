@@ -64,6 +64,9 @@ class SqliteLog:
     ) -> Sequence[Entry]:
         return await self._ask_reader(lambda c: reading.read(c, after, limit, channels))
 
+    async def read_uncovered(self, *, after: Seq, limit: int) -> Sequence[Entry]:
+        return await self._ask_reader(lambda c: reading.read_uncovered(c, after, limit))
+
     async def find(self, ids: Collection[str]) -> dict[str, Seq]:
         """Asks the writer: it alone can tell, after what was appended before, and settle doubts."""
         found: dict[str, Seq] = await self._ask_writer(lambda store: store.find(ids))

@@ -2,7 +2,8 @@
 
 import json
 import sqlite3
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+from typing import Any
 
 from session_server.log.protocol import Entry, StoredSnapshot
 from session_server.log.sqlite.schema import checksum_of
@@ -11,6 +12,13 @@ from session_server.schemas.wire import Seq, Uri
 EVERYTHING = """
     SELECT seq, number, uri, id, data, checksum FROM entries JOIN channels ON number = channel
     WHERE seq > :after ORDER BY seq LIMIT :limit
+"""
+UNCOVERED = """
+    SELECT entries.seq, number, uri, id, entries.data, entries.checksum FROM entries
+    JOIN channels ON number = entries.channel
+    LEFT JOIN snapshots ON snapshots.channel = entries.channel
+    WHERE entries.seq > :after AND entries.seq > coalesce(snapshots.seq, 0)
+    ORDER BY entries.seq LIMIT :limit
 """
 # The inner query sorts bare numbers, and only what is wanted is then fetched. What is not in the
 # index by channel yet is looked through: there is little of it.
@@ -39,6 +47,14 @@ def read(
         rows = connection.execute(EVERYTHING, about)
     else:
         rows = connection.execute(SOME_CHANNELS, about | {"channels": json.dumps(list(channels))})
+    return _entries(rows)
+
+
+def read_uncovered(connection: sqlite3.Connection, after: Seq, limit: int) -> list[Entry]:
+    return _entries(connection.execute(UNCOVERED, {"after": after, "limit": max(limit, 0)}))
+
+
+def _entries(rows: Iterable[Any]) -> list[Entry]:
     return [
         Entry(seq, uri, entry_id, *_checked(number, seq, data, checksum))
         for seq, number, uri, entry_id, data, checksum in rows
