@@ -32,7 +32,7 @@ from session_server.identity.keys import SigningKey, signing_key
 from session_server.identity.tokens import Tokens
 from session_server.log import Sync
 from session_server.log.opening import open_log
-from session_server.settings import Settings
+from session_server.settings import Settings, SettingsError
 from session_server.transport.endpoint import serve
 from session_server.web.api import include_api
 from session_server.web.caller import caller
@@ -74,7 +74,7 @@ def create_app(
         store=store,
         agents=installed_agents() if agents is None else agents,
         settings=chosen,
-        access=access or binding_of(chosen).access,
+        access=access or access_of_embedded(chosen),
         key=signing_key(chosen, is_kept=not store.startswith("memory:")),
         servers=servers_of(chosen, demo=demo),
         demo=demo,
@@ -89,6 +89,17 @@ def create_app(
     )
     include_everything(app, parts.access)
     return app
+
+
+def access_of_embedded(settings: Settings) -> Access:
+    """The same terms as under `serve`, which alone can print a token that is new."""
+    binding = binding_of(settings)
+    if binding.token is not None:
+        raise SettingsError(
+            "connection_token `generate` works with `serve` alone, which prints the token; set one"
+            " of your own, or connection_token_file."
+        )
+    return binding.access
 
 
 def servers_of(settings: Settings, *, demo: bool) -> dict[str, ServerConfig]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.testclient import TestClient
 
 from session_server.app import create_app
 from session_server.identity import binding
@@ -83,6 +84,19 @@ def test_settings_that_stay_on_this_machine_need_no_token(given: dict[str, Any])
 def test_an_embedded_application_is_refused_the_same_settings(given: dict[str, Any]) -> None:
     with pytest.raises(SettingsError, match="connection token is needed"):
         create_app("memory:", {}, settings=Settings(**given))
+
+
+def test_an_embedded_application_needs_a_token_that_somebody_knows() -> None:
+    with pytest.raises(SettingsError, match="generate"):
+        create_app("memory:", {}, settings=load_settings({"connection_token": "generate"}))
+
+
+def test_an_embedded_application_wants_the_token_of_its_settings() -> None:
+    app = create_app("memory:", {}, settings=load_settings({"connection_token": TOKEN}))
+    with TestClient(app, base_url="http://127.0.0.1") as client:
+        assert client.get("/v1/sessions").status_code == 401
+        headers = {"Authorization": f"Bearer {TOKEN}"}
+        assert client.get("/v1/sessions", headers=headers).status_code == 200
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])

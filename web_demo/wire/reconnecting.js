@@ -11,6 +11,8 @@ export const STEADY = 5_000;
 
 /** What the host closes with when a token was revoked or has expired. */
 const NOT_ALLOWED = 4500;
+/** The problem of a token that is wrong and came after too many others. */
+const TOO_MANY_WRONG = "tooManyFailures";
 const COME_BACK = new Set([1000, 1001, 1005, 1006, 1011, 1012, 1013, 1014, 1015]);
 
 /** Delays that double up to a limit, each shortened by chance so that clients spread out. */
@@ -67,9 +69,10 @@ export async function reasonAt(url, token, ask = fetch) {
   door.searchParams.set("limit", "1");
   try {
     const answer = await ask(door, { headers: token ? { Authorization: `Bearer ${token}` } : {} });
-    if (answer.status !== 401 && answer.status !== 403) return undefined;
+    if (![401, 403, 429].includes(answer.status)) return undefined;
     const problem = await answer.json().catch(() => ({}));
-    const kind = answer.status === 401 ? "turnedAway" : "gaveUp";
+    if (answer.status === 429 && problem.code !== TOO_MANY_WRONG) return undefined;
+    const kind = answer.status === 403 ? "gaveUp" : "turnedAway";
     return new WireError(kind, problem.detail ?? "The host does not let us in.");
   } catch {
     return undefined;

@@ -88,15 +88,18 @@ test("close codes say whether coming back helps", () => {
 
 test("who is turned away learns it from an ordinary door", async () => {
   const asked = [];
-  const answer = (status, body) => async (url) => {
-    asked.push(String(url));
+  const answer = (status, body) => async (url, { headers }) => {
+    asked.push([String(url), headers.Authorization]);
     return new Response(body, { status });
   };
-  const url = "ws://h:1/ahp?tkn=x";
+  const url = "ws://h:1/ahp";
   const told = await reasonAt(url, "t", answer(401, JSON.stringify({ detail: "It has expired." })));
   assert.deepEqual([told.code, told.message], ["turnedAway", "It has expired."]);
-  assert.deepEqual(asked, ["http://h:1/v1/sessions?tkn=x&limit=1"]);
+  assert.deepEqual(asked, [["http://h:1/v1/sessions?limit=1", "Bearer t"]]);
   assert.equal((await reasonAt(url, "t", answer(403, "plain"))).code, "gaveUp");
+  const tooMany = JSON.stringify({ code: "tooManyFailures", detail: "Too many." });
+  assert.equal((await reasonAt(url, "t", answer(429, tooMany))).code, "turnedAway");
+  assert.equal(await reasonAt(url, "t", answer(429, "{}")), undefined);
   assert.equal(await reasonAt(url, "t", answer(200, "{}")), undefined);
   assert.equal(await reasonAt(url, "t", answer(503, "{}")), undefined);
   assert.equal(await reasonAt(url, "t", async () => { throw new Error("away"); }), undefined);
