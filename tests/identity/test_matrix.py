@@ -239,7 +239,7 @@ ADDRESSES: dict[str, set[str]] = {
     "POST /v1/sessions/{id}/requests": MAKING,
     "GET /v1/sessions/{id}/requests": HERE,
     "GET /v1/sessions/{id}/requests/{rid}": HERE,
-    "DELETE /v1/sessions/{id}/requests/{rid}": MAKING,
+    "DELETE /v1/sessions/{id}/requests/{rid}": ONLY_OWNER,  # and whoever asked it: an owner, here
     "PUT /v1/sessions/{id}/requests/{rid}/answers/{qid}": ANSWERING,
     "DELETE /v1/sessions/{id}/requests/{rid}/answers/{qid}": ANSWERING,
     "POST /v1/sessions/{id}/requests/{rid}/complete": ANSWERING,
