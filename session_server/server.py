@@ -1,6 +1,7 @@
 """Running the application: uvicorn with our HTTP and WebSocket protocols under it."""
 
 import gc
+import logging
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -15,9 +16,11 @@ from session_server.identity.binding import Binding
 from session_server.identity.redaction import RedactingFormatter
 from session_server.schemas.limits import FRAME_BYTES, KEEP_ALIVE_SECONDS
 from session_server.settings import Settings
-from session_server.transport.admission import Admission, make_room
+from session_server.transport.admission import Admission, Room, make_room
 from session_server.transport.http_protocol import HttpProtocol
 from session_server.transport.sink import SinkProtocol
+
+logger = logging.getLogger("session_server.server")
 
 GRACE_SECONDS = 5
 
@@ -26,6 +29,7 @@ class Server(uvicorn.Server):
     """Says where it listens once it does: with port 0, only then is it known."""
 
     banner: Callable[[list[Address]], str] = staticmethod(listening)
+    room: Room | None = None
 
     def announce(self) -> None:
         sockets = (socket for server in self.servers for socket in server.sockets)
@@ -35,6 +39,8 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: list[object] | None = None) -> None:  # type: ignore[override]
         await super().startup(sockets)  # type: ignore[arg-type]
         if self.started:
+            if self.room is not None:
+                self._share(self.room)
             gc.freeze()  # looking through all that was loaded, again and again, would stop everyone
             self.announce()
 
@@ -44,6 +50,19 @@ class Server(uvicorn.Server):
         with super().capture_signals():
             yield
             self._captured_signals.clear()
+
+    def _share(self, room: Room) -> None:
+        """One principal takes at most half of the connections that fit."""
+        connections = self.config.app.state.host.connections  # type: ignore[union-attr]
+        most = max(1, room.connections // 2)
+        if connections.per_principal > most:
+            logger.warning(
+                "the limit on open files leaves room for %d connections, %d for each principal;"
+                " raise it (ulimit -n) for more",
+                room.connections,
+                most,
+            )
+            connections.per_principal = most
 
     async def shutdown(self, sockets: list[object] | None = None) -> None:  # type: ignore[override]
         """Streams and long polls end first: the server waits for whatever is in progress."""
@@ -70,6 +89,7 @@ def run(app: FastAPI, settings: Settings, binding: Binding) -> bool:
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
     server = Server(config)
+    server.room = room
     server.banner = partial(banner, settings, binding)
     server.run()
     return server.started

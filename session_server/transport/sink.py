@@ -32,7 +32,7 @@ CLOSE_SECONDS = 5.0
 STOP_SECONDS = 2.0
 """The same when the whole server stops."""
 
-READ_BYTES = 16_384
+READ_BYTES = 8_192
 """What is parsed in one go: thousands of the smallest frames. Then it is someone else's turn."""
 
 BYTES_AFTER_CLOSE = 65_536

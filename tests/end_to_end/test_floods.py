@@ -13,11 +13,12 @@ from websockets.frames import Opcode
 
 from session_server.host.errors import CloseCode
 from session_server.schemas.limits import FRAGMENTS_PER_MESSAGE
+from session_server.transport.admission import room_in
 from tests.end_to_end.raw import RawClient, greeting, masked, raw_client, request
 from tests.end_to_end.wire import WireClient
 from tests.host.harness import run
 from tests.http.sessions import Api
-from tests.identity.doors import TOKEN, WITH_TOKEN, dialled
+from tests.identity.doors import TOKEN, WITH_TOKEN, api, dialled, issued
 from tests.servers import AT_ANY_PACE, PLAIN, SERVE, ServerProcess, serving
 
 PATIENCE = 60.0
@@ -126,6 +127,25 @@ async def test_connections_that_send_one_byte_lock_nobody_out() -> None:
         assert "Traceback" not in "".join(server.output)
 
 
+@pytest.mark.proves("design.limits.strangers")
+@run
+async def test_one_principal_takes_at_most_half_of_the_connections_that_fit() -> None:
+    most = room_in(FEW_DESCRIPTORS).connections // 2
+    with serving("memory:", *WITH_TOKEN, command=LIMITED) as server:
+        with api(server) as owner:
+            issued_token = issued(owner, "observer")["token"]
+        server.wait_for(f"{most} for each principal")
+        greedy = [await dialled(server, issued_token) for _ in range(most)]
+        assert await dialled(server, issued_token) == 429
+        other = await dialled(server, TOKEN)
+        assert isinstance(other, WireClient)
+        assert await other.call("ping") is None
+        for client in (*greedy, other):
+            assert isinstance(client, WireClient)
+            client.socket.transport.abort()
+            await client.socket.wait_closed()
+
+
 # WebSockets
 
 
@@ -209,9 +229,9 @@ def large_session(server: ServerProcess) -> str:
     question = {"kind": "text", "message": "x" * 4_000}
     questions = [{"id": str(number), **question} for number in range(200)]
     wanted = {"message": "?", "questions": questions}
-    with Api(server.url) as api:
-        made = api.post("/v1/sessions", json={})
-        asked = api.post(f"{made.headers['location']}/requests", json=wanted)
+    with Api(server.url) as owner:
+        made = owner.post("/v1/sessions", json={})
+        asked = owner.post(f"{made.headers['location']}/requests", json=wanted)
     assert asked.status_code == 201, asked.text
     uri: str = made.json()["resource"]
     return uri
