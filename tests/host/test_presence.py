@@ -141,6 +141,7 @@ async def test_an_editing_place_that_is_too_long_is_not_relayed() -> None:
         for name in ("requestId", "questionId"):
             place = {"requestId": "r", "questionId": "q", name: "x" * (ID_CHARS + 1)}
             update(bo, editing=place)
+            assert host.presence._rooms[ROOM][bo].editing is None
         update(bo, editing={"requestId": "x" * ID_CHARS, "questionId": "last"})
         await told(ana, lambda present: any("editing" in p for p in present))
         longest = max(len(str(frame)) for frame in ana.received)
