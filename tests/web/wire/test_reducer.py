@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from session_server.reducers.root import reduce_root
 from session_server.reducers.session import reduce_session
 from session_server.schemas.actions import (
+    McpServerStateChanged,
     ResponsePartAdded,
     SessionAction,
     ToolCallContentChanged,
@@ -21,6 +22,7 @@ from session_server.schemas.actions import (
     ToolCallStart,
 )
 from session_server.schemas.codec import decode_action, decode_session_state, encode
+from session_server.schemas.customizations import McpReady, McpStopped
 from session_server.schemas.tool_calls import ConfirmationReason, TextContent
 from session_server.schemas.turns import MarkdownPart, ReasoningPart
 from tests import strategies
@@ -147,6 +149,8 @@ FAMILIAR = (
     ToolCallStart(**CALL, tool_name="hose", display_name="Hose"),
     ToolCallReady(**CALL, invocation_message="Opening", confirmed=ConfirmationReason.SETTING),
     ToolCallContentChanged(**CALL, content=(TextContent(text="Drip"),)),
+    McpServerStateChanged(id="well", state=McpReady()),
+    McpServerStateChanged(id="well", state=McpStopped()),
 )
 """What hypothesis would draw too rarely."""
 
@@ -167,4 +171,14 @@ SESSION = {
         {"id": "kale", "message": {"text": "Kale", "origin": {"kind": "user"}}},
     ],
     "config": {"schema": {"type": "object", "properties": {}}, "values": {}},
+    "customizations": [
+        {
+            "type": "mcpServer",
+            "id": "well",
+            "uri": "mcp:well",
+            "name": "Well",
+            "enabled": True,
+            "state": {"kind": "starting"},
+        }
+    ],
 }
