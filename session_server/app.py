@@ -1,5 +1,6 @@
 """The composition root: one host, its log, its agents and the doors to it, as an application."""
 
+import logging
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
@@ -15,8 +16,9 @@ from session_server.agents.interface import Agent
 from session_server.agents.registry import installed_agents
 from session_server.agents.turns import AgentTurns
 from session_server.calls.calls import Calls
-from session_server.calls.config import ServerConfig, load_servers
+from session_server.calls.config import ServerConfig
 from session_server.calls.failpoints import guarded
+from session_server.calls.mcp_json import load_servers
 from session_server.gateway.doors import include_doors
 from session_server.gateway.gateway import Gateway
 from session_server.host.effects import EffectRunner
@@ -43,6 +45,8 @@ from session_server.web.page import include_page
 from session_server.web.problems import ProblemError
 
 ONLY_AHP = "AHP is spoken here, over a WebSocket: connect with ws:// or wss://. HTTP is at /v1."
+
+logger = logging.getLogger("session_server.mcp")
 
 
 class Parts(NamedTuple):
@@ -105,7 +109,10 @@ def access_of_embedded(settings: Settings) -> Access:
 def servers_of(settings: Settings, *, demo: bool) -> dict[str, ServerConfig]:
     servers = demo_servers() if demo else {}
     if settings.mcp_config is not None:
-        servers |= load_servers(settings.mcp_config)
+        loaded = load_servers(settings.mcp_config)
+        for warning in loaded.warnings:
+            logger.warning("%s", warning)
+        servers |= loaded.servers
     return servers
 
 

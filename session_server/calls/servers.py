@@ -67,7 +67,12 @@ class Server:
     # Life
 
     def start(self) -> None:
-        if not self.config.disabled:
+        if self.config.disabled:
+            return
+        if self.config.problem is not None:
+            self.state = state_of(self.name, UnreachableError(self.config.problem))
+            self._changed(self.name, self.state)
+        else:
             self._task = self._spawn(self._keep_connected())
 
     async def stop(self) -> None:
@@ -177,6 +182,8 @@ class Server:
         """The main connection, once it stands; an attempt that fails while waiting is the end."""
         if self.config.disabled:
             raise UnreachableError("it is disabled")
+        if self.config.problem is not None:
+            raise UnreachableError(self.config.problem)
         tried = False
 
         def is_settled() -> bool:

@@ -6,11 +6,11 @@ import shutil
 import socket
 import sys
 import time
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import httpx
 import msgspec
@@ -26,6 +26,7 @@ from session_server.cli.reach import Reach, explained
 from session_server.cli.setting_options import (
     ConfigOption,
     DataDirOption,
+    McpConfigOption,
     StoreOption,
     named_store,
     settings_of,
@@ -81,6 +82,7 @@ def doctor(
     config: ConfigOption = None,
     store: StoreOption = None,
     data_dir: DataDirOption = None,
+    mcp_config: McpConfigOption = None,
     remove: Annotated[
         str | None,
         typer.Option(
@@ -90,11 +92,12 @@ def doctor(
         ),
     ] = None,
 ) -> ExitCode:
-    """Check this installation, its store, and the host at --url."""
+    """Check this installation, its store, its MCP servers, and the host at --url."""
     if remove is not None:
         asyncio.run(_removed(settings_of(config, store, data_dir), remove))
         return ExitCode.OK
-    checks = [*_installation(config, store, data_dir), *_host(reach)]
+    given = {"store": store, "data_dir": data_dir, "mcp_config": mcp_config}
+    checks = [*_installation(config, given), *_host(reach)]
     if reach.as_json:
         print_json([check._asdict() for check in checks], pretty=True)
     else:
@@ -123,10 +126,10 @@ def _table(checks: list[Check]) -> Table:
 # What is installed here
 
 
-def _installation(config: Path | None, store: str | None, data_dir: Path | None) -> Iterator[Check]:
+def _installation(config: Path | None, given: Mapping[str, Any]) -> Iterator[Check]:
     yield _python()
     try:
-        settings = load_settings({"store": store, "data_dir": data_dir}, config)
+        settings = load_settings(given, config)
     except SettingsError as error:
         advice = "Fix the file or the SESSION_SERVER_* variable that it names."
         yield bad("settings", str(error), advice)
@@ -135,6 +138,11 @@ def _installation(config: Path | None, store: str | None, data_dir: Path | None)
     yield _space(settings)
     yield from _store(settings)
     yield _port(settings)
+    if settings.mcp_config is not None:
+        # The MCP SDK takes a while to load.
+        from session_server.cli.mcp_servers import mcp_checks  # noqa: PLC0415
+
+        yield from mcp_checks(settings.mcp_config)
 
 
 def _python() -> Check:

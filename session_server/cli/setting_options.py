@@ -52,6 +52,11 @@ DataDirOption = Annotated[
     Path | None, typer.Option(help="The data folder of the host, as with `serve --data-dir`.")
 ]
 
+McpConfigOption = Annotated[
+    Path | None,
+    typer.Option(help="The mcp.json of the host, as with `serve --mcp-config`.", dir_okay=False),
+]
+
 
 def settings_of(config: Path | None, store: str | None, data_dir: Path | None) -> Settings:
     """The settings that a host would have here, for commands that look at its files."""

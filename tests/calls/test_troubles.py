@@ -315,3 +315,22 @@ def test_the_last_lines_of_a_server_that_ended_are_in_the_log_once(tmp_path: Pat
     assert told.count("the MCP server broken cannot be used: it ended at once") == 1
     assert "The database is locked: •••" in told
     assert SECRET not in told
+
+
+def test_one_bad_entry_stops_neither_the_host_nor_other_servers(tmp_path: Path) -> None:
+    config = zoo.mcp_json(
+        tmp_path,
+        {
+            "old": {"type": "sse", "url": "https://example.com/sse"},
+            "my server": {"command": sys.executable, "args": [str(ODD)], "privateArgument": []},
+        },
+    )
+    with serving("memory:", "--mcp-config", str(config)) as server:
+        assert rpc(f"{server.url}/mcp/my-server", "tools/list", {})["result"]["tools"]
+        refused = rpc(f"{server.url}/mcp/old", "tools/list", {})["error"]["message"]
+        assert "The MCP server 'old' cannot be used: its transport is SSE" in refused
+        server.stop()
+        told = "".join(server.output)
+    assert "the server 'old' cannot be used: its transport is SSE" in told
+    assert "did you mean `privateArguments`?" in told
+    assert "the server 'my server' is called 'my-server' here" in told

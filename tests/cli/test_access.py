@@ -13,6 +13,7 @@ import pytest
 from session_server.cli.exits import MEANINGS, ExitCode
 from session_server.cli.output import harmless
 from tests.cli.shells import Shell, environment
+from tests.mcp import zoo
 from tests.servers import ServerProcess, serving, sqlite_store
 
 TOKEN = "canary-0123456789abcdef"
@@ -181,6 +182,35 @@ def test_the_doctor_says_what_is_wrong_and_what_to_do(shell: Shell, tmp_path: Pa
     assert "--port" in found["port"]["advice"]
     settings = shell("doctor", "--json", SESSION_SERVER_PORT="many").json[1]
     assert (settings["name"], settings["finding"]) == ("settings", "bad")
+
+
+def test_the_doctor_tries_the_mcp_servers(shell: Shell, tmp_path: Path) -> None:
+    server = [str(zoo.HERE / "servers" / "odd.py")]
+    broken = {"args": [*server, "--broken"], "env": {"API_TOKEN": "canary-4711"}}
+    config = zoo.mcp_json(
+        tmp_path,
+        {
+            "good": {"command": sys.executable, "args": server, "answer_within": 5},
+            "broken": {"command": sys.executable, **broken},
+            "old": {"type": "sse", "url": "https://example.com/sse"},
+            "off": {"command": "nothing", "enabled": False},
+        },
+    )
+    data = {"SESSION_SERVER_DATA_DIR": str(tmp_path / "data")}
+    done = shell("doctor", "--json", "--mcp-config", str(config), **data)
+    found = {check["name"]: check for check in done.json if check["name"].startswith("mcp")}
+    assert done.code == ExitCode.FAILED
+    assert {name: check["finding"] for name, check in found.items()} == {
+        "mcp": "odd",
+        "mcp good": "fine",
+        "mcp broken": "bad",
+        "mcp old": "bad",
+        "mcp off": "fine",
+    }
+    assert "did you mean `answerWithin`?" in found["mcp"]["words"]
+    assert "revision 2026-07-28" in found["mcp good"]["words"]
+    assert found["mcp broken"]["advice"] == "It wrote: The database is locked: •••"
+    assert "SSE" in found["mcp old"]["words"]
 
 
 @pytest.mark.slow

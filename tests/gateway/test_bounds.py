@@ -12,8 +12,8 @@ from mcp import MCPError
 from mcp.server import Server
 from starlette.datastructures import Headers
 
-from session_server.calls.config import load_servers
 from session_server.calls.errors import UnreachableError
+from session_server.calls.mcp_json import load_servers
 from session_server.calls.servers import Servers
 from session_server.gateway.relayed import RelayedLeg, RelayedLegs
 from session_server.gateway.seals import sealing
@@ -100,7 +100,7 @@ def test_a_call_whose_client_stays_away_is_given_up_in_time() -> None:
 def upstream_in(folder: Path) -> Upstream:
     config = folder / "mcp.json"
     config.write_text('{"mcpServers": {"never": {"command": "never-started"}}}')
-    servers = Servers(load_servers(config), asyncio.create_task, lambda *_: None)
+    servers = Servers(load_servers(config).servers, asyncio.create_task, lambda *_: None)
     return Upstream(servers, "never", asyncio.create_task)
 
 

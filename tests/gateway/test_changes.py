@@ -16,7 +16,7 @@ from mcp.server.connection import Connection
 from mcp.shared.subscriptions import ResourceUpdated, ToolsListChanged
 from mcp_types import ServerCapabilities, SubscriptionsListenRequestParams, ToolsCapability
 
-from session_server.calls.config import load_servers
+from session_server.calls.mcp_json import load_servers
 from session_server.calls.servers import Servers
 from session_server.calls.tidings import Tidings
 from session_server.gateway.announcements import Announcements
@@ -175,7 +175,7 @@ def test_only_so_many_clients_listen(tmp_path: Path) -> None:
 
     async def story() -> None:
         spawn = asyncio.get_running_loop().create_task
-        servers = Servers(load_servers(config), spawn, lambda *_: None)
+        servers = Servers(load_servers(config).servers, spawn, lambda *_: None)
         can = ServerCapabilities(tools=ToolsCapability(list_changed=True))
         announcements = Announcements(servers["zoo"], can, spawn)
 
@@ -215,7 +215,7 @@ def test_a_client_that_does_not_read_is_told_once_of_what_happens_often(tmp_path
             telling.append(asyncio.get_running_loop().create_task(work))
             return telling[-1]
 
-        servers = Servers(load_servers(config), asyncio.create_task, lambda *_: None)
+        servers = Servers(load_servers(config).servers, asyncio.create_task, lambda *_: None)
         can = ServerCapabilities(tools=ToolsCapability(list_changed=True))
         announcements = Announcements(servers["zoo"], can, spawn)
         client: Any = Stalled()
@@ -242,7 +242,7 @@ def test_what_is_watched_again_at_once_is_still_watched(tmp_path: Path) -> None:
     config = zoo.mcp_json(tmp_path, {"zoo": zoo.changing_entry("legacy")})
 
     async def story() -> None:
-        servers = Servers(load_servers(config), asyncio.create_task, lambda *_: None)
+        servers = Servers(load_servers(config).servers, asyncio.create_task, lambda *_: None)
         servers.start()
         tidings = servers["zoo"].tidings
         heard: asyncio.Queue[Any] = asyncio.Queue()

@@ -9,8 +9,8 @@ import pytest
 from mcp import MCPError
 from mcp_types import ErrorData
 
-from session_server.calls.config import load_servers
 from session_server.calls.errors import UnreachableError
+from session_server.calls.mcp_json import load_servers
 from session_server.calls.servers import Servers
 from session_server.gateway.relayed import Asked, RelayedLeg, RelayedLegs
 from session_server.gateway.upstreams import Upstream
@@ -99,7 +99,7 @@ def test_only_so_many_sets_of_capabilities_have_connections(tmp_path: Path) -> N
     config = zoo.mcp_json(tmp_path, {"zoo": zoo.stdio_entry("modern")})
 
     async def story() -> None:
-        servers = Servers(load_servers(config), spawned, lambda *_: None)
+        servers = Servers(load_servers(config).servers, spawned, lambda *_: None)
         servers.start()
         upstream = Upstream(servers, "zoo", spawned, most=1)
         nobody = RelayedLeg("name", "key", "ana")
