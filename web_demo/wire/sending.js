@@ -11,7 +11,7 @@ export const PACE = 250;
 const MOMENT = 60;
 /** Refusals that may pass by themselves are met with one more try, after this long. */
 const SECOND_TRY = 1_000;
-const PASSING = new Set(["limit", "notSaved"]);
+const PASSING = new Set(["limit", "notSaved", "inDoubt"]);
 /** How many answers of unknown fate are remembered. */
 const UNCERTAIN = 8;
 const NO_VERDICT = new Set(["lost", "closed", "gone"]);
