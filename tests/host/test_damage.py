@@ -25,7 +25,7 @@ from session_server.schemas.limits import DECISION_LIFETIME_MS
 from session_server.schemas.principals import HOST, Principal, Role
 from session_server.schemas.tokens import IssuedToken, TokenKind
 from session_server.settings import Settings
-from tests.host.harness import AGENT, ANA, ROOT, SESSION, hosting, joined, run, with_session
+from tests.host.harness import AGENT, ANA, ROOT, SESSION, Client, hosting, joined, run, with_session
 from tests.host.test_cassettes import asked_and_answered, lines
 from tests.host.test_channel import titled
 from tests.log.logs import change, damage_entry, damage_snapshot
@@ -304,6 +304,19 @@ async def test_links_to_a_damaged_session_stay(path: Path) -> None:
 # What outlives the rest
 
 
+async def approved(host: Host, agent: Client, ana: Client) -> None:
+    """A tool call that Ana lets run."""
+    record = host.record(SESSION)
+    assert record is not None
+    assert record.public.active_turn is not None
+    call = {"turnId": record.public.active_turn.id, "toolCallId": "c"}
+    start = {**call, "toolName": "rm", "displayName": "Remove"}
+    await agent.act({"type": "session/toolCallStart", **start})
+    await agent.act({"type": "session/toolCallReady", **call, "invocationMessage": "Removing"})
+    yes = {**call, "approved": True, "confirmed": "user-action"}
+    assert "rejectionReason" not in await ana.act({"type": "session/toolCallConfirmed", **yes})
+
+
 @pytest.mark.proves("design.log.decisions")
 @run
 async def test_an_export_has_every_decision_after_thousands_of_keystrokes(path: Path) -> None:
@@ -314,6 +327,7 @@ async def test_an_export_has_every_decision_after_thousands_of_keystrokes(path: 
         agent = await joined(host, AGENT, "agent", SESSION)
         await agent.act({"type": "session/inputRequested", "request": asking})
         ana = await joined(host, ANA, "keyboard", SESSION)
+        await approved(host, agent, ana)
         for number in range(2_200):
             value = {"kind": "text", "value": "x" * (number % 40)}
             ana.dispatch({**draft, "answer": {"state": "draft", "value": value}})
@@ -325,7 +339,10 @@ async def test_an_export_has_every_decision_after_thousands_of_keystrokes(path: 
     opening = json.loads(first.splitlines()[1])["action"]
     assert opening["trimmed"] is True
     outcomes = [e for e in opening["earlier"] if e["action"]["type"] == "private/outcomeRecorded"]
-    assert [e["stamp"]["by"] for e in outcomes] == [{"id": "ana", "name": "Ana"}]
+    approvals = [
+        e for e in opening["earlier"] if e["action"]["type"] == "session/toolCallConfirmed"
+    ]
+    assert [e["stamp"]["by"] for e in (*outcomes, *approvals)] == [{"id": "ana", "name": "Ana"}] * 2
     async with hosting() as empty:
         await replayed(empty, lines(first))
         assert b"".join(await exported(empty, SESSION)) == first

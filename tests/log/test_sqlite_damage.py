@@ -13,6 +13,7 @@ from session_server.log import Batch, Log, NewEntry, StoredSnapshot
 from session_server.log.errors import DamagedError, NotWritableError, OpenError
 from session_server.log.sqlite import schema, store
 from session_server.log.sqlite.backup import back_up, examined
+from session_server.log.sqlite.ledger import Ledger
 from tests.log.logs import (
     Sqlite,
     change,
@@ -165,6 +166,19 @@ async def test_some_free_pages_stay_for_what_is_written_next(backend: Sqlite) ->
         await fill(log)
         await log.drop(A)
     assert 0 < free_pages(backend.path) <= store.SPARE_PAGES
+
+
+def test_a_file_that_cannot_become_smaller_is_not_tried_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of the first form that could not be written anew, for want of space."""
+    monkeypatch.setattr(store, "SPARE_PAGES", 10)
+    with closing(sqlite3.connect(tmp_path / "old.db", isolation_level=None)) as connection:
+        schema.migrate(connection, 0)
+        connection.execute("CREATE TABLE large (data)")
+        connection.execute("INSERT INTO large VALUES (zeroblob(1000000))")
+        connection.execute("DROP TABLE large")
+        assert not store.Store(connection, Ledger()).shrink()
 
 
 # Backups

@@ -248,15 +248,20 @@ class Store:
         """
         if not self.has_freed:
             return False
-        (free,) = self._connection.execute("PRAGMA freelist_count").fetchone()
+        free = self._free_pages()
         pages = min(free - SPARE_PAGES, PAGES_AT_ONCE)
         if pages > 0:
             # `execute` would stop after the first page.
             self._connection.executescript(f"PRAGMA incremental_vacuum({pages})")
-            self._has_shrunk = True
-            return True
+            if self._free_pages() < free:
+                self._has_shrunk = True
+                return True
         self.has_freed = False
         if self._has_shrunk:
             self._has_shrunk = False
             self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
         return False
+
+    def _free_pages(self) -> int:
+        (free,) = self._connection.execute("PRAGMA freelist_count").fetchone()
+        return int(free)
