@@ -1,8 +1,12 @@
 """What is read back from a file is what was written, or is marked; and what a backup is."""
 
+import asyncio
 import os
 import secrets
 import sqlite3
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -23,8 +27,11 @@ from tests.log.logs import (
     settled,
     stored,
 )
+from tests.log.test_sqlite_kill import assert_whole
 
 A, B = "ahp-session:/a", "ahp-session:/b"
+ROOT = Path(__file__).resolve().parents[2]
+BOUND = 30
 
 
 @pytest.fixture
@@ -207,6 +214,45 @@ async def test_a_backup_is_made_while_the_log_is_written(backend: Sqlite, tmp_pa
     async with restored.opened() as again:
         assert [entry.data for entry in await everything(again)] == [b"1"]
         assert await again.snapshots() == [StoredSnapshot(A, last, b"after one")]
+
+
+def reported_in(output: Path) -> set[str]:
+    """The entries that a process has reported as durable so far."""
+    lines = output.read_text().splitlines(keepends=True)
+    said = [line.split()[1:] for line in lines if line.startswith("durable") and line[-1] == "\n"]
+    return {pair.partition(":")[2] for pairs in said for pair in pairs}
+
+
+def copied_while_busy(source: Path, folder: Path) -> list[tuple[Sqlite, set[str]]]:
+    """Copies, each with what had been reported before it was begun."""
+    output = folder / "output"
+    command = [sys.executable, "-m", "tests.log.appending", str(source)]
+    copies: list[tuple[Sqlite, set[str]]] = []
+    reported: set[str] = set()
+    with output.open("wb") as file, subprocess.Popen(command, cwd=ROOT, stdout=file) as process:
+        try:
+            for number in range(4):
+                enough, deadline = len(reported) + 100, time.monotonic() + BOUND
+                while len(reported := reported_in(output)) < enough:
+                    assert time.monotonic() < deadline, "nothing is written"
+                    time.sleep(0.01)
+                copy = Sqlite(folder / str(number))
+                copy.folder.mkdir()
+                assert back_up(source, copy.path).damaged == {}
+                copies.append((copy, reported))
+        finally:
+            process.kill()
+    return copies
+
+
+@pytest.mark.slow
+@pytest.mark.proves("design.log.backup")
+async def test_each_backup_of_a_busy_log_is_of_one_moment(backend: Sqlite, tmp_path: Path) -> None:
+    for copy, reported in await asyncio.to_thread(copied_while_busy, backend.path, tmp_path):
+        async with copy.opened() as log:
+            found = await everything(log)
+        assert_whole(found)
+        assert reported <= {entry.id for entry in found}
 
 
 @pytest.mark.proves("design.log.backup", "design.log.epoch")
