@@ -10,7 +10,7 @@ from tests.servers import ServerProcess, serving
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[ServerProcess]:
-    with serving("memory:") as running:
+    with serving("memory:", "--actions-per-second", "0") as running:  # some tests send much
         yield running
 
 
