@@ -52,6 +52,8 @@ def test_a_draft_over_a_submitted_answer_does_not_replace_it_by_the_default(
     expect(question(ana, "percent")).to_contain_text(
         "Draft by Ben. Until it is submitted, “25” by you counts"
     )
+    expect(question(ana, "percent").get_by_role("button", name="Use mine")).to_have_count(0)
+    expect(ana.locator(".progress-words")).to_have_text("1 of 2 submitted")
     press(ana, "Review")
     row = ana.locator(".review-row").first
     expect(row.locator(".review-value")).to_have_text("25")

@@ -155,4 +155,5 @@ def test_a_draft_from_offline_never_goes_over_an_answer(person: People, stage: S
     expect(question(ana, "plan")).to_contain_text("Submitted by you")
     question(ben, "plan").get_by_role("button", name="Keep mine").click()
     expect(field(ana, "plan")).to_have_value(TRAIN)
-    expect(aside(ana)).to_contain_text(BOAT)
+    expect(question(ana, "plan")).to_contain_text(f"“{BOAT}” by you counts")
+    expect(aside(ana)).to_have_count(0)

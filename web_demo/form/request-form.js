@@ -163,13 +163,14 @@ export class RequestForm {
   #showFoot() {
     const { mayAnswer, why } = this.room.access;
     const standings = this.views.map((view) => view.standing());
+    const done = this.views.filter((view) => isDone(view.standing()) || view.field.covered);
     const [url] = this.urls.values();
     attribute(this.element, "aria-describedby", why ? WHY_ID : undefined);
     this.foot.update({
       mode: this.mode,
       mayAnswer,
       questions: this.views.length,
-      done: standings.filter(isDone).length,
+      done: done.length,
       drafts: standings.filter((standing) => standing === "draft").length,
       canSubmit: this.views.some(isSent),
       isVisit: this.views.length === 0 && this.urls.size > 0,

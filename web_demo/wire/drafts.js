@@ -396,8 +396,9 @@ export class Field extends Events {
     const { value } = this;
     const held = valueOf(this.#held);
     const isBack = this.overtakenBy !== undefined && same(this.#keeping.text?.value, held);
+    const stillCounts = same(valueOf(decided(this.#held)), value);
     if (isBack) this.#forgetText();
-    else if (this.isOwn && value && !covers(held, value)) {
+    else if (this.isOwn && value && !stillCounts && !covers(held, value)) {
       this.overtakenBy = this.#held?._meta?.by;
       this.#keeping.putText(value);
       this.asked();
