@@ -234,7 +234,11 @@ class Relay:
         with told_in_mcp():
             async with self._upstream.lend(capabilities, leg, leg.by) as link:
                 sent = params if link.is_modern else own_params(params)
-                return await link.request(method, sent, leg.progressed)
+                try:
+                    return await link.request(method, sent, leg.progressed)
+                except MCPError as error:
+                    refused = error  # the SDK's scopes would wrap what leaves them
+        raise refused
 
 
 def _capabilities(ctx: Context) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from tests.gateway.exchange import answer_of, envelope, headers_for, host, rpc
+from tests.mcp import zoo
 from tests.mcp.servers import odd
 from tests.servers import ServerProcess
 
@@ -137,3 +138,18 @@ def test_progress_is_passed_on_with_its_own_numbers(
         assert own[-1] == odd.REPORTS[-1]
         numbers = [progress for progress, _, _ in told]
         assert numbers == sorted(set(numbers))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_errors_of_a_server_over_http_keep_their_code_and_data(mode: str, tmp_path: Path) -> None:
+    with (
+        zoo.http_server("changing") as web,
+        host(tmp_path, {"web": {"url": web.url, "answers": mode}}) as running,
+    ):
+        params = {"name": "test_missing_capability", "arguments": {}}
+        error = rpc(f"{running.url}/mcp/web", "tools/call", params)["error"]
+    assert error == {
+        "code": -32021,
+        "message": "Sampling is needed",
+        "data": {"requiredCapabilities": {"sampling": {}}},
+    }

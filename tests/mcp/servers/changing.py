@@ -11,15 +11,18 @@ import sys
 from typing import Any
 
 import uvicorn
+from mcp import MCPError
 from mcp.server import Server
 from mcp.server.stdio import stdio_server
 from mcp.server.subscriptions import (
     InMemorySubscriptionBus,
     ListenHandler,
+    PromptsListChanged,
     ResourceUpdated,
     ToolsListChanged,
 )
 from mcp_types import (
+    MISSING_REQUIRED_CLIENT_CAPABILITY,
     CallToolRequestParams,
     CallToolResult,
     CompleteRequestParams,
@@ -57,6 +60,13 @@ async def call_tool(_: Any, params: CallToolRequestParams) -> CallToolResult:
     if params.name == "grow":
         tools.append(arguments["name"])
         await bus.publish(ToolsListChanged())
+    elif params.name == "test_trigger_tool_change":  # these names are the conformance suite's
+        await bus.publish(ToolsListChanged())
+    elif params.name == "test_trigger_prompt_change":
+        await bus.publish(PromptsListChanged())
+    elif params.name == "test_missing_capability":
+        needed = {"requiredCapabilities": {"sampling": {}}}
+        raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, "Sampling is needed", needed)
     elif params.name == "touch":
         touched.append(arguments["uri"])
         await bus.publish(ResourceUpdated(arguments["uri"]))
@@ -90,6 +100,7 @@ async def complete(_: Any, params: CompleteRequestParams) -> CompleteResult:
 
 server: Server[Any] = Server(
     "zoo-changing",
+    version="1",
     on_list_tools=list_tools,
     on_call_tool=call_tool,
     on_list_resources=list_resources,
