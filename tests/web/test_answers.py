@@ -1,5 +1,6 @@
 """What becomes of answers: who is seen to write them, what counts, and what is told of them."""
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -31,7 +32,7 @@ def test_all_are_told_what_was_answered_by_whom(person: People, stage: Stage) ->
     question(pages[2], "city").get_by_label("Oslo").check()
     question(pages[2], "city").get_by_role("button", name="Submit").click()
     expect(question(pages[2], "city")).to_contain_text("Submitted by you")
-    expect(question(pages[0], "city")).to_contain_text("Submitted 1")
+    expect(question(pages[0], "city")).to_contain_text(re.compile(r"Submitted \d+:\d+"))
     field(pages[0], "name").fill("Norway")
     pages[0].get_by_role("button", name="Review", exact=True).click()
     pages[0].get_by_role("button", name="Accept", exact=True).click()
