@@ -103,11 +103,11 @@ def together(browser: Browser, url: str) -> None:
     ben = Person(browser, url, "Ben", color_scheme="dark", **phone_options())
     desk, phone = arrive([ana, ben], "offsite")
     field(desk, "name").fill("Fjord days")
-    question(desk, "name").get_by_role("button", name="Submit").click()
+    question(desk, "name").get_by_role("button", name="Mark done").click()
     desk.mouse.move(0, 0)
     question(phone, "city").get_by_text("Lisbon").tap()
     expect(question(desk, "city")).to_contain_text("Ben is writing")
-    expect(question(phone, "name")).to_contain_text("Submitted by Ana")
+    expect(question(phone, "name")).to_contain_text("Done by Ana")
     for page in (desk, phone):
         page.locator(".scroller").evaluate("scroller => scroller.scrollTop = 0")
     shelve(browser, "together.png", picture(desk, "desk", 900), picture(phone, "phone", 316))

@@ -44,7 +44,7 @@ SCENES = {
     "calls": Scene("#/s/calls", ".server[data-state=authRequired]"),
     "form": Scene("#/s/form", ".request"),
     "mistake": Scene("#/s/form", ".problem:not([hidden])", _mistake),
-    "review": Scene("#/s/form", ".review", _press("Review")),
+    "review": Scene("#/s/form", ".review", _press("Review answers")),
     "share": Scene("#/s/form", ".share-roles", _press("Share")),
     "share link": Scene("#/s/form", ".share-link", _share),
     "visit": Scene("#/s/visit", ".url-request"),

@@ -109,14 +109,14 @@ def test_an_answerer_answers_on_a_phone_under_their_name(person: People, stage: 
     assert "tkn" not in phone.url
     field(phone, "name").fill("Norway")
     expect(question(ana, "name")).to_contain_text("Ben is writing")
-    question(phone, "name").get_by_role("button", name="Submit").tap()
-    expect(question(ana, "name")).to_contain_text("Submitted by Ben")
+    question(phone, "name").get_by_role("button", name="Mark done").tap()
+    expect(question(ana, "name")).to_contain_text("Done by Ben")
     expect(phone.get_by_role("button", name="Approve")).to_be_disabled()
     expect(phone.get_by_text("is the owner’s").filter(visible=True)).to_have_count(1)
     phone.reload()
-    expect(question(phone, "name")).to_contain_text("Submitted by you")
-    phone.get_by_role("button", name="Review", exact=True).tap()
-    phone.get_by_role("button", name="Accept", exact=True).tap()
+    expect(question(phone, "name")).to_contain_text("Done by you")
+    phone.get_by_role("button", name="Review answers", exact=True).tap()
+    phone.get_by_role("button", name="Send answers", exact=True).tap()
     expect(ana.locator(".outcome-words")).to_contain_text("Ben answered")
 
 

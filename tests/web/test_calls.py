@@ -47,7 +47,7 @@ def test_two_rounds_are_answered_on_a_desktop_and_on_a_phone(
         expect(page.locator(".tool-rounds")).to_contain_text("Round 1: waiting for 1 answer")
     question(phone, "environment").get_by_text("production").tap()
     expect(question(desk, "environment").get_by_label("production")).to_be_checked()
-    phone.get_by_role("button", name="Accept", exact=True).tap()
+    phone.get_by_role("button", name="Send answer", exact=True).tap()
     expect(desk.locator(".outcome-words")).to_contain_text("Ben answered")
 
     for page in (desk, phone):
@@ -55,10 +55,10 @@ def test_two_rounds_are_answered_on_a_desktop_and_on_a_phone(
         expect(page.locator(".tool-rounds")).to_contain_text("Round 2")
     question(desk, "sure").get_by_label("Yes").check()
     field(phone, "reason").fill("because")
-    question(phone, "reason").get_by_role("button", name="Submit").tap()
-    expect(question(desk, "reason")).to_contain_text("Submitted by Ben")
-    desk.get_by_role("button", name="Review", exact=True).click()
-    desk.get_by_role("button", name="Accept", exact=True).click()
+    question(phone, "reason").get_by_role("button", name="Mark done").tap()
+    expect(question(desk, "reason")).to_contain_text("Done by Ben")
+    desk.get_by_role("button", name="Review answers", exact=True).click()
+    desk.get_by_role("button", name="Send answers", exact=True).click()
     for page in (desk, phone):
         expect(page.locator(".request")).to_have_count(0)
         expect(page.locator(".tool-state")).to_have_text("Done")
@@ -76,8 +76,8 @@ def test_what_is_asked_in_one_round_is_one_form_with_one_accept(
     expect(ana.locator(".request-section")).to_have_count(2)
     for each in ana.locator(".question").all():
         each.locator(".field-input").fill("41")
-    ana.get_by_role("button", name="Review", exact=True).click()
-    ana.get_by_role("button", name="Accept", exact=True).click()
+    ana.get_by_role("button", name="Review answers", exact=True).click()
+    ana.get_by_role("button", name="Send answers", exact=True).click()
     expect(ana.locator(".request")).to_have_count(0)
     done = http("GET", f"{calling.url}/v1/calls/{name}?wait={WAIT}")
     assert done["state"] == "finished"
@@ -98,9 +98,9 @@ def test_every_kind_that_a_form_can_ask(person: People, calling: ServerProcess) 
             words = {"email": "ana@example.com", "url": "https://a.example", "date": "2026-07-28",
                      "datetime-local": "2026-07-28T14:00"}  # fmt: skip
             shown.fill(words.get(kind or "", "AB12"))
-    ana.get_by_role("button", name="Review", exact=True).click()
+    ana.get_by_role("button", name="Review answers", exact=True).click()
     expect(ana.locator(".review-problem")).to_have_count(0)
-    ana.get_by_role("button", name="Accept", exact=True).click()
+    ana.get_by_role("button", name="Send answers", exact=True).click()
     expect(ana.locator(".outcome-words")).to_contain_text("You answered")
     done = http("GET", f"{calling.url}/v1/calls/{name}?wait={WAIT}")
     assert done["state"] == "finished"
@@ -116,7 +116,7 @@ def test_the_process_dies_between_the_rounds_and_the_call_finishes(
     name = call(server, "dies", "deploy", service="web")
     ana = person("Ana", server.url).goes_to("#/s/dies")
     question(ana, "environment").get_by_label("production").check()
-    ana.get_by_role("button", name="Accept", exact=True).click()
+    ana.get_by_role("button", name="Send answer", exact=True).click()
     expect(ana.locator(".round")).to_have_text("Round 2")
     server.kill()
     field(ana, "reason").fill("typed while it was gone")
@@ -124,8 +124,8 @@ def test_the_process_dies_between_the_rounds_and_the_call_finishes(
     server = ServerProcess(store, *more, port=server.port)
     try:
         expect(ana.locator(".connection-words")).to_have_text("live")
-        ana.get_by_role("button", name="Review", exact=True).click()
-        ana.get_by_role("button", name="Accept", exact=True).click()
+        ana.get_by_role("button", name="Review answers", exact=True).click()
+        ana.get_by_role("button", name="Send answers", exact=True).click()
         expect(ana.locator(".tool-state")).to_have_text("Done")
         assert http("GET", f"{server.url}/v1/calls/{name}?wait={WAIT}")["state"] == "finished"
     finally:

@@ -109,7 +109,7 @@ def test_it_is_text_and_nothing_but_text(person: People, stage: Stage, kind: str
     expect(page.locator(".session-title")).to_have_text(visible_name(words))
     for details in page.locator("details > summary").all():
         details.click()
-    page.get_by_role("button", name="Review", exact=True).click()
+    page.get_by_role("button", name="Review answers", exact=True).click()
     expect(page.locator(".review-row")).to_have_count(4)
     page.get_by_role("button", name="Back").click()
     assert_inert(page, asked, ana.url)

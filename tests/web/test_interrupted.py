@@ -79,7 +79,7 @@ def test_half_a_minute_of_edits_made_offline_arrives_and_a_refused_one_is_shown_
     with pytest.raises(Error, match="ERR_INTERNET_DISCONNECTED"):
         ben.reload()
     field(ana, "code").fill("no code")
-    question(ana, "code").get_by_role("button", name="Submit").click()
+    question(ana, "code").get_by_role("button", name="Mark done").click()
     for number in range(ROUNDS):
         field(ana, "plan").fill(f"plan {number}")
         field(ana, "size").fill(str(number))

@@ -19,8 +19,8 @@ def press(page: Page, name: str) -> None:
 
 def submits(page: Page, name: str, value: str) -> None:
     field(page, name).fill(value)
-    question(page, name).get_by_role("button", name="Submit").click()
-    expect(question(page, name)).to_contain_text("Submitted by you")
+    question(page, name).get_by_role("button", name="Mark done").click()
+    expect(question(page, name)).to_contain_text("Done by you")
 
 
 def drafts(page: Page, name: str, value: str) -> None:
@@ -50,15 +50,15 @@ def test_a_draft_over_a_submitted_answer_does_not_replace_it_by_the_default(
     expect(field(ben, "percent")).to_have_value("25")
     drafts(ben, "percent", "26")
     expect(question(ana, "percent")).to_contain_text(
-        "Draft by Ben. Until it is submitted, “25” by you counts"
+        "Draft by Ben. Until it is marked done, “25” by you counts"
     )
     expect(question(ana, "percent").get_by_role("button", name="Use mine")).to_have_count(0)
-    expect(ana.locator(".progress-words")).to_have_text("1 of 2 submitted")
-    press(ana, "Review")
+    expect(ana.locator(".progress-words")).to_have_text("1 of 2 ready")
+    press(ana, "Review answers")
     row = ana.locator(".review-row").first
     expect(row.locator(".review-value")).to_have_text("25")
     expect(row).to_contain_text("Ben’s draft “26” is not included.")
-    press(ana, "Accept")
+    press(ana, "Send answers")
     expect(ben.locator(".outcome-row").first).to_contain_text("25")
     assert sent(stage, "covered") == {"percent": 25}
 
@@ -70,11 +70,11 @@ def test_a_default_is_named_in_the_review_with_the_drafts_that_are_left_out(
     ana, ben = two_people(person, stage, "default")
     drafts(ben, "percent", "26")
     expect(question(ana, "percent")).to_contain_text("Draft by Ben")
-    press(ana, "Review")
+    press(ana, "Review answers")
     row = ana.locator(".review-row").first
     expect(row.locator(".review-value")).to_have_text("10")
     expect(row).to_contain_text("Default. Ben’s draft “26” is not included.")
-    press(ana, "Accept")
+    press(ana, "Send answers")
     assert sent(stage, "default") == {"percent": 10}
 
 
@@ -83,22 +83,22 @@ def test_a_discarded_or_emptied_draft_gives_way_to_the_answer_below_it(
 ) -> None:
     ana, ben = two_people(person, stage, "discarded")
     submits(ana, "percent", "25")
-    expect(question(ben, "percent")).to_contain_text("Submitted by Ana")
+    expect(question(ben, "percent")).to_contain_text("Done by Ana")
     drafts(ben, "percent", "26")
     expect(question(ana, "percent")).to_contain_text("Draft by Ben")
     question(ben, "percent").get_by_role("button", name="Discard draft").click()
     for page in (ana, ben):
         expect(field(page, "percent")).to_have_value("25")
-        expect(question(page, "percent")).to_contain_text("Submitted by")
+        expect(question(page, "percent")).to_contain_text("Done by")
     drafts(ben, "percent", "26")
     expect(question(ana, "percent")).to_contain_text("Draft by Ben")
     field(ben, "percent").fill("")
-    expect(question(ana, "percent")).to_contain_text("Submitted by you")
+    expect(question(ana, "percent")).to_contain_text("Done by you")
     expect(field(ben, "percent")).to_have_value("")
     field(ben, "percent").blur()
     expect(field(ben, "percent")).to_have_value("25")
-    expect(question(ben, "percent")).to_contain_text("Submitted by Ana")
-    question(ben, "percent").get_by_role("button", name="Take back").click()
+    expect(question(ben, "percent")).to_contain_text("Done by Ana")
+    question(ben, "percent").get_by_role("button", name="Clear").click()
     expect(question(ana, "percent")).to_contain_text("Default")
 
 
@@ -108,19 +108,19 @@ def test_what_changed_after_the_review_is_reviewed_again_and_not_sent(
 ) -> None:
     ana, ben = two_people(person, stage, "outdated")
     submits(ana, "percent", "25")
-    expect(question(ben, "percent")).to_contain_text("Submitted by Ana")
+    expect(question(ben, "percent")).to_contain_text("Done by Ana")
     goes_offline(ana)
-    press(ana, "Review")
-    press(ana, "Accept")
+    press(ana, "Review answers")
+    press(ana, "Send answers")
     expect(ana.locator(".progress-words")).to_contain_text("waits for the connection")
     submits(ben, "percent", "30")
     ana.context.set_offline(offline=False)
     expect(ana.locator(".request-foot .problem")).to_contain_text(
         "Changed after you reviewed it: “Percent”."
     )
-    expect(ana.locator(".review-row").first).to_contain_text("30Submitted by Ben")
+    expect(ana.locator(".review-row").first).to_contain_text("30Answered by Ben")
     expect(ben.locator(".request")).to_be_visible()
-    press(ana, "Accept")
+    press(ana, "Send answers")
     assert sent(stage, "outdated") == {"percent": 30}
 
 
@@ -136,11 +136,11 @@ def test_an_answer_to_a_question_that_changed_is_not_sent_for_the_new_one(
         expect(question(page, "note")).to_contain_text(
             f"Answered by {who} before the question changed"
         )
-    press(ana, "Accept")
-    expect(question(ana, "note").locator(".problem")).to_contain_text("submit it again")
-    question(ana, "note").get_by_role("button", name="Submit").click()
-    expect(question(ben, "note")).to_contain_text("Submitted by Ana")
-    press(ana, "Accept")
+    press(ana, "Send answer")
+    expect(question(ana, "note").locator(".problem")).to_contain_text("use it again")
+    question(ana, "note").get_by_role("button", name="Use this answer").click()
+    expect(question(ben, "note")).to_contain_text("Done by Ana")
+    press(ana, "Send answer")
     assert sent(stage, "reworded") == {"note": "yes"}
 
 
@@ -152,9 +152,9 @@ def test_what_the_asker_filled_in_is_shown_as_its_proposal(person: People, stage
     stage.asks(uri, text("note"), whole("age"), answers={"note": answer})
     (ana,) = arrive([person("Ana")], "prefilled")
     expect(field(ana, "note")).to_have_value("yes")
-    expect(question(ana, "note")).to_contain_text("Proposed")
-    press(ana, "Review")
-    expect(ana.locator(".review-row").first).to_contain_text("yesProposed")
+    expect(question(ana, "note")).to_contain_text("Default")
+    press(ana, "Review answers")
+    expect(ana.locator(".review-row").first).to_contain_text("yesDefault")
 
 
 def test_whoever_stops_a_question_is_named(person: People, stage: Stage) -> None:

@@ -265,8 +265,8 @@ def test_a_skipped_question_can_be_answered_after_all(person: People, stage: Sta
     expect(question(ben, "name")).to_contain_text("Skipped by Ana")
     question(ben, "name").get_by_role("button", name="Answer it").click()
     field(ben, "name").fill("here")
-    ben.get_by_role("button", name="Submit all").click()
-    expect(question(ana, "name")).to_contain_text("Submitted by Ben")
+    ben.get_by_role("button", name="Mark all done").click()
+    expect(question(ana, "name")).to_contain_text("Done by Ben")
 
 
 def test_a_question_asked_in_other_words_keeps_who_is_in_it(person: People, stage: Stage) -> None:

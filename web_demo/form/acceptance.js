@@ -3,7 +3,7 @@
 /** @import { Answer } from "../wire/types.d.ts" */
 /** @import { QuestionView } from "./question.js" */
 import { NEEDED } from "./checks.js";
-import { byWords } from "./states.js";
+import { byWords, isSettled } from "./states.js";
 
 /** @typedef {{ view: QuestionView, words: string }} Problem */
 
@@ -19,14 +19,26 @@ export function acceptanceOf(views) {
   for (const view of views) {
     const words = problemOf(view);
     if (words !== undefined) problems.push({ view, words });
-    const value = isSent(view) ? view.value() : undefined;
-    if (value !== undefined) {
+    const answer = answerOf(view);
+    if (answer !== undefined) {
       const own = answers.get(view.requestId) ?? {};
-      own[view.question.id] = { state: "submitted", value };
+      own[view.question.id] = answer;
       answers.set(view.requestId, own);
     }
   }
   return { answers, problems };
+}
+
+/**
+ * A single question has no review, so what its field shows is what is sent: if it is empty, no default.
+ * @param {QuestionView} view
+ * @returns {Answer | undefined}
+ */
+function answerOf(view) {
+  const value = view.value();
+  if (value !== undefined) return isSent(view) ? { state: "submitted", value } : undefined;
+  const isLeftEmpty = view.isAlone && !view.question.required && !isSettled(view.standing());
+  return isLeftEmpty ? { state: "skipped" } : undefined;
 }
 
 /**
@@ -49,12 +61,15 @@ export function isSent(view) {
 export function problemOf(view) {
   const standing = view.standing();
   if (standing === "submitted" && !view.input.problem()) return undefined;
-  if (standing === "foreign" && view.field.covered?.state === "submitted") return undefined;
+  const isTakenOver = standing === "foreign" || standing === "outdated";
+  const isCovering = standing === "foreign" && view.field.covered?.state === "submitted";
+  if (isCovering && !view.isAlone) return undefined;
   const words = view.check();
   if (words !== undefined) return words;
-  if (!view.question.required || isSent(view)) return undefined;
+  const isNeeded = view.question.required || (isTakenOver && view.isAlone);
+  if (!isNeeded || isSent(view)) return undefined;
   if (standing === "outdated")
-    return "Answered before the question changed. Check the answer and submit it again.";
+    return `Answered before the question changed. Check the answer and ${view.isAlone ? "use it" : "mark it done"} again.`;
   if (standing === "foreign") {
     const by = byWords(view.field.by, view.room.me) || " by someone";
     return `Only drafted${by} so far. Use this draft or enter your own answer.`;

@@ -6,10 +6,10 @@
 import { attribute, h, icon, say, show } from "../views/dom.js";
 import { ICONS } from "../views/icons.js";
 import { afterClick } from "../views/pointer.js";
-import { labelOf } from "../text/words.js";
+import { labelOf, wordsOf } from "../text/words.js";
 import { NEEDED, demandsOf, problemWith } from "./checks.js";
 import { fieldFor, hasOneInput } from "./fields.js";
-import { coveredWords, shownValue, standingOf, standingWords } from "./states.js";
+import { coveredWords, isSettled, shownValue, standingOf, standingWords } from "./states.js";
 import { Versions } from "./versions.js";
 
 let made = 0;
@@ -22,7 +22,8 @@ export class QuestionView {
   id = `question-${(made += 1)}`;
   stateWords = h("span", { class: "state-words", dir: "auto" });
   words = h("p", { class: "problem", id: `${this.id}-problem`, role: "alert" });
-  submit = smallButton("primary-quiet", "Submit", () => this.submitNow());
+  submit = smallButton("primary-quiet", "Mark done", () => this.submitNow());
+  edit = smallButton("quiet", "Edit", () => this.input.focus());
   skip = smallButton("quiet", "Skip", () => this.#skip());
   clear = smallButton("quiet", "Clear", () => this.#clear());
   /** @type {string | undefined} */
@@ -33,12 +34,16 @@ export class QuestionView {
    * @param {Room} room
    * @param {string} requestId
    * @param {Question} question
-   * @param {(from: QuestionView) => void} confirmed Enter was pressed, and this one is submitted
+   * @param {boolean} isAlone the only question of its form: it is sent, and never just marked done
+   * @param {(from: QuestionView) => void} confirmed Enter was pressed, and the answer is valid
    */
-  constructor(room, requestId, question, confirmed) {
+  constructor(room, requestId, question, isAlone, confirmed) {
     this.room = room;
     this.requestId = requestId;
     this.question = question;
+    this.isAlone = isAlone;
+    /** Answered by the buttons Yes and No in the foot of the form. */
+    this.isYesNo = isAlone && question.kind === "boolean";
     this.confirmed = confirmed;
     this.field = room.session.field(requestId, question.id);
     this.input = fieldFor(question, {
@@ -75,7 +80,7 @@ export class QuestionView {
       question.title &&
         question.message !== title &&
         h("p", { class: "question-message", dir: "auto" }, question.message),
-      this.input.element,
+      !this.isYesNo && this.input.element,
       this.words,
       this.versions.offer.element,
       this.versions.conflict.element,
@@ -83,7 +88,7 @@ export class QuestionView {
         "div",
         { class: "question-foot" },
         h("p", { class: "demands", id: `${this.id}-demands` }, demands),
-        h("div", { class: "question-actions" }, this.clear, this.skip, this.submit),
+        h("div", { class: "question-actions" }, this.clear, this.skip, this.edit, this.submit),
       ),
     );
     return h(
@@ -93,6 +98,7 @@ export class QuestionView {
         id: this.id,
         tabindex: -1,
         "data-question": question.id,
+        "data-alone": this.isAlone,
         onfocusout: (/** @type {FocusEvent} */ event) => this.#focusLeft(event),
         onkeydown: (/** @type {KeyboardEvent} */ event) => this.#key(event),
       },
@@ -111,16 +117,24 @@ export class QuestionView {
     const isOpen = room.access.mayAnswer && !field.isClosed && !this.isLocked;
     const standing = this.standing();
     if (!this.input.problem() || field.isClosed) this.input.show(shownValue(question, field));
-    this.input.enable(isOpen);
+    this.input.enable(isOpen && !this.isYesNo);
     attribute(this.element, "data-standing", standing);
     attribute(this.element, "data-writing", this.writers().length > 0);
-    const stands = standingWords(standing, field, this.writers(), room.me);
-    const words = `${stands}${coveredWords(question, field, room.me)}`;
+    const words = this.#stateText(standing);
     say(this.stateWords, words);
     attribute(this.stateWords, "title", words);
     this.#showProblem();
     this.versions.update(room.access.mayAnswer, room.me);
     this.#showActions(standing, isOpen);
+  }
+
+  /** @param {Standing} standing */
+  #stateText(standing) {
+    const { field, question, room, isAlone } = this;
+    const stands = standingWords(standing, field, this.writers(), room.me);
+    const value = this.isYesNo ? wordsOf(question, this.value()) : "";
+    const text = `${stands}${value && `: ${value}`}${coveredWords(question, field, room.me)}`;
+    return isAlone && isSettled(standing) ? `${text}, not sent yet` : text;
   }
 
   /**
@@ -129,16 +143,20 @@ export class QuestionView {
    */
   #showActions(standing, isOpen) {
     const hasValue = shownValue(this.question, this.field) !== undefined;
-    const isDone = standing === "submitted" || standing === "skipped";
-    show(this.submit, isOpen && hasValue && !isDone && standing !== "conflict");
-    show(this.skip, isOpen && !this.question.required && !isDone);
+    const isDone = isSettled(standing);
+    const isTakenOver = standing === "foreign" || standing === "outdated";
+    const isMarkable = this.isYesNo ? false : isTakenOver || !this.isAlone;
+    show(this.submit, isOpen && hasValue && !isDone && standing !== "conflict" && isMarkable);
+    show(this.skip, isOpen && !this.question.required && !isDone && !this.isAlone);
+    show(this.edit, isOpen && standing === "submitted" && !this.isAlone);
     show(this.clear, isOpen && (isDone || this.field.state === "draft"));
     const clears = this.field.covered ? "Discard draft" : "Clear";
-    say(
-      this.clear,
-      standing === "skipped" ? "Answer it" : standing === "submitted" ? "Take back" : clears,
-    );
-    say(this.submit, standing === "foreign" ? "Submit their draft" : "Submit");
+    say(this.clear, standing === "skipped" ? "Answer it" : clears);
+    say(this.submit, standing === "foreign" ? "Use this draft" : this.#submitText);
+  }
+
+  get #submitText() {
+    return this.isAlone ? "Use this answer" : "Mark done";
   }
 
   #showProblem() {
@@ -222,7 +240,8 @@ export class QuestionView {
   #confirm() {
     const value = this.value();
     if (this.input.problem() || value !== undefined) {
-      if (!this.submitNow()) return;
+      const isValid = this.isAlone ? this.check() === undefined : this.submitNow();
+      if (!isValid) return;
     } else if (this.question.required) {
       this.complain(NEEDED);
       return;
@@ -287,7 +306,7 @@ export class QuestionView {
 
   focus() {
     this.element.scrollIntoView({ block: "nearest" });
-    if (this.room.access.mayAnswer && !this.field.isClosed) this.input.focus();
+    if (this.room.access.mayAnswer && !this.field.isClosed && !this.isYesNo) this.input.focus();
     else this.element.focus();
   }
 

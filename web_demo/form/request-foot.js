@@ -8,15 +8,16 @@ import { counted } from "../text/words.js";
 
 /**
  * @typedef {{
- *   accept(): void, submitAll(): void, decline(): void, cancel(): void, back(): void, sure(): void,
+ *   accept(): void, no(): void, submitAll(): void, decline(): void, cancel(): void, back(): void, sure(): void,
  * }} Ways
  */
 
 /**
+ * `isYesNo`: the single question is answered by the buttons here, and `shown` is its draft or default.
  * `isVisit`: there is nothing to answer but a page to go to. `done`, `drafts`: questions.
  * @typedef {{
  *   mode: Mode, mayAnswer: boolean, questions: number, done: number, drafts: number,
- *   canSubmit: boolean, isVisit: boolean, isUnvisited: boolean, completion: Completion | undefined,
+ *   canSubmit: boolean, isYesNo: boolean, shown: boolean | undefined, isVisit: boolean, isUnvisited: boolean, completion: Completion | undefined,
  * }} Stand
  */
 
@@ -41,8 +42,9 @@ export class RequestFoot {
 
   /** @param {Ways} ways */
   constructor(ways) {
-    this.accept = button("primary", "Accept", ways.accept);
-    this.submitAll = button("small quiet", "Submit all", ways.submitAll);
+    this.accept = button("primary", "Send answers", ways.accept);
+    this.no = button("", "No", ways.no);
+    this.submitAll = button("small quiet", "Mark all done", ways.submitAll);
     this.decline = button("decline", "Decline", ways.decline, "Say no. The asker is told.");
     this.cancel = button("quiet", "Cancel", ways.cancel, "Close it without an answer.");
     this.back = button("quiet", "Back", ways.back);
@@ -59,6 +61,7 @@ export class RequestFoot {
         this.cancel,
         this.decline,
         this.sure,
+        this.no,
         this.accept,
       ),
     );
@@ -88,14 +91,14 @@ export class RequestFoot {
    * @param {Stand} stand
    * @param {boolean} isWaiting
    */
-  #showAccept({ mode, questions, isVisit, isUnvisited }, isWaiting) {
-    const isReviewed = mode === "form" && questions > 1;
-    const title = isReviewed ? "Look through the answers, then accept" : undefined;
-    attribute(this.accept, "title", title);
-    attribute(this.accept, "class", isUnvisited ? "" : "primary");
-    const accepts = isVisit ? "I’m done" : "Accept";
+  #showAccept(stand, isWaiting) {
+    const { mode, isYesNo, shown, isUnvisited } = stand;
+    const isPlain = isUnvisited || (isYesNo && shown === false);
+    attribute(this.accept, "class", isPlain ? "" : "primary");
+    attribute(this.no, "class", shown === false ? "primary" : "");
+    show(this.no, isYesNo && mode === "form");
     const sends = isWaiting ? "Waiting…" : "Sending…";
-    say(this.accept, mode === "sending" ? sends : isReviewed ? "Review" : accepts);
+    say(this.accept, mode === "sending" ? sends : primaryText(stand));
   }
 
   /** @param {string | undefined} words */
@@ -106,11 +109,21 @@ export class RequestFoot {
 }
 
 /** @param {Stand} stand */
+function primaryText({ mode, questions, isYesNo, isVisit }) {
+  if (isVisit) return "I’m done";
+  if (isYesNo) return "Yes";
+  if (questions === 0) return "Accept";
+  if (questions === 1) return "Send answer";
+  return mode === "review" ? "Send answers" : "Review answers";
+}
+
+/** @param {Stand} stand */
 function wordsOf({ mode, questions, done, drafts, completion }) {
   if (mode === "sending") return waitingWords(completion);
   if (mode === "decline" || mode === "cancel") return ASKS[mode];
   if (mode === "review" || questions < 2) return "";
-  const words = `${done} of ${questions} submitted`;
+  const words = `${done} of ${questions} ready`;
+  if (done === questions) return `${words}, not sent yet`;
   return drafts > 0 ? `${words}, ${counted(drafts, "draft")}` : words;
 }
 

@@ -1,6 +1,6 @@
 // The form of one round: all requests that were asked together, answered together, closed together.
 
-/** @import { Action, InputRequest } from "../wire/types.d.ts" */
+/** @import { Action, Answer, InputRequest } from "../wire/types.d.ts" */
 /** @import { WireError } from "../wire/errors.js" */
 /** @import { Room } from "../views/room.js" */
 /** @import { Group } from "./groups.js" */
@@ -17,6 +17,7 @@ import { QuestionView } from "./question.js";
 import { RequestFoot } from "./request-foot.js";
 import { headOf } from "./request-head.js";
 import { reviewOf } from "./review.js";
+import { isSettled } from "./states.js";
 import { Strip } from "./strip.js";
 import { UrlRequest } from "./url-request.js";
 
@@ -26,7 +27,8 @@ const LONG = 20;
 
 export class RequestForm {
   foot = new RequestFoot({
-    accept: () => this.#acceptPressed(),
+    accept: () => (this.#yesNo ? this.#sayYesOrNo(true) : this.#acceptPressed()),
+    no: () => this.#sayYesOrNo(false),
     submitAll: () => this.#submitAll(),
     decline: () => this.#askFor("decline"),
     cancel: () => this.#askFor("cancel"),
@@ -101,13 +103,16 @@ export class RequestForm {
     if (isOneOfMany && request.message)
       section.append(h("p", { class: "section-message", dir: "auto" }, request.message));
     if (request.url !== undefined) {
-      const isAlone = !isOneOfMany && !request.questions?.length;
-      const url = new UrlRequest(request, isAlone, () => this.refresh());
+      const isOnlyUrl = !isOneOfMany && !request.questions?.length;
+      const url = new UrlRequest(request, isOnlyUrl, () => this.refresh());
       this.urls.set(request.id, url);
       section.append(url.element);
     }
+    const isAlone = this.group.requests.flatMap(({ questions }) => questions ?? []).length === 1;
     for (const question of request.questions ?? []) {
-      const view = new QuestionView(this.room, request.id, question, (from) => this.#next(from));
+      const view = new QuestionView(this.room, request.id, question, isAlone, (from) =>
+        this.#next(from),
+      );
       this.views.push(view);
       section.append(view.element);
     }
@@ -163,7 +168,7 @@ export class RequestForm {
   #showFoot() {
     const { mayAnswer, why } = this.room.access;
     const standings = this.views.map((view) => view.standing());
-    const done = this.views.filter((view) => isDone(view.standing()) || view.field.covered);
+    const done = this.views.filter((view) => isSettled(view.standing()) || view.field.covered);
     const [url] = this.urls.values();
     attribute(this.element, "aria-describedby", why ? WHY_ID : undefined);
     this.foot.update({
@@ -173,10 +178,17 @@ export class RequestForm {
       done: done.length,
       drafts: standings.filter((standing) => standing === "draft").length,
       canSubmit: this.views.some(isSent),
+      isYesNo: this.#yesNo !== undefined,
+      shown: this.#yesNo && truthOf(this.#yesNo),
       isVisit: this.views.length === 0 && this.urls.size > 0,
       isUnvisited: Boolean(url?.isAlone && !url.wasOpened),
       completion: this.#completion,
     });
+  }
+
+  /** The question of a form that is answered by Yes or No. */
+  get #yesNo() {
+    return this.views.find((view) => view.isYesNo);
   }
 
   // What people do
@@ -194,6 +206,7 @@ export class RequestForm {
       this.#show("form");
       return;
     }
+    if (this.#yesNo && this.mode === "form" && this.#pointAt(event)) return;
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     const isHeld = event.altKey || event.ctrlKey || event.metaKey;
     if (step === undefined || isHeld || isText(event.target)) return;
@@ -204,14 +217,31 @@ export class RequestForm {
     to.focus();
   }
 
+  /**
+   * A letter or digit leads to Yes or No; only Enter or Space there sends it.
+   * @param {KeyboardEvent} event
+   */
+  #pointAt(event) {
+    const { accept: yes, no } = this.foot;
+    const button = { y: yes, 1: yes, n: no, 2: no }[event.key.toLowerCase()];
+    if (!button || event.altKey || event.ctrlKey || event.metaKey) return false;
+    event.preventDefault();
+    button.focus();
+    return true;
+  }
+
   #focused() {
     return this.views.find((view) => view.element.contains(document.activeElement));
   }
 
   /** @param {QuestionView} from */
   #next(from) {
+    if (from.isAlone && from.value() !== undefined) {
+      this.#acceptPressed();
+      return;
+    }
     const after = this.views.slice(this.views.indexOf(from) + 1);
-    const open = after.find((view) => !isDone(view.standing()));
+    const open = after.find((view) => !isSettled(view.standing()));
     if (open) open.focus();
     else this.foot.accept.focus();
     this.marks();
@@ -230,18 +260,35 @@ export class RequestForm {
       this.#show("review");
       return;
     }
-    const { problems } = acceptanceOf(this.views);
+    if (this.#yesNo && truthOf(this.#yesNo) === undefined) {
+      this.foot.accept.focus();
+      return;
+    }
+    const { answers, problems } = acceptanceOf(this.views);
     const [first] = problems;
     if (first) {
       this.#show("form");
       for (const { view, words } of problems) view.complain(words);
       first.view.focus();
       announce(`${counted(problems.length, "question")} to look at. ${first.words}`);
-    } else if ([...this.urls.values()].some((url) => !url.isDone)) {
-      this.foot.fail("Open the page that it asks for, and say when you are done there.");
     } else {
-      this.#complete("accept");
+      this.#sendAnswers(answers);
     }
+  }
+
+  /** @param {ReadonlyMap<string, Record<string, Answer>>} answers by request */
+  #sendAnswers(answers) {
+    if ([...this.urls.values()].every((url) => url.isDone)) this.#complete("accept", answers);
+    else this.foot.fail("Open the page above first, and tick that you’re done there.");
+  }
+
+  /** @param {boolean} value */
+  #sayYesOrNo(value) {
+    const view = this.#yesNo;
+    if (!view || this.mode !== "form" || !this.room.access.mayAnswer) return;
+    /** @type {Answer} */
+    const answer = { state: "submitted", value: { kind: "boolean", value } };
+    this.#sendAnswers(new Map([[view.requestId, { [view.question.id]: answer }]]));
   }
 
   /** @param {"decline" | "cancel"} how */
@@ -295,15 +342,17 @@ export class RequestForm {
     view.focus();
   }
 
-  /** @param {Response} response */
-  #complete(response) {
-    const { answers } = acceptanceOf(response === "accept" ? this.views : []);
+  /**
+   * @param {Response} response
+   * @param {ReadonlyMap<string, Record<string, Answer>>} [answers] by request
+   */
+  #complete(response, answers) {
     const { session } = this.room;
     session.editing();
     this.foot.fail(undefined);
     this.#lock(true);
     for (const { id } of this.group.requests) {
-      const own = response === "accept" ? (answers.get(id) ?? {}) : undefined;
+      const own = response === "accept" ? (answers?.get(id) ?? {}) : undefined;
       session.complete(id, response, own).catch((error) => this.#failed(error));
     }
   }
@@ -364,7 +413,7 @@ export class RequestForm {
    */
   focusQuestion(questionId) {
     const named = this.views.find((view) => view.question.id === questionId);
-    const open = this.views.find((view) => !isDone(view.standing()));
+    const open = this.views.find((view) => !isSettled(view.standing()));
     const [url] = this.urls.values();
     const target = named ?? open ?? this.views[0] ?? url;
     if (target) target.focus();
@@ -378,8 +427,11 @@ export class RequestForm {
   }
 }
 
-/** @param {string} standing */
-const isDone = (standing) => standing === "submitted" || standing === "skipped";
+/** @param {QuestionView} view */
+function truthOf(view) {
+  const value = view.value();
+  return value?.kind === "boolean" ? value.value : undefined;
+}
 
 /** @param {EventTarget | null} target */
 function isText(target) {

@@ -28,12 +28,12 @@ export function reviewOf(views, requests, answers, go) {
   return h(
     "div",
     { class: "review" },
-    h("h3", { class: "review-title", tabindex: -1 }, "Review"),
+    h("h3", { class: "review-title", tabindex: -1 }, "Review your answers"),
     h(
       "p",
       { class: "review-sum" },
       bad > 0
-        ? `${counted(bad, "question")} to look at before this can be accepted.`
+        ? `${counted(bad, "question")} to look at before this can be sent.`
         : "This is what will be sent.",
     ),
     h("dl", { class: "review-list" }, ...rows),
@@ -110,7 +110,7 @@ function sourceWords(view, item) {
     case "unanswered":
       return "Not answered";
     default:
-      if (!isSent(view)) return `Submitted${byWords(by, me)}${when}`;
+      if (!isSent(view)) return `Answered${byWords(by, me)}${when}`;
       return view.standing() === "proposed" ? standingWords("proposed", view.field, [], me) : "";
   }
 }

@@ -27,6 +27,10 @@ export function standingOf(question, field, others, me) {
   return field.state;
 }
 
+/** Answered or skipped for the form: it is sent with the others. */
+/** @param {Standing} standing */
+export const isSettled = (standing) => standing === "submitted" || standing === "skipped";
+
 /**
  * People without names look the same to the host; with two of them here, it may be the other's.
  * @param {Field} field
@@ -70,7 +74,7 @@ export function standingWords(standing, field, writers, me) {
   const when = field.at === undefined ? "" : ` ${timeOf(field.at)}`;
   switch (standing) {
     case "submitted":
-      return field.isDirty ? "Submitting…" : `Submitted${by}${when}`;
+      return field.isDirty ? "Saving…" : `Done${by}${when}`;
     case "skipped":
       return `Skipped${by}${when}`;
     case "conflict":
@@ -82,7 +86,7 @@ export function standingWords(standing, field, writers, me) {
     case "outdated":
       return `Answered${by} before the question changed`;
     case "proposed":
-      return field.state === "draft" ? `Proposed${by}` : "Default";
+      return "Default";
     default:
       return "Not answered";
   }
@@ -97,8 +101,8 @@ export function standingWords(standing, field, writers, me) {
 export function coveredWords(question, { covered }, me) {
   if (!covered) return "";
   const by = byWords(covered._meta?.by, me);
-  if (covered.state === "skipped") return `. Until it is submitted, this is skipped${by}`;
-  return `. Until it is submitted, “${wordsOf(question, covered.value)}”${by} counts`;
+  if (covered.state === "skipped") return `. Until it is marked done, this stays skipped${by}`;
+  return `. Until it is marked done, “${wordsOf(question, covered.value)}”${by} counts`;
 }
 
 /** @param {readonly Present[]} writers */

@@ -10,9 +10,9 @@ const KEYS = [
   ["↑ ↓", "Through options, or through the list"],
   ["Space", "Choose an option"],
   ["1 … 9", "Choose an option by its number"],
-  ["Enter", "Submit this question and go on"],
+  ["Enter", "Mark this question done and go on; send it if it is the only one"],
   ["← →", "Between questions, outside of text"],
-  ["Ctrl Enter", "Review, then accept (⌘ Enter on a Mac)"],
+  ["Ctrl Enter", "Review the answers, then send them (⌘ Enter on a Mac)"],
   ["Esc", "Leave a field; nothing is lost"],
   ["?", "This list"],
 ];
@@ -28,7 +28,7 @@ export function showKeys() {
 export function listenToKeys(acts) {
   document.addEventListener("keydown", (event) => {
     const isPlain = !event.ctrlKey && !event.metaKey && !event.altKey && !event.isComposing;
-    const act = acts[event.key];
+    const act = event.defaultPrevented ? undefined : acts[event.key];
     if (!act || !isPlain || isTyping(event.target) || document.querySelector("dialog[open]"))
       return;
     event.preventDefault();
