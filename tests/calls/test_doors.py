@@ -156,10 +156,11 @@ def test_a_share_link_does_not_let_others_call_or_look(http: httpx2.Client, sess
     assert http.get(f"/v1/sessions/{session}/calls", headers=token).json()["items"] == []
 
 
-def test_a_configuration_that_cannot_be_used_stops_the_start_in_words(tmp_path: Path) -> None:
-    config = zoo.mcp_json(tmp_path, {"odd": {"url": "https://x.example", "command": "y"}})
+def test_a_file_that_is_no_configuration_ends_the_start_with_a_message(tmp_path: Path) -> None:
+    config = tmp_path / "mcp.json"
+    config.write_text("mcpServers: {}")
     with pytest.raises(RuntimeError) as raised:
         ServerProcess("memory:", "--mcp-config", str(config))
     words = str(raised.value)
-    assert "needs either a `command` or a `url`" in " ".join(words.split())
+    assert "is not a configuration of MCP servers" in " ".join(words.split())
     assert "Traceback" not in words
