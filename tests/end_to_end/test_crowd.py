@@ -169,7 +169,7 @@ async def hears(socket: ClientConnection, title: str) -> None:
 @pytest.mark.slow
 @run
 async def test_thousands_sit_idle_and_one_word_reaches_them_all(record_property: Any) -> None:
-    crowd = ("--connections-per-principal", "0")
+    crowd = ("--connections-per-principal", "0", "--actions-per-second", "0")
     with open_files(2 * IDLE), serving("memory:", *crowd) as server:
         writer = await WireClient.open(server.ahp)
         await writer.initialize("writer")

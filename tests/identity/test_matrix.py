@@ -244,7 +244,7 @@ ADDRESSES: dict[str, set[str]] = {
     "DELETE /v1/sessions/{id}/requests/{rid}/answers/{qid}": ANSWERING,
     "POST /v1/sessions/{id}/requests/{rid}/complete": ANSWERING,
     "POST /v1/sessions/{id}/turns": MAKING,
-    "DELETE /v1/sessions/{id}/turns/active": MAKING,
+    "DELETE /v1/sessions/{id}/turns/active": ONLY_OWNER,  # agents: unless others asked in it
     "POST /v1/sessions/{id}/calls": MAKING,
     "GET /v1/sessions/{id}/calls": HERE,
     "GET /v1/calls/{cid}": ONLY_OWNER,  # and whoever made the call
