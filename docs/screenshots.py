@@ -106,7 +106,7 @@ def together(browser: Browser, url: str) -> None:
     question(desk, "name").get_by_role("button", name="Mark done").click()
     desk.mouse.move(0, 0)
     question(phone, "city").get_by_text("Lisbon").tap()
-    expect(question(desk, "city")).to_contain_text("Ben is writing")
+    expect(question(desk, "city")).to_contain_text("Ben is answering")
     expect(question(phone, "name")).to_contain_text("Done by Ana")
     for page in (desk, phone):
         page.locator(".scroller").evaluate("scroller => scroller.scrollTop = 0")
@@ -132,7 +132,7 @@ def phones(browser: Browser, url: str) -> None:
     expect(page.get_by_role("button", name="Run once")).to_be_focused()
     pictures.append(picture(page, "phone", 300))
     page.get_by_role("button", name="Share", exact=True).tap()
-    page.get_by_role("button", name="Make a link").tap()
+    page.get_by_role("button", name="Create link").tap()
     expect(page.locator(".qr")).to_be_visible()
     pictures.append(picture(page, "phone", 300))
     shelve(browser, "phones.png", *pictures)

@@ -29,7 +29,7 @@ ID_BYTES = 12
 CREDENTIAL_CHARS = 4_096
 """A longer text is not even looked at."""
 
-UNKNOWN = "This is no token of this host; ask its owner for one."
+UNKNOWN = "That token isn't valid here. Ask the owner for a new link."
 EXPIRED = "This token has expired; ask the host's owner for a new one."
 REVOKED = "This token was revoked; ask the host's owner for a new one."
 LOST_KEY = (

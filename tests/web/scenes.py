@@ -24,7 +24,7 @@ def _press(name: str) -> Callable[[Page], None]:
 
 def _share(page: Page) -> None:
     _press("Share")(page)
-    _press("Make a link")(page)
+    _press("Create link")(page)
 
 
 def _mistake(page: Page) -> None:

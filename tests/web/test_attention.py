@@ -95,7 +95,7 @@ def test_a_notice_comes_once_opens_the_question_and_goes_when_it_is_answered(
     ana = listening(person("Ana"))
     expect(ana.locator(".session-row", has_text="Deploy")).to_be_visible()
     choose(ana, "Notify me when input is needed")
-    expect(ana.locator(".toast")).to_have_text("You will be told when input is needed.")
+    expect(ana.locator(".toast")).to_have_text("You’ll be notified when input is needed.")
     away(ana)
     stage.asks(uri, text("name"), text("place"))
     heard(ana, notices=1, badge=1, sounds=0)
@@ -126,7 +126,7 @@ def test_nothing_is_told_of_what_is_in_view(person: People, stage: Stage) -> Non
     ana = listening(person("Ana"), "#/s/here")
     expect(ana.locator(".working")).to_be_visible()
     choose(ana, "Notify me when input is needed")
-    choose(ana, "Play a sound too")
+    choose(ana, "Play a sound")
     heard(ana, sounds=1)  # what it will sound like
     stage.asks(here, text("name"))
     expect(ana.locator("#announcer")).to_have_text("New question: Some questions")

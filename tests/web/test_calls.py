@@ -44,7 +44,9 @@ def test_two_rounds_are_answered_on_a_desktop_and_on_a_phone(
     phone = person("Ben", calling.url, **phone_options()).goes_to("#/s/rounds")
     for page in (desk, phone):
         expect(page.locator(".asker")).to_contain_text("zoo · deploy")
-        expect(page.locator(".tool-rounds")).to_contain_text("Round 1: waiting for 1 answer")
+        expect(page.locator(".tool-rounds")).to_contain_text(
+            "Round 1: waiting for your answers below"
+        )
     question(phone, "environment").get_by_text("production").tap()
     expect(question(desk, "environment").get_by_label("production")).to_be_checked()
     phone.get_by_role("button", name="Send answer", exact=True).tap()

@@ -58,11 +58,11 @@ def test_without_a_token_one_is_asked_for_kept_and_forgotten(
     person: People, guarded: ServerProcess
 ) -> None:
     ana = person("Ana", guarded.url).goes_to()
-    says(ana, "You need a link to get in", "open the link that they sent")
+    says(ana, "You need a link to get in", "open the link they sent")
     entry = ana.get_by_label("A link or a token")
     entry.fill("no-token-of-this-host")
     ana.get_by_role("button", name="Open").click()
-    expect(ana.get_by_role("alert").filter(has_text="no token of this host")).to_be_visible()
+    expect(ana.get_by_role("alert").filter(has_text="isn't valid here")).to_be_visible()
     expect(entry).to_have_value("no-token-of-this-host")
     entry.fill(TOKEN)
     entry.press("Enter")
@@ -85,7 +85,7 @@ def test_the_screen_is_for_everyone(
     visitor = person(None, guarded.url, **options, reduced_motion="reduce")
     visitor.context.add_init_script(path=npm_script("axe-core", "axe.min.js"))
     page = visitor.goes_to("?tkn=half-of-a-link#/s/demo")
-    says(page, "This link does not work", "Ask whoever sent it for a new one.")
+    says(page, "This link does not work", "Ask the person who sent it for a new one.")
     assert page.evaluate(RUN) == []
     if "has_touch" in options:
         assert_fits(page)
@@ -97,14 +97,14 @@ def test_a_pasted_link_leads_to_its_session(person: People, guarded: ServerProce
     guest.get_by_role("button", name="Open").tap()
     expect(guest.locator(".request")).to_be_visible()
     assert guest.url.endswith("#/s/demo")
-    expect(guest.locator(".banner")).to_contain_text("You can answer the questions here.")
+    expect(guest.locator(".banner")).to_contain_text("You can answer questions.")
 
 
 def test_a_link_that_is_no_link_of_this_host_says_so(
     person: People, guarded: ServerProcess
 ) -> None:
     guest = person(None, guarded.url, **phone_options()).goes_to("?tkn=half-of-a-link#/s/demo")
-    says(guest, "This link does not work", "Ask whoever sent it for a new one.")
+    says(guest, "This link does not work", "Ask the person who sent it for a new one.")
     assert "tkn" not in guest.url
 
 
@@ -115,10 +115,10 @@ def test_a_link_that_expires_says_so_and_keeps_what_was_written(
     guest = person(None, guarded.url, **phone_options()).page
     guest.goto(url)
     field(guest, "name").fill("Norway")
-    says(guest, "This link has expired", "Ask whoever sent it for a new one.")
+    says(guest, "This link has expired", "Ask the person who sent it for a new one.")
     late = person(None, guarded.url, **phone_options()).page
     late.goto(url)
-    says(late, "This link has expired", "Ask whoever sent it for a new one.")
+    says(late, "This link has expired", "Ask the person who sent it for a new one.")
     # A new link, and they are where they were.
     guest.get_by_label("A link or a token").fill(shared(guarded))
     guest.get_by_role("button", name="Open").tap()
@@ -134,7 +134,7 @@ def test_a_link_that_was_taken_back_says_so(person: People, guarded: ServerProce
     expect(guest.get_by_role("dialog")).to_be_visible()
     for item in as_owner(guarded, "GET", SHARES)["items"]:
         as_owner(guarded, "DELETE", f"{SHARES}/{item['id']}")
-    says(guest, "This link was taken back", "Ask whoever sent it for a new one.")
+    says(guest, "This link was revoked", "Ask the person who sent it for a new one.")
     expect(guest.get_by_role("dialog")).to_have_count(0)
 
 
@@ -156,7 +156,7 @@ def owning(page: Page) -> None:
 
 
 def watching(page: Page) -> None:
-    expect(page.locator(".banner")).to_contain_text("You are watching.")
+    expect(page.locator(".banner")).to_contain_text("You can view this session")
 
 
 def test_a_link_does_not_replace_the_owners_access(person: People, guarded: ServerProcess) -> None:
@@ -223,7 +223,7 @@ def test_each_link_opens_its_own_session_in_new_tabs(
     for url in (shared(guarded), deploy):
         guest.page.goto(url)
         expect(guest.page.locator(".session-title")).to_be_visible()
-    for name, words in (("demo", "You can answer"), ("deploy", "You are watching.")):
+    for name, words in (("demo", "You can answer"), ("deploy", "You can view this session")):
         page = guest.context.new_page()
         page.goto(f"{guarded.url}/#/s/{name}")
         expect(page.locator(".banner")).to_contain_text(words)

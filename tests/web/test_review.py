@@ -112,7 +112,7 @@ def test_what_changed_after_the_review_is_reviewed_again_and_not_sent(
     goes_offline(ana)
     press(ana, "Review answers")
     press(ana, "Send answers")
-    expect(ana.locator(".progress-words")).to_contain_text("waits for the connection")
+    expect(ana.locator(".progress-words")).to_contain_text("will be sent when you reconnect")
     submits(ben, "percent", "30")
     ana.context.set_offline(offline=False)
     expect(ana.locator(".request-foot .problem")).to_contain_text(

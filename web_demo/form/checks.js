@@ -71,7 +71,7 @@ export function demandsOf(question) {
 function textProblem(question, text) {
   const size = [...text].length;
   if (question.required && text.trim() === "")
-    return size > 0 ? "Blanks alone are no answer here." : NEEDED;
+    return size > 0 ? "Enter an answer; spaces alone don’t count." : NEEDED;
   if (question.min !== undefined && size < question.min) {
     return `Needs at least ${counted(question.min, "character")}; this has ${size}.`;
   }
@@ -131,9 +131,9 @@ function textDemands(question) {
 /** @param {MultiSelectQuestion} question */
 function multiDemands(question) {
   const { min, max } = question;
-  if (min && max) return min === max ? `Choose ${min}` : `Choose ${min} to ${max}`;
-  if (max) return `Choose up to ${max}`;
-  return min ? `Choose at least ${min}` : "Choose any number";
+  if (min && max) return min === max ? `Select ${min}` : `Select ${min} to ${max}`;
+  if (max) return `Select up to ${max}`;
+  return min ? `Select at least ${min}` : "Select all that apply";
 }
 
 /**

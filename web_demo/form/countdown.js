@@ -87,14 +87,14 @@ export class Countdown {
    */
   #said(request, at, left) {
     const ending = request._meta?.onExpiry;
-    if (ending === "wait") return `Wanted by ${timeOf(at)}; it waits longer if need be.`;
+    if (ending === "wait") return `Due by ${timeOf(at)}. You can still answer later.`;
     if (ending === "defaults" && this.isStopped)
-      return "The countdown has stopped: somebody is answering.";
+      return "The timer has stopped: someone is answering.";
     if (left <= 0) return "Time is up.";
     if (ending === "defaults" && !request.questions?.length)
-      return `Accepted by itself in ${countdown(left)}, unless somebody answers.`;
+      return `Will be accepted in ${countdown(left)} unless someone answers.`;
     if (ending === "defaults")
-      return `In ${countdown(left)} the proposed answers are used. Any key stops this.`;
+      return `Defaults will be sent in ${countdown(left)}. Press any key to stop the timer.`;
     return `Closes unanswered in ${countdown(left)}, at ${timeOf(at)}.`;
   }
 

@@ -26,8 +26,8 @@ export class NumberField {
       onblur: () => events.left(),
       onkeydown: (/** @type {KeyboardEvent} */ event) => this.#key(event),
     });
-    this.less = this.#step("−", "One less", -1);
-    this.more = this.#step("+", "One more", 1);
+    this.less = this.#step("−", "Decrease", -1);
+    this.more = this.#step("+", "Increase", 1);
     this.element = h("div", { class: "number-field" }, this.input, this.less, this.more);
   }
 

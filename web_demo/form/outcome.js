@@ -27,7 +27,7 @@ export function outcomeOf(room, closing, note, dismiss) {
       class: "outcome",
       "data-kind": kind,
       "data-request": request.id,
-      "aria-label": "A question that was closed",
+      "aria-label": "Closed question",
     },
     h(
       "header",
@@ -148,7 +148,7 @@ function unsentOf(request, unsent) {
     h(
       "p",
       { class: "unsent-title" },
-      "What you wrote did not get in. It is kept, and offered if this is asked again.",
+      "Your unsent answers weren’t included. They’re saved in case this is asked again.",
     ),
     ...rows.map(([question, words]) =>
       h(

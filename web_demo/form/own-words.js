@@ -28,7 +28,7 @@ export class OwnWords {
       dir: "auto",
       autocomplete: "off",
       placeholder: isMany ? "Add your own…" : "Something else…",
-      "aria-label": isMany ? "Add an answer of your own" : "An answer of your own",
+      "aria-label": isMany ? "Add another answer" : "Other answer",
       oninput: () => events.changed(),
       onblur: () => events.left(),
       onkeydown: (/** @type {KeyboardEvent} */ event) => this.#key(event),

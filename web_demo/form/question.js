@@ -131,7 +131,7 @@ export class QuestionView {
   /** @param {Standing} standing */
   #stateText(standing) {
     const { field, question, room, isAlone } = this;
-    const stands = standingWords(standing, field, this.writers(), room.me);
+    const stands = standingWords(question, standing, field, this.writers(), room.me);
     const value = this.isYesNo ? wordsOf(question, this.value()) : "";
     const text = `${stands}${value && `: ${value}`}${coveredWords(question, field, room.me)}`;
     return isAlone && isSettled(standing) ? `${text}, not sent yet` : text;
@@ -193,7 +193,7 @@ export class QuestionView {
   check() {
     const value = this.value();
     this.problem = this.input.problem() ?? (value && problemWith(this.question, value));
-    if (this.field.theirs) this.problem = "Choose which version to keep first.";
+    if (this.field.theirs) this.problem = "Choose a version before sending.";
     this.#showProblem();
     return this.problem;
   }

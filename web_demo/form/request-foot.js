@@ -26,11 +26,11 @@ const ASKS = {
   cancel: "Cancel for everyone? The asker is told that nobody answered.",
 };
 const WAITS = {
-  accept: "Your answer waits for the connection. It is sent by itself.",
-  decline: "Your no waits for the connection. It is sent by itself.",
-  cancel: "That you cancelled it waits for the connection. It is sent by itself.",
+  accept: "You’re offline. Your answers will be sent when you reconnect.",
+  decline: "You’re offline. Your “Decline” will be sent when you reconnect.",
+  cancel: "You’re offline. Your “Dismiss” will be sent when you reconnect.",
 };
-const IN_DOUBT = "The connection broke before the host confirmed it. It is sent again by itself.";
+const IN_DOUBT = "The connection was lost before the host confirmed this. It will be sent again when you reconnect.";
 
 /** @param {string} kind @param {string} words @param {() => void} act @param {string} [title] */
 const button = (kind, words, act, title) =>
@@ -77,7 +77,7 @@ export class RequestFoot {
     say(this.progress, wordsOf(stand));
     const canBeTakenBack = isWaiting && !stand.completion?.mayBeThere;
     show(this.back, mode === "review" || isAsking || canBeTakenBack);
-    say(this.back, isSending ? "Take it back" : "Back");
+    say(this.back, isSending ? "Don’t send" : "Back");
     show(this.sure, isAsking);
     say(this.sure, mode === "cancel" ? "Cancel it" : "Decline it");
     for (const way of [this.cancel, this.decline, this.accept]) show(way, !isAsking);

@@ -270,7 +270,7 @@ export class RequestForm {
       this.#show("form");
       for (const { view, words } of problems) view.complain(words);
       first.view.focus();
-      announce(`${counted(problems.length, "question")} to look at. ${first.words}`);
+      announce(`${counted(problems.length, "question")} to check. ${first.words}`);
     } else {
       this.#sendAnswers(answers);
     }
@@ -391,8 +391,8 @@ export class RequestForm {
   /** @param {string} words */
   #complain(words) {
     const blamed = this.views.find((view) => view.field.error);
-    const where = blamed && `It was not accepted: look at “${labelOf(blamed.question)}”.`;
-    this.foot.fail(where ?? `It was not accepted. ${words}`);
+    const where = blamed && `Not sent: check “${labelOf(blamed.question)}”.`;
+    this.foot.fail(where ?? `Not sent. ${words}`);
     blamed?.focus();
   }
 

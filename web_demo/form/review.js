@@ -7,7 +7,7 @@ import { h } from "../views/dom.js";
 import { capital, counted, isMe, labelOf, nameOf, timeOf, wordsOf } from "../text/words.js";
 import { reviewOf as itemsOf } from "../wire/review.js";
 import { isSent, problemOf } from "./acceptance.js";
-import { byWords, standingWords } from "./states.js";
+import { byWords } from "./states.js";
 
 /**
  * @param {readonly QuestionView[]} views
@@ -33,7 +33,7 @@ export function reviewOf(views, requests, answers, go) {
       "p",
       { class: "review-sum" },
       bad > 0
-        ? `${counted(bad, "question")} to look at before this can be sent.`
+        ? `${counted(bad, "question")} to check before this can be sent.`
         : "This is what will be sent.",
     ),
     h("dl", { class: "review-list" }, ...rows),
@@ -111,6 +111,6 @@ function sourceWords(view, item) {
       return "Not answered";
     default:
       if (!isSent(view)) return `Answered${byWords(by, me)}${when}`;
-      return view.standing() === "proposed" ? standingWords("proposed", view.field, [], me) : "";
+      return view.standing() === "proposed" ? "Default" : "";
   }
 }

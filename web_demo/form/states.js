@@ -3,7 +3,7 @@
 /** @import { Author, Present, Question, Value } from "../wire/types.d.ts" */
 /** @import { Field } from "../wire/drafts.js" */
 import { capital, isMe, nameOf, timeOf, wordsOf } from "../text/words.js";
-import { proposedBy } from "./fields.js";
+import { hasOneInput, proposedBy } from "./fields.js";
 
 /** @typedef {"empty" | "proposed" | "draft" | "foreign" | "outdated" | "conflict" | "submitted" | "skipped"} Standing */
 
@@ -62,13 +62,15 @@ export function shownValue(question, field) {
 }
 
 /**
+ * @param {Question} question
  * @param {Standing} standing
  * @param {Field} field
  * @param {readonly Present[]} writers
  * @param {Author | undefined} me
  */
-export function standingWords(standing, field, writers, me) {
-  if (writers.length > 0) return writingWords(writers);
+export function standingWords(question, standing, field, writers, me) {
+  const doing = hasOneInput(question) ? "writing" : "answering";
+  if (writers.length > 0) return writersText(writers, doing);
   const isMine = field.isOwn && field.by && isAlike(field.by, me);
   const by = isMine ? " by you" : byWords(field.by, me);
   const when = field.at === undefined ? "" : ` ${timeOf(field.at)}`;
@@ -78,7 +80,7 @@ export function standingWords(standing, field, writers, me) {
     case "skipped":
       return `Skipped${by}${when}`;
     case "conflict":
-      return "Two versions";
+      return "Conflict";
     case "foreign":
       return `Draft${by || " by someone"}`;
     case "draft":
@@ -105,11 +107,14 @@ export function coveredWords(question, { covered }, me) {
   return `. Until it is marked done, “${wordsOf(question, covered.value)}”${by} counts`;
 }
 
-/** @param {readonly Present[]} writers */
-function writingWords(writers) {
+/**
+ * @param {readonly Present[]} writers
+ * @param {"writing" | "answering"} doing
+ */
+function writersText(writers, doing) {
   const names = [...new Set(writers.map((writer) => capital(nameOf(writer.by))))];
-  if (names.length > 2) return `${names[0]} and ${names.length - 1} others are writing`;
-  return `${names.join(" and ")} ${names.length === 1 ? "is" : "are"} writing`;
+  if (names.length > 2) return `${names[0]} and ${names.length - 1} others are ${doing}`;
+  return `${names.join(" and ")} ${names.length === 1 ? "is" : "are"} ${doing}`;
 }
 
 /**

@@ -42,7 +42,7 @@ export class Strip {
     const mark = /** @type {HTMLButtonElement} */ (this.marks[index]);
     const standing = view.standing();
     const problem = view.problem ?? view.field.error;
-    const words = standingWords(standing, view.field, view.writers(), view.room.me);
+    const words = standingWords(view.question, standing, view.field, view.writers(), view.room.me);
     const needs = view.question.required ? ", required" : "";
     attribute(mark, "data-standing", standing);
     attribute(mark, "data-writing", isWritten);

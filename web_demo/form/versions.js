@@ -70,11 +70,11 @@ export class Versions {
       act();
       goOn();
     };
-    this.conflict = new Aside("conflict", "Two versions", [
+    this.conflict = new Aside("conflict", "Conflict", [
       ["", "Use theirs", choosing(() => field.useTheirs())],
       ["primary-quiet", "Keep mine", choosing(() => field.keepMine())],
     ]);
-    this.offer = new Aside("offer", "Written before", [
+    this.offer = new Aside("offer", "Earlier draft", [
       ["primary-quiet", "Use it", choosing(() => field.useOffer())],
       ["quiet", "Discard", choosing(() => field.dropOffer())],
     ]);
@@ -92,7 +92,7 @@ export class Versions {
   /** @param {Author | undefined} me */
   #showConflict(me) {
     const { theirs } = this.field;
-    const title = theirs && changedWords(theirs.by, theirs.value, me);
+    const title = theirs && `${changedWords(theirs.by, theirs.value, me)}${theirs.value ? " to:" : "."}`;
     const words = wordsOf(this.question, theirs?.value);
     this.conflict.update(title, words);
     if (title && !this.isContested)
@@ -118,9 +118,10 @@ export class Versions {
   /** @param {Author | undefined} me */
   #offerWords(me) {
     const { overtakenBy, value } = this.field;
-    if (!overtakenBy) return "You wrote this before, and it was never sent:";
-    const wrote = hasOneInput(this.question) ? "written" : "chosen";
-    return `${changerOf(overtakenBy, me)} ${value ? "changed" : "cleared"} this. You had ${wrote}:`;
+    if (!overtakenBy) return "You have an earlier draft:";
+    const what = hasOneInput(this.question) ? "text" : "choice";
+    const changed = changedWords(overtakenBy, value, me);
+    return `${changed}. Your ${what}${isMe(overtakenBy, me) ? " here" : ""} was:`;
   }
 
   /** Once for each time that two versions meet, not with each key. */
@@ -131,19 +132,12 @@ export class Versions {
 }
 
 /**
+ * The same person may be at two devices.
  * @param {Author | undefined} by
  * @param {Value | undefined} value
  * @param {Author | undefined} me
  */
 function changedWords(by, value, me) {
-  return `${changerOf(by, me)} ${value ? "changed this to" : "cleared this"}`;
-}
-
-/**
- * The same person may be at two devices.
- * @param {Author | undefined} by
- * @param {Author | undefined} me
- */
-function changerOf(by, me) {
-  return isMe(by, me) ? "On another device you" : capital(nameOf(by));
+  const did = value ? "changed this" : "cleared this";
+  return isMe(by, me) ? `You ${did} in another tab or device` : `${capital(nameOf(by))} ${did}`;
 }

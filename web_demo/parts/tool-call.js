@@ -6,7 +6,6 @@ import { WHY_ID } from "../views/access.js";
 import { attribute, fill, h, icon, say, show } from "../views/dom.js";
 import { ICONS } from "../views/icons.js";
 import { groupsOf } from "../form/groups.js";
-import { counted } from "../text/words.js";
 import { contentBlocks, editsBlock } from "./tool-content.js";
 import { plainOf, textBlock } from "./text.js";
 
@@ -98,7 +97,7 @@ export class ToolCallView {
     this.lastRound = Math.max(this.lastRound, round ?? 0);
     const isOver = ["completed", "cancelled"].includes(call.status);
     show(this.rounds, this.lastRound > 0 && !isOver);
-    const waits = asking && `waiting for ${counted(asking.requests.length, "answer")} below`;
+    const waits = asking && "waiting for your answers below";
     const key = `${this.lastRound} ${waits}`;
     if (key === this.shownRounds) return;
     this.shownRounds = key;
@@ -248,7 +247,7 @@ function roundsOf(last, waits) {
   const done = Array.from({ length: Math.max(0, last - 1) }, (_, index) =>
     h("li", { class: "round-step" }, icon(ICONS.check, "Answered:"), `Round ${index + 1}`),
   );
-  const words = `Round ${last}: ${waits ?? "answered, the tool goes on"}`;
+  const words = `Round ${last}: ${waits ?? "answered, the tool continues"}`;
   const mark = waits ? h("span", { class: "dot" }) : icon(ICONS.check);
   return [...done, h("li", { class: "round-step", "data-open": waits !== undefined }, mark, words)];
 }

@@ -15,11 +15,11 @@ export const WHY_ID = "why";
 
 /** @type {Readonly<Record<string, string>>} */
 const WHY = {
-  observer: "You are watching. You cannot answer or change anything here.",
-  answerer: "You can answer the questions here. The rest is the owner’s.",
+  observer: "You can view this session, but not answer or change anything.",
+  answerer: "You can answer questions. Only the owner can change anything else.",
   agent: "You are connected as an agent, which cannot answer questions.",
 };
-const RECORDED = "This is a recording. It can be watched, and nothing in it can be changed.";
+const RECORDED = "This is a recording. You can view it, but not change it.";
 
 /**
  * @param {Role | undefined} role unknown until the host has told

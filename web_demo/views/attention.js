@@ -103,14 +103,15 @@ export class Attention {
   async toggleNotices() {
     if (this.notifies) {
       remember("notify", undefined);
-      return "Notices are off.";
+      return "Notifications are off.";
     }
-    if (!("Notification" in globalThis)) return "This browser has no notices, or only over HTTPS.";
+    if (!isSecureContext) return "Notifications need HTTPS; this page is on plain HTTP.";
+    if (!("Notification" in globalThis)) return "This browser has no notifications.";
     const answer = await Notification.requestPermission();
     remember("notify", answer === "granted" ? "yes" : undefined);
     return answer === "granted"
-      ? "You will be told when input is needed."
-      : "The browser does not allow notices here.";
+      ? "You’ll be notified when input is needed."
+      : "Your browser blocks notifications from this page. Allow them in its site settings.";
   }
 
   toggleSound() {

@@ -29,8 +29,8 @@ export class Composer {
     icon(ICONS.stop),
     "Stop",
   );
-  why = h("p", { class: "why" }, "No agent listens here: programs ask, and people answer.");
-  queue = h("ul", { class: "queue", "aria-label": "Messages that wait" });
+  why = h("p", { class: "why" }, "This session only collects answers. There is no agent to chat with.");
+  queue = h("ul", { class: "queue", "aria-label": "Queued messages" });
   box = h("div", { class: "composer-box" }, this.text, this.stop, this.send);
   element = h("div", { class: "composer" }, this.queue, this.box, this.why);
 
@@ -89,7 +89,7 @@ export class Composer {
       this.room.access.mayDirect &&
         h(
           "button",
-          { type: "button", class: "icon-button", "aria-label": "Take it back", onclick: remove },
+          { type: "button", class: "icon-button", "aria-label": "Remove from the queue", onclick: remove },
           icon(ICONS.close),
         ),
     );

@@ -12,9 +12,9 @@ import { counted } from "../text/words.js";
 /** @type {Told} */
 const NEEDED = {
   title: "You need a link to get in",
-  text: "If somebody invited you, open the link that they sent. If this is your own host, paste the link that it printed when it started.",
+  text: "If someone invited you, open the link they sent. If this is your own host, paste the link it printed at start-up.",
 };
-const ASK = "Ask whoever sent it for a new one.";
+const ASK = "Ask the person who sent it for a new one.";
 
 /**
  * The host tells why in words of its own; they decide only which of ours fits best.
@@ -23,7 +23,7 @@ const ASK = "Ask whoever sent it for a new one.";
  */
 function refusedWords(words) {
   if (/expired/i.test(words)) return { title: "This link has expired", text: ASK };
-  if (/revoked/i.test(words)) return { title: "This link was taken back", text: ASK };
+  if (/revoked/i.test(words)) return { title: "This link was revoked", text: ASK };
   return {
     title: "This link does not work",
     text: `It is not one of this host’s, or not all of it was copied. ${ASK}`,

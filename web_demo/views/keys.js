@@ -7,11 +7,11 @@ const KEYS = [
   ["/", "Filter the sessions"],
   ["w", "Go to the next waiting question"],
   ["n", "New session"],
-  ["↑ ↓", "Through options, or through the list"],
+  ["↑ ↓", "Move through options or the list"],
   ["Space", "Choose an option"],
   ["1 … 9", "Choose an option by its number"],
   ["Enter", "Mark this question done and go on; send it if it is the only one"],
-  ["← →", "Between questions, outside of text"],
+  ["← →", "Previous or next question (when not typing)"],
   ["Ctrl Enter", "Review the answers, then send them (⌘ Enter on a Mac)"],
   ["Esc", "Leave a field; nothing is lost"],
   ["?", "This list"],
@@ -21,7 +21,7 @@ export function showKeys() {
   const rows = KEYS.map(([key, words]) =>
     h("div", null, h("dt", null, h("kbd", null, key)), h("dd", null, words)),
   );
-  openDialog("Keyboard", h("dl", { class: "keys" }, ...rows));
+  openDialog("Keyboard shortcuts", h("dl", { class: "keys" }, ...rows));
 }
 
 /** @param {Readonly<Record<string, () => void>>} acts */

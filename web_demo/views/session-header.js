@@ -99,7 +99,7 @@ export class SessionHeader {
         act: () => this.#leaveUnread(),
       },
       access.mayDirect && {
-        words: isArchived(status) ? "Take out of the archive" : "Archive",
+        words: isArchived(status) ? "Unarchive" : "Archive",
         icon: ICONS.archive,
         act: () => session.archive(!isArchived(status)),
       },

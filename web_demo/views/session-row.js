@@ -81,9 +81,9 @@ export class SessionRow {
     say(this.about, summary.activity || this.#agent(summary.provider));
     say(this.said, `${WORDS[activity]}${isNew ? ", unread" : ""}`);
     show(this.answer, needs);
-    say(this.answer, this.self.role === "observer" ? "Look" : "Answer");
+    say(this.answer, this.self.role === "observer" ? "View" : "Answer");
     show(this.archive, activity !== "recording");
-    const words = isArchived(summary.status) ? "Take out of the archive" : "Archive";
+    const words = isArchived(summary.status) ? "Unarchive" : "Archive";
     attribute(this.archive, "aria-label", `${words}: ${summary.title || "Untitled"}`);
     attribute(this.archive, "title", words);
     this.times();
@@ -125,7 +125,7 @@ export class SessionRow {
     const { summary } = this;
     if (!summary) return;
     const isOn = !isArchived(summary.status);
-    const words = isOn ? "Archived" : "Taken out of the archive";
+    const words = isOn ? "Archived" : "Unarchived";
     const undo = () => this.#put(summary.resource, !isOn);
     const said = `${words}: ${summary.title || "Untitled"}`;
     this.#put(summary.resource, isOn, () => toast(said, undo));

@@ -29,7 +29,7 @@ const NEAR = 120;
 const PASSIVE = "people";
 /** @type {Readonly<Record<string, readonly [string, string]>>} */
 const GONE = {
-  removed: ["This session was removed", "Somebody has deleted it while you were here."],
+  removed: ["This session was removed", "Someone deleted it while you were here."],
   unknown: [
     "There is no such session here",
     "It does not exist, it was removed, or it was not shared with you.",

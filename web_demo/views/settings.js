@@ -31,7 +31,7 @@ export function settingsMenu(host, attention) {
       act: () => void attention.toggleNotices().then((words) => toast(words)),
     },
     {
-      words: "Play a sound too",
+      words: "Play a sound",
       icon: ICONS.spark,
       isOn: attention.sounds,
       act: () => attention.toggleSound(),
@@ -42,7 +42,7 @@ export function settingsMenu(host, attention) {
       icon: ICONS.pencil,
       act: () => chooseName(host),
     },
-    { words: "Keyboard", icon: ICONS.question, act: showKeys },
+    { words: "Keyboard shortcuts", icon: ICONS.question, act: showKeys },
     host.token !== undefined && {
       words: "Forget this token",
       icon: ICONS.key,
@@ -54,7 +54,7 @@ export function settingsMenu(host, attention) {
 /** @param {Host} host */
 function forget(host) {
   host.forgetToken();
-  toast("This browser has forgotten the token that this tab used.");
+  toast("This browser no longer keeps the token that this tab used.");
 }
 
 function nextTheme() {

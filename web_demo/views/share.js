@@ -11,9 +11,9 @@ import { wholeTime } from "../text/words.js";
 /** @typedef {{ url: string, role: string, expiresAt: number, qr: string, warning?: string }} Given */
 
 const ROLES = [
-  { id: "answerer", label: "Answer", words: "Sees everything and answers questions." },
-  { id: "observer", label: "Watch", words: "Sees everything and changes nothing." },
-  { id: "owner", label: "Everything", words: "Also starts turns and lets tools run." },
+  { id: "answerer", label: "Answer", may: "answer questions in this session", words: "Sees everything and answers questions." },
+  { id: "observer", label: "View", may: "view this session", words: "Sees everything and changes nothing." },
+  { id: "owner", label: "Manage (full access)", may: "manage this session", words: "Also starts turns and approves tools." },
 ];
 const HOUR = 3600;
 const TIMES = [
@@ -37,9 +37,9 @@ export class ShareDialog {
     id: "share-name",
     autocomplete: "off",
     maxlength: 80,
-    placeholder: "Shown beside their answers",
+    placeholder: "Shown next to their answers",
   });
-  make = h("button", { type: "submit", class: "primary" }, "Make a link");
+  make = h("button", { type: "submit", class: "primary" }, "Create link");
   problem = h("p", { class: "problem", role: "alert", hidden: true });
   result = h("div", { class: "share-result", hidden: true });
   form = h(
@@ -48,12 +48,12 @@ export class ShareDialog {
     h(
       "fieldset",
       { class: "share-roles" },
-      h("legend", null, "Whoever has the link can"),
+      h("legend", null, "Anyone with the link can"),
       ...this.roles,
     ),
-    h("label", { class: "small-label", for: "share-time" }, "For"),
+    h("label", { class: "small-label", for: "share-time" }, "Expires after"),
     this.time,
-    h("label", { class: "small-label", for: "share-name" }, "Name, if it is for one person"),
+    h("label", { class: "small-label", for: "share-name" }, "Name (optional)"),
     this.who,
     this.problem,
     h("div", { class: "dialog-actions" }, this.make),
@@ -122,7 +122,7 @@ export class ShareDialog {
       show(this.result, false);
       show(this.form, true);
     };
-    const what = ROLES.find(({ id }) => id === given.role)?.label.toLowerCase() ?? given.role;
+    const what = ROLES.find(({ id }) => id === given.role)?.may ?? given.role;
     const isForOthers = !isLoopback(given.url);
     fill(
       this.result,
@@ -131,7 +131,7 @@ export class ShareDialog {
         "p",
         { class: "share-hint" },
         isForOthers && "Scan it with a phone, or send the link. ",
-        h("strong", null, `Anyone who has it can ${what}`),
+        h("strong", null, `Anyone with this link can ${what}`),
         ` until ${wholeTime(given.expiresAt)}.`,
       ),
       given.warning ? h("p", { class: "share-warning" }, icon(ICONS.warning), given.warning) : null,
@@ -153,7 +153,7 @@ export class ShareDialog {
       h(
         "div",
         { class: "dialog-actions" },
-        h("button", { type: "button", class: "quiet", onclick: again }, "Make another"),
+        h("button", { type: "button", class: "quiet", onclick: again }, "Create another link"),
       ),
     );
     show(this.form, false);
