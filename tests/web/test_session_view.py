@@ -171,7 +171,9 @@ def test_messages_wait_for_their_turn_and_can_be_taken_back(person: People, stag
     expect(ana.locator(".queue-text")).to_have_text(["second", "third"])
     ana.get_by_role("button", name="Remove from the queue").last.click()
     expect(ana.locator(".queue-text")).to_have_text(["second"])
-    ana.get_by_role("button", name="Stop").click()
+    ana.get_by_role("button", name="Session menu").click()
+    ana.get_by_role("menuitem", name="Stop the turn").click()
+    expect(ana.locator(".toast")).to_contain_text("Stopping")
     expect(ana.locator(".message-text")).to_have_text(["first", "second"])
     expect(ana.locator(".turn-ending").first).to_have_text("Stopped")
     expect(ana.locator(".queue")).to_be_hidden()
@@ -265,7 +267,8 @@ def test_a_skipped_question_can_be_answered_after_all(person: People, stage: Sta
     expect(question(ben, "name")).to_contain_text("Skipped by Ana")
     question(ben, "name").get_by_role("button", name="Answer it").click()
     field(ben, "name").fill("here")
-    ben.get_by_role("button", name="Mark all done").click()
+    ben.get_by_role("button", name="More actions").click()
+    ben.get_by_role("menuitem", name="Mark all done").click()
     expect(question(ana, "name")).to_contain_text("Done by Ben")
 
 

@@ -80,21 +80,6 @@ def test_who_comes_late_sees_what_was_answered_and_by_whom(person: People, stage
     expect(late.locator(".note")).to_contain_text("Ana answered “Some questions”. Name: Norway")
 
 
-@pytest.mark.parametrize("way", ["Decline", "Cancel"])
-def test_declining_and_cancelling_are_told_apart(person: People, stage: Stage, way: str) -> None:
-    uri = stage.session(f"no-{way}")
-    stage.begins(uri)
-    stage.asks(uri, text("name"))
-    ana, ben = arrive([person("Ana"), person("Ben")], f"no-{way}")
-    field(ana, "name").fill("something")
-    expect(field(ben, "name")).to_have_value("something")
-    ben.get_by_role("button", name=way, exact=True).click()
-    expect(ben.locator(".progress-words")).to_contain_text("for everyone?")
-    ben.get_by_role("button", name=f"{way} it").click()
-    word = {"Decline": "declined", "Cancel": "cancelled"}[way]
-    expect(ana.locator(".outcome-words")).to_contain_text(f"Ben {word}")
-
-
 def test_somebody_elses_draft_is_theirs_to_submit(person: People, stage: Stage) -> None:
     uri = stage.session("theirs")
     stage.begins(uri)

@@ -10,7 +10,7 @@ import { ICONS } from "../views/icons.js";
 import { capital, labelOf, nameOf, subjectOf, timeOf, wordsOf } from "../text/words.js";
 import { reviewOf } from "../wire/review.js";
 
-const VERBS = { accept: "answered", decline: "declined", cancel: "cancelled" };
+const VERBS = { accept: "answered", decline: "declined", cancel: "dismissed" };
 
 /**
  * @param {Room} room

@@ -2,9 +2,11 @@
 
 /** @import { Completion } from "../wire/completions.js" */
 import { attribute, h, say, show } from "../views/dom.js";
-import { counted } from "../text/words.js";
+import { ICONS } from "../views/icons.js";
+import { Menu } from "../views/menu.js";
+import { counted, listed } from "../text/words.js";
 
-/** @typedef {"form" | "review" | "decline" | "cancel" | "sending"} Mode */
+/** @typedef {"form" | "review" | "decline" | "cancel" | "leaving" | "sending"} Mode */
 
 /**
  * @typedef {{
@@ -14,16 +16,16 @@ import { counted } from "../text/words.js";
 
 /**
  * `isYesNo`: the single question is answered by the buttons here, and `shown` is its draft or default.
- * `isVisit`: there is nothing to answer but a page to go to. `done`, `drafts`: questions.
+ * `losers`: whose answers and drafts would be lost with the form. `isVisit`: there is nothing to answer but a page to go to. `done`, `drafts`: questions.
  * @typedef {{
  *   mode: Mode, mayAnswer: boolean, questions: number, done: number, drafts: number,
- *   canSubmit: boolean, isYesNo: boolean, shown: boolean | undefined, isVisit: boolean, isUnvisited: boolean, completion: Completion | undefined,
+ *   losers: readonly string[], canSubmit: boolean, isYesNo: boolean, shown: boolean | undefined, isVisit: boolean, isUnvisited: boolean, completion: Completion | undefined,
  * }} Stand
  */
 
 const ASKS = {
-  decline: "Decline for everyone? The asker is told no.",
-  cancel: "Cancel for everyone? The asker is told that nobody answered.",
+  decline: "Decline for everyone? The agent will be told “no”.",
+  cancel: "Dismiss without answering? The agent will be told nobody answered.",
 };
 const WAITS = {
   accept: "You’re offline. Your answers will be sent when you reconnect.",
@@ -38,27 +40,30 @@ const button = (kind, words, act, title) =>
 
 export class RequestFoot {
   progress = h("p", { class: "progress-words", role: "status" });
+  canSubmit = false;
   failure = h("p", { class: "problem", role: "alert", hidden: true });
 
   /** @param {Ways} ways */
   constructor(ways) {
     this.accept = button("primary", "Send answers", ways.accept);
     this.no = button("", "No", ways.no);
-    this.submitAll = button("small quiet", "Mark all done", ways.submitAll);
-    this.decline = button("decline", "Decline", ways.decline, "Say no. The asker is told.");
-    this.cancel = button("quiet", "Cancel", ways.cancel, "Close it without an answer.");
+    this.decline = button("decline", "Decline", ways.decline, "Say no. The agent is told.");
+    this.menu = new Menu("More actions", () => [
+      this.canSubmit && { words: "Mark all done", icon: ICONS.check, act: ways.submitAll },
+      { words: "Dismiss without answering", icon: ICONS.close, act: ways.cancel },
+    ]);
     this.back = button("quiet", "Back", ways.back);
     this.sure = button("danger", "Decline", ways.sure);
     this.element = h(
       "footer",
       { class: "request-foot" },
       this.failure,
-      h("div", { class: "request-progress" }, this.progress, this.submitAll),
+      this.progress,
       h(
         "div",
         { class: "request-actions" },
         this.back,
-        this.cancel,
+        this.menu.element,
         this.decline,
         this.sure,
         this.no,
@@ -71,7 +76,7 @@ export class RequestFoot {
   update(stand) {
     const { mode, mayAnswer } = stand;
     const isAsking = mode === "decline" || mode === "cancel";
-    const isSending = mode === "sending";
+    const isSending = mode === "sending" || mode === "leaving";
     const isWaiting = isSending && stand.completion?.isSent === false;
     show(this.element, mayAnswer);
     say(this.progress, wordsOf(stand));
@@ -79,11 +84,11 @@ export class RequestFoot {
     show(this.back, mode === "review" || isAsking || canBeTakenBack);
     say(this.back, isSending ? "Don’t send" : "Back");
     show(this.sure, isAsking);
-    say(this.sure, mode === "cancel" ? "Cancel it" : "Decline it");
-    for (const way of [this.cancel, this.decline, this.accept]) show(way, !isAsking);
-    show(this.submitAll, mode === "form" && stand.questions > 1);
-    this.submitAll.disabled = !stand.canSubmit;
-    for (const way of [this.accept, this.decline, this.cancel, this.sure]) way.disabled = isSending;
+    say(this.sure, mode === "cancel" ? "Dismiss" : "Decline");
+    for (const way of [this.menu.element, this.decline, this.accept]) show(way, !isAsking);
+    attribute(this.element, "data-mode", mode);
+    this.canSubmit = mode === "form" && stand.questions > 1 && stand.canSubmit;
+    for (const way of [this.accept, this.decline, this.menu.button, this.sure]) way.disabled = isSending;
     this.#showAccept(stand, isWaiting);
   }
 
@@ -98,7 +103,7 @@ export class RequestFoot {
     attribute(this.no, "class", shown === false ? "primary" : "");
     show(this.no, isYesNo && mode === "form");
     const sends = isWaiting ? "Waiting…" : "Sending…";
-    say(this.accept, mode === "sending" ? sends : primaryText(stand));
+    say(this.accept, mode === "sending" || mode === "leaving" ? sends : primaryText(stand));
   }
 
   /** @param {string | undefined} words */
@@ -118,10 +123,11 @@ function primaryText({ mode, questions, isYesNo, isVisit }) {
 }
 
 /** @param {Stand} stand */
-function wordsOf({ mode, questions, done, drafts, completion }) {
+function wordsOf({ mode, questions, done, drafts, losers, completion }) {
   if (mode === "sending") return waitingWords(completion);
-  if (mode === "decline" || mode === "cancel") return ASKS[mode];
-  if (mode === "review" || questions < 2) return "";
+  if (mode === "decline" || mode === "cancel")
+    return `${ASKS[mode]} Answers and drafts by ${listed(losers)} will be discarded.`;
+  if (mode === "leaving" || mode === "review" || questions < 2) return "";
   const words = `${done} of ${questions} ready`;
   if (done === questions) return `${words}, not sent yet`;
   return drafts > 0 ? `${words}, ${counted(drafts, "draft")}` : words;

@@ -3,12 +3,14 @@
 /** @import { Action, Answer, InputRequest } from "../wire/types.d.ts" */
 /** @import { WireError } from "../wire/errors.js" */
 /** @import { Room } from "../views/room.js" */
+/** @import { Delayed } from "../views/toast.js" */
 /** @import { Group } from "./groups.js" */
 /** @import { Mode } from "./request-foot.js" */
 import { WHY_ID } from "../views/access.js";
 import { announce } from "../views/announcer.js";
 import { attribute, fill, h, show } from "../views/dom.js";
-import { counted, labelOf } from "../text/words.js";
+import { unlessUndone } from "../views/toast.js";
+import { counted, labelOf, subjectOf } from "../text/words.js";
 import { REVIEW_CHANGED } from "../wire/session.js";
 import { acceptanceOf, isSent } from "./acceptance.js";
 import { Countdown } from "./countdown.js";
@@ -17,7 +19,7 @@ import { QuestionView } from "./question.js";
 import { RequestFoot } from "./request-foot.js";
 import { headOf } from "./request-head.js";
 import { reviewOf } from "./review.js";
-import { isSettled } from "./states.js";
+import { contributors, isSettled } from "./states.js";
 import { Strip } from "./strip.js";
 import { UrlRequest } from "./url-request.js";
 
@@ -33,13 +35,15 @@ export class RequestForm {
     decline: () => this.#askFor("decline"),
     cancel: () => this.#askFor("cancel"),
     back: () => this.#goBack(),
-    sure: () => this.#complete(this.mode === "cancel" ? "cancel" : "decline"),
+    sure: () => this.#leave(this.mode === "cancel" ? "cancel" : "decline"),
   });
   /** @type {QuestionView[]} */
   views = [];
   /** @type {Map<string, UrlRequest>} */
   urls = new Map();
   mode = /** @type {Mode} */ ("form");
+  /** @type {Delayed | undefined} */
+  leaving = undefined;
 
   /**
    * @param {Room} room
@@ -84,7 +88,7 @@ export class RequestForm {
     this.strip = this.views.length > 1 ? new Strip(this.views) : undefined;
     fill(this.strips, this.strip?.element);
     attribute(this.element, "data-long", this.views.length > LONG);
-    for (const view of this.views) view.lock(this.mode === "sending");
+    for (const view of this.views) view.lock(!this.#isHere);
     this.#headed();
     this.update(this.group);
   }
@@ -129,12 +133,19 @@ export class RequestForm {
     const isSame = isSameShape(this.group, group);
     this.group = group;
     if (!isSame) {
+      this.#stay();
       this.#rebuild();
       return;
     }
     this.countdown.update(group.requests);
     this.#followCompletion();
     this.refresh();
+  }
+
+  /** What is asked has changed: nobody has decided about that yet. */
+  #stay() {
+    this.leaving?.drop();
+    if (this.mode === "leaving") this.#lock(false);
   }
 
   /** Locked from the moment it is closed here until the host has judged that. */
@@ -177,6 +188,7 @@ export class RequestForm {
       questions: this.views.length,
       done: done.length,
       drafts: standings.filter((standing) => standing === "draft").length,
+      losers: this.#losers,
       canSubmit: this.views.some(isSent),
       isYesNo: this.#yesNo !== undefined,
       shown: this.#yesNo && truthOf(this.#yesNo),
@@ -191,6 +203,11 @@ export class RequestForm {
     return this.views.find((view) => view.isYesNo);
   }
 
+  /** Whether it is neither on its way nor about to be. */
+  get #isHere() {
+    return this.mode !== "sending" && this.mode !== "leaving";
+  }
+
   // What people do
 
   /** @param {KeyboardEvent} event */
@@ -201,7 +218,7 @@ export class RequestForm {
       this.#acceptPressed();
       return;
     }
-    if (event.key === "Escape" && this.mode !== "form" && this.mode !== "sending") {
+    if (event.key === "Escape" && this.#isHere && this.mode !== "form") {
       event.preventDefault();
       this.#show("form");
       return;
@@ -255,7 +272,7 @@ export class RequestForm {
   }
 
   #acceptPressed() {
-    if (!this.room.access.mayAnswer || this.mode === "sending") return;
+    if (!this.room.access.mayAnswer || !this.#isHere) return;
     if (this.mode === "form" && this.views.length > 1) {
       this.#show("review");
       return;
@@ -293,11 +310,28 @@ export class RequestForm {
 
   /** @param {"decline" | "cancel"} how */
   #askFor(how) {
-    const hasAnswers = this.views.some(
-      (view) => view.field.state !== "empty" || view.field.isDirty,
+    if (this.#losers.length > 0) this.#show(how);
+    else this.#leave(how);
+  }
+
+  get #losers() {
+    const { session, me } = this.room;
+    return contributors(this.group.requests, session.others, me);
+  }
+
+  /** @param {"decline" | "cancel"} how */
+  #leave(how) {
+    const [first] = this.group.requests;
+    const subject = first ? subjectOf(first) : "";
+    this.#lock(true, "leaving");
+    this.leaving = unlessUndone(
+      `${how === "decline" ? "Declining" : "Dismissing"} “${subject}”`,
+      () => this.#complete(how),
+      () => {
+        this.#lock(false);
+        this.foot.accept.focus();
+      },
     );
-    if (hasAnswers) this.#show(how);
-    else this.#complete(how);
   }
 
   #goBack() {
@@ -396,9 +430,12 @@ export class RequestForm {
     blamed?.focus();
   }
 
-  /** @param {boolean} isLocked */
-  #lock(isLocked) {
-    this.mode = isLocked ? "sending" : "form";
+  /**
+   * @param {boolean} isLocked
+   * @param {"sending" | "leaving"} [why]
+   */
+  #lock(isLocked, why = "sending") {
+    this.mode = isLocked ? why : "form";
     show(this.reviewed, false);
     show(this.body, true);
     show(this.strips, true);
@@ -421,6 +458,10 @@ export class RequestForm {
   }
 
   remove() {
+    const open = this.room.requests();
+    if (this.group.requests.some(({ id }) => open.some((request) => request.id === id)))
+      this.leaving?.now();
+    else this.leaving?.drop();
     this.off();
     this.countdown.remove();
     for (const view of this.views) view.remove();

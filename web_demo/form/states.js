@@ -1,6 +1,6 @@
 // Where a question stands, for marks, words and what Accept would send.
 
-/** @import { Author, Present, Question, Value } from "../wire/types.d.ts" */
+/** @import { Answer, Author, InputRequest, Present, Question, Value } from "../wire/types.d.ts" */
 /** @import { Field } from "../wire/drafts.js" */
 import { capital, isMe, nameOf, timeOf, wordsOf } from "../text/words.js";
 import { hasOneInput, proposedBy } from "./fields.js";
@@ -33,7 +33,7 @@ export const isSettled = (standing) => standing === "submitted" || standing === 
 
 /**
  * People without names look the same to the host; with two of them here, it may be the other's.
- * @param {Field} field
+ * @param {Pick<Field, "by" | "isOwn">} field
  * @param {readonly Present[]} others
  * @param {Author | undefined} me
  */
@@ -116,6 +116,29 @@ function writersText(writers, doing) {
   if (names.length > 2) return `${names[0]} and ${names.length - 1} others are ${doing}`;
   return `${names.join(" and ")} ${names.length === 1 ? "is" : "are"} ${doing}`;
 }
+
+/**
+ * Who else has answered or drafted something in these requests, or is about to.
+ * @param {readonly InputRequest[]} requests
+ * @param {readonly Present[]} others who else is here
+ * @param {Author | undefined} me
+ * @returns {readonly string[]} their names
+ */
+export function contributors(requests, others, me) {
+  const answers = requests.flatMap(({ answers = {} }) => Object.values(answers));
+  const layers = answers.flatMap((answer) => [answer._meta, coveredBy(answer)?._meta]);
+  const authors = layers.flatMap((meta) => (meta?.by && !isUnasked(meta.via) ? [meta.by] : []));
+  const ids = requests.map(({ id }) => id);
+  const writers = others.filter(({ editing }) => editing && ids.includes(editing.requestId));
+  const all = [...authors.filter((by) => !isOurs({ by, isOwn: false }, others, me)), ...writers.map(({ by }) => by)];
+  return [...new Set(all.map((by) => nameOf(by)))];
+}
+
+/** @param {Answer} answer */
+const coveredBy = (answer) => (answer.state === "draft" ? answer._meta?.covers : undefined);
+
+/** @param {string | undefined} via */
+const isUnasked = (via) => ["proposed", "default", "timeout"].includes(via ?? "");
 
 /**
  * Nothing for an unnamed person on this machine: it might be anyone.

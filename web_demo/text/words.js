@@ -85,6 +85,15 @@ export function nameOf(author, me) {
   return author.id.startsWith(SHARED) ? "a guest" : author.id.replace(/^agent:/, "");
 }
 
+/**
+ * @param {readonly string[]} names
+ * @returns {string} “Ana”, “Ana and Ben”, “Ana, Ben and Cleo”
+ */
+export function listed(names) {
+  const last = names.at(-1) ?? "";
+  return names.length < 2 ? last : `${names.slice(0, -1).join(", ")} and ${last}`;
+}
+
 /** @param {string} words */
 export function capital(words) {
   return words.charAt(0).toUpperCase() + words.slice(1);

@@ -2,8 +2,13 @@
 
 /** @import { PendingMessage } from "../wire/types.d.ts" */
 /** @import { Room } from "./room.js" */
+/** @import { Delayed } from "./toast.js" */
 import { attribute, fill, h, icon, show } from "./dom.js";
 import { ICONS } from "./icons.js";
+import { openDialog } from "./dialog.js";
+import { unlessUndone } from "./toast.js";
+import { contributors } from "../form/states.js";
+import { listed } from "../text/words.js";
 import { recall, remember } from "./memory.js";
 import { newId } from "../wire/ids.js";
 
@@ -25,7 +30,7 @@ export class Composer {
   );
   stop = h(
     "button",
-    { type: "button", class: "small", onclick: () => this.#stop() },
+    { type: "button", class: "small", onclick: () => this.stopTurn() },
     icon(ICONS.stop),
     "Stop",
   );
@@ -34,6 +39,8 @@ export class Composer {
   box = h("div", { class: "composer-box" }, this.text, this.stop, this.send);
   element = h("div", { class: "composer" }, this.queue, this.box, this.why);
 
+  /** @type {Delayed | undefined} */
+  stopping = undefined;
   /** @type {readonly PendingMessage[] | undefined} */
   shownQueue = undefined;
 
@@ -49,12 +56,14 @@ export class Composer {
     const { mayDirect } = this.room.access;
     const isPassive = state?.summary.provider === PASSIVE;
     const isRunning = state?.activeTurn !== undefined;
-    show(this.box, mayDirect && (!isPassive || isRunning));
+    // With questions open it is in the menu: it would end them for everyone.
+    const canStop = isRunning && this.room.requests().length === 0;
+    show(this.box, mayDirect && (!isPassive || canStop));
     attribute(this.element, "data-passive", isPassive);
     show(this.text, !isPassive);
     show(this.send, !isPassive);
     show(this.why, mayDirect && isPassive);
-    show(this.stop, isRunning);
+    show(this.stop, canStop);
     attribute(
       this.text,
       "placeholder",
@@ -141,7 +150,47 @@ export class Composer {
     this.#typed();
   }
 
+  remove() {
+    this.stopping?.now();
+  }
+
+  /** Ends the open questions too: at once where there are none, and otherwise unless it is undone. */
+  stopTurn() {
+    const { session, me } = this.room;
+    const requests = this.room.requests();
+    const losers = contributors(requests, session.others, me);
+    if (requests.length === 0) this.#stop();
+    else if (losers.length === 0) this.#stopUnlessUndone();
+    else this.#confirmStop(losers);
+  }
+
+  /** @param {readonly string[]} losers */
+  #confirmStop(losers) {
+    const sure = () => {
+      dialog.close();
+      this.#stopUnlessUndone();
+    };
+    const dialog = openDialog(
+      "Stop for everyone?",
+      h(
+        "p",
+        { dir: "auto" },
+        `The open questions will be closed. Answers and drafts by ${listed(losers)} will be discarded.`,
+      ),
+      h(
+        "div",
+        { class: "dialog-actions" },
+        h("button", { type: "button", class: "danger", onclick: sure }, "Stop"),
+      ),
+    );
+  }
+
+  #stopUnlessUndone() {
+    this.stopping?.drop();
+    this.stopping = unlessUndone("Stopping, with the open questions", () => this.#stop());
+  }
+
   #stop() {
-    this.room.attempt(this.room.session.cancelTurn());
+    if (this.room.session.state?.activeTurn) this.room.attempt(this.room.session.cancelTurn());
   }
 }

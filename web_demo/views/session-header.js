@@ -44,9 +44,13 @@ export class SessionHeader {
     h("span", null, "Share"),
   );
 
-  /** @param {Room} room */
-  constructor(room) {
+  /**
+   * @param {Room} room
+   * @param {() => void} stop the turn that runs
+   */
+  constructor(room, stop) {
     this.room = room;
+    this.stop = stop;
     this.people = new People(room);
     this.menu = new Menu("Session menu", () => this.#items());
     this.element = h(
@@ -98,6 +102,12 @@ export class SessionHeader {
         icon: ICONS.bell,
         act: () => this.#leaveUnread(),
       },
+      access.mayDirect &&
+        session.state?.activeTurn !== undefined && {
+          words: "Stop the turn",
+          icon: ICONS.stop,
+          act: this.stop,
+        },
       access.mayDirect && {
         words: isArchived(status) ? "Unarchive" : "Archive",
         icon: ICONS.archive,

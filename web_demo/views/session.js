@@ -67,7 +67,7 @@ export class SessionView {
   constructor(host, self, uri) {
     this.session = host.open(uri);
     this.room = new Room(host, self, this.session, () => this.marksSoon());
-    this.header = new SessionHeader(this.room);
+    this.header = new SessionHeader(this.room, () => this.composer.stopTurn());
     this.timeline = new Timeline(this.room);
     this.composer = new Composer(this.room);
     this.prompt = new NamePrompt(this.room);
@@ -348,6 +348,7 @@ export class SessionView {
   remove() {
     for (const off of this.offs) off();
     for (const view of this.groups.views()) view.remove?.();
+    this.composer.remove();
     this.timeline.remove();
     this.header.remove();
     this.session.close();

@@ -33,6 +33,39 @@ export function toast(words, undo) {
   place.append(note);
   raise();
   setTimeout(() => note.remove(), SHOWN_FOR);
+  return note;
+}
+
+/**
+ * Something that is done in a few seconds, and at once when the page is hidden or left.
+ * @typedef {{ now(): void, drop(): void }} Delayed
+ */
+
+/**
+ * @param {string} words what is about to be done
+ * @param {() => void} act
+ * @param {() => void} [undone]
+ * @returns {Delayed} to do it now, or not at all
+ */
+export function unlessUndone(words, act, undone) {
+  let isOpen = true;
+  /** @param {(() => void) | undefined} next */
+  const end = (next) => {
+    if (!isOpen) return;
+    isOpen = false;
+    clearTimeout(timer);
+    note.remove();
+    removeEventListener("pagehide", now);
+    document.removeEventListener("visibilitychange", ifHidden);
+    next?.();
+  };
+  const now = () => end(act);
+  const ifHidden = () => document.visibilityState === "hidden" && now();
+  const timer = setTimeout(now, SHOWN_FOR);
+  const note = toast(words, () => end(undone));
+  addEventListener("pagehide", now);
+  document.addEventListener("visibilitychange", ifHidden);
+  return { now, drop: () => end(undefined) };
 }
 
 /** The last to be shown is on top. */
