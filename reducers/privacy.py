@@ -1,15 +1,15 @@
 """What of a call may be shown: all that its server says, without the secrets that it repeats.
 
-A secret is recognised as it is, escaped as in JSON (once or twice), percent-encoded as in URLs, and
-escaped and then percent-encoded. Other encodings, such as base64, are not recognised.
+A secret is recognised as it is and in every spelling that JSON (also JSON in JSON) and URLs have
+for it: the text is decoded, and what decodes to a secret is hidden. Other encodings, such as
+base64, are not recognised.
 """
 
-import functools
-import json
 import re
-from collections.abc import Iterable
-from typing import Any, TypeVar
-from urllib.parse import quote, quote_plus
+from array import array
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -20,13 +20,53 @@ HIDDEN = "•••"
 SHORTEST_SECRET = 4
 """Shorter texts occur by chance; hiding them everywhere would make nonsense of what is shown."""
 
-SHORT = 2_048
-"""Longer secrets are in no URL, and are looked for as they are and escaped once, as in JSON."""
+Span = tuple[int, int]
 
-_UNCHANGED = re.compile(r"[A-Za-z0-9_.~-]*")
-_PERCENT = re.compile(r"%[0-9A-F]{2}")
-_LEFT_ALONE = ("", "/", "!'()*", ";,/?:@&=+$!'()*#")
-"""What encoders of URLs leave as it is: all is encoded, Python's, JavaScript's two."""
+
+class _Encoding(NamedTuple):
+    """How some bytes are written as others."""
+
+    mark: bytes
+    """What every escape begins with."""
+    escape: re.Pattern[bytes]
+    escapes: re.Pattern[bytes]
+    """As many as can be decoded together, since a text may consist of nothing else."""
+    decode: Callable[[re.Match[bytes]], bytes]
+    inner: tuple["_Encoding", ...] = ()
+    """What may have been applied before it."""
+
+
+def _of_json(escapes: re.Match[bytes]) -> bytes:
+    if not escapes[0].startswith(b"\\u"):
+        return escapes[0][1::2].translate(_JSON_LETTERS)
+    units = bytes.fromhex(escapes[0].replace(b"\\u", b"").decode())
+    return units.decode("utf-16-be", "surrogatepass").encode("utf-8", "surrogatepass")
+
+
+def _of_url(escapes: re.Match[bytes]) -> bytes:
+    return bytes.fromhex(escapes[0].replace(b"%", b"").decode())
+
+
+def _of_form(escapes: re.Match[bytes]) -> bytes:
+    return escapes[0].replace(b"+", b" ")
+
+
+_JSON_LETTERS = bytes.maketrans(b"bfnrt", b"\b\f\n\r\t")
+_JSON = _Encoding(
+    b"\\",
+    re.compile(
+        rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+        rb'|\\u[0-9a-fA-F]{4}|\\["\\/bfnrt]'
+    ),
+    re.compile(rb'(?:\\u[0-9a-fA-F]{4})+|(?:\\["\\/bfnrt])+'),
+    _of_json,
+)
+_URL = _Encoding(
+    b"%", re.compile(rb"%[0-9a-fA-F]{2}"), re.compile(rb"(?:%[0-9a-fA-F]{2})+"), _of_url
+)
+_URL_OF_JSON = _URL._replace(inner=(_JSON,))
+_FORM = _Encoding(b"+", re.compile(rb"\+"), re.compile(rb"\++"), _of_form, (_URL_OF_JSON,))
+_ENCODINGS = (_JSON._replace(inner=(_JSON, _URL)), _URL_OF_JSON, _FORM)
 
 T = TypeVar("T")
 
@@ -50,33 +90,8 @@ def masked(call: Call, value: T) -> T:
 
 def hidden(value: T, secrets: Iterable[str]) -> T:
     """The value with every secret in it replaced, in keys, texts and numbers."""
-    forms = {form for secret in secrets for form in _forms(secret)}
-    # The longest first, since one may be part of another.
-    return _masked(value, sorted(forms, key=len, reverse=True)) if forms else value
-
-
-def _forms(secret: str) -> Iterable[str]:
-    """The ways in which common encoders write it."""
-    return _short_forms(secret) if len(secret) <= SHORT else {secret, *_in_json(secret)}
-
-
-@functools.lru_cache(maxsize=256)
-def _short_forms(secret: str) -> frozenset[str]:
-    if _UNCHANGED.fullmatch(secret):
-        return frozenset((secret,))
-    once = _in_json(secret)
-    return frozenset({secret, *once}.union(*map(_in_json, once), *map(_in_urls, (secret, *once))))
-
-
-def _in_json(text: str) -> set[str]:
-    written = {json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]}
-    return written | {form.replace("/", "\\/") for form in written}
-
-
-def _in_urls(text: str) -> set[str]:
-    encoded = {quote(text, safe, errors="surrogatepass") for safe in _LEFT_ALONE}
-    encoded.add(quote_plus(text, errors="surrogatepass"))
-    return encoded | {_PERCENT.sub(lambda found: found[0].lower(), form) for form in encoded}
+    wanted = {secret: _bytes(secret) for secret in secrets}
+    return _masked(value, wanted) if wanted else value
 
 
 def _texts(value: Any) -> list[str]:
@@ -91,16 +106,66 @@ def _is_plain(value: Any) -> bool:
     return isinstance(value, str | int | float) and not isinstance(value, bool)
 
 
-def _masked(value: Any, secrets: list[str]) -> Any:
+def _masked(value: Any, secrets: dict[str, bytes]) -> Any:
     if isinstance(value, str):
-        for secret in secrets:
-            value = value.replace(secret, HIDDEN)
-        return value
+        return _masked_text(value, secrets)
     if isinstance(value, dict):
         return {_masked(key, secrets): _masked(inner, secrets) for key, inner in value.items()}
     if isinstance(value, list):
         return [_masked(inner, secrets) for inner in value]
     return HIDDEN if _is_plain(value) and _number_text(value) in secrets else value
+
+
+def _masked_text(text: str, secrets: dict[str, bytes]) -> str:
+    written = _bytes(text)
+    pieces: list[bytes] = []
+    shown_to = 0
+    for start, end in sorted(_spans(written, secrets, _ENCODINGS)):
+        if start >= shown_to:
+            pieces += (written[shown_to:start], HIDDEN.encode())
+        shown_to = max(shown_to, end)
+    if not pieces:
+        return text
+    return b"".join((*pieces, written[shown_to:])).decode("utf-8", "surrogatepass")
+
+
+def _spans(
+    text: bytes, secrets: dict[str, bytes], encodings: tuple[_Encoding, ...]
+) -> Iterator[Span]:
+    """Where the secrets are, as they are or in these encodings."""
+    for secret in secrets.values():
+        start = text.find(secret)
+        while start >= 0:
+            yield start, start + len(secret)
+            start = text.find(secret, start + len(secret))
+    for encoding in encodings:
+        if encoding.mark in text:
+            decoded = encoding.escapes.sub(encoding.decode, text)
+            if spans := list(_spans(decoded, secrets, encoding.inner)):
+                yield from _as_written(text, encoding, spans)
+
+
+def _as_written(text: bytes, encoding: _Encoding, spans: list[Span]) -> Iterator[Span]:
+    """From where something is in the decoded text to where it is in the text."""
+    starts, ends, decoded_ends = array("Q"), array("Q"), array("Q", (0,))
+    for escape in encoding.escape.finditer(text):
+        plain = escape.start() - (ends[-1] if ends else 0)
+        decoded_ends.append(decoded_ends[-1] + plain + len(encoding.decode(escape)))
+        starts.append(escape.start())
+        ends.append(escape.end())
+    starts.append(len(text))
+
+    def written(at: int) -> Span:
+        passed = bisect_right(decoded_ends, at) - 1
+        place = at - decoded_ends[passed] + (ends[passed - 1] if passed else 0)
+        return (place, place + 1) if place < starts[passed] else (starts[passed], ends[passed])
+
+    for start, end in spans:
+        yield written(start)[0], written(end - 1)[1]
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
 
 
 def _number_text(value: Any) -> str:

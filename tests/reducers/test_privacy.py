@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from session_server.reducers.privacy import HIDDEN, SHORT, SHORTEST_SECRET, masked
+from session_server.reducers.privacy import HIDDEN, SHORTEST_SECRET, masked
 from tests.reducers.calling import call
 
 
@@ -20,6 +20,33 @@ def percent(text: str, **more: Any) -> str:
 
 def in_json(text: str) -> str:
     return json.dumps(text)[1:-1]
+
+
+def units(text: str) -> list[str]:
+    return [
+        f"{unit:04x}" for unit in memoryview(text.encode("utf-16", "surrogatepass")[2:]).cast("H")
+    ]
+
+
+def all_escaped(text: str) -> str:
+    return "".join(f"\\u{unit}" for unit in units(text))
+
+
+def all_percent(text: str) -> str:
+    return "".join(f"%{byte:02X}" for byte in text.encode("utf-8", "surrogatepass"))
+
+
+def mixed(encode: Callable[[str], str], usual: Callable[[str], str]) -> Callable[[str], str]:
+    """Every third character as usual, the others escaped, in capitals and not."""
+
+    def encoded(text: str) -> str:
+        def one(at: int, character: str) -> str:
+            escaped = encode(character)
+            return (usual(character), escaped.lower(), escaped.upper().replace("U", "u"))[at % 3]
+
+        return "".join(one(at, character) for at, character in enumerate(text))
+
+    return encoded
 
 
 ENCODERS: dict[str, Callable[[str], str]] = {
@@ -33,13 +60,23 @@ ENCODERS: dict[str, Callable[[str], str]] = {
     "a form": lambda text: quote_plus(text, errors="surrogatepass"),
     "encodeURIComponent": lambda text: percent(text, safe="!'()*"),
     "lower case": lambda text: re.sub("%..", lambda it: it[0].lower(), percent(text, safe="")),
+    "JSON with every character escaped": all_escaped,
+    "JSON with some characters escaped": mixed(all_escaped, in_json),
+    "JSON in JSON with some characters escaped": lambda text: in_json(
+        mixed(all_escaped, in_json)(text)
+    ),
+    "every byte of a URL": all_percent,
+    "some bytes of a URL": mixed(all_percent, lambda text: percent(text, safe="")),
+    "a URL in JSON": lambda text: all_escaped(percent(text, safe="")),
+    "all of JSON in a URL": lambda text: all_percent(all_escaped(text)),
     "JSON in a URL": lambda text: percent(in_json(text), safe=""),
 }
 
 
 @pytest.mark.parametrize("how", ENCODERS)
 @example(secret='s3 crét/+"\\\n🚀')
-@given(secret=st.text(min_size=SHORTEST_SECRET, max_size=SHORT))
+@example(secret='s3cr"et/päss&word+x<1')
+@given(secret=st.text(min_size=SHORTEST_SECRET, max_size=200))
 def test_private_arguments_are_hidden_in_every_common_encoding(how: str, secret: str) -> None:
     params = {"name": "deploy", "arguments": {"token": secret}}
     of = call(params=params, private_arguments=("token",))
@@ -49,11 +86,25 @@ def test_private_arguments_are_hidden_in_every_common_encoding(how: str, secret:
 
 
 def test_a_long_private_argument_is_hidden_in_json_too() -> None:
-    letter = 'Dear "friend",\n' * SHORT
+    letter = 'Dear "friend",\n' * 2_048
     params = {"name": "send", "arguments": {"letter": letter}}
     of = call(params=params, private_arguments=("letter",))
     assert masked(of, in_json(letter)) == HIDDEN
     assert masked(of, [letter, 5]) == [HIDDEN, 5]
+
+
+def test_only_what_decodes_to_a_secret_is_hidden() -> None:
+    arguments = {"user": "abcd", "token": "abcd/efgh", "note": "h äh"}
+    params = {"name": "deploy", "arguments": arguments}
+    of = call(params=params, private_arguments=tuple(arguments))
+    shown = {
+        r"ä\n abcd\/efgh \n100%": rf"ä\n {HIDDEN} \n100%",
+        r"\t%61bcd%2fefgh%20%C3%A4h%20": rf"\t{HIDDEN}%20",
+        "1+1 h+%c3%a4h+abc": f"1+1 {HIDDEN}+abc",
+        "abcdabcd": HIDDEN * 2,
+        r"\u0061bc %zz \u00e": r"\u0061bc %zz \u00e",
+    }
+    assert {text: masked(of, text) for text in shown} == shown
 
 
 def test_a_private_number_is_hidden_as_a_fraction_too() -> None:
