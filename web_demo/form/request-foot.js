@@ -85,7 +85,8 @@ export class RequestFoot {
     say(this.back, isSending ? "Don’t send" : "Back");
     show(this.sure, isAsking);
     say(this.sure, mode === "cancel" ? "Dismiss" : "Decline");
-    for (const way of [this.menu.element, this.decline, this.accept]) show(way, !isAsking);
+    for (const way of [this.menu.element, this.decline]) show(way, mode === "form");
+    show(this.accept, !isAsking);
     attribute(this.element, "data-mode", mode);
     this.canSubmit = mode === "form" && stand.questions > 1 && stand.canSubmit;
     for (const way of [this.accept, this.decline, this.menu.button, this.sure]) way.disabled = isSending;

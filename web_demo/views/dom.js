@@ -4,6 +4,9 @@
 /** @typedef {Node | string | number | null | undefined | false} Child */
 /** @typedef {Readonly<Record<string, unknown>>} Props */
 
+/** A phone, upright or on its side; the style sheets have the same condition. */
+export const SMALL = matchMedia("(max-width: 760px), (max-height: 480px)");
+
 /**
  * An element with its attributes and children. A function under `on…` becomes a listener; `true`
  * is an empty attribute; `false`, `null` and `undefined` leave it out.

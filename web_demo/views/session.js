@@ -9,7 +9,7 @@
 import { WHY_ID } from "./access.js";
 import { announce } from "./announcer.js";
 import { Composer } from "./composer.js";
-import { fill, h, icon, oncePerFrame, show } from "./dom.js";
+import { SMALL, fill, h, icon, oncePerFrame, show } from "./dom.js";
 import { ICONS } from "./icons.js";
 import { KeyedViews } from "./keyed.js";
 import { NamePrompt } from "./name-prompt.js";
@@ -52,6 +52,8 @@ export class SessionView {
   /** @type {string | undefined} */
   shownEmpty = undefined;
   shownWhy = "";
+  /** @type {HTMLElement | undefined} */
+  whyToast = undefined;
   /** @type {Role | undefined} */
   shownRole = undefined;
   /** @type {Place | undefined} */
@@ -204,6 +206,8 @@ export class SessionView {
     this.shownWhy = words;
     const drawing = role === "answerer" ? ICONS.question : ICONS.eye;
     fill(this.banner, icon(isRecording ? ICONS.play : drawing), h("span", null, words));
+    this.whyToast?.remove();
+    this.whyToast = words && SMALL.matches ? toast(words) : undefined;
   }
 
   #presenceChanged() {

@@ -5,7 +5,7 @@
 /** @import { SessionSummary } from "../wire/types.d.ts" */
 /** @import { Attention } from "./attention.js" */
 import { LinkBar } from "./access.js";
-import { attribute, fill, h, icon, show } from "./dom.js";
+import { SMALL, attribute, fill, h, icon, show } from "./dom.js";
 import { Gate } from "./gate.js";
 import { ICONS } from "./icons.js";
 import { listenToKeys, showKeys } from "./keys.js";
@@ -19,7 +19,6 @@ import { ConnectionStatus } from "./status.js";
 import { counted } from "../text/words.js";
 
 const MOST_GREETED = 5;
-const NARROW = matchMedia("(max-width: 760px)");
 
 /** @param {SessionSummary} summary */
 function waitingItem(summary) {
@@ -153,7 +152,7 @@ export class Shell {
     this.host.on("summary", (listed) => this.#appeared(listed));
     this.self.on("change", () => show(this.creating, this.self.mayCreate));
     addEventListener("hashchange", () => this.go());
-    NARROW.addEventListener("change", () => this.#landmarks());
+    SMALL.addEventListener("change", () => this.#landmarks());
   }
 
   /** @param {boolean} isIn whoever is not let in sees why, and nothing else */
@@ -181,7 +180,7 @@ export class Shell {
 
   /** On a phone the list is all there is, so it is the main thing. */
   #landmarks() {
-    const isAlone = NARROW.matches && this.element.dataset["view"] === "list";
+    const isAlone = SMALL.matches && this.element.dataset["view"] === "list";
     attribute(this.sidebar, "role", isAlone ? "main" : "complementary");
   }
 
@@ -227,7 +226,7 @@ export class Shell {
   }
 
   #search() {
-    if (this.view && NARROW.matches) location.hash = "#/";
+    if (this.view && SMALL.matches) location.hash = "#/";
     this.sessions.search.focus();
   }
 
