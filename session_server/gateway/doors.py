@@ -75,12 +75,13 @@ class _Entered(NamedTuple):
 
     async def served(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
         """Until the answer is out, or the credential is no longer one."""
-        has_begun = False
+        has_begun = has_ended = False
         words = InWords(send)
 
         async def noting(message: Message) -> None:
-            nonlocal has_begun
+            nonlocal has_begun, has_ended
             has_begun = True
+            has_ended = message["type"] == "http.response.body" and not message.get("more_body")
             await words.send(message)
 
         try:
@@ -88,7 +89,8 @@ class _Entered(NamedTuple):
         except BadCredentialError:
             if not has_begun:
                 raise
-            await send({"type": "http.response.body", "body": b"", "more_body": False})
+            if not has_ended:  # an event stream that is cancelled ends itself
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 def _entered(scope: Scope, principal_of: PrincipalOf) -> _Entered:

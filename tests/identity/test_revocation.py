@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
 import httpx
 import pytest
@@ -104,6 +105,36 @@ def test_what_mcp_clients_wait_for_is_not_told_after_their_token_is_revoked(
         owner.delete(f"/v1/tokens/{token['issued']['id']}")
         answer = asked.result(SOON)
         assert answer.status_code == 401 or '"result"' not in answer.text
+    assert "Traceback" not in "".join(server.output)
+
+
+def test_event_streams_of_mcp_clients_end_without_an_error_when_their_token_is_revoked() -> None:
+    hello = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "test", "version": "1"},
+        },
+    }
+    with serving("memory:", *WITH_TOKEN) as server, api(server) as owner, ExitStack() as held:
+        token = issued(owner, "agent")
+        headers = bearer(token["token"]) | {"Accept": "application/json, text/event-stream"}
+        client = held.enter_context(
+            httpx.Client(base_url=server.url, headers=headers, timeout=SOON)
+        )
+        streams: list[httpx.Response] = []
+        for _ in range(3):
+            greeted = client.post("/mcp", json=hello)
+            session = {"Mcp-Session-Id": greeted.headers["mcp-session-id"]}
+            stream = held.enter_context(client.stream("GET", "/mcp", headers=session))
+            assert stream.status_code == 200
+            streams.append(stream)
+        owner.delete(f"/v1/tokens/{token['issued']['id']}")
+        for stream in streams:
+            assert b"data:" not in stream.read()
     assert "Traceback" not in "".join(server.output)
 
 
