@@ -113,6 +113,17 @@ async def test_a_full_disk_takes_no_new_log(small_disk: Path) -> None:
         await Sqlite(small_disk).open()
 
 
+async def test_a_log_on_a_full_disk_is_not_opened_and_says_what_to_do(small_disk: Path) -> None:
+    async with Sqlite(small_disk).opened() as log:
+        await stored(log, A, 0, b"before")
+    ballast = fill(small_disk, leaving=0)
+    with pytest.raises(NotWritableError, match="There is no space left for the log: make some"):
+        await Sqlite(small_disk).open()
+    ballast.unlink()
+    async with Sqlite(small_disk).opened() as log:
+        assert [e.data for e in await everything(log)] == [b"before"]
+
+
 async def test_what_fits_is_not_refused_for_what_does_not(tmp_path: Path) -> None:
     async with Sqlite(tmp_path).opened() as log:
         await tell_sqlite(log, "PRAGMA max_page_count = 30")

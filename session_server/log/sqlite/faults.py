@@ -1,5 +1,7 @@
 """What SQLite's errors mean for a batch and for the log."""
 
+import errno
+import shutil
 import sqlite3
 from pathlib import Path
 
@@ -28,6 +30,9 @@ KEEPS_CONNECTION = (
     sqlite3.SQLITE_TOOBIG,
 )
 """Errors that say nothing against the connection they came from."""
+
+SPACE_TO_OPEN = 65_536
+"""In bytes, for the files beside the database; with less, an I/O error means lack of space."""
 
 
 def code_of(error: BaseException) -> int | None:
@@ -65,6 +70,8 @@ def is_connection_sound(error: Exception) -> bool:
 
 
 def opening_error(path: Path, error: OSError | sqlite3.Error) -> OpenError:
+    if _is_for_lack_of_space(path, error):
+        return NotWritableError(f"{path} cannot be opened: {WORDS[RefusedBecause.FULL]}")
     if isinstance(error, OSError):
         return NotWritableError(f"{path} cannot be opened for writing: {error.strerror}.")
     code = code_of(error)
@@ -79,3 +86,15 @@ def opening_error(path: Path, error: OSError | sqlite3.Error) -> OpenError:
     if code == sqlite3.SQLITE_BUSY:
         return OpenError(f"{path} cannot be opened: {LOCKED}")
     return OpenError(f"{path} cannot be opened: {named(error)}.")
+
+
+def _is_for_lack_of_space(path: Path, error: OSError | sqlite3.Error) -> bool:
+    """SQLite calls it an I/O error when a file beside the database cannot be made larger."""
+    if isinstance(error, OSError):
+        return error.errno in (errno.ENOSPC, errno.EDQUOT)
+    if code_of(error) != sqlite3.SQLITE_IOERR:
+        return False
+    try:
+        return shutil.disk_usage(path.parent).free < SPACE_TO_OPEN
+    except OSError:
+        return False
