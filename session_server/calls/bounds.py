@@ -20,6 +20,9 @@ TOO_LARGE = f"the server's answer is larger than {RESULT_BYTES} bytes"
 COMPRESSED = (
     "the server compresses its answers although it was asked not to, and this is not accepted"
 )
+TOO_LARGE_EVENT = "Server-sent event exceeded"
+"""How the error of the SDK begins for an event of more than `EVENT_BYTES`."""
+
 EVENT_BYTES = RESULT_BYTES + 65_536
 """For all lines of an event, its name and id included; of these, one line has the answer."""
 
@@ -39,6 +42,8 @@ _LAST_ID = re.compile(
 
 def reason_in(message: str) -> str | None:
     """Whether an error says that an answer was refused for its size or its encoding, and which."""
+    if TOO_LARGE_EVENT in message:
+        return TOO_LARGE
     return next((reason for reason in (TOO_LARGE, COMPRESSED) if reason in message), None)
 
 
