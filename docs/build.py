@@ -219,10 +219,14 @@ LIMIT_MEANINGS: dict[str, str] = {
     "HEAD_SECONDS": "Seconds within which the head of a request has to arrive; later is 408.",
     "PIPELINED_REQUESTS": "Requests that wait for an answer on one HTTP connection.",
     "BODY_PIECES": (
-        "Pieces that a body may come in, and one more for every 64 bytes of it; more is 400."
+        "Pieces that a body may come in, and one more for every 512 bytes of it; more is 400."
     ),
     "BODY_PERIOD_SECONDS": "Seconds after which a body that still arrives is looked at.",
     "BODY_BYTES_PER_PERIOD": "Bytes of it that have to arrive in this time; fewer is 408.",
+    "BODY_BYTES_AFTER_ANSWER": (
+        "Bytes of a body that are still read after its request was answered; more closes the"
+        " connection."
+    ),
     "STALLED_SECONDS": "Seconds after which a reader of an answer that takes nothing is cut off.",
     "LONG_POLLS_PER_PRINCIPAL": "HTTP requests with `wait` of one principal at a time.",
     "KEEP_ALIVE_SECONDS": "Seconds after which an HTTP connection without a request is closed.",

@@ -7,12 +7,13 @@ It stands below the application, so all of this holds for people without any cre
 import asyncio
 from enum import Enum
 from http import HTTPStatus
-from typing import Any, cast
+from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from session_server.host.connections import AUTHENTICATED
 from session_server.schemas.limits import (
+    BODY_BYTES_AFTER_ANSWER,
     BODY_BYTES_PER_PERIOD,
     BODY_PERIOD_SECONDS,
     BODY_PIECES,
@@ -25,12 +26,16 @@ from session_server.schemas.limits import (
 from session_server.transport.admission import Admission, Slot
 from session_server.transport.sink import SinkProtocol
 
-PIECE_BYTES = 64
+PIECE_BYTES = 512
 """Beyond `BODY_PIECES`, a chunked body may have one more piece for each of so many bytes."""
+
+READ_BYTES = 65_536
+"""After so many bytes at once, nothing is read from a connection until the others had a turn."""
 
 TOO_LARGE_HEAD = f"The head of a request has at most {HEAD_BYTES} bytes and {HEAD_LINES} headers."
 TOO_MANY_AHEAD = f"At most {PIPELINED_REQUESTS} requests may wait for an answer on one connection."
 TOO_MANY_PIECES = "The body comes in too many small chunks; send larger ones."
+UNWANTED_BODY = "The request was answered before its body was sent; do not send the rest."
 SLOW_HEAD = f"The head of a request has to arrive within {HEAD_SECONDS} seconds."
 SLOW_BODY = (
     f"A body has to arrive at {BODY_BYTES_PER_PERIOD} bytes in {BODY_PERIOD_SECONDS} seconds."
@@ -66,7 +71,9 @@ class HttpProtocol(HttpToolsProtocol):
         self._body_bytes = 0
         self._body_pieces = 0
         self._bytes_at_period = 0
+        self._bytes_after_answer = 0
         self._refusal: RefusedRequestError | None = None
+        self._running: RequestResponseCycle | None = None  # `cycle` is the latest, which may wait
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -77,6 +84,10 @@ class HttpProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
+        self.pipeline.clear()
+        if self._running is not None:
+            self._running.disconnected = True
+            self._running.message_event.set()
         self._unset_keepalive_if_required()  # uvicorn leaves it running after an error
         self._await(Awaited.NOTHING)
         self._stop_stalled()
@@ -91,14 +102,24 @@ class HttpProtocol(HttpToolsProtocol):
             self._await(Awaited.HEAD)
         self._unparsed += len(data)
         super().data_received(data)
+        if len(data) >= READ_BYTES and not (self.flow.read_paused or self.transport.is_closing()):
+            self.flow.pause_reading()
+            self.loop.call_soon(self._read_on)
         if self._unparsed > HEAD_BYTES and not self.transport.is_closing():
             self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, TOO_LARGE_HEAD)
         self._watch()
 
+    def _read_on(self) -> None:
+        if not self.transport.is_closing():
+            self.flow.resume_reading()
+
     @property
     def _is_answering(self) -> bool:
-        cycle = cast("RequestResponseCycle | None", self.cycle)
-        return cycle is not None and not cycle.response_complete
+        return self._running is not None and not self._running.response_complete
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._running = cycle
+        super()._start_asgi_task(cycle, app)
 
     def on_message_begin(self) -> None:
         if len(self.pipeline) >= PIPELINED_REQUESTS:
@@ -113,7 +134,7 @@ class HttpProtocol(HttpToolsProtocol):
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        self._unparsed = self._body_bytes = self._body_pieces = 0
+        self._unparsed = self._body_bytes = self._body_pieces = self._bytes_after_answer = 0
         self._await(Awaited.BODY)
         super().on_headers_complete()
         self.scope["extensions"] = {AUTHENTICATED: self.slot.authenticated}  # type: ignore[dict-item]
@@ -124,6 +145,10 @@ class HttpProtocol(HttpToolsProtocol):
         self._body_pieces += 1
         if self._body_pieces > BODY_PIECES + self._body_bytes // PIECE_BYTES:
             self._stop_parsing(HTTPStatus.BAD_REQUEST, TOO_MANY_PIECES)
+        if not self._is_answering:
+            self._bytes_after_answer += len(body)
+            if self._bytes_after_answer > BODY_BYTES_AFTER_ANSWER:
+                self._stop_parsing(HTTPStatus.BAD_REQUEST, UNWANTED_BODY)
         super().on_body(body)
 
     def on_message_complete(self) -> None:
@@ -143,9 +168,13 @@ class HttpProtocol(HttpToolsProtocol):
             self._refuse(self._refusal.status, str(self._refusal))
 
     def _refuse(self, status: HTTPStatus, reason: str) -> None:
-        """In words where no answer has begun, and for good in any case."""
+        """With the reason if no answer was given or begun, and for good in any case."""
+        if self._is_answering:
+            is_answered = self._running is not None and self._running.response_started
+        else:
+            is_answered = self._awaited is Awaited.BODY
         self._await(Awaited.NOTHING)
-        if not (self._is_answering and self.cycle.response_started):
+        if not is_answered:
             text = reason.encode()
             self.transport.write(
                 b"HTTP/1.1 %d %b\r\ncontent-type: text/plain; charset=utf-8\r\n"
