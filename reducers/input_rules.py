@@ -190,11 +190,11 @@ def _check_question(request: InputRequest, question: Question) -> Refusal | None
             words = f"{label(question)}: at most {OPTIONS_PER_QUESTION} options are possible."
             return _refusal(request, RefusalCode.LIMIT, words, question.id)
         if not ids and not question.allow_freeform_input:
-            words = f"{label(question)}: there is nothing to choose from."
+            words = f"{label(question)}: there are no options to choose from."
             return _refusal(request, RefusalCode.BAD_FORM, words, question.id)
     low, high = getattr(question, "min", None), getattr(question, "max", None)
     if low is not None and high is not None and low > high:
-        words = f"{label(question)}: the least allowed is more than the most."
+        words = f"{label(question)}: the minimum is greater than the maximum."
         return _refusal(request, RefusalCode.BAD_FORM, words, question.id)
     return None
 

@@ -19,7 +19,7 @@ QuestionKind: TypeAlias = Literal[
 ]
 
 
-class AskedOption(Wire, frozen=True, kw_only=True):
+class AskedOption(Wire, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The answer names the option by its `id`, or else by its label."""
 
     label: Words
@@ -28,7 +28,7 @@ class AskedOption(Wire, frozen=True, kw_only=True):
     recommended: bool = False
 
 
-class AskedQuestion(Wire, frozen=True, kw_only=True):
+class AskedQuestion(Wire, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Without a `kind` it is `single-select` if there are options, and `text` if not."""
 
     question: Words
@@ -55,7 +55,7 @@ class AskedQuestion(Wire, frozen=True, kw_only=True):
     ] = None
 
 
-class AskQuestions(Wire, frozen=True, kw_only=True):
+class AskQuestions(Wire, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of `ask_questions`."""
 
     questions: Annotated[
@@ -102,7 +102,7 @@ class AskResult(Wire, frozen=True, kw_only=True, omit_defaults=False):
     request_id: str
 
 
-class NotifyStatus(Wire, frozen=True, kw_only=True):
+class NotifyStatus(Wire, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of `notify_status`."""
 
     status: Annotated[

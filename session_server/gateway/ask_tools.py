@@ -4,7 +4,7 @@ import hashlib
 import uuid
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 from mcp.server import Server
@@ -38,22 +38,23 @@ from session_server.host.waiting import Waiting
 from session_server.reducers.asks import UnaskableError, ask_result, asked_request
 from session_server.reducers.batches import Batch, batch_of, note
 from session_server.reducers.input_rules import outcome_of
-from session_server.reducers.notes import outcome_note
+from session_server.reducers.notes import outcome_note, subject
 from session_server.reducers.rules import judge
-from session_server.schemas.actions import ActivityChanged, InputRequested
+from session_server.schemas.actions import ActivityChanged, InputRequested, TitleChanged
 from session_server.schemas.asks import (
     AskQuestions,
     AskResult,
     NotifyStatus,
+    QuestionKind,
     StatusShown,
 )
 from session_server.schemas.calls import Outcome
 from session_server.schemas.codec import Decoder, encode
 from session_server.schemas.errors import DecodingError
-from session_server.schemas.limits import UNCOLLECTED_LIFETIME_MS
+from session_server.schemas.limits import TITLE_CHARS, UNCOLLECTED_LIFETIME_MS
 from session_server.schemas.principals import Stamp
 from session_server.schemas.record import SessionRecord
-from session_server.schemas.refusals import Refusal
+from session_server.schemas.refusals import Refusal, RefusalCode
 from session_server.schemas.wire import Uri
 
 NAME = "session-server"
@@ -86,6 +87,20 @@ TOOLS = [
         annotations=ToolAnnotations(read_only_hint=False, idempotent_hint=True),
     ),
 ]
+
+EXAMPLE = {
+    "message": "Release 1.4",
+    "questions": [
+        {"id": "env", "question": "Where to?", "options": ["staging", "prod"]},
+        {"id": "replicas", "question": "How many?", "kind": "integer", "min": 1, "default": 3},
+        {"id": "sure", "question": "Tests have failed. Release anyway?", "kind": "boolean"},
+    ],
+}
+HOW_TO_ASK = (
+    f"The kinds of questions are: {', '.join(get_args(QuestionKind))}. Without a kind, a question"
+    " with options is single-select, and one without is text. Example of correct arguments: "
+    + encode(EXAMPLE).decode()
+)
 
 decode_ask: Decoder[AskQuestions] = Decoder(AskQuestions)
 decode_status: Decoder[NotifyStatus] = Decoder(NotifyStatus)
@@ -126,7 +141,7 @@ class AskTools:
                 if params.name == NOTIFY:
                     return await self._notify(visitor, params)
             except (DecodingError, UnaskableError, RefusedError) as error:
-                return _mistake(str(error))
+                return _mistake(error, HOW_TO_ASK if params.name == ASK else "")
         raise invalid(f"There is no tool {params.name!r}.")
 
     # Asking
@@ -155,7 +170,8 @@ class AskTools:
         """The same questions by the same principal are asked once, until they are answered."""
         stem = f"ask-{_fingerprint(visitor, asked)}-"
         request = asked_request(asked, stem + uuid.uuid4().hex[:12], self._host.now())
-        await self._places.ready(visitor, uri, f"{visitor.client} asks")
+        title = _title(visitor, subject(request))
+        await self._places.ready(visitor, uri, title)
         record = self._host.record(uri)
         before = None if record is None else self._known(record, stem)
         if before is not None:
@@ -173,7 +189,20 @@ class AskTools:
             return refusal or batch_of(record, action, stamp)
 
         await write(self._host, uri, plan, by=visitor.principal.author)
+        await self._retitle(visitor, uri, title)
         return found
+
+    async def _retitle(self, visitor: Visitor, uri: Uri, title: str) -> None:
+        """The title says what is asked now, unless somebody has given the session another one."""
+
+        def plan(record: SessionRecord, stamp: Stamp) -> Batch:
+            known = record.public.summary.title
+            is_ours = known == _title(visitor) or known.startswith(_title(visitor, ""))
+            if not is_ours or known == title:
+                return ()
+            return batch_of(record, TitleChanged(title=title), stamp)
+
+        await write(self._host, uri, plan, by=visitor.principal.author)
 
     def _known(self, record: SessionRecord, stem: str) -> str | None:
         for request in record.public.input_requests or ():
@@ -200,7 +229,7 @@ class AskTools:
     async def _notify(self, visitor: Visitor, params: CallToolRequestParams) -> CallToolResult:
         status = decode_status(encode(params.arguments or {})).status
         uri = place_of(visitor, "ask", None)
-        await self._places.ready(visitor, uri, f"{visitor.client} asks")
+        await self._places.ready(visitor, uri, _title(visitor))
         action = ActivityChanged(activity=status or None)
 
         def plan(record: SessionRecord, stamp: Stamp) -> Batch | Refusal:
@@ -210,6 +239,10 @@ class AskTools:
 
         await write(self._host, uri, plan, by=visitor.principal.author)
         return _result(f"Shown in {uri}.", StatusShown(session=uri))
+
+
+def _title(visitor: Visitor, topic: str | None = None) -> str:
+    return (visitor.client if topic is None else f"{visitor.client}: {topic}")[:TITLE_CHARS]
 
 
 def _fingerprint(visitor: Visitor, asked: AskQuestions) -> str:
@@ -226,6 +259,11 @@ def _result(words: str, shape: msgspec.Struct) -> CallToolResult:
     return CallToolResult(content=[TextContent(text=words)], structured_content=plain)
 
 
-def _mistake(words: str) -> CallToolResult:
-    """For the model to read and mend."""
-    return CallToolResult(content=[TextContent(text=words)], is_error=True)
+def _mistake(error: Exception, help_text: str) -> CallToolResult:
+    """For the model to read and correct; help with the arguments only if they are the problem."""
+    is_about_arguments = not isinstance(error, RefusedError) or (
+        error.refusal.code in (RefusalCode.BAD_FORM, RefusalCode.DUPLICATE)
+    )
+    reason = str(error).rstrip(".")
+    text = f"{reason}. {help_text}" if help_text and is_about_arguments else str(error)
+    return CallToolResult(content=[TextContent(text=text)], is_error=True)

@@ -1,5 +1,6 @@
 """The ask tools at `/mcp`: any agent's questions, and every way in which they can end."""
 
+import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -151,11 +152,12 @@ def test_an_agent_that_leaves_while_it_waits_asks_again_and_is_where_it_was(room
         assert room.people.questions(room.session) == []
 
 
-def test_a_mistake_is_told_in_words_that_a_model_can_mend(room: Room) -> None:
+def test_wrong_arguments_are_refused_with_the_kinds_and_a_correct_example(room: Room) -> None:
     mistakes = [
         ({}, "questions"),
         ({"questions": []}, "questions"),
         ({"questions": [CITY | {"kind": "colour"}]}, "kind"),
+        ({"questions": [CITY | {"choices": ["Oslo", "Rome"]}]}, "unknown field `choices`"),
         ({"questions": [CITY | {"kind": "integer", "default": "x"}]}, "default"),
         ({"questions": [CITY, CITY]}, "same id"),
         ({"questions": [CITY], "onDeadline": "cancel"}, "deadlineSeconds"),
@@ -163,8 +165,50 @@ def test_a_mistake_is_told_in_words_that_a_model_can_mend(room: Room) -> None:
     for arguments, words in mistakes:
         result = room.call("ask_questions", arguments)["result"]
         assert result["isError"], arguments
-        assert words in result["content"][0]["text"]
-    assert room.people.questions(room.session) == []
+        told = result["content"][0]["text"]
+        assert words in told
+        assert "text, number, integer, boolean, single-select, multi-select" in told
+        example = json.loads(told[told.index("{") :])
+        asking = room.call("ask_questions", example)
+        assert asking["result"]["resultType"] == "input_required", "the example can be asked"
+    (question,) = room.people.questions(room.session)
+    assert question["request"]["message"] == "Release 1.4"
+
+
+def test_a_status_with_wrong_arguments_is_refused(room: Room) -> None:
+    result = room.call("notify_status", {"text": "here"})["result"]
+    assert result["isError"]
+    assert "ask" not in result["content"][0]["text"]
+
+
+def title_of(people: People, session: str) -> str:
+    sessions = people.http.get("/v1/sessions").json()["items"]
+    return str(next(s["title"] for s in sessions if s["resource"] == session))
+
+
+def test_the_title_of_an_agents_session_says_who_asks_what(server: ServerProcess) -> None:
+    def ask_in_own_session(question: str) -> str:
+        params = {"name": "ask_questions", "arguments": {"questions": [{"question": question}]}}
+        rpc(f"{server.url}/mcp", "tools/call", params, client="planner")
+        return next(s for s in people.sessions() if s not in before)
+
+    with People(server.url) as people:
+        before = set(people.sessions())
+        status = {"name": "notify_status", "arguments": {"status": "Reading"}}
+        rpc(f"{server.url}/mcp", "tools/call", status, client="planner")
+        session = next(s for s in people.sessions() if s not in before)
+        assert title_of(people, session) == "planner"
+        assert ask_in_own_session("Which city?") == session
+        assert title_of(people, session) == "planner: Which city?"
+        ask_in_own_session("Which hotel?")
+        assert title_of(people, session) == "planner: Which hotel?"
+
+
+def test_a_title_that_somebody_gave_is_kept(room: Room) -> None:
+    made = {"resource": room.session, "title": "Our trip"}
+    room.people.http.post("/v1/sessions", json=made).raise_for_status()
+    room.call("ask_questions", {"questions": [CITY]})
+    assert title_of(room.people, room.session) == "Our trip"
 
 
 def test_a_status_is_shown_and_taken_away_again(room: Room) -> None:
