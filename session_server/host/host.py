@@ -185,6 +185,8 @@ class Host:
     async def stop(self) -> None:
         """No new work; what is being written is finished."""
         await self._tasks.stop()
+        for uri in self._disposing:
+            self.sessions.pop(uri, None)  # the next start knows whether the log has dropped it
         if self.storage.reason is None:
             await self.upkeep.finish(self.sessions.values())
         await self.log.close()
@@ -480,13 +482,14 @@ class Host:
                     failed(in_doubt(self.storage.reason or ""))
                 await dropping
             except LogError as error:
+                self._disposing.discard(uri)
                 channel.reopen()
                 if not is_told:
                     failed(str(error))
                 return
             finally:
                 dropping.cancel()
-                self._disposing.discard(uri)
+            self._disposing.discard(uri)
             for hook in self.on_disposed:
                 hook(uri)
             self.sessions.pop(uri, None)

@@ -46,7 +46,7 @@ class Gathering:
         await maker.connect(server.ahp)
         for uri, provider in zip(self.uris, PROVIDERS, strict=True):
             await maker.say(maker.mirror.request("createSession", uri, provider=provider))
-        await maker.ping()
+        await maker.until(lambda: not maker.mirror.is_waiting)
         for _ in range(self.crowd // 2):
             await self.join().dial(server.ahp)
 
@@ -115,6 +115,8 @@ class Witness(Device):
 
     async def shown_when_quiet(self) -> dict[Uri, State]:
         await self.connect(self._server.ahp)
+        for uri in self._gathering.uris:
+            expect(uri in self.mirror.copies, f"{uri} was made, and is gone")
         while True:
             await self._gathering.all_back(self._server)
             await self._mark()

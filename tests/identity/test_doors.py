@@ -75,7 +75,7 @@ async def test_a_refused_upgrade_says_why(server: ServerProcess) -> None:
         await connect(f"{server.ahp}?tkn=wrong")
     problem = msgspec.json.decode(bytes(refused.value.response.body or b""))
     assert problem["code"] == "badCredential"
-    assert "ask its owner" in problem["detail"]
+    assert "Ask the owner for a new link." in problem["detail"]
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ from tests.web.wire.walks import Steps, walk
 WALKS = 12
 LENGTH = 30
 EXAMPLES = 60
-OFTEN = 30
+OFTEN = 10
 """How often each action must have changed something, or the walks prove too little."""
 
 
