@@ -66,7 +66,7 @@ from ..schemas.turns import SystemNotificationPart
 from .answers import check_answer
 from .invocations import failed
 from .notes import abandoned_note, outcome_note, subject
-from .proposals import with_valid_default
+from .proposals import is_proposal, with_valid_default
 from .requests import open_request
 from .review import effective_answers
 from .words import visible_name
@@ -299,7 +299,7 @@ def _asked(state: SessionState, action: InputRequested, stamp: Stamp) -> InputRe
     earlier = (None if existing is None else existing.answers) or {}
     kept = reopened(request, earlier) if is_changed else earlier
     if request.answers is not None:
-        kept = {name: answer for name, answer in kept.items() if not _is_proposal(answer)}
+        kept = {name: answer for name, answer in kept.items() if not is_proposal(answer)}
     # An empty map takes earlier answers away; without a map, reducers keep them.
     answers = {**_proposals(request.answers, stamp), **kept}
     return InputRequested(
@@ -338,11 +338,6 @@ def _proposals(answers: Mapping[str, Answer] | None, stamp: Stamp) -> dict[str, 
         for question_id, answer in (answers or {}).items()
         if not isinstance(answer, Skipped)
     }
-
-
-def _is_proposal(answer: Answer) -> bool:
-    is_proposed = answer.meta is not None and answer.meta.via is Provenance.PROPOSED
-    return is_proposed and isinstance(answer, Draft)
 
 
 def reopened(request: InputRequest, answers: Mapping[str, Answer]) -> dict[str, Answer]:

@@ -9,7 +9,7 @@ from ..schemas.record import SessionRecord
 from ..schemas.session import SessionState
 from ..schemas.wire import Millis
 from .batches import Batch, batch_of, completion
-from .proposals import proposed_answers
+from .proposals import is_proposal, proposed_answers
 from .requests import open_request
 
 
@@ -21,9 +21,15 @@ def deadline_of(record: SessionRecord, request: InputRequest) -> Millis | None:
     meta = request.meta
     if meta is None or meta.on_expiry is OnExpiry.WAIT:
         return None
-    if meta.on_expiry is OnExpiry.DEFAULTS and request.id in record.private.begun:
+    if meta.on_expiry is OnExpiry.DEFAULTS and _is_begun(record, request):
         return None
     return meta.expires_at
+
+
+def _is_begun(record: SessionRecord, request: InputRequest) -> bool:
+    """Answers may have come with the request: those given before it was asked again."""
+    has_answers = not all(map(is_proposal, (request.answers or {}).values()))
+    return has_answers or request.id in record.private.begun
 
 
 def expired(record: SessionRecord, request_id: str, at: int) -> Batch:

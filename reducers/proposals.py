@@ -2,10 +2,12 @@
 
 import msgspec
 
+from ..schemas.principals import Provenance
 from ..schemas.questions import (
     Answer,
     BooleanQuestion,
     BooleanValue,
+    Draft,
     InputRequest,
     IntegerQuestion,
     MultiSelectQuestion,
@@ -33,6 +35,12 @@ def proposed_answers(request: InputRequest) -> dict[str, Answer] | None:
         elif question.required:
             return None
     return answers
+
+
+def is_proposal(answer: Answer) -> bool:
+    """Whether the asker filled it in beforehand, and nobody has touched it since."""
+    is_proposed = answer.meta is not None and answer.meta.via is Provenance.PROPOSED
+    return is_proposed and isinstance(answer, Draft)
 
 
 def default_of(question: Question) -> Value | None:

@@ -17,7 +17,6 @@ from ..schemas.actions import (
     ToolCallResultConfirmed,
 )
 from ..schemas.limits import OUTCOME_BYTES_KEPT, OUTCOME_LIFETIME_MS, OUTCOMES_KEPT
-from ..schemas.questions import OnExpiry
 from ..schemas.record import (
     CallAbandoned,
     CallCollected,
@@ -116,13 +115,12 @@ def _after_public(
 
 
 def _begun(private: PrivateState, public: SessionState, action: InputAnswerChanged) -> PrivateState:
-    """Whoever begins to answer keeps the question from being answered by defaults, for good."""
+    """Someone who begins to answer keeps a request from being answered by defaults, for good.
+
+    Also one that has no deadline yet: its asker may send it again with one.
+    """
     request_id = action.request_id
-    if request_id in private.begun:
-        return private
-    request = open_request(public, request_id)
-    meta = None if request is None else request.meta
-    if meta is None or meta.on_expiry is not OnExpiry.DEFAULTS:
+    if request_id in private.begun or open_request(public, request_id) is None:
         return private
     return updated(private, begun=(*private.begun, request_id))
 

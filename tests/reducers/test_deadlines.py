@@ -9,6 +9,7 @@ from session_server.reducers.effects import pending
 from session_server.reducers.proposals import proposed_answers
 from session_server.schemas.actions import (
     InputAnswerChanged,
+    InputRequested,
     ModelChanged,
     TurnCancelled,
 )
@@ -18,6 +19,8 @@ from session_server.schemas.effects import (
 )
 from session_server.schemas.principals import HOST, Provenance
 from session_server.schemas.questions import (
+    Answer,
+    AnswerMeta,
     BooleanQuestion,
     BooleanValue,
     Draft,
@@ -32,6 +35,7 @@ from session_server.schemas.questions import (
     SelectedManyValue,
     SelectedValue,
     SingleSelectQuestion,
+    Skipped,
     Submitted,
     TextQuestion,
     TextValue,
@@ -123,6 +127,30 @@ def test_whoever_begins_to_answer_stops_the_use_of_defaults() -> None:
     record = draft("Os", PHONE, due(PROPOSING, OnExpiry.DEFAULTS))
     assert expired(record, "r", 500) == ()
     assert not any(isinstance(effect, ExpireRequest) for effect in pending(record))
+
+
+@pytest.mark.parametrize("answer", [Draft(value=OSLO), Submitted(value=OSLO), Skipped(), None])
+@pytest.mark.parametrize("message", [PROPOSING.message, "Deploy to the moon"])
+def test_a_deadline_added_later_does_not_replace_answers_by_defaults(
+    answer: Answer | None, message: str
+) -> None:
+    begun = accepted(session(), AGENT, InputRequested(request=PROPOSING))
+    for given in (Draft(value=OSLO), answer):
+        change = InputAnswerChanged(request_id="r", question_id="plain", answer=given)
+        begun = accepted(begun, PHONE, change)
+    late = RequestMeta(expires_at=500, on_expiry=OnExpiry.DEFAULTS)
+    again = msgspec.structs.replace(PROPOSING, meta=late, message=message)
+    record = accepted(begun, AGENT, InputRequested(request=again))
+    assert expired(record, "r", 500) == ()
+    assert not any(isinstance(effect, ExpireRequest) for effect in pending(record))
+
+
+def test_answers_kept_from_an_earlier_request_stop_the_use_of_defaults() -> None:
+    record = due(PROPOSING, OnExpiry.DEFAULTS, answers={"size": Skipped()})
+    assert expired(record, "r", 500) == ()
+    filled_in = Draft(value=OSLO, meta=AnswerMeta(by=HOST, at=1, via=Provenance.PROPOSED))
+    record = due(PROPOSING, OnExpiry.DEFAULTS, answers={"name": filled_in})
+    assert expired(record, "r", 500) != ()
 
 
 def test_a_question_may_wait_for_ever() -> None:
