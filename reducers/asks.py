@@ -39,7 +39,7 @@ def asked_request(asked: AskQuestions, request_id: str, now: int) -> InputReques
     return InputRequest(
         id=request_id,
         message=asked.message,
-        questions=tuple(_question(n, q) for n, q in enumerate(asked.questions, 1)),
+        questions=tuple(asked_question(n, q) for n, q in enumerate(asked.questions, 1)),
         meta=_deadline(asked, now),
     )
 
@@ -76,7 +76,7 @@ def _deadline(asked: AskQuestions, now: int) -> RequestMeta | None:
     return RequestMeta(expires_at=at, on_expiry=asked.on_deadline or OnExpiry.CANCEL)
 
 
-def _question(number: int, asked: AskedQuestion) -> Question:
+def asked_question(number: int, asked: AskedQuestion) -> Question:
     kind = asked.kind or ("single-select" if asked.options else "text")
     if asked.options and kind not in ("single-select", "multi-select"):
         raise UnaskableError(f"{asked.question}: a {kind} question has no options.")

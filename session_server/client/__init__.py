@@ -7,6 +7,7 @@ connections by itself. It stands on `schemas` and `reducers` and knows nothing o
 from session_server.client.client import Client
 from session_server.client.connecting import connect
 from session_server.client.errors import (
+    AskRefused,
     CallFailed,
     CallRefused,
     ClientError,
@@ -18,6 +19,7 @@ from session_server.client.errors import (
     InvalidAnswer,
     NotConnected,
     NotUnderstood,
+    Refused,
     Rejected,
     RequestClosed,
     SessionExists,
@@ -32,8 +34,13 @@ from session_server.client.session import Root, Session
 from session_server.client.status import Phase, Status
 from session_server.client.values import Plain
 from session_server.client.watching import Changes
+from session_server.schemas.asks import AskedQuestion, AskOutcome, AskResult
 
 __all__ = [
+    "AskOutcome",
+    "AskRefused",
+    "AskResult",
+    "AskedQuestion",
     "CallFailed",
     "CallRefused",
     "Cause",
@@ -51,6 +58,7 @@ __all__ = [
     "NotUnderstood",
     "Phase",
     "Plain",
+    "Refused",
     "Rejected",
     "RequestClosed",
     "Root",

@@ -3,8 +3,8 @@
 import asyncio
 import time
 import uuid
-from collections.abc import AsyncIterator, Mapping
-from typing import Any, TypeVar
+from collections.abc import AsyncIterator, Iterable, Mapping
+from typing import Any, Literal, TypeVar
 
 from session_server.client.door import HttpDoor
 from session_server.client.errors import ClientError, ConnectionLost, NotUnderstood
@@ -13,7 +13,9 @@ from session_server.client.listing import Listing
 from session_server.client.protocol import ClientProtocol
 from session_server.client.session import Root, Session
 from session_server.client.status import Status
+from session_server.reducers.session_names import session_uri
 from session_server.schemas import frames
+from session_server.schemas.asks import AskedQuestion, AskResult
 from session_server.schemas.codec import Decoder
 from session_server.schemas.commands import (
     ROOT_CHANNEL,
@@ -27,6 +29,8 @@ from session_server.schemas.commands import (
     RootParams,
 )
 from session_server.schemas.errors import DecodingError
+from session_server.schemas.http import NewRequest
+from session_server.schemas.questions import OnExpiry
 from session_server.schemas.session import ModelSelection, SessionSummary
 from session_server.schemas.wire import Extra, Uri
 
@@ -149,6 +153,51 @@ class Client:
         """Older turns, oldest first: those before a turn, or the latest ones."""
         params = FetchTurnsParams(channel=uri, before=before, limit=limit)
         return await self._read(frames.FetchTurns, params, _decode_turns)
+
+    async def ask(  # noqa: PLR0913 - each can be left out
+        self,
+        message: str | None = None,
+        questions: Iterable[str | Mapping[str, Any] | AskedQuestion] = (),
+        *,
+        schema: Mapping[str, Any] | None = None,
+        url: str | None = None,
+        session: str | None = None,
+        title: str | None = None,
+        expires_in: float | None = None,
+        on_expiry: Literal["cancel", "defaults", "wait"] | None = None,
+        key: str | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109 - as asyncio.wait_for has it
+    ) -> AskResult:
+        """Asks people something and waits until they have answered, across restarts of the host.
+
+        A `message` alone asks for a yes or no: `outcome` is then `accepted` or `declined`.
+        `questions` are texts, or have the fields that the tool `ask_questions` takes
+        (`AskedQuestion`); a JSON `schema` of a form takes their place, or a `url` to open. The
+        answers are plain values by question. It is asked in `session` (a name or a URI, made if
+        there is none) or in a new one. `expires_in` is the question's deadline in seconds, and
+        `on_expiry` says what it brings.
+
+        After `timeout` seconds `TimeoutError` is raised. Then, and when this is cancelled, the
+        question is withdrawn. With a `key` of your own it stays open instead, and asking again with
+        the same key in the same session goes on waiting. Raises `AskRefused`.
+        """
+        from session_server.client.asking import Ask, ahp_questions, asked  # noqa: PLC0415
+
+        assert self._door is not None, "made by `connect`"
+        if key is not None and session is None:
+            raise ValueError("A `key` needs a `session` in which the question can be found again.")
+        asked_questions = ahp_questions(questions)
+        wanted = NewRequest(
+            message=message,
+            url=url,
+            questions=asked_questions or None,
+            requested_schema=None if schema is None else dict(schema),
+            expires_in=expires_in,
+            on_expiry=None if on_expiry is None else OnExpiry(on_expiry),
+        )
+        topic = asked_questions[0].message if asked_questions else "A question"
+        place = None if session is None else session_uri(session)
+        return await asked(self._door, Ask(wanted, place, title or message or topic, key), timeout)
 
     async def call_tool(
         self,

@@ -15,7 +15,9 @@ ClientError
 ├── Unconfirmed           it was sent, and nobody can say any more whether it was accepted
 ├── InvalidAnswer         a value that does not fit its question; nothing was sent
 ├── TooManyPending        too many actions wait to be confirmed; this one was not taken
-├── CallRefused           the host does not make this call; `code` says why
+├── Refused               the host does not do what was asked for; `code` says why
+│   ├── AskRefused        this question cannot be asked, or not by us
+│   └── CallRefused       this call is not made
 ├── CallFailed            a call of an MCP server has ended without a result
 ├── TooLarge              an action larger than a frame may be; it was not taken
 └── NotUnderstood         the host sent something that is not AHP
@@ -148,12 +150,20 @@ def command_failed(error: RpcError) -> CommandFailed:
     return _OF_CODE.get(error.code, CommandFailed)(error)
 
 
-class CallRefused(ClientError):
-    """`code` is stable: `unknownServer`, `role`, …"""
+class Refused(ClientError):
+    """`code` is stable: `badForm`, `unknownServer`, `role`, …"""
 
     def __init__(self, reason: str, code: str) -> None:
         super().__init__(reason)
         self.code = code
+
+
+class AskRefused(Refused):
+    """Nothing was asked."""
+
+
+class CallRefused(Refused):
+    """Nothing was called."""
 
 
 class CallFailed(ClientError):
