@@ -26,21 +26,63 @@ _HOST = re.compile(r"(?:[A-Za-z0-9._~-]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]{0,5})?")
 PROXY_HEADERS = frozenset(
     {
         "cdn-loop",
-        "cf-connecting-ip",
         "client-ip",
-        "fastly-client-ip",
+        "do-connecting-ip",
+        "early-data",
         "forwarded",
+        "front-end-https",
+        "incap-client-ip",
+        "proxy-client-ip",
+        "remote-addr",
+        "remote-user",
+        "rndr-id",
+        "surrogate-capability",
         "true-client-ip",
         "via",
+        "wl-proxy-client-ip",
         "x-client-ip",
         "x-cluster-client-ip",
-        "x-original-forwarded-for",
-        "x-original-host",
-        "x-real-ip",
+        "x-host",
+        "x-remote-addr",
+        "x-remote-ip",
+        "x-remote-user",
+        "x-scheme",
+        "x-varnish",
     }
 )
-PROXY_PREFIXES = ("x-envoy-", "x-forwarded")
-"""What reverse proxies, tunnels and content networks add to what they pass on."""
+PROXY_PREFIXES = (
+    "akamai-",
+    "cf-",
+    "cloudfront-",
+    "fastly-",
+    "fly-",
+    "ngrok-",
+    "render-proxy-",
+    "tailscale-",
+    "x-akamai-",
+    "x-amz",
+    "x-appengine-",
+    "x-appgw-",
+    "x-arr-",
+    "x-auth-request-",
+    "x-authentik-",
+    "x-azure-",
+    "x-envoy-",
+    "x-fd-",
+    "x-forwarded",
+    "x-goog-",
+    "x-haproxy-",
+    "x-ms-client-principal",
+    "x-nf-",
+    "x-original",
+    "x-pomerium-",
+    "x-proxy",
+    "x-real-",
+    "x-sucuri-",
+    "x-tunnel-",
+    "x-vercel-",
+)
+"""What reverse proxies, tunnels, load balancers and content networks add to what they pass on."""
 
 PROXIED = (
     "This request came through a proxy, and this host has no connection token: everyone on the"
@@ -66,9 +108,14 @@ def check_direct(access: Access, names: Mapping[str, int], http_version: str = "
     """
     if access.connection_token is not None or access.is_open:
         return
-    has_mark = any(name in PROXY_HEADERS or name.startswith(PROXY_PREFIXES) for name in names)
-    if has_mark or http_version == "1.0":
+    if http_version == "1.0" or any(map(_is_proxy_header, names)):
         raise ProxiedError(PROXIED)
+
+
+def _is_proxy_header(name: str) -> bool:
+    """Also with `_`, which some software writes and reads in place of `-`."""
+    name = name.replace("_", "-")
+    return name in PROXY_HEADERS or name.startswith(PROXY_PREFIXES)
 
 
 def check_host(access: Access, headers: Mapping[str, str]) -> None:

@@ -25,7 +25,13 @@ logger = logging.getLogger("session_server.transport")
 BACKLOG = 2_048
 
 WARNING_SECONDS = 60.0
-"""How often at most the log tells that connections are being closed for want of room."""
+"""What strangers do in large numbers is logged at most so often, with its number."""
+
+TOO_MANY = (
+    "too many connections without a valid credential; the oldest are closed"
+    " (%d so far; last from %s)"
+)
+MALFORMED = "malformed or oversized HTTP requests are refused (%d so far; last from %s)"
 
 IPV6_NETWORK_BITS = 64
 """What one subscriber is given at least; single addresses of it are free to whoever has it."""
@@ -71,6 +77,22 @@ else:
         return room_in(soft)
 
 
+class RateLimitedWarning:
+    """`message` has places for how often it happened so far, and for the latest address."""
+
+    def __init__(self, message: str) -> None:
+        self.number = 0
+        self._message = message
+        self._logged_at = -WARNING_SECONDS
+
+    def warn(self, address: str | None) -> None:
+        self.number += 1
+        now = monotonic()
+        if now - self._logged_at >= WARNING_SECONDS:
+            self._logged_at = now
+            logger.warning(self._message, self.number, address or "this machine")
+
+
 class Slot:
     """One connection's entry; it stays the same when HTTP becomes a WebSocket."""
 
@@ -112,11 +134,11 @@ class Admission:
         self.total = total
         self.unauthenticated = min(unauthenticated, max(1, total // 2))
         self.per_address = per_address
-        self.closed = 0
+        self.malformed = RateLimitedWarning(MALFORMED)
+        self._too_many = RateLimitedWarning(TOO_MANY)
         self._open: set[Slot] = set()
         self._unauthenticated: dict[str | None, dict[Slot, None]] = {}
         self._number = 0
-        self._warned_at = -WARNING_SECONDS
 
     def enter(self, transport: asyncio.Transport, address: str | None) -> Slot:
         slot = Slot(self, transport, network_of(address))
@@ -149,17 +171,8 @@ class Admission:
     def _close_oldest(self, slots: dict[Slot, None]) -> None:
         oldest = next(iter(slots))
         self.leave(oldest)
-        self.closed += 1
         oldest.transport.abort()
-        now = monotonic()
-        if now - self._warned_at >= WARNING_SECONDS:
-            self._warned_at = now
-            logger.warning(
-                "too many connections without a valid credential; the oldest are closed"
-                " (%d so far; last from %s)",
-                self.closed,
-                oldest.address or "this machine",
-            )
+        self._too_many.warn(oldest.address)
 
 
 def network_of(address: str | None) -> str | None:

@@ -5,10 +5,12 @@ It stands below the application, so all of this holds for people without any cre
 """
 
 import asyncio
+import re
 from enum import Enum
 from http import HTTPStatus
 from typing import Any
 
+import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from session_server.host.connections import AUTHENTICATED
@@ -36,6 +38,10 @@ TOO_LARGE_HEAD = f"The head of a request has at most {HEAD_BYTES} bytes and {HEA
 TOO_MANY_AHEAD = f"At most {PIPELINED_REQUESTS} requests may wait for an answer on one connection."
 TOO_MANY_PIECES = "The body comes in too many small chunks; send larger ones."
 UNWANTED_BODY = "The request was answered before its body was sent; do not send the rest."
+UPGRADE_AHEAD = "A connection can be upgraded once the requests before are answered."
+UPGRADE_WITH_BODY = "A request with a body cannot ask for an upgrade; send it without `Upgrade`."
+INVALID = "This is not a valid HTTP request."
+OTHER_HOST = "The request's target names another host than its `Host` header; send one."
 SLOW_HEAD = f"The head of a request has to arrive within {HEAD_SECONDS} seconds."
 SLOW_BODY = (
     f"A body has to arrive at {BODY_BYTES_PER_PERIOD} bytes in {BODY_PERIOD_SECONDS} seconds."
@@ -59,6 +65,7 @@ class RefusedRequestError(Exception):
 
 
 class HttpProtocol(HttpToolsProtocol):
+    parser: httptools.HttpRequestParser  # until the connection is lost
     slot: Slot
 
     def __init__(self, admission: Admission, **given: Any) -> None:
@@ -101,13 +108,30 @@ class HttpProtocol(HttpToolsProtocol):
         if self._awaited is Awaited.NOTHING and not self._is_answering:
             self._await(Awaited.HEAD)
         self._unparsed += len(data)
-        super().data_received(data)
+        self._parse(data)
         if len(data) >= READ_BYTES and not (self.flow.read_paused or self.transport.is_closing()):
             self.flow.pause_reading()
             self.loop.call_soon(self._read_on)
         if self._unparsed > HEAD_BYTES and not self.transport.is_closing():
             self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, TOO_LARGE_HEAD)
         self._watch()
+
+    def _parse(self, data: bytes) -> None:
+        """In place of uvicorn's, which writes a line to the log for whatever strangers send."""
+        self._unset_keepalive_if_required()
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserError:
+            refusal = self._refusal or RefusedRequestError(HTTPStatus.BAD_REQUEST, INVALID)
+            self._admission.malformed.warn(self.slot.address)
+            self._refuse(refusal.status, str(refusal))
+        except httptools.HttpParserUpgrade as stopped:
+            if self._should_upgrade() and self._is_answering:
+                self._refuse(HTTPStatus.BAD_REQUEST, UPGRADE_AHEAD)
+            elif self._should_upgrade():
+                self.handle_websocket_upgrade()
+            elif rest := data[stopped.args[0] :]:
+                self._parse(rest)  # other upgrades are not offered, so what follows is HTTP
 
     def _read_on(self) -> None:
         if not self.transport.is_closing():
@@ -119,6 +143,8 @@ class HttpProtocol(HttpToolsProtocol):
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._running = cycle
+        if cycle.waiting_for_100_continue and cycle.more_body:
+            app = closing_unless_continued(app, cycle)
         super()._start_asgi_task(cycle, app)
 
     def on_message_begin(self) -> None:
@@ -135,9 +161,27 @@ class HttpProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._unparsed = self._body_bytes = self._body_pieces = self._bytes_after_answer = 0
+        self._check_target()
+        self._check_upgrade()
         self._await(Awaited.BODY)
         super().on_headers_complete()
         self.scope["extensions"] = {AUTHENTICATED: self.slot.authenticated}  # type: ignore[dict-item]
+
+    def _check_target(self) -> None:
+        """A target that is a whole URL names a host too, and proxies may go by that one."""
+        scheme, is_url, rest = self.url.partition(b"://")
+        if is_url and b"/" not in scheme:
+            named = re.split(rb"[/?#]", rest, maxsplit=1)[0].lower()
+            if any(name == b"host" and value.lower() != named for name, value in self.headers):
+                self._stop_parsing(HTTPStatus.BAD_REQUEST, OTHER_HOST)
+
+    def _check_upgrade(self) -> None:
+        """The parser takes no body with an upgrade, and would read it as the next request."""
+        if self.parser.should_upgrade() and any(
+            name == b"transfer-encoding" or (name == b"content-length" and value.strip(b"0"))
+            for name, value in self.headers
+        ):
+            self._stop_parsing(HTTPStatus.BAD_REQUEST, UPGRADE_WITH_BODY)
 
     def on_body(self, body: bytes) -> None:
         self._unparsed = 0
@@ -159,13 +203,6 @@ class HttpProtocol(HttpToolsProtocol):
     def _stop_parsing(self, status: HTTPStatus, reason: str) -> None:
         self._refusal = RefusedRequestError(status, reason)
         raise self._refusal
-
-    def send_400_response(self, msg: str) -> None:
-        """What uvicorn says when the parser fails or was stopped."""
-        if self._refusal is None:
-            self._refuse(HTTPStatus.BAD_REQUEST, msg)
-        else:
-            self._refuse(self._refusal.status, str(self._refusal))
 
     def _refuse(self, status: HTTPStatus, reason: str) -> None:
         """With the reason if no answer was given or begun, and for good in any case."""
@@ -196,7 +233,7 @@ class HttpProtocol(HttpToolsProtocol):
         super().handle_websocket_upgrade()
         protocol = self.transport.get_protocol()
         if isinstance(protocol, SinkProtocol):
-            protocol.take_slot(self.slot)
+            protocol.follow(self.slot, self.scope["http_version"])
         else:
             self.slot.leave()
 
@@ -254,3 +291,21 @@ class HttpProtocol(HttpToolsProtocol):
         if self._stalled is not None:
             self._stalled.cancel()
             self._stalled = None
+
+
+def closing_unless_continued(app: Any, cycle: RequestResponseCycle) -> Any:
+    """For a request whose client asked whether to send the body.
+
+    If it is answered without that, the client may send the body or leave it out; what comes next
+    could be read as either, so the connection ends with the answer.
+    """
+
+    async def closing(scope: Any, receive: Any, send: Any) -> None:
+        async def sent(message: Any) -> None:
+            if cycle.waiting_for_100_continue:
+                cycle.keep_alive = False
+            await send(message)
+
+        await app(scope, receive, sent)
+
+    return closing

@@ -101,11 +101,12 @@ class SinkProtocol(WebSocketsSansIOProtocol):
             super().data_received(data)
         return await super().receive()
 
-    def take_slot(self, slot: Slot) -> None:
-        """The place of the HTTP connection that this was."""
+    def follow(self, slot: Slot, http_version: str) -> None:
+        """The HTTP connection that this was: its place, and the version that its request had."""
         self._slot = slot
         if hasattr(self, "scope"):
             self.scope["extensions"][AUTHENTICATED] = slot.authenticated  # type: ignore[assignment]
+            self.scope["http_version"] = http_version
 
     # Being taken over
 

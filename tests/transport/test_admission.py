@@ -13,7 +13,10 @@ from session_server.schemas.limits import (
     UNAUTHENTICATED_PER_ADDRESS,
 )
 from session_server.transport.admission import (
+    MALFORMED,
+    WARNING_SECONDS,
     Admission,
+    RateLimitedWarning,
     Slot,
     make_room,
     network_of,
@@ -124,7 +127,24 @@ def test_warns_once_a_minute_and_not_for_each_connection(caplog: Any) -> None:
         entered(admission, "192.0.2.7")
     assert len(caplog.records) == 1
     assert "oldest are closed" in caplog.text
-    assert admission.closed == 9
+
+
+def test_a_warning_that_was_held_back_gives_the_number_later(
+    caplog: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 1_000.0
+    monkeypatch.setattr("session_server.transport.admission.monotonic", lambda: now)
+    warning = RateLimitedWarning(MALFORMED)
+    for _ in range(10):
+        warning.warn("192.0.2.7")
+    now += WARNING_SECONDS - 1
+    warning.warn("192.0.2.7")
+    now += 1
+    warning.warn(None)
+    logged = [record.getMessage() for record in caplog.records]
+    assert len(logged) == 2
+    assert "(1 so far; last from 192.0.2.7)" in logged[0]
+    assert "(12 so far; last from this machine)" in logged[1]
 
 
 @pytest.mark.parametrize("descriptors", [1, 2, 64, 1_024, DESCRIPTORS_WANTED])

@@ -33,6 +33,11 @@ PATIENCE = 30.0
 GET = b"GET / HTTP/1.1\r\nHost: x\r\n"
 CHUNKED = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
 
+UPGRADE = (
+    b"Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+    b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+)
+
 App = Callable[[Any, Any, Any], Awaitable[None]]
 
 
@@ -334,6 +339,117 @@ async def test_a_refusal_in_the_middle_of_an_answer_only_closes() -> None:
         await begun.wait()
         peer.write(b"not a chunk\r\n")
         assert (await peer.rest()).endswith(b"half")
+
+
+@pytest.mark.parametrize(
+    "rubbish",
+    [
+        b"\x16\x03\x01\x02\x00 a TLS greeting\r\n\r\n",
+        b"GET / HTTP/9.9\r\n\r\n",
+        GET + b"x" * 200_000 + b": y\r\n\r\n",
+        b"CONNECT x:443 HTTP/1.1\r\nHost: x:443\r\n\r\n",
+        GET + b"Upgrade: foo\r\nConnection: upgrade, close\r\n\r\n",
+    ],
+    ids=["TLS", "version", "head", "CONNECT", "upgrade"],
+)
+@run
+async def test_many_malformed_requests_write_one_line_to_the_log(
+    caplog: pytest.LogCaptureFixture, rubbish: bytes
+) -> None:
+    async with listening() as connect:
+        for _ in range(5):
+            peer = await connect()
+            peer.write(rubbish)
+            await peer.rest()
+    assert len(caplog.records) <= 1, caplog.text
+
+
+@run
+async def test_an_upgrade_that_is_not_offered_is_ignored_and_what_follows_is_read() -> None:
+    async with listening(echo) as connect:
+        peer = await connect()
+        upgrade = b"Upgrade: h2c\r\nConnection: Upgrade\r\n"
+        peer.write(GET + upgrade + b"\r\n" + GET + b"Content-Length: 2\r\n\r\nhi")
+        assert (await peer.response()).endswith(b"\r\n\r\n")
+        assert (await peer.response()).endswith(b"hi")
+        peer.write(GET + upgrade + b"\r\nG")
+        assert (await peer.response()).endswith(b"\r\n\r\n")
+        peer.write(GET[1:] + b"Content-Length: 2\r\n\r\nho")
+        assert (await peer.response()).endswith(b"ho")
+
+
+@pytest.mark.parametrize("protocol", [b"h2c", b"websocket"])
+@pytest.mark.parametrize("body", [b"Content-Length: 40", b"Transfer-Encoding: chunked"])
+@run
+async def test_an_upgrade_with_a_body_is_refused(protocol: bytes, body: bytes) -> None:
+    """The body would be read as another request, which a proxy in front has not seen."""
+    async with listening() as connect:
+        peer = await connect()
+        upgrade = UPGRADE.replace(b"websocket", protocol)
+        peer.write(GET + upgrade + body + b"\r\n\r\n" + GET + b"\r\n")
+        response = await peer.rest()
+        assert status_of(response) == 400
+        assert response.count(b"HTTP/1.1 ") == 1
+
+
+@run
+async def test_an_upgrade_behind_a_request_without_an_answer_is_refused() -> None:
+    """The answer would be written into the WebSocket's frames."""
+    async with listening(echo) as connect:
+        peer = await connect()
+        peer.write(GET + b"\r\n" + GET + UPGRADE + b"\r\n")
+        response = await peer.rest()
+        assert status_of(response) == 400
+        assert b"101 Switching" not in response
+
+
+@run
+async def test_a_target_that_names_another_host_than_the_host_header_is_refused() -> None:
+    async with listening() as connect:
+        for target, host in (
+            (b"http://evil.example/", b"localhost"),
+            (b"http://evil.example", b"localhost"),
+            (b"HTTP://localhost:1/", b"localhost"),
+            (b"http://evil@localhost/", b"localhost"),
+            (b"http://localhost/", b"evil.example"),
+        ):
+            peer = await connect()
+            peer.write(b"GET %b HTTP/1.1\r\nHost: %b\r\n\r\n" % (target, host))
+            response = await peer.rest()
+            assert status_of(response) == 400
+            assert b"names another host" in response
+        peer = await connect()
+        for target in (b"http://LOCALHOST:80/?x=http://y", b"/?x=http://y", b"/http://y"):
+            peer.write(b"GET %b HTTP/1.1\r\nHost: localhost:80\r\n\r\n" % target)
+            assert status_of(await peer.response()) == 200
+
+
+EXPECTING = b"POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n"
+
+
+@run
+async def test_an_answer_in_place_of_100_continue_ends_the_connection() -> None:
+    """Nobody can know whether what comes next is the body or another request."""
+    async with listening() as connect:
+        peer = await connect()
+        peer.write(EXPECTING)
+        response = await peer.rest()
+        assert status_of(response) == 200
+        assert b"connection: close\r\n" in response
+
+
+@run
+async def test_a_body_that_was_asked_for_with_100_continue_leaves_the_connection_open() -> None:
+    async with listening(echo) as connect:
+        peer = await connect()
+        for _ in range(2):
+            peer.write(EXPECTING)
+            async with asyncio.timeout(PATIENCE):
+                assert (await peer.reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 100 ")
+            peer.write(b"hi")
+            response = await peer.response()
+            assert response.endswith(b"hi")
+            assert b"connection: close" not in response
 
 
 # Time
