@@ -2,9 +2,11 @@
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Callable
-from typing import Annotated
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Annotated, Any, NamedTuple
 
+import httpx
+import msgspec
 import typer
 from rich.console import Group, RenderableType
 from rich.live import Live
@@ -13,14 +15,19 @@ from rich.text import Text
 from session_server.cli.durations import duration
 from session_server.cli.exits import ExitCode
 from session_server.cli.naming import OptionalSessionArgument, found, short_name
-from session_server.cli.output import Harmless, err, out, print_json
-from session_server.cli.reach import Reach
+from session_server.cli.output import Harmless, err, out, print_json, tell
+from session_server.cli.reach import Reach, session_path
 from session_server.cli.sessions import as_json, in_order, table
-from session_server.cli.states import State, is_archived, state_of
+from session_server.cli.states import State, clock, is_archived, state_of
 from session_server.cli.transcript import Transcript, last_note, request_panel, status_line
 from session_server.cli.trouble import Trouble
 from session_server.client import Change, Client, Session
+from session_server.reducers.asks import ask_result
+from session_server.reducers.notes import outcome_note, subject
+from session_server.schemas.http import EndedRequest, RequestList
+from session_server.schemas.questions import ResponseKind
 from session_server.schemas.session import SessionState, SessionSummary
+from session_server.schemas.wire import Uri
 
 REFRESHES_PER_SECOND = 8
 
@@ -38,12 +45,15 @@ async def watch(
     ] = None,
     turns: Annotated[int, typer.Option(help="How many earlier turns to show.", min=0)] = 3,
 ) -> ExitCode | None:
-    """Watch all sessions, or one, live; with `--until`, wait for something to happen."""
+    """Watch all sessions and how their questions end, or one session, live.
+
+    With `--until`, wait for a session to reach a state.
+    """
     wanted = frozenset(until or ())
     try:
         async with asyncio.timeout(wait), reach.client() as client:
             if session is None:
-                await _watch_all(client, wanted, reach.as_json)
+                await _watch_all(reach, client, wanted)
             else:
                 uri = found(await client.list_sessions(), session).resource
                 async with client.session(uri) as watched:
@@ -58,22 +68,71 @@ async def watch(
 # All sessions
 
 
-async def _watch_all(client: Client, wanted: frozenset[State], as_lines: bool) -> None:
-    listing = client.sessions()
-    if as_lines:
-        await _list_as_lines(listing, wanted)
-    elif out.is_terminal:
-        await _list_live(client, listing, wanted)
-    else:
-        await _list_plainly(listing, wanted)
+class News(NamedTuple):
+    """All sessions as they are now, and the questions that have ended since the last time."""
+
+    sessions: tuple[SessionSummary, ...]
+    ended: tuple[EndedRequest, ...] = ()
 
 
-async def _list_as_lines(
-    listing: AsyncIterator[tuple[SessionSummary, ...]], wanted: frozenset[State]
-) -> None:
-    """One line per session that changed; one that is gone has nothing but its name."""
+class Endings:
+    """How questions end while one watches: the list of sessions says only which have changed."""
+
+    def __init__(self, http: httpx.Client) -> None:
+        self._http = http
+        self._first: dict[Uri, int] | None = None
+        """When each session had last changed as we began; what ended until then is no news."""
+        self._last: dict[Uri, int] = {}
+        self._known: set[str] = set()
+
+    async def follow(
+        self, listing: AsyncIterator[tuple[SessionSummary, ...]]
+    ) -> AsyncIterator[News]:
+        async for sessions in listing:
+            yield News(sessions, await asyncio.to_thread(self._since, sessions))
+
+    def _since(self, sessions: tuple[SessionSummary, ...]) -> tuple[EndedRequest, ...]:
+        last, self._last = self._last, {s.resource: s.modified_at for s in sessions}
+        if self._first is None:
+            self._first = self._last
+            return ()
+        changed = [uri for uri, at in self._last.items() if last.get(uri) != at]
+        return tuple(ended for uri in changed for ended in self._of(uri, self._first.get(uri, -1)))
+
+    def _of(self, uri: Uri, after: int) -> Iterator[EndedRequest]:
+        """The oldest first."""
+        try:
+            found = self._http.get(f"{session_path(uri)}/requests", params={"state": "ended"})
+        except Trouble as trouble:
+            if trouble.code is not ExitCode.NOT_FOUND:
+                raise
+            return  # the session has just been removed
+        for state in reversed(msgspec.json.decode(found.content, type=RequestList).items):
+            assert isinstance(state, EndedRequest)
+            if state.outcome.at > after and state.id not in self._known:
+                self._known.add(state.id)
+                yield state
+
+
+async def _watch_all(reach: Reach, client: Client, wanted: frozenset[State]) -> None:
+    with reach.http() as http:
+        news = Endings(http).follow(client.sessions())
+        if reach.as_json:
+            await _list_as_lines(news, wanted)
+        elif out.is_terminal:
+            await _list_live(client, news, wanted)
+        else:
+            await _list_plainly(news, wanted)
+
+
+async def _list_as_lines(news: AsyncIterator[News], wanted: frozenset[State]) -> None:
+    """One line per session that changed and per question that ended; one that is gone has nothing
+    but its name.
+    """
     known: dict[str, SessionSummary] = {}
-    async for sessions in listing:
+    async for sessions, ended in news:
+        for state in ended:
+            print_json(_ended_json(state))
         now = {summary.resource: summary for summary in sessions}
         for uri, summary in now.items():
             if known.get(uri) != summary:
@@ -85,31 +144,36 @@ async def _list_as_lines(
             return
 
 
-async def _list_plainly(
-    listing: AsyncIterator[tuple[SessionSummary, ...]], wanted: frozenset[State]
-) -> None:
-    """Into a pipe: a line whenever a session's state changes."""
+def _ended_json(state: EndedRequest) -> dict[str, Any]:
+    result: dict[str, Any] = msgspec.to_builtins(ask_result(state.outcome, state.session))
+    message = subject(state.outcome.request)
+    return {"state": "ended", "resource": result.pop("session"), "message": message, **result}
+
+
+async def _list_plainly(news: AsyncIterator[News], wanted: frozenset[State]) -> None:
+    """Into a pipe: a line whenever a session's state changes or a question ends."""
     known: dict[str, State] = {}
-    async for sessions in listing:
+    async for sessions, ended in news:
+        for request in ended:
+            _print_line(_outcome_name(request), request.session, outcome_note(request.outcome))
         for summary in sessions:
             state = state_of(summary)
             if known.get(summary.resource) is not state:
-                out.print(
-                    f"{state}\t{short_name(summary.resource)}\t{summary.title}",
-                    markup=False,
-                    soft_wrap=True,
-                )
+                _print_line(state, summary.resource, summary.title)
             known[summary.resource] = state
-        sys.stdout.flush()
         if _reached(sessions, wanted):
             return
 
 
-async def _list_live(
-    client: Client,
-    listing: AsyncIterator[tuple[SessionSummary, ...]],
-    wanted: frozenset[State],
-) -> None:
+def _print_line(what: str, uri: Uri, text: str) -> None:
+    tell(f"{what}\t{short_name(uri)}\t{text}")
+
+
+def _outcome_name(state: EndedRequest) -> str:
+    return ask_result(state.outcome, state.session).outcome.name.lower().replace("_", "-")
+
+
+async def _list_live(client: Client, news: AsyncIterator[News], wanted: frozenset[State]) -> None:
     latest: tuple[SessionSummary, ...] = ()
 
     def drawn() -> RenderableType:
@@ -119,11 +183,21 @@ async def _list_live(
         foot = f"{counted} · {client.status} · Ctrl-C ends"
         return Group(table(shown), Text(foot, style="dim"))
 
-    with _live(drawn):
-        async for sessions in listing:
+    with _live(drawn) as live:
+        async for sessions, ended in news:
             latest = sessions
+            for request in ended:
+                live.console.print(_ended_line(request))
             if _reached(sessions, wanted):
                 return
+
+
+def _ended_line(state: EndedRequest) -> Text:
+    """Printed above the table, where it scrolls away."""
+    outcome = state.outcome
+    mark, style = ("✓", "green") if outcome.response is ResponseKind.ACCEPT else ("✗", "red")
+    where = f"{clock(outcome.at)} {short_name(state.session)}"
+    return Text.assemble((f"{mark} ", style), (f"{where}  ", "dim"), outcome_note(outcome))
 
 
 def _reached(sessions: tuple[SessionSummary, ...], wanted: frozenset[State]) -> bool:

@@ -93,6 +93,45 @@ def test_the_list_is_followed_line_by_line(shell: Shell) -> None:
     assert done.code == ExitCode.INTERRUPTED
 
 
+@pytest.mark.slow
+def test_the_list_says_who_answered_what_and_how_each_question_ended(shell: Shell) -> None:
+    shell("ask", "Earlier?", "--session", "outcomes", "--no-wait")
+    shell("answer", "outcomes", "--accept")
+    question = ("-q", "env:select:Where?=staging|prod")
+    with shell.running("watch") as watching, shell.running("watch", "--json") as lines:
+        watching.hear("outcomes")
+        lines.hear("outcomes")
+        shell("ask", "Release", *question, "--session", "outcomes", "--no-wait")
+        shell("answer", "outcomes", "--set", "env=prod", "--name", "Ana")
+        shell("ask", "Again?", "--session", "outcomes-2", "--no-wait")
+        shell("ask", "And again?", "--session", "outcomes-2", "--no-wait")
+        shell("answer", "outcomes-2", "--decline", "--name", "Ben")
+        shell("ask", "Late?", "--session", "outcomes-2", "--expires-in", "0.1s")
+        accepted_line = "accepted\toutcomes\tAna answered “Release”. Where?: prod\n"
+        assert watching.hear("accepted") == accepted_line
+        assert watching.hear("declined") == "declined\toutcomes-2\tBen declined “Again?”.\n"
+        assert watching.hear("timed-out") == "timed-out\toutcomes-2\t“Late?” timed out.\n"
+        accepted = json.loads(lines.hear('"accepted"'))
+        lines.hear('"declined"')
+        done = watching.interrupt(signal.SIGINT)
+    assert "Earlier?" not in done.out, "what ended before is no news"
+    assert done.out.count("accepted") == 1
+    assert (accepted["state"], accepted["resource"]) == ("ended", "ahp-session:/outcomes")
+    assert (accepted["message"], accepted["answers"]) == ("Release", {"env": "prod"})
+    assert (accepted["by"], accepted["via"]) == ("Ana", "person")
+
+
+@pytest.mark.slow
+def test_the_live_list_shows_how_questions_ended_above_the_table(shell: Shell) -> None:
+    shell("ask", "Ship it?", "--session", "live-list", "--no-wait")
+    with shell.terminal("watch") as terminal:
+        terminal.see("needs input +live-list")
+        shell("answer", "live-list", "--decline", "--name", "Ana")
+        terminal.see("✗ .* live-list  Ana declined “Ship it\\?”", "idle +live-list")
+        terminal.press("ctrl-c")
+        assert terminal.end() == ExitCode.INTERRUPTED
+
+
 def test_the_beginning_of_a_name_is_enough_if_it_is_the_only_one(shell: Shell) -> None:
     for name in ("build-1", "build-2"):
         shell("ask", "Go?", "--session", name, "--no-wait")
