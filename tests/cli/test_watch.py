@@ -114,7 +114,7 @@ def test_the_list_says_who_answered_what_and_how_each_question_ended(shell: Shel
         accepted = json.loads(lines.hear('"accepted"'))
         lines.hear('"declined"')
         done = watching.interrupt(signal.SIGINT)
-    assert "Earlier?" not in done.out, "what ended before is no news"
+    assert "answered “Earlier?”" not in done.out, "what ended before is no news"
     assert done.out.count("accepted") == 1
     assert (accepted["state"], accepted["resource"]) == ("ended", "ahp-session:/outcomes")
     assert (accepted["message"], accepted["answers"]) == ("Release", {"env": "prod"})
