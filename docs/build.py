@@ -129,6 +129,9 @@ LIMIT_MEANINGS: dict[str, str] = {
         "Bytes per second of such news to all watchers of a session together; where many watch,"
         " they hear it less often."
     ),
+    "EDITING_SECONDS": (
+        "Seconds that somebody is shown as writing after their client last said so."
+    ),
     "COMPLETIONS_HELD": (
         "Completions of one session's turn that wait for the calls and questions in it."
     ),

@@ -6,7 +6,11 @@ import msgspec
 
 from session_server.host.delivery import Message, Outbox
 from session_server.schemas.frames import PresenceChanged
-from session_server.schemas.limits import PRESENCE_BYTES_PER_SECOND, PRESENCE_NEWS_PER_SECOND
+from session_server.schemas.limits import (
+    EDITING_SECONDS,
+    PRESENCE_BYTES_PER_SECOND,
+    PRESENCE_NEWS_PER_SECOND,
+)
 from session_server.schemas.presence import (
     PresenceChangedParams,
     PresenceUpdateParams,
@@ -32,6 +36,9 @@ class Presence:
         self._due: set[Uri] = set()
         self._pauses: dict[Uri, float] = {}
         """Seconds between news of a room, where so many are present that it needs longer ones."""
+        self._expiries: dict[tuple[Uri, Outbox], asyncio.TimerHandle] = {}
+        self.editing_seconds: float = EDITING_SECONDS
+        """A page that was suspended does not report that nobody writes there any more."""
 
     def join(self, room: Uri, principal: Principal, outbox: Outbox) -> None:
         assert principal.client_id is not None
@@ -43,6 +50,11 @@ class Presence:
         present = self._rooms.get(params.channel, {}).get(outbox)
         if present is None:
             return
+        self._stop_expiry(params.channel, outbox)
+        if params.editing is not None:
+            self._expiries[params.channel, outbox] = asyncio.get_running_loop().call_later(
+                self.editing_seconds, self._expire_editing, params.channel, outbox
+            )
         now = msgspec.structs.replace(
             present, by=principal.author, editing=params.editing, idle=params.idle
         )
@@ -50,7 +62,20 @@ class Presence:
             self._rooms[params.channel][outbox] = now
             self._tell_soon(params.channel)
 
+    def _expire_editing(self, room: Uri, outbox: Outbox) -> None:
+        del self._expiries[room, outbox]
+        present = self._rooms.get(room, {}).get(outbox)
+        if present is not None:
+            self._rooms[room][outbox] = msgspec.structs.replace(present, editing=None)
+            self._tell_soon(room)
+
+    def _stop_expiry(self, room: Uri, outbox: Outbox) -> None:
+        expiry = self._expiries.pop((room, outbox), None)
+        if expiry is not None:
+            expiry.cancel()
+
     def leave(self, room: Uri, outbox: Outbox) -> None:
+        self._stop_expiry(room, outbox)
         people = self._rooms.get(room, {})
         if people.pop(outbox, None) is None:
             return

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from session_server.host.delivery import Message, Outbox
-from session_server.schemas.limits import ID_CHARS, PRESENCE_BYTES_PER_SECOND
+from session_server.schemas.limits import EDITING_SECONDS, ID_CHARS, PRESENCE_BYTES_PER_SECOND
 from session_server.schemas.principals import Principal, Role
 from tests.host.harness import AGENT, BO, SESSION, Client, hosting, joined, run, with_session
 
@@ -47,6 +47,26 @@ async def test_people_see_each_other_come_type_and_go() -> None:
         assert len(await told(ana, lambda present: len(present) == 1)) == 1
         assert host.log.last_seq == logged
         assert "editing" not in str(host.record(SESSION))
+
+
+@pytest.mark.proves("design.wire.writing-expires")
+@run
+async def test_somebody_who_does_not_say_so_again_is_no_longer_shown_as_writing() -> None:
+    async with hosting() as host:
+        assert host.presence.editing_seconds == EDITING_SECONDS
+        ana, bo = await with_session(host), await joined(host, BO, "phone")
+        await ana.call("subscribe", ROOM)
+        await bo.call("subscribe", ROOM)
+        place = {"requestId": "r", "questionId": "q"}
+        host.presence.editing_seconds = 3_600
+        update(bo, editing=place)
+        host.presence.editing_seconds = 0
+        update(bo, editing=place, idle=True)
+        await told(ana, lambda present: any("idle" in p and "editing" not in p for p in present))
+        update(bo, editing=place)
+        bo.connection.closed()
+        await told(ana, lambda present: len(present) == 1)
+        assert host.presence._expiries == {}
 
 
 @run

@@ -62,7 +62,7 @@ def test_a_form_that_closes_elsewhere_keeps_what_was_not_sent(person: People, st
     expect(ben.locator(".unsent")).to_contain_text("a long thought")
 
     stage.asks(uri, text("plan"), name="second")
-    expect(question(ben, "plan").locator(".offer")).to_contain_text("a long thought")
+    expect(question(ben, "plan").locator(".version")).to_contain_text("a long thought")
     ben.get_by_role("button", name="Use it").click()
     expect(field(ben, "plan")).to_have_value("a long thought")
     expect(field(ana, "plan")).to_have_value("a long thought")

@@ -12,6 +12,8 @@ import { fieldFor, hasOneInput } from "./fields.js";
 import { coveredWords, isSettled, shownValue, standingOf, standingWords } from "./states.js";
 import { Versions } from "./versions.js";
 
+const CHOOSE = "Choose a version before sending.";
+
 let made = 0;
 
 /** @param {string} kind @param {string} words @param {() => void} act */
@@ -82,8 +84,7 @@ export class QuestionView {
         h("p", { class: "question-message", dir: "auto" }, question.message),
       !this.isYesNo && this.input.element,
       this.words,
-      this.versions.offer.element,
-      this.versions.conflict.element,
+      this.versions.element,
       h(
         "div",
         { class: "question-foot" },
@@ -144,12 +145,13 @@ export class QuestionView {
   #showActions(standing, isOpen) {
     const hasValue = shownValue(this.question, this.field) !== undefined;
     const isDone = isSettled(standing);
+    const isContested = standing === "conflict";
     const isTakenOver = standing === "foreign" || standing === "outdated";
     const isMarkable = this.isYesNo ? false : isTakenOver || !this.isAlone;
-    show(this.submit, isOpen && hasValue && !isDone && standing !== "conflict" && isMarkable);
-    show(this.skip, isOpen && !this.question.required && !isDone && !this.isAlone);
+    show(this.submit, isOpen && hasValue && !isDone && !isContested && isMarkable);
+    show(this.skip, isOpen && !this.question.required && !isDone && !isContested && !this.isAlone);
     show(this.edit, isOpen && standing === "submitted" && !this.isAlone);
-    show(this.clear, isOpen && (isDone || this.field.state === "draft"));
+    show(this.clear, isOpen && !isContested && (isDone || this.field.state === "draft"));
     const clears = this.field.covered ? "Discard draft" : "Clear";
     say(this.clear, standing === "skipped" ? "Answer it" : clears);
     say(this.submit, standing === "foreign" ? "Use this draft" : this.#submitText);
@@ -160,6 +162,7 @@ export class QuestionView {
   }
 
   #showProblem() {
+    if (this.problem === CHOOSE && !this.field.theirs) this.problem = undefined;
     const words = this.problem ?? this.field.error;
     say(this.words, words ?? "");
     show(this.words, words !== undefined);
@@ -193,7 +196,7 @@ export class QuestionView {
   check() {
     const value = this.value();
     this.problem = this.input.problem() ?? (value && problemWith(this.question, value));
-    if (this.field.theirs) this.problem = "Choose a version before sending.";
+    if (this.field.theirs) this.problem = CHOOSE;
     this.#showProblem();
     return this.problem;
   }

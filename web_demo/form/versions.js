@@ -1,62 +1,24 @@
-// Two versions of one answer, and what was written before: shown side by side, for a person to choose.
+// The value beside the field that can be taken instead, and the choice between the two.
 
 /** @import { Author, Question, Value } from "../wire/types.d.ts" */
-/** @import { Field } from "../wire/drafts.js" */
+/** @import { Alternative, Field } from "../wire/drafts.js" */
 import { announce } from "../views/announcer.js";
-import { h, say, show } from "../views/dom.js";
+import { attribute, h, say, show } from "../views/dom.js";
 import { capital, isMe, labelOf, nameOf, wordsOf } from "../text/words.js";
 import { hasOneInput } from "./fields.js";
 
-/** @typedef {readonly [look: string, words: string, act: () => void]} Choice */
-
-/** A text of somebody's beside the field, and what can be done with it; built when there is one. */
-class Aside {
-  title = h("p", { dir: "auto" });
-  words = h("blockquote", { class: "their-words", dir: "auto" });
-  /** @type {HTMLButtonElement[]} */
-  buttons = [];
-
-  /**
-   * @param {string} kind
-   * @param {string} label
-   * @param {readonly Choice[]} choices
-   */
-  constructor(kind, label, choices) {
-    this.choices = choices;
-    this.element = h("div", { class: kind, role: "group", "aria-label": label, hidden: true });
-  }
-
-  #build() {
-    this.buttons = this.choices.map(([look, words, act]) =>
-      h("button", { type: "button", class: `small ${look}`, onclick: act }, words),
-    );
-    const actions = h("div", { class: "conflict-actions" }, ...this.buttons);
-    this.element.append(this.title, this.words, actions);
-  }
-
-  /**
-   * Only the words change while it stands, so that nothing moves under a pointer.
-   * @param {string | undefined} title
-   * @param {string} words
-   */
-  update(title, words) {
-    show(this.element, title !== undefined);
-    if (title === undefined) return;
-    if (this.buttons.length === 0) this.#build();
-    say(this.title, title);
-    say(this.words, words);
-    show(this.words, words !== "");
-  }
-
-  /** @param {readonly string[]} labels */
-  call(...labels) {
-    this.buttons.forEach((button, index) => say(button, labels[index] ?? ""));
-  }
-}
+/** What it is called, and the buttons: to take it, or to stay with what the field shows. */
+const CHOICES = {
+  conflict: { label: "Conflict", use: "Use theirs", stay: "Keep mine" },
+  replaced: { label: "Replaced text", use: "Use mine", stay: "Leave it" },
+  earlier: { label: "Earlier draft", use: "Use it", stay: "Discard" },
+};
 
 export class Versions {
-  isContested = false;
-  isOvertaken = false;
+  title = h("p", { dir: "auto" });
+  words = h("blockquote", { class: "their-words", dir: "auto" });
+  /** @type {Alternative["kind"] | undefined} */
+  kind = undefined;
 
   /**
    * @param {Question} question
@@ -70,64 +32,61 @@ export class Versions {
       act();
       goOn();
     };
-    this.conflict = new Aside("conflict", "Conflict", [
-      ["", "Use theirs", choosing(() => field.useTheirs())],
-      ["primary-quiet", "Keep mine", choosing(() => field.keepMine())],
-    ]);
-    this.offer = new Aside("offer", "Earlier draft", [
-      ["primary-quiet", "Use it", choosing(() => field.useOffer())],
-      ["quiet", "Discard", choosing(() => field.dropOffer())],
-    ]);
+    const button = (/** @type {() => void} */ act) =>
+      h("button", { type: "button", onclick: choosing(act) });
+    this.use = button(() => field.useAlternative());
+    this.stay = button(() => field.dropAlternative());
+    const actions = h("div", { class: "version-actions" }, this.use, this.stay);
+    this.element = h("div", { role: "group", hidden: true }, this.title, this.words, actions);
   }
 
   /**
+   * Only the words change while it stands, so that nothing moves under a pointer.
    * @param {boolean} mayAnswer
    * @param {Author | undefined} me
    */
   update(mayAnswer, me) {
-    this.#showConflict(me);
-    this.#showOffer(mayAnswer && !this.field.isClosed, me);
-  }
-
-  /** @param {Author | undefined} me */
-  #showConflict(me) {
-    const { theirs } = this.field;
-    const title = theirs && `${changedWords(theirs.by, theirs.value, me)}${theirs.value ? " to:" : "."}`;
-    const words = wordsOf(this.question, theirs?.value);
-    this.conflict.update(title, words);
-    if (title && !this.isContested)
-      this.#announce(`${title} ${words}. Use theirs, or keep yours?`);
-    this.isContested = theirs !== undefined;
+    const { alternative, isClosed } = this.field;
+    const isShown = alternative !== undefined && mayAnswer && !isClosed;
+    show(this.element, isShown);
+    if (isShown) this.#show(alternative, me);
+    else this.kind = undefined;
   }
 
   /**
-   * @param {boolean} isOpen
+   * @param {Alternative} alternative
    * @param {Author | undefined} me
    */
-  #showOffer(isOpen, me) {
-    const { offer, overtakenBy } = this.field;
-    const title = offer && isOpen ? this.#offerWords(me) : undefined;
-    const words = wordsOf(this.question, offer?.value);
-    this.offer.update(title, words);
-    this.offer.call(...(overtakenBy ? ["Use mine", "Leave it"] : ["Use it", "Discard"]));
-    const isOvertaken = title !== undefined && overtakenBy !== undefined;
-    if (isOvertaken && !this.isOvertaken) this.#announce(`${title} ${words}`);
-    this.isOvertaken = isOvertaken;
+  #show(alternative, me) {
+    const { kind, value } = alternative;
+    const { label, use, stay } = CHOICES[kind];
+    const title = this.#titleOf(alternative, me);
+    const words = wordsOf(this.question, value);
+    attribute(this.element, "class", `version ${kind}`);
+    attribute(this.element, "aria-label", label);
+    attribute(this.use, "class", kind === "conflict" ? "small" : "small primary-quiet");
+    attribute(this.stay, "class", kind === "conflict" ? "small primary-quiet" : "small quiet");
+    say(this.title, title);
+    say(this.words, words);
+    show(this.words, words !== "");
+    say(this.use, use);
+    say(this.stay, stay);
+    // Once for each time that there is a choice, not with each key of somebody else.
+    if (kind !== this.kind && kind !== "earlier")
+      announce(`${labelOf(this.question)}: ${title} ${words}. ${use} or ${stay.toLowerCase()}?`);
+    this.kind = kind;
   }
 
-  /** @param {Author | undefined} me */
-  #offerWords(me) {
-    const { overtakenBy, value } = this.field;
-    if (!overtakenBy) return "You have an earlier draft:";
+  /**
+   * @param {Alternative} alternative
+   * @param {Author | undefined} me
+   */
+  #titleOf({ kind, by, value }, me) {
+    if (kind === "earlier") return "You have an earlier draft:";
+    if (kind === "conflict") return `${changedWords(by, value, me)}${value ? " to:" : "."}`;
     const what = hasOneInput(this.question) ? "text" : "choice";
-    const changed = changedWords(overtakenBy, value, me);
-    return `${changed}. Your ${what}${isMe(overtakenBy, me) ? " here" : ""} was:`;
-  }
-
-  /** Once for each time that two versions meet, not with each key. */
-  /** @param {string} words */
-  #announce(words) {
-    announce(`${labelOf(this.question)}: ${words}`);
+    const changed = changedWords(by, this.field.value, me);
+    return `${changed}. Your ${what}${isMe(by, me) ? " here" : ""} was:`;
   }
 }
 

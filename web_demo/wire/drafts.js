@@ -1,14 +1,22 @@
 /**
  * One question on this page: what its field shows, what the host has, and how the two meet.
  *
- * Typing is local at once and goes out as a draft at a human pace, the last value always. What
- * somebody else writes replaces what is shown only while that is what both sides had last and
- * nobody writes here; otherwise both are kept, ours is told once when its writer pauses, and a
- * person chooses. A text that gave way is offered. What the host has not confirmed outlives the
- * page. Above it stand views; below it the session.
+ * Typing is local at once and goes out as a draft at a human pace, the last value always. Three
+ * answers say where a field stands: what it shows, what the host has, and the base, which both had
+ * when they last agreed.
+ *
+ * phase       shown       host has    what happens
+ * synced      the base    the base    a change from others is shown at once; own text is offered back
+ * unsent      an edit     the base    it is sent, or kept until there is a connection
+ * contested   an edit     an edit     nothing is sent until a person chooses one of the two
+ * refused     an edit     the base    the reason is shown until something else is entered
+ * closed                              what was not included is kept, and offered when it is asked again
+ *
+ * An edit that is being typed is never replaced, even if the host has had it: that is contested too,
+ * until its writer pauses. Above it stand views; below it the session.
  */
 
-/** @import {Answer, Author, Value} from "./types.d.ts" */
+/** @import {Answer, Value} from "./types.d.ts" */
 /** @import {Desk} from "./desk.d.ts" */
 /** @import {KeptDraft} from "./kept.js" */
 /** @import {Version} from "./versions.js" */
@@ -19,24 +27,31 @@ import { Keeping } from "./keeping.js";
 import { same } from "./reducers/updates.js";
 import { decided } from "./review.js";
 import { Sending } from "./sending.js";
-import { answerOf, changeOf, covers, isTyped, meeting, valueOf, versionOf } from "./versions.js";
+import { agree, changeOf, covers, isTyped, valueOf, versionOf } from "./versions.js";
 import { Waiters } from "./waiters.js";
+
+/** @typedef {"synced" | "unsent" | "contested" | "refused" | "closed"} FieldPhase */
+
+/**
+ * The one value beside the field that a person can take instead: the host's in a conflict; our own
+ * that somebody replaced; or one that was typed for the same question before.
+ *
+ * @typedef {Version & { kind: "conflict" | "replaced" | "earlier" }} Alternative
+ */
 
 /** @extends {Events<{ change: Field }>} */
 export class Field extends Events {
-  /** @type {Version | undefined} somebody else's version, while ours differs */ theirs;
   /** @type {string | undefined} why the host refused the last value */ error;
-  /** @type {Author | undefined} who wrote over our text, which is offered since */ overtakenBy;
   isClosed = false;
   /** Whether what is shown was made here. */
   isOwn = false;
   #desk;
   /** @type {Answer | undefined} */ #shown;
-  /** @type {Answer | undefined} what was both shown here and held by the host */ #synced;
+  /** @type {Answer | undefined} what was both shown here and held by the host */ #base;
   /** @type {Answer | undefined} */ #held;
   #isRefused = false;
   #isEmptied = false;
-  /** Ours is to be told although it is contested, or although the host has the same. */
+  /** It is to be sent although the host has the same. */
   #insists = false;
   #waiters = new Waiters();
   #sending;
@@ -54,7 +69,7 @@ export class Field extends Events {
     this.requestId = requestId;
     this.questionId = questionId;
     this.#held = held;
-    this.#shown = this.#synced = bare(held);
+    this.#shown = this.#base = bare(held);
     const name = { session: desk.uri, requestId, questionId };
     const question = () => desk.question(requestId, questionId);
     this.#keeping = new Keeping(desk.kept, name, question, () => this.#unsent);
@@ -113,19 +128,48 @@ export class Field extends Events {
     return this.#isEmptied;
   }
 
+  /** @returns {FieldPhase} */
+  get phase() {
+    if (this.isClosed) return "closed";
+    if (this.#isContested && !this.#sending.isUnderWay) return "contested";
+    if (!this.isDirty) return "synced";
+    return this.#isRefused ? "refused" : "unsent";
+  }
+
+  /** What is under way may settle this: of two that were sent at once, the host has the later. */
+  get #isContested() {
+    const held = bare(this.#held);
+    return !same(held, this.#base) && !agree(held, this.#shown);
+  }
+
   get isDirty() {
-    return !this.#isBare && !same(this.#shown, this.#synced);
+    return !this.#isBare && !same(this.#shown, this.#base);
   }
 
   /** Whether something here is on its way to the host, or will be as soon as that can be reached. */
   get isWaiting() {
-    return this.isDirty && !this.theirs && !this.#isRefused && !this.isClosed;
+    return this.phase === "unsent";
   }
 
-  /** Text that was typed for the same question before, and never got in. */
-  get offer() {
+  /** What the host has instead of ours, while both are there to choose from. */
+  get theirs() {
+    return this.phase === "contested" ? versionOf(this.#held) : undefined;
+  }
+
+  /** @returns {Alternative | undefined} */
+  get alternative() {
+    const { theirs } = this;
+    if (theirs) return { kind: "conflict", ...theirs };
     const { text } = this.#keeping;
-    return text && !same(text.value, this.value) ? { value: text.value, at: text.at } : undefined;
+    if (!text || same(text.value, this.value)) return undefined;
+    const by = this.#replacedBy;
+    return { kind: by ? "replaced" : "earlier", value: text.value, state: "draft", by, at: text.at };
+  }
+
+  /** Who replaced our text in this request, if it is offered since. */
+  get #replacedBy() {
+    const { text } = this.#keeping;
+    return text?.requestId === this.requestId ? text.by : undefined;
   }
 
   get #isHeld() {
@@ -180,25 +224,27 @@ export class Field extends Events {
     this.flush();
   }
 
-  useTheirs() {
-    if (!this.theirs) return;
-    this.#show(answerOf(this.theirs));
-    this.#choose();
+  /** Takes the other value. One of somebody else's becomes ours as well: it is sent once more. */
+  useAlternative() {
+    const { alternative } = this;
+    if (!alternative) return;
+    if (alternative.kind === "conflict") {
+      this.#show(bare(this.#held));
+      this.#insists = this.#held?.state === "draft";
+      this.#choose();
+    } else {
+      this.#keeping.dropText();
+      this.edit(alternative.value);
+    }
   }
 
-  keepMine() {
-    if (this.theirs) this.#choose();
-  }
-
-  useOffer() {
-    const { offer } = this;
-    if (!offer) return;
-    this.dropOffer();
-    this.edit(offer.value);
-  }
-
-  dropOffer() {
-    this.#forgetText();
+  /** Stays with what is shown. */
+  dropAlternative() {
+    if (this.theirs) {
+      this.#choose();
+      return;
+    }
+    this.#keeping.dropText();
     this.#changed();
   }
 
@@ -216,11 +262,13 @@ export class Field extends Events {
    * @param {number} [ownSeq] - the number of our own action, if it was ours
    */
   took(held, ownSeq) {
-    const isNews = !same(this.#held, held);
     this.#held = held;
     if (ownSeq === undefined) {
-      if (!this.#isOursByNow()) this.#meet(this.#isHeldFast(isNews));
-    } else if (this.#sending.arrived(ownSeq)) this.#arrived();
+      if (!this.#isOursByNow()) this.#meet();
+    } else {
+      this.#base = bare(held);
+      if (this.#sending.arrived(ownSeq)) this.#arrived();
+    }
     this.#settle();
     this.#changed();
   }
@@ -235,13 +283,15 @@ export class Field extends Events {
   live() {
     this.#sending.live();
     this.flush();
+    this.#changed();
   }
 
-  /** Whoever wrote here has paused: what others do not know of it yet is told, over drafts only. */
+  /** Nobody types here any more: what the host has had from us gives way to what is newer. */
   paused() {
-    if (!this.theirs || !this.isDirty || !["draft", "empty"].includes(this.theirs.state)) return;
-    this.#insists = true;
-    this.#sending.soon();
+    if (this.phase !== "contested" || this.isDirty) return;
+    this.#giveWay();
+    this.#settle();
+    this.#changed();
   }
 
   /** What hindered it from being sent is out of the way. */
@@ -258,10 +308,10 @@ export class Field extends Events {
   close(outcome) {
     this.#sending.stop();
     this.isClosed = true;
-    const own = this.isOwn ? this.value : this.overtakenBy && this.#keeping.text?.value;
-    const hasGotIn = own && same(valueOf(outcome), own);
-    if (hasGotIn && this.overtakenBy) this.#forgetText();
-    const unsent = hasGotIn ? undefined : own;
+    const { text } = this.#keeping;
+    const own = this.isOwn ? this.value : this.#replacedBy && text?.value;
+    if (text && same(valueOf(outcome), text.value)) this.#keeping.dropText();
+    const unsent = same(valueOf(outcome), own) ? undefined : own;
     if (unsent) this.#keeping.putText(unsent);
     this.#keeping.now();
     this.#waiters.reject(new WireError("requestClosed", "This question is no longer open."));
@@ -276,10 +326,10 @@ export class Field extends Events {
     if (!draft.answer && isDecided(this.#held)) return; // it would take away what is there now
     if (this.isOwn) this.#setAside(draft);
     else {
-      this.#synced = draft.base;
+      this.#base = draft.base;
       this.#shown = draft.answer;
       this.isOwn = true;
-      if (!this.#isOursByNow()) this.#meet(draft.isContested || this.isDirty);
+      if (!this.#isOursByNow()) this.#meet();
     }
     this.flush();
     this.#settle();
@@ -290,15 +340,13 @@ export class Field extends Events {
 
   /** What would be lost with the page. */
   get #unsent() {
-    const isContested = this.theirs !== undefined;
-    if (this.isClosed || !this.isOwn || !(this.isDirty || isContested)) return undefined;
+    if (this.isClosed || !this.isOwn || !(this.isDirty || this.theirs)) return undefined;
     const sent = this.#sending.unconfirmed.map((answer) => answer ?? null);
-    return { answer: this.#shown, base: this.#synced, sent, isContested };
+    return { answer: this.#shown, base: this.#base, sent };
   }
 
   /** The host has the last of ours; what we cleared may have been over an answer, which is back. */
   #arrived() {
-    this.#synced = bare(this.#held);
     if (this.#shown !== undefined || !isDecided(this.#held)) return;
     if (!this.#isEmptied || !this.#desk.isWriting(this)) this.#showHeld();
   }
@@ -311,9 +359,8 @@ export class Field extends Events {
   /** What the host has takes the place of what was emptied or discarded here. */
   #showHeld() {
     this.#isEmptied = false;
-    this.#shown = this.#synced = bare(this.#held);
+    this.#shown = this.#base = bare(this.#held);
     this.isOwn = false;
-    this.theirs = undefined;
     this.error = undefined;
     this.#changed();
   }
@@ -334,7 +381,7 @@ export class Field extends Events {
       return Promise.reject(new WireError("requestClosed", "This question is no longer open."));
     }
     this.#show(answer);
-    this.theirs = undefined;
+    if (this.theirs) this.#base = bare(this.#held);
     const decided = this.#waiters.join();
     this.flush();
     this.#settle();
@@ -342,11 +389,10 @@ export class Field extends Events {
     return decided;
   }
 
-  /** One of two versions was chosen, and is shown now; the others are to know in any case. */
+  /** What is shown was chosen: it is ours, and based on what the host has. */
   #choose() {
-    this.theirs = undefined;
-    this.#synced = bare(this.#held);
-    this.#insists = this.#held?.state === "draft";
+    this.#base = bare(this.#held);
+    if (this.#replacedBy) this.#keeping.dropText();
     this.flush();
     this.#settle();
     this.#changed();
@@ -356,59 +402,48 @@ export class Field extends Events {
   #isOursByNow() {
     const held = bare(this.#held);
     if (!this.#sending.mayHaveArrived(held)) return false;
-    this.#synced = held;
-    this.theirs = undefined;
+    this.#base = held;
     return true;
   }
 
-  /**
-   * Whether what is shown must not give way: it is being written, or the host does not have it. Who
-   * knows of two versions and has paused leaves the choice to whoever goes on, once ours was told.
-   * @param {boolean} isNews
-   */
-  #isHeldFast(isNews) {
-    const isWritten = this.#desk.isWriting(this) && isTyped(this.value);
-    if (isWritten) return this.isDirty || this.isOwn;
-    if (!this.theirs) return this.isDirty;
-    return !isNews || this.#insists || this.#sending.isUnderWay;
-  }
-
-  /**
-   * What the host has, from somebody else, meets ours.
-   * @param {boolean} isHeldFast
-   */
-  #meet(isHeldFast) {
+  /** What the host has, from somebody else, meets ours. */
+  #meet() {
     const held = bare(this.#held);
-    const outcome = meeting(held, this.#shown, this.#synced, isHeldFast);
-    this.theirs = outcome === "contested" ? versionOf(this.#held) : undefined;
-    if (outcome === "contested" && !this.#desk.isWriting(this)) this.paused();
-    if (outcome === "unchanged" || outcome === "contested") return;
-    this.#isEmptied = false;
-    const isDecided = outcome === "same" && this.isDirty && this.state === "submitted";
-    if (outcome === "replaced") this.#giveWay();
-    else if (!isDecided && held?.state !== this.state) this.isOwn = false;
-    if (!isDecided) this.#shown = held;
-    this.#synced = held;
+    if (agree(held, this.#shown)) this.#agreed();
+    else if (!same(held, this.#base) && !this.isDirty && !this.#isTyping) this.#giveWay();
   }
 
-  /** Somebody else's answer takes the place of ours, which is offered; or they came back to ours. */
+  /** Whether somebody types here, letter by letter. */
+  get #isTyping() {
+    return this.isOwn && this.#desk.isWriting(this) && isTyped(this.value);
+  }
+
+  /** Somebody else says the same. An answer of ours that is only a draft there is still to be sent. */
+  #agreed() {
+    const held = bare(this.#held);
+    const isDecision = this.isDirty && this.state === "submitted";
+    if (!isDecision) {
+      this.isOwn &&= held?.state === this.state;
+      this.#shown = held;
+    }
+    this.#isEmptied = false;
+    this.#base = held;
+  }
+
+  /** What the host has takes the place of ours, which is offered; or somebody came back to ours. */
   #giveWay() {
     const { value } = this;
     const held = valueOf(this.#held);
-    const isBack = this.overtakenBy !== undefined && same(this.#keeping.text?.value, held);
+    const by = this.#held?._meta?.by;
+    const isBack = this.#replacedBy !== undefined && same(this.#keeping.text?.value, held);
     const stillCounts = same(valueOf(decided(this.#held)), value);
-    if (isBack) this.#forgetText();
+    if (isBack) this.#keeping.dropText();
     else if (this.isOwn && value && !stillCounts && !covers(held, value)) {
-      this.overtakenBy = this.#held?._meta?.by;
-      this.#keeping.putText(value);
-      this.asked();
+      this.#keeping.putText(value, by);
     }
     this.isOwn = isBack;
-  }
-
-  #forgetText() {
-    this.overtakenBy = undefined;
-    this.#keeping.dropText();
+    this.#isEmptied = false;
+    this.#shown = this.#base = bare(this.#held);
   }
 
   /** @param {KeptDraft} draft - somebody has typed on already; this is kept to be offered */
@@ -416,12 +451,11 @@ export class Field extends Events {
     const value = valueOf(draft.answer);
     if (this.theirs) this.#isOursByNow();
     if (value && !same(value, this.value)) this.#keeping.putText(value);
-    this.asked();
   }
 
   /** Brings what is kept, what waits and what is still to be sent in line. */
   #settle() {
-    if (this.isDirty || this.#sending.isUnderWay || this.theirs) {
+    if (this.phase !== "synced" || this.#sending.isUnderWay) {
       this.#keeping.soon();
       this.#sending.soon();
       return;
@@ -431,8 +465,8 @@ export class Field extends Events {
   }
 
   get #isReady() {
-    const isInsisting = this.#insists && !this.#isRefused && !this.isClosed;
-    if (!this.isWaiting && !isInsisting) return false;
+    if (this.isClosed || this.#isRefused || this.#isContested) return false;
+    if (!this.isDirty && !this.#insists) return false;
     return this.#desk.isLive && !this.#desk.isCompleting(this.requestId);
   }
 

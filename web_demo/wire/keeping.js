@@ -3,18 +3,16 @@
  * typed for the same question.
  */
 
-/** @import {Answer, Question, Value} from "./types.d.ts" */
+/** @import {Answer, Author, Question, Value} from "./types.d.ts" */
 /** @import {Kept, KeptText} from "./kept.js" */
 
 /** Often enough that a crash costs nothing to speak of. */
 const PACE = 250;
 
 /**
- * `sent`: what the host may have of it; `isContested`: somebody else has written something else.
+ * `base`: what the host had when this was begun; `sent`: what it may have of it.
  *
- * @typedef {{
- *   answer?: Answer, base?: Answer, sent: readonly (Answer | null)[], isContested: boolean,
- * }} Unsent
+ * @typedef {{ answer?: Answer, base?: Answer, sent: readonly (Answer | null)[] }} Unsent
  */
 
 export class Keeping {
@@ -65,13 +63,17 @@ export class Keeping {
     this.text = question && this.#kept.textFor(this.#name.session, question);
   }
 
-  /** @param {Value} value */
-  putText(value) {
+  /**
+   * @param {Value} value
+   * @param {Author} [by] - who replaced it
+   */
+  putText(value, by) {
     const question = this.#question();
     if (!question) return;
     const { id: questionId, kind, message } = question;
-    const { session } = this.#name;
-    this.#kept.putText({ session, at: Date.now(), questionId, kind, message, value });
+    const { session, requestId } = this.#name;
+    this.#kept.putText({ session, at: Date.now(), requestId, questionId, kind, message, value, by });
+    this.look();
   }
 
   dropText() {

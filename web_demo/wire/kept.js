@@ -8,7 +8,7 @@
  * texts    what was typed for a question that closed without it, to be offered when it is asked again
  */
 
-/** @import {Action, Answer, Question, Value} from "./types.d.ts" */
+/** @import {Action, Answer, Author, Question, Value} from "./types.d.ts" */
 
 const PREFIX = "session-server:kept:";
 const HOUR = 3_600_000;
@@ -22,10 +22,12 @@ const LIFETIMES = { draft: 7 * 24 * HOUR, action: 24 * HOUR, text: 7 * 24 * HOUR
 /**
  * @typedef {Entry & {
  *   requestId: string, questionId: string, answer?: Answer, base?: Answer,
- *   kind?: string, message?: string, sent?: readonly (Answer | null)[], isContested?: boolean,
+ *   kind?: string, message?: string, sent?: readonly (Answer | null)[],
  * }} KeptDraft
  * @typedef {Entry & { seq: number, action: Action }} KeptAction
- * @typedef {Entry & { questionId: string, kind: string, message: string, value: Value }} KeptText
+ * @typedef {Entry & {
+ *   requestId: string, questionId: string, kind: string, message: string, value: Value, by?: Author,
+ * }} KeptText
  */
 
 export class Kept {
@@ -123,10 +125,10 @@ export class Kept {
    *
    * @param {KeptDraft} draft
    */
-  keepTextOf({ session, at, questionId, kind, message, answer }) {
+  keepTextOf({ session, at, requestId, questionId, kind, message, answer }) {
     const value = answer && answer.state !== "skipped" ? answer.value : undefined;
     if (!value || kind === undefined || message === undefined) return;
-    this.putText({ session, at, questionId, kind, message, value });
+    this.putText({ session, at, requestId, questionId, kind, message, value });
   }
 
   /** @param {Pick<KeptText, "session" | "kind" | "questionId" | "message">} text */

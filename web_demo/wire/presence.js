@@ -10,6 +10,8 @@ import { present, same } from "./reducers/updates.js";
 const SESSION = "ahp-session:/";
 const ROOM = "ahp-presence:/";
 const PACE = 150;
+/** The host takes nobody as writing for longer than 10 seconds after they said so. */
+const RENEWAL = 4_000;
 
 /**
  * @param {string} uri
@@ -27,6 +29,7 @@ export class Presence extends Events {
   #protocol;
   #room;
   /** @type {object} */ #told = {};
+  #toldAt = 0;
   /** @type {ReturnType<typeof setTimeout> | undefined} */ #timer;
   #stops;
 
@@ -66,7 +69,7 @@ export class Presence extends Events {
   /** @param {boolean} isIdle */
   idles(isIdle) {
     this.#isIdle = isIdle;
-    this.#tellSoon();
+    this.#tell(); // a page that is hidden may be suspended at once
   }
 
   /** @param {string | undefined} name */
@@ -99,8 +102,10 @@ export class Presence extends Events {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     const news = this.#news;
-    if (!this.#protocol.isLive || same(news, this.#told)) return;
+    const isKnown = same(news, this.#told) && !(news.editing && Date.now() - this.#toldAt > RENEWAL);
+    if (!this.#protocol.isLive || isKnown) return;
     this.#told = news;
+    this.#toldAt = Date.now();
     this.#protocol.exchange.notify("presence/update", { channel: this.#room, ...news });
   }
 }

@@ -298,8 +298,9 @@ export class Session extends Events {
     this.#writing.goTo(isSomewhere ? { requestId, questionId } : undefined);
   }
 
-  /** @param {boolean} isIdle */
+  /** @param {boolean} isIdle - nobody looks, and so nobody writes */
   idle(isIdle) {
+    if (isIdle) this.editing();
     this.#presence?.idles(isIdle);
   }
 

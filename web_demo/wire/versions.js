@@ -29,29 +29,13 @@ export const versionOf = (answer) => ({
 });
 
 /**
- * @param {Version} version
- * @returns {Answer | undefined}
- */
-export function answerOf({ value, state }) {
-  if (state === "skipped") return { state };
-  return value && /** @type {Answer} */ ({ state, value });
-}
-
-/**
- * How what the host has meets what is shown: it says the same; it is what both had last, so that
- * ours is newer; it gives way to nothing and replaces what is shown; or neither may go.
+ * Whether two answers say the same, be they drafts or not.
  *
- * @param {Answer | undefined} held
- * @param {Answer | undefined} shown
- * @param {Answer | undefined} synced - what both had last
- * @param {boolean} isOurs - whether what is shown must not give way
- * @returns {"same" | "unchanged" | "replaced" | "contested"}
+ * @param {Answer | undefined} one
+ * @param {Answer | undefined} other
  */
-export function meeting(held, shown, synced, isOurs) {
-  if (same(valueOf(held), valueOf(shown)) && isSkipped(held) === isSkipped(shown)) return "same";
-  if (same(held, synced)) return "unchanged";
-  return isOurs ? "contested" : "replaced";
-}
+export const agree = (one, other) =>
+  same(valueOf(one), valueOf(other)) && isSkipped(one) === isSkipped(other);
 
 const LETTER = /[\p{L}\p{N}]/u;
 

@@ -84,7 +84,7 @@ def test_what_others_wrote_meanwhile_is_not_overwritten(pages: Pages) -> None:
     ana.until("host.status.phase === 'live' && field('name').theirs")
     ana.run("await sleep(400)")
     assert (ana.shown("name"), bo.held("name")) == ("Leeks!", "Kale")
-    ana.run("field('name').keepMine()")
+    ana.run("field('name').dropAlternative()")
     bo.until_held("name", "Leeks!")
 
 
@@ -134,10 +134,56 @@ def test_a_contested_text_is_still_contested_after_a_reload(session: str, pages:
     ana.until("!field('name').isDirty && held('name')")
     bo.run("field('name').edit(text('Kale')); field('name').flush();")
     ana.until("field('name').theirs")
+    ana.type("name", "Leeks!")
     ana.run("reload(); open(uri);", uri=session)
     ana.until("session.phase === 'open'")
-    assert ana.shown("name") == "Leeks"
+    assert ana.shown("name") == "Leeks!"
     assert ana.run("field('name').theirs.value.value") == "Kale"
+
+
+@pytest.mark.parametrize("again", ["session.editing()", "reload(); open(uri);"])
+def test_a_text_that_the_host_has_had_gives_way_once_nobody_types(
+    session: str, pages: Pages, again: str
+) -> None:
+    ana, bo = pages
+    ana.type("name", "Leeks")
+    ana.until("!field('name').isDirty && held('name')")
+    bo.run("field('name').edit(text('Kale')); field('name').flush();")
+    ana.until("field('name').theirs")
+    ana.run(again, uri=session)
+    ana.until("session.phase === 'open'")
+    assert ana.shown("name") == "Kale"
+    kept = ana.run("[field('name').alternative.kind, field('name').alternative.value.value]")
+    assert kept == ["replaced", "Leeks"]
+
+
+def test_a_conflict_ends_when_the_others_discard_their_text(pages: Pages) -> None:
+    ana, bo = pages
+    ana.run("offline()")
+    ana.type("name", "Leeks")
+    bo.type("name", "Kale")
+    bo.until("held('name')")
+    ana.run("online()")
+    ana.until("field('name').phase === 'contested'")
+    bo.run("field('name').clear()")
+    bo.until_held("name", "Leeks")
+    ana.until("field('name').phase === 'synced'")
+
+
+def test_an_answer_that_was_marked_done_offline_does_not_replace_a_newer_draft(
+    pages: Pages,
+) -> None:
+    ana, bo = pages
+    ana.run("offline()")
+    ana.run("void field('name').submit(text('Leeks')).catch(() => {})")
+    bo.type("name", "Kale")
+    bo.until("held('name')")
+    ana.run("online()")
+    ana.until("field('name').phase === 'contested'")
+    ana.run("await field('note').submit(text('sent later'))")
+    assert bo.held("name") == "Kale"
+    ana.run("field('name').dropAlternative()")
+    bo.until("held('name').state === 'submitted' && held('name').value.value === 'Leeks'")
 
 
 @pytest.mark.parametrize("again", ["", "reload(); open(uri);"], ids=["same page", "reloaded"])
@@ -185,8 +231,8 @@ def test_text_of_a_question_that_closed_while_nobody_was_there_is_offered_again(
     ana.run("load(); open(uri); online();", uri=session)
     ana.until("session.phase === 'open'")
     ask(server.url, session)
-    ana.until("request() && field('name').offer")
-    assert ana.run("field('name').offer.value.value") == "Leeks"
+    ana.until("request() && field('name').alternative")
+    assert ana.run("field('name').alternative.value.value") == "Leeks"
 
 
 def test_a_completion_done_offline_counts_once_over_a_reload(session: str, pages: Pages) -> None:

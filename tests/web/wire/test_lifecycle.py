@@ -201,9 +201,7 @@ def test_two_tabs_that_wrote_different_texts_offline_lose_neither(
     versions = {
         text
         for page in (one, other)
-        for text in page.evaluate(
-            f"[{field}.value?.value, {field}.theirs?.value?.value, {field}.offer?.value?.value]"
-        )
+        for text in page.evaluate(f"[{field}.value?.value, {field}.alternative?.value?.value]")
     }
     assert {"Leeks", "Kale"} <= versions
 

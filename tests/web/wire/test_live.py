@@ -78,7 +78,7 @@ def test_what_others_write_shows_while_nobody_types_here(pages: Pages) -> None:
     assert ana.run("field('name').theirs ?? null") is None
 
 
-@pytest.mark.parametrize("choice", ["keepMine", "useTheirs"])
+@pytest.mark.parametrize("choice", ["dropAlternative", "useAlternative"])
 def test_both_type_into_one_field_and_neither_text_is_lost(pages: Pages, choice: str) -> None:
     ana, bo = pages
     ana.type("name", "Leeks")
@@ -92,7 +92,7 @@ def test_both_type_into_one_field_and_neither_text_is_lost(pages: Pages, choice:
     assert contested.run("field('name').theirs.value.value") == theirs
     mine = contested.shown("name")
     contested.run(f"field('name').{choice}()")
-    kept = mine if choice == "keepMine" else theirs
+    kept = mine if choice == "dropAlternative" else theirs
     contested.until("!field('name').isDirty && !field('name').theirs")
     assert contested.shown("name") == kept
     other.until("held('name').value.value === kept", kept=kept)
@@ -120,7 +120,7 @@ def test_who_looks_and_where_they_type_is_seen(pages: Pages) -> None:
     ana.type("note", "x")
     seen = bo.until("session.others.find((other) => other.editing && other.by.name)")
     assert (seen["by"]["name"], seen["editing"]["questionId"]) == ("Ana", "note")
-    ana.run("session.editing(); host.idle(true)")
+    ana.run("host.idle(true)")
     bo.until("session.others[0].idle && !session.others[0].editing")
     ana.run("session.close()")
     bo.until("session.others.length === 0")
@@ -176,11 +176,11 @@ def test_text_of_a_question_that_closed_is_kept_and_offered_when_it_is_asked_aga
     assert closing["unsent"] == {"name": {"kind": "text", "value": "Leeks"}}
     ask(server.url, session, "Once more")
     ana.until("request()")
-    assert ana.run("field('name').offer.value.value") == "Leeks"
-    assert bo.run("field('name').offer ?? null") is None
-    ana.run("field('name').useOffer()")
+    assert ana.run("field('name').alternative.value.value") == "Leeks"
+    assert bo.run("field('name').alternative ?? null") is None
+    ana.run("field('name').useAlternative()")
     bo.until_held("name", "Leeks")
-    assert ana.run("field('name').offer ?? null") is None
+    assert ana.run("field('name').alternative ?? null") is None
 
 
 def test_a_tab_keeps_its_id_over_reloads_and_a_copy_of_it_gets_another(pages: Pages) -> None:

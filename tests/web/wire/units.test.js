@@ -15,6 +15,7 @@ import { Kept, MemoryStorage } from "../../../web_demo/wire/kept.js";
 import { Pending } from "../../../web_demo/wire/mirror.js";
 import { doorOf } from "../../../web_demo/wire/page.js";
 import { BackOff, finalError, reasonAt } from "../../../web_demo/wire/reconnecting.js";
+import { Presence } from "../../../web_demo/wire/presence.js";
 import { Protocol } from "../../../web_demo/wire/protocol.js";
 import { Tab } from "../../../web_demo/wire/tab.js";
 import { webAddress } from "../../../web_demo/text/inline.js";
@@ -259,6 +260,24 @@ test("an answer is acted on before the next frame is read", () => {
   say({ id: frames.at(-1).id, result: { snapshot: { resource: SESSION, state: state(), fromSeq: 6 } } });
   say({ method: "action", params: { channel: SESSION, action: rename("x"), serverSeq: 7 } });
   assert.equal(mirror.state.summary.title, "x");
+});
+
+// Presence
+
+test("whoever goes on writing says so again, and a page that is hidden says at once that it does not", (context) => {
+  context.mock.timers.enable({ apis: ["Date", "setTimeout"], now: 1_000_000 });
+  const { protocol, frames } = connected();
+  const presence = new Presence(protocol, "ahp-presence:/1", undefined);
+  const told = () => frames.filter(({ method }) => method === "presence/update").map(({ params }) => params);
+  for (let second = 0; second < 10; second += 1) {
+    presence.edits({ requestId: "r", questionId: "q" });
+    context.mock.timers.tick(1_000);
+  }
+  assert.equal(told().filter(({ editing }) => editing).length, 2);
+  presence.edits(undefined);
+  presence.idles(true);
+  assert.deepEqual(told().at(-1), { channel: "ahp-presence:/1", idle: true });
+  presence.close();
 });
 
 // Limits
