@@ -216,6 +216,11 @@ LIMIT_MEANINGS: dict[str, str] = {
     "WATCHED_RESOURCES_PER_PRINCIPAL": "Of these, the ones that clients of one principal watch.",
     "WAIT_SECONDS": "Seconds that an HTTP request may wait for something to happen.",
     "DEADLINE_SECONDS": "Seconds within which a question that is asked over HTTP must end.",
+    "LEASE_SECONDS": (
+        "Seconds that an asker of ours (`ask`, `call`, the Python client, MCP clients) may be away"
+        " before its questions are marked as left."
+    ),
+    "LEASE_LIMIT_SECONDS": "Seconds of the longest `lease` that an asker may choose.",
     "IDEMPOTENCY_KEY_CHARS": "Characters of an `Idempotency-Key`.",
     "HEAD_BYTES": "Bytes of the head of an HTTP request; more is 431.",
     "HEAD_LINES": "Headers of an HTTP request; more is 431.",

@@ -35,12 +35,14 @@ class UnaskableError(ValueError):
     """Why a question cannot be put to people, in words for who wrote it."""
 
 
-def asked_request(asked: AskQuestions, request_id: str, now: int) -> InputRequest:
+def asked_request(
+    asked: AskQuestions, request_id: str, now: int, lease: float | None = None
+) -> InputRequest:
     return InputRequest(
         id=request_id,
         message=asked.message,
         questions=tuple(asked_question(n, q) for n, q in enumerate(asked.questions, 1)),
-        meta=_deadline(asked, now),
+        meta=_meta(asked, now, lease),
     )
 
 
@@ -67,13 +69,14 @@ def _ending(outcome: Outcome) -> AskOutcome:
     return _ENDINGS.get(outcome.via, AskOutcome.CANCELLED)
 
 
-def _deadline(asked: AskQuestions, now: int) -> RequestMeta | None:
+def _meta(asked: AskQuestions, now: int, lease: float | None) -> RequestMeta:
     if asked.deadline_seconds is None:
         if asked.on_deadline is not None:
             raise UnaskableError("`onDeadline` needs `deadlineSeconds`.")
-        return None
+        return RequestMeta(lease=lease)
     at = now + round(asked.deadline_seconds * 1000)
-    return RequestMeta(expires_at=at, on_expiry=asked.on_deadline or OnExpiry.CANCEL)
+    on_expiry = asked.on_deadline or OnExpiry.CANCEL
+    return RequestMeta(expires_at=at, on_expiry=on_expiry, lease=lease)
 
 
 def asked_question(number: int, asked: AskedQuestion) -> Question:

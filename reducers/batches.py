@@ -67,7 +67,7 @@ from .answers import check_answer
 from .invocations import failed
 from .notes import abandoned_note, outcome_note, subject
 from .proposals import is_proposal, with_valid_default
-from .requests import open_request
+from .requests import open_request, text_of
 from .review import effective_answers
 from .words import visible_name
 
@@ -295,7 +295,7 @@ def _asked(state: SessionState, action: InputRequested, stamp: Stamp) -> InputRe
     request, existing = action.request, open_request(state, action.request.id)
     questions = request.questions and tuple(with_valid_default(q) for q in request.questions)
     request = msgspec.structs.replace(request, questions=questions)
-    is_changed = existing is not None and _text_of(existing) != _text_of(request)
+    is_changed = existing is not None and text_of(existing) != text_of(request)
     earlier = (None if existing is None else existing.answers) or {}
     kept = reopened(request, earlier) if is_changed else earlier
     if request.answers is not None:
@@ -314,7 +314,7 @@ def _asked(state: SessionState, action: InputRequested, stamp: Stamp) -> InputRe
 def _asker_meta(
     request: InputRequest, existing: InputRequest | None, stamp: Stamp, *, is_changed: bool
 ) -> RequestMeta:
-    """The asker sets a deadline; all else is the host's."""
+    """The asker sets a deadline and a lease; all else is the host's."""
     given = request.meta or RequestMeta()
     earlier = RequestMeta() if existing is None else existing.meta or RequestMeta()
     revision = (earlier.revision or 0) + is_changed
@@ -323,11 +323,8 @@ def _asker_meta(
         revision=revision or None,
         expires_at=given.expires_at,
         on_expiry=None if given.expires_at is None else given.on_expiry,
+        lease=given.lease,
     )
-
-
-def _text_of(request: InputRequest) -> tuple[object, ...]:
-    return (request.message, request.url, request.questions or ())
 
 
 def _proposals(answers: Mapping[str, Answer] | None, stamp: Stamp) -> dict[str, Answer]:

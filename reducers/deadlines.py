@@ -1,12 +1,14 @@
-"""What happens to a question whose time is up, and to one that its asker takes back."""
+"""Questions whose time is up, that their asker withdraws, or that their asker has left."""
+
+from collections.abc import Iterator
 
 import msgspec
 
-from ..schemas.actions import InputCompleted
+from ..schemas.actions import InputCompleted, InputRequested, IsReadChanged
 from ..schemas.principals import HOST, Provenance, Stamp
 from ..schemas.questions import Answer, InputRequest, OnExpiry, ResponseKind
-from ..schemas.record import SessionRecord
-from ..schemas.session import SessionState
+from ..schemas.record import RecordAction, SessionRecord
+from ..schemas.session import SessionState, Status
 from ..schemas.wire import Millis
 from .batches import Batch, batch_of, completion
 from .proposals import is_proposal, proposed_answers
@@ -55,6 +57,37 @@ def withdrawn(state: SessionState, request_id: str, stamp: Stamp) -> Batch:
         return ()
     action = InputCompleted(request_id=request_id, response=ResponseKind.CANCEL)
     return completion(state, action, msgspec.structs.replace(stamp, via=Provenance.WITHDRAWN))
+
+
+def leased(record: SessionRecord) -> Iterator[tuple[str, InputRequest]]:
+    """Requests whose askers promised to wait, each with what names the asker: a call or itself."""
+    if not record.private.is_recording:
+        for request in record.public.input_requests or ():
+            meta = request.meta
+            if meta is not None and meta.lease is not None:
+                yield meta.call or request.id, request
+
+
+def marked_as_left(record: SessionRecord, asker: str, since: Millis | None) -> Batch:
+    """Says on the requests of this asker since when it is gone; without a time, that it is back.
+
+    Nothing else about them changes: answers and drafts stay, and a session that was read stays so.
+    """
+    batch: list[RecordAction] = []
+    for name, request in leased(record):
+        meta = request.meta
+        if (
+            name == asker
+            and meta is not None
+            and (meta.asker_gone_since is None) != (since is None)
+        ):
+            meta = msgspec.structs.replace(meta, asker_gone_since=since)
+            # Without a map of answers, reducers keep those that there are.
+            again = msgspec.structs.replace(request, meta=meta, answers=None)
+            batch.append(InputRequested(request=again))
+    if batch and record.public.summary.status & Status.IS_READ:
+        batch.append(IsReadChanged(is_read=True))
+    return tuple(batch)
 
 
 def _completed(

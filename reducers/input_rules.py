@@ -29,7 +29,7 @@ from ..schemas.session import Lifecycle
 from .answers import check_answer, label
 from .formats import is_web_address
 from .notes import ending
-from .requests import open_request
+from .requests import open_request, text_of
 from .review import changed_since, effective_answers, revision_of
 
 NAMED_QUESTIONS = 5
@@ -137,6 +137,18 @@ def is_asker(principal: Principal, request: InputRequest) -> bool:
     return request.meta is not None and (
         request.meta.by is not None and request.meta.by.id == principal.id
     )
+
+
+def left_request(
+    principal: Principal, record: SessionRecord, wanted: InputRequest
+) -> InputRequest | None:
+    """The open request that is the same as this one, by the same asker, who has left it."""
+    for request in record.public.input_requests or ():
+        meta = request.meta
+        is_left = meta is not None and meta.asker_gone_since is not None
+        if is_left and is_asker(principal, request) and text_of(request) == text_of(wanted):
+            return request
+    return None
 
 
 def check_withdrawal(

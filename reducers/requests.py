@@ -16,6 +16,11 @@ def open_request(state: SessionState, request_id: str) -> InputRequest | None:
     return None
 
 
+def text_of(request: InputRequest) -> tuple[object, ...]:
+    """What people read: two requests with the same text ask the same."""
+    return (request.message, request.url, request.questions or ())
+
+
 def input_requested(state: SessionState, action: InputRequested, at: int) -> SessionState:
     """Adds the request, or replaces it; answers given so far stay unless it brings its own."""
     request, open_requests = action.request, state.input_requests or ()

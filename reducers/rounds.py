@@ -314,6 +314,7 @@ def _meta(call: Call, key: str, stamp: Stamp) -> RequestMeta:
         key=key,
         server=call.server,
         tool=call.target,
+        lease=call.lease,
         **_deadline(call, stamp),
     )
 
@@ -382,7 +383,11 @@ def _doubt(call: Call, leg: int, words: str, stamp: Stamp, begun: tuple[Begun, .
         id=request_id,
         message=f"{call.server}/{call.target}: {words}",
         meta=RequestMeta(
-            call=call.id, server=call.server, tool=call.target, **_deadline(call, stamp)
+            call=call.id,
+            server=call.server,
+            tool=call.target,
+            lease=call.lease,
+            **_deadline(call, stamp),
         ),
     )
     return (

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from .limits import ROUNDS_PER_CALL
 from .mcp import CallMethod, ElicitResult, Root
 from .principals import Author, Provenance
-from .questions import Answer, InputRequest, ResponseKind
+from .questions import Answer, InputRequest, LeaseSeconds, ResponseKind
 from .wire import Count, Extra, Json, Millis, Wire
 
 
@@ -147,7 +147,8 @@ class Call(Wire, frozen=True, kw_only=True):
     is its value when the call last started over. `fingerprint` recognises the same request by the
     same principal; once its result was `collected`, such a request is a new call. Questions are
     open for `answer_within` milliseconds, or until someone answers. `unreached` counts how often in
-    a row the server could not be reached, `unreached_since` says from when on.
+    a row the server could not be reached, `unreached_since` says from when on. `lease` is the lease
+    of its questions: its maker waits for the result, and may be away for this many seconds.
     """
 
     id: str
@@ -162,6 +163,7 @@ class Call(Wire, frozen=True, kw_only=True):
     fingerprint: str | None = None
     collected: bool = False
     answer_within: Millis | None = None
+    lease: LeaseSeconds | None = None
     roots: tuple[Root, ...] | None = None
     max_rounds: Count = ROUNDS_PER_CALL
     phase: Phase = ToSend(leg=0)

@@ -5,7 +5,9 @@
 
 HOST_KEYS: dict[str, frozenset[str]] = {
     "session": frozenset({"recording"}),
-    "request": frozenset({"by", "revision", "call", "round", "key", "server", "tool"}),
+    "request": frozenset(
+        {"by", "revision", "call", "round", "key", "server", "tool", "askerGoneSince"}
+    ),
     "question": frozenset(),
     "answer": frozenset({"by", "at", "via", "covers", "beforeChange"}),
     "envelope": frozenset({"at", "by"}),
@@ -13,6 +15,6 @@ HOST_KEYS: dict[str, frozenset[str]] = {
 """By the object that carries the `_meta`."""
 
 ASKERS: dict[str, frozenset[str]] = {
-    "request": frozenset({"expiresAt", "onExpiry"}),
+    "request": frozenset({"expiresAt", "onExpiry", "lease"}),
     "question": frozenset({"pattern"}),
 }

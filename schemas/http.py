@@ -15,6 +15,7 @@ from .questions import (
     AnswerMeta,
     Draft,
     InputRequest,
+    LeaseSeconds,
     OnExpiry,
     Question,
     ResponseKind,
@@ -42,7 +43,8 @@ class NewRequest(Wire, frozen=True, kw_only=True):
     """What to ask: AHP `questions`, or an MCP `requestedSchema`, or neither beside a `url`.
 
     The deadline is a time in milliseconds (`expiresAt`) or a number of seconds from now
-    (`expiresIn`); `onExpiry` says what it brings, and without one it cancels.
+    (`expiresIn`); `onExpiry` says what it brings, and without one it cancels. With a `lease` you
+    promise to poll the request with `wait`: people see it when you have not for this many seconds.
     """
 
     message: str | None = None
@@ -52,6 +54,7 @@ class NewRequest(Wire, frozen=True, kw_only=True):
     expires_at: Millis | None = None
     expires_in: Annotated[float, msgspec.Meta(gt=0, le=DEADLINE_SECONDS)] | None = None
     on_expiry: OnExpiry | None = None
+    lease: LeaseSeconds | None = None
 
 
 class Completion(Wire, frozen=True, kw_only=True):
@@ -128,13 +131,18 @@ class RequestList(Wire, frozen=True, kw_only=True):
 
 
 class NewCall(Wire, frozen=True, kw_only=True):
-    """A `tool` of a configured MCP server with its `arguments`; or a `method` with its `params`."""
+    """A `tool` of a configured MCP server with its `arguments`; or a `method` with its `params`.
+
+    With a `lease` you promise to poll the call with `wait`: where it asks people something, they
+    see it when you have not polled for this many seconds.
+    """
 
     server: str
     tool: str | None = None
     arguments: Extra | None = None
     method: CallMethod = "tools/call"
     params: Extra | None = None
+    lease: LeaseSeconds | None = None
 
 
 class CallState(StrEnum):

@@ -5,6 +5,7 @@ from typing import Annotated, TypeAlias
 
 import msgspec
 
+from .limits import LEASE_LIMIT_SECONDS
 from .principals import Author, Provenance
 from .wire import Count, Extra, Millis, Uri, Wire
 
@@ -157,10 +158,15 @@ class OnExpiry(StrEnum):
     WAIT = "wait"
 
 
+LeaseSeconds: TypeAlias = Annotated[float, msgspec.Meta(gt=0, le=LEASE_LIMIT_SECONDS)]
+
+
 class RequestMeta(Wire, frozen=True, kw_only=True):
     """Host extension: who asks. A page shows one form per (call, round).
 
-    `revision` counts how often the text or the questions were changed; absent is 0.
+    `revision` counts how often the text or the questions were changed; absent is 0. With a `lease`
+    the asker promises to wait for the answer: if it has been away for this many seconds,
+    `asker_gone_since` says since when, until it comes back.
     """
 
     by: Author | None = None
@@ -172,6 +178,8 @@ class RequestMeta(Wire, frozen=True, kw_only=True):
     tool: str | None = None
     expires_at: Millis | None = None
     on_expiry: OnExpiry | None = None
+    lease: LeaseSeconds | None = None
+    asker_gone_since: Millis | None = None
 
 
 class InputRequest(Wire, frozen=True, kw_only=True):

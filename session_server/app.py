@@ -21,6 +21,7 @@ from session_server.calls.failpoints import guarded
 from session_server.calls.mcp_json import load_servers
 from session_server.gateway.doors import include_doors
 from session_server.gateway.gateway import Gateway
+from session_server.gateway.legs import Patience
 from session_server.host.effects import EffectRunner
 from session_server.host.host import Host
 from session_server.host.pace import Bounds, TooFastError
@@ -150,7 +151,8 @@ async def living(parts: Parts, app: FastAPI) -> AsyncGenerator[None]:
     app.state.settings = settings
     app.state.waiting = waiting
     app.state.calls = calls
-    app.state.gateway = Gateway(host, waiting, calls, parts.key.made, settings.mcp_hold_seconds)
+    patience = Patience(settings.mcp_hold_seconds, settings.mcp_lease_seconds, waiting.over)
+    app.state.gateway = Gateway(host, waiting, calls, parts.key.made, patience)
     app.state.streams = OpenStreams(waiting)
     if parts.demo:
         open_demo(host)

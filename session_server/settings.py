@@ -101,6 +101,12 @@ class Settings(BaseSettings):
         gt=0,
         description="Seconds that MCP clients of 2026 wait for people; then they ask again.",
     )
+    mcp_lease_seconds: float = Field(
+        default=limits.LEASE_SECONDS,
+        gt=0,
+        le=limits.LEASE_LIMIT_SECONDS,
+        description="Seconds that an MCP client may be away before its questions are marked.",
+    )
 
     connection_token: SecretStr | None = Field(
         default=None,

@@ -26,6 +26,7 @@ VALUES: dict[str, tuple[str, object]] = {
     "log_level": ("debug", "debug"),
     "mcp_config": ("mcp.json", Path("mcp.json")),
     "mcp_hold_seconds": ("7.5", 7.5),
+    "mcp_lease_seconds": ("60", 60.0),
     "connection_token": (CANARY, CANARY),
     "connection_token_file": ("token", Path("token")),
     "without_connection_token": ("true", True),

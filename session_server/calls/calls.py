@@ -19,6 +19,7 @@ from session_server.calls.errors import CallsError, UnknownCallError
 from session_server.calls.servers import Servers
 from session_server.calls.states import ServerStates
 from session_server.calls.views import view_of
+from session_server.host.absence import Askers
 from session_server.host.errors import CommandError
 from session_server.host.host import Host
 from session_server.host.performing import NotSavedError, RefusedError, write
@@ -64,6 +65,11 @@ class Calls:
         host.on_disposed.append(self.driver.forget_session)
 
     @property
+    def askers(self) -> Askers:
+        """Who waits for calls, and is known to by the people they ask."""
+        return self._host.askers
+
+    @property
     def servers(self) -> Servers:
         return self.driver.servers
 
@@ -79,7 +85,7 @@ class Calls:
 
     # Making calls
 
-    async def start(
+    async def start(  # noqa: PLR0913  # the request, and three things about it by name
         self,
         principal: Principal,
         uri: Uri,
@@ -89,17 +95,19 @@ class Calls:
         *,
         key: str | None = None,
         call_id: str | None = None,
+        lease: float | None = None,
     ) -> str:
         """The id of the call, durable and on its way; or of the one that this request is already.
 
         `key` tells apart requests that are the same on purpose; `call_id` names the call oneself.
+        With a `lease`, its maker waits for the result, and people see when it no longer does.
         Refused: `RefusedError`. No such session: `CommandError`. No such server: `CallsError`.
         """
         record = self._host.record(uri)
         refusal = None if record is None else check_caller(principal, record)
         if refusal is not None:  # before anything that says which servers there are
             raise RefusedError(refusal)
-        call = self._new_call(principal, server, method, params, key, call_id)
+        call = self._new_call(principal, server, method, params, key, call_id, lease)
         before = None if call_id is not None else self._on_its_way(uri, call)
         if before is not None:
             await self._handovers.settled(before)
@@ -134,8 +142,10 @@ class Calls:
                 raise UnknownCallError(call_id)
             return None if call.is_open else view_of(record, call)
 
-        self._look(principal, uri, call_id)
-        found = await self._waiting.until(uri, ended, wait)
+        view = self._look(principal, uri, call_id)
+        is_own = view.by is not None and view.by.id == principal.id and wait != 0
+        with self._host.askers.waiting(uri, call_id) if is_own else contextlib.nullcontext():
+            found = await self._waiting.until(uri, ended, wait)
         return self._look(principal, uri, call_id) if found is None else found
 
     def handover(self, principal: Principal, call_id: str) -> Handover:
@@ -205,6 +215,7 @@ class Calls:
         params: Mapping[str, Any],
         key: str | None,
         call_id: str | None,
+        lease: float | None,
     ) -> Call:
         config = self.servers[server].config
         own = own_params(params)
@@ -222,6 +233,7 @@ class Calls:
             private_arguments=config.private_arguments_of(str(own[NAMES[method]])),
             fingerprint=fingerprint_of_request(principal.id, server, method, own, key),
             answer_within=None if within is None else int(within * 1000),
+            lease=lease,
             roots=config.roots,
             max_rounds=config.max_rounds,
         )

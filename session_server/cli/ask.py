@@ -22,7 +22,13 @@ from session_server.cli.venues import how_to_answer, venue
 from session_server.reducers.notes import ending
 from session_server.schemas.codec import Decoder, encode
 from session_server.schemas.http import EndedRequest, NewRequest, RequestState
-from session_server.schemas.limits import DEADLINE_SECONDS, TITLE_CHARS, WAIT_SECONDS
+from session_server.schemas.limits import (
+    DEADLINE_SECONDS,
+    LEASE_LIMIT_SECONDS,
+    LEASE_SECONDS,
+    TITLE_CHARS,
+    WAIT_SECONDS,
+)
 from session_server.schemas.principals import Provenance
 from session_server.schemas.questions import BooleanQuestion, OnExpiry, ResponseKind
 from session_server.schemas.wire import Uri
@@ -84,6 +90,16 @@ KeyOption = Annotated[
     ),
 ]
 
+LeaseOption = Annotated[
+    float,
+    typer.Option(
+        help="How long this program may be gone, killed or cut off, before people see that nobody"
+        " waits for the answer. Not with --key or --no-wait.",
+        parser=lasting(LEASE_LIMIT_SECONDS),
+        metavar="TIME",
+    ),
+]
+
 
 def ask(
     reach: Reach,
@@ -98,6 +114,7 @@ def ask(
     wait: WaitOption = None,
     no_wait: Annotated[bool, typer.Option("--no-wait", help="Ask, and do not wait.")] = False,
     key: KeyOption = None,
+    lease: LeaseOption = LEASE_SECONDS,
 ) -> ExitCode:
     """Ask people something and print what they answer.
 
@@ -113,7 +130,13 @@ def ask(
     if title is not None and len(title) > TITLE_CHARS:
         raise UsageTrouble(f"--title: at most {TITLE_CHARS} characters.")
     wanted = wanted_request(message, question or [], file, link)
-    wanted = msgspec.structs.replace(wanted, expires_in=expires_in, on_expiry=on_expiry)
+    stays = key is None and not no_wait
+    wanted = msgspec.structs.replace(
+        wanted,
+        expires_in=expires_in,
+        on_expiry=on_expiry,
+        lease=lease if stays else None,
+    )
     with reach.http() as http:
         with venue(http, session, title or title_of(wanted)) as uri:
             state = _asked(http, uri, wanted, key)

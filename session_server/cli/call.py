@@ -18,6 +18,7 @@ from session_server.cli.venues import how_to_answer, venue
 from session_server.reducers.invocations import shown_content
 from session_server.schemas.codec import Decoder, encode
 from session_server.schemas.http import CallState, CallView, NewCall
+from session_server.schemas.limits import LEASE_SECONDS
 from session_server.schemas.mcp import CallMethod
 from session_server.schemas.tool_calls import ResourceContent, TextContent
 
@@ -69,6 +70,7 @@ def call(
         server=server,
         method=_method(prompt=prompt, resource=resource),
         params=_params(tool, arguments_of(arg or []), is_resource=resource),
+        lease=None if no_wait else LEASE_SECONDS,
     )
     with reach.http() as http:
         with venue(http, session or f"call-{server}", f"Calls to {server}") as uri:

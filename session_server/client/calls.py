@@ -15,7 +15,7 @@ from session_server.client.errors import CallFailed, CallRefused
 from session_server.reducers.session_names import session_name
 from session_server.schemas.codec import Decoder, encode
 from session_server.schemas.http import CallState, CallView, NewCall
-from session_server.schemas.limits import WAIT_SECONDS
+from session_server.schemas.limits import LEASE_SECONDS, WAIT_SECONDS
 from session_server.schemas.wire import Uri
 
 decode_call: Decoder[CallView] = Decoder(CallView)
@@ -48,4 +48,5 @@ def _result(view: CallView) -> dict[str, Any]:
 
 
 def tool_call(server: str, tool: str, arguments: Mapping[str, Any] | None) -> NewCall:
-    return NewCall(server=server, tool=tool, arguments=dict(arguments or {}))
+    arguments = dict(arguments or {})
+    return NewCall(server=server, tool=tool, arguments=arguments, lease=LEASE_SECONDS)

@@ -30,6 +30,7 @@ from session_server.schemas.commands import (
 )
 from session_server.schemas.errors import DecodingError
 from session_server.schemas.http import NewRequest
+from session_server.schemas.limits import LEASE_SECONDS
 from session_server.schemas.questions import OnExpiry
 from session_server.schemas.session import ModelSelection, SessionSummary
 from session_server.schemas.wire import Extra, Uri
@@ -194,6 +195,7 @@ class Client:
             requested_schema=None if schema is None else dict(schema),
             expires_in=expires_in,
             on_expiry=None if on_expiry is None else OnExpiry(on_expiry),
+            lease=LEASE_SECONDS if key is None else None,
         )
         topic = asked_questions[0].message if asked_questions else "A question"
         place = None if session is None else session_uri(session)

@@ -159,7 +159,8 @@ class AskTools:
             return await self._waiting.until(uri, lambda r: outcome_of(r, request_id), seconds)
 
         words = f"Waiting for people to answer in {place_to_answer(ctx, uri)}"
-        outcome = await hold(visitor, wait, self._patience, Pulse(ctx), lambda: words)
+        with self._host.askers.waiting(uri, request_id):
+            outcome = await hold(visitor, wait, self._patience, Pulse(ctx), lambda: words)
         if outcome is None:
             return try_again({"session": uri, "request": request_id})
         arrived = partial(self._collect, request_id)
@@ -169,7 +170,9 @@ class AskTools:
     async def _asked(self, visitor: Visitor, uri: Uri, asked: AskQuestions) -> str:
         """The same questions by the same principal are asked once, until they are answered."""
         stem = f"ask-{_fingerprint(visitor, asked)}-"
-        request = asked_request(asked, stem + uuid.uuid4().hex[:12], self._host.now())
+        request = asked_request(
+            asked, stem + uuid.uuid4().hex[:12], self._host.now(), self._patience.lease
+        )
         title = _title(visitor, subject(request))
         await self._places.ready(visitor, uri, title)
         record = self._host.record(uri)

@@ -32,13 +32,13 @@ class Gateway:
         waiting: Waiting,
         calls: Calls,
         key: Callable[[], bytes],
-        hold_seconds: float,
+        patience: Patience,
     ) -> None:
         self._host = host
         self._waiting = waiting
         self._calls = calls
         self._key = key
-        self._patience = Patience(hold_seconds, waiting.over)
+        self._patience = patience
         self._places = Places(host)
         self._served: dict[str, Served] = {}
         self._building = asyncio.Lock()

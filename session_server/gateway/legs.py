@@ -31,9 +31,13 @@ Wait = Callable[[float], Awaitable[T]]
 
 
 class Patience(NamedTuple):
-    """How long the legs of clients of 2026 are held, and that none is when the host stops."""
+    """How long the legs of clients of 2026 are held, and that none is when the host stops.
+
+    `lease`: how long a client may be away before people see that nobody waits for their answers.
+    """
 
     seconds: float
+    lease: float
     over: asyncio.Event
 
 

@@ -37,7 +37,8 @@ class ParkedCalls:
     async def perform(self, ctx: Context, visitor: Visitor, method: CallMethod) -> dict[str, Any]:
         with told_in_mcp():
             uri, call_id = await self._call(ctx, visitor, method)
-            ended = await self._ended(ctx, visitor, uri, call_id)
+            with self._calls.askers.waiting(uri, call_id):
+                ended = await self._ended(ctx, visitor, uri, call_id)
             if ended is None:
                 return try_again({"session": uri, "call": call_id})
         delivery_of(ctx).carry(self._calls.handover(visitor.principal, call_id))
@@ -52,7 +53,10 @@ class ParkedCalls:
         uri = place_of(visitor, self._server, configured)
         await self._places.ready(visitor, uri, f"{visitor.client} · {self._server}")
         params = ctx.params or {}
-        return uri, await self._calls.start(visitor.principal, uri, self._server, method, params)
+        call_id = await self._calls.start(
+            visitor.principal, uri, self._server, method, params, lease=self._patience.lease
+        )
+        return uri, call_id
 
     def _known(self, visitor: Visitor, uri: Uri, call_id: str) -> tuple[Uri, str]:
         try:

@@ -1,20 +1,27 @@
-"""What happens when the active client of a session goes away for good."""
+"""What happens when somebody goes away for good: a session's active client, or one who asked."""
 
 import asyncio
+import contextlib
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from functools import partial
 from typing import Any
 
 from session_server.host.channel import Channel, Plan
 from session_server.host.logged import LoggedAction
 from session_server.host.sessions import is_recording
-from session_server.schemas.actions import ActiveClientChanged, ToolCallComplete
+from session_server.host.wall_clock import Timer, WallTimers
+from session_server.reducers.deadlines import leased, marked_as_left
+from session_server.schemas.actions import (
+    ActiveClientChanged,
+    InputAnswerChanged,
+    ToolCallComplete,
+)
 from session_server.schemas.principals import Stamp
 from session_server.schemas.record import SessionRecord
 from session_server.schemas.tool_calls import ClientContributor, Running, ToolError, ToolResult
 from session_server.schemas.turns import ToolCallPart
-from session_server.schemas.wire import Uri
+from session_server.schemas.wire import Millis, Uri
 
 GRACE_SECONDS = 30.0
 """How long an active client may be away before its role and its tool calls are given up."""
@@ -123,3 +130,114 @@ def lost_tool_calls(record: SessionRecord, client_id: str) -> tuple[ToolCallComp
         and isinstance(part.tool_call, Running)
         and part.tool_call.contributor == ClientContributor(client_id=client_id)
     )
+
+
+Asker = tuple[Uri, str]
+"""One who waits for answers: the session, and the id of the request or of the call that asks."""
+
+
+class Askers:
+    """Who waits for the answers to requests with a lease, and marks those that were left.
+
+    A request with a lease that nobody waits for has a timer. After a start all timers begin anew,
+    so nothing is marked because the host was down.
+    """
+
+    def __init__(
+        self,
+        sessions: dict[Uri, Channel[SessionRecord]],
+        write: Callable[[Channel[SessionRecord], Plan], None],
+        timers: WallTimers,
+        now: Callable[[], Millis],
+    ) -> None:
+        self._sessions = sessions
+        self._write = write
+        self._wall = timers
+        self._now = now
+        self._waiting: Counter[Asker] = Counter()
+        self._timers: dict[Asker, Timer] = {}
+        self._is_stopping = False
+
+    @contextlib.contextmanager
+    def waiting(self, uri: Uri, asker: str) -> Generator[None]:
+        """While the block runs, somebody waits for the answers to this request or call.
+
+        A mark that it was left is removed. `asker` may be unknown, or ask nothing at all.
+        """
+        self._waiting[uri, asker] += 1
+        self._returned(uri, asker)
+        try:
+            yield
+        finally:
+            self._waiting[uri, asker] -= 1
+            if not self._waiting[uri, asker]:
+                del self._waiting[uri, asker]
+                self._watch(uri)
+
+    def is_waiting(self, uri: Uri, asker: str) -> bool:
+        return (uri, asker) in self._waiting
+
+    def restarted(self) -> None:
+        for uri in self._sessions:
+            self._watch(uri)
+
+    def stop(self) -> None:
+        """Nobody has left who is disconnected because the host stops."""
+        self._is_stopping = True
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+
+    def committed(
+        self,
+        channel: Channel[SessionRecord],
+        before: SessionRecord,
+        action: LoggedAction,
+        after: SessionRecord,
+    ) -> None:
+        if type(action) is InputAnswerChanged:
+            return
+        if before.public.input_requests is not after.public.input_requests:
+            for name in {n for n, _ in leased(before)} - {n for n, _ in leased(after)}:
+                self._stop_timer((channel.uri, name))
+            self._watch(channel.uri)
+
+    def disposed(self, uri: Uri) -> None:
+        for asker in [asker for asker in self._timers if asker[0] == uri]:
+            self._stop_timer(asker)
+
+    def _returned(self, uri: Uri, asker: str) -> None:
+        self._stop_timer((uri, asker))
+        record = self._record(uri)
+        if record is not None and marked_as_left(record, asker, None):
+            self._write(self._sessions[uri], lambda r, _: marked_as_left(r, asker, None))
+
+    def _watch(self, uri: Uri) -> None:
+        """Starts the timers of those who are needed here and are away."""
+        record = self._record(uri)
+        for name, request in () if record is None or self._is_stopping else leased(record):
+            asker, meta = (uri, name), request.meta
+            is_away = asker not in self._waiting and asker not in self._timers
+            if is_away and meta is not None and meta.lease and meta.asker_gone_since is None:
+                since = self._now()
+                left = partial(self._left, asker, since)
+                self._timers[asker] = self._wall.at(since + round(meta.lease * 1000), left)
+
+    def _left(self, asker: Asker, since: Millis) -> None:
+        del self._timers[asker]
+
+        def plan(record: SessionRecord, _: Stamp) -> Any:
+            return () if asker in self._waiting else marked_as_left(record, asker[1], since)
+
+        channel = self._sessions.get(asker[0])
+        if channel is not None:
+            self._write(channel, plan)
+
+    def _record(self, uri: Uri) -> SessionRecord | None:
+        channel = self._sessions.get(uri)
+        return None if channel is None else channel.committed
+
+    def _stop_timer(self, asker: Asker) -> None:
+        timer = self._timers.pop(asker, None)
+        if timer is not None:
+            timer.cancel()

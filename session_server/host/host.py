@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from session_server.host.absence import ActiveClients
+from session_server.host.absence import ActiveClients, Askers
 from session_server.host.channel import Channel, Plan, Submission, in_doubt
 from session_server.host.clients import Clients
 from session_server.host.connections import Connections
@@ -120,13 +120,14 @@ class Host:
         self.presence = Presence()
         self._guests: dict[Uri, dict[Outbox, None]] = {}
         self.active_clients = ActiveClients(self.sessions, self.write)
+        self.askers = Askers(self.sessions, self.write, self.timers, self.now)
         self.position = 0
         self.on_committed: list[Committed] = []
         self.on_disposed: list[Callable[[Uri], None]] = []
         self.on_overdue: list[Callable[[Channel[SessionRecord]], None]] = []
         self._held = HeldActions()
         times = QuestionTimes(self.counts)
-        for care in (times, self._held, self.active_clients):
+        for care in (times, self._held, self.active_clients, self.askers):
             self.on_committed.append(care.committed)
             self.on_disposed.append(care.disposed)
         self.on_disposed.append(self.upkeep.disposed)
@@ -149,6 +150,7 @@ class Host:
         self._tell_root(lambda: RootAgentsChanged(agents=self.agents))
         self._count_sessions()
         self.active_clients.restarted()
+        self.askers.restarted()
         self.spawn(self.upkeep.age(self._channels))
         for channel in self.sessions.values():
             self.write(channel, readiness)

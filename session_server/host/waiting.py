@@ -57,6 +57,7 @@ class Waiting:
     def close(self) -> None:
         """Nobody waits any longer, as if the time were over: the host is about to stop."""
         self.over.set()
+        self._host.askers.stop()
         for uri in tuple(self._waiters):
             self._wake(uri)
 

@@ -21,7 +21,7 @@ def asked(wanted: NewRequest, request_id: str, now: int) -> InputRequest:
         message=wanted.message,
         url=wanted.url,
         questions=questions or None,
-        meta=_deadline(wanted, now),
+        meta=_meta(wanted, now),
     )
 
 
@@ -37,18 +37,20 @@ def _questions(wanted: NewRequest) -> tuple[Question, ...]:
     return questions
 
 
-def _deadline(wanted: NewRequest, now: int) -> RequestMeta | None:
+def _meta(wanted: NewRequest, now: int) -> RequestMeta:
+    """The deadline and the lease."""
     if wanted.expires_at is not None and wanted.expires_in is not None:
         raise _bad_form("Send `expiresAt` or `expiresIn`, not both.", "$.expiresIn")
     if wanted.expires_at is None and wanted.expires_in is None:
         if wanted.on_expiry is not None:
             words = "`onExpiry` needs a deadline: `expiresAt` or `expiresIn`."
             raise _bad_form(words, "$.onExpiry")
-        return None
+        return RequestMeta(lease=wanted.lease)
     at = wanted.expires_at
     if wanted.expires_in is not None:
         at = now + round(wanted.expires_in * 1000)
-    return RequestMeta(expires_at=at, on_expiry=wanted.on_expiry or OnExpiry.CANCEL)
+    on_expiry = wanted.on_expiry or OnExpiry.CANCEL
+    return RequestMeta(expires_at=at, on_expiry=on_expiry, lease=wanted.lease)
 
 
 def _bad_form(words: str, path: str = "$") -> ProblemError:

@@ -61,7 +61,13 @@ async def start_call(
     known = set(visible_record(host, who, uri).private.calls)
     call_id = None if key is None else f"call-{_named(key, wanted, known)}"
     made = await calls.start(
-        who, uri, wanted.server, wanted.method, params_of(wanted), call_id=call_id
+        who,
+        uri,
+        wanted.server,
+        wanted.method,
+        params_of(wanted),
+        call_id=call_id,
+        lease=wanted.lease,
     )
     view = await poll.until(calls.result(who, made, poll.seconds))
     headers = {"Location": f"/v1/calls/{quote(made, safe='')}"}

@@ -1,5 +1,6 @@
 """Input requests over HTTP: ask, wait for the outcome, take back. Answers have a module beside."""
 
+from contextlib import nullcontext
 from enum import StrEnum
 from typing import Annotated
 
@@ -12,7 +13,8 @@ from session_server.host.host import Host
 from session_server.host.performing import write
 from session_server.reducers.batches import Batch, batch_of
 from session_server.reducers.deadlines import withdrawn
-from session_server.reducers.input_rules import check_withdrawal
+from session_server.reducers.input_rules import check_withdrawal, is_asker, left_request
+from session_server.reducers.requests import open_request
 from session_server.reducers.rules import judge
 from session_server.reducers.session_names import session_name
 from session_server.schemas.actions import InputRequested
@@ -73,13 +75,19 @@ async def ask(
     key: TheKey,
     wanted: Annotated[NewRequest, Depends(JsonBody(NewRequest))],
 ) -> Response:
-    """Ask people something. The questions show in every client of the session at once."""
+    """Ask people something. The questions show in every client of the session at once.
+
+    The same question that you asked with a `lease` and left is taken up, and not asked twice.
+    """
     request = asked(wanted, new_name(key, wanted), host.now())
     record = visible_record(host, who, uri)
-    replayed = key is not None and key.found(wanted, _known_ids(record))
+    left = None if key is not None else left_request(who, record, request)
+    replayed = left is not None or (key is not None and key.found(wanted, _known_ids(record)))
+    request = left or request
     if not replayed:
         await _open(host, who, uri, request)
-    state = request_state(visible_record(host, who, uri), request.id)
+    with host.askers.waiting(uri, request.id):  # whoever asks again is back
+        state = request_state(visible_record(host, who, uri), request.id)
     where = {"Location": f"/v1/sessions/{session_name(uri)}/requests/{request.id}"}
     return json_response(state, 201, where | (REPLAYED if replayed else {}))
 
@@ -135,10 +143,14 @@ async def read_request(
     poll: TheLongPoll,
 ) -> Response:
     """The request as it is; with `wait`, as soon as it has ended, or when the time is over."""
-    state = request_state(visible_record(host, who, uri), rid)
-    ended = await poll.until(
-        waiting.until(uri, lambda record: ended_state(record, rid), poll.seconds)
-    )
+    record = visible_record(host, who, uri)
+    state = request_state(record, rid)
+    request = open_request(record.public, rid)
+    is_own = request is not None and is_asker(who, request) and poll.seconds > 0
+    with host.askers.waiting(uri, rid) if is_own else nullcontext():
+        ended = await poll.until(
+            waiting.until(uri, lambda record: ended_state(record, rid), poll.seconds)
+        )
     return json_response(ended or request_state(visible_record(host, who, uri), state.id))
 
 

@@ -2,13 +2,16 @@
 
 import json
 import signal
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import httpx
 import pytest
 
 from session_server.cli.exits import ExitCode
-from tests.cli.shells import Shell
+from session_server.schemas.limits import LEASE_SECONDS
+from tests.cli.shells import PATIENCE, Shell
 from tests.servers import ServerProcess, serving, sqlite_store
 
 ENV = "env:select:Which environment?=staging|prod*"
@@ -20,6 +23,13 @@ def requests(server: ServerProcess, session: str, state: str = "open") -> list[d
     answer = httpx.get(f"{server.url}/v1/sessions/{session}/requests", params={"state": state})
     items: list[dict[str, object]] = answer.json()["items"]
     return items
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def test_a_script_asks_and_somebody_answers_in_another_shell(shell: Shell) -> None:
@@ -140,6 +150,45 @@ def test_a_terminated_ask_with_a_key_leaves_its_question_to_be_taken_up_again(
     assert len(requests(server, "kept")) == 1
     assert shell("answer", "kept", "--accept").code == ExitCode.OK
     assert shell(*ask, "--wait", "60").out == "accepted\n"
+
+
+def test_a_question_of_a_killed_ask_is_marked_and_taken_up_by_the_same_ask(
+    shell: Shell, server: ServerProcess
+) -> None:
+    ask = ("ask", "Still there?", "--session", "killed")
+
+    def is_marked() -> bool:
+        (request,) = requests(server, "killed")
+        return "askerGoneSince" in json.loads(json.dumps(request))["request"]["_meta"]
+
+    with shell.running(*ask, "--lease", "0.5s") as asking:
+        asking.hear("Asked", on="err")
+        assert asking.interrupt(signal.SIGKILL).code == -signal.SIGKILL
+    wait_until(is_marked)
+    with shell.running(*ask) as again:
+        again.hear("Asked", on="err")
+        wait_until(lambda: not is_marked())
+        assert shell("answer", "killed", "--accept").code == ExitCode.OK
+        assert again.end().out == "accepted\n"
+
+
+@pytest.mark.parametrize(
+    ("more", "lease"),
+    [
+        ((), LEASE_SECONDS),
+        (("--lease", "2m"), 120),
+        (("--key", "one"), None),
+        (("--no-wait",), None),
+    ],
+)
+def test_only_an_ask_that_stays_has_a_lease(
+    shell: Shell, server: ServerProcess, more: tuple[str, ...], lease: float | None
+) -> None:
+    session = f"lease-{'-'.join(more)}"
+    with shell.running("ask", "Still there?", "--session", session, *more) as asking:
+        asking.hear("Asked", on="err")
+        (request,) = requests(server, session)
+    assert json.loads(json.dumps(request))["request"]["_meta"].get("lease") == lease
 
 
 def test_a_question_without_a_key_is_withdrawn_when_its_asker_stops_waiting(

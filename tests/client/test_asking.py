@@ -16,6 +16,7 @@ from session_server.client import (
     Session,
     connect,
 )
+from session_server.schemas.limits import LEASE_SECONDS
 from session_server.schemas.questions import InputRequest
 from tests.client.running import PATIENCE, run
 from tests.servers import ServerProcess, serving, sqlite_store
@@ -106,7 +107,9 @@ async def test_who_stops_waiting_withdraws_the_question(server: ServerProcess) -
         async with person.session("ahp-session:/late") as session:
             await session.wait_until(lambda state: not state.input_requests, PATIENCE)
             asking = asyncio.create_task(asker.ask("And now?", session="late"))
-            await session.wait_for_request(timeout=PATIENCE)
+            request = await session.wait_for_request(timeout=PATIENCE)
+            assert request.meta is not None
+            assert request.meta.lease == LEASE_SECONDS
             asking.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await asking
@@ -120,6 +123,8 @@ async def test_with_a_key_a_question_stays_open_and_is_asked_once(server: Server
             await asker.ask("Release?", session="kept", key="1.4", timeout=1)
         async with person.session("ahp-session:/kept") as session:
             request = await complete_in(session)
+            assert request.meta is not None
+            assert request.meta.lease is None
         again = await asker.ask("Release?", session="kept", key="1.4")
         assert (again.outcome, again.request_id) == (AskOutcome.ACCEPTED, request.id)
         with pytest.raises(ValueError, match="needs a `session`"):

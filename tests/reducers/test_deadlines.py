@@ -1,11 +1,14 @@
 """Deadlines, defaults, withdrawal, and what of an answer is kept."""
 
+from typing import Any
+
 import msgspec
 import pytest
 
 from session_server.reducers.batches import withdrawal
-from session_server.reducers.deadlines import expired, withdrawn
+from session_server.reducers.deadlines import expired, leased, marked_as_left, withdrawn
 from session_server.reducers.effects import pending
+from session_server.reducers.input_rules import left_request
 from session_server.reducers.proposals import proposed_answers
 from session_server.schemas.actions import (
     InputAnswerChanged,
@@ -43,11 +46,22 @@ from session_server.schemas.questions import (
 from session_server.schemas.record import (
     ChangeDeferred,
     Deferred,
+    SessionRecord,
 )
-from session_server.schemas.session import ModelSelection
+from session_server.schemas.session import ModelSelection, Status
 from session_server.schemas.turns import SystemNotificationPart
 from tests.reducers.batching import FORM, OSLO, complete, draft, due
-from tests.sessions import AGENT, OWNER, PHONE, accepted, asking, fold, session, stamp
+from tests.sessions import (
+    AGENT,
+    OWNER,
+    PHONE,
+    accepted,
+    asked_by,
+    asking,
+    fold,
+    session,
+    stamp,
+)
 
 # Deadlines and withdrawal
 
@@ -232,3 +246,71 @@ def test_a_deferred_change_that_changes_nothing_is_done_all_the_same() -> None:
     done = fold(waiting, model, at=100)
     assert done.public is waiting.public
     assert done.private.deferred == ()
+
+
+# Askers that have left
+
+
+def held(request: InputRequest, **meta: Any) -> InputRequest:
+    return msgspec.structs.replace(request, meta=RequestMeta(lease=30, **meta))
+
+
+def since(record: SessionRecord) -> list[int | None]:
+    requests = record.public.input_requests or ()
+    return [request.meta and request.meta.asker_gone_since for request in requests]
+
+
+@pytest.mark.proves("design.requests.asker-left")
+def test_a_mark_says_since_when_the_asker_is_gone_and_goes_when_it_is_back() -> None:
+    record = draft("Os", PHONE, asking(held(FORM), InputRequest(id="other")))
+    marked = fold(record, *marked_as_left(record, "r", 70))
+    assert since(marked) == [70, None]
+    assert marked_as_left(marked, "r", 80) == ()
+    back = fold(marked, *marked_as_left(marked, "r", None))
+    assert back.public.input_requests == record.public.input_requests
+    assert marked_as_left(back, "r", None) == marked_as_left(back, "other", 80) == ()
+
+
+def test_all_questions_of_a_call_are_left_with_it() -> None:
+    mine = [held(InputRequest(id=f"c/1/{key}"), call="c") for key in "ab"]
+    record = asking(*mine, held(FORM))
+    assert since(fold(record, *marked_as_left(record, "c", 70))) == [70, 70, None]
+
+
+def test_a_mark_does_not_make_a_session_unread() -> None:
+    unread = asking(held(FORM))
+    summary = msgspec.structs.replace(unread.public.summary, status=Status.IS_READ | 24)
+    public = msgspec.structs.replace(unread.public, summary=summary)
+    read = msgspec.structs.replace(unread, public=public)
+    for record in (read, unread):
+        after = fold(record, *marked_as_left(record, "r", 70))
+        assert after.public.summary.status & Status.IS_READ == (
+            record.public.summary.status & Status.IS_READ
+        )
+
+
+def test_a_recording_and_a_question_without_lease_have_no_asker_to_wait_for() -> None:
+    record = asking(held(FORM))
+    private = msgspec.structs.replace(record.private, is_recording=True)
+    assert list(leased(msgspec.structs.replace(record, private=private))) == []
+    assert list(leased(asking(FORM))) == list(leased(session())) == []
+
+
+def test_only_the_host_says_that_an_asker_is_gone() -> None:
+    forged = held(FORM, asker_gone_since=70)
+    record = accepted(asking(), AGENT, InputRequested(request=forged))
+    assert since(record) == [None]
+    marked = fold(record, *marked_as_left(record, "r", 70))
+    assert since(accepted(marked, AGENT, InputRequested(request=held(FORM)))) == [None]
+
+
+def test_only_the_same_question_of_the_same_asker_is_taken_up_once_it_was_left() -> None:
+    there = asking(asked_by(OWNER, held(FORM)), asked_by(OWNER, InputRequest(id="x")))
+    left = fold(there, *marked_as_left(there, "r", 70))
+    again = msgspec.structs.replace(FORM, id="new")
+    found = left_request(OWNER, left, again)
+    assert found is not None
+    assert found.id == "r"
+    assert left_request(OWNER, there, again) is left_request(AGENT, left, again) is None
+    other = msgspec.structs.replace(again, message="Destroy")
+    assert left_request(OWNER, left, other) is left_request(OWNER, session(), other) is None

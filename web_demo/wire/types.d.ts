@@ -1089,7 +1089,7 @@ export interface RejectionNotification {
   readonly params: RejectionEnvelope;
 }
 
-/** Host extension: who asks. A page shows one form per (call, round). `revision` counts how often the text or the questions were changed; absent is 0. */
+/** Host extension: who asks. A page shows one form per (call, round). `revision` counts how often the text or the questions were changed; absent is 0. With a `lease` the asker promises to wait for the answer: if it has been away for this many seconds, `asker_gone_since` says since when, until it comes back. */
 export interface RequestMeta {
   readonly by?: Author;
   readonly revision?: number;
@@ -1100,6 +1100,8 @@ export interface RequestMeta {
   readonly tool?: string;
   readonly expiresAt?: number;
   readonly onExpiry?: OnExpiry;
+  readonly lease?: number;
+  readonly askerGoneSince?: number;
 }
 
 export interface ResolveSessionConfig {

@@ -1,0 +1,55 @@
+"""MCP clients that go away while people are asked: what people see, and what is kept for them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.gateway.exchange import People, Room, host, leaving, text, wait_for
+from tests.mcp import zoo
+from tests.servers import ServerProcess
+
+LEASE = ("--mcp-lease-seconds", "0.3")
+QUESTIONS = {"questions": [{"question": "Which city?", "id": "city"}]}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    folder: Path = tmp_path_factory.mktemp("host")
+    with host(folder, {"zoo": zoo.stdio_entry("modern")}, *LEASE) as running:
+        yield running
+
+
+@pytest.fixture
+def people(server: ServerProcess) -> Iterator[People]:
+    with People(server.url) as people:
+        yield people
+
+
+def is_marked(room: Room) -> bool:
+    return any(
+        "askerGoneSince" in q["request"]["_meta"] for q in room.people.questions(room.session)
+    )
+
+
+ASKERS: list[Any] = [("/mcp/zoo", "weather", {}), ("/mcp", "ask_questions", QUESTIONS)]
+
+
+@pytest.mark.proves("design.requests.asker-left")
+@pytest.mark.parametrize(("path", "tool", "arguments"), ASKERS)
+def test_the_questions_of_a_client_that_left_are_marked_until_it_is_back(
+    server: ServerProcess, people: People, path: str, tool: str, arguments: dict[str, Any]
+) -> None:
+    room = Room(f"{server.url}{path}", people, f"left-{tool}")
+    leave = leaving(room, tool, arguments)
+    room.people.asked(room.session)
+    leave()
+    wait_for(lambda: is_marked(room))
+    leave = leaving(room, tool, arguments)
+    wait_for(lambda: not is_marked(room))
+    assert len(room.people.questions(room.session)) == 1
+    leave()
+    wait_for(lambda: is_marked(room))
+    room.answer({"city": "Oslo"})
+    assert "Oslo" in text(room.call(tool, arguments))

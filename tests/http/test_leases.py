@@ -1,0 +1,165 @@
+"""Questions whose askers promised to wait for the answers, and have left."""
+
+import contextlib
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from session_server.schemas.limits import LEASE_LIMIT_SECONDS
+from tests.http.sessions import DEADLINE, QUESTIONS, Api, text
+from tests.servers import ServerProcess, serving, sqlite_store
+
+SHORT = 0.3
+LONG = 600.0
+
+
+def until(is_so: Callable[[], Any]) -> Any:
+    deadline = time.monotonic() + DEADLINE
+    while not (found := is_so()):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    return found
+
+
+def gone_since(api: Api, session: str, request: str) -> int | None:
+    """What everyone is shown: the session's public state."""
+    for open_request in api.get(session).json().get("inputRequests", ()):
+        if open_request["id"] == request:
+            since: int | None = open_request["_meta"].get("askerGoneSince")
+            return since
+    raise AssertionError("the request is not open")
+
+
+def left(api: Api, session: str, request: str) -> int:
+    since: int = until(lambda: gone_since(api, session, request))
+    return since
+
+
+@contextlib.contextmanager
+def polling(server: ServerProcess, path: str) -> Any:
+    """A long poll on a connection that is cut in the end, as a killed process would."""
+    with socket.create_connection(("127.0.0.1", server.port)) as line:
+        head = f"GET {path}?wait=60 HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n\r\n"
+        line.sendall(head.encode())
+        yield line
+        linger = b"\x01\x00\x00\x00\x00\x00\x00\x00"
+        line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+
+
+def test_a_question_is_marked_when_its_asker_was_never_there(api: Api, session: str) -> None:
+    asked_at = time.time() * 1000
+    asked = api.ask(session, questions=QUESTIONS, lease=SHORT)
+    assert asked["request"]["_meta"]["lease"] == SHORT
+    assert abs(left(api, session, asked["id"]) - asked_at) < DEADLINE * 1000
+
+
+def test_without_a_lease_a_question_can_be_answered_whenever(api: Api, session: str) -> None:
+    without = api.ask(session, questions=QUESTIONS)
+    leased = api.ask(session, message="Other?", lease=SHORT)
+    left(api, session, leased["id"])
+    assert gone_since(api, session, without["id"]) is None
+
+
+@pytest.mark.proves("design.requests.asker-left")
+def test_a_cut_connection_marks_the_question_and_the_next_poll_removes_the_mark(
+    api: Api, server: ServerProcess, session: str
+) -> None:
+    asked = api.ask(session, questions=QUESTIONS, lease=SHORT)
+    path = f"{session}/requests/{asked['id']}"
+    left(api, session, asked["id"])
+    with polling(server, path):
+        until(lambda: gone_since(api, session, asked["id"]) is None)
+        later = api.ask(session, message="Other?", lease=SHORT)
+        left(api, session, later["id"])  # longer than the lease, so that it would be marked too
+        assert gone_since(api, session, asked["id"]) is None
+    left(api, session, asked["id"])
+    waiting = api.later("GET", path, params={"wait": 30})
+    api.complete(session, asked["id"], answers={"name": text("blue")})
+    assert waiting.result(timeout=DEADLINE).json()["content"] == {"name": "blue"}
+
+
+def test_a_mark_leaves_drafts_answers_and_the_read_mark_as_they_are(api: Api, session: str) -> None:
+    asked = api.ask(session, questions=QUESTIONS, lease=SHORT)
+    api.answer(session, asked["id"], "name", text("blue"))
+    api.answer(session, asked["id"], "name", text("gre", "draft"))
+    before = api.get(session).json()
+    left(api, session, asked["id"])
+    after = api.get(session).json()
+    assert after["inputRequests"][0]["answers"] == before["inputRequests"][0]["answers"]
+    kept = api.complete(session, asked["id"]).json()
+    assert kept["content"] == {"name": "blue"}
+    again = api.get(f"{session}/requests/{asked['id']}", params={"wait": 1}).json()
+    assert again == kept  # the answer is kept for the asker
+
+
+def test_the_same_question_is_taken_up_and_not_asked_twice(api: Api, session: str) -> None:
+    body = {"message": "Deploy?", "questions": QUESTIONS, "lease": SHORT}
+    first = api.ask(session, **body)
+    other = api.ask(session, **{**body, "lease": LONG})
+    assert other["id"] != first["id"]  # its asker is still there
+    left(api, session, first["id"])
+    again = api.post(f"{session}/requests", json={**body, "lease": LONG})
+    assert again.json()["id"] == first["id"]
+    assert again.headers["Idempotency-Replayed"] == "true"
+    until(lambda: gone_since(api, session, first["id"]) is None)
+    assert api.ask(session, message="Deploy!", lease=LONG)["id"] not in (first["id"], other["id"])
+
+
+def test_the_same_key_removes_the_mark_and_brings_the_answer(api: Api, session: str) -> None:
+    key = {"Idempotency-Key": "release"}
+    body = {"message": "Deploy?", "lease": SHORT}
+    asked = api.post(f"{session}/requests", json=body, headers=key).json()
+    left(api, session, asked["id"])
+    assert api.post(f"{session}/requests", json=body, headers=key).json()["id"] == asked["id"]
+    until(lambda: gone_since(api, session, asked["id"]) is None)
+    left(api, session, asked["id"])
+    api.complete(session, asked["id"])
+    again = api.post(f"{session}/requests", json=body, headers=key).json()
+    assert (again["id"], again["state"]) == (asked["id"], "ended")
+
+
+def test_who_looks_at_a_question_without_waiting_does_not_wait_for_its_answer(
+    api: Api, session: str
+) -> None:
+    asked = api.ask(session, message="Deploy?", lease=SHORT)
+    left(api, session, asked["id"])
+    assert api.get(f"{session}/requests/{asked['id']}").json()["state"] == "open"
+    api.get(f"{session}/requests", params={"wait": 1})
+    assert gone_since(api, session, asked["id"]) is not None
+
+
+def test_an_owner_withdraws_a_question_that_was_left(api: Api, session: str) -> None:
+    asked = api.ask(session, message="Deploy?", lease=SHORT)
+    left(api, session, asked["id"])
+    assert api.delete(f"{session}/requests/{asked['id']}").json()["state"] == "ended"
+
+
+@pytest.mark.parametrize("lease", [0, -1, LEASE_LIMIT_SECONDS + 1, "soon"])
+def test_a_lease_out_of_bounds_is_refused(api: Api, session: str, lease: object) -> None:
+    refused = api.post(f"{session}/requests", json={"message": "Deploy?", "lease": lease})
+    assert (refused.status_code, refused.json()["path"]) == (422, "$.lease")
+    assert api.get(f"{session}/requests").json()["items"] == []
+
+
+def test_after_a_restart_the_lease_begins_anew_and_marks_stay(tmp_path: Path) -> None:
+    store = sqlite_store(tmp_path)
+    with serving(store) as server, Api(server.url) as api:
+        session = api.post("/v1/sessions", json={}).headers["location"]
+        marked = api.ask(session, message="One?", lease=SHORT)
+        left(api, session, marked["id"])
+        with polling(server, f"{session}/requests/{marked['id']}"):
+            until(lambda: gone_since(api, session, marked["id"]) is None)
+            held = api.ask(session, message="Two?", lease=LONG)
+            server.stop()  # whoever waits is disconnected by the host
+    with serving(store) as server, Api(server.url) as api:
+        started = api.get(session).json()["inputRequests"]
+        assert "askerGoneSince" not in started[1]["_meta"]
+        since = left(api, session, marked["id"])
+        assert gone_since(api, session, held["id"]) is None
+        server.kill()
+    with serving(store) as server, Api(server.url) as api:
+        assert gone_since(api, session, marked["id"]) == since
