@@ -1,9 +1,11 @@
 """From the questions that an agent writes to those that people see, and back to its result."""
 
+from collections.abc import Container
 from typing import Any
 
 from ..schemas.asks import AskedOption, AskedQuestion, AskOutcome, AskQuestions, AskResult
 from ..schemas.calls import Outcome
+from ..schemas.limits import UNCOLLECTED_LIFETIME_MS
 from ..schemas.principals import Provenance
 from ..schemas.questions import (
     BooleanQuestion,
@@ -21,6 +23,7 @@ from ..schemas.questions import (
     Skipped,
     TextQuestion,
 )
+from ..schemas.record import SessionRecord
 from ..schemas.wire import Uri
 from .review import plain_content
 
@@ -43,6 +46,31 @@ def asked_request(
         message=asked.message,
         questions=tuple(asked_question(n, q) for n, q in enumerate(asked.questions, 1)),
         meta=_meta(asked, now, lease),
+    )
+
+
+def same_ask(
+    record: SessionRecord, stem: str, at: int, attended: Container[str] = ()
+) -> str | None:
+    """The request that these questions are already: open, or with an outcome nobody has fetched.
+
+    `stem` is how the ids of all requests with these questions begin. Those that somebody is there
+    for were asked by others.
+    """
+    private = record.private
+    asked = [request.id for request in record.public.input_requests or ()]
+    asked += [
+        outcome.request.id
+        for outcome in reversed(private.outcomes)
+        if at - outcome.at < UNCOLLECTED_LIFETIME_MS
+    ]
+    return next(
+        (
+            name
+            for name in asked
+            if name.startswith(stem) and name not in attended and name not in private.collected
+        ),
+        None,
     )
 
 

@@ -30,6 +30,7 @@ from ..schemas.record import (
     CallUnsent,
     ChangeDeferred,
     CompletionHeld,
+    OutcomeCollected,
     OutcomeRecorded,
     PrivateState,
     RecordAction,
@@ -51,6 +52,13 @@ def outcome_recorded(private: PrivateState, action: OutcomeRecorded, at: int) ->
     return calls.outcome_recorded(updated(private, outcomes=kept), action.outcome, at)
 
 
+def outcome_collected(private: PrivateState, action: OutcomeCollected, at: int) -> PrivateState:
+    """Remembered for as long as the outcome is."""
+    remembered = {outcome.request.id for outcome in private.outcomes}
+    known = (*(i for i in private.collected if i != action.request_id), action.request_id)
+    return updated(private, collected=tuple(i for i in known if i in remembered))
+
+
 def change_deferred(private: PrivateState, action: ChangeDeferred, at: int) -> PrivateState:
     """A later change of the same kind replaces an earlier one."""
     others = _without(private, type(action.deferred.change))
@@ -63,6 +71,7 @@ def completion_held(private: PrivateState, action: CompletionHeld, at: int) -> P
 
 PRIVATE_TRANSITIONS: dict[type, PrivateTransition] = {
     OutcomeRecorded: outcome_recorded,
+    OutcomeCollected: outcome_collected,
     ChangeDeferred: change_deferred,
     CompletionHeld: completion_held,
     CallStarted: calls.call_started,

@@ -4,7 +4,7 @@
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 import msgspec
@@ -51,11 +51,16 @@ def fingerprint_of_request(
     return hashlib.sha256(msgspec.json.encode(asked, order="deterministic")).hexdigest()
 
 
-def same_call(record: SessionRecord, new: Call, at: int) -> Call | None:
-    """The call that this request is about already: open, or with a result nobody has fetched."""
+def same_call(
+    record: SessionRecord, new: Call, at: int, attended: Container[str] = ()
+) -> Call | None:
+    """The call that this request has made already: open, or with a result nobody has fetched.
+
+    Those that somebody is there for were made by others.
+    """
     for call in reversed(record.private.calls.values()):
         is_same = call.fingerprint is not None and call.fingerprint == new.fingerprint
-        if is_same and _is_wanted(call, at):
+        if is_same and call.id not in attended and _is_wanted(call, at):
             return call
     return None
 

@@ -30,6 +30,7 @@ class PrivateState(Wire, frozen=True, kw_only=True):
     nothing in it runs, expires, is sent or can be answered.
 
     `opened_with` is the name of the retry key that the session was made with, if there was one.
+    `collected` names those of the remembered outcomes that their asker has.
     """
 
     calls: dict[str, Call] = {}
@@ -37,6 +38,7 @@ class PrivateState(Wire, frozen=True, kw_only=True):
     deferred: tuple[Deferred, ...] = ()
     held_completion: str | None = None
     begun: tuple[str, ...] = ()
+    collected: tuple[str, ...] = ()
     opened_with: str | None = None
     is_recording: bool = False
 
@@ -52,6 +54,12 @@ class OutcomeRecorded(ActionBase, frozen=True, kw_only=True, tag="private/outcom
     """Shares its batch with the public action that ended the request."""
 
     outcome: Outcome
+
+
+class OutcomeCollected(ActionBase, frozen=True, kw_only=True, tag="private/outcomeCollected"):
+    """Whoever asked has the outcome: the same questions from now on are asked anew."""
+
+    request_id: str
 
 
 class ChangeDeferred(ActionBase, frozen=True, kw_only=True, tag="private/changeDeferred"):
@@ -132,6 +140,7 @@ class CallCollected(CallAction, frozen=True, kw_only=True, tag="private/callColl
 
 PrivateAction: TypeAlias = (
     OutcomeRecorded
+    | OutcomeCollected
     | ChangeDeferred
     | CompletionHeld
     | CallStarted

@@ -1,7 +1,7 @@
 """Calls as others make them: start one, wait for its result, give it up.
 
-The same request by the same principal is the same call, as long as it is open or nobody has fetched
-its result: a client that lost its connection asks again and is where it was.
+A request that somebody lost, with its connection or its process, is found again: the same one by
+the same principal joins the call that nobody is there for any more, open or with its result.
 """
 
 import contextlib
@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from session_server.calls.config import ServerConfig
-from session_server.calls.deliveries import Handover, Handovers
+from session_server.calls.deliveries import Attendance, Delivery
 from session_server.calls.driver import CallDriver
 from session_server.calls.errors import CallsError, UnknownCallError
 from session_server.calls.servers import Servers
@@ -59,7 +59,7 @@ class Calls:
         self._waiting = waiting
         self._states = ServerStates(host)
         self._where: dict[str, Uri] = {}
-        self._handovers = Handovers()
+        self.attendance = Attendance()
         self.driver = CallDriver(host, waiting)
         self.driver.servers = Servers(configs or {}, self.driver.spawn, self._states.changed)
         host.on_disposed.append(self.driver.forget_session)
@@ -85,7 +85,7 @@ class Calls:
 
     # Making calls
 
-    async def start(  # noqa: PLR0913  # the request, and three things about it by name
+    async def start(  # noqa: PLR0913  # the request, and four things about it by name
         self,
         principal: Principal,
         uri: Uri,
@@ -96,11 +96,13 @@ class Calls:
         key: str | None = None,
         call_id: str | None = None,
         lease: float | None = None,
+        delivery: Delivery | None = None,
     ) -> str:
         """The id of the call, durable and on its way; or of the one that this request is already.
 
         `key` tells apart requests that are the same on purpose; `call_id` names the call oneself.
         With a `lease`, its maker waits for the result, and people see when it no longer does.
+        Whoever gets the answer by this `delivery` is there for the call from now on.
         Refused: `RefusedError`. No such session: `CommandError`. No such server: `CallsError`.
         """
         record = self._host.record(uri)
@@ -108,10 +110,8 @@ class Calls:
         if refusal is not None:  # before anything that says which servers there are
             raise RefusedError(refusal)
         call = self._new_call(principal, server, method, params, key, call_id, lease)
-        before = None if call_id is not None else self._on_its_way(uri, call)
-        if before is not None:
-            await self._handovers.settled(before)
         await self.servers[server].started(TITLE_SECONDS)
+        await self.attendance.noticed()
         found = call.id
 
         def plan(record: SessionRecord, stamp: Stamp) -> Batch | Refusal:
@@ -119,8 +119,12 @@ class Calls:
             refusal = check_caller(principal, record)
             if refusal is not None:
                 return refusal
-            same = None if call_id is not None else same_call(record, call, stamp.at)
+            same = None
+            if call_id is None:
+                same = same_call(record, call, stamp.at, self.attendance)
             found = call.id if same is None else same.id
+            if delivery is not None:
+                delivery.attend(self.attendance, found)
             if same is not None:
                 return ()
             return start(record, call, self._title(call), self._states.customization(server), stamp)
@@ -148,9 +152,10 @@ class Calls:
             found = await self._waiting.until(uri, ended, wait)
         return self._look(principal, uri, call_id) if found is None else found
 
-    def handover(self, principal: Principal, call_id: str) -> Handover:
-        """To be carried by the answer that holds the result."""
-        return Handover(self._handovers, call_id, partial(self.collect, principal, call_id))
+    def hand_over(self, principal: Principal, call_id: str, delivery: Delivery) -> None:
+        """The answer that holds the result is on its way."""
+        delivery.attend(self.attendance, call_id)
+        delivery.carry(partial(self.collect, principal, call_id))
 
     async def collect(self, principal: Principal, call_id: str) -> None:
         """Its maker has the result, so that the same request is a new call from now on.
@@ -243,12 +248,6 @@ class Calls:
         if tool is None or call.method != "tools/call":
             return None
         return tool.title or (tool.annotations.title if tool.annotations is not None else None)
-
-    def _on_its_way(self, uri: Uri, call: Call) -> str | None:
-        """The call that this may be, whose result its maker is just getting."""
-        record = self._host.record(uri)
-        same = None if record is None else same_call(record, call, self._host.now())
-        return same.id if same is not None and same.id in self._handovers else None
 
     def _has(self, uri: Uri, call_id: str) -> bool:
         record = self._host.record(uri)

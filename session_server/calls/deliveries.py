@@ -6,10 +6,10 @@ connection, no server can know.
 
 import asyncio
 import contextlib
-from collections import Counter
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Generator, MutableMapping
+from functools import partial
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from starlette.types import Message, Receive, Send
 
@@ -17,62 +17,68 @@ _DELIVERY = "session_server.delivery"
 TURNS = 3
 """Of the event loop: it hears of a connection that has just ended, and tells us."""
 
-SETTLING_SECONDS = 5.0
-"""How long a request waits to learn whether the result before it has arrived."""
+RETURN_SECONDS = 5.0
+"""How long a client that was handed a state counts as there: it comes back by itself, at once."""
 
 Work = Callable[[], Awaitable[None]]
 
 
-class Handovers:
-    """The results that are on their way just now, by whatever names them.
+class Attendance:
+    """Which calls and questions somebody is there for, by id.
 
-    Whoever has one may ask for the next before it is written down that the first has arrived.
+    There is a request whose connection is open, an answer that is on its way, and for a while a
+    client that was handed a state. Two requests that are both there are never the same one; a
+    request joins what nobody is there for any more.
     """
 
     def __init__(self) -> None:
-        self._open: Counter[str] = Counter()
-        self._moved = asyncio.Event()
+        self._there: dict[str, set[Delivery]] = {}
+        self._expected: dict[str, asyncio.TimerHandle] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def __contains__(self, name: str) -> bool:
-        return self._open[name] > 0
+    def __contains__(self, name: object) -> bool:
+        return name in self._there or name in self._expected
 
-    def begin(self, name: str) -> None:
-        self._open[name] += 1
+    async def noticed(self) -> None:
+        """Returns when connections that have just ended are known to be over."""
+        for _ in range(2 * TURNS):
+            await asyncio.sleep(0)
 
-    def end(self, name: str) -> None:
-        self._open[name] -= 1
-        self._open += Counter()  # forgets those that are zero
-        self._moved.set()
+    def enter(self, name: str, delivery: "Delivery") -> None:
+        self._forget(name)
+        self._there.setdefault(name, set()).add(delivery)
 
-    def arrived(self, name: str, work: Work) -> None:
-        """It ends when this is done, whatever becomes of the answer's own task."""
+    def leave(self, name: str, delivery: "Delivery") -> None:
+        there = self._there.get(name, set())
+        there.discard(delivery)
+        if not there:
+            self._there.pop(name, None)
+
+    async def expect(self, name: str, seconds: float = RETURN_SECONDS) -> None:
+        """Its client was handed a state with which it comes back."""
+        if len(self._there.get(name, ())) > 1:
+            return  # it is back already
+        self._forget(name)
+        loop = asyncio.get_running_loop()
+        self._expected[name] = loop.call_later(seconds, self._forget, name)
+
+    def _forget(self, name: str) -> None:
+        timer = self._expected.pop(name, None)
+        if timer is not None:
+            timer.cancel()
+
+    def conclude(self, name: str, delivery: "Delivery", work: Work) -> None:
+        """Whoever took the answer stays there until this is done, whatever ends its request."""
 
         async def done() -> None:
             try:
                 await work()
             finally:
-                self.end(name)
+                self.leave(name, delivery)
 
         task = asyncio.get_running_loop().create_task(done())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-    async def settled(self, name: str, seconds: float = SETTLING_SECONDS) -> None:
-        """Returns when it has arrived, or was lost; or when its client takes too long."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                while name in self:
-                    self._moved.clear()
-                    await self._moved.wait()
-
-
-class Handover(NamedTuple):
-    """One result in one answer, and what is done once it has arrived."""
-
-    handovers: Handovers
-    name: str
-    work: Work
 
 
 class Delivery:
@@ -85,7 +91,9 @@ class Delivery:
         scope[_DELIVERY] = self
         self._receive = receive
         self._send = send
-        self._carried: list[Handover] = []
+        self._attended: tuple[Attendance, str] | None = None
+        self._work: Work | None = None
+        self._waiting = contextlib.ExitStack()
         self._has_left = False
         self._was_there = False
         self._is_over = False
@@ -102,21 +110,59 @@ class Delivery:
         self._is_over = True
         self._conclude()
 
-    def carry(self, handover: Handover) -> None:
-        """With this answer; one that has already ended carries nothing."""
-        if not self._is_over:
-            handover.handovers.begin(handover.name)
-            self._carried.append(handover)
+    def attend(self, attendance: Attendance, name: str) -> None:
+        """Its client is there for this, and for nothing else, as long as it can be answered."""
+        self.leave()
+        if not self._is_over and not self._has_left:
+            self._attended = (attendance, name)
+            attendance.enter(name, self)
+
+    def leave(self) -> None:
+        if self._attended is not None:
+            attendance, name = self._attended
+            attendance.leave(name, self)
+        self._attended = self._work = None
+        self._waiting.close()
+
+    @contextlib.contextmanager
+    def while_there(self, waiting: contextlib.AbstractContextManager[None]) -> Generator[None]:
+        """Enters this for the block, or for as long as its client is there, if that is less."""
+        with self._waiting as stack:
+            if self._attended is not None:
+                stack.enter_context(waiting)
+            yield
+
+    @contextlib.contextmanager
+    def attending(self) -> Generator[None]:
+        """Who cancels its request, or gets an error, is no longer there."""
+        try:
+            yield
+        except BaseException:
+            self.leave()
+            raise
+
+    def carry(self, work: Work) -> None:
+        """What is done once the answer with what it attends has arrived; else it is still owed."""
+        if self._attended is not None:
+            self._work = work
+
+    def expect_back(self) -> None:
+        """The answer is a state, with which its client comes back."""
+        if self._attended is not None:
+            attendance, name = self._attended
+            self.carry(partial(attendance.expect, name))
 
     async def receive(self) -> Message:
         message = await self._receive()
         if message["type"] == "http.disconnect":
             self._has_left = True
+            if self._work is None:
+                self.leave()
         return message
 
     async def send(self, message: Message) -> None:
         body = message.get("body", b"")
-        if not self._carried or not body:
+        if self._work is None or not body:
             await self._send(message)
         else:
             self._was_there = False  # a piece that is broken off has not arrived
@@ -126,12 +172,12 @@ class Delivery:
 
     def _conclude(self) -> None:
         """Who had the last piece has all of it, however the answer ends after that."""
-        carried, self._carried = self._carried, []
-        for handovers, name, work in carried:
-            if self._was_there:
-                handovers.arrived(name, work)
-            else:
-                handovers.end(name)
+        if self._attended is not None and self._work is not None and self._was_there:
+            attendance, name = self._attended
+            attendance.conclude(name, self, self._work)
+            self._attended = self._work = None
+        else:
+            self.leave()
 
     async def _took(self, piece: Message, body: bytes) -> bool:
         """Sends a piece; whether the client was there until only its end was left.

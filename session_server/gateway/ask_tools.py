@@ -1,5 +1,6 @@
 """The ask tools: with one line in its `mcp.json`, any agent can put questions to its people."""
 
+import contextlib
 import hashlib
 import uuid
 from collections.abc import Callable
@@ -18,7 +19,7 @@ from mcp_types import (
 )
 
 from session_server import __version__
-from session_server.calls.deliveries import Handover, Handovers
+from session_server.calls.deliveries import Attendance, Delivery
 from session_server.gateway.errors import invalid, lost_state, told_in_mcp
 from session_server.gateway.legs import Patience, Pulse, carried_in, hold, try_again
 from session_server.gateway.places import Places, place_of
@@ -32,10 +33,11 @@ from session_server.gateway.visitors import (
     place_to_answer,
     visitor_of,
 )
+from session_server.host.errors import CommandError
 from session_server.host.host import Host
-from session_server.host.performing import RefusedError, write
+from session_server.host.performing import NotSavedError, RefusedError, write
 from session_server.host.waiting import Waiting
-from session_server.reducers.asks import UnaskableError, ask_result, asked_request
+from session_server.reducers.asks import UnaskableError, ask_result, asked_request, same_ask
 from session_server.reducers.batches import Batch, batch_of, note
 from session_server.reducers.input_rules import outcome_of
 from session_server.reducers.notes import outcome_note, subject
@@ -51,16 +53,14 @@ from session_server.schemas.asks import (
 from session_server.schemas.calls import Outcome
 from session_server.schemas.codec import Decoder, encode
 from session_server.schemas.errors import DecodingError
-from session_server.schemas.limits import TITLE_CHARS, UNCOLLECTED_LIFETIME_MS
-from session_server.schemas.principals import Stamp
-from session_server.schemas.record import SessionRecord
+from session_server.schemas.limits import TITLE_CHARS
+from session_server.schemas.principals import HOST, Stamp
+from session_server.schemas.record import OutcomeCollected, SessionRecord
 from session_server.schemas.refusals import Refusal, RefusalCode
 from session_server.schemas.wire import Uri
 
 NAME = "session-server"
 ASK, NOTIFY = "ask_questions", "notify_status"
-COLLECTED = 10_000
-"""Results that were handed over and are remembered as such; the oldest are forgotten first."""
 
 INSTRUCTIONS = (
     "Ask people when you need a decision or a fact that only they have. Put everything that you"
@@ -112,9 +112,7 @@ class AskTools:
         self._waiting = waiting
         self._places = places
         self._patience = patience
-        self._collected: dict[str, None] = {}
-        self._handovers = Handovers()
-        self._since = host.now()
+        self._attendance = Attendance()
 
     def server(self, key: Callable[[], bytes]) -> Server[Any]:
         server: Server[Any] = Server(
@@ -134,7 +132,7 @@ class AskTools:
 
     async def _call(self, ctx: Context, params: CallToolRequestParams) -> Any:
         visitor = visitor_of(ctx)
-        with told_in_mcp():
+        with told_in_mcp(), delivery_of(ctx).attending():
             try:
                 if params.name == ASK:
                     return await self._ask(ctx, visitor, params)
@@ -150,42 +148,43 @@ class AskTools:
         state = carried_in(ctx.params)
         uri: Uri = state.get("session") or place_of(visitor, "ask", None)
         asked = decode_ask(encode(params.arguments or {}))
-        request_id: str = state.get("request") or await self._asked(visitor, uri, asked)
+        delivery = delivery_of(ctx)
+        request_id: str = state.get("request") or await self._asked(visitor, uri, asked, delivery)
         record = self._host.record(uri)
         if record is None or not visitor.principal.reaches(uri):
             raise lost_state()
+        delivery.attend(self._attendance, request_id)
 
         async def wait(seconds: float) -> Outcome | None:
             return await self._waiting.until(uri, lambda r: outcome_of(r, request_id), seconds)
 
         words = f"Waiting for people to answer in {place_to_answer(ctx, uri)}"
-        with self._host.askers.waiting(uri, request_id):
+        with delivery.while_there(self._host.askers.waiting(uri, request_id)):
             outcome = await hold(visitor, wait, self._patience, Pulse(ctx), lambda: words)
         if outcome is None:
-            return try_again({"session": uri, "request": request_id})
-        arrived = partial(self._collect, request_id)
-        delivery_of(ctx).carry(Handover(self._handovers, request_id, arrived))
+            return try_again(delivery, state, {"session": uri, "request": request_id})
+        delivery.carry(partial(self._collect, uri, request_id))
         return _ended(outcome, uri)
 
-    async def _asked(self, visitor: Visitor, uri: Uri, asked: AskQuestions) -> str:
-        """The same questions by the same principal are asked once, until they are answered."""
+    async def _asked(
+        self, visitor: Visitor, uri: Uri, asked: AskQuestions, delivery: Delivery
+    ) -> str:
+        """The id of what is asked now, or of what whoever asked it before has lost."""
         stem = f"ask-{_fingerprint(visitor, asked)}-"
         request = asked_request(
             asked, stem + uuid.uuid4().hex[:12], self._host.now(), self._patience.lease
         )
         title = _title(visitor, subject(request))
         await self._places.ready(visitor, uri, title)
-        record = self._host.record(uri)
-        before = None if record is None else self._known(record, stem)
-        if before is not None:
-            await self._handovers.settled(before)
+        await self._attendance.noticed()
         found = request.id
 
         def plan(record: SessionRecord, stamp: Stamp) -> Batch | Refusal:
             nonlocal found
-            known = self._known(record, stem)
+            known = same_ask(record, stem, stamp.at, self._attendance)
+            found = known or request.id
+            delivery.attend(self._attendance, found)
             if known is not None:
-                found = known
                 return ()
             action = InputRequested(request=request)
             refusal = judge(as_asker(visitor.principal), record, action)
@@ -207,25 +206,15 @@ class AskTools:
 
         await write(self._host, uri, plan, by=visitor.principal.author)
 
-    def _known(self, record: SessionRecord, stem: str) -> str | None:
-        for request in record.public.input_requests or ():
-            if request.id.startswith(stem):
-                return request.id
-        return self._uncollected(record, stem)
+    async def _collect(self, uri: Uri, request_id: str) -> None:
+        """Where it cannot be written down, the outcome is given again."""
 
-    def _uncollected(self, record: SessionRecord, stem: str) -> str | None:
-        """Answered while its asker was away; what was handed over before a restart is unknown."""
-        oldest = max(self._since, self._host.now() - UNCOLLECTED_LIFETIME_MS)
-        for outcome in reversed(record.private.outcomes):
-            if outcome.request.id.startswith(stem):
-                is_new = outcome.request.id not in self._collected and outcome.at >= oldest
-                return outcome.request.id if is_new else None
-        return None
+        def plan(record: SessionRecord, _: Stamp) -> Batch:
+            is_known = request_id in record.private.collected
+            return () if is_known else (OutcomeCollected(request_id=request_id),)
 
-    async def _collect(self, request_id: str) -> None:
-        self._collected[request_id] = None
-        while len(self._collected) > COLLECTED:
-            del self._collected[next(iter(self._collected))]
+        with contextlib.suppress(CommandError, NotSavedError, RefusedError):
+            await write(self._host, uri, plan, HOST)
 
     # Telling
 

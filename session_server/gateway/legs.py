@@ -13,6 +13,7 @@ import msgspec
 from mcp import MCPError
 from mcp_types import INTERNAL_ERROR
 
+from session_server.calls.deliveries import Delivery
 from session_server.calls.progress import Listener, Report
 from session_server.gateway.visitors import Context, Visitor
 
@@ -21,6 +22,9 @@ PASS_ON_SECONDS = 0.1
 """A server that reports more often is heard this often."""
 
 STEP = 1e-6
+
+MOST_LEGS = 10
+"""Then clients give up, by the defaults of the SDKs; whoever asks again has lost the state."""
 
 STOPPING = "The host is stopping. Ask again soon: what is under way goes on there."
 
@@ -121,9 +125,18 @@ async def _unless(over: asyncio.Event, waiting: Awaitable[T]) -> T | None:
         stop.cancel()
 
 
-def try_again(state: dict[str, Any]) -> dict[str, Any]:
-    """A result without questions: come back with this state."""
-    return {"resultType": "input_required", "requestState": msgspec.json.encode(state).decode()}
+def try_again(
+    delivery: Delivery, before: Mapping[str, Any], state: Mapping[str, Any]
+) -> dict[str, Any]:
+    """A result without questions: come back with this state. `before`: the one that was brought.
+
+    Its client counts as there until it does, unless this was the last leg that clients make.
+    """
+    legs = before.get("legs", 0) + 1
+    if legs < MOST_LEGS:
+        delivery.expect_back()
+    told = msgspec.json.encode({**state, "legs": legs}).decode()
+    return {"resultType": "input_required", "requestState": told}
 
 
 def carried_in(params: Mapping[str, Any] | None) -> dict[str, Any]:

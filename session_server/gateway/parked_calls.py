@@ -35,26 +35,37 @@ class ParkedCalls:
         self._patience = patience
 
     async def perform(self, ctx: Context, visitor: Visitor, method: CallMethod) -> dict[str, Any]:
-        with told_in_mcp():
+        delivery = delivery_of(ctx)
+        with told_in_mcp(), delivery.attending():
             uri, call_id = await self._call(ctx, visitor, method)
-            with self._calls.askers.waiting(uri, call_id):
+            with delivery.while_there(self._calls.askers.waiting(uri, call_id)):
                 ended = await self._ended(ctx, visitor, uri, call_id)
             if ended is None:
-                return try_again({"session": uri, "call": call_id})
-        delivery_of(ctx).carry(self._calls.handover(visitor.principal, call_id))
+                state = {"session": uri, "call": call_id}
+                return try_again(delivery, carried_in(ctx.params), state)
+            self._calls.hand_over(visitor.principal, call_id, delivery)
         return _result(ended)
 
     async def _call(self, ctx: Context, visitor: Visitor, method: CallMethod) -> tuple[Uri, str]:
         """The call that this leg belongs to; a new one if there is none."""
         state = carried_in(ctx.params)
+        delivery = delivery_of(ctx)
         if "call" in state:
-            return self._known(visitor, state["session"], state["call"])
+            uri, call_id = self._known(visitor, state["session"], state["call"])
+            delivery.attend(self._calls.attendance, call_id)
+            return uri, call_id
         configured = self._calls.servers[self._server].config.session
         uri = place_of(visitor, self._server, configured)
         await self._places.ready(visitor, uri, f"{visitor.client} · {self._server}")
         params = ctx.params or {}
         call_id = await self._calls.start(
-            visitor.principal, uri, self._server, method, params, lease=self._patience.lease
+            visitor.principal,
+            uri,
+            self._server,
+            method,
+            params,
+            lease=self._patience.lease,
+            delivery=delivery,
         )
         return uri, call_id
 

@@ -29,7 +29,7 @@ from mcp_types import (
 from pydantic import BaseModel, ValidationError
 
 from session_server.calls.calls import check_params
-from session_server.calls.deliveries import Handover, Handovers
+from session_server.calls.deliveries import Attendance
 from session_server.calls.replies import Asks, refusal_of
 from session_server.gateway.errors import lost_state, told_in_mcp
 from session_server.gateway.legs import Patience, carried_in, hold, try_again
@@ -67,13 +67,14 @@ class Relay:
         self._patience = patience
         self._max_rounds = max_rounds
         self._legs = RelayedLegs()
-        self._handovers = Handovers()
+        self._attendance = Attendance()
         self._process = uuid.uuid4().hex
 
     async def perform(self, ctx: Context, visitor: Visitor) -> Result:
-        if visitor.is_modern:
-            return await self._leg(ctx, visitor)
-        return await self._whole(ctx, visitor)
+        with delivery_of(ctx).attending():
+            if visitor.is_modern:
+                return await self._leg(ctx, visitor)
+            return await self._whole(ctx, visitor)
 
     # For clients of 2026
 
@@ -88,10 +89,10 @@ class Relay:
             self._hand_over(ctx, taken)
             return _visits(error)
         if found is None:
-            return self._come_back(taken)
+            return self._come_back(ctx, taken)
         if isinstance(found, Asked):
             asked = {key: _for_2026(question) for key, question in found.questions.items()}
-            return {**self._come_back(taken), "inputRequests": asked}
+            return {**self._come_back(ctx, taken), "inputRequests": asked}
         self._hand_over(ctx, taken)
         return _sealable(found)
 
@@ -107,15 +108,17 @@ class Relay:
             return await self._begun(ctx, visitor, Before(sent=sent))
         leg = self._legs.named(state["leg"])
         if leg is not None:
+            delivery_of(ctx).attend(self._attendance, leg.name)
             leg.answer(answers)
             return leg
         if state.get("process") == self._process or state.get("before") is None:
             raise lost_state()
         return await self._after_restart(ctx, visitor, unpacked(state["before"]).answered(answers))
 
-    def _come_back(self, leg: RelayedLeg) -> Result:
+    def _come_back(self, ctx: Context, leg: RelayedLeg) -> Result:
         before = packed(leg.so_far())
-        return try_again({"leg": leg.name, "process": self._process, "before": before})
+        state = {"leg": leg.name, "process": self._process, "before": before}
+        return try_again(delivery_of(ctx), {}, state)
 
     # After a restart of the host
 
@@ -129,7 +132,10 @@ class Relay:
         carried = packed(before)
         if carried is None or not can_fill_forms(_capabilities(ctx)):
             raise lost_state(f"The host was restarted, and {target} may already have run.")
-        return {**try_again({"again": carried}), "inputRequests": run_again(target)}
+        return {
+            **try_again(delivery_of(ctx), {}, {"again": carried}),
+            "inputRequests": run_again(target),
+        }
 
     async def _decided(
         self, ctx: Context, visitor: Visitor, before: Before, answers: Mapping[str, Any]
@@ -157,7 +163,9 @@ class Relay:
         async def arrived() -> None:
             self._legs.drop(leg)
 
-        delivery_of(ctx).carry(Handover(self._handovers, leg.key, arrived))
+        delivery = delivery_of(ctx)
+        delivery.attend(self._attendance, leg.name)
+        delivery.carry(arrived)
 
     # For clients of 2025
 
@@ -219,12 +227,14 @@ class Relay:
             check_params(cast("CallMethod", ctx.method), params)
         about = (visitor.principal.id, ctx.method, params, before.given, capabilities)
         key = hashlib.sha256(msgspec.json.encode(about, order="deterministic")).hexdigest()
-        await self._handovers.settled(key)
+        await self._attendance.noticed()
         known = self._legs.same(key)
-        if known is not None:
+        if known is not None and known.name not in self._attendance:
+            delivery_of(ctx).attend(self._attendance, known.name)
             return known
         leg = RelayedLeg(uuid.uuid4().hex, key, visitor.principal.id, before)
         self._legs.add(leg)
+        delivery_of(ctx).attend(self._attendance, leg.name)
         leg.begin(self._run(leg, ctx.method, params, capabilities), self._spawn)
         return leg
 

@@ -1,5 +1,7 @@
 """Calls of MCP servers over HTTP: make one, wait for its result, give it up."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any
 from urllib.parse import quote, unquote
 
@@ -9,7 +11,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from session_server.calls.calls import Calls
-from session_server.calls.deliveries import Delivery, Handover
+from session_server.calls.deliveries import Delivery
 from session_server.calls.errors import CallsError
 from session_server.schemas.http import CallList, CallView, NewCall
 from session_server.schemas.principals import Principal
@@ -105,20 +107,20 @@ def _handed_over(
     response = json_response(view, status, headers)
     if view.is_open:
         return response
-    return _Delivered(response, calls.handover(who, view.id))
+    return _Delivered(response, partial(calls.hand_over, who, view.id))
 
 
 class _Delivered(Response):
     """The same answer, with a result in it that its client is owed."""
 
-    def __init__(self, answer: Response, handover: Handover) -> None:
+    def __init__(self, answer: Response, hand_over: Callable[[Delivery], None]) -> None:
         super().__init__(answer.body, answer.status_code)
         self.raw_headers = answer.raw_headers
-        self._handover = handover
+        self._hand_over = hand_over
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async with Delivery(scope, receive, send) as delivery:
-            delivery.carry(self._handover)
+            self._hand_over(delivery)
             await super().__call__(scope, delivery.receive, delivery.send)
 
 

@@ -9,7 +9,7 @@ import uvicorn
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
 
-from session_server.calls.deliveries import Delivery, Handover, Handovers
+from session_server.calls.deliveries import Attendance, Delivery
 
 LARGE = 16 * 1_048_576
 """More than the kernel takes for a client that does not read."""
@@ -26,12 +26,13 @@ class Answers:
         self.asked = asyncio.Event()
         self.go = asyncio.Event()
         self.over = asyncio.Event()
-        self.handovers = Handovers()
+        self.attendance = Attendance()
         self.handed_over = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async with Delivery(scope, receive, send) as delivery:
-            delivery.carry(Handover(self.handovers, "it", self.count))
+            delivery.attend(self.attendance, "it")
+            delivery.carry(self.count)
             self.asked.set()
             await self.go.wait()
             await Response(self.body)(scope, delivery.receive, delivery.send)
@@ -59,6 +60,12 @@ async def asking(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]
     writer.write(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
     await writer.drain()
     return reader, writer
+
+
+async def settled(attendance: Attendance) -> None:
+    """Returns when nobody is there any more."""
+    while "it" in attendance:  # noqa: ASYNC110  # it ends with the connection
+        await asyncio.sleep(0.01)
 
 
 def gone(writer: asyncio.StreamWriter) -> None:
@@ -94,7 +101,7 @@ def test_who_has_the_whole_answer_may_leave_at_once(size: int) -> None:
             await reader.readexactly(size)
             gone(writer)
             await app.over.wait()
-            await app.handovers.settled("it", SECONDS)
+            await settled(app.attendance)
         assert app.handed_over == 1
 
     asyncio.run(asyncio.wait_for(story(), SECONDS))
@@ -110,7 +117,8 @@ def test_who_has_the_event_of_a_stream_may_leave_before_the_stream_ends() -> Non
                 await self.go.wait()
 
             async with Delivery(scope, receive, send) as delivery:
-                delivery.carry(Handover(self.handovers, "it", self.count))
+                delivery.attend(self.attendance, "it")
+                delivery.carry(self.count)
                 await StreamingResponse(events())(scope, delivery.receive, delivery.send)
             self.over.set()
 
@@ -122,7 +130,7 @@ def test_who_has_the_event_of_a_stream_may_leave_before_the_stream_ends() -> Non
             gone(writer)
             app.go.set()
             await app.over.wait()
-            await app.handovers.settled("it", SECONDS)
+            await settled(app.attendance)
         assert app.handed_over == 1
 
     asyncio.run(asyncio.wait_for(story(), SECONDS))
@@ -139,7 +147,7 @@ def test_a_client_that_leaves_just_before_the_answer_is_still_owed_it(size: int)
             await app.asked.wait()
             gone(writer)
             app.go.set()
-            await app.handovers.settled("it", SECONDS)
+            await settled(app.attendance)
         assert app.handed_over == 0
 
     asyncio.run(asyncio.wait_for(story(), SECONDS))
@@ -178,7 +186,8 @@ def test_a_piece_that_is_broken_off_is_owed_whatever_arrived_before_it() -> None
 
         async def answer() -> None:
             async with Delivery({}, receive, send) as delivery:
-                delivery.carry(Handover(app.handovers, "it", app.count))
+                delivery.attend(app.attendance, "it")
+                delivery.carry(app.count)
                 for body in (b"a sign of life", b"the result\n"):
                     await delivery.send({**PIECE, "body": body})
 
@@ -186,43 +195,114 @@ def test_a_piece_that_is_broken_off_is_owed_whatever_arrived_before_it() -> None
         await begun.wait()
         answering.cancel()
         await asyncio.wait([answering])
-        await app.handovers.settled("it", SECONDS)
+        await settled(app.attendance)
         assert app.handed_over == 0
 
     asyncio.run(asyncio.wait_for(story(), SECONDS))
 
 
-def test_whoever_asks_while_a_result_is_on_its_way_waits_to_see_whether_it_arrives() -> None:
+def test_whoever_takes_a_result_is_there_until_it_has_arrived() -> None:
     async def story() -> None:
         app = Answers(LARGE)
         async with listening(app) as port:
             reader, writer = await asking(port)
             app.go.set()
             await app.asked.wait()
-            began = asyncio.get_running_loop().time()
-            await app.handovers.settled("it", 0.05)  # it does not wait for ever
-            assert asyncio.get_running_loop().time() - began >= 0.05
-            assert "it" in app.handovers
-            settled = asyncio.ensure_future(app.handovers.settled("it", SECONDS))
+            assert "it" in app.attendance
             await reader.read()
-            await settled
+            await settled(app.attendance)
             gone(writer)
         assert app.handed_over == 1
-        assert "it" not in app.handovers
 
     asyncio.run(asyncio.wait_for(story(), SECONDS))
 
 
+def test_a_client_that_leaves_is_no_longer_there() -> None:
+    async def story() -> None:
+        app = Waits(0)
+        async with listening(app) as port:
+            _, writer = await asking(port)
+            await app.asked.wait()
+            assert "it" in app.attendance
+            gone(writer)
+            await settled(app.attendance)
+            app.go.set()
+            await app.over.wait()
+        assert app.handed_over == 0
+
+    class Waits(Answers):
+        async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+            async with Delivery(scope, receive, send) as delivery:
+                delivery.attend(self.attendance, "it")
+                self.asked.set()
+                while (await delivery.receive())["type"] != "http.disconnect":
+                    pass
+                await self.go.wait()
+                delivery.carry(self.count)  # too late
+            self.over.set()
+
+    asyncio.run(asyncio.wait_for(story(), SECONDS))
+
+
+async def never(*_: object) -> Message:
+    await asyncio.Event().wait()
+    raise AssertionError
+
+
+async def nowhere(message: Message) -> None:
+    del message
+
+
+def test_a_client_that_was_handed_a_state_counts_as_there_for_a_while() -> None:
+    async def story() -> None:
+        attendance = Attendance()
+        for _ in range(2):
+            async with Delivery({}, never, nowhere) as delivery:
+                delivery.attend(attendance, "it")
+                delivery.expect_back()
+                await delivery.send({"type": "http.response.body", "body": b"a state"})
+            await attendance.noticed()
+            assert "it" in attendance
+        await attendance.expect("it", 0.01)
+        await settled(attendance)
+
+    asyncio.run(asyncio.wait_for(story(), SECONDS))
+
+
+def test_a_client_that_is_back_before_its_state_has_arrived_is_not_expected_twice() -> None:
+    async def story() -> None:
+        attendance = Attendance()
+        async with Delivery({}, never, nowhere) as second:
+            async with Delivery({}, never, nowhere) as first:
+                first.attend(attendance, "it")
+                first.expect_back()
+                second.attend(attendance, "it")
+                await first.send({"type": "http.response.body", "body": b"a state"})
+            await attendance.noticed()
+        assert "it" not in attendance
+
+    asyncio.run(asyncio.wait_for(story(), SECONDS))
+
+
+def test_whoever_cancels_its_request_is_no_longer_there() -> None:
+    async def story() -> None:
+        attendance = Attendance()
+        async with Delivery({}, never, nowhere) as delivery:
+            delivery.attend(attendance, "it")
+            with pytest.raises(asyncio.CancelledError), delivery.attending():
+                raise asyncio.CancelledError
+            assert "it" not in attendance
+
+    asyncio.run(story())
+
+
 def test_an_answer_that_has_ended_carries_nothing() -> None:
     async def story() -> None:
-        handovers = Handovers()
-
-        async def never(*_: object) -> None:
-            raise AssertionError
-
-        async with Delivery({}, never, never) as delivery:  # type: ignore[arg-type]
+        attendance = Attendance()
+        async with Delivery({}, never, nowhere) as delivery:
             pass
-        delivery.carry(Handover(handovers, "it", never))
-        assert "it" not in handovers
+        delivery.attend(attendance, "it")
+        delivery.expect_back()
+        assert "it" not in attendance
 
     asyncio.run(story())

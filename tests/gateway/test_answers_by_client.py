@@ -176,17 +176,6 @@ def test_a_question_of_2025_is_held_open_until_the_client_comes_back(
     assert len(zoo.effects(effects / "legacy", "deploy")) == 1
 
 
-def test_the_same_request_joins_the_call_that_waits_for_its_client(legacy: Asking) -> None:
-    first, again = (legacy.call("weather")["result"] for _ in range(2))
-    assert first["inputRequests"] == again["inputRequests"]
-    (key,) = again["inputRequests"]
-    answers = {key: accept(city="Oslo")}
-    done = legacy.call("weather", inputResponses=answers, requestState=again["requestState"])
-    assert text(done) == "Sunny in Oslo"
-    late = legacy.call("weather", inputResponses=answers, requestState=first["requestState"])
-    assert late["error"]["data"] == {"reason": "invalid_request_state"}
-
-
 MODEL = {"role": "assistant", "content": {"type": "text", "text": "Oui"}, "model": "none"}
 ROOTS = {"roots": [{"uri": "file:///here"}]}
 

@@ -9,9 +9,20 @@ from typing import Any
 import jsonschema
 import pytest
 
-from tests.gateway.exchange import People, Room, host, leaving, path_of, rpc, text, wait_for
+from session_server.gateway.legs import MOST_LEGS
+from tests.gateway.exchange import (
+    SECONDS,
+    People,
+    Room,
+    host,
+    leaving,
+    path_of,
+    rpc,
+    text,
+    wait_for,
+)
 from tests.mcp import zoo
-from tests.servers import ServerProcess
+from tests.servers import ServerProcess, sqlite_store
 
 HOLD = 0.5
 CITY = {"question": "Which city?", "id": "city"}
@@ -126,14 +137,23 @@ def test_a_question_that_was_withdrawn_is_told_apart_too(room: Room) -> None:
     assert result["outcome"] == "withdrawn"
 
 
-def test_the_same_question_is_asked_once_until_it_is_answered(room: Room) -> None:
+def test_the_same_question_of_agents_that_are_there_is_asked_for_each(room: Room) -> None:
+    with ThreadPoolExecutor(5) as pool:
+        asking = [pool.submit(ask, room, CITY) for _ in range(5)]
+        for number, question in enumerate(room.people.asked(room.session, 5)):
+            room.people.complete(room.session, question, {"city": f"City {number}"})
+        results = [one.result(SECONDS)["structuredContent"] for one in asking]
+    assert len({result["requestId"] for result in results}) == 5
+    assert len({result["answers"]["city"] for result in results}) == 5
+
+
+def test_an_agent_that_was_told_to_come_back_for_the_last_time_asks_again(room: Room) -> None:
+    """Clients give up after ten legs, and their agents try again."""
     arguments = {"questions": [CITY]}
-    for _ in range(2):
-        room.call("ask_questions", arguments)
-    assert len(room.people.questions(room.session)) == 1
-    room.answer({"city": "Oslo"})
-    kept = room.call("ask_questions", arguments)
-    assert kept["result"]["structuredContent"]["answers"] == {"city": "Oslo"}
+    retry: dict[str, Any] = {}
+    for _ in range(MOST_LEGS):
+        result = room.call("ask_questions", arguments, retry=retry)["result"]
+        retry = {"requestState": result["requestState"]}
     room.call("ask_questions", arguments)
     assert len(room.people.questions(room.session)) == 1
 
@@ -169,8 +189,8 @@ def test_wrong_arguments_are_refused_with_the_kinds_and_a_correct_example(room: 
         assert words in told
         assert "text, number, integer, boolean, single-select, multi-select" in told
         example = json.loads(told[told.index("{") :])
-        asking = room.call("ask_questions", example)
-        assert asking["result"]["resultType"] == "input_required", "the example can be asked"
+    asking = room.call("ask_questions", example)
+    assert asking["result"]["resultType"] == "input_required", "the example can be asked"
     (question,) = room.people.questions(room.session)
     assert question["request"]["message"] == "Release 1.4"
 
@@ -250,6 +270,37 @@ def test_an_answer_outlives_the_host_for_an_agent_that_has_its_state(tmp_path: P
         room.answer({"city": "Oslo"})
         done = room.call("ask_questions", arguments, retry={"requestState": state})
     assert done["result"]["structuredContent"]["answers"] == {"city": "Oslo"}
+
+
+@pytest.mark.slow
+def test_an_answer_that_came_while_its_agent_was_away_outlives_the_host(tmp_path: Path) -> None:
+    store = sqlite_store(tmp_path)
+    with host(tmp_path, {}, store=store) as first:
+        with People(first.url) as people:
+            room = Room(f"{first.url}/mcp", people, "kept")
+            leave = leaving(room, "ask_questions", {"questions": [CITY]})
+            (question,) = people.asked(room.session)
+            leave()
+            people.complete(room.session, question, {"city": "Oslo"})
+        first.kill()
+    with host(tmp_path, {}, store=store) as second:
+        with People(second.url) as people:
+            room = Room(f"{second.url}/mcp", people, "kept")
+            kept = ask(room, CITY)["structuredContent"]
+            assert (kept["answers"], kept["requestId"]) == ({"city": "Oslo"}, question["id"])
+            leave = leaving(room, "ask_questions", {"questions": [CITY]})
+            (anew,) = people.asked(room.session)  # what was fetched is over
+            leave()
+            people.complete(room.session, anew, {"city": "Rome"})
+        second.kill()
+    with host(tmp_path, {}, store=store) as third, People(third.url) as people:
+        room = Room(f"{third.url}/mcp", people, "kept")
+        kept = ask(room, CITY)["structuredContent"]
+        assert (kept["answers"], kept["requestId"]) == ({"city": "Rome"}, anew["id"])
+        leave = leaving(room, "ask_questions", {"questions": [CITY]})
+        (last,) = people.asked(room.session)
+        leave()
+    assert len({question["id"], anew["id"], last["id"]}) == 3
 
 
 def test_without_a_session_named_each_client_has_one_of_its_own(server: ServerProcess) -> None:

@@ -9,10 +9,12 @@ import httpx
 import pytest
 
 from tests.gateway.exchange import (
+    SECONDS,
     People,
     Room,
     answer_of,
     envelope,
+    finished,
     headers_for,
     host,
     leaving,
@@ -83,14 +85,43 @@ def test_a_client_that_disconnects_cancels_nothing_and_finds_its_result(
 
 
 @pytest.mark.proves("mcp.gateway.attach")
-def test_the_same_request_joins_the_call_that_is_parked(room: Room, effects: Path) -> None:
-    legs = [room.call("deploy", {"service": "web"})["result"] for _ in range(3)]
-    assert all(leg["resultType"] == "input_required" for leg in legs)
-    assert len(room.people.questions(room.session)) == 1
+def test_the_same_request_joins_the_call_whose_client_is_gone(room: Room, effects: Path) -> None:
+    web = {"service": "web"}
+    for _ in range(3):
+        leave = leaving(room, "deploy", web)
+        (question,) = room.people.asked(room.session)
+        leave()
     assert len(room.people.calls(room.session)) == 1
-    room.answer({"environment": "staging"})
-    assert text(room.call("deploy", {"service": "web"})) == "web is in staging"
+    room.people.complete(room.session, question, {"environment": "staging"})
+    assert text(finished(room.url, "deploy", web, headers=room.headers)) == "web is in staging"
+    assert len(room.people.calls(room.session)) == 1
     assert len(zoo.effects(effects, "deploy")) == 1
+
+
+@pytest.mark.proves("mcp.gateway.live-requests")
+def test_identical_requests_of_clients_that_are_there_are_as_many_calls(
+    room: Room, effects: Path
+) -> None:
+    before = len(zoo.effects(effects, "busy"))
+    with ThreadPoolExecutor(50) as pool:
+        calls = [pool.submit(room.call, "busy", {"times": 0}) for _ in range(50)]
+        assert {text(call.result(SECONDS)) for call in calls} == {"ready after 0"}
+    assert len(zoo.effects(effects, "busy")) == before + 50
+
+
+@pytest.mark.slow
+@pytest.mark.proves("mcp.gateway.live-requests")
+def test_clients_that_come_back_with_their_states_keep_their_own_calls(
+    room: Room, effects: Path
+) -> None:
+    before = len(zoo.effects(effects, "survey"))
+    with ThreadPoolExecutor(10) as pool:
+        calls = [pool.submit(finished, room.url, "survey", headers=room.headers) for _ in range(10)]
+        for question in room.people.asked(room.session, 10):
+            room.people.complete(room.session, question, {"city": "Oslo"})
+        for call in calls:
+            assert "result" in call.result(SECONDS)
+    assert len(zoo.effects(effects, "survey")) == before + 10
 
 
 @pytest.mark.proves("mcp.gateway.disconnect")
@@ -117,9 +148,12 @@ def test_a_client_that_leaves_as_the_answer_comes_finds_it_later_by_id_and_by_as
 @pytest.mark.slow
 def test_once_its_result_was_fetched_the_same_request_is_a_new_call(room: Room) -> None:
     for city in ("Oslo", "Rome"):
-        assert room.call("weather")["result"]["resultType"] == "input_required"
-        room.answer({"city": city})
-        assert text(room.call("weather")) == f"Sunny in {city}"
+        leave = leaving(room, "weather", {})
+        (question,) = room.people.asked(room.session)
+        leave()
+        room.people.complete(room.session, question, {"city": city})
+        assert text(finished(room.url, "weather", headers=room.headers)) == f"Sunny in {city}"
+    assert len(room.people.calls(room.session)) == 2
 
 
 def test_whoever_asks_again_as_soon_as_it_has_its_result_makes_a_new_call(room: Room) -> None:
@@ -158,9 +192,10 @@ def test_waiting_is_told_as_progress(room: Room) -> None:
 @pytest.mark.slow
 def test_declined_and_cancelled_are_told_apart_to_the_end(room: Room) -> None:
     for response in ("decline", "cancel"):
-        room.call("survey")
+        state = room.call("survey")["result"]["requestState"]
         room.answer(response=response)
-        assert text(room.call("survey")) == response
+        retry = {"requestState": state}
+        assert text(finished(room.url, "survey", headers=room.headers, retry=retry)) == response
 
 
 def test_an_error_of_the_server_arrives_as_its_own(room: Room) -> None:

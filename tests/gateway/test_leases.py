@@ -53,3 +53,23 @@ def test_the_questions_of_a_client_that_left_are_marked_until_it_is_back(
     wait_for(lambda: is_marked(room))
     room.answer({"city": "Oslo"})
     assert "Oslo" in text(room.call(tool, arguments))
+
+
+@pytest.mark.slow
+@pytest.mark.proves("design.requests.asker-left")
+@pytest.mark.parametrize(("path", "tool", "arguments"), ASKERS)
+def test_the_questions_of_a_2025_client_that_was_killed_are_marked_until_it_is_back(
+    server: ServerProcess, people: People, path: str, tool: str, arguments: dict[str, Any]
+) -> None:
+    room = Room(f"{server.url}{path}", people, f"killed-{tool}")
+    spec = room.spec(["tools/call", tool, arguments])
+    killed = zoo.ZooClient("legacy", spec)
+    try:
+        room.people.asked(room.session)
+    finally:
+        killed.kill()
+    wait_for(lambda: is_marked(room))
+    with zoo.client("legacy", spec) as back:
+        wait_for(lambda: not is_marked(room))
+        room.answer({"city": "Oslo"})
+        assert "Oslo" in zoo.text_of(back.report()["results"][0])

@@ -3,10 +3,13 @@
 import msgspec
 import pytest
 
-from session_server.reducers.asks import UnaskableError, ask_result, asked_request
+from session_server.reducers.asks import UnaskableError, ask_result, asked_request, same_ask
 from session_server.reducers.input_rules import check_form
+from session_server.reducers.record import reduce_record
+from session_server.schemas.actions import InputCompleted
 from session_server.schemas.asks import AskedOption, AskedQuestion, AskOutcome, AskQuestions
 from session_server.schemas.calls import Outcome
+from session_server.schemas.limits import UNCOLLECTED_LIFETIME_MS
 from session_server.schemas.principals import Author, Provenance
 from session_server.schemas.questions import (
     Answer,
@@ -27,6 +30,8 @@ from session_server.schemas.questions import (
     TextQuestion,
     TextValue,
 )
+from session_server.schemas.record import OutcomeCollected
+from tests.sessions import OWNER, accepted, asking
 
 
 def asked(**question: object) -> AskQuestions:
@@ -169,3 +174,20 @@ def test_answers_come_back_by_question_and_skipped_ones_by_name() -> None:
     result = ask_result(outcome, "s:/1")
     assert (result.answers, result.skipped, result.by) == ({"t": "x"}, ("u",), "Ada")
     assert (result.session, result.request_id) == ("s:/1", "r")
+
+
+def test_the_same_questions_are_asked_once_until_their_outcome_was_fetched() -> None:
+    open_now = asking(InputRequest(id="ask-1-a", message="Deploy"))
+    assert same_ask(open_now, "ask-1-", 100) == "ask-1-a"
+    assert same_ask(open_now, "ask-2-", 100) is None
+    assert same_ask(open_now, "ask-1-", 100, {"ask-1-a"}) is None
+    completed = InputCompleted(request_id="ask-1-a", response=ResponseKind.DECLINE)
+    ended = accepted(open_now, OWNER, completed, 100)
+    assert same_ask(ended, "ask-1-", 100 + UNCOLLECTED_LIFETIME_MS - 1) == "ask-1-a"
+    assert same_ask(ended, "ask-1-", 100 + UNCOLLECTED_LIFETIME_MS) is None
+    collected = OutcomeCollected(request_id="ask-1-a")
+    fetched = reduce_record(ended, collected, 200)
+    assert same_ask(fetched, "ask-1-", 200) is None
+    assert reduce_record(fetched, collected, 200) is fetched
+    unknown = OutcomeCollected(request_id="nobody")
+    assert reduce_record(fetched, unknown, 200) is fetched

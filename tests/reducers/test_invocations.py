@@ -173,6 +173,7 @@ def test_the_same_request_is_the_same_call_until_its_result_was_fetched() -> Non
     assert same_call(begun(), call(id="d"), 100) is None
     record = sent(begun(fingerprint="f"))
     assert same_call(record, new, 100) is record.private.calls["c"]
+    assert same_call(record, new, 100, {"c"}) is None
     ended = fold(record, *finish(record, "c", 0, {}, BY_HOST))
     assert same_call(ended, new, 100 + UNCOLLECTED_LIFETIME_MS - 1) is ended.private.calls["c"]
     assert same_call(ended, new, 100 + UNCOLLECTED_LIFETIME_MS) is None
