@@ -11,6 +11,9 @@ from .limits import ID_CHARS
 from .principals import Author, Role
 from .wire import Uri, Wire
 
+SESSION_PREFIX = "ahp-session:/"
+ROOM_PREFIX = "ahp-presence:/"
+
 RelayedId: TypeAlias = Annotated[str, msgspec.Meta(max_length=ID_CHARS)]
 """Bounded where it is decoded: what is relayed meets no rule and no bound of a session."""
 

@@ -128,7 +128,7 @@ async def answer(
             if response is not None:
                 raise
             uri = await _picked(several.sessions)
-        async with client.session(uri) as watched:
+        async with client.session(uri, present=response is None) as watched:
             if response is None:
                 return await _with_forms(client, watched, request, wait, follow)
             first = await _open(watched, request, wait)

@@ -56,7 +56,8 @@ async def watch(
                 await _watch_all(reach, client, wanted)
             else:
                 uri = found(await client.list_sessions(), session).resource
-                async with client.session(uri) as watched:
+                is_person = not wanted and not reach.as_json
+                async with client.session(uri, present=is_person) as watched:
                     await _watch_one(client, watched, wanted, turns, reach.as_json)
     except TimeoutError:
         awaited = " or ".join(sorted(wanted))

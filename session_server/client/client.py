@@ -99,9 +99,12 @@ class Client:
 
     # Channels
 
-    def session(self, uri: Uri) -> Session:
-        """`async with client.session(uri) as session: …`; raises `SessionNotFound`."""
-        return Session(self._protocol, uri)
+    def session(self, uri: Uri, *, present: bool = False) -> Session:
+        """`async with client.session(uri) as session: …`; raises `SessionNotFound`.
+
+        With `present`, the others in the session see you among those who are there.
+        """
+        return Session(self._protocol, uri, present=present)
 
     def root(self) -> Root:
         """`async with client.root() as root: …`"""

@@ -29,6 +29,7 @@ from session_server.schemas.actions import (
 )
 from session_server.schemas.envelopes import ActionEnvelope
 from session_server.schemas.messages import USER, Message, MessageOrigin
+from session_server.schemas.presence import ROOM_PREFIX, SESSION_PREFIX
 from session_server.schemas.principals import Author
 from session_server.schemas.questions import (
     CompletionMeta,
@@ -173,7 +174,31 @@ class Root(Watch[RootState, RootAction]):
 
 
 class Session(Watch[SessionState, SessionAction]):
-    """One session: its turns, and the questions that it asks."""
+    """One session: its turns, and the questions that it asks.
+
+    With `present`, the others in the session see that somebody is there.
+    """
+
+    def __init__(self, protocol: ClientProtocol, uri: Uri, *, present: bool = False) -> None:
+        super().__init__(protocol, uri)
+        has_room = present and uri.startswith(SESSION_PREFIX)
+        self._room = ROOM_PREFIX + uri.removeprefix(SESSION_PREFIX) if has_room else None
+
+    async def __aenter__(self) -> Self:
+        await super().__aenter__()
+        if self._room is not None:
+            self._protocol.channels.join(self._room)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._room is not None:
+            self._protocol.channels.leave(self._room)
+        await super().__aexit__(kind, error, trace)
 
     @property
     def requests(self) -> tuple[InputRequest, ...]:

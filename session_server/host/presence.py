@@ -12,6 +12,8 @@ from session_server.schemas.limits import (
     PRESENCE_NEWS_PER_SECOND,
 )
 from session_server.schemas.presence import (
+    ROOM_PREFIX,
+    SESSION_PREFIX,
     PresenceChangedParams,
     PresenceUpdateParams,
     Present,
@@ -19,15 +21,15 @@ from session_server.schemas.presence import (
 from session_server.schemas.principals import Principal
 from session_server.schemas.wire import Uri
 
-PREFIX = "ahp-presence:/"
-SESSION_PREFIX = "ahp-session:/"
 TOLD_EVERY_SECONDS = 1 / PRESENCE_NEWS_PER_SECOND
 """News of one room is gathered for this long, so that typing does not flood it."""
 
 
 def session_of(room: Uri) -> Uri | None:
     """The session whose presence channel this is."""
-    return f"{SESSION_PREFIX}{room.removeprefix(PREFIX)}" if room.startswith(PREFIX) else None
+    if not room.startswith(ROOM_PREFIX):
+        return None
+    return f"{SESSION_PREFIX}{room.removeprefix(ROOM_PREFIX)}"
 
 
 class Presence:
@@ -89,7 +91,7 @@ class Presence:
         return outbox in self._rooms.get(room, {})
 
     def disposed(self, session: Uri) -> None:
-        self._rooms.pop(f"{PREFIX}{session.removeprefix(SESSION_PREFIX)}", None)
+        self._rooms.pop(f"{ROOM_PREFIX}{session.removeprefix(SESSION_PREFIX)}", None)
 
     def leave_all(self, outbox: Outbox) -> None:
         for room in [room for room, people in self._rooms.items() if outbox in people]:

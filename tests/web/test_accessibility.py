@@ -8,9 +8,9 @@ from playwright.sync_api import Browser, Page, expect
 from tests.npm_modules import npm_script
 from tests.servers import ServerProcess
 from tests.web.browser import Person, phone_options
-from tests.web.looking import arrive
+from tests.web.looking import arrive, field, question
 from tests.web.scenes import SCENES, set_the_scene
-from tests.web.stage import Stage, one_of, text
+from tests.web.stage import Stage, many_of, one_of, text
 
 People = Callable[..., Person]
 pytestmark = pytest.mark.slow
@@ -108,3 +108,32 @@ def test_without_motion_nothing_moves(person: People, stage: Stage) -> None:
     ana = person("Ana", reduced_motion="reduce").goes_to("#/s/still")
     expect(ana.locator(".working")).to_be_visible()
     assert ana.evaluate("document.getAnimations().length") == 0
+
+
+CHOSEN = """selector => [...document.querySelectorAll(selector)]
+  .map((place) => getComputedStyle(place).outlineStyle)"""
+
+
+def test_what_is_chosen_is_seen_without_colours(person: People, stage: Stage) -> None:
+    uri = stage.session("forced")
+    stage.begins(uri)
+    stage.asks(uri, one_of("city", "Oslo", "Lisbon"), text("name"))
+    (ana,) = arrive([person("Ana", forced_colors="active")], "forced")
+    question(ana, "city").get_by_label("Lisbon").check()
+    field(ana, "name").focus()
+    assert ana.evaluate(CHOSEN, "[data-question=city] .choice") == ["none", "solid"]
+    assert ana.evaluate(CHOSEN, ".row-link[aria-current=page]") == ["solid"]
+    assert ana.evaluate(CHOSEN, ".filter[aria-pressed=true]") == ["solid"]
+
+
+def test_an_option_that_is_not_chosen_is_empty_in_the_dark(person: People, stage: Stage) -> None:
+    uri = stage.session("dark")
+    stage.begins(uri)
+    stage.asks(uri, one_of("city", "Oslo", "Lisbon"), many_of("food", "Bread", "Soup"))
+    (ana,) = arrive([person("Ana", color_scheme="dark")], "dark")
+    for radio in question(ana, "city").get_by_role("radio").all():
+        expect(radio).to_have_css("appearance", "none")
+        expect(radio).to_have_css("background-color", "rgba(0, 0, 0, 0)")
+    question(ana, "food").get_by_label("Bread").check()
+    expect(question(ana, "food").get_by_label("Bread")).to_have_css("appearance", "auto")
+    expect(question(ana, "food").get_by_label("Soup")).to_have_css("appearance", "none")

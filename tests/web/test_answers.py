@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import expect
 
+from tests.cli.shells import Shell
 from tests.web.browser import Person, phone_options
 from tests.web.looking import arrive, field, goes_offline, question
 from tests.web.stage import Stage, many_of, one_of, text, whole, yes_no
@@ -186,3 +187,70 @@ def test_an_answer_that_is_refused_later_comes_back_with_everything_in_it(
     ana.keyboard.press("Control+Enter")
     ana.keyboard.press("Control+Enter")
     expect(ana.locator(".outcome-row")).to_have_text(["Plansea", "Age3"])
+
+
+@pytest.mark.parametrize(("typed", "sent"), [("1,5", 1.5), ("-,25", -0.25), ("1.5", 1.5)])
+def test_decimals_are_written_with_a_point_or_a_comma(
+    person: People, stage: Stage, typed: str, sent: float
+) -> None:
+    name = f"decimal{sent}{typed[1]}"
+    uri = stage.session(name)
+    stage.begins(uri)
+    stage.asks(uri, {**whole("size"), "kind": "number"})
+    (ana,) = arrive([person("Ana")], name)
+    field(ana, "size").fill("1,500")
+    ana.get_by_role("button", name="Send answer").click()
+    expect(question(ana, "size").locator(".problem")).to_have_text(
+        "This can be read in two ways. Enter it without a comma."
+    )
+    field(ana, "size").fill(typed)
+    field(ana, "size").blur()
+    expect(field(ana, "size")).to_have_value(typed)
+    ana.get_by_role("button", name="Send answer").click()
+    expect(ana.locator(".outcome-row")).to_have_text(f"Size{sent:g}")
+
+
+def test_what_came_of_an_answer_is_below_it_and_the_focus_is_at_the_answer(
+    person: People, stage: Stage
+) -> None:
+    uri = stage.session("order")
+    stage.begins(uri)
+    stage.asks(uri, text("name"))
+    (ana,) = arrive([person("Ana")], "order")
+    field(ana, "name").fill("Norway")
+    field(ana, "name").press("Enter")
+    card = ana.locator("section.outcome")
+    expect(card).to_be_focused()
+    stage.says(uri, "Norway it is.")
+    expect(ana.locator(".prose")).to_have_text("Norway it is.")
+    order = ana.locator(".turn :is(section.outcome, .prose, .note:visible)")
+    expect(order).to_have_count(2)
+    expect(order.nth(0)).to_contain_text("You answered “Some questions”")
+    card.get_by_role("button", name="Hide").click()
+    expect(order.nth(0)).to_contain_text("Ana answered “Some questions”. Name: Norway")
+
+
+def test_a_long_review_begins_at_its_top(person: People, stage: Stage) -> None:
+    uri = stage.session("long-review")
+    stage.begins(uri)
+    stage.asks(uri, *(text(f"q{number}") for number in range(40)))
+    (ana,) = arrive([person("Ana")], "long-review")
+    field(ana, "q39").fill("the last")
+    field(ana, "q39").press("Control+Enter")
+    expect(ana.locator(".review-title")).to_be_in_viewport()
+    expect(ana.get_by_role("button", name="Send answers")).to_be_focused()
+    ana.keyboard.press("Enter")
+    expect(ana.locator("section.outcome")).to_be_focused()
+
+
+def test_people_in_a_terminal_are_among_those_who_are_here(person: People, stage: Stage) -> None:
+    uri = stage.session("terminal")
+    stage.begins(uri)
+    stage.asks(uri, text("name"))
+    (ana,) = arrive([person("Ana")], "terminal")
+    with Shell(stage.url).terminal("answer", "terminal", "--name", "Ben"):
+        expect(ana.locator(".person", has_text="Ben")).to_have_count(1)
+    expect(ana.locator(".person")).to_have_count(1)
+    with Shell(stage.url).running("watch", "terminal"):
+        expect(ana.locator(".person")).to_have_count(2)
+    expect(ana.locator(".person")).to_have_count(1)

@@ -4,7 +4,19 @@
 /** @import { FieldEvents, FieldInput } from "./fields.js" */
 import { attribute, h } from "../views/dom.js";
 
-const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
+/** With a point or a comma, as in the terminal. */
+const NUMBER = /^[+-]?(\d+([.,]\d*)?|[.,]\d+)(e[+-]?\d+)?$/i;
+const THOUSANDS = /^[+-]?\d+,\d{3}$/;
+
+/**
+ * @param {string} text
+ * @returns {number | undefined}
+ */
+export function numberIn(text) {
+  const isReadable = NUMBER.test(text) && !THOUSANDS.test(text);
+  const number = isReadable ? Number(text.replace(",", ".")) : Number.NaN;
+  return Number.isFinite(number) ? number : undefined;
+}
 
 /** @implements {FieldInput} */
 export class NumberField {
@@ -74,9 +86,7 @@ export class NumberField {
   }
 
   #number() {
-    const text = this.input.value.trim();
-    const number = NUMBER.test(text) ? Number(text) : Number.NaN;
-    return Number.isFinite(number) ? number : undefined;
+    return numberIn(this.input.value.trim());
   }
 
   /** @returns {Value | undefined} */
@@ -98,8 +108,8 @@ export class NumberField {
 
   problem() {
     if (!this.#isUnreadable()) return undefined;
-    return this.input.value.includes(",")
-      ? "Write decimals with a point, such as 1.5, and no separators."
+    return THOUSANDS.test(this.input.value.trim())
+      ? "This can be read in two ways. Enter it without a comma."
       : "Must be a number, such as 12 or 1.5.";
   }
 

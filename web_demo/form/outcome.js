@@ -25,6 +25,7 @@ export function outcomeOf(room, closing, note, dismiss) {
     "section",
     {
       class: "outcome",
+      tabindex: -1,
       "data-kind": kind,
       "data-request": request.id,
       "aria-label": "Closed question",

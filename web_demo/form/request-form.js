@@ -62,6 +62,7 @@ export class RequestForm {
       "section",
       {
         class: "request",
+        tabindex: -1,
         "aria-labelledby": this.titleId,
         onkeydown: (/** @type {KeyboardEvent} */ event) => this.#key(event),
         onfocusin: () => this.strip?.current(this.#focused()),
@@ -247,6 +248,10 @@ export class RequestForm {
     return true;
   }
 
+  get hasFocus() {
+    return this.element.contains(document.activeElement);
+  }
+
   #focused() {
     return this.views.find((view) => view.element.contains(document.activeElement));
   }
@@ -356,9 +361,10 @@ export class RequestForm {
     else if (wasReview) this.foot.accept.focus();
   }
 
+  /** It is read from its top, however long it is. */
   #focusReview() {
-    this.element.scrollIntoView({ block: "nearest" });
-    this.foot.accept.focus();
+    this.foot.accept.focus({ preventScroll: true });
+    this.element.scrollIntoView({ block: "start" });
   }
 
   #showReview() {
@@ -435,6 +441,8 @@ export class RequestForm {
    * @param {"sending" | "leaving"} [why]
    */
   #lock(isLocked, why = "sending") {
+    // A control that is switched off loses the focus, and it would be lost with the form.
+    if (isLocked && this.hasFocus) this.element.focus({ preventScroll: true });
     this.mode = isLocked ? why : "form";
     show(this.reviewed, false);
     show(this.body, true);

@@ -199,14 +199,16 @@ class ToolCallPartView {
   }
 }
 
+/** What the host noted; a card that tells the same at length can stand in its place. */
 class NoteView {
   constructor() {
-    this.element = h("div", { class: "note" });
+    this.note = h("div", { class: "note" });
+    this.element = h("div", { class: "note-place" }, this.note);
   }
 
   /** @param {Placed} placed */
   update({ part }) {
-    if (part.kind === "systemNotification") fill(this.element, textBlock(part.content));
+    if (part.kind === "systemNotification") fill(this.note, textBlock(part.content));
   }
 }
 

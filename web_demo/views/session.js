@@ -140,9 +140,9 @@ export class SessionView {
     if (!state || phase === "gone") return;
     this.servers.update(state.customizations);
     this.timeline.update(state);
-    this.#hideTold();
+    this.#placeCards();
     const requests = shownRequests(this.session);
-    this.groups.update(groupsOf(requests));
+    this.#updateForms(groupsOf(requests));
     this.forms.toggleAttribute("data-open", requests.length > 0);
     this.composer.update();
     this.prompt.update();
@@ -195,6 +195,18 @@ export class SessionView {
   get name() {
     if (this.session.phase === "gone") return "Not found";
     return this.session.state?.summary.title ?? "";
+  }
+
+  /**
+   * Whoever was in a form that is gone is at what became of it.
+   * @param {readonly Group[]} groups
+   */
+  #updateForms(groups) {
+    const forms = /** @type {RequestForm[]} */ (this.groups.views());
+    const left = forms.find((form) => form.hasFocus)?.group.key;
+    this.groups.update(groups);
+    if (left === undefined || groups.some(({ key }) => key === left)) return;
+    this.#cards.findLast((card) => card.dataset["group"] === left)?.focus({ preventScroll: true });
   }
 
   #showBanner() {
@@ -259,23 +271,29 @@ export class SessionView {
     this.renderSoon();
   }
 
-  /** What a card tells at length is not told by the turn as well, as long as the card stands. */
-  #hideTold() {
-    const cards = /** @type {NodeListOf<HTMLElement>} */ (
-      this.outcomes.querySelectorAll("[data-note]")
+  /** @returns {HTMLElement[]} the questions that closed while somebody looked, as long as they stand */
+  get #cards() {
+    return [...this.scroller.querySelectorAll("section.outcome")].filter(
+      (card) => card instanceof HTMLElement,
     );
-    const told = new Set([...cards].map((card) => card.dataset["note"]));
-    for (const note of this.timeline.element.querySelectorAll(".turn:last-child .note"))
-      if (note instanceof HTMLElement) show(note, !told.has(note.textContent ?? ""));
+  }
+
+  /** A card stands where the turn tells the same, so that what came of the answers is below it. */
+  #placeCards() {
+    const notes = [...this.timeline.element.querySelectorAll(".turn:last-child .note")];
+    for (const card of this.#cards.filter(({ parentElement }) => parentElement === this.outcomes)) {
+      const note = notes.findLast(
+        (each) => each.textContent === card.dataset["note"] && !each.nextElementSibling,
+      );
+      note?.after(card);
+    }
   }
 
   /** What is over is in the turn as well; only what was kept for somebody stays. */
   /** @param {string} group */
   #tidy(group) {
-    const over = [...this.outcomes.querySelectorAll("[data-group]")].filter(
-      (card) => card instanceof HTMLElement && card.dataset["group"] !== group,
-    );
-    for (const card of over) if (!card.querySelector(".unsent")) card.remove();
+    const others = this.#cards.filter((card) => card.dataset["group"] !== group);
+    for (const card of others) if (!card.querySelector(".unsent")) card.remove();
   }
 
   #markRead() {
