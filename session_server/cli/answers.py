@@ -59,13 +59,14 @@ def answer_text(question: Question, answer: Answer | None, me: Author | None = N
 
 
 def draft_words(draft: Draft, who: str) -> str:
-    """What somebody does with this draft, or where it comes from."""
+    """Whose draft it is and from when. Who is writing just now is known from presence alone."""
     meta = draft.meta or AnswerMeta()
     if meta.before_change:
         return f"{who} wrote this before the question changed"
     if meta.via is Provenance.PROPOSED:
         return f"proposed by {who}"
-    return f"{who} {'are' if who.startswith('you') else 'is'} writing"
+    at = "" if meta.at is None else f" {clock(meta.at)}"
+    return f"draft by {who}{at}"
 
 
 def covered_words(question: Question, draft: Draft, me: Author | None = None) -> str:

@@ -1,6 +1,8 @@
 """A form as lines for prompt_toolkit: (style, text) pairs, nothing else."""
 
 import time
+from collections import Counter
+from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from session_server.cli.answers import (
@@ -29,6 +31,7 @@ from session_server.schemas.questions import (
 )
 
 Fragments = list[tuple[str, str]]
+NAMES_SHOWN = 4
 CURSOR = ("[SetCursorPosition]", "")
 
 STYLES = {
@@ -47,7 +50,7 @@ _ENDING_WORDS = {
 }
 
 
-def head(form: Form, title: str, connection: str) -> Fragments:
+def head(form: Form, title: str, connection: str, others: Sequence[str] = ()) -> Fragments:
     request = form.request
     lines: Fragments = [("class:title", heading(request))]
     if title != heading(request):
@@ -55,6 +58,8 @@ def head(form: Form, title: str, connection: str) -> Fragments:
     who = asker(request)
     if who:
         lines.append(("class:dim", f" · {who}"))
+    if others:
+        lines.append(("class:dim", f" · with {listed(others)}"))
     if connection != "live":
         lines.append(("class:busy", f" · {connection}"))
     lines += _deadline(form)
@@ -63,6 +68,14 @@ def head(form: Form, title: str, connection: str) -> Fragments:
         if openable_address(request) is None:
             lines.append(("class:bad", "  Not a web address; it cannot be opened from here."))
     return lines
+
+
+def listed(names: Sequence[str]) -> str:
+    """Some of them by name, the rest as a number."""
+    counted = Counter(names)
+    shown = [name if n == 1 else f"{name} (×{n})" for name, n in counted.most_common(NAMES_SHOWN)]
+    rest = len(counted) - len(shown)
+    return ", ".join([*shown, f"{rest} more"] if rest else shown)
 
 
 def openable_address(request: InputRequest) -> str | None:
@@ -165,13 +178,17 @@ def _box(field: Field, row: str) -> str:
     return "(•)" if is_chosen else "( )"
 
 
-def below(field: Field, me: Author | None) -> Fragments:
+def below(field: Field, me: Author | None, writers: Sequence[str] = ()) -> Fragments:
     """What others do, and what is wrong."""
     lines: Fragments = []
     if field.theirs is not None:
-        lines += [("class:busy", f"  {field.theirs_words(me)}"), ("class:dim", "  ^T takes it\n")]
+        choice = "  ^T use theirs · ^K keep yours\n"
+        lines += [("class:busy", f"  Conflict: {field.theirs_words(me)}."), ("class:dim", choice)]
     elif field.shared is not None:
         lines += [*shared_words(field, field.shared, me), ("", "\n")]
+    if writers:
+        verb = "is" if len(writers) == 1 else "are"
+        lines += [("class:busy", f"  {listed(writers)} {verb} answering"), ("", "\n")]
     if field.error:
         lines.append(("class:bad", f"  {field.error}\n"))
     return lines[:-1] if lines and lines[-1][1] == "\n" else lines
@@ -187,7 +204,7 @@ def shared_words(field: Field, answer: Answer, me: Author | None) -> Fragments:
         return [("class:good", f"  submitted by {who}{at}: {said}")]
     below = covered_words(field.question, answer, me)
     if not field.is_foreign:
-        return [("class:dim", f"  shared as you write{below}")]
+        return [("class:dim", f"  draft, shared as you type{below}")]
     return [("class:busy", f"  {draft_words(answer, who)}: {said}{below}")]
 
 

@@ -151,6 +151,8 @@ class Field:
 
     def valid_value(self) -> Value | None:
         """The value as an answer; raises `ValueError` with what is wrong with it."""
+        if self.theirs is not None:
+            raise ValueError("Choose a version before sending: ^T use theirs, ^K keep yours.")
         plain = self._plain()
         if plain is None:
             if self.question.required:
@@ -179,12 +181,20 @@ class Field:
         self.shared = answer
         value = None if answer is None or isinstance(answer, Skipped) else answer.value
         if value == self._sent:
+            self.theirs = None  # ours is what the host has now
             return False
         if self.is_touched and self._differs_from(value):
             self.theirs = answer
             return False
         self._take(value)
         self.is_foreign = answer is not None
+        return True
+
+    def keep_mine(self) -> bool:
+        """Stays with what is here, which may be shared again; whether there was a conflict."""
+        if self.theirs is None:
+            return False
+        self.theirs = None
         return True
 
     def take_theirs(self) -> bool:

@@ -30,6 +30,8 @@ from session_server.cli.fields import Field
 from session_server.cli.form import Form
 from session_server.cli.sharing import Ending, Sharing
 from session_server.client import Client, Session
+from session_server.reducers.words import name_of
+from session_server.schemas.presence import EditingPlace, Present
 from session_server.schemas.principals import Author
 from session_server.schemas.questions import (
     InputRequest,
@@ -66,6 +68,7 @@ class Screen:
         self._show_field()
 
     async def run(self) -> Ending:
+        self.session.on_presence(self._app.invalidate)
         following = asyncio.create_task(self._sharing.follow())
         _go_to_margin()
         try:
@@ -115,7 +118,16 @@ class Screen:
 
     def _head(self) -> drawing.Fragments:
         title = self.session.state.summary.title
-        return drawing.head(self.form, title, str(self.client.status))
+        others = [name_of(each.by) for each in self._others]
+        return drawing.head(self.form, title, str(self.client.status), others)
+
+    @property
+    def _others(self) -> list[Present]:
+        return [each for each in self.session.present if each.client_id != self.client.client_id]
+
+    def _writers(self, field: Field) -> list[str]:
+        place = EditingPlace(request_id=self.form.request.id, question_id=field.question.id)
+        return [name_of(each.by) for each in self._others if each.editing == place]
 
     def _question(self) -> drawing.Fragments:
         return [] if self._field is None else drawing.question(self._field)
@@ -126,7 +138,8 @@ class Screen:
         return drawing.options(self._field)
 
     def _below(self) -> drawing.Fragments:
-        return [] if self._field is None else drawing.below(self._field, self.me)
+        field = self._field
+        return [] if field is None else drawing.below(field, self.me, self._writers(field))
 
     @property
     def _field(self) -> Field | None:
@@ -177,6 +190,7 @@ class Screen:
         bind("space", when=in_row)(lambda _: self._pick())
         bind("c-s", when=~in_review)(lambda _: self._skip())
         bind("c-t", when=~in_review)(lambda _: self._take_theirs())
+        bind("c-k", when=~in_review)(lambda _: self._keep_mine())
         bind("<any>", when=in_row)(lambda event: self._letter(event.data))
         bind("backspace", when=in_row)(lambda _: self._unsearch())
         bind("right", when=in_review)(lambda _: self.form.turn_ending(1))
@@ -232,6 +246,12 @@ class Screen:
     def _take_theirs(self) -> None:
         if self._field is not None:
             self._field.take_theirs()
+
+    def _keep_mine(self) -> None:
+        field = self._field
+        if field is not None and field.keep_mine():
+            field.error = ""
+            self._sharing.changed(field)
 
     def _review_key(self, key: str) -> None:
         for ending, letter in zip(ResponseKind, "adc", strict=True):

@@ -25,6 +25,10 @@ DRAFT_SECONDS = 0.15
 """Keys that come faster than this are shared together."""
 
 
+TYPING_SECONDS = 3.0
+"""While somebody types, it is reported this often."""
+
+
 class Ending(NamedTuple):
     """`response` is ours; without one, somebody else closed it (`envelope`) or we left."""
 
@@ -53,6 +57,7 @@ class Sharing:
         self._closed_by: ActionEnvelope | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._drafted: Field | None = None
+        self._reported = 0.0
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
@@ -66,6 +71,7 @@ class Sharing:
         if self._timer is not None and self._drafted is not field:
             self.flush()
         self.drop_draft()
+        self._report_typing(field)
         self._drafted = field
         self._timer = asyncio.get_running_loop().call_later(DRAFT_SECONDS, self.flush)
 
@@ -74,6 +80,8 @@ class Sharing:
         if self._timer is None or self._drafted is None:
             return
         self.drop_draft()
+        if self._drafted.theirs is not None:
+            return  # a newer draft is replaced only if a person chooses to
         try:
             value = self._drafted.value()
         except ValueError:
@@ -82,6 +90,13 @@ class Sharing:
             return  # an emptied field is no draft, and the answer below it stays
         self._drafted.sent(value)
         self.dispatch(self._drafted, None if value is None else Draft(value=value))
+
+    def _report_typing(self, field: Field) -> None:
+        """Others see who is answering what; the host forgets it if it is not repeated."""
+        now = asyncio.get_running_loop().time()
+        if field is not self._drafted or now >= self._reported + TYPING_SECONDS:
+            self._reported = now
+            self._session.editing(self._form.request.id, field.question.id)
 
     def drop_draft(self) -> None:
         if self._timer is not None:

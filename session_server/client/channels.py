@@ -39,7 +39,6 @@ class Channels:
         self._exchange = exchange
         self._wanted: dict[Uri, list[Callable[[Watched], None]]] = {}
         self._users: Counter[Uri] = Counter()
-        self._rooms: Counter[Uri] = Counter()
 
     @property
     def pending(self) -> list[Pending]:
@@ -76,24 +75,6 @@ class Channels:
             if self.is_live:
                 self._exchange.unsubscribe(channel)
 
-    def join(self, room: Uri) -> None:
-        """Is present in a session, as others see it. Each `join` needs a `leave`."""
-        self._rooms[room] += 1
-        if self.is_live and self._rooms[room] == 1:
-            self._enter(room)
-
-    def leave(self, room: Uri) -> None:
-        self._rooms[room] -= 1
-        if self._rooms[room] > 0:
-            return
-        del self._rooms[room]
-        if self.is_live:
-            self._exchange.unsubscribe(room)
-
-    def _enter(self, room: Uri) -> None:
-        """A host without presence refuses, and nothing depends on it."""
-        self._exchange.ask(Subscribe, Params(channel=room), lambda _: None)
-
     # Connections
 
     def lost(self) -> None:
@@ -126,8 +107,8 @@ class Channels:
                 self._exchange.unsubscribe(channel)
         for channel in self._wanted:
             self._subscribe(channel)
-        for room in self._rooms:
-            self._enter(room)
+        for mirror in tuple(self.mirrors.values()):
+            mirror.drop_outdated()
         for pending in self.pending:
             self._exchange.send(pending)
 

@@ -104,8 +104,7 @@ def fate_in(state: SessionState, action: Action) -> Fate:
 
 def _fate_of_clearing(state: SessionState, action: InputAnswerChanged) -> Fate:
     """An answer that is there now may have been brought back by it; twice would remove that."""
-    request = open_request(state, action.request_id)
-    found = None if request is None else (request.answers or {}).get(action.question_id)
+    found = answer_in(state, action)
     return Fate.UNKNOWN if isinstance(found, Submitted | Skipped) else Fate.REPEAT
 
 
@@ -120,12 +119,15 @@ _NOT_TWICE = (
 )
 
 
+def answer_in(state: SessionState, action: InputAnswerChanged) -> Answer | None:
+    """What stands there as the answer that this action changes."""
+    request = open_request(state, action.request_id)
+    return None if request is None else (request.answers or {}).get(action.question_id)
+
+
 def _answer_is_there(state: SessionState, action: InputAnswerChanged) -> bool:
-    for request in state.input_requests or ():
-        if request.id == action.request_id:
-            found = (request.answers or {}).get(action.question_id)
-            return _bare(found) == _bare(action.answer)
-    return False
+    is_open = open_request(state, action.request_id) is not None
+    return is_open and bare(answer_in(state, action)) == bare(action.answer)
 
 
 def _turn_is_there(state: SessionState, action: TurnStarted) -> bool:
@@ -171,12 +173,12 @@ _VISIBLE: dict[type, Callable[[SessionState, Any], bool]] = {
 
 def _unmarked(action: Action) -> Action:
     if isinstance(action, InputAnswerChanged):
-        return msgspec.structs.replace(action, answer=_bare(action.answer))
+        return msgspec.structs.replace(action, answer=bare(action.answer))
     if isinstance(action, InputCompleted):
-        answers = {key: _bare(answer) for key, answer in (action.answers or {}).items()}
+        answers = {key: bare(answer) for key, answer in (action.answers or {}).items()}
         return msgspec.structs.replace(action, answers=answers or None, meta=None)
     return action
 
 
-def _bare(answer: Answer | None) -> Answer | None:
+def bare(answer: Answer | None) -> Answer | None:
     return None if answer is None else msgspec.structs.replace(answer, meta=None)

@@ -48,7 +48,9 @@ class Exchange:
 
     def introduce(self, name: str) -> None:
         """What we want to be called; the host puts it beside what comes after it."""
-        params = PresenceUpdateParams(channel=ROOT_CHANNEL, name=name)
+        self.report(PresenceUpdateParams(channel=ROOT_CHANNEL, name=name))
+
+    def report(self, params: PresenceUpdateParams) -> None:
         self._put(Outgoing(encode(frames.PresenceUpdate(jsonrpc=JSONRPC, params=params))))
 
     def unsubscribe(self, channel: Uri) -> None:

@@ -5,12 +5,13 @@ from typing import Any, NamedTuple, get_args
 
 import msgspec
 
-from session_server.client.echoes import Fate, fate_in
-from session_server.client.errors import NotUnderstood, RequestClosed
+from session_server.client.echoes import Fate, answer_in, bare, fate_in
+from session_server.client.errors import NotUnderstood, Rejected, RequestClosed
 from session_server.client.mirror import Mirror, Pending, Verdict
 from session_server.reducers.batches import kept_answer
 from session_server.reducers.input_rules import input_completed
 from session_server.reducers.requests import open_request
+from session_server.reducers.review import decided
 from session_server.reducers.root import reduce_root
 from session_server.reducers.session import TRANSITIONS, reduce_session
 from session_server.schemas.actions import (
@@ -31,12 +32,13 @@ from session_server.schemas.principals import (
     Provenance,
     Role,
 )
-from session_server.schemas.questions import AnswerMeta, InputRequest, Skipped, Submitted
+from session_server.schemas.questions import Answer, AnswerMeta, InputRequest, Skipped, Submitted
 from session_server.schemas.record import PrivateState, SessionRecord
 from session_server.schemas.root import RootState
 from session_server.schemas.session import SessionState
 from session_server.schemas.wire import Uri
 
+CHANGED_MEANWHILE = "This answer was changed elsewhere while you were offline; yours was not sent."
 CLOSINGS = 64
 """How many closed questions a mirror remembers, in order to say who closed them."""
 
@@ -50,6 +52,10 @@ class Closing(NamedTuple):
     @property
     def by(self) -> Author | None:
         return None if self.envelope.meta is None else self.envelope.meta.by
+
+
+def _place(action: InputAnswerChanged) -> tuple[str, str]:
+    return action.request_id, action.question_id
 
 
 def _reduce_session(state: SessionState, action: Any, at: int) -> SessionState:
@@ -84,8 +90,13 @@ class SessionMirror(Mirror[SessionState]):
         self.closings: dict[str, Closing] = {}
         self.author: Author | None = None
         self._completing: dict[int, InputRequest] = {}
+        self._based_on: dict[int, list[Answer | None]] = {}
+        """What the host may have when an answer of ours arrives, by the number of our action."""
 
     def dispatch(self, pending: Pending) -> None:
+        if isinstance(pending.action, InputAnswerChanged):
+            self._based_on[pending.client_seq] = self._possible_answers(pending.action)
+            pending.waiters.append(partial(self._answered, pending.client_seq))
         if isinstance(pending.action, InputCompleted):
             request = open_request(self.confirmed, pending.action.request_id)
             if request is not None:
@@ -101,6 +112,33 @@ class SessionMirror(Mirror[SessionState]):
 
     def _completed(self, client_seq: int, _: Verdict) -> None:
         self._completing.pop(client_seq, None)
+
+    def _answered(self, client_seq: int, _: Verdict) -> None:
+        self._based_on.pop(client_seq, None)
+
+    def _possible_answers(self, action: InputAnswerChanged) -> list[Answer | None]:
+        """What is confirmed now, and what our own unconfirmed changes may make of it."""
+        confirmed = answer_in(self.confirmed, action)
+        own = [
+            pending.action.answer
+            for pending in self.pending
+            if isinstance(pending.action, InputAnswerChanged)
+            and _place(pending.action) == _place(action)
+        ]
+        return [bare(answer) for answer in (confirmed, decided(confirmed), *own)]
+
+    def _outdated(self) -> list[tuple[Pending, Rejected]]:
+        found: list[tuple[Pending, Rejected]] = []
+        for pending in self.pending:
+            action, expected = pending.action, self._based_on.get(pending.client_seq)
+            if not isinstance(action, InputAnswerChanged) or expected is None:
+                continue
+            now = bare(answer_in(self.confirmed, action))
+            is_open = open_request(self.confirmed, action.request_id) is not None
+            if is_open and now not in (*expected, bare(action.answer)):
+                error = Rejected(CHANGED_MEANWHILE, action, is_repeated=pending.is_repeated)
+                found.append((pending, error))
+        return found
 
     def _note(self, known: SessionState, envelope: ActionEnvelope) -> None:
         for request in known.input_requests or ():

@@ -186,6 +186,15 @@ class Mirror(Generic[S]):
             elif fate is Fate.UNKNOWN:
                 pending.settle(Unconfirmed(pending.action))
 
+    def drop_outdated(self) -> None:
+        """After a break: what was done on a state that others have changed since is not sent."""
+        for pending, verdict in self._outdated():
+            before = self.state
+            self.pending.remove(pending)
+            self._rebase()
+            self._tell(Cause.REJECTED, before, reason=str(verdict))
+            pending.settle(verdict)
+
     def end(self, error: ClientError) -> None:
         """Nothing more will come."""
         self.error = error
@@ -250,6 +259,9 @@ class Mirror(Generic[S]):
 
     def _refusal(self, pending: Pending, reason: str) -> Verdict:
         return Rejected(reason, pending.action, is_repeated=pending.is_repeated)
+
+    def _outdated(self) -> list[tuple[Pending, Rejected]]:
+        return []
 
     def _fate(self, state: S, action: Action) -> Fate:  # noqa: ARG002
         return Fate.REPEAT

@@ -22,6 +22,7 @@ from session_server.client.errors import (
 )
 from session_server.client.exchange import Answer, Answered, Exchange
 from session_server.client.mirror import Mirror, Pending, Verdict
+from session_server.client.presence import Presence
 from session_server.client.status import Phase, Status
 from session_server.client.wire import (
     HostMessage,
@@ -29,6 +30,7 @@ from session_server.client.wire import (
     decode_delivery,
     decode_initialized,
     decode_message,
+    decode_presence,
     decode_removed,
     decode_resumption,
 )
@@ -83,6 +85,7 @@ class ClientProtocol:
         self.error: ClientError | None = None
         self.on_status: Callable[[], None] = _nothing
         self.listings: set[Listener] = set()
+        self.rooms: set[Presence] = set()
         self.exchange = Exchange()
         self.channels = Channels(client_id, clock, self.exchange)
         self._clock = clock
@@ -115,6 +118,8 @@ class ClientProtocol:
     def disconnected(self) -> None:
         """What was asked is lost; what was done waits for the next connection."""
         self.channels.lost()
+        for room in tuple(self.rooms):
+            room.lost()
         self.exchange.end(ConnectionLost("The connection broke."))
         self.on_status()
 
@@ -135,6 +140,8 @@ class ClientProtocol:
         if self.error is None:
             self.error = error
             self.channels.end(error)
+            for room in tuple(self.rooms):
+                room.lost()
             self.exchange.end(error)
             self.on_status()
 
@@ -156,6 +163,16 @@ class ClientProtocol:
     def unwatch(self, channel: Uri) -> None:
         self.channels.unwatch(channel)
         self.on_status()
+
+    def join(self, room: Presence) -> None:
+        """Lets others see that we are in this session, until `leave`."""
+        self.rooms.add(room)
+        if self.is_live:
+            room.live()
+
+    def leave(self, room: Presence) -> None:
+        self.rooms.discard(room)
+        room.leave()
 
     def dispatch(
         self, mirror: Mirror[Any], action: Action, settled: Callable[[Verdict], None]
@@ -244,6 +261,8 @@ class ClientProtocol:
         if self._name is not None:
             self.exchange.introduce(self._name)
         self.channels.go_live(self._resumed)
+        for room in tuple(self.rooms):
+            room.live()
 
     # What the host says
 
@@ -255,6 +274,11 @@ class ClientProtocol:
                 self.channels.gone(decode_removed(bytes(message.params)).session)
             for listing in tuple(self.listings):
                 listing.announced(message)
+        elif message.method == "presence/changed":
+            params = decode_presence(bytes(message.params))
+            for room in tuple(self.rooms):
+                if room.room == params.channel:
+                    room.changed(params)
         elif message.method is None and message.id is not None:
             failure = None if message.error is None else command_failed(message.error)
             self.exchange.answer(message.id, failure or message.result)

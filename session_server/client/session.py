@@ -12,6 +12,7 @@ import msgspec
 from session_server.client.errors import ClientError, Closed, RequestClosed
 from session_server.client.kinds import SessionMirror
 from session_server.client.mirror import Mirror, Verdict
+from session_server.client.presence import Presence
 from session_server.client.protocol import ClientProtocol
 from session_server.client.values import Plain, answer_of, answers_of, asked
 from session_server.client.watching import Changes, Condition
@@ -29,7 +30,7 @@ from session_server.schemas.actions import (
 )
 from session_server.schemas.envelopes import ActionEnvelope
 from session_server.schemas.messages import USER, Message, MessageOrigin
-from session_server.schemas.presence import ROOM_PREFIX, SESSION_PREFIX
+from session_server.schemas.presence import SESSION_PREFIX, EditingPlace, Present
 from session_server.schemas.principals import Author
 from session_server.schemas.questions import (
     CompletionMeta,
@@ -141,7 +142,8 @@ class Watch(Generic[S, A]):
 
         Without a connection it waits for one, and after a broken one it is sent again unless the
         host is known to have it: it counts at least once, where the host lets it. Raises `Rejected`
-        with the host's reason; the local state is then as if nothing had happened. Raises
+        with the host's reason, or if somebody else changed the same answer while there was no
+        connection; the local state is then as if nothing had happened. Raises
         `Unconfirmed` where nobody can say whether it counted and sending it again could do harm.
         Cancelling this stops the waiting, not the action.
         """
@@ -176,18 +178,18 @@ class Root(Watch[RootState, RootAction]):
 class Session(Watch[SessionState, SessionAction]):
     """One session: its turns, and the questions that it asks.
 
-    With `present`, the others in the session see that somebody is there.
+    With `present`, the others in the session see that we are there.
     """
 
     def __init__(self, protocol: ClientProtocol, uri: Uri, *, present: bool = False) -> None:
         super().__init__(protocol, uri)
         has_room = present and uri.startswith(SESSION_PREFIX)
-        self._room = ROOM_PREFIX + uri.removeprefix(SESSION_PREFIX) if has_room else None
+        self._presence = Presence(uri, protocol.exchange) if has_room else None
 
     async def __aenter__(self) -> Self:
         await super().__aenter__()
-        if self._room is not None:
-            self._protocol.channels.join(self._room)
+        if self._presence is not None:
+            self._protocol.join(self._presence)
         return self
 
     async def __aexit__(
@@ -196,9 +198,30 @@ class Session(Watch[SessionState, SessionAction]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._room is not None:
-            self._protocol.channels.leave(self._room)
+        if self._presence is not None:
+            self._protocol.leave(self._presence)
         await super().__aexit__(kind, error, trace)
+
+    # Presence
+
+    @property
+    def present(self) -> tuple[Present, ...]:
+        """Who is here, ourselves included, one entry per connection. Empty if we are not shown."""
+        return () if self._presence is None else self._presence.present
+
+    def on_presence(self, changed: Callable[[], None]) -> None:
+        """Calls this each time `present` changes."""
+        if self._presence is not None:
+            self._presence.on_change = changed
+
+    def editing(self, request_id: str | None = None, question_id: str | None = None) -> None:
+        """Shows others which question we are answering, for some seconds; without ids, none."""
+        if self._presence is not None:
+            is_place = request_id is not None and question_id is not None
+            place = EditingPlace(request_id=request_id or "", question_id=question_id or "")
+            self._presence.edits(place if is_place else None)
+
+    # Questions
 
     @property
     def requests(self) -> tuple[InputRequest, ...]:

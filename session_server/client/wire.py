@@ -10,6 +10,7 @@ from session_server.schemas.commands import InitializeResult, Snapshot, Subscrib
 from session_server.schemas.envelopes import ActionEnvelope, ActionOrigin, EnvelopeMeta
 from session_server.schemas.errors import RpcError
 from session_server.schemas.frames import SessionRemovedParams
+from session_server.schemas.presence import PresenceChangedParams
 from session_server.schemas.wire import Extra, Json, Seq, Uri, Wire
 
 ABSENT = msgspec.Raw(b"")
@@ -52,6 +53,7 @@ decode_delivery: Decoder[Delivery] = Decoder(Delivery)
 decode_resumption: Decoder[Resumption] = Decoder(Resumption)
 decode_initialized: Decoder[InitializeResult] = Decoder(InitializeResult)
 decode_subscribed: Decoder[SubscribeResult] = Decoder(SubscribeResult)
+decode_presence: Decoder[PresenceChangedParams] = Decoder(PresenceChangedParams)
 decode_removed: Decoder[SessionRemovedParams] = Decoder(SessionRemovedParams)
 _decode_action: Decoder[Action] = Decoder(Action)
 

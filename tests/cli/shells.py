@@ -164,6 +164,7 @@ KEYS = {
     "left": "\x1b[D",
     "backspace": "\x7f",
     "ctrl-c": "\x03",
+    "ctrl-k": "\x0b",
     "ctrl-s": "\x13",
     "ctrl-t": "\x14",
 }

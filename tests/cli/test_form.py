@@ -103,6 +103,31 @@ def test_what_is_typed_here_is_never_overwritten() -> None:
     assert (field.text, field.theirs) == ("Fjords", None)
 
 
+def test_a_conflict_lasts_until_a_person_chooses_or_ours_arrives_later() -> None:
+    field = Field(NAME)
+    field.write("Alps")
+    field.sent(field.value())
+    field.seen(draft("Fjords"))
+    with pytest.raises(ValueError, match="Choose a version before sending"):
+        field.valid_value()
+    assert field.keep_mine()
+    assert field.valid_value() == TextValue(value="Alps")
+    assert not field.keep_mine()
+    field.seen(draft("Lakes"))
+    assert field.theirs is not None
+    field.seen(Draft(value=TextValue(value="Alps"), meta=BEN))
+    assert field.theirs is None
+
+
+def test_those_who_are_here_are_named_and_counted() -> None:
+    form = Form(asked())
+    names = ["someone", "Ana", "someone", "Ben", "Cleo", "Dan"]
+    shown = "".join(text for _, text in drawing.head(form, "Trip", "live", names))
+    assert "with someone (×2), Ana, Ben, Cleo, 1 more" in shown
+    below = "".join(text for _, text in drawing.below(form.fields[0], None, ["Ana", "Ben"]))
+    assert "Ana, Ben are answering" in below
+
+
 def test_the_echo_of_ones_own_draft_is_no_news() -> None:
     field = Field(NAME)
     field.write("Al")

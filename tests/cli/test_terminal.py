@@ -60,6 +60,26 @@ class Ana:
 
         asyncio.run_coroutine_threadsafe(look(), self._loop).result(PATIENCE + 5)
 
+    def meets(self, name: str | None, editing: str | None = None) -> None:
+        """Waits until this person is the only other one here, at this question."""
+        changed = threading.Event()
+        self._session.on_presence(changed.set)
+        expected = [] if name is None else [(name, editing)]
+        while self._others() != expected:
+            assert changed.wait(PATIENCE), f"{expected} was not seen: {self._session.present}"
+            changed.clear()
+
+    def _others(self) -> list[tuple[str | None, str | None]]:
+        return [
+            (each.by.name, None if each.editing is None else each.editing.question_id)
+            for each in self._session.present
+            if each.by.name != "Ana"
+        ]
+
+
+async def edits(session: Session, question_id: str) -> None:
+    session.editing(TRIP, question_id)
+
 
 @contextmanager
 def elsewhere(server: ServerProcess, uri: str = DEMO) -> Iterator[Ana]:
@@ -71,7 +91,10 @@ def elsewhere(server: ServerProcess, uri: str = DEMO) -> Iterator[Ana]:
     ready = threading.Event()
 
     async def stay() -> None:
-        async with connect(server.url) as client, client.session(uri) as session:
+        async with (
+            connect(server.url, name="Ana") as client,
+            client.session(uri, present=True) as session,
+        ):
             await session.wait_for_request(timeout=PATIENCE)
             found.append(session)
             ready.set()
@@ -101,7 +124,7 @@ def test_a_form_is_filled_in_together(shell: Shell, server: ServerProcess) -> No
         terminal.see("Where to?", r"1\. \( \) Oslo  recommended  Fjords and museums")
         ana.does(lambda session: session.answer(TRIP, "people", 7, draft=True))
         terminal.press("2", "enter")
-        terminal.see("How many are coming?", "› 7", "is writing: 7|are writing: 7")
+        terminal.see("How many are coming?", "› 7", r"draft by .*\d\d:\d\d: 7")
         terminal.press("backspace", "99", "enter")
         terminal.see("People: must be at most 12")
         terminal.press("backspace", "backspace", "4", "enter")
@@ -126,7 +149,7 @@ def test_a_form_is_filled_in_together(shell: Shell, server: ServerProcess) -> No
     assert "City: Lisbon" in shell("watch", "demo", "--until", "idle").out
 
 
-def test_what_one_types_is_kept_beside_what_somebody_else_wrote(
+def test_a_newer_draft_of_somebody_else_is_replaced_only_by_choice(
     shell: Shell, server: ServerProcess
 ) -> None:
     with elsewhere(server) as ana, shell.terminal("answer", "demo") as terminal:
@@ -134,11 +157,37 @@ def test_what_one_types_is_kept_beside_what_somebody_else_wrote(
         terminal.press("Alps")
         ana.sees("name", Draft, "Alps")
         ana.does(lambda session: session.answer(TRIP, "name", "Fjords", draft=True))
-        terminal.see("› Alps", "wrote “Fjords”  .T takes it")
+        terminal.see("› Alps", "Conflict: .* wrote “Fjords”.  .T use theirs · .K keep yours")
+        terminal.press(" 1", "enter")
+        terminal.see("› Alps 1", "Choose a version before sending")
+        ana.sees("name", Draft, "Fjords")
         terminal.press("ctrl-t")
         terminal.see("› Fjords")
-        terminal.press(" 2", "enter")
+        terminal.see_no("Choose a version")
+        terminal.press(" 2")
+        ana.sees("name", Draft, "Fjords 2")
+        ana.does(lambda session: session.answer(TRIP, "name", "Lakes", draft=True))
+        terminal.see("› Fjords 2", "wrote “Lakes”")
+        terminal.press("ctrl-k")
+        ana.sees("name", Draft, "Fjords 2")
+        terminal.press("enter")
         ana.sees("name", Submitted, "Fjords 2")
+
+
+def test_people_at_a_terminal_are_seen_and_see_the_others(
+    shell: Shell, server: ServerProcess
+) -> None:
+    with elsewhere(server) as ana:
+        with shell.terminal("answer", "demo", "--name", "Ben") as terminal:
+            terminal.see("Planning your trip .* · with Ana")
+            ana.meets("Ben", editing=None)
+            terminal.press("Fjo")
+            ana.meets("Ben", editing="name")
+            ana.does(lambda session: edits(session, "name"))
+            terminal.see("Ana is answering")
+            terminal.press("escape", "escape")
+            assert terminal.end() == ExitCode.UNANSWERED
+        ana.meets(None)
 
 
 def test_with_several_open_sessions_the_terminal_lets_one_be_picked(shell: Shell) -> None:
@@ -178,10 +227,10 @@ def test_a_form_that_is_closed_elsewhere_gives_back_what_was_typed(
     with elsewhere(server) as ana, shell.terminal("answer", "demo") as terminal:
         terminal.see("Name  required")
         terminal.press("Fjords")
-        terminal.see("shared as you write")
+        terminal.see("shared as you type")
         ana.does(lambda session: session.complete(TRIP, "decline"))
         assert terminal.end() == ExitCode.OK
-        assert "Someone declined “Planning your trip”." in terminal.screen
+        assert "Ana declined “Planning your trip”." in terminal.screen
         assert "not sent: Name: Fjords" in terminal.screen
 
 
@@ -235,9 +284,9 @@ def test_a_session_is_watched_live(shell: Shell, server: ServerProcess) -> None:
     with elsewhere(server) as ana, shell.terminal("watch", "demo") as terminal:
         terminal.see("❯ Plan a trip for us", "Planning your trip", r"Name \* +–", "needs input")
         ana.does(lambda session: session.answer(TRIP, "name", "Fj", draft=True))
-        terminal.see(r"Name \* +Fj  someone is writing")
+        terminal.see(r"Name \* +Fj  draft by Ana")
         ana.does(lambda session: session.answer(TRIP, "name", "Fjords"))
-        terminal.see(r"Name \* +Fjords  submitted by someone")
+        terminal.see(r"Name \* +Fjords  submitted by Ana")
         ana.does(lambda session: session.complete(TRIP, "cancel"))
         terminal.see("No trip, then", "○ idle")
         terminal.press("ctrl-c")
@@ -252,7 +301,7 @@ def test_the_list_of_sessions_is_watched_live(shell: Shell) -> None:
         shell("answer", "other", "--accept")
         terminal.see("○ idle +other")
         shell("dispose", "other", "--yes")
-        terminal.see_no("other")
+        terminal.see_no("idle +other")
 
 
 def test_a_link_is_shown_as_a_picture_where_it_fits() -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from session_server.client.errors import (
     Closed,
+    Rejected,
     RequestClosed,
     SessionGone,
     SessionNotFound,
@@ -91,6 +92,47 @@ def test_offline_edits_are_sent_later_in_their_order() -> None:
     ]
     assert host.record.public.summary.title == "two"
     assert laptop.protocol.status == Status(Phase.LIVE)
+
+
+@pytest.mark.parametrize("forgets", [False, True], ids=["by replay", "from a snapshot"])
+@pytest.mark.parametrize("late", [draft("mine"), submitted("mine")], ids=["draft", "submitted"])
+def test_an_answer_written_offline_does_not_replace_a_newer_one(
+    late: InputAnswerChanged, forgets: bool
+) -> None:
+    host = asking_host()
+    laptop = Device(host)
+    laptop.wire.cut()
+    number, other = laptop.dispatch(late), laptop.dispatch(draft("x", "q2"))
+    host.act(draft("newer"), PHONE)
+    if forgets:
+        host.forget_history()
+    laptop.come_back()
+    assert actions_sent(laptop) == [draft("x", "q2")]
+    refused = laptop.verdict(number)
+    assert isinstance(refused, Rejected)
+    assert "changed elsewhere while you were offline" in refused.reason
+    assert isinstance(laptop.verdict(other), ActionEnvelope)
+    assert laptop.said() == "newer"
+    assert laptop.mirror.state == host.record.public
+
+
+@pytest.mark.parametrize("forgets", [False, True], ids=["by replay", "from a snapshot"])
+@pytest.mark.parametrize("arriving", [0, 1])
+def test_ones_own_earlier_draft_does_not_stop_a_later_one(forgets: bool, arriving: int) -> None:
+    host = asking_host()
+    host.act(submitted("before"), PHONE)
+    laptop = Device(host)
+    laptop.dispatch(draft("O"))
+    cleared = msgspec.structs.replace(draft(""), answer=None)
+    laptop.wire.cut(arriving=arriving)
+    laptop.wire.deliver_late()
+    laptop.dispatch(cleared)
+    number = laptop.dispatch(draft("Oslo"))
+    if forgets:
+        host.forget_history()
+    laptop.come_back()
+    assert isinstance(laptop.verdict(number), ActionEnvelope)
+    assert laptop.said() == "Oslo"
 
 
 def test_of_drafts_written_offline_only_the_last_is_sent() -> None:
