@@ -30,6 +30,7 @@ from ..schemas.session import Lifecycle
 from ..schemas.turns import ActiveTurn
 from .batches import has_joined
 from .deadlines import deadline_of
+from .status import listed
 
 
 def effects_of(
@@ -153,5 +154,6 @@ def _passing(before: SessionRecord, action: RecordAction, after: SessionRecord) 
 
 
 def _summary_news(before: SessionRecord, after: SessionRecord) -> Iterator[Effect]:
-    if after.public.summary != before.public.summary:
-        yield PublishSummary(before=before.public.summary, after=after.public.summary)
+    summary = listed(after.public)
+    if summary != (known := listed(before.public)):
+        yield PublishSummary(before=known, after=summary)

@@ -31,6 +31,7 @@ from .formats import is_web_address
 from .notes import ending
 from .requests import open_request, text_of
 from .review import changed_since, effective_answers, revision_of
+from .status import is_left
 
 NAMED_QUESTIONS = 5
 """How many questions a refusal names."""
@@ -144,9 +145,8 @@ def left_request(
 ) -> InputRequest | None:
     """The open request that is the same as this one, by the same asker, who has left it."""
     for request in record.public.input_requests or ():
-        meta = request.meta
-        is_left = meta is not None and meta.asker_gone_since is not None
-        if is_left and is_asker(principal, request) and text_of(request) == text_of(wanted):
+        is_same = is_asker(principal, request) and text_of(request) == text_of(wanted)
+        if is_same and is_left(request):
             return request
     return None
 

@@ -3,7 +3,10 @@
 The activity bits follow from what is open; the read and archived bits are people's and stay.
 """
 
-from ..schemas.session import ACTIVITY_BITS, SessionState, Status
+import msgspec
+
+from ..schemas.questions import InputRequest
+from ..schemas.session import ACTIVITY_BITS, SessionState, SessionSummary, Status, SummaryMeta
 from ..schemas.tool_calls import PendingConfirmation, PendingResultConfirmation
 from ..schemas.turns import ToolCallPart
 from .updates import updated
@@ -22,6 +25,18 @@ def activity(state: SessionState) -> Status:
     if state.input_requests or awaits_confirmation(state):
         return Status.INPUT_NEEDED
     return Status.IN_PROGRESS if state.active_turn is not None else Status.IDLE
+
+
+def listed(state: SessionState) -> SessionSummary:
+    """The summary as lists of sessions show it: it also says when nobody waits for the answers."""
+    requests = state.input_requests
+    if not requests or not all(map(is_left, requests)) or awaits_confirmation(state):
+        return state.summary
+    return msgspec.structs.replace(state.summary, meta=SummaryMeta(askers_gone=True))
+
+
+def is_left(request: InputRequest) -> bool:
+    return request.meta is not None and request.meta.asker_gone_since is not None
 
 
 def with_status(state: SessionState) -> SessionState:

@@ -33,6 +33,7 @@ from .session import (
     ModelSelection,
     ProjectInfo,
     SessionSummary,
+    SummaryMeta,
 )
 from .wire import Count, Json, Millis, Uri, Wire
 
@@ -200,8 +201,8 @@ class SessionRemovedParams(Params, frozen=True, kw_only=True):
 class SummaryChanges(Wire, frozen=True, kw_only=True):
     """The fields of a summary that changed; none is ever `null`.
 
-    `activity` is empty where there is none any more. That another field was cleared cannot be told:
-    what is left out has not changed.
+    `activity` and `_meta` are empty where there is none any more. That another field was cleared
+    cannot be told: what is left out has not changed.
     """
 
     title: str | msgspec.UnsetType = msgspec.UNSET
@@ -213,6 +214,7 @@ class SummaryChanges(Wire, frozen=True, kw_only=True):
     agent: AgentSelection | msgspec.UnsetType = msgspec.UNSET
     working_directory: Uri | msgspec.UnsetType = msgspec.UNSET
     changes: ChangesSummary | msgspec.UnsetType = msgspec.UNSET
+    meta: SummaryMeta | msgspec.UnsetType = msgspec.field(default=msgspec.UNSET, name="_meta")
 
 
 class SessionSummaryChangedParams(Params, frozen=True, kw_only=True):

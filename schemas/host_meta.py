@@ -5,6 +5,7 @@
 
 HOST_KEYS: dict[str, frozenset[str]] = {
     "session": frozenset({"recording"}),
+    "summary": frozenset({"askersGone"}),
     "request": frozenset(
         {"by", "revision", "call", "round", "key", "server", "tool", "askerGoneSince"}
     ),

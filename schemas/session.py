@@ -53,6 +53,12 @@ class ChangesSummary(Wire, frozen=True, kw_only=True):
     files: Count | None = None
 
 
+class SummaryMeta(Wire, frozen=True, kw_only=True):
+    """Host extension, in lists of sessions: nobody waits for the answers to its open questions."""
+
+    askers_gone: bool | None = None
+
+
 class SessionSummary(Wire, frozen=True, kw_only=True):
     resource: Uri
     provider: str
@@ -66,6 +72,7 @@ class SessionSummary(Wire, frozen=True, kw_only=True):
     agent: AgentSelection | None = None
     working_directory: Uri | None = None
     changes: ChangesSummary | None = None
+    meta: SummaryMeta | None = msgspec.field(default=None, name="_meta")
 
 
 class ActiveClient(Wire, frozen=True, kw_only=True):

@@ -15,7 +15,7 @@ from session_server.cli.answers import (
 )
 from session_server.cli.fields import OWN, Field
 from session_server.cli.form import ENDINGS, Form
-from session_server.cli.states import clock
+from session_server.cli.states import asker_gone, clock
 from session_server.reducers.answers import label
 from session_server.reducers.formats import is_web_address
 from session_server.reducers.words import value_words
@@ -63,6 +63,9 @@ def head(form: Form, title: str, connection: str, others: Sequence[str] = ()) ->
     if connection != "live":
         lines.append(("class:busy", f" · {connection}"))
     lines += _deadline(form)
+    gone = asker_gone(request)
+    if gone is not None:
+        lines += [("", "\n"), ("class:busy", gone)]
     if request.url is not None:
         lines += [("", "\n"), *web_address(request.url)]
         if openable_address(request) is None:

@@ -11,7 +11,7 @@ from rich.table import Table
 from session_server.cli.naming import session_list, short_name
 from session_server.cli.output import err, out, print_json
 from session_server.cli.reach import Reach
-from session_server.cli.states import State, ago, is_archived, shown_state, state_of
+from session_server.cli.states import State, ago, is_hidden, is_left, shown_state, state_of
 from session_server.schemas.session import SessionSummary
 
 WIDE = 60
@@ -25,7 +25,7 @@ def sessions(
     """List the sessions of a host: first those that need input, then the latest."""
     with reach.http() as http:
         found = session_list(http)
-    listed = in_order(s for s in found.items if everything or not is_archived(s))
+    listed = in_order(s for s in found.items if everything or not is_hidden(s))
     for damaged in found.unreadable:
         words = f"{short_name(damaged.session)} is damaged: {damaged.reason}."
         err.print(f"{words} `session-server doctor` says what to do.", markup=False)
@@ -38,7 +38,7 @@ def sessions(
 
 
 def in_order(sessions: Iterable[SessionSummary]) -> list[SessionSummary]:
-    return sorted(sessions, key=lambda s: (_ORDER.index(state_of(s)), -s.modified_at))
+    return sorted(sessions, key=lambda s: (_ORDER.index(state_of(s)), is_left(s), -s.modified_at))
 
 
 def as_json(summary: SessionSummary) -> dict[str, Any]:

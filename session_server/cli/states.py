@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from rich.text import Text
 
+from session_server.schemas.questions import InputRequest
 from session_server.schemas.session import ACTIVITY_BITS, SessionSummary, Status
 
 
@@ -23,6 +24,8 @@ _STYLES = {
     State.IDLE: ("○", "dim", "idle"),
     State.ERROR: ("✗", "bold red", "failed"),
 }
+LEFT = ("◌", "yellow", "not waiting")
+LEFT_NAME = "asker-gone"
 
 
 def state_of(summary: SessionSummary) -> State:
@@ -37,12 +40,19 @@ def state_of(summary: SessionSummary) -> State:
             return State.IDLE
 
 
-def is_archived(summary: SessionSummary) -> bool:
-    return bool(summary.status & Status.IS_ARCHIVED)
+def is_left(summary: SessionSummary) -> bool:
+    """Whether nobody waits for the answers that are open in it; they can still be given."""
+    return summary.meta is not None and summary.meta.askers_gone is True
+
+
+def is_hidden(summary: SessionSummary) -> bool:
+    """An archived session with open questions stays in sight: somebody may wait for the answers."""
+    is_archived = bool(summary.status & Status.IS_ARCHIVED)
+    return is_archived and state_of(summary) is not State.INPUT_NEEDED
 
 
 def shown_state(summary: SessionSummary) -> Text:
-    mark, style, words = _STYLES[state_of(summary)]
+    mark, style, words = LEFT if is_left(summary) else _STYLES[state_of(summary)]
     return Text(f"{mark} {words}", style=style)
 
 
@@ -61,3 +71,12 @@ def clock(at: int) -> str:
 def when(at: int) -> str:
     """A moment that may be on another day."""
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(at / 1000))
+
+
+def asker_gone(request: InputRequest) -> str | None:
+    """That nobody waits for the answer to this, if so."""
+    since = None if request.meta is None else request.meta.asker_gone_since
+    if since is None:
+        return None
+    what = f"The program that asked is no longer waiting (since {when(since)})."
+    return f"{what} Your answer will be kept for it."

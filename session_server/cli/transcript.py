@@ -12,7 +12,8 @@ from rich.text import Text
 
 from session_server.cli.answers import answer_text, asker, heading, question_line
 from session_server.cli.naming import short_name
-from session_server.cli.states import clock, shown_state
+from session_server.cli.states import asker_gone, clock, shown_state
+from session_server.reducers.status import listed
 from session_server.schemas import wire
 from session_server.schemas.messages import USER
 from session_server.schemas.principals import Author
@@ -182,9 +183,14 @@ def request_panel(request: InputRequest, me: Author | None = None) -> Panel:
         body.append(grid)
     meta = request.meta
     expires = meta.expires_at if meta is not None else None
+    if not body:
+        body.append(Text("accept or decline", style="dim"))
+    gone = asker_gone(request)
+    if gone is not None:
+        body.append(Text(gone, style="yellow"))
     notes = [asker(request), "" if expires is None else f"until {clock(expires)}"]
     return Panel(
-        Group(*body) if body else Text("accept or decline", style="dim"),
+        Group(*body),
         title=Text(heading(request), style="bold yellow"),
         title_align="left",
         subtitle=Text(" · ".join(note for note in notes if note), style="dim"),
@@ -195,7 +201,7 @@ def request_panel(request: InputRequest, me: Author | None = None) -> Panel:
 
 def status_line(state: SessionState, connection: str) -> Text:
     summary = state.summary
-    parts = [shown_state(summary), Text(summary.title, style="bold")]
+    parts = [shown_state(listed(state)), Text(summary.title, style="bold")]
     if summary.activity:
         parts.append(Text(summary.activity, style="cyan"))
     if state.input_requests:

@@ -18,7 +18,7 @@ from session_server.cli.naming import OptionalSessionArgument, found, short_name
 from session_server.cli.output import Harmless, err, out, print_json, tell
 from session_server.cli.reach import Reach, session_path
 from session_server.cli.sessions import as_json, in_order, table
-from session_server.cli.states import State, clock, is_archived, state_of
+from session_server.cli.states import LEFT_NAME, State, clock, is_hidden, is_left, state_of
 from session_server.cli.transcript import Transcript, last_note, request_panel, status_line
 from session_server.cli.trouble import Trouble
 from session_server.client import Change, Client, Session
@@ -153,13 +153,13 @@ def _ended_json(state: EndedRequest) -> dict[str, Any]:
 
 async def _list_plainly(news: AsyncIterator[News], wanted: frozenset[State]) -> None:
     """Into a pipe: a line whenever a session's state changes or a question ends."""
-    known: dict[str, State] = {}
+    known: dict[str, str] = {}
     async for sessions, ended in news:
         for request in ended:
             _print_line(_outcome_name(request), request.session, outcome_note(request.outcome))
         for summary in sessions:
-            state = state_of(summary)
-            if known.get(summary.resource) is not state:
+            state = LEFT_NAME if is_left(summary) else state_of(summary)
+            if known.get(summary.resource) != state:
                 _print_line(state, summary.resource, summary.title)
             known[summary.resource] = state
         if _reached(sessions, wanted):
@@ -178,8 +178,8 @@ async def _list_live(client: Client, news: AsyncIterator[News], wanted: frozense
     latest: tuple[SessionSummary, ...] = ()
 
     def drawn() -> RenderableType:
-        shown = in_order(s for s in latest if not is_archived(s))
-        waiting = sum(state_of(s) is State.INPUT_NEEDED for s in shown)
+        shown = in_order(s for s in latest if not is_hidden(s))
+        waiting = sum(state_of(s) is State.INPUT_NEEDED and not is_left(s) for s in shown)
         counted = f"Sessions: {len(shown)}, waiting for input: {waiting}"
         foot = f"{counted} · {client.status} · Ctrl-C ends"
         return Group(table(shown), Text(foot, style="dim"))

@@ -59,6 +59,7 @@ from session_server.log.errors import FailedError, LogError
 from session_server.reducers.batches import batch_of
 from session_server.reducers.input_rules import provenance_of
 from session_server.reducers.rules import judge, judge_root
+from session_server.reducers.status import listed
 from session_server.schemas.actions import (
     Action,
     AgentChanged,
@@ -303,7 +304,7 @@ class Host:
     def summaries(self, principal: Principal) -> Iterator[SessionSummary]:
         for uri, channel in self.sessions.items():
             if channel.committed is not None and principal.reaches(uri):
-                yield channel.committed.public.summary
+                yield listed(channel.committed.public)
 
     def missing(self, principal: Principal, uri: Uri) -> CommandError:
         """Why `channel` has found nothing."""

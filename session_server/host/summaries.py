@@ -6,13 +6,14 @@ from typing import Any
 import msgspec
 
 from session_server.host.host import Host
+from session_server.reducers.status import listed
 from session_server.schemas.commands import ROOT_CHANNEL
 from session_server.schemas.frames import (
     SessionSummaryChanged,
     SessionSummaryChangedParams,
     SummaryChanges,
 )
-from session_server.schemas.session import SessionSummary
+from session_server.schemas.session import SessionSummary, SummaryMeta
 from session_server.schemas.wire import Uri
 
 QUIET_SECONDS = 1.0
@@ -27,6 +28,8 @@ def changes_between(before: SessionSummary, after: SessionSummary) -> SummaryCha
             changed[name] = new
     if before.activity is not None and after.activity is None:
         changed["activity"] = ""
+    if before.meta is not None and after.meta is None:
+        changed["meta"] = SummaryMeta()
     return SummaryChanges(**changed)
 
 
@@ -56,7 +59,7 @@ class SummaryNews:
         self._timers.pop(uri, None)
         record = self._host.record(uri)
         if record is not None:
-            self._tell(uri, record.public.summary)
+            self._tell(uri, listed(record.public))
 
     def _tell(self, uri: Uri, summary: SessionSummary) -> None:
         timer = self._timers.pop(uri, None)

@@ -1,11 +1,14 @@
 """`sessions` and `watch`: what there is, and what happens to it."""
 
+import asyncio
 import json
 import signal
 
 import pytest
 
 from session_server.cli.exits import ExitCode
+from session_server.client import connect
+from session_server.schemas.actions import IsArchivedChanged
 from tests.cli.shells import Shell
 
 
@@ -23,6 +26,42 @@ def test_sessions_are_listed_with_what_needs_input_first(shell: Shell) -> None:
     states = [(s["state"], s["resource"]) for s in listed]
     asking, quiet = ("input-needed", "ahp-session:/demo"), ("idle", "ahp-session:/quiet")
     assert states.index(asking) < states.index(quiet)
+
+
+def test_a_question_that_was_left_is_marked_wherever_it_is_listed(shell: Shell) -> None:
+    with shell.running("watch") as watching:
+        with shell.running("ask", "Ship it?", "--session", "left", "--lease", "0.3s") as asking:
+            asking.hear("Asked", on="err")
+            watching.hear("input-needed\tleft\t")
+            asking.interrupt(signal.SIGKILL)
+        watching.hear("asker-gone\tleft\tShip it?")
+        (line,) = [line for line in shell("sessions").out.splitlines() if " left " in line]
+        assert line.strip().startswith("◌ not waiting")
+        listed = {s["resource"]: s for s in shell("sessions", "--json").json}
+        assert listed["ahp-session:/left"]["_meta"] == {"askersGone": True}
+        with shell.terminal("watch", "left") as terminal:
+            terminal.see("no longer waiting", "kept for it", "◌ not waiting")
+        with shell.terminal("answer", "left") as terminal:
+            terminal.see("The program that asked is no longer waiting", "kept for it")
+        assert shell("answer", "left", "--cancel").code == ExitCode.OK
+        watching.hear("idle\tleft\t")
+
+
+def test_an_archived_session_is_listed_while_it_asks(shell: Shell) -> None:
+    shell("ask", "Ship it?", "--session", "put-away", "--no-wait")
+
+    async def archive() -> None:
+        async with (
+            connect(shell.url or "") as client,
+            client.session("ahp-session:/put-away") as session,
+        ):
+            await session.dispatch(IsArchivedChanged(is_archived=True))
+
+    asyncio.run(archive())
+    assert "put-away" in shell("sessions").out
+    shell("answer", "put-away", "--decline")
+    assert "put-away" not in shell("sessions").out
+    assert "put-away" in shell("sessions", "--all").out
 
 
 @pytest.mark.slow

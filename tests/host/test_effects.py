@@ -7,7 +7,7 @@ import pytest
 
 from session_server.host.summaries import changes_between
 from session_server.schemas.codec import encode
-from session_server.schemas.session import AgentSelection
+from session_server.schemas.session import AgentSelection, SummaryMeta
 from tests.host.harness import AGENT, ANA, ROOT, SESSION, hosting, joined, run, with_session
 
 
@@ -117,6 +117,9 @@ async def test_a_cleared_field_of_a_summary_is_never_null() -> None:
         assert encode(changes_between(busy, record.public.summary)) == b'{"activity":""}'
         chosen = msgspec.structs.replace(busy, agent=AgentSelection(uri="agent:/a"))
         assert encode(changes_between(chosen, busy)) == b"{}"
+        left = msgspec.structs.replace(busy, meta=SummaryMeta(askers_gone=True))
+        assert encode(changes_between(busy, left)) == b'{"_meta":{"askersGone":true}}'
+        assert encode(changes_between(left, busy)) == b'{"_meta":{}}'
 
 
 @pytest.mark.proves("ahp.channels.create-fork", "ahp.channels.fetch-turns")

@@ -1,6 +1,8 @@
 """Using the server over HTTP as a program would."""
 
 import contextlib
+import socket
+import struct
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future
@@ -8,6 +10,8 @@ from typing import Any
 
 import httpx
 from prometheus_client.parser import text_string_to_metric_families
+
+from tests.servers import ServerProcess
 
 DEADLINE = 20.0
 
@@ -61,6 +65,16 @@ class Api(httpx.Client):
         threading.Thread(target=send, daemon=True).start()
         assert has_left.wait(DEADLINE)
         return future
+
+
+@contextlib.contextmanager
+def polling(server: ServerProcess, path: str) -> Iterator[None]:
+    """A long poll on a connection that is cut in the end, as that of a killed process."""
+    with socket.create_connection(("127.0.0.1", server.port)) as line:
+        head = f"GET {path}?wait=60 HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n\r\n"
+        line.sendall(head.encode())
+        yield
+        line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
 def text(value: str, state: str = "submitted") -> dict[str, Any]:

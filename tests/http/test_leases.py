@@ -1,7 +1,5 @@
 """Questions whose askers promised to wait for the answers, and have left."""
 
-import contextlib
-import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +8,7 @@ from typing import Any
 import pytest
 
 from session_server.schemas.limits import LEASE_LIMIT_SECONDS
-from tests.http.sessions import DEADLINE, QUESTIONS, Api, text
+from tests.http.sessions import DEADLINE, QUESTIONS, Api, polling, text
 from tests.servers import ServerProcess, serving, sqlite_store
 
 SHORT = 0.3
@@ -37,17 +35,6 @@ def gone_since(api: Api, session: str, request: str) -> int | None:
 def left(api: Api, session: str, request: str) -> int:
     since: int = until(lambda: gone_since(api, session, request))
     return since
-
-
-@contextlib.contextmanager
-def polling(server: ServerProcess, path: str) -> Any:
-    """A long poll on a connection that is cut in the end, as a killed process would."""
-    with socket.create_connection(("127.0.0.1", server.port)) as line:
-        head = f"GET {path}?wait=60 HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n\r\n"
-        line.sendall(head.encode())
-        yield line
-        linger = b"\x01\x00\x00\x00\x00\x00\x00\x00"
-        line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
 
 
 def test_a_question_is_marked_when_its_asker_was_never_there(api: Api, session: str) -> None:

@@ -7,9 +7,10 @@ import pytest
 
 from session_server.reducers.batches import withdrawal
 from session_server.reducers.deadlines import expired, leased, marked_as_left, withdrawn
-from session_server.reducers.effects import pending
+from session_server.reducers.effects import effects_of, pending
 from session_server.reducers.input_rules import left_request
 from session_server.reducers.proposals import proposed_answers
+from session_server.reducers.status import listed
 from session_server.schemas.actions import (
     InputAnswerChanged,
     InputRequested,
@@ -19,6 +20,7 @@ from session_server.schemas.actions import (
 from session_server.schemas.codec import encode
 from session_server.schemas.effects import (
     ExpireRequest,
+    PublishSummary,
 )
 from session_server.schemas.principals import HOST, Provenance
 from session_server.schemas.questions import (
@@ -48,8 +50,9 @@ from session_server.schemas.record import (
     Deferred,
     SessionRecord,
 )
-from session_server.schemas.session import ModelSelection, Status
-from session_server.schemas.turns import SystemNotificationPart
+from session_server.schemas.session import ModelSelection, Status, SummaryMeta
+from session_server.schemas.tool_calls import PendingConfirmation
+from session_server.schemas.turns import ActiveTurn, SystemNotificationPart, ToolCallPart
 from tests.reducers.batching import FORM, OSLO, complete, draft, due
 from tests.sessions import (
     AGENT,
@@ -61,6 +64,7 @@ from tests.sessions import (
     fold,
     session,
     stamp,
+    user_message,
 )
 
 # Deadlines and withdrawal
@@ -314,3 +318,29 @@ def test_only_the_same_question_of_the_same_asker_is_taken_up_once_it_was_left()
     assert left_request(OWNER, there, again) is left_request(AGENT, left, again) is None
     other = msgspec.structs.replace(again, message="Destroy")
     assert left_request(OWNER, left, other) is left_request(OWNER, session(), other) is None
+
+
+def test_a_list_says_when_nobody_waits_for_any_of_the_answers() -> None:
+    gone, there = held(FORM, asker_gone_since=70), InputRequest(id="there")
+    left = asking(gone)
+    assert listed(left.public).meta == SummaryMeta(askers_gone=True)
+    for record in (asking(gone, there), asking(there), session()):
+        assert listed(record.public) is record.public.summary
+    call = PendingConfirmation(
+        tool_call_id="c", tool_name="run", display_name="Run", invocation_message="Run it"
+    )
+    turn = ActiveTurn(
+        id="t", message=user_message(), response_parts=(ToolCallPart(tool_call=call),)
+    )
+    confirming = asking(gone, active_turn=turn)
+    assert listed(confirming.public) is confirming.public.summary
+
+
+def test_a_mark_is_published_in_the_list_even_within_the_same_millisecond() -> None:
+    before = fold(asking(), InputRequested(request=held(FORM)), at=100)
+    batch = marked_as_left(before, "r", 70)
+    after = fold(before, *batch, at=100)
+    assert before.public.summary == after.public.summary
+    (published,) = effects_of(before, batch[0], after)
+    assert isinstance(published, PublishSummary)
+    assert (published.before.meta, published.after.meta) == (None, SummaryMeta(askers_gone=True))

@@ -6,8 +6,10 @@ import pytest
 from session_server.schemas.envelopes import EnvelopeMeta
 from session_server.schemas.host_meta import ASKERS, HOST_KEYS
 from session_server.schemas.questions import AnswerMeta, QuestionMeta, RequestMeta
+from session_server.schemas.session import SummaryMeta
 
 SHAPES: dict[str, type[msgspec.Struct]] = {
+    "summary": SummaryMeta,
     "request": RequestMeta,
     "question": QuestionMeta,
     "answer": AnswerMeta,

@@ -61,6 +61,26 @@ def test_the_list_is_live_and_in_order_of_need(person: People, stage: Stage) -> 
     expect(ana.locator(".session-row .row-title")).to_have_text(["Broken"])
 
 
+def test_an_archived_session_stays_in_sight_while_it_asks(person: People, stage: Stage) -> None:
+    uri = stage.session("put-away", "Old plan")
+    stage.begins(uri)
+    stage.asks(uri, text("name"))
+    ana = person("Ana").goes_to()
+    row = ana.locator(".session-row", has_text="Old plan")
+    row.hover()
+    ana.get_by_role("button", name="Archive: Old plan").click()
+    expect(ana.locator(".toast")).to_contain_text("stays in the list until")
+    expect(ana.get_by_role("button", name="Unarchive: Old plan")).to_have_count(1)
+    expect(row).to_have_attribute("data-activity", "input-needed")
+    expect(ana).to_have_title(re.compile(r"^\(\d\) "))
+    row.locator(".row-link").click()
+    field(ana, "name").fill("x")
+    ana.keyboard.press("Control+Enter")
+    expect(row).to_have_count(0)
+    ana.locator(".filter[data-filter=archived]").click()
+    expect(row).to_have_count(1)
+
+
 def test_what_is_seen_is_read_and_what_is_put_away_is_out_of_sight(
     person: People, stage: Stage
 ) -> None:

@@ -42,6 +42,12 @@ export function keyOf({ id, _meta }) {
 }
 
 /**
+ * Since when the asker of a request no longer waits for the answer.
+ * @param {InputRequest} request
+ */
+export const goneSince = ({ _meta }) => _meta?.askerGoneSince;
+
+/**
  * Whether the form can stay as it is built; answers and deadlines come and go.
  * @param {Group} before
  * @param {Group} after

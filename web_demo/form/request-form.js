@@ -8,13 +8,13 @@
 /** @import { Mode } from "./request-foot.js" */
 import { WHY_ID } from "../views/access.js";
 import { announce } from "../views/announcer.js";
-import { attribute, fill, h, show } from "../views/dom.js";
+import { attribute, fill, h, say, show } from "../views/dom.js";
 import { unlessUndone } from "../views/toast.js";
-import { counted, labelOf, subjectOf } from "../text/words.js";
+import { counted, labelOf, subjectOf, timeOf } from "../text/words.js";
 import { REVIEW_CHANGED } from "../wire/session.js";
 import { acceptanceOf, isSent } from "./acceptance.js";
 import { Countdown } from "./countdown.js";
-import { isSameShape } from "./groups.js";
+import { goneSince, isSameShape } from "./groups.js";
 import { QuestionView } from "./question.js";
 import { RequestFoot } from "./request-foot.js";
 import { headOf } from "./request-head.js";
@@ -57,6 +57,7 @@ export class RequestForm {
     this.body = h("div", { class: "request-body" });
     this.reviewed = h("div", { class: "request-review", hidden: true });
     this.head = h("header", { class: "request-head" });
+    this.gone = h("p", { class: "asker-gone", role: "status", hidden: true });
     this.strips = h("div", { class: "strip-place" });
     this.element = h(
       "section",
@@ -126,7 +127,7 @@ export class RequestForm {
 
   #headed() {
     const { room, group, countdown } = this;
-    fill(this.head, ...headOf(room, group, this.titleId), countdown.element);
+    fill(this.head, ...headOf(room, group, this.titleId), countdown.element, this.gone);
   }
 
   /** @param {Group} group */
@@ -139,8 +140,18 @@ export class RequestForm {
       return;
     }
     this.countdown.update(group.requests);
+    this.#showGone();
     this.#followCompletion();
     this.refresh();
+  }
+
+  /** Those of one form are asked by the same program. */
+  #showGone() {
+    const [since] = this.group.requests.flatMap((request) => goneSince(request) ?? []);
+    show(this.gone, since !== undefined);
+    const what = "The program that asked is no longer waiting";
+    if (since === undefined) say(this.gone, "");
+    else say(this.gone, `${what} (since ${timeOf(since)}). Your answer will be kept for it.`);
   }
 
   /** What is asked has changed: nobody has decided about that yet. */

@@ -9,7 +9,7 @@ import { recall, remember } from "./memory.js";
 import { latestFirst } from "./order.js";
 import { isRecorded } from "./recordings.js";
 import { goTo, placeOf, waitingHash } from "./places.js";
-import { activityOf, isArchived } from "../wire/status.js";
+import { activityOf, isLeft } from "../wire/status.js";
 
 const TITLE = "session-server";
 
@@ -125,7 +125,7 @@ function needsInput(summary) {
   return (
     summary !== undefined &&
     activityOf(summary.status) === "input-needed" &&
-    !isArchived(summary.status) &&
+    !isLeft(summary) &&
     !isRecorded(summary)
   );
 }

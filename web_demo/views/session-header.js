@@ -7,13 +7,20 @@ import { ICONS } from "./icons.js";
 import { Menu } from "./menu.js";
 import { People } from "./people.js";
 import { placeHash } from "./places.js";
+import { goneSince } from "../form/groups.js";
 import { ShareDialog } from "./share.js";
 import { activityOf, isArchived } from "../wire/status.js";
 
 /** @import { SessionSummary } from "../wire/types.d.ts" */
 
 /** @type {Readonly<Record<string, string>>} */
-const WORDS = { "input-needed": "Needs input", running: "Running", error: "Failed", idle: "Idle" };
+const WORDS = {
+  "input-needed": "Needs input",
+  left: "No longer waiting",
+  running: "Running",
+  error: "Failed",
+  idle: "Idle",
+};
 
 export class SessionHeader {
   title = h("h1", { class: "session-title", dir: "auto" });
@@ -73,8 +80,7 @@ export class SessionHeader {
     const summary = state?.summary;
     const isGone = phase === "gone";
     say(this.title, isGone ? "Not found" : titleOf(summary, phase));
-    const isAsking = this.room.isAsking();
-    const activity = isAsking ? "input-needed" : summary && activityOf(summary.status);
+    const activity = this.#activity(summary);
     say(
       this.state,
       summary?.activity && activity === "running"
@@ -88,6 +94,14 @@ export class SessionHeader {
     show(this.share, this.room.access.mayDirect && phase === "open");
     show(this.menu.element, phase === "open");
     this.people.update();
+  }
+
+  /** @param {SessionSummary | undefined} summary */
+  #activity(summary) {
+    const requests = this.room.requests();
+    const isLeft = requests.length > 0 && requests.every(goneSince);
+    if (this.room.isAsking()) return isLeft ? "left" : "input-needed";
+    return summary && activityOf(summary.status);
   }
 
   #items() {

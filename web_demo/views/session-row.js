@@ -9,11 +9,12 @@ import { goTo, placeHash, waitingHash } from "./places.js";
 import { isRecorded } from "./recordings.js";
 import { toast } from "./toast.js";
 import { ago, capital, wholeTime } from "../text/words.js";
-import { activityOf, isArchived, isRead } from "../wire/status.js";
+import { activityOf, isArchived, isLeft, isRead } from "../wire/status.js";
 
 /** @type {Readonly<Record<string, string>>} */
 const WORDS = {
   "input-needed": "needs input",
+  left: "no longer waiting",
   running: "running",
   error: "failed",
   idle: "idle",
@@ -22,7 +23,8 @@ const WORDS = {
 
 /** @param {SessionSummary} summary */
 export function kindOf(summary) {
-  return isRecorded(summary) ? "recording" : activityOf(summary.status);
+  if (isRecorded(summary)) return "recording";
+  return isLeft(summary) ? "left" : activityOf(summary.status);
 }
 
 export class SessionRow {
@@ -74,7 +76,7 @@ export class SessionRow {
     attribute(
       this.link,
       "href",
-      needs ? waitingHash(summary.resource) : placeHash(summary.resource),
+      needs || activity === "left" ? waitingHash(summary.resource) : placeHash(summary.resource),
     );
     say(this.title, summary.title || "Untitled");
     attribute(this.title, "title", summary.title || undefined);
@@ -127,7 +129,9 @@ export class SessionRow {
     const isOn = !isArchived(summary.status);
     const words = isOn ? "Archived" : "Unarchived";
     const undo = () => this.#put(summary.resource, !isOn);
-    const said = `${words}: ${summary.title || "Untitled"}`;
+    const isAsking = activityOf(summary.status) === "input-needed";
+    const more = isOn && isAsking ? ". It stays in the list until its questions are answered." : "";
+    const said = `${words}: ${summary.title || "Untitled"}${more}`;
     this.#put(summary.resource, isOn, () => toast(said, undo));
   }
 

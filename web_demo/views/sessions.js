@@ -9,13 +9,14 @@ import { KeyedViews } from "./keyed.js";
 import { beginning } from "./beginning.js";
 import { latestFirst } from "./order.js";
 import { kindOf, SessionRow } from "./session-row.js";
-import { isArchived } from "../wire/status.js";
+import { isArchived, isHidden } from "../wire/status.js";
 
 /** @typedef {"all" | "input-needed" | "running" | "error" | "archived"} Filter */
 /** @typedef {{ kind: "head", id: string, words: string, count: number } | { kind: "row", id: string, summary: SessionSummary }} Line */
 
 const GROUPS = /** @type {const} */ ([
   ["input-needed", "Needs input"],
+  ["left", "No longer waiting"],
   ["running", "Running"],
   ["error", "Failed"],
   ["idle", "Idle"],
@@ -310,5 +311,5 @@ class GroupHead {
  */
 function isIn(summary, filter) {
   if (filter === "archived") return isArchived(summary.status);
-  return !isArchived(summary.status) && (filter === "all" || kindOf(summary) === filter);
+  return !isHidden(summary.status) && (filter === "all" || kindOf(summary) === filter);
 }

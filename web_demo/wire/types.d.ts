@@ -1359,6 +1359,7 @@ export interface SessionSummary {
   readonly agent?: AgentSelection;
   readonly workingDirectory?: string;
   readonly changes?: ChangesSummary;
+  readonly _meta?: SummaryMeta;
 }
 
 export interface SessionSummaryChanged {
@@ -1457,7 +1458,7 @@ export interface SubscribeResult {
   readonly snapshot?: Snapshot;
 }
 
-/** The fields of a summary that changed; none is ever `null`. `activity` is empty where there is none any more. That another field was cleared cannot be told: what is left out has not changed. */
+/** The fields of a summary that changed; none is ever `null`. `activity` and `_meta` are empty where there is none any more. That another field was cleared cannot be told: what is left out has not changed. */
 export interface SummaryChanges {
   readonly title?: string;
   readonly status?: Status;
@@ -1468,6 +1469,12 @@ export interface SummaryChanges {
   readonly agent?: AgentSelection;
   readonly workingDirectory?: string;
   readonly changes?: ChangesSummary;
+  readonly _meta?: SummaryMeta;
+}
+
+/** Host extension, in lists of sessions: nobody waits for the answers to its open questions. */
+export interface SummaryMeta {
+  readonly askersGone?: boolean;
 }
 
 export interface SystemNotificationPart {
