@@ -12,6 +12,7 @@ const KEYS = [
   ["1 … 9", "Choose an option by its number"],
   ["Enter", "Mark this question done and go on; send it if it is the only one"],
   ["← →", "Previous or next question (when not typing)"],
+  ["y n", "Go to Yes or No, where Enter sends"],
   ["Ctrl Enter", "Review the answers, then send them (⌘ Enter on a Mac)"],
   ["Esc", "Leave a field; nothing is lost"],
   ["?", "This list"],

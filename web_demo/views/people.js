@@ -2,13 +2,14 @@
 
 /** @import { Present } from "../wire/types.d.ts" */
 /** @import { Room } from "./room.js" */
-import { attribute, fill, h, icon } from "./dom.js";
+import { SMALL, attribute, fill, h, icon } from "./dom.js";
 import { capital, hueOf, initials, nameOf } from "../text/words.js";
 import { shapesOf } from "./shapes.js";
 
 /** @import { Shape } from "./shapes.js" */
 
 const SHOWN = 5;
+const SHOWN_ON_PHONES = 2;
 const ROLES = { owner: "", agent: ", agent", answerer: ", answers", observer: ", watches" };
 
 export class People {
@@ -38,11 +39,14 @@ export class People {
       (a, b) => Number(b.clientId === own) - Number(a.clientId === own),
     );
     const shapes = shapesOf(present.filter((each) => !each.by.name).map((each) => each.clientId));
-    const rest = sorted.length - SHOWN;
+    const most = SMALL.matches ? SHOWN_ON_PHONES : SHOWN;
+    // A mark that says “+1” takes as much room as the person.
+    const shown = sorted.length > most + 1 ? most : sorted.length;
+    const rest = sorted.length - shown;
     fill(
       this.element,
       ...sorted
-        .slice(0, SHOWN)
+        .slice(0, shown)
         .map((each) => person(each, each.clientId === own, shapes.get(each.clientId))),
       rest > 0 && h("li", { class: "person more", title: `${rest} more` }, `+${rest}`),
     );
