@@ -127,3 +127,30 @@ def test_stop_names_whose_answers_are_lost_and_can_be_undone(person: People, sta
     stop(ben)
     press(ben, "Stop")
     expect(ana.locator(".outcome-words")).to_contain_text("Ben stopped “Some questions”")
+
+
+def test_asking_back_scrolls_nowhere(person: People, stage: Stage) -> None:
+    uri = stage.session("still-here")
+    stage.begins(uri)
+    stage.asks(uri, *(text(f"q{number}") for number in range(12)))
+    ana, ben = arrive([person("Ana"), person("Ben")], "still-here")
+    field(ana, "q0").fill("something")
+    expect(field(ben, "q0")).to_have_value("something")
+    scroller = ben.locator(".scroller")
+    before = scroller.evaluate("scroller => scroller.scrollTop")
+
+    def click(name: str) -> None:
+        """With the mouse alone: Playwright's own click scrolls."""
+        box = ben.get_by_role("button", name=name, exact=True).bounding_box()
+        assert box is not None
+        ben.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+
+    click("Decline")
+    expect(ben.locator(".request-actions").get_by_role("button", name="Decline")).to_be_focused()
+    assert scroller.evaluate("scroller => scroller.scrollTop") == before
+    click("Decline")
+    expect(ben.locator(".progress-words")).to_contain_text("You can still undo it")
+    assert scroller.evaluate("scroller => scroller.scrollTop") == before
+    click("Undo")
+    expect(ben.get_by_role("button", name="Review answers")).to_be_focused()
+    assert scroller.evaluate("scroller => scroller.scrollTop") == before

@@ -86,7 +86,7 @@ export class RequestFoot {
     show(this.sure, isAsking);
     say(this.sure, mode === "cancel" ? "Dismiss" : "Decline");
     for (const way of [this.menu.element, this.decline]) show(way, mode === "form");
-    show(this.accept, !isAsking);
+    show(this.accept, !isAsking && mode !== "leaving");
     attribute(this.element, "data-mode", mode);
     this.canSubmit = mode === "form" && stand.questions > 1 && stand.canSubmit;
     for (const way of [this.accept, this.decline, this.menu.button, this.sure]) way.disabled = isSending;
@@ -104,7 +104,12 @@ export class RequestFoot {
     attribute(this.no, "class", shown === false ? "primary" : "");
     show(this.no, isYesNo && mode === "form");
     const sends = isWaiting ? "Waiting…" : "Sending…";
-    say(this.accept, mode === "sending" || mode === "leaving" ? sends : primaryText(stand));
+    say(this.accept, mode === "sending" ? sends : primaryText(stand));
+  }
+
+  /** It is in view wherever its form is, so that nothing scrolls. */
+  focus(button = this.accept) {
+    button.focus({ preventScroll: true });
   }
 
   /** @param {string | undefined} words */
@@ -128,7 +133,8 @@ function wordsOf({ mode, questions, done, drafts, losers, completion }) {
   if (mode === "sending") return waitingWords(completion);
   if (mode === "decline" || mode === "cancel")
     return `${ASKS[mode]} Answers and drafts by ${listed(losers)} will be discarded.`;
-  if (mode === "leaving" || mode === "review" || questions < 2) return "";
+  if (mode === "leaving") return "Closing this form for everyone. You can still undo it.";
+  if (mode === "review" || questions < 2) return "";
   const words = `${done} of ${questions} ready`;
   if (done === questions) return `${words}, not sent yet`;
   return drafts > 0 ? `${words}, ${counted(drafts, "draft")}` : words;

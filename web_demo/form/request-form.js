@@ -255,7 +255,7 @@ export class RequestForm {
     const button = { y: yes, 1: yes, n: no, 2: no }[event.key.toLowerCase()];
     if (!button || event.altKey || event.ctrlKey || event.metaKey) return false;
     event.preventDefault();
-    button.focus();
+    this.foot.focus(button);
     return true;
   }
 
@@ -276,7 +276,7 @@ export class RequestForm {
     const after = this.views.slice(this.views.indexOf(from) + 1);
     const open = after.find((view) => !isSettled(view.standing()));
     if (open) open.focus();
-    else this.foot.accept.focus();
+    else this.foot.focus();
     this.marks();
   }
 
@@ -294,7 +294,7 @@ export class RequestForm {
       return;
     }
     if (this.#yesNo && truthOf(this.#yesNo) === undefined) {
-      this.foot.accept.focus();
+      this.foot.focus();
       return;
     }
     const { answers, problems } = acceptanceOf(this.views);
@@ -345,7 +345,7 @@ export class RequestForm {
       () => this.#complete(how),
       () => {
         this.#lock(false);
-        this.foot.accept.focus();
+        this.foot.focus();
       },
     );
   }
@@ -368,13 +368,13 @@ export class RequestForm {
     this.foot.fail(undefined);
     this.#showFoot();
     if (isReview) this.#focusReview();
-    else if (mode !== "form") this.foot.sure.focus();
-    else if (wasReview) this.foot.accept.focus();
+    else if (mode !== "form") this.foot.focus(this.foot.sure);
+    else if (wasReview) this.foot.focus();
   }
 
   /** It is read from its top, however long it is. */
   #focusReview() {
-    this.foot.accept.focus({ preventScroll: true });
+    this.foot.focus();
     this.element.scrollIntoView({ block: "start" });
   }
 
@@ -411,7 +411,7 @@ export class RequestForm {
   /** @param {WireError} error */
   #failed({ code, message, refusal }) {
     this.#followCompletion();
-    if (code === "takenBack") this.foot.accept.focus();
+    if (code === "takenBack") this.foot.focus();
     else if (refusal === REVIEW_CHANGED) this.#reviewAgain(message);
     else this.#complain(message);
   }
@@ -473,7 +473,10 @@ export class RequestForm {
     const [url] = this.urls.values();
     const target = named ?? open ?? this.views[0] ?? url;
     if (target) target.focus();
-    else this.foot.accept.focus();
+    else {
+      this.element.scrollIntoView({ block: "nearest" });
+      this.foot.focus();
+    }
   }
 
   remove() {
