@@ -1,13 +1,15 @@
 """What people are shown before they send answers is what is sent."""
 
 from collections.abc import Callable
+from random import Random
+from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.web.browser import Person
 from tests.web.looking import arrive, field, goes_offline, question
-from tests.web.stage import Stage, http, text, whole
+from tests.web.stage import Stage, http, one_of, text, whole, yes_no
 
 People = Callable[..., Person]
 pytestmark = pytest.mark.slow
@@ -28,7 +30,7 @@ def drafts(page: Page, name: str, value: str) -> None:
     field(page, name).blur()
 
 
-def sent(stage: Stage, session: str) -> object:
+def sent(stage: Stage, session: str) -> Any:
     """What the asker is told."""
     url = f"{stage.url}/v1/sessions/{session}/requests/r?wait=10"
     return http("GET", url)["content"]
@@ -162,3 +164,87 @@ def test_whoever_stops_a_question_is_named(person: People, stage: Stage) -> None
     http("DELETE", f"{stage.url}/v1/sessions/stopped/turns/active")
     for page in (ana, ben):
         expect(page.locator(".outcome-words")).to_contain_text("Someone stopped “Some questions”")
+
+
+# Whatever happened before
+
+STEP = """([name, what, value]) => {
+  const question = document.querySelector(`[data-question=${name}]`);
+  if (!question?.checkVisibility()) return;
+  const buttons = [...question.querySelectorAll("button")].filter((b) => b.checkVisibility());
+  const press = (label) => buttons.find((b) => b.textContent === label && !b.disabled)?.click();
+  if (what !== "draft") return press(what);
+  const input = question.querySelector("input.field-input, textarea");
+  if (!input) return [...question.querySelectorAll("label")][value % 2].click();
+  input.value = name === "note" && value ? `note ${value}` : String(value || "");
+  input.dispatchEvent(new Event("input", { bubbles: true }));
+}"""
+"""One thing that a person does, if it can be done at this moment."""
+
+ACTS = ["draft", "draft", "Mark done", "Skip", "Clear", "Discard draft", "Answer it"]
+ACTS += ["Use this draft", "Use theirs", "Keep mine", "Use mine", "Leave it"]
+QUESTIONS = ["percent", "note", "city", "quick"]
+
+SEND = """() => {
+  const rows = [...document.querySelectorAll(".review-row")].map((row) => [
+    row.querySelector("dt").textContent.toLowerCase(),
+    row.querySelector(".review-value")?.textContent,
+  ]);
+  const send = [...document.querySelectorAll(".request-actions button")]
+    .find((button) => button.textContent === "Send answers" && !button.disabled);
+  if (!send || document.querySelector(".review-problem")) return null;
+  send.click();
+  return Object.fromEntries(rows.filter(([, value]) => value !== undefined));
+}"""
+"""What the review shows at the moment in which it is sent; nothing, if there is something to check."""
+
+
+def in_words(content: dict[str, Any]) -> dict[str, str]:
+    """As the page shows it."""
+    shown = {True: "Yes", False: "No", "oslo": "Oslo", "lisbon": "Lisbon"}
+    return {
+        name: shown[value] if name in ("city", "quick") else str(value)
+        for name, value in content.items()
+    }
+
+
+@pytest.mark.proves("design.calls.sent-is-reviewed")
+@pytest.mark.parametrize("seed", range(6))
+def test_what_is_sent_is_what_the_review_showed_whatever_happened_before(
+    person: People, stage: Stage, seed: int
+) -> None:
+    chance = Random(seed)
+    uri = stage.session(f"walk-{seed}")
+    stage.begins(uri)
+    city = one_of("city", "Oslo", "Lisbon")
+    city["options"][0]["recommended"] = True
+    stage.asks(
+        uri,
+        whole("percent", defaultValue=10),
+        text("note"),
+        city,
+        yes_no("quick", defaultValue=True),
+    )
+    pages = arrive([person("Ana"), person("Ben")], f"walk-{seed}")
+
+    def act(page: Page) -> None:
+        step = [chance.choice(QUESTIONS), chance.choice(ACTS), chance.randrange(30)]
+        page.evaluate(STEP, step)
+
+    for _ in range(40):
+        act(chance.choice(pages))
+    ana, ben = pages
+    seen = None
+    for _ in range(50):
+        ana.keyboard.press("Escape")
+        for name in QUESTIONS:
+            ana.evaluate(STEP, [name, chance.choice(["Use theirs", "Keep mine"]), 0])
+        press(ana, "Review answers")
+        act(ben)
+        seen = ana.evaluate(SEND)
+        done = ana.locator("section.outcome, .request-foot .problem:visible, .review-problem")
+        expect(done.first).to_be_visible()
+        if ana.locator("section.outcome").count():
+            break
+    assert seen is not None
+    assert in_words(sent(stage, f"walk-{seed}")) == seen
