@@ -25,7 +25,7 @@ from ..schemas.questions import (
 )
 from ..schemas.record import SessionRecord
 from ..schemas.wire import Uri
-from .review import plain_content
+from .review import plain_answers
 
 _ENDINGS = {
     Provenance.TIMEOUT: AskOutcome.TIMED_OUT,
@@ -77,10 +77,9 @@ def same_ask(
 def ask_result(outcome: Outcome, session: Uri) -> AskResult:
     request = outcome.request
     answers = outcome.answers or {}
-    is_accepted = outcome.response is ResponseKind.ACCEPT
     return AskResult(
         outcome=_ending(outcome),
-        answers=plain_content(request.questions or (), answers) if is_accepted else {},
+        answers=plain_answers(outcome),
         skipped=tuple(name for name, answer in answers.items() if isinstance(answer, Skipped)),
         by=None if outcome.by is None else str(outcome.by),
         via=outcome.via,

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from ..schemas.calls import Outcome
 from ..schemas.http import ReviewItem
 from ..schemas.mcp import Content
 from ..schemas.questions import (
@@ -16,6 +17,7 @@ from ..schemas.questions import (
     Draft,
     InputRequest,
     Question,
+    ResponseKind,
     Reviewed,
     Skipped,
     Source,
@@ -70,6 +72,13 @@ def plain_content(questions: Iterable[Question], answers: Mapping[str, Answer]) 
         if value is not None:
             content[question.id] = content_value(question, value)
     return content
+
+
+def plain_answers(outcome: Outcome) -> Content:
+    """What was sent, as plain values by question; empty unless the request was accepted."""
+    if outcome.response is not ResponseKind.ACCEPT:
+        return {}
+    return plain_content(outcome.request.questions or (), outcome.answers or {})
 
 
 def review_of(

@@ -92,13 +92,16 @@ async def _first_connection(
 def endpoint(url: str) -> str:
     """The WebSocket address of a host: `http://127.0.0.1:8737` is enough.
 
-    A token is left out: addresses are logged on the way.
+    An HTTP address may have a path, where the host is mounted; AHP is spoken below it. A token is
+    left out: addresses are logged on the way.
     """
     parts = urlsplit(url)
     if parts.scheme not in _SCHEMES or not parts.netloc:
         shown = _without_secrets(url)
         raise ValueError(f"{shown!r} is not the address of a host, as in http://127.0.0.1:8737.")
-    path = AHP_PATH if parts.path in ("", "/") else parts.path
+    path = parts.path.rstrip("/")
+    if not path or (parts.scheme.startswith("http") and not path.endswith(AHP_PATH)):
+        path += AHP_PATH
     query = "&".join(part for part in parts.query.split("&") if not part.startswith(_TOKEN))
     return urlunsplit((_SCHEMES[parts.scheme], parts.netloc, path, query, ""))
 

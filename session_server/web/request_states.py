@@ -7,7 +7,7 @@ from session_server.host.host import Host
 from session_server.host.performing import RefusedError
 from session_server.reducers.input_rules import outcome_of
 from session_server.reducers.requests import open_request
-from session_server.reducers.review import plain_content, review_of, reviewed
+from session_server.reducers.review import plain_answers, review_of, reviewed
 from session_server.schemas.calls import Outcome
 from session_server.schemas.http import EndedRequest, OpenRequest, RequestState
 from session_server.schemas.principals import Principal
@@ -65,14 +65,12 @@ def _open(record: SessionRecord, request: InputRequest) -> OpenRequest:
 
 
 def _ended(record: SessionRecord, outcome: Outcome) -> EndedRequest:
-    content = None
-    if outcome.response is ResponseKind.ACCEPT:
-        content = plain_content(outcome.request.questions or (), outcome.answers or {})
+    is_accepted = outcome.response is ResponseKind.ACCEPT
     return EndedRequest(
         id=outcome.request.id,
         session=record.public.summary.resource,
         outcome=outcome,
-        content=content,
+        content=plain_answers(outcome) if is_accepted else None,
     )
 
 

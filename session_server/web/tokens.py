@@ -76,7 +76,10 @@ def where_reached(request: Request) -> Reachable:
     settings = request.app.state.settings
     server: tuple[str, int | None] | None = request.scope.get("server")
     port = settings.port if server is None or server[1] is None else server[1]
-    return reachable(settings, request.headers.get("host", ""), port, request.url.scheme)
+    where = reachable(settings, request.headers.get("host", ""), port, request.url.scheme)
+    if settings.public_url is not None:
+        return where
+    return where._replace(url=where.url + request.scope.get("root_path", ""))  # where it is mounted
 
 
 def _given(request: Request, text: str, issued: IssuedToken) -> TokenGiven:

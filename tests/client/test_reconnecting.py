@@ -100,6 +100,8 @@ def test_a_certificate_that_is_not_trusted_will_not_be_tomorrow() -> None:
         ("http://127.0.0.1:8737/", "ws://127.0.0.1:8737/ahp"),
         ("https://host.example?tkn=x", "wss://host.example/ahp"),
         ("https://host.example/?a=1&tkn=x&b=2#/s/y", "wss://host.example/ahp?a=1&b=2"),
+        ("https://host.example/sessions/?tkn=x", "wss://host.example/sessions/ahp"),
+        ("http://host.example/sessions/ahp", "ws://host.example/sessions/ahp"),
         ("ws://[::1]:1/elsewhere", "ws://[::1]:1/elsewhere"),
     ],
 )

@@ -15,7 +15,7 @@ import { MemoryStorage } from "./kept.js";
  */
 export function doorOf({ url, token }) {
   const here = new URL(globalThis.location?.href ?? "http://127.0.0.1:8737/");
-  const address = new URL(url ?? "/ahp", here);
+  const address = new URL(url ?? "ahp", here);
   address.protocol = address.protocol.replace("http", "ws");
   address.hash = "";
   const given = token ?? address.searchParams.get("tkn");
