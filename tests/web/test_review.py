@@ -196,7 +196,7 @@ SEND = """() => {
   send.click();
   return Object.fromEntries(rows.filter(([, value]) => value !== undefined));
 }"""
-"""What the review shows at the moment in which it is sent; nothing, if there is something to check."""
+"""What the review shows at the moment in which it is sent; nothing if there is a problem."""
 
 
 def in_words(content: dict[str, Any]) -> dict[str, str]:
