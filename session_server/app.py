@@ -88,6 +88,7 @@ def create_app(
         title="session-server",
         version=__version__,
         lifespan=partial(living, parts),
+        openapi_url=None,
         docs_url=None,
         redoc_url=None,
         generate_unique_id_function=operation_name,

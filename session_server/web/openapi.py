@@ -5,6 +5,7 @@ AHP schema, so that no shape is described twice.
 """
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache, partial
 from http import HTTPStatus
 from typing import Any
 
@@ -12,7 +13,9 @@ import msgspec
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
+from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Route
 
 from session_server.schemas.definitions import (
     HTTP_UNIONS,
@@ -24,6 +27,7 @@ from session_server.schemas.definitions import (
 from session_server.schemas.http import Problem
 from session_server.schemas.wire import Wire
 from session_server.web.bodies import JSON
+from session_server.web.page import ASKED_AGAIN, PageFile
 from session_server.web.problems import MEDIA_TYPE
 
 SCHEMAS = "#/components/schemas/"
@@ -124,15 +128,20 @@ def _reference(shape: Any) -> Schema:
 
 
 def include_openapi(app: FastAPI) -> None:
-    """Made at the first request for it, when all routes are there."""
-    made: Schema = {}
+    """Made and encoded at the first request for it, when all routes are there."""
+    app.openapi = lru_cache(maxsize=1)(partial(document, app))  # type: ignore[method-assign]
 
-    def openapi() -> Schema:
-        if not made:
-            made.update(document(app))
-        return made
+    @lru_cache(maxsize=1)
+    def encoded(root_path: str) -> PageFile:
+        """Where the application is mounted, its routes begin with that path."""
+        servers: Schema = {"servers": [{"url": root_path}]} if root_path else {}
+        return PageFile.of(JSON, msgspec.json.encode(app.openapi() | servers))
 
-    app.openapi = openapi  # type: ignore[method-assign]
+    async def served(request: Request) -> Response:
+        root_path = request.scope.get("root_path", "").rstrip("/")
+        return encoded(root_path).response(request, ASKED_AGAIN)
+
+    app.router.routes.append(Route("/openapi.json", served, include_in_schema=False))
 
 
 def document(app: FastAPI) -> Schema:

@@ -72,10 +72,10 @@ class PageFile(NamedTuple):
     tag: str
 
     @classmethod
-    def of(cls, name: str, text: bytes) -> "PageFile":
+    def of(cls, kind: str, text: bytes) -> "PageFile":
         packed = gzip.compress(text, mtime=0)
         tag = f'"{hashlib.sha256(text).hexdigest()[:32]}"'
-        return cls(TYPES[Path(name).suffix], text, packed, tag)
+        return cls(kind, text, packed, tag)
 
     def response(self, request: Request, cache: str) -> Response:
         headers = {**HEADERS, "Cache-Control": cache, "ETag": self.tag, "Vary": "Accept-Encoding"}
@@ -129,7 +129,9 @@ class Page:
             digest.update(f"{name}\0{len(text)}\0".encode() + text)
         self._version = digest.hexdigest()[:16]
         texts[FRONT] = self._front(texts).encode()
-        self._files = {name: PageFile.of(name, text) for name, text in texts.items()}
+        self._files = {
+            name: PageFile.of(TYPES[Path(name).suffix], text) for name, text in texts.items()
+        }
         self._seen = seen
 
     def _stamps(self) -> Iterator[tuple[str, int, int]]:

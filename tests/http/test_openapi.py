@@ -8,11 +8,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import httpx
 import jsonschema
 import pytest
+from fastapi import FastAPI
 
 from session_server.app import create_app
 from session_server.web.api import ROUTERS
+from tests.host.harness import run
 from tests.http.sessions import QUESTIONS, Api
 from tests.servers import ServerProcess, serving
 
@@ -112,6 +115,26 @@ def test_a_shape_that_is_not_there_is_noticed() -> None:
 def test_the_document_is_served(api: Api) -> None:
     served = api.get("/openapi.json")
     assert served.json() == DOCUMENT
+
+
+def test_the_document_is_encoded_once_and_sent_again_only_if_it_changed(api: Api) -> None:
+    served = api.get("/openapi.json")
+    assert served.headers["content-type"] == "application/json"
+    assert served.headers["content-encoding"] == "gzip"
+    plain = api.get("/openapi.json", headers={"Accept-Encoding": "identity"})
+    assert (plain.content, plain.headers["etag"]) == (served.content, served.headers["etag"])
+    known = api.get("/openapi.json", headers={"If-None-Match": served.headers["etag"]})
+    assert (known.status_code, known.content) == (304, b"")
+
+
+@run
+async def test_the_document_names_the_path_under_which_the_application_is_mounted() -> None:
+    outer = FastAPI()
+    outer.mount("/asks", create_app("memory:"))
+    transport = httpx.ASGITransport(outer)
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+        served = (await client.get("/asks/openapi.json")).json()
+    assert served == DOCUMENT | {"servers": [{"url": "/asks"}]}
 
 
 def test_the_page_is_made_of_files_from_here(api: Api) -> None:
