@@ -87,6 +87,10 @@ LIMIT_MEANINGS: dict[str, str] = {
         " each time."
     ),
     "BACK_OFF_LIMIT_MS": "Milliseconds that such a wait never exceeds.",
+    "REDACTIONS_PER_VALUE": (
+        "Places in an MCP server's answer where a repeated secret is hidden; beyond, each text that"
+        " holds one is hidden as a whole."
+    ),
     "OUTCOMES_KEPT": "Ended input requests that a session remembers.",
     "OUTCOME_BYTES_KEPT": "Bytes that these may have together; the latest one always stays.",
     "OUTCOME_LIFETIME_MS": "Milliseconds for which it remembers them.",

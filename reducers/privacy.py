@@ -1,73 +1,37 @@
 """What of a call may be shown: all that its server says, without the secrets that it repeats.
 
-A secret is recognised as it is and in every spelling that JSON (also JSON in JSON) and URLs have
-for it: the text is decoded, and what decodes to a secret is hidden. Other encodings, such as
-base64, are not recognised.
+A secret is recognised as it is and in every spelling that JSON and URLs have for it, also one
+within the other: every character may be escaped or not. RE2 looks for all spellings at once, in a
+time that does not depend on the text. Other encodings, such as base64, are not recognised.
 """
 
-import re
-from array import array
-from bisect import bisect_right
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple, TypeVar
+from functools import lru_cache
+from typing import Any, TypeVar
 
 import msgspec
+import re2
 
 from ..schemas.calls import Call
+from ..schemas.limits import REDACTIONS_PER_VALUE
 
 HIDDEN = "•••"
 
 SHORTEST_SECRET = 4
 """Shorter texts occur by chance; hiding them everywhere would make nonsense of what is shown."""
 
+END_CHARS = 32
+"""A longer secret is recognised by so many characters at its beginning and at its end."""
+
+CHARS_PER_PATTERN = 128
+PATTERN_MEMORY = 1 << 26
+"""Of secrets that are looked for together. RE2 is slow with a pattern that needs more memory."""
+
+_JSON_LETTERS = {"\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t"}
+_JSON_MARKS = frozenset('"\\/')
+
 Span = tuple[int, int]
-
-
-class _Encoding(NamedTuple):
-    """How some bytes are written as others."""
-
-    mark: bytes
-    """What every escape begins with."""
-    escape: re.Pattern[bytes]
-    escapes: re.Pattern[bytes]
-    """As many as can be decoded together, since a text may consist of nothing else."""
-    decode: Callable[[re.Match[bytes]], bytes]
-    inner: tuple["_Encoding", ...] = ()
-    """What may have been applied before it."""
-
-
-def _of_json(escapes: re.Match[bytes]) -> bytes:
-    if not escapes[0].startswith(b"\\u"):
-        return escapes[0][1::2].translate(_JSON_LETTERS)
-    units = bytes.fromhex(escapes[0].replace(b"\\u", b"").decode())
-    return units.decode("utf-16-be", "surrogatepass").encode("utf-8", "surrogatepass")
-
-
-def _of_url(escapes: re.Match[bytes]) -> bytes:
-    return bytes.fromhex(escapes[0].replace(b"%", b"").decode())
-
-
-def _of_form(escapes: re.Match[bytes]) -> bytes:
-    return escapes[0].replace(b"+", b" ")
-
-
-_JSON_LETTERS = bytes.maketrans(b"bfnrt", b"\b\f\n\r\t")
-_JSON = _Encoding(
-    b"\\",
-    re.compile(
-        rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
-        rb'|\\u[0-9a-fA-F]{4}|\\["\\/bfnrt]'
-    ),
-    re.compile(rb'(?:\\u[0-9a-fA-F]{4})+|(?:\\["\\/bfnrt])+'),
-    _of_json,
-)
-_URL = _Encoding(
-    b"%", re.compile(rb"%[0-9a-fA-F]{2}"), re.compile(rb"(?:%[0-9a-fA-F]{2})+"), _of_url
-)
-_URL_OF_JSON = _URL._replace(inner=(_JSON,))
-_FORM = _Encoding(b"+", re.compile(rb"\+"), re.compile(rb"\++"), _of_form, (_URL_OF_JSON,))
-_ENCODINGS = (_JSON._replace(inner=(_JSON, _URL)), _URL_OF_JSON, _FORM)
-
 T = TypeVar("T")
 
 
@@ -89,9 +53,15 @@ def masked(call: Call, value: T) -> T:
 
 
 def hidden(value: T, secrets: Iterable[str]) -> T:
-    """The value with every secret in it replaced, in keys, texts and numbers."""
-    wanted = {secret: _bytes(secret) for secret in secrets}
-    return _masked(value, wanted) if wanted else value
+    """The value with every secret in it replaced, in keys, texts and numbers.
+
+    Where a server repeats secrets very often, each text with another one is hidden as a whole.
+    """
+    wanted = frozenset(secrets)
+    if not wanted:
+        return value
+    everything = b"\n".join(_bytes(text) for text in _all_texts(value))
+    return _Redaction(wanted).value(value) if _holds_any(wanted, everything) else value
 
 
 def _texts(value: Any) -> list[str]:
@@ -106,62 +76,149 @@ def _is_plain(value: Any) -> bool:
     return isinstance(value, str | int | float) and not isinstance(value, bool)
 
 
-def _masked(value: Any, secrets: dict[str, bytes]) -> Any:
+def _all_texts(value: Any) -> Iterator[str]:
     if isinstance(value, str):
-        return _masked_text(value, secrets)
-    if isinstance(value, dict):
-        return {_masked(key, secrets): _masked(inner, secrets) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_masked(inner, secrets) for inner in value]
-    return HIDDEN if _is_plain(value) and _number_text(value) in secrets else value
+        yield value
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield key
+            yield from _all_texts(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _all_texts(inner)
+    elif _is_plain(value):
+        yield _number_text(value)
 
 
-def _masked_text(text: str, secrets: dict[str, bytes]) -> str:
-    written = _bytes(text)
-    pieces: list[bytes] = []
-    shown_to = 0
-    for start, end in sorted(_spans(written, secrets, _ENCODINGS)):
-        if start >= shown_to:
-            pieces += (written[shown_to:start], HIDDEN.encode())
-        shown_to = max(shown_to, end)
-    if not pieces:
-        return text
-    return b"".join((*pieces, written[shown_to:])).decode("utf-8", "surrogatepass")
+class _Redaction:
+    """One pass over one value."""
+
+    def __init__(self, secrets: frozenset[str]) -> None:
+        self._secrets = secrets
+        self._left = REDACTIONS_PER_VALUE
+
+    def value(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self._text(value)
+        if isinstance(value, dict):
+            return {self._text(key): self.value(inner) for key, inner in value.items()}
+        if isinstance(value, list):
+            return [self.value(inner) for inner in value]
+        return HIDDEN if _is_plain(value) and _number_text(value) in self._secrets else value
+
+    def _text(self, text: str) -> str:
+        written = _bytes(text)
+        if not _holds_any(self._secrets, written):
+            return text
+        if not self._left:
+            return HIDDEN
+        spans = [span for secret in self._secrets for span in self._spans(secret, written)]
+        if not self._left:
+            return HIDDEN
+        pieces: list[bytes] = []
+        shown_to = 0
+        for start, end in sorted(spans):
+            if start >= shown_to:
+                pieces += (written[shown_to:start], HIDDEN.encode())
+            shown_to = max(shown_to, end)
+        return b"".join((*pieces, written[shown_to:])).decode("utf-8", "surrogatepass")
+
+    def _spans(self, secret: str, text: bytes) -> Iterator[Span]:
+        begin, end = _ends_of(secret)
+        ends = [] if end is None else list(self._found(end, text))
+        for start, stop in self._found(begin, text):
+            closing = bisect_left(ends, (start + len(secret) - END_CHARS, 0))
+            yield start, max(stop, ends[closing][1] if closing < len(ends) else 0)
+
+    def _found(self, pattern: Any, text: bytes) -> Iterator[Span]:
+        """Also where one begins within another, since both have to be hidden."""
+        found = pattern.search(text)
+        while found is not None and self._left:
+            self._left -= 1
+            yield found.span()
+            found = pattern.search(text, found.start() + 1)
 
 
-def _spans(
-    text: bytes, secrets: dict[str, bytes], encodings: tuple[_Encoding, ...]
-) -> Iterator[Span]:
-    """Where the secrets are, as they are or in these encodings."""
-    for secret in secrets.values():
-        start = text.find(secret)
-        while start >= 0:
-            yield start, start + len(secret)
-            start = text.find(secret, start + len(secret))
-    for encoding in encodings:
-        if encoding.mark in text:
-            decoded = encoding.escapes.sub(encoding.decode, text)
-            if spans := list(_spans(decoded, secrets, encoding.inner)):
-                yield from _as_written(text, encoding, spans)
+# All spellings of a text
 
 
-def _as_written(text: bytes, encoding: _Encoding, spans: list[Span]) -> Iterator[Span]:
-    """From where something is in the decoded text to where it is in the text."""
-    starts, ends, decoded_ends = array("Q"), array("Q"), array("Q", (0,))
-    for escape in encoding.escape.finditer(text):
-        plain = escape.start() - (ends[-1] if ends else 0)
-        decoded_ends.append(decoded_ends[-1] + plain + len(encoding.decode(escape)))
-        starts.append(escape.start())
-        ends.append(escape.end())
-    starts.append(len(text))
+def _holds_any(secrets: frozenset[str], text: bytes) -> bool:
+    return any(pattern.search(text) is not None for pattern in _patterns(secrets))
 
-    def written(at: int) -> Span:
-        passed = bisect_right(decoded_ends, at) - 1
-        place = at - decoded_ends[passed] + (ends[passed - 1] if passed else 0)
-        return (place, place + 1) if place < starts[passed] else (starts[passed], ends[passed])
 
-    for start, end in spans:
-        yield written(start)[0], written(end - 1)[1]
+@lru_cache(maxsize=64)
+def _patterns(secrets: frozenset[str]) -> tuple[Any, ...]:
+    """Any of them finds a text that begins as one of the secrets does."""
+    patterns: list[list[str]] = [[]]
+    size = 0
+    for begin in {secret[:END_CHARS] for secret in secrets}:
+        size += len(begin)
+        if size > CHARS_PER_PATTERN:
+            patterns.append([])
+            size = len(begin)
+        patterns[-1].append(_spelled(begin))
+    return tuple(_compiled(_one_of(each)) for each in patterns)
+
+
+@lru_cache(maxsize=256)
+def _ends_of(secret: str) -> tuple[Any, Any]:
+    """What finds its beginning, and its end if that is something else."""
+    end = _compiled(_spelled(secret[-END_CHARS:])) if len(secret) > END_CHARS else None
+    return _compiled(_spelled(secret[:END_CHARS])), end
+
+
+def _compiled(pattern: str) -> Any:
+    options = re2.Options()
+    options.encoding = re2.Options.Encoding.LATIN1  # of bytes, one by one
+    options.longest_match = True
+    options.max_mem = PATTERN_MEMORY
+    options.log_errors = False
+    return re2.compile(pattern.encode(), options)
+
+
+def _spelled(text: str) -> str:
+    return "".join(_spelled_twice(character) for character in text)
+
+
+@lru_cache(maxsize=1_024)
+def _spelled_twice(character: str) -> str:
+    return _one_of(_written(each, _spelled_once) for each in _spellings(character))
+
+
+@lru_cache(maxsize=1_024)
+def _spelled_once(character: str) -> str:
+    return _one_of(_written(each, _literal) for each in _spellings(character))
+
+
+def _spellings(character: str) -> Iterator[list[str]]:
+    """Each is a list of characters; where one has two letters, either may be there."""
+    yield [character]
+    units = character.encode("utf-16-be", "surrogatepass")
+    digits = [_hex_digits(units[at : at + 2]) for at in range(0, len(units), 2)]
+    yield [each for unit in digits for each in ("\\", "u", *unit)]
+    yield [each for byte in _bytes(character) for each in ("%", *_hex_digits(bytes((byte,))))]
+    if character in _JSON_LETTERS:
+        yield ["\\", _JSON_LETTERS[character]]
+    if character in _JSON_MARKS:
+        yield ["\\", character]
+    if character == " ":
+        yield ["+"]  # in a form
+
+
+def _hex_digits(data: bytes) -> list[str]:
+    return [digit + digit.upper() if digit.isalpha() else digit for digit in data.hex()]
+
+
+def _written(spelling: list[str], inner: Callable[[str], str]) -> str:
+    return "".join(_one_of(inner(letter) for letter in letters) for letters in spelling)
+
+
+def _literal(character: str) -> str:
+    return "".join(f"\\x{byte:02x}" for byte in _bytes(character))
+
+
+def _one_of(patterns: Iterable[str]) -> str:
+    return f"(?:{'|'.join(patterns)})"
 
 
 def _bytes(text: str) -> bytes:

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from session_server.reducers.privacy import HIDDEN, SHORTEST_SECRET, masked
+from session_server.reducers.privacy import END_CHARS, HIDDEN, SHORTEST_SECRET, masked
+from session_server.schemas.limits import REDACTIONS_PER_VALUE
 from tests.reducers.calling import call
 
 
@@ -91,6 +92,38 @@ def test_a_long_private_argument_is_hidden_in_json_too() -> None:
     of = call(params=params, private_arguments=("letter",))
     assert masked(of, in_json(letter)) == HIDDEN
     assert masked(of, [letter, 5]) == [HIDDEN, 5]
+
+
+def test_a_long_private_argument_is_hidden_up_to_its_end() -> None:
+    letter = "".join(chr(0x4E00 + at) for at in range(500))
+    params = {"name": "send", "arguments": {"letter": letter}}
+    of = call(params=params, private_arguments=("letter",))
+    begin, end = letter[:END_CHARS], letter[-END_CHARS:]
+    shown = {
+        f"a {letter} b {all_percent(letter)} c": f"a {HIDDEN} b {HIDDEN} c",
+        f"a {begin} b": f"a {HIDDEN} b",
+        f"a {end} b": f"a {end} b",
+        f"{end} {begin}{end}": f"{end} {HIDDEN}{end}",
+    }
+    assert {text: masked(of, text) for text in shown} == shown
+
+
+def test_many_private_arguments_are_looked_for() -> None:
+    values = [f"value-{number:05}-{'x' * 20}" for number in range(100)]
+    params = {"name": "send", "arguments": {"all": values}}
+    of = call(params=params, private_arguments=("all",))
+    assert masked(of, [*values, "another"]) == [HIDDEN] * 100 + ["another"]
+
+
+def test_texts_that_repeat_secrets_too_often_are_hidden_as_a_whole() -> None:
+    params = {"name": "send", "arguments": {"token": "s3cr3t"}}
+    of = call(params=params, private_arguments=("token",))
+    few = "is %733cr3t " * (REDACTIONS_PER_VALUE - 1)
+    assert masked(of, few) == few.replace("%733cr3t", HIDDEN)
+    many = "is %733cr3t " * REDACTIONS_PER_VALUE
+    value = {"first s3cr3t": many, "second": ["a s3cr3t", "another", 5]}
+    expected = {f"first {HIDDEN}": HIDDEN, "second": [HIDDEN, "another", 5]}
+    assert masked(of, value) == expected
 
 
 def test_only_what_decodes_to_a_secret_is_hidden() -> None:
