@@ -169,6 +169,10 @@ LIMIT_MEANINGS: dict[str, str] = {
     "CONNECTION_TOKEN_CHARS": "Characters that a connection token has at least.",
     "SECRET_CHARS": "Characters that the setting `secret` has at least.",
     "SECRET_VARIETY": "Different characters that a connection token and `secret` have at least.",
+    "SECRET_SURPRISES": (
+        "Characters of a connection token, `secret` or `secret.key` that do not continue a"
+        " sequence, a row of keys or a repetition; fewer are a simple pattern."
+    ),
     "FAILED_CREDENTIALS_PER_ADDRESS": (
         "Wrong tokens from one address within the window; more are answered with 429. A right token"
         " always passes."

@@ -7,7 +7,7 @@ import stat
 from itertools import pairwise
 from pathlib import Path
 
-from session_server.schemas.limits import SECRET_CHARS, SECRET_VARIETY
+from session_server.schemas.limits import SECRET_CHARS, SECRET_SURPRISES, SECRET_VARIETY
 from session_server.settings import Settings, SettingsError
 
 FILE = "secret.key"
@@ -16,11 +16,24 @@ PRIVATE = 0o600
 OTHERS = 0o077
 """What nobody but the owner may do with a file that holds a secret."""
 
+KEYS_IN_A_ROW = (
+    *("1234567890", "qwertyuiop", "asdfghjkl", "zxcvbnm"),
+    *("1qaz", "2wsx", "3edc", "4rfv", "5tgb", "6yhn", "7ujm", "8ik", "9ol", "0p"),
+    *("qwertzuiop", "yxcvbnm", "azertyuiop", "qsdfghjklm", "wxcvbn"),
+)
+ADJACENT_KEYS = frozenset(
+    step for row in KEYS_IN_A_ROW for keys in (row, row[::-1]) for step in pairwise(keys)
+)
 
 BROKEN_KEY = (
     "{path} is not a signing key: it should hold {digits} hexadecimal digits, and has {found}"
     " characters. Put it back from a backup. If you delete it, a new key is made, and every token"
     " and share link that was issued so far becomes invalid."
+)
+
+GUESSABLE_KEY = (
+    "{path} holds a simple pattern, so that anybody could sign tokens. Delete it: a new key is"
+    " made, and every token and share link that was issued so far becomes invalid."
 )
 
 
@@ -56,6 +69,8 @@ def _read_key(path: Path) -> bytes:
     if len(key) != KEY_BYTES:
         found = BROKEN_KEY.format(path=path, digits=2 * KEY_BYTES, found=len(text))
         raise SettingsError(found)
+    if is_guessable(text):
+        raise SettingsError(GUESSABLE_KEY.format(path=path))
     return key
 
 
@@ -73,13 +88,26 @@ def signing_key(settings: Settings, *, is_kept: bool) -> SigningKey:
 
 
 def is_guessable(secret: str) -> bool:
-    """Few different characters, one text again and again, or characters in a row: `abcd…`, `1234…`.
+    """Too few different characters, or too few that do not follow from those before them.
 
-    It finds what somebody types to get past a check of the length; words are not looked up.
+    It finds what somebody types to get past a check of the length: repetitions, `abcd…`, `1234…`,
+    keys side by side. Words are not looked up, and random texts of 16 bytes always pass.
     """
-    repeats = secret in (secret + secret)[1:-1]
-    steps = sum(abs(ord(b) - ord(a)) <= 1 for a, b in pairwise(secret))
-    return len(set(secret)) < SECRET_VARIETY or repeats or 3 * steps > 2 * len(secret)
+    return len(set(secret)) < SECRET_VARIETY or _surprises(secret) < SECRET_SURPRISES
+
+
+def _surprises(secret: str) -> int:
+    """Characters that do not continue a sequence, a row of keys or a repetition."""
+    number, was_expected = 1, False
+    seen: set[tuple[str, str]] = set()
+    for step in pairwise(secret.lower()):
+        is_near = abs(ord(step[0]) - ord(step[1])) <= 1
+        is_expected = is_near or step in ADJACENT_KEYS or step in seen
+        if not (is_expected and was_expected):
+            number += 1
+        was_expected = is_expected
+        seen.add(step)
+    return number
 
 
 def read_private(path: Path) -> str:

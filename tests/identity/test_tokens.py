@@ -300,7 +300,10 @@ def test_a_short_or_simple_secret_is_refused_without_showing_it(secret: str) -> 
 
 
 @pytest.mark.proves("design.doors.key")
-@pytest.mark.parametrize("text", ["", "\n", "ab", "ab" * 31, "ab" * 33, "x" * 64, "ü"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "\n", "ab", "ab" * 31, "ab" * 33, "x" * 64, "ü", "0" * 64, "0123456789abcdef" * 4],
+)
 def test_a_key_file_that_is_cut_short_or_altered_ends_the_start(tmp_path: Path, text: str) -> None:
     """With an empty key anybody could sign tokens."""
     path = tmp_path / FILE
