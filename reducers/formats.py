@@ -6,8 +6,8 @@ Formats beyond these four are hints and check nothing.
 import re
 from collections.abc import Callable
 from datetime import date, datetime
-from ipaddress import AddressValueError, IPv6Address
-from urllib.parse import urlsplit
+from ipaddress import AddressValueError, IPv4Address, IPv6Address
+from unicodedata import category
 
 import msgspec
 from email_validator import EmailNotValidError, validate_email
@@ -28,7 +28,13 @@ _URI = re.compile(
     re.ASCII,
 )
 
-_WEB_ADDRESS = re.compile(r"https?://[^\s\\]+", re.IGNORECASE)
+_WEB_ADDRESS = re.compile(
+    r"https?://(?:\[(?P<ip6>[0-9a-f:.]+)\]|(?P<name>[^\s\\/?#@:\[\]]+))"
+    r"(?::(?P<port>[0-9]{0,5}))?(?:[/?#][^\s\\]*)?",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*", re.IGNORECASE)
+_NAME_MARKS = frozenset("-_0123456789")
 
 
 def is_email(text: str) -> bool:
@@ -53,18 +59,18 @@ def is_uri(text: str) -> bool:
 
 
 def is_web_address(text: str) -> bool:
-    """Whether people may be asked to open this: http or https with a host.
+    """Whether people may be asked to open this: http or https with a host, and without a user.
 
+    What stands before an `@` looks like the host and is not (`https://bank.example@evil.example`).
     Backslashes are refused because browsers read them as slashes, so that another host could be
     opened than the one shown; spaces, control and invisible characters hide what follows them.
     """
-    if _WEB_ADDRESS.fullmatch(text) is None or not text.isprintable():
+    found = _WEB_ADDRESS.fullmatch(text)
+    if found is None or not text.isprintable():
         return False
-    try:
-        parts = urlsplit(text)
-        return bool(parts.hostname) and parts.port != 0
-    except ValueError:
+    if not 0 < int(found["port"] or 80) <= 65_535:
         return False
+    return _is_host_name(found["name"]) if found["ip6"] is None else _is_ip6(found["ip6"])
 
 
 def is_date(text: str) -> bool:
@@ -89,6 +95,27 @@ def _reads_as(text: str, shape: type[date]) -> bool:
     try:
         msgspec.convert(text, shape)
     except msgspec.ValidationError:
+        return False
+    return True
+
+
+def _is_host_name(text: str) -> bool:
+    """In any script. Browsers read numbers as addresses; only their usual form is allowed."""
+    labels = text.removesuffix(".").split(".")
+    if _NUMBER.fullmatch(labels[-1]):
+        return _is_ip4(text)
+    return all(_is_label(label) for label in labels)
+
+
+def _is_label(text: str) -> bool:
+    has_letters = all(c in _NAME_MARKS or category(c)[0] in "LM" for c in text)
+    return has_letters and text.strip("-") == text != ""
+
+
+def _is_ip4(text: str) -> bool:
+    try:
+        IPv4Address(text)
+    except AddressValueError:
         return False
     return True
 

@@ -39,7 +39,10 @@ NAMED_QUESTIONS = 5
 CALL_PREFIX = "call:"
 """Ids of requests that belong to calls; nobody else may open such a request."""
 
-NOT_A_WEB_ADDRESS = "`url` must be a web address: http:// or https:// with a host."
+NOT_A_WEB_ADDRESS = (
+    "`url` must be a web address: http:// or https:// with the name or IP address of a host, and"
+    " without a user name before it."
+)
 
 
 def question_of(request: InputRequest, question_id: str) -> Question | None:
