@@ -1,20 +1,31 @@
 """From a URL to a log. Only the composition root needs this; backends are imported when chosen."""
 
+import re
 from pathlib import Path
 
 from session_server.log.errors import BackendMissingError, UrlError
 from session_server.log.protocol import Log, Sync
 
-KNOWN = "memory:, sqlite:///relative/path, sqlite:////absolute/path"
+KNOWN = (
+    "memory:, sqlite:///relative/path, sqlite:////absolute/path,"
+    " postgresql://user@host/database"
+)
+POSTGRES = ("postgresql", "postgres")
+CREDENTIALS = re.compile(r"(?<=//)([^:/?@]*):.*@")
+SECRET_OPTION = re.compile(r"(?<=password=)[^&]*")
 
 
-async def open_log(url: str, *, sync: Sync = Sync.FULL, accept_data_loss: bool = False) -> Log:
+async def open_log(
+    url: str, *, sync: Sync = Sync.FULL, accept_data_loss: bool = False, is_exclusive: bool = True
+) -> Log:
     """Opens the log that a URL names, or raises an `OpenError`.
 
     `memory:` is gone with the process. `sqlite:///data.db` is a file relative to the working
     folder, `sqlite:////var/lib/data.db` an absolute one, as with SQLAlchemy; the path is taken as
-    it stands, without percent-encoding. `sync` is for those that write to a disk. One that has lost
-    entries is not opened unless the loss is accepted.
+    it stands, without percent-encoding. `postgresql://user@host/database?schema=name` is libpq's
+    URL, and `schema` holds the host's log. `sync` is for those that write to a disk. One that has
+    lost entries is not opened unless the loss is accepted. `is_exclusive` says that no other process
+    may have it open; only PostgreSQL can do without.
     """
     scheme, colon, rest = url.partition(":")
     match scheme.lower() if colon else "":
@@ -23,13 +34,24 @@ async def open_log(url: str, *, sync: Sync = Sync.FULL, accept_data_loss: bool =
         case "sqlite":
             path = _sqlite_path(url, rest)
             return await _sqlite(path, sync, accept_data_loss=accept_data_loss)
+        case name if name in POSTGRES:
+            return await _postgres(url, sync, is_exclusive=is_exclusive)
         case "nats":
             raise BackendMissingError(
                 "NATS JetStream is not in this version; a later one brings it, with the extra"
                 f" session-server[nats]. Known are {KNOWN}."
             )
         case _:
-            raise UrlError(f"{url!r} names no log; known are {KNOWN}.")
+            raise UrlError(f"{redacted(url)!r} names no log; known are {KNOWN}.")
+
+
+def redacted(url: str) -> str:
+    """The URL as it may be shown: without a password."""
+    return SECRET_OPTION.sub("•••", CREDENTIALS.sub(r"\1@", url))
+
+
+def is_postgres(url: str) -> bool:
+    return url.partition(":")[0].lower() in POSTGRES
 
 
 def database_of(url: str) -> Path | None:
@@ -62,3 +84,14 @@ async def _sqlite(path: Path, sync: Sync, *, accept_data_loss: bool) -> Log:
         words = f"This Python cannot keep a log in SQLite: {error}. Known are {KNOWN}."
         raise BackendMissingError(words) from error
     return await SqliteLog.open(path, sync=sync, accept_data_loss=accept_data_loss)
+
+
+async def _postgres(url: str, sync: Sync, *, is_exclusive: bool) -> Log:
+    try:
+        from session_server.log.postgres import PostgresLog  # noqa: PLC0415
+    except ImportError as error:
+        raise BackendMissingError(
+            "PostgreSQL needs a driver that is not installed:"
+            f" pip install 'session-server[postgres]' ({error})."
+        ) from error
+    return await PostgresLog.open(url, sync=sync, is_exclusive=is_exclusive)

@@ -1,6 +1,7 @@
 """The logs under test, and short ways of using them."""
 
 import asyncio
+import hashlib
 import sqlite3
 import threading
 from collections.abc import AsyncIterator, Sequence
@@ -10,7 +11,9 @@ from pathlib import Path
 
 from session_server.log import Batch, Durable, Entry, Log, NewEntry, Outcome, Refused, Sync
 from session_server.log.memory import MemoryLog
+from session_server.log.postgres import PostgresLog
 from session_server.log.sqlite import SqliteLog
+from tests.postgres import shared_cluster
 
 BOUND = 30
 _ids = count(1)
@@ -67,7 +70,28 @@ class SqliteNormal(Sqlite):
     sync = Sync.NORMAL
 
 
-BACKENDS: Sequence[type[Backend]] = (Memory, Sqlite, SqliteNormal)
+class Postgres(Backend):
+    survives = True
+    sync = Sync.FULL
+    is_exclusive = True
+
+    @property
+    def url(self) -> str:
+        """A schema for each folder."""
+        name = hashlib.sha256(str(self.folder).encode()).hexdigest()[:16]
+        return shared_cluster().url(f"t_{name}")
+
+    async def open(self) -> PostgresLog:
+        return await PostgresLog.open(self.url, sync=self.sync, is_exclusive=self.is_exclusive)
+
+
+class PostgresShared(Postgres):
+    """As several nodes have it open."""
+
+    is_exclusive = False
+
+
+BACKENDS: Sequence[type[Backend]] = (Memory, Sqlite, SqliteNormal, Postgres, PostgresShared)
 
 
 def entries(*datas: bytes) -> tuple[NewEntry, ...]:

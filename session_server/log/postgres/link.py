@@ -1,0 +1,128 @@
+"""A connection that is made again when it is lost.
+
+It belongs to one task, which asks for it before each piece of work. A server that restarts is waited
+for; one that stays away costs an attempt now and then, and everything else fails at once.
+"""
+
+import asyncio
+import logging
+import select
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from time import monotonic
+from typing import TypeAlias
+
+import psycopg
+
+from session_server.log.errors import FailedError, LogError
+from session_server.log.postgres.address import Address
+from session_server.log.postgres.faults import described, failure
+from session_server.log.postgres.schema import Connection
+
+logger = logging.getLogger("session_server.log")
+
+PATIENCE_SECONDS = 3.0
+"""How long work waits for a server that has just gone away."""
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
+
+Prepare: TypeAlias = Callable[[Connection], Awaitable[None]]
+
+SESSION = """
+    SET default_transaction_isolation = 'read committed';
+    SET client_min_messages = 'warning';
+    SET statement_timeout = 0;
+    SET lock_timeout = 0;
+    SET idle_session_timeout = 0;
+    SET tcp_keepalives_idle = 10;
+    SET tcp_keepalives_interval = 5;
+    SET tcp_keepalives_count = 3;
+    SET jit = off
+"""
+"""What a role or a database may have set otherwise. The server, too, notices clients that are gone."""
+
+
+class Link:
+    """`prepare` makes a new connection ready for its work; if it fails, there is none."""
+
+    def __init__(self, address: Address, name: str, prepare: Prepare) -> None:
+        self._address = address
+        self._name = name
+        self._prepare = prepare
+        self._connection: Connection | None = None
+        self._failure: FailedError | None = None
+        self._lost_at = 0.0
+        self._pause = FIRST_PAUSE
+        self._next_attempt = 0.0
+
+    async def open(self) -> None:
+        """The first connection; raises what stands in the way."""
+        self._connection = await self._connected()
+
+    async def connection(self) -> Connection:
+        """Raises a `FailedError` when there is none, and will not be in a moment."""
+        while self._connection is None or _is_stale(self._connection):
+            if self._connection is not None:
+                await self.lose(psycopg.OperationalError("the connection was closed"))
+            now = monotonic()
+            wait = self._next_attempt - now
+            if wait > 0:
+                if self._failure is not None and now + wait > self._lost_at + PATIENCE_SECONDS:
+                    raise self._failure
+                await asyncio.sleep(wait)
+            await self._attempt()
+        return self._connection
+
+    async def _attempt(self) -> None:
+        try:
+            self._connection = await self._connected()
+        except (psycopg.Error, OSError, LogError) as error:
+            if self._failure is None:
+                self._lost_at = monotonic()
+            self._failure = failure(error)
+            self._next_attempt = monotonic() + self._pause
+            self._pause = min(self._pause * 2, LONGEST_PAUSE)
+            return
+        if self._failure is not None:
+            logger.info("the %s is connected to PostgreSQL again", self._name)
+        self._failure = None
+        self._pause = FIRST_PAUSE
+
+    async def _connected(self) -> Connection:
+        parameters = self._address.parameters | {"application_name": self._name}
+        connection: Connection = await psycopg.AsyncConnection.connect(
+            **parameters, autocommit=True
+        )
+        try:
+            await connection.execute(SESSION)
+            await self._prepare(connection)
+        except BaseException:
+            await connection.close()
+            raise
+        return connection
+
+    async def lose(self, error: Exception) -> None:
+        """The connection is of no use any more."""
+        connection, self._connection = self._connection, None
+        if self._failure is None:
+            self._failure = failure(error)
+            self._lost_at = monotonic()
+            self._next_attempt = 0.0
+            logger.info("the %s lost PostgreSQL: %s", self._name, described(error))
+        if connection is not None:
+            with suppress(psycopg.Error, OSError):
+                await connection.close()
+
+    async def close(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(psycopg.Error, OSError):
+                await connection.close()
+
+
+def _is_stale(connection: Connection) -> bool:
+    """Nothing was asked, so whatever the server has sent, it is at least a goodbye."""
+    if connection.closed:
+        return True
+    readable, _, _ = select.select([connection.fileno()], [], [], 0)
+    return bool(readable)

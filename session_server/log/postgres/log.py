@@ -1,0 +1,245 @@
+"""The log over PostgreSQL, as the event loop sees it.
+
+One connection writes and another reads; where other nodes write too, a third listens.
+"""
+
+import asyncio
+import hashlib
+import secrets
+from collections.abc import AsyncIterator, Collection, Sequence
+from functools import partial
+from typing import Any
+
+import psycopg
+
+from session_server.log.errors import FailedError, InUseError, OpenError
+from session_server.log.postgres.address import Address, address_of
+from session_server.log.postgres.epochs import Standing, identity_of, standing_of
+from session_server.log.postgres.faults import opening_error
+from session_server.log.postgres.link import Link
+from session_server.log.postgres.listening import Listener
+from session_server.log.postgres.queries import Queries
+from session_server.log.postgres.schema import Connection, check_server, in_schema, migrate, one
+from session_server.log.postgres.worker import Operation, Worker
+from session_server.log.protocol import Batch, Durable, Entry, Epoch, Outcome, StoredSnapshot, Sync
+from session_server.log.refusals import CLOSED
+from session_server.log.settling import Progress, Settled, follow, settle
+from session_server.schemas.wire import Millis, Seq, Uri
+
+CLAIMED_SECONDS = 5.0
+CLAIM_PAUSE = 0.1
+"""A host that was killed leaves its connections for a moment: its claim is waited for."""
+
+PLANNING = """
+    SET enable_seqscan = off;
+    SET enable_hashjoin = off;
+    SET enable_mergejoin = off
+"""
+"""Plans are kept from when tables were small; always by index, they stay good as these grow."""
+
+END_OTHERS = """
+    SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE application_name = %s AND usename = current_user AND pid <> pg_backend_pid()
+"""
+REPLACE = "DELETE FROM {s}.writers WHERE token = %s OR %s OR since < now() - interval '30 days'"
+CLAIMANT = """
+    SELECT coalesce(host(client_addr), 'a local socket'), application_name
+    FROM pg_locks JOIN pg_stat_activity USING (pid)
+    WHERE locktype = 'advisory' AND objsubid = 1 AND granted
+        AND (classid::bigint << 32 | objid::bigint) = %s
+        AND pg_locks.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+"""
+
+
+class PostgresLog:
+    """With `is_exclusive` no other process has the log open at the same time."""
+
+    def __init__(self, address: Address, sync: Sync, *, is_exclusive: bool) -> None:
+        self._address = address
+        self._sync = sync
+        self._is_exclusive = is_exclusive
+        self._name = secrets.token_hex(4)
+        self._standing: Standing | None = None
+        self._is_closed = False
+        self._loop = asyncio.get_running_loop()
+        self._queries = Queries(address.schema, "" if is_exclusive else address.schema)
+        self._write_link = Link(address, f"session-server {self._name} writer", self._prepare)
+        self._read_link = Link(address, f"session-server {self._name} reader", _as_it_is)
+
+    @classmethod
+    async def open(
+        cls, url: str, *, sync: Sync = Sync.FULL, is_exclusive: bool = True
+    ) -> "PostgresLog":
+        """Raises an `OpenError` that says what stands in the way."""
+        log = cls(address_of(url), sync, is_exclusive=is_exclusive)
+        try:
+            await log._begin()
+        except FailedError as error:
+            raise OpenError(error.words) from error
+        except (psycopg.Error, OSError) as error:
+            raise opening_error(log._address.shown, error) from error
+        return log
+
+    async def _begin(self) -> None:
+        await self._write_link.open()
+        try:
+            await self._read_link.open()
+        except BaseException:
+            await self._write_link.close()
+            raise
+        assert self._standing is not None
+        self.progress = Progress(self._standing.last_seq)
+        self._writer = Worker(self._write_link, self._queries.append)
+        self._reader = Worker(self._read_link, self._queries.append, is_repeatable=True)
+        self._listener: Listener | None = None
+        if not self._is_exclusive:
+            self._listener = Listener(self._address, self._name, self.progress)
+
+    async def _prepare(self, connection: Connection) -> None:
+        """Makes a new connection the one that writes, and every earlier one of this log not.
+
+        Whatever an earlier one has under way is committed before this is through, or never: so what
+        `find` does not find then is not stored.
+        """
+        schema, shown = self._address.schema, self._address.shown
+        await connection.execute(PLANNING)
+        await self._set_sync(connection)
+        if self._standing is None:
+            await check_server(connection, shown)
+            await migrate(connection, schema, shown)
+        else:
+            await connection.execute(END_OTHERS, (connection.info.parameter_status("application_name"),))
+        if self._is_exclusive:
+            await self._claim(connection)
+        identity = await identity_of(connection)
+        token = f"{self._name}-{secrets.token_hex(8)}"
+        known = self._standing and Standing(self._standing.epoch, self.progress.last_seq)
+        async with connection.transaction():
+            await connection.execute(in_schema("SELECT FROM {s}.counter FOR UPDATE", schema))
+            replaced = (self._queries.token, self._is_exclusive)
+            await connection.execute(in_schema(REPLACE, schema), replaced)
+            insert = in_schema("INSERT INTO {s}.writers (token) VALUES (%s)", schema)
+            await connection.execute(insert, (token,))
+            standing = await standing_of(connection, schema, identity, known)
+        if self._standing is not None:
+            self.progress.reach(standing.last_seq)
+        self._standing = standing
+        self._queries.token = token
+
+    async def _set_sync(self, connection: Connection) -> None:
+        """With full sync a commit waits for the disk, and for synchronous standbys if there are any."""
+        if self._sync is Sync.NORMAL:
+            await connection.execute("SET synchronous_commit = local")
+        elif await one(connection, "SHOW synchronous_commit") not in ("on", "remote_apply"):
+            await connection.execute("SET synchronous_commit = on")
+
+    async def _claim(self, connection: Connection) -> None:
+        key = claim_key(self._address.schema)
+        until = self._loop.time() + CLAIMED_SECONDS
+        while not await one(connection, "SELECT pg_try_advisory_lock(%s)", (key,)):
+            if self._loop.time() > until:
+                row = await (await connection.execute(CLAIMANT, (key,))).fetchone()
+                who = "another process" if row is None else f"{row[1]} from {row[0]}"
+                text = f"{self._address.shown} is in use by {who}"
+                raise InUseError(f"{text}; only one can have it open.", None)
+            await asyncio.sleep(CLAIM_PAUSE)
+
+    @property
+    def epoch(self) -> Epoch:
+        assert self._standing is not None
+        return self._standing.epoch
+
+    @property
+    def last_seq(self) -> Seq:
+        return self.progress.last_seq
+
+    @property
+    def commits(self) -> int:
+        """How many transactions there were; with the number of batches, how many share one."""
+        return self._writer.groups
+
+    def append(self, batch: Batch, settled: Settled) -> None:
+        if self._is_closed:
+            self._loop.call_soon(settle, self._loop, [(settled, CLOSED)])
+        else:
+            self._writer.ask(batch, partial(self._settled, settled))
+
+    def _settled(self, settled: Settled, outcome: Outcome) -> None:
+        if isinstance(outcome, Durable) and outcome.seqs:
+            self.progress.reach(outcome.seqs[-1])
+        settled(outcome)
+
+    async def read(
+        self, *, after: Seq, limit: int, channels: Collection[Uri] | None = None
+    ) -> Sequence[Entry]:
+        entries: Sequence[Entry] = await self._ask(
+            self._reader, lambda c: self._queries.read(c, after, limit, channels)
+        )
+        return entries
+
+    async def read_uncovered(self, *, after: Seq, limit: int) -> Sequence[Entry]:
+        entries: Sequence[Entry] = await self._ask(
+            self._reader, lambda c: self._queries.read_uncovered(c, after, limit)
+        )
+        return entries
+
+    async def find(self, ids: Collection[str]) -> dict[str, Seq]:
+        """Asks the connection that writes: it is the only one that can settle doubts."""
+        found: dict[str, Seq] = await self._ask(self._writer, lambda c: self._find(c, ids))
+        return found
+
+    async def _find(self, connection: Connection, ids: Collection[str]) -> dict[str, Seq]:
+        found = await self._queries.find(connection, ids)
+        self._writer.doubts.settle(ids)
+        self.progress.reach(max(found.values(), default=0))
+        return found
+
+    def follow(self, after: Seq) -> AsyncIterator[Sequence[Entry]]:
+        return follow(self, self.progress, after)
+
+    async def save_snapshot(self, snapshot: StoredSnapshot) -> None:
+        await self._ask(self._writer, lambda c: self._queries.save_snapshot(c, snapshot))
+
+    async def snapshots(self) -> Sequence[StoredSnapshot]:
+        found: Sequence[StoredSnapshot] = await self._ask(self._reader, self._queries.snapshots)
+        return found
+
+    async def trim(self, channel: Uri, up_to: Seq, now: Millis = 0) -> None:
+        """In pieces, so that a long history holds no append up."""
+        while await self._ask(self._writer, lambda c: self._queries.trim(c, channel, up_to, now)):
+            pass
+
+    async def floors(self) -> dict[Uri, Seq]:
+        found: dict[Uri, Seq] = await self._ask(self._reader, self._queries.floors)
+        return found
+
+    async def drop(self, channel: Uri) -> None:
+        await self._ask(self._writer, lambda c: self._queries.drop(c, channel))
+
+    async def close(self) -> None:
+        if not self._is_closed:
+            self._is_closed = True
+            self.progress.end()
+            self._writer.stop()
+            self._reader.stop()
+            if self._listener is not None:
+                self._listener.stop()
+        await self._writer.stopped()
+        await self._reader.stopped()
+        if self._listener is not None:
+            await self._listener.stopped()
+
+    async def _ask(self, worker: Worker, operation: Operation) -> Any:
+        if self._is_closed:
+            raise FailedError(*CLOSED)
+        return await worker.answer(operation)
+
+
+async def _as_it_is(_: Connection) -> None:
+    """A connection that only reads needs nothing more."""
+
+
+def claim_key(schema: str) -> int:
+    """Which advisory lock of the database is the schema's; positive, so that it can be looked up."""
+    digest = hashlib.sha256(f"session-server {schema}".encode()).digest()
+    return int.from_bytes(digest[:8]) >> 1

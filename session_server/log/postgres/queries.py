@@ -1,0 +1,194 @@
+"""What is asked of the server, on either connection."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import psycopg
+
+from session_server.log.postgres.faults import DAMAGED
+from session_server.log.postgres.schema import (
+    Connection,
+    entry_checksum,
+    in_schema,
+    one,
+    snapshot_checksum,
+)
+from session_server.log.protocol import Batch, Durable, Entry, Outcome, StoredSnapshot
+from session_server.log.refusals import ahead, conflict
+from session_server.schemas.limits import DECISION_BYTES_KEPT, DECISIONS_KEPT
+from session_server.schemas.wire import Millis, Seq, Uri
+
+TRIMMED_AT_ONCE = 1_000
+
+APPEND = """
+    SELECT ended, first FROM {s}.append(
+        %b::text, %b::text, %b::text[], %b::bigint[], %b::integer[],
+        %b::integer[], %b::text[], %b::bytea[], %b::bigint[], %b::bigint[]
+    )
+"""
+FIND = "SELECT id, seq FROM {s}.entries WHERE id = ANY(%b::text[])"
+SAVE = "SELECT {s}.save_snapshot(%b, %b, %b::bigint, %b, %b::bigint)"
+TRIM = """
+    SELECT {s}.trim(
+        %b, %b, %b::bigint, %b::bigint, %b::integer, %b::bigint, %b::integer
+    )
+"""
+DROP = "SELECT {s}.drop_channel(%b, %b)"
+
+EVERYTHING = """
+    SELECT seq, uri, id, checksum, {data} FROM {s}.entries JOIN {s}.channels ON number = channel
+    WHERE seq > %(after)s ORDER BY seq LIMIT %(limit)s
+"""
+# For each channel by its own index: walking through everybody's entries for a few could take long.
+SOME_CHANNELS = """
+    SELECT seq, uri, id, checksum, {data} FROM {s}.channels, LATERAL (
+        SELECT * FROM {s}.entries WHERE channel = number AND seq > %(after)s
+        ORDER BY seq LIMIT %(limit)s
+    ) AS entries
+    WHERE uri = ANY(%(channels)s::text[]) ORDER BY seq LIMIT %(limit)s
+"""
+UNCOVERED = """
+    SELECT entries.seq, uri, id, entries.checksum, {data} FROM {s}.entries
+    JOIN {s}.channels ON number = entries.channel
+    LEFT JOIN {s}.snapshots ON snapshots.channel = entries.channel
+    WHERE entries.seq > %(after)s AND entries.seq > coalesce(snapshots.seq, 0)
+    ORDER BY entries.seq LIMIT %(limit)s
+"""
+SNAPSHOTS = """
+    SELECT seq, uri, checksum, {data} FROM {s}.snapshots JOIN {s}.channels ON number = channel
+"""
+FLOORS = "SELECT uri, floor FROM {s}.channels WHERE floor > 0"
+
+ENTRY_DATA = "SELECT data FROM {s}.entries WHERE seq = %(seq)s"
+SNAPSHOT_DATA = """
+    SELECT data FROM {s}.snapshots JOIN {s}.channels ON number = channel WHERE uri = %(uri)s
+"""
+
+
+class Queries:
+    """`token` is that of the connection which writes; `listeners` are told of what it wrote."""
+
+    def __init__(self, schema: str, listeners: str = "") -> None:
+        self._schema = schema
+        self._listeners = listeners
+        self.token = ""
+
+    def _sql(self, text: str) -> bytes:
+        return in_schema(text, self._schema)
+
+    async def append(self, connection: Connection, batches: Sequence[Batch]) -> list[Outcome]:
+        """All of them in one transaction and one round trip."""
+        new = [
+            (owner, entry.id, entry.data, checksum, entry.lasts_until)
+            for owner, batch in enumerate(batches, start=1)
+            for entry in batch.entries
+            for checksum in (entry_checksum(batch.channel, entry.id, entry.data),)
+        ]
+        columns: list[list[Any]] = [list(column) for column in zip(*new, strict=True)]
+        parameters = (
+            self.token,
+            self._listeners,
+            [batch.channel for batch in batches],
+            [batch.expected for batch in batches],
+            [len(batch.entries) for batch in batches],
+            *(columns or [[]] * 5),
+        )
+        async with connection.cursor(binary=True) as cursor:
+            await cursor.execute(self._sql(APPEND), parameters, prepare=True)
+            rows = await cursor.fetchall()
+        return [_outcome(batch, *row) for batch, row in zip(batches, rows, strict=True)]
+
+    async def find(self, connection: Connection, ids: Collection[str]) -> dict[str, Seq]:
+        cursor = await connection.execute(self._sql(FIND), (list(ids),))
+        return dict(await cursor.fetchall())
+
+    async def save_snapshot(self, connection: Connection, snapshot: StoredSnapshot) -> None:
+        channel, seq, data, _ = snapshot
+        values = (self.token, channel, seq, data, snapshot_checksum(channel, seq, data))
+        last = await one(connection, self._sql(SAVE), values)
+        if last is not None:
+            raise ahead(snapshot, last)
+
+    async def trim(self, connection: Connection, channel: Uri, up_to: Seq, now: Millis) -> bool:
+        """Forgets a piece; whether there is more to forget."""
+        bounds = (DECISIONS_KEPT, DECISION_BYTES_KEPT, TRIMMED_AT_ONCE)
+        values = (self.token, channel, up_to, now, *bounds)
+        return bool(await one(connection, self._sql(TRIM), values))
+
+    async def drop(self, connection: Connection, channel: Uri) -> None:
+        await connection.execute(self._sql(DROP), (self.token, channel))
+
+    async def read(
+        self, connection: Connection, after: Seq, limit: int, channels: Collection[Uri] | None
+    ) -> list[Entry]:
+        about: dict[str, Any] = {"after": after, "limit": max(limit, 0)}
+        if channels is None:
+            return await self._entries(connection, EVERYTHING, about)
+        about["channels"] = list(channels)
+        return await self._entries(connection, SOME_CHANNELS, about)
+
+    async def read_uncovered(self, connection: Connection, after: Seq, limit: int) -> list[Entry]:
+        about = {"after": after, "limit": max(limit, 0)}
+        return await self._entries(connection, UNCOVERED, about)
+
+    async def _entries(
+        self, connection: Connection, query: str, about: Mapping[str, Any]
+    ) -> list[Entry]:
+        rows = await self._rows(connection, query, "entries.data", about)
+        if rows is None:
+            bare = await self._rows(connection, query, "NULL", about)
+            rows = [
+                (seq, *rest, await self._data(connection, ENTRY_DATA, {"seq": seq}))
+                for seq, *rest, _ in bare or ()
+            ]
+        return [
+            Entry(seq, uri, entry_id, data, is_intact=True)
+            if data is not None and entry_checksum(uri, entry_id, data) == checksum
+            else Entry(seq, uri, entry_id, b"", is_intact=False)
+            for seq, uri, entry_id, checksum, data in rows
+        ]
+
+    async def snapshots(self, connection: Connection) -> list[StoredSnapshot]:
+        rows = await self._rows(connection, SNAPSHOTS, "data", {})
+        if rows is None:
+            bare = await self._rows(connection, SNAPSHOTS, "NULL", {})
+            rows = [
+                (seq, uri, checksum, await self._data(connection, SNAPSHOT_DATA, {"uri": uri}))
+                for seq, uri, checksum, _ in bare or ()
+            ]
+        return [
+            StoredSnapshot(uri, seq, data, is_intact=True)
+            if data is not None and snapshot_checksum(uri, seq, data) == checksum
+            else StoredSnapshot(uri, seq, b"", is_intact=False)
+            for seq, uri, checksum, data in rows
+        ]
+
+    async def _rows(
+        self, connection: Connection, query: str, data: str, about: Mapping[str, Any]
+    ) -> list[tuple[Any, ...]] | None:
+        """`None` if the server cannot read some of the data."""
+        wanted = self._sql(query.replace("{data}", data))
+        try:
+            async with connection.cursor(binary=True) as cursor:
+                await cursor.execute(wanted, about)
+                return await cursor.fetchall()
+        except psycopg.Error as error:
+            if data != "NULL" and error.sqlstate in DAMAGED:
+                return None
+            raise
+
+    async def _data(
+        self, connection: Connection, query: str, about: Mapping[str, Any]
+    ) -> bytes | None:
+        """`None` if it is damaged."""
+        rows = await self._rows(connection, query, "data", about)
+        return rows[0][0] if rows else None
+
+    async def floors(self, connection: Connection) -> dict[Uri, Seq]:
+        return dict(await (await connection.execute(self._sql(FLOORS))).fetchall())
+
+
+def _outcome(batch: Batch, ended: Seq, first: Seq | None) -> Outcome:
+    if first is None:
+        return conflict(batch, ended)
+    return Durable(tuple(range(first, first + len(batch.entries))))

@@ -1,0 +1,220 @@
+"""A task with a connection of its own, that does what it is asked for, one thing after the other.
+
+Batches that wait together go into one transaction, in one round trip; while it is under way the next
+ones gather. The queue needs no bound of its own: a channel has at most one batch in flight, and
+whoever asks for anything else waits for it.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from typing import Any, TypeAlias
+
+from session_server.log.errors import FailedError
+from session_server.log.postgres.faults import (
+    REPLACED,
+    doubt,
+    failure,
+    is_lost,
+    refusal,
+)
+from session_server.log.postgres.link import Link
+from session_server.log.postgres.schema import Connection
+from session_server.log.protocol import Batch, Durable, Outcome, Refused, RefusedBecause
+from session_server.log.refusals import CLOSED
+from session_server.log.settling import Settled, settle
+from session_server.schemas.wire import Seq, Uri
+
+ENTRIES_PER_GROUP = 4_096
+BYTES_PER_GROUP = 8 * 2**20
+"""Once that many are together, the rest waits for the next transaction."""
+
+CLOSING_SECONDS = 10.0
+"""How long closing waits for a server that does not answer; what is in flight is then unknown."""
+
+Operation: TypeAlias = Callable[[Connection], Awaitable[Any]]
+Request: TypeAlias = tuple[Batch | Operation, Callable[[Any], None]]
+Append: TypeAlias = Callable[[Connection, Sequence[Batch]], Awaitable[list[Outcome]]]
+
+
+class Doubts:
+    """Channels whose last batch may be stored or not, until somebody asks for its entries."""
+
+    def __init__(self) -> None:
+        self._ids: dict[Uri, list[frozenset[str]]] = {}
+
+    def __contains__(self, channel: Uri) -> bool:
+        return channel in self._ids
+
+    def add(self, batch: Batch) -> None:
+        if batch.entries:
+            ids = frozenset(entry.id for entry in batch.entries)
+            self._ids.setdefault(batch.channel, []).append(ids)
+
+    def settle(self, asked: Collection[str]) -> None:
+        """A batch is stored whole or not at all, so that one of its ids tells of them all."""
+        for channel, batches in tuple(self._ids.items()):
+            self._ids[channel] = [ids for ids in batches if ids.isdisjoint(asked)]
+            if not self._ids[channel]:
+                del self._ids[channel]
+
+
+class Worker:
+    """`groups` counts the transactions that stored batches.
+
+    `is_repeatable`: what it is asked may be asked again when the connection was lost meanwhile.
+    """
+
+    def __init__(self, link: Link, append: Append, *, is_repeatable: bool = False) -> None:
+        self._link = link
+        self._append = append
+        self._is_repeatable = is_repeatable
+        self._loop = asyncio.get_running_loop()
+        self._requests: deque[Request] = deque()
+        self._asked = asyncio.Event()
+        self._is_stopping = False
+        self._in_flight: Sequence[Request] = ()
+        self.doubts = Doubts()
+        self.groups = 0
+        self._task = self._loop.create_task(self._run(), name="session-server log")
+
+    def ask(self, subject: Batch | Operation, settled: Callable[[Any], None]) -> None:
+        """Returns at once; `settled` is called from the task, in the order of asking."""
+        self._requests.append((subject, settled))
+        self._asked.set()
+
+    async def answer(self, operation: Operation) -> Any:
+        """What an operation returned; raises a `FailedError`."""
+        answer: asyncio.Future[Any] = self._loop.create_future()
+
+        def settled(result: object) -> None:
+            if answer.done():
+                return
+            if isinstance(result, FailedError):
+                answer.set_exception(result)
+            else:
+                answer.set_result(result)
+
+        self.ask(operation, settled)
+        return await answer
+
+    def stop(self) -> None:
+        """Once all that was asked before is settled."""
+        self._is_stopping = True
+        self._asked.set()
+
+    async def stopped(self) -> None:
+        await asyncio.wait({self._task}, timeout=CLOSING_SECONDS)
+        if not self._task.done():
+            self._task.cancel()
+            await asyncio.wait({self._task})
+
+    async def _run(self) -> None:
+        try:
+            while self._requests or not self._is_stopping:
+                self._asked.clear()
+                while self._requests:
+                    self._in_flight = group = self._gathered()
+                    results = await self._results([subject for subject, _ in group])
+                    self._in_flight = ()
+                    self._settle(group, results)
+                if not self._is_stopping:
+                    await self._asked.wait()
+        except asyncio.CancelledError:
+            self._give_up()
+            raise
+        finally:
+            await self._link.close()
+
+    def _settle(self, group: Sequence[Request], results: Sequence[Any]) -> None:
+        pairs = zip(group, results, strict=True)
+        settle(self._loop, [(settled, result) for (_, settled), result in pairs])
+
+    def _give_up(self) -> None:
+        """The server does not answer, and nobody waits for it any longer."""
+        error = TimeoutError("PostgreSQL did not answer before the log was closed")
+        flying, self._in_flight = self._in_flight, ()
+        self._settle(flying, self._to_each([subject for subject, _ in flying], error))
+        waiting = tuple(self._requests)
+        self._requests.clear()
+        refused = [CLOSED if isinstance(s, Batch) else FailedError(*CLOSED) for s, _ in waiting]
+        self._settle(waiting, refused)
+
+    def _gathered(self) -> list[Request]:
+        """Batches of different channels, as many as wait; or one operation."""
+        requests = self._requests
+        if not isinstance(requests[0][0], Batch):
+            return [requests.popleft()]
+        group: list[Request] = []
+        channels: set[Uri] = set()
+        entries = size = 0
+        while requests and entries < ENTRIES_PER_GROUP and size < BYTES_PER_GROUP:
+            subject = requests[0][0]
+            if not isinstance(subject, Batch) or subject.channel in channels:
+                break
+            channels.add(subject.channel)
+            entries += len(subject.entries)
+            size += sum(len(entry.data) for entry in subject.entries)
+            group.append(requests.popleft())
+        return group
+
+    async def _results(self, subjects: Sequence[Batch | Operation]) -> list[Any]:
+        """What became of each: an outcome, what an operation returned, or a `FailedError`."""
+        try:
+            connection = await self._link.connection()
+        except FailedError as error:
+            return [Refused(error.because, error.words) if isinstance(s, Batch) else error for s in subjects]
+        try:
+            return await self._done(connection, subjects)
+        except Exception as error:  # noqa: BLE001  # a task that ends would leave all waiting
+            return await self._failed(subjects, error)
+
+    async def _done(
+        self, connection: Connection, subjects: Sequence[Batch | Operation]
+    ) -> list[Any]:
+        if len(subjects) == 1 and not isinstance(subjects[0], Batch):
+            return [await subjects[0](connection)]
+        results: dict[Batch, Any]
+        batches = [subject for subject in subjects if isinstance(subject, Batch)]
+        sure = [batch for batch in batches if batch.channel not in self.doubts]
+        outcomes = iter(await self._append(connection, sure) if sure else ())
+        self.groups += 1
+        return [
+            _doubted(batch) if batch.channel in self.doubts else next(outcomes)
+            for batch in batches
+        ]
+
+    async def _failed(
+        self, subjects: Sequence[Batch | Operation], error: Exception
+    ) -> list[Any]:
+        """Nothing of it is stored, or nobody knows. If one is to blame, the others do not suffer."""
+        is_replaced = getattr(error, "sqlstate", None) == REPLACED
+        if is_lost(error) or is_replaced:
+            await self._link.lose(error)
+            if self._is_repeatable:
+                self._is_repeatable = False
+                try:
+                    return await self._results(subjects)
+                finally:
+                    self._is_repeatable = True
+        elif len(subjects) > 1:
+            return [result for subject in subjects for result in await self._results([subject])]
+        return self._to_each(subjects, error)
+
+    def _to_each(self, subjects: Iterable[Batch | Operation], error: Exception) -> list[Any]:
+        """An outcome for batches, and an error for whatever else was asked."""
+        results: list[Any] = []
+        for subject in subjects:
+            if not isinstance(subject, Batch):
+                results.append(failure(error))
+            elif is_lost(error):
+                self.doubts.add(subject)
+                results.append(doubt(error))
+            else:
+                results.append(refusal(error))
+        return results
+
+
+def _doubted(batch: Batch) -> Refused:
+    text = f"Whether the last batch of {batch.channel} is stored is not known: find out first."
+    return Refused(RefusedBecause.CONFLICT, text)
