@@ -7,6 +7,7 @@ from session_server.agents.demo import DEMO_SESSION
 from session_server.agents.deploy_demo import DEPLOY_SESSION
 from session_server.identity.addresses import ALL_ADDRESSES, reachable
 from session_server.identity.binding import Binding
+from session_server.log.opening import redacted
 from session_server.reducers.session_names import session_name
 from session_server.settings import Settings
 
@@ -27,7 +28,7 @@ def banner(settings: Settings, binding: Binding, addresses: list[Address]) -> st
     lines = [
         *_way_in(binding, where),
         *_doors(where),
-        ("Data", settings.store or f"{settings.data_dir}/"),
+        ("Data", redacted(settings.store) if settings.store else f"{settings.data_dir}/"),
         *_phones(settings),
         *(_demos(where) if settings.demo else ()),
     ]

@@ -87,18 +87,29 @@ class Cluster:
         return self.folder / "data"
 
     def run(self, program: str, *arguments: str) -> None:
-        command = [str(self.programs / program), "-D", str(self.data), *arguments]
+        self._run([str(self.programs / program), "-D", str(self.data), *arguments])
+
+    def _run(self, command: list[str]) -> None:
         done = subprocess.run(
             command, capture_output=True, check=False, timeout=BOUND, cwd="/", **self._account
         )
         assert done.returncode == 0, done.stderr.decode()
 
-    def url(self, schema: str = "session_server", *, port: int | None = None, user: str = "postgres") -> str:
+    def run_client(self, program: str, *arguments: str) -> None:
+        where = ("-h", "127.0.0.1", "-p", str(self.port), "-U", "postgres", "-d", "postgres")
+        self._run([str(self.programs / program), *where, *arguments])
+
+    def url(
+        self, schema: str = "session_server", *, port: int | None = None, user: str = "postgres"
+    ) -> str:
         return f"postgresql://{user}@127.0.0.1:{port or self.port}/postgres?schema={schema}"
 
     def start(self) -> None:
         """After a kill, the processes of the one before may need a moment to end."""
-        settings = self.settings | {"port": str(self.port), "unix_socket_directories": str(self.folder)}
+        settings = self.settings | {
+            "port": str(self.port),
+            "unix_socket_directories": str(self.folder),
+        }
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         until = time.monotonic() + BOUND
         while True:
@@ -108,7 +119,7 @@ class Cluster:
                     stdout=output,
                     stderr=output,
                     cwd="/",
-                    preexec_fn=_end_with_parent,
+                    preexec_fn=_end_with_parent,  # noqa: PLW1509  # calls nothing but the system
                     **self._account,
                 )
             if self._is_ready(until):

@@ -7,8 +7,7 @@ from session_server.log.errors import BackendMissingError, UrlError
 from session_server.log.protocol import Log, Sync
 
 KNOWN = (
-    "memory:, sqlite:///relative/path, sqlite:////absolute/path,"
-    " postgresql://user@host/database"
+    "memory:, sqlite:///relative/path, sqlite:////absolute/path, postgresql://user@host/database"
 )
 POSTGRES = ("postgresql", "postgres")
 CREDENTIALS = re.compile(r"(?<=//)([^:/?@]*):.*@")
@@ -24,8 +23,8 @@ async def open_log(
     folder, `sqlite:////var/lib/data.db` an absolute one, as with SQLAlchemy; the path is taken as
     it stands, without percent-encoding. `postgresql://user@host/database?schema=name` is libpq's
     URL, and `schema` holds the host's log. `sync` is for those that write to a disk. One that has
-    lost entries is not opened unless the loss is accepted. `is_exclusive` says that no other process
-    may have it open; only PostgreSQL can do without.
+    lost entries is not opened unless the loss is accepted. `is_exclusive`: no other process may
+    have it open; only PostgreSQL can do without.
     """
     scheme, colon, rest = url.partition(":")
     match scheme.lower() if colon else "":
@@ -47,6 +46,8 @@ async def open_log(
 
 def redacted(url: str) -> str:
     """The URL as it may be shown: without a password."""
+    if url.lower().startswith("sqlite:"):
+        return url  # a path, which may hold any characters
     return SECRET_OPTION.sub("•••", CREDENTIALS.sub(r"\1@", url))
 
 

@@ -40,7 +40,7 @@ async def test_three_slashes_are_relative_and_four_absolute(
     [
         ("", "known are memory:"),
         ("data.db", "known are memory:"),
-        ("postgres://host/log", "known are memory:, sqlite:///relative/path"),
+        ("mysql://host/log", "known are memory:, sqlite:///relative/path"),
         ("memory:///x", "more than memory: can use"),
         ("sqlite:", "names no file"),
         ("sqlite://", "names no file"),

@@ -59,7 +59,10 @@ def address_of(url: str) -> Address:
 
 def _from_environment() -> dict[str, str]:
     """libpq prefers a parameter to its variable, so a default of ours must not hide one."""
-    variables = {"connect_timeout": "PGCONNECT_TIMEOUT", "target_session_attrs": "PGTARGETSESSIONATTRS"}
+    variables = {
+        "connect_timeout": "PGCONNECT_TIMEOUT",
+        "target_session_attrs": "PGTARGETSESSIONATTRS",
+    }
     return {name: os.environ[key] for name, key in variables.items() if os.environ.get(key)}
 
 

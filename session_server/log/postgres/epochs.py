@@ -1,9 +1,9 @@
 """Whether the database is the one that was known, with everything that was in it.
 
-An epoch belongs to an identity: the cluster's system identifier, its timeline, which changes with a
-failover and with a restore to a point in time, and the database's number. And to a row that is still
-where it was written, which one restored from a dump is not. Where any of it is new, entries may be
-missing, so a new epoch begins.
+An epoch belongs to an identity: the cluster's system identifier, its timeline, which changes with
+a failover and with a restore to a point in time, and the database's number. And to a row that is
+still where it was written, which one restored from a dump is not. Where any of it is new, entries
+may be missing, so a new epoch begins.
 """
 
 import logging

@@ -1,7 +1,7 @@
 """What PostgreSQL's errors mean for a batch and for the log.
 
-An error of severity ERROR rolls the transaction back, also at its commit. After a fatal one, or when
-the connection is gone, nobody can tell whether the commit happened.
+An error of severity ERROR rolls the transaction back, also at its commit. After a fatal one, or
+when the connection is gone, nobody can tell whether the commit happened.
 """
 
 import psycopg

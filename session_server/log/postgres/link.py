@@ -1,7 +1,7 @@
 """A connection that is made again when it is lost.
 
-It belongs to one task, which asks for it before each piece of work. A server that restarts is waited
-for; one that stays away costs an attempt now and then, and everything else fails at once.
+It belongs to one task, which asks for it before each piece of work. A server that restarts is
+waited for; one that stays away costs an attempt now and then, and all else fails at once.
 """
 
 import asyncio
@@ -13,6 +13,7 @@ from time import monotonic
 from typing import TypeAlias
 
 import psycopg
+from psycopg.conninfo import make_conninfo
 
 from session_server.log.errors import FailedError, LogError
 from session_server.log.postgres.address import Address
@@ -39,7 +40,7 @@ SESSION = """
     SET tcp_keepalives_count = 3;
     SET jit = off
 """
-"""What a role or a database may have set otherwise. The server, too, notices clients that are gone."""
+"""What a role or a database may have set otherwise. The server notices clients that are gone."""
 
 
 class Link:
@@ -90,8 +91,8 @@ class Link:
 
     async def _connected(self) -> Connection:
         parameters = self._address.parameters | {"application_name": self._name}
-        connection: Connection = await psycopg.AsyncConnection.connect(
-            **parameters, autocommit=True
+        connection = await psycopg.AsyncConnection.connect(
+            make_conninfo("", **parameters), autocommit=True
         )
         try:
             await connection.execute(SESSION)

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 import psycopg
+from psycopg.types.numeric import Int8BinaryDumper
 
 from session_server.log.errors import FailedError, InUseError, OpenError
 from session_server.log.postgres.address import Address, address_of
@@ -102,13 +103,17 @@ class PostgresLog:
         `find` does not find then is not stored.
         """
         schema, shown = self._address.schema, self._address.shown
+        # By their size, numbers would be of three types, and each mix a statement to prepare.
+        connection.adapters.register_dumper(int, Int8BinaryDumper)
         await connection.execute(PLANNING)
         await self._set_sync(connection)
         if self._standing is None:
             await check_server(connection, shown)
             await migrate(connection, schema, shown)
         else:
-            await connection.execute(END_OTHERS, (connection.info.parameter_status("application_name"),))
+            await connection.execute(
+                END_OTHERS, (connection.info.parameter_status("application_name"),)
+            )
         if self._is_exclusive:
             await self._claim(connection)
         identity = await identity_of(connection)
@@ -127,7 +132,7 @@ class PostgresLog:
         self._queries.token = token
 
     async def _set_sync(self, connection: Connection) -> None:
-        """With full sync a commit waits for the disk, and for synchronous standbys if there are any."""
+        """With full sync a commit waits for the disk, and for synchronous standbys if any."""
         if self._sync is Sync.NORMAL:
             await connection.execute("SET synchronous_commit = local")
         elif await one(connection, "SHOW synchronous_commit") not in ("on", "remote_apply"):
@@ -240,6 +245,6 @@ async def _as_it_is(_: Connection) -> None:
 
 
 def claim_key(schema: str) -> int:
-    """Which advisory lock of the database is the schema's; positive, so that it can be looked up."""
+    """The advisory lock that is the schema's; positive, so that it can be looked up."""
     digest = hashlib.sha256(f"session-server {schema}".encode()).digest()
     return int.from_bytes(digest[:8]) >> 1

@@ -1,7 +1,7 @@
 """Tables, server-side functions, and how an older form becomes this one.
 
-A host's log is one schema: `pg_dump --schema` saves it alone, and hosts that share a database cannot
-touch each other. Names are always qualified, so that a role's `search_path` changes nothing.
+A host's log is one schema: `pg_dump --schema` saves it alone, and hosts that share a database do
+not touch each other's. Names are always qualified: a role's `search_path` changes nothing.
 """
 
 import zlib

@@ -1,8 +1,8 @@
 """A task with a connection of its own, that does what it is asked for, one thing after the other.
 
-Batches that wait together go into one transaction, in one round trip; while it is under way the next
-ones gather. The queue needs no bound of its own: a channel has at most one batch in flight, and
-whoever asks for anything else waits for it.
+Batches that wait together go into one transaction, in one round trip; while it is under way, the
+next ones gather. The queue needs no bound of its own: a channel has at most one batch in flight,
+and those who ask for anything else wait for it.
 """
 
 import asyncio
@@ -20,10 +20,10 @@ from session_server.log.postgres.faults import (
 )
 from session_server.log.postgres.link import Link
 from session_server.log.postgres.schema import Connection
-from session_server.log.protocol import Batch, Durable, Outcome, Refused, RefusedBecause
+from session_server.log.protocol import Batch, Outcome, Refused, RefusedBecause
 from session_server.log.refusals import CLOSED
-from session_server.log.settling import Settled, settle
-from session_server.schemas.wire import Seq, Uri
+from session_server.log.settling import settle
+from session_server.schemas.wire import Uri
 
 ENTRIES_PER_GROUP = 4_096
 BYTES_PER_GROUP = 8 * 2**20
@@ -143,14 +143,14 @@ class Worker:
     def _gathered(self) -> list[Request]:
         """Batches of different channels, as many as wait; or one operation."""
         requests = self._requests
-        if not isinstance(requests[0][0], Batch):
-            return [requests.popleft()]
         group: list[Request] = []
         channels: set[Uri] = set()
         entries = size = 0
         while requests and entries < ENTRIES_PER_GROUP and size < BYTES_PER_GROUP:
             subject = requests[0][0]
-            if not isinstance(subject, Batch) or subject.channel in channels:
+            if not isinstance(subject, Batch):
+                return group or [requests.popleft()]
+            if subject.channel in channels:
                 break
             channels.add(subject.channel)
             entries += len(subject.entries)
@@ -163,7 +163,7 @@ class Worker:
         try:
             connection = await self._link.connection()
         except FailedError as error:
-            return [Refused(error.because, error.words) if isinstance(s, Batch) else error for s in subjects]
+            return self._to_each(subjects, error)
         try:
             return await self._done(connection, subjects)
         except Exception as error:  # noqa: BLE001  # a task that ends would leave all waiting
@@ -174,20 +174,16 @@ class Worker:
     ) -> list[Any]:
         if len(subjects) == 1 and not isinstance(subjects[0], Batch):
             return [await subjects[0](connection)]
-        results: dict[Batch, Any]
         batches = [subject for subject in subjects if isinstance(subject, Batch)]
         sure = [batch for batch in batches if batch.channel not in self.doubts]
         outcomes = iter(await self._append(connection, sure) if sure else ())
         self.groups += 1
         return [
-            _doubted(batch) if batch.channel in self.doubts else next(outcomes)
-            for batch in batches
+            _doubted(batch) if batch.channel in self.doubts else next(outcomes) for batch in batches
         ]
 
-    async def _failed(
-        self, subjects: Sequence[Batch | Operation], error: Exception
-    ) -> list[Any]:
-        """Nothing of it is stored, or nobody knows. If one is to blame, the others do not suffer."""
+    async def _failed(self, subjects: Sequence[Batch | Operation], error: Exception) -> list[Any]:
+        """Nothing is stored, or nobody knows. If one is to blame, the others do not suffer."""
         is_replaced = getattr(error, "sqlstate", None) == REPLACED
         if is_lost(error) or is_replaced:
             await self._link.lose(error)
