@@ -55,6 +55,9 @@ $(STAMP): $(INSTALLED)
 	  || echo 'There is no strace; tests that need it are skipped' >&2
 	@command -v chromium >/dev/null || $(call apt,chromium) \
 	  || echo 'There is no chromium; tests of the page are skipped' >&2
+	@ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || command -v postgres >/dev/null \
+	  || $(call apt,postgresql) \
+	  || echo 'There is no postgresql; tests of the log over it are skipped' >&2
 	@echo 'Setting up the tests'
 	@$(BIN)/python -m pip install -qq --editable '.[tests]'
 	@touch $@

@@ -67,7 +67,8 @@ class Settings(BaseSettings):
     port: int = Field(default=8737, ge=0, le=65_535, description="Port to listen on; 0 picks one.")
     store: str | None = Field(
         default=None,
-        description="Where the log is: `memory:` or `sqlite:///path`; else in the data folder.",
+        description="Where the log is: `memory:`, `sqlite:///path` or"
+        " `postgresql://user@host/database?schema=name`; else in the data folder.",
     )
     data_dir: Path = Field(
         default=Path("session-server-data"),

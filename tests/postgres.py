@@ -58,14 +58,16 @@ def _end_with_parent() -> None:
 
 
 class Cluster:
-    """`standby_of`: a copy of another cluster that follows it."""
+    """`standby_of`: a copy of another cluster that follows it. `disk`: a folder, or `/tmp`."""
 
-    def __init__(self, standby_of: "Cluster | None" = None, **settings: str) -> None:
+    def __init__(
+        self, standby_of: "Cluster | None" = None, *, disk: str | None = QUICK, **settings: str
+    ) -> None:
         found = programs()
         if found is None:
             pytest.skip("PostgreSQL is not installed")
         self.programs = found
-        self.folder = Path(tempfile.mkdtemp(prefix="session-server-pg-", dir=QUICK))
+        self.folder = Path(tempfile.mkdtemp(prefix="session-server-pg-", dir=disk))
         self.port = free_port()
         self.settings = SETTINGS | settings
         self._account: dict[str, Any] = {}

@@ -18,10 +18,15 @@ from session_server.cli.setting_options import (
 )
 from session_server.cli.trouble import Trouble
 from session_server.log.errors import OpenError
-from session_server.log.opening import database_of
+from session_server.log.opening import database_of, is_postgres, redacted, schema_of
 from session_server.log.sqlite.backup import back_up
 
 NO_FILE = "Only a store in a file can be copied, and this one is {}."
+DATABASE = "PostgreSQL is backed up with its own tools, while the host runs."
+DATABASE_ADVICE = (
+    "Use `pg_dump --schema={schema} DATABASE` for this host's log alone, or `pg_basebackup` with a"
+    " WAL archive for the whole cluster and any point in time. Keep a copy of secret.key too."
+)
 STILL_NEEDED = "secret.key is not in it: keep a copy of that file too."
 
 
@@ -35,9 +40,13 @@ def backup(
     """Copy the database of a host on this machine, while the host runs or not."""
     settings = settings_of(config, store, data_dir)
     try:
-        source = database_of(named_store(settings))
+        store = named_store(settings)
+        if is_postgres(store):
+            advice = DATABASE_ADVICE.format(schema=schema_of(store))
+            raise Trouble(DATABASE, advice=advice)
+        source = database_of(store)
         if source is None:
-            raise Trouble(NO_FILE.format(settings.store))
+            raise Trouble(NO_FILE.format(redacted(store)))
         made = back_up(source, file)
     except OpenError as error:
         raise Trouble(str(error)) from None

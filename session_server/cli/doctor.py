@@ -37,7 +37,7 @@ from session_server.host.host import Host
 from session_server.host.logged import CLIENTS_CHANNEL, TOKENS_CHANNEL
 from session_server.log import Sync
 from session_server.log.errors import InUseError, LogError, OpenError
-from session_server.log.opening import database_of, open_log
+from session_server.log.opening import database_of, is_postgres, open_log, redacted
 from session_server.log.sqlite.backup import examined
 from session_server.log.sqlite.claim import claim_of
 from session_server.reducers.session_names import PREFIX
@@ -182,12 +182,22 @@ def _store(settings: Settings) -> Iterator[Check]:
             yield fine("store", f"{file} is in use by a running host{by}.")
             unreadable = examined(file).damaged
         else:
-            yield fine("store", f"{store} can be opened.")
+            yield fine("store", f"{redacted(store)} can be opened.")
+            if is_postgres(store):
+                yield from _database_server(store)
     except OpenError as error:
         yield bad("store", str(error))
         return
     for uri, reason in unreadable.items():
         yield bad("data", f"{uri} is damaged: {reason}.", _ADVICE.get(uri) or damaged_advice(uri))
+
+
+def _database_server(store: str) -> Iterator[Check]:
+    from session_server.log.postgres.examination import examined_server  # noqa: PLC0415
+
+    for fact in asyncio.run(examined_server(store)):
+        finding = Finding.BAD if fact.is_bad else Finding.ODD if fact.advice else Finding.FINE
+        yield Check("database", finding, fact.text, fact.advice)
 
 
 _ADVICE = {
@@ -211,13 +221,13 @@ def damaged_advice(uri: Uri) -> str:
 
 
 async def _unreadable(settings: Settings, store: str) -> dict[Uri, str]:
-    async with _loaded(settings, store) as host:
+    async with _loaded(settings, store, is_exclusive=False) as host:
         return host.unreadable
 
 
 async def _removed(settings: Settings, name: str) -> None:
     try:
-        async with _loaded(settings, named_store(settings)) as host:
+        async with _loaded(settings, named_store(settings), is_exclusive=True) as host:
             uri = name if name in host.unreadable else f"{PREFIX}{name}"
             if uri not in host.unreadable:
                 raise UsageTrouble(f"{name} is not damaged, or not there: nothing was removed.")
@@ -231,9 +241,9 @@ async def _removed(settings: Settings, name: str) -> None:
 
 
 @asynccontextmanager
-async def _loaded(settings: Settings, store: str) -> AsyncGenerator[Host]:
+async def _loaded(settings: Settings, store: str, *, is_exclusive: bool) -> AsyncGenerator[Host]:
     """A host that has read its log, and does nothing else."""
-    log = await open_log(store, sync=Sync(settings.sync))
+    log = await open_log(store, sync=Sync(settings.sync), is_exclusive=is_exclusive)
     host = Host(log, ())
     try:
         await host.load()

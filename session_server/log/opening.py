@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from urllib.parse import parse_qsl
 
 from session_server.log.errors import BackendMissingError, UrlError
 from session_server.log.protocol import Log, Sync
@@ -10,6 +11,7 @@ KNOWN = (
     "memory:, sqlite:///relative/path, sqlite:////absolute/path, postgresql://user@host/database"
 )
 POSTGRES = ("postgresql", "postgres")
+DEFAULT_SCHEMA = "session_server"
 CREDENTIALS = re.compile(r"(?<=//)([^:/?@]*):.*@")
 SECRET_OPTION = re.compile(r"(?<=password=)[^&]*")
 
@@ -53,6 +55,11 @@ def redacted(url: str) -> str:
 
 def is_postgres(url: str) -> bool:
     return url.partition(":")[0].lower() in POSTGRES
+
+
+def schema_of(url: str) -> str:
+    """Which schema of a database holds the log."""
+    return dict(parse_qsl(url.partition("?")[2])).get("schema", DEFAULT_SCHEMA)
 
 
 def database_of(url: str) -> Path | None:

@@ -176,7 +176,7 @@ async def test_what_reaches_the_server_after_find_has_answered_is_not_stored(
         await log.close()
 
 
-@pytest.mark.proves("design.log.all-or-nothing", "design.log.kill")
+@pytest.mark.proves("design.log.postgres", "design.log.all-or-nothing")
 async def test_cuts_at_any_moment_lose_nothing_and_store_nothing_twice(
     schema: str, record_property: Any
 ) -> None:
@@ -196,7 +196,7 @@ async def test_cuts_at_any_moment_lose_nothing_and_store_nothing_twice(
         await log.close()
 
 
-@pytest.mark.proves("design.log.all-or-nothing", "design.log.kill")
+@pytest.mark.proves("design.log.postgres", "design.log.all-or-nothing")
 async def test_terminated_backends_lose_nothing_and_store_nothing_twice(schema: str) -> None:
     cluster = shared_cluster()
     log = await PostgresLog.open(cluster.url(schema))
@@ -230,7 +230,7 @@ def stop(cluster: Cluster) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.proves("design.log.kill", "design.log.epoch")
+@pytest.mark.proves("design.log.postgres", "design.log.epoch")
 @pytest.mark.parametrize("end", [stop, crash, kill])
 async def test_a_server_that_ends_during_appends_has_all_that_it_reported(
     end: Callable[[Cluster], None], record_property: Any
@@ -377,7 +377,7 @@ async def test_what_postgresql_cannot_store_is_refused_alone(schema: str) -> Non
 
 
 @pytest.mark.slow
-@pytest.mark.proves("design.log.kill", "design.log.epoch")
+@pytest.mark.proves("design.log.postgres", "design.log.epoch")
 async def test_a_failover_to_a_synchronous_standby_loses_nothing_and_begins_an_epoch(
     record_property: Any,
 ) -> None:

@@ -1,15 +1,15 @@
 """The log over PostgreSQL: a schema per host, many batches to a transaction.
 
 - `log`: what the event loop sees;
-- `writer`: the connection that writes, one group of batches at a time;
-- `reading`: the connection that reads, and its queries;
+- `worker`: a task with a connection of its own; one writes groups of batches, another reads;
+- `queries`: what is asked of the server;
 - `listening`: notices what other nodes wrote;
 - `link`: a connection that is made again when it is lost;
 - `epochs`: whether the database is the one that was known, with everything that was in it;
 - `schema`: tables, server-side functions and migrations;
 - `address`: from a URL to connection parameters;
 - `faults`: what PostgreSQL's errors mean for a batch and for the log;
-- `settings_check`: settings of the server that endanger what is stored.
+- `examination`: settings of the server that endanger what is stored.
 """
 
 from session_server.log.postgres.log import PostgresLog

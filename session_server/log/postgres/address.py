@@ -9,8 +9,8 @@ from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 
 from session_server.log.errors import UrlError
+from session_server.log.opening import DEFAULT_SCHEMA
 
-DEFAULT_SCHEMA = "session_server"
 SCHEMA_NAME = re.compile(r"(?!pg_)[a-z_][a-z0-9_]{0,62}")
 
 DEFAULTS = {

@@ -1,0 +1,75 @@
+"""Settings of a server that endanger what is stored there, or make it slow: for `doctor`."""
+
+from time import perf_counter
+from typing import NamedTuple
+
+import psycopg
+from psycopg.conninfo import make_conninfo
+
+from session_server.log.postgres.address import address_of
+from session_server.log.postgres.epochs import UNKNOWN, identity_of
+from session_server.log.postgres.faults import opening_error
+from session_server.log.postgres.schema import Connection, one
+
+SLOW_SECONDS = 0.02
+ROUND_TRIPS = 5
+DANGEROUS = {
+    "fsync": "Turn fsync on: a power cut can damage the whole database.",
+    "full_page_writes": "Turn full_page_writes on: a power cut can damage pages.",
+}
+
+
+class Fact(NamedTuple):
+    """`is_bad`: acknowledged entries can be lost. With `advice` alone it is worth a look."""
+
+    text: str
+    advice: str = ""
+    is_bad: bool = False
+
+
+async def examined_server(url: str) -> list[Fact]:
+    """Raises an `OpenError`."""
+    address = address_of(url)
+    try:
+        connection = await psycopg.AsyncConnection.connect(
+            make_conninfo("", **address.parameters), autocommit=True
+        )
+        async with connection:
+            return await _facts(connection)
+    except (psycopg.Error, OSError) as error:
+        raise opening_error(address.shown, error) from error
+
+
+async def _facts(connection: Connection) -> list[Fact]:
+    version = await one(connection, "SHOW server_version")
+    facts = [Fact(f"PostgreSQL {version}"), await _pace(connection)]
+    for setting, advice in DANGEROUS.items():
+        if await one(connection, "SELECT current_setting(%s)", (setting,)) != "on":
+            facts.append(Fact(f"{setting} is off.", advice, is_bad=True))
+    if await one(connection, "SHOW data_checksums") != "on":
+        advice = "`pg_checksums --enable` lets PostgreSQL notice damage outside of entries too."
+        facts.append(Fact("The cluster has no data checksums.", advice))
+    if UNKNOWN in await identity_of(connection):
+        text = "The role may not see the cluster's system identifier or timeline."
+        advice = (
+            "Grant it EXECUTE on pg_control_system and pg_walfile_name, or clients may miss that"
+            " a failover lost entries."
+        )
+        facts.append(Fact(text, advice))
+    standbys = await one(connection, "SHOW synchronous_standby_names")
+    kind = f"commits wait for {standbys}" if standbys else "commits wait for no standby"
+    facts.append(Fact(f"Replication: {kind}."))
+    return facts
+
+
+async def _pace(connection: Connection) -> Fact:
+    started = perf_counter()
+    for _ in range(ROUND_TRIPS):
+        await connection.execute("SELECT 1")
+    seconds = (perf_counter() - started) / ROUND_TRIPS
+    advice = (
+        "Every write waits for one: run the host near the database."
+        if seconds > SLOW_SECONDS
+        else ""
+    )
+    return Fact(f"A round trip takes {seconds * 1000:.1f} ms.", advice)

@@ -1,0 +1,102 @@
+"""The whole server on PostgreSQL: it is killed, and the database under it is."""
+
+import asyncio
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from session_server.cli.exits import ExitCode
+from tests.cli.shells import Shell
+from tests.effort import tries
+from tests.end_to_end.test_crash import Ordeal, open_talks
+from tests.end_to_end.test_disk import Pair, ready
+from tests.host.harness import run
+from tests.postgres import own_cluster, shared_cluster
+from tests.servers import ServerProcess, serving
+
+KILLS = tries(in_ci=10, at_hand=2)
+CRASHES = tries(in_ci=5, at_hand=2)
+PAUSE = 0.05
+BOUND = 120
+
+pytestmark = pytest.mark.slow
+
+
+async def until_ready(server: ServerProcess) -> None:
+    async with asyncio.timeout(BOUND):
+        while await ready(server) != (200, "ready"):  # noqa: ASYNC110  # it is another process
+            await asyncio.sleep(PAUSE)
+
+
+@pytest.mark.proves("design.log.postgres.serve", "design.log.kill")
+@run
+async def test_what_anybody_has_seen_survives_every_kill_of_the_host(record_property: Any) -> None:
+    ordeal = Ordeal(shared_cluster().url("kills"), Random(3))
+    server = ServerProcess(ordeal.store)
+    await open_talks(server)
+    try:
+        for _ in range(KILLS):
+            await ordeal.kill_at_work(server)
+            truth = await ordeal.check_log()
+            server = ServerProcess(ordeal.store)
+            await ordeal.check_replay(server, truth)
+            await ordeal.check_resumption(server, truth)
+    finally:
+        server.kill()
+        for typist in ordeal.typists:
+            await typist.hang_up()
+    record_property("in_flight_in_all", sum(ordeal.in_flight))
+    record_property("replays", ordeal.replays)
+    record_property("envelopes", len(ordeal.seen))
+
+
+@pytest.mark.proves("design.log.postgres.serve")
+@run
+async def test_a_host_is_read_only_without_its_database_and_goes_on_with_it(
+    record_property: Any,
+) -> None:
+    with own_cluster() as cluster:
+        store = cluster.url()
+        with serving(store) as server:
+            pair = await Pair.on(server)
+            for turn in range(CRASHES):
+                assert await pair.write() is None
+                await asyncio.to_thread(cluster.crash if turn % 2 else cluster.stop)
+                reason = await pair.write_until_refused()
+                assert "PostgreSQL cannot be reached" in reason
+                status, text = await ready(server)
+                assert (status, "read-only: PostgreSQL cannot be reached" in text) == (503, True)
+                assert await pair.shown() == pair.accepted[-1]
+                await asyncio.to_thread(cluster.start)
+                await until_ready(server)
+                assert await pair.write() is None
+                await pair.check()
+            record_property("refused", len(pair.refused))
+            await pair.close()
+            server.stop()
+            assert "Traceback" not in "".join(server.output)
+        await pair.check_log(store)
+
+
+@pytest.mark.proves("design.log.backup")
+def test_doctor_and_backup_know_the_database(tmp_path: Path) -> None:
+    with own_cluster(fsync="off") as cluster:
+        store = cluster.url().replace("postgres@", "postgres:s3cret@")
+        with serving(store, "--data-dir", str(tmp_path)) as server:
+            shell = Shell(server.url)
+            checked = shell("doctor", "--json", "--store", store)
+            found = {check["words"]: check for check in checked.json}
+            assert found["fsync is off."]["finding"] == "bad"
+            opened = [words for words in found if words.endswith("can be opened.")]
+            assert opened == [f"{cluster.url()} can be opened."]
+            copied = shell("backup", "copy.db", "--store", store)
+            assert copied.code == ExitCode.FAILED
+            assert "pg_dump --schema=session_server" in copied.err
+            shown = "".join([checked.out, checked.err, copied.out, copied.err, *server.output])
+            assert "s3cret" not in shown
+            second = shell("serve", "--port", "0", "--store", store)
+            assert second.code == ExitCode.FAILED
+            assert "is in use by session-server" in second.err
+            server.stop()
