@@ -22,8 +22,8 @@ TRIMMED_AT_ONCE = 1_000
 
 APPEND = """
     SELECT ended, first FROM {s}.append(
-        %b::text, %b::text, %b::text[], %b::bigint[], %b::integer[],
-        %b::integer[], %b::text[], %b::bytea[], %b::bigint[], %b::bigint[]
+        %b::text, %b::text, %b::text[], %b::bigint[], %b::bigint[],
+        %b::bigint[], %b::bigint[], %b::text[], %b::bytea[], %b::bigint[], %b::bigint[]
     )
 """
 FIND = "SELECT id, seq FROM {s}.entries WHERE id = ANY(%b::text[])"
@@ -79,10 +79,9 @@ class Queries:
     async def append(self, connection: Connection, batches: Sequence[Batch]) -> list[Outcome]:
         """All of them in one transaction and one round trip."""
         new = [
-            (owner, entry.id, entry.data, checksum, entry.lasts_until)
+            (owner, part, id_, data, entry_checksum(batch.channel, id_, data), until)
             for owner, batch in enumerate(batches, start=1)
-            for entry in batch.entries
-            for checksum in (entry_checksum(batch.channel, entry.id, entry.data),)
+            for part, (id_, data, until) in enumerate(batch.entries, start=1)
         ]
         columns: list[list[Any]] = [list(column) for column in zip(*new, strict=True)]
         parameters = (
@@ -91,7 +90,7 @@ class Queries:
             [batch.channel for batch in batches],
             [batch.expected for batch in batches],
             [len(batch.entries) for batch in batches],
-            *(columns or [[]] * 5),
+            *(columns or [[]] * 6),
         )
         async with connection.cursor(binary=True) as cursor:
             await cursor.execute(self._sql(APPEND), parameters, prepare=True)

@@ -76,57 +76,65 @@ FIRST_FORM = """
     END $$;
 
     -- Per batch: where its channel ended, and its first seq if it fits there. An id that is known
-    -- already fails the whole call with a unique violation.
+    -- already fails the whole call with a unique violation. Arrays by place and not joins: these
+    -- would take the square of the number of entries, or plans that are bad for large tables.
     CREATE FUNCTION {s}.append(
-        writer text, listeners text, uris text[], expecteds bigint[], sizes integer[],
-        owners integer[], ids text[], datas bytea[], checksums bigint[], untils bigint[]
+        writer text, listeners text, uris text[], expecteds bigint[], sizes bigint[],
+        owners bigint[], parts bigint[], ids text[], datas bytea[], checksums bigint[],
+        untils bigint[]
     ) RETURNS TABLE (ended bigint, first bigint) LANGUAGE plpgsql AS $$
     DECLARE
         reached bigint := {s}.take(writer);
+        numbers integer[];
+        lasts bigint[];
+        befores bigint[];  -- -1 for what does not fit
         higher bigint;
     BEGIN
-        INSERT INTO {s}.channels (uri)
-            SELECT uri FROM unnest(uris, expecteds, sizes) AS wanted (uri, expected, size)
-            WHERE expected = 0 AND size > 0
-            ON CONFLICT DO NOTHING;
-        RETURN QUERY
-        WITH judged AS MATERIALIZED (
-            SELECT place, number, size, coalesce(last, 0) AS last,
-                coalesce(last, 0) = expected AS fits
-            FROM unnest(uris, expecteds, sizes) WITH ORDINALITY
-                AS wanted (uri, expected, size, place)
-            LEFT JOIN {s}.channels USING (uri)
-        ), placed AS MATERIALIZED (
+        IF 0 = ANY (expecteds) THEN
+            INSERT INTO {s}.channels (uri)
+                SELECT uri FROM unnest(uris, expecteds, sizes) AS wanted (uri, expected, size)
+                WHERE expected = 0 AND size > 0
+                ON CONFLICT DO NOTHING;
+        END IF;
+        SELECT array_agg(number ORDER BY place), array_agg(last ORDER BY place),
+            array_agg(CASE WHEN fits THEN before ELSE -1 END ORDER BY place),
+            reached + coalesce(sum(size) FILTER (WHERE fits), 0)
+        INTO numbers, lasts, befores, higher
+        FROM (
             SELECT *, reached + coalesce(sum(size) FILTER (WHERE fits) OVER (
                 ORDER BY place ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
             ), 0) AS before
-            FROM judged
-        ), new AS MATERIALIZED (
-            SELECT before + row_number() OVER (PARTITION BY owner ORDER BY given.place) AS seq,
-                number, id, data, checksum, until
-            FROM unnest(owners, ids, datas, checksums, untils) WITH ORDINALITY
-                AS given (owner, id, data, checksum, until, place)
-            JOIN placed ON placed.place = owner WHERE fits
-        ), stored AS (
+            FROM (
+                SELECT place, size, coalesce(number, 0) AS number, coalesce(last, 0) AS last,
+                    coalesce(last, 0) = expected AS fits
+                FROM unnest(uris, expecteds, sizes) WITH ORDINALITY
+                    AS wanted (uri, expected, size, place)
+                LEFT JOIN {s}.channels USING (uri)
+            ) AS judged
+        ) AS placed;
+        IF higher > reached THEN
             INSERT INTO {s}.entries (seq, channel, id, data, checksum)
-            SELECT seq, number, id, data, checksum FROM new
-        ), kept AS (
-            INSERT INTO {s}.lasting (channel, seq, until, size)
-            SELECT number, seq, until, length(data) FROM new WHERE until > 0
-        ), moved AS (
-            UPDATE {s}.channels SET last = before + size FROM placed
-            WHERE channels.number = placed.number AND fits AND size > 0
-        ), counted AS (
-            UPDATE {s}.counter SET last_seq = (SELECT max(seq) FROM new)
-            WHERE EXISTS (SELECT FROM new)
-        )
-        SELECT placed.last, CASE WHEN fits THEN before + 1 END FROM placed ORDER BY place;
-        IF listeners <> '' THEN
-            SELECT last_seq INTO higher FROM {s}.counter;
-            IF higher > reached THEN
+                SELECT befores[owner] + part, numbers[owner], id, data, checksum
+                FROM unnest(owners, parts, ids, datas, checksums)
+                    AS given (owner, part, id, data, checksum)
+                WHERE befores[owner] >= 0;
+            IF 0 < ANY (untils) THEN
+                INSERT INTO {s}.lasting (channel, seq, until, size)
+                    SELECT numbers[owner], befores[owner] + part, until, length(data)
+                    FROM unnest(owners, parts, datas, untils) AS given (owner, part, data, until)
+                    WHERE befores[owner] >= 0 AND until > 0;
+            END IF;
+            UPDATE {s}.channels SET last = before + size
+                FROM unnest(numbers, befores, sizes) AS moved (channel, before, size)
+                WHERE number = channel AND before >= 0 AND size > 0;
+            UPDATE {s}.counter SET last_seq = higher;
+            IF listeners <> '' THEN
                 PERFORM pg_notify(listeners, higher::text);
             END IF;
         END IF;
+        RETURN QUERY SELECT last, CASE WHEN before >= 0 THEN before + 1 END
+            FROM unnest(lasts, befores) WITH ORDINALITY AS placed (last, before, place)
+            ORDER BY place;
     END $$;
 
     -- Where the channel ends, if the snapshot is beyond that and was not saved.
