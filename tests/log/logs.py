@@ -8,12 +8,16 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, closing
 from itertools import count
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
 
 from session_server.log import Batch, Durable, Entry, Log, NewEntry, Outcome, Refused, Sync
 from session_server.log.memory import MemoryLog
-from session_server.log.postgres import PostgresLog
 from session_server.log.sqlite import SqliteLog
-from tests.postgres import shared_cluster
+
+if TYPE_CHECKING:
+    from session_server.log.postgres import PostgresLog
 
 BOUND = 30
 _ids = count(1)
@@ -71,17 +75,27 @@ class SqliteNormal(Sqlite):
 
 
 class Postgres(Backend):
+    """Its driver is loaded when it is used: most who import this module need none of it."""
+
     survives = True
     sync = Sync.FULL
     is_exclusive = True
 
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        pytest.importorskip("psycopg", reason="the extra session-server[postgres] is missing")
+
     @property
     def url(self) -> str:
         """A schema for each folder."""
+        from tests.postgres import shared_cluster  # noqa: PLC0415
+
         name = hashlib.sha256(str(self.folder).encode()).hexdigest()[:16]
         return shared_cluster().url(f"t_{name}")
 
-    async def open(self) -> PostgresLog:
+    async def open(self) -> "PostgresLog":
+        from session_server.log.postgres import PostgresLog  # noqa: PLC0415
+
         return await PostgresLog.open(self.url, sync=self.sync, is_exclusive=self.is_exclusive)
 
 
