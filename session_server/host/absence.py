@@ -9,14 +9,18 @@ from typing import Any
 
 from session_server.host.channel import Channel, Plan
 from session_server.host.logged import LoggedAction
+from session_server.host.pace import Allowances
 from session_server.host.sessions import is_recording
 from session_server.host.wall_clock import Timer, WallTimers
+from session_server.reducers.batches import Batch
 from session_server.reducers.deadlines import leased, marked_as_left
+from session_server.reducers.requests import open_request
 from session_server.schemas.actions import (
     ActiveClientChanged,
     InputAnswerChanged,
     ToolCallComplete,
 )
+from session_server.schemas.codec import encode
 from session_server.schemas.principals import Stamp
 from session_server.schemas.record import SessionRecord
 from session_server.schemas.tool_calls import ClientContributor, Running, ToolError, ToolResult
@@ -148,11 +152,13 @@ class Askers:
         sessions: dict[Uri, Channel[SessionRecord]],
         write: Callable[[Channel[SessionRecord], Plan], None],
         timers: WallTimers,
+        allowances: Allowances,
         now: Callable[[], Millis],
     ) -> None:
         self._sessions = sessions
         self._write = write
         self._wall = timers
+        self._allowances = allowances
         self._now = now
         self._waiting: Counter[Asker] = Counter()
         self._timers: dict[Asker, Timer] = {}
@@ -209,8 +215,18 @@ class Askers:
     def _returned(self, uri: Uri, asker: str) -> None:
         self._stop_timer((uri, asker))
         record = self._record(uri)
-        if record is not None and marked_as_left(record, asker, None):
+        batch = () if record is None else marked_as_left(record, asker, None)
+        if record is not None and batch:
+            self._charge(record, asker, batch)
             self._write(self._sessions[uri], lambda r, _: marked_as_left(r, asker, None))
+
+    def _charge(self, record: SessionRecord, asker: str, batch: Batch) -> None:
+        """Who comes and goes has the host write whole requests: the mark, and that it goes."""
+        call, request = record.private.calls.get(asker), open_request(record.public, asker)
+        meta = None if request is None else request.meta
+        by = call.by if call is not None else meta.by if meta is not None else None
+        if by is not None:
+            self._allowances.of(by.id).charge_write(2 * len(encode(batch)))
 
     def _watch(self, uri: Uri) -> None:
         """Starts the timers of those who are needed here and are away."""

@@ -121,7 +121,7 @@ class Host:
         self.presence = Presence()
         self._guests: dict[Uri, dict[Outbox, None]] = {}
         self.active_clients = ActiveClients(self.sessions, self.write)
-        self.askers = Askers(self.sessions, self.write, self.timers, self.now)
+        self.askers = Askers(self.sessions, self.write, self.timers, self.allowances, self.now)
         self.position = 0
         self.on_committed: list[Committed] = []
         self.on_disposed: list[Callable[[Uri], None]] = []

@@ -153,6 +153,10 @@ class Allowance:
         """What an answer costs is known only then: it may leave a debt, and later ones wait."""
         self.credit -= size // ANSWER_BYTES_PER_CREDIT
 
+    def charge_write(self, size: int) -> None:
+        """What the host writes because of it, beside its own actions; it may leave a debt too."""
+        self.credit -= size // BYTES_PER_CREDIT
+
     def check_connecting(self) -> None:
         """Takes the price of a new connection, or raises `TooFastError`."""
         now = self._clock()

@@ -628,3 +628,22 @@ async def test_a_client_that_is_connected_stays_its_own_however_long_that_lasts(
         assert (await Client(host, BO).initialize("laptop"))["code"] == -32009
         ana.connection.closed()
         assert "protocolVersion" in await Client(host, BO).initialize("laptop")
+
+
+@run
+async def test_an_asker_that_comes_and_goes_pays_for_the_marks_on_its_large_question() -> None:
+    async with hosting() as host:
+        await with_session(host)
+        agent = await joined(host, AGENT, "agent", SESSION)
+        text = "x" * 100_000
+        question = {"id": "r", "message": text, "_meta": {"lease": 0.01}}
+        await agent.act({"type": "session/inputRequested", "request": question})
+
+        def is_marked(frame: dict[str, Any]) -> bool:
+            request = frame.get("params", {}).get("action", {}).get("request", {})
+            return "askerGoneSince" in request.get("_meta", {})
+
+        await agent.wait_for(is_marked)
+        before = host.allowances.of(AGENT.id).credit
+        with host.askers.waiting(SESSION, "r"):
+            assert before - host.allowances.of(AGENT.id).credit >= 2 * len(text) // BYTES_PER_CREDIT

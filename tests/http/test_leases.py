@@ -119,6 +119,20 @@ def test_who_looks_at_a_question_without_waiting_does_not_wait_for_its_answer(
     assert gone_since(api, session, asked["id"]) is not None
 
 
+def test_only_who_asked_counts_as_waiting_for_the_answer(api: Api, session: str) -> None:
+    made = api.post("/v1/tokens", json={"name": "Builder", "role": "agent"}).json()
+    with Api(str(api.base_url), headers={"Authorization": f"Bearer {made['token']}"}) as builder:
+        asked = builder.ask(session, message="Deploy?", lease=SHORT)
+        path = f"{session}/requests/{asked['id']}"
+        since = left(api, session, asked["id"])
+        api.get(path, params={"wait": 0.2})  # somebody else looks whether it has ended
+        assert gone_since(api, session, asked["id"]) == since
+        again = api.post(f"{session}/requests", json={"message": "Deploy?", "lease": LONG}).json()
+        assert again["id"] != asked["id"]
+        builder.get(path, params={"wait": 0.2})
+        until(lambda: gone_since(api, session, asked["id"]) != since)
+
+
 def test_an_owner_withdraws_a_question_that_was_left(api: Api, session: str) -> None:
     asked = api.ask(session, message="Deploy?", lease=SHORT)
     left(api, session, asked["id"])
