@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from session_server.host.summaries import changes_between
+from session_server.host.waiting import Waiting
 from session_server.schemas.codec import encode
 from session_server.schemas.session import AgentSelection, SummaryMeta
 from tests.host.harness import AGENT, ANA, ROOT, SESSION, hosting, joined, run, with_session
@@ -68,6 +69,20 @@ async def test_a_question_outside_a_turn_gets_one_that_ends_with_it() -> None:
         await ana.wait_for_action("session/inputRequested")
         await ana.act({"type": "session/inputCompleted", "requestId": "r", "response": "decline"})
         await ana.wait_for_action("session/turnComplete")
+
+
+@run
+async def test_who_is_disconnected_because_the_host_stops_has_not_left() -> None:
+    async with hosting() as host:
+        await with_session(host)
+        waiting = Waiting(host)
+        agent = await joined(host, AGENT, "agent", SESSION)
+        with host.askers.waiting(SESSION, "r"):
+            await agent.act(ask("r", lease=600))
+            await agent.act(ask("other", lease=600))
+            assert len(host.timers) == 1  # nobody waits for the other one
+            waiting.close()
+        assert len(host.timers) == 0
 
 
 @pytest.mark.proves("ahp.channels.root-notifications")
