@@ -20,7 +20,7 @@ BLANK = "page/0/wire/ids.js"
 
 LOAD = """async (options) => {
   const { Host } = await import("/page/0/wire/host.js");
-  window.host = new Host(options);
+  window.host = new Host({ url: "/ahp", ...options }); // this document is not where the page is
   host.start();
   return host.clientId;
 }"""
