@@ -116,7 +116,7 @@ class HttpProtocol(HttpToolsProtocol):
             self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, TOO_LARGE_HEAD)
         self._watch()
 
-    def _parse(self, data: bytes) -> None:
+    def _parse(self, data: bytes | memoryview) -> None:
         """In place of uvicorn's, which writes a line to the log for whatever strangers send."""
         self._unset_keepalive_if_required()
         try:
@@ -130,7 +130,7 @@ class HttpProtocol(HttpToolsProtocol):
                 self._refuse(HTTPStatus.BAD_REQUEST, UPGRADE_AHEAD)
             elif self._should_upgrade():
                 self.handle_websocket_upgrade()
-            elif rest := data[stopped.args[0] :]:
+            elif rest := memoryview(data)[stopped.args[0] :]:
                 self._parse(rest)  # other upgrades are not offered, so what follows is HTTP
 
     def _read_on(self) -> None:
