@@ -29,7 +29,7 @@ unexport PYTHONDONTWRITEBYTECODE
 apt = { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && echo 'Installing $(1)' \
   && apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install --yes --no-install-recommends $(1) >/dev/null; }
 
-.PHONY: help setup zoo run check lint style mypy basedpyright lint-imports test coverage coverage-gate bench docs requirements clean
+.PHONY: help setup zoo run check lint style mypy basedpyright lint-imports test coverage coverage-gate bench bench-quick docs requirements clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,12 +58,14 @@ $(STAMP): $(INSTALLED)
 	@ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || command -v postgres >/dev/null \
 	  || $(call apt,postgresql) \
 	  || echo 'There is no postgresql; tests of the log over it are skipped' >&2
+	@command -v cc >/dev/null || $(call apt,gcc libc6-dev) \
+	  || echo 'There is no C compiler; benchmarks and their tests are skipped' >&2
 	@echo 'Setting up the tests'
 	@$(BIN)/python -m pip install -qq --editable '.[tests]'
 	@touch $@
 
-# Type checker and accessibility rules for the page: for tests alone. Without a network the tests that
-# need them are skipped.
+# Type checker and accessibility rules for the page, and peers of the benchmarks: nothing of it is
+# shipped. Without a network the tests that need them are skipped.
 $(NPM_STAMP): tests/npm/package.json | $(STAMP)
 	@echo 'Setting up $(NPM)'
 	@mkdir -p $(NPM)
@@ -126,12 +128,11 @@ coverage-gate:
 	@$(BIN)/python -m tests.coverage_gate build/coverage.json
 	$(BIN)/coverage report --include='reducers/*,schemas/*' --fail-under=100
 
-bench: setup ## Measure, beside peers, as ratios
+bench: setup ## Measure next to peers, and write docs/performance.md
 	@$(BIN)/python -m benchmarks
-	@$(BIN)/python -m benchmarks.log
-	@$(BIN)/python -m benchmarks.lasting
-	@$(BIN)/python -m benchmarks.fanout
-	@$(BIN)/python -m benchmarks.page
+
+bench-quick: setup ## Compare the fan-out with a few peers, as ratios
+	@$(BIN)/python -m benchmarks --quick
 
 docs: setup ## Write the generated pages again
 	@$(BIN)/python docs/build.py

@@ -4,13 +4,16 @@ The same steps each time: decode the frame, check that request, question and kin
 state without touching the old, encode the envelope. Ours does more: roles, authorship, effects.
 """
 
-from typing import Any
+import gc
+from collections.abc import Callable, Sequence
+from time import process_time
+from typing import Any, TypeVar
 
 import orjson
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 from pydantic.alias_generators import to_camel
 
-from benchmarks.timing import Work
+from benchmarks.results import Results
 from session_server.reducers.batches import batch_of
 from session_server.reducers.effects import effects_of
 from session_server.reducers.record import reduce_record
@@ -22,6 +25,12 @@ from session_server.schemas.frames import ActionNotification, DispatchAction
 from session_server.schemas.principals import Principal, Role, Stamp
 from session_server.schemas.record import SessionRecord
 
+DRAFT = "draft"
+"""The table that is filled: processor time, µs."""
+ROUNDS = 9
+SECONDS_PER_ROUND = 0.05
+Work = Callable[[], object]
+K = TypeVar("K")
 CHANNEL = "ahp-session:/bench"
 FRAME = orjson.dumps(
     {
@@ -231,10 +240,43 @@ def with_dicts(state: dict[str, Any]) -> Work:
     return work
 
 
-def contenders(turns: int) -> dict[str, Work]:
-    state = session(turns)
-    return {
-        "session-server": ours(state),
-        "pydantic models": with_pydantic(state),
-        "dicts and orjson": with_dicts(state),
-    }
+def run(results: Results, lengths: Sequence[int] = (0, 500)) -> None:
+    works = {}
+    for turns in lengths:
+        state = session(turns)
+        works[("session-server", turns)] = ours(state)
+        works[("pydantic models", turns)] = with_pydantic(state)
+        works[("dicts and orjson", turns)] = with_dicts(state)
+    for (row, turns), samples in microseconds(works).items():
+        for sample in samples:
+            results.add(DRAFT, row, f"{turns} turns before it", sample)
+
+
+def microseconds(works: dict[K, Work]) -> dict[K, list[float]]:
+    """Times of one run of each. They take turns, so that noise hits all alike."""
+    counts = {name: calibrated(work) for name, work in works.items()}
+    samples: dict[K, list[float]] = {name: [] for name in works}
+    gc.disable()
+    try:
+        for _ in range(ROUNDS):
+            for name, work in works.items():
+                samples[name].append(timed(work, counts[name]) * 1e6)
+            gc.collect()
+    finally:
+        gc.enable()
+    return samples
+
+
+def calibrated(work: Work) -> int:
+    """How many runs fill a round."""
+    count = 1
+    while timed(work, count) * count < SECONDS_PER_ROUND:
+        count *= 2
+    return count
+
+
+def timed(work: Work, count: int) -> float:
+    started = process_time()
+    for _ in range(count):
+        work()
+    return (process_time() - started) / count

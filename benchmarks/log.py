@@ -1,8 +1,8 @@
 """What the log takes: one batch alone, and many channels that each wait for their last batch.
 
-`python -m benchmarks.log`. `disk` is what syncing one page takes in the working folder: no append
-with full sync can be quicker than that. PostgreSQL runs in a temporary cluster on the same machine,
-as delivered but for its port; `nodes` are connections with logs of their own that write at once.
+Next to it, what syncing one page takes on the same disk: no append with full sync is quicker.
+PostgreSQL runs in a temporary cluster on the same machine, as delivered but for its port; `nodes` are
+connections with logs of their own that write at once.
 """
 
 import asyncio
@@ -17,14 +17,15 @@ from time import perf_counter
 from typing import NamedTuple, TypeAlias
 from uuid import uuid4
 
-from rich.console import Console
-from rich.table import Table
-
+from benchmarks.load import scratch
+from benchmarks.results import Results
 from session_server.log import Batch, Durable, NewEntry, Outcome, Sync
 from session_server.log.postgres import PostgresLog
 from session_server.log.sqlite import SqliteLog
 from tests.postgres import Cluster, programs
 
+LOG = "log"
+"""The table that is filled."""
 CHANNELS = 64
 SECONDS = 2.0
 ALONE = 300
@@ -37,10 +38,9 @@ Opening: TypeAlias = Callable[[], Awaitable[AnyLog]]
 
 
 class Measured(NamedTuple):
-    """Seconds of an append alone, while the WAL still grows and once its blocks are reused."""
+    """Seconds of an append alone, and of many."""
 
-    first: list[float]
-    later: list[float]
+    alone: list[float]
     per_second: float
     per_commit: float
 
@@ -48,10 +48,6 @@ class Measured(NamedTuple):
 def ordered() -> Iterator[str]:
     """Ids as a host should make them: each follows the last, so that an index grows at its end."""
     return (f"{number:016x}{os.getpid():08x}" for number in count(1))
-
-
-def scattered() -> Iterator[str]:
-    return (uuid4().hex for _ in count())
 
 
 def sync_alone(folder: Path) -> list[float]:
@@ -112,7 +108,6 @@ class Crowd:
 
 async def measured(opening: Opening, ids: Iterator[str], nodes: int = 1) -> Measured:
     logs = [await opening() for _ in range(nodes)]
-    first = await append_alone(logs[0], "first", ids)
     crowds = [Crowd(log, ids) for log in logs]
     commits, started = sum(log.commits for log in logs), perf_counter()
     for crowd in crowds:
@@ -123,57 +118,44 @@ async def measured(opening: Opening, ids: Iterator[str], nodes: int = 1) -> Meas
     seconds = perf_counter() - started
     appended = sum(crowd.appended for crowd in crowds)
     commits = sum(log.commits for log in logs) - commits
-    later = await append_alone(logs[0], "later", ids)
+    alone = await append_alone(logs[0], "alone", ids)
     for log in logs:
         await log.close()
-    return Measured(first, later, appended / seconds, appended / commits)
+    return Measured(alone, appended / seconds, appended / commits)
 
 
-def microseconds(times: list[float]) -> tuple[str, str]:
-    return f"{median(times) * 1e6:.0f}", f"{quantiles(times, n=100)[98] * 1e6:.0f}"
+def keep(results: Results, row: str, found: Measured, synced: list[float]) -> None:
+    results.add(LOG, row, "a sync of one page alone, µs", median(synced) * 1e6)
+    results.add(LOG, row, "an entry alone, µs", median(found.alone) * 1e6)
+    results.add(LOG, row, "p99", quantiles(found.alone, n=100)[98] * 1e6)
+    results.add(LOG, row, f"entries a second, {CHANNELS} channels per node", found.per_second)
+    results.add(LOG, row, "entries per commit", found.per_commit)
 
 
-def row(found: Measured, synced: list[float]) -> tuple[str, ...]:
-    first, (later, slowest) = microseconds(found.first)[0], microseconds(found.later)
-    cells = (first, later, slowest, f"{found.per_second:,.0f}", f"{found.per_commit:.1f}")
-    return (*cells, microseconds(synced)[0])
-
-
-def sqlite_rows(table: Table) -> None:
+def on_sqlite(results: Results) -> None:
     for sync in Sync:
-        for make in (ordered, scattered):
-            with tempfile.TemporaryDirectory(dir=".") as name:
-                folder = Path(name)
-                synced = sync_alone(folder)
-                opening = partial(SqliteLog.open, folder / "log.db", sync=sync)
-                found = asyncio.run(measured(opening, make()))
-            table.add_row("sqlite", "1", sync, make.__name__, *row(found, synced))
+        with scratch() as folder:
+            synced = sync_alone(folder)
+            opening = partial(SqliteLog.open, folder / "log.db", sync=sync)
+            found = asyncio.run(measured(opening, ordered()))
+        keep(results, f"SQLite, sync {sync}", found, synced)
 
 
-def postgres_rows(table: Table, cluster: Cluster) -> None:
+def on_postgres(results: Results, cluster: Cluster) -> None:
     for nodes in NODES:
         with tempfile.TemporaryDirectory() as name:
             synced = sync_alone(Path(name))
         url = cluster.url(f"b{uuid4().hex}")
         opening = partial(PostgresLog.open, url, is_exclusive=nodes == 1)
         found = asyncio.run(measured(opening, ordered(), nodes))
-        table.add_row("postgresql", str(nodes), Sync.FULL, "ordered", *row(found, synced))
+        keep(results, f"PostgreSQL, nodes: {nodes}", found, synced)
 
 
-def main() -> None:
-    table = Table(title=f"The log: {CHANNELS} channels per node, {len(DATA)} bytes an entry")
-    columns = ("store", "nodes", "sync", "ids", "alone (µs)", "later", "p99", "entries/s")
-    for column in (*columns, "per commit", "disk"):
-        table.add_column(column, justify="right")
+def run(results: Results) -> None:
     cluster = None if programs() is None else Cluster(disk=None, shared_buffers="128MB")
     for _ in range(ROUNDS):
-        sqlite_rows(table)
+        on_sqlite(results)
         if cluster is not None:
-            postgres_rows(table, cluster)
+            on_postgres(results, cluster)
     if cluster is not None:
         cluster.remove()
-    Console(width=110).print(table)
-
-
-if __name__ == "__main__":
-    main()

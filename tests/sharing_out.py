@@ -9,7 +9,19 @@ import os
 
 import pytest
 
-FIRST = ("web", "gateway", "calls", "end_to_end", "cli", "client", "identity", "mcp", "http", "log")
+FIRST = (
+    "web",
+    "gateway",
+    "calls",
+    "end_to_end",
+    "benchmarks",
+    "cli",
+    "client",
+    "identity",
+    "mcp",
+    "http",
+    "log",
+)
 LAST = ("reducers", "schemas")
 
 

@@ -1,1 +1,5 @@
-"""One writer, many subscribers: deliveries per second and their latency, beside three peers."""
+"""One action to many: the host next to other servers, under the same load.
+
+`peers.py` lists the servers and what their clients send, `peer.*` are those that are only here,
+`shapes.py` has the loads and runs them.
+"""
