@@ -1,6 +1,7 @@
 // Peers in Node: node peer.mjs ws|coalesced|socketio|hocuspocus <port> <folder with node_modules>
 // The first three do what the host does with a draft: parse, check, build the next state, encode an envelope.
 // Hocuspocus merges Yjs documents instead, which is its own way of decoding, checking and reducing.
+import { createServer } from "node:http";
 import { createRequire } from "node:module";
 
 const [kind, port, modules] = process.argv.slice(2);
@@ -82,7 +83,8 @@ function toEach(channel, text) {
 
 function socketio() {
   const { Server } = require("socket.io");
-  const server = new Server({ transports: ["websocket"], perMessageDeflate: false });
+  const http = createServer();
+  const server = new Server(http, { transports: ["websocket"], perMessageDeflate: false });
   server.on("connection", (socket) => {
     socket.on("subscribe", (channel) => {
       socket.join(channel);
@@ -92,7 +94,7 @@ function socketio() {
       server.to(params.channel).emit("action", changed(socket.id, params));
     });
   });
-  server.listen(local.port);
+  http.listen(local);
 }
 
 async function hocuspocus() {
