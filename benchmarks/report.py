@@ -1,7 +1,7 @@
 """Results as text: tables on the terminal, tables and plots in `docs/performance.md`.
 
 The page is written by hand but for blocks between `<!-- bench: name -->` and `<!-- end -->`: a
-table of that name, its ratios (`ratios-`), or `origin`, which names date and machine.
+table of that name, its ratios (`ratios-`), a plot (`plot-`), or `origin`: date and machine.
 """
 
 import re
@@ -23,7 +23,9 @@ BLOCK = re.compile(r"(<!-- bench: ([a-z0-9-]+) -->\n).*?(<!-- end -->)", re.DOTA
 OURS = (MEMORY.name, SQLITE.name)
 BASELINES = (LOOP.name, NODE.name, COALESCED.name, TICK.name)
 BUSY = 0.5
-"""Processes that wait for a processor; with more than this a run is called preliminary."""
+"""Processes that want a processor; with more than this a run is called preliminary."""
+QUIET_ONLY = (shapes.RATE, shapes.P50, shapes.P99, shapes.STALLS, "typing")
+"""Tables that a busy machine would make nonsense of."""
 
 Cells = list[list[str]]
 
@@ -146,17 +148,12 @@ def panels(results: Results, table: str, unit: str) -> list[tuple[str, list[Bar]
     return found
 
 
-def plots(results: Results) -> dict[str, str]:
-    made = {
-        "fanout-rates": panels(results, shapes.RATE, "deliveries a second, in thousands"),
-        "fanout-cpu": panels(results, shapes.CPU_ACTION, "server CPU per action, µs"),
-        "fanout-latency": panels(results, shapes.P99, "p99 at a moderate load, ms"),
-        "growth": [
-            (title, [(label, value, True) for label, value, _ in rows])
-            for title, rows in panels(results, "growth", "per action")
-        ],
-    }
-    return {name: bars(some) for name, some in made.items() if some}
+PLOTS = {
+    "fanout-rates": (shapes.RATE, "deliveries a second, in thousands"),
+    "fanout-cpu": (shapes.CPU_ACTION, "server CPU per action, µs"),
+    "fanout-latency": (shapes.P99, "p99 at a moderate load, ms"),
+    "growth": ("growth", "with 10 × 10, SQLite full sync"),
+}
 
 
 # The page
@@ -164,22 +161,32 @@ def plots(results: Results) -> dict[str, str]:
 
 def origin(results: Results) -> str:
     text = f"{results.date}, {results.machine}."
-    if results.load > BUSY:
+    if is_busy(results):
         text += (
             f" **Preliminary**: {results.load:.1f} other processes wanted a processor when the run"
-            " began, so rates and latencies are worse than on a quiet machine and spread widely;"
-            " CPU times are less affected."
+            " began. CPU times are somewhat higher than on a quiet machine; rates and latencies"
+            " would mean nothing and are left out."
         )
     return text + "\n"
+
+
+def is_busy(results: Results) -> bool:
+    return results.load > BUSY
 
 
 def block(results: Results, name: str) -> str:
     """Empty if it was not measured."""
     if name == "origin":
         return origin(results)
-    table = name.removeprefix("ratios-")
+    table = PLOTS[name.removeprefix("plot-")][0] if name.startswith("plot-") else name
+    table = table.removeprefix("ratios-")
     if not results.rows(table):
         return ""
+    if table in QUIET_ONLY and is_busy(results):
+        return "(Left out: the machine was busy.)\n"
+    if name.startswith("plot-"):
+        plot = name.removeprefix("plot-")
+        return f"![{PLOTS[plot][1]}](images/{plot}.svg)\n"
     make = cells_of if name == table else ratio_cells
     return markdown(make(results, table))
 
@@ -192,5 +199,6 @@ def write(results: Results, page: Path = PAGE, images: Path = IMAGES) -> None:
         return f"{found[1]}{text}{found[3]}" if text else found[0]
 
     page.write_text(BLOCK.sub(filled, page.read_text()))
-    for name, svg in plots(results).items():
-        (images / f"{name}.svg").write_text(svg)
+    for name, (table, unit) in PLOTS.items():
+        if results.rows(table) and not (table in QUIET_ONLY and is_busy(results)):
+            (images / f"{name}.svg").write_text(bars(panels(results, table, unit)))

@@ -120,6 +120,16 @@ class Server(NamedTuple):
         return int(found[1]) * 1024
 
     @property
+    def open_files(self) -> int:
+        return len(list(Path(f"/proc/{self.pid}/fd").iterdir()))
+
+    def wait_for_closing(self, open_files: int) -> None:
+        """Until it has let go of connections that ended; the next measurement is not to pay."""
+        deadline = monotonic() + START_SECONDS
+        while monotonic() < deadline and self.open_files > open_files:
+            sleep(0.005)
+
+    @property
     def processor_seconds(self) -> float:
         tasks = Path(f"/proc/{self.pid}/task").glob("*/schedstat")
         return sum(int(task.read_text().split()[0]) for task in tasks) / 1e9
@@ -184,6 +194,7 @@ def measure(server: Server, clients: Iterable[Client], **options: float) -> Meas
 @contextlib.contextmanager
 def connected(server: Server, clients: Iterable[Client], **options: float) -> Iterator[Measured]:
     """The same, and the clients stay connected until the end of the block."""
+    open_files = server.open_files
     with _generator(server, clients, {**options, "hold": 1}) as process:
         assert process.stdout is not None
         assert process.stdin is not None
@@ -192,3 +203,4 @@ def connected(server: Server, clients: Iterable[Client], **options: float) -> It
             raise RuntimeError(f"the load generator ended with {process.wait()}")
         yield msgspec.json.decode(line, type=Measured)
         process.stdin.close()
+    server.wait_for_closing(open_files)

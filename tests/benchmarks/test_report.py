@@ -1,5 +1,6 @@
 """Results become tables and plots; the text around them stays."""
 
+import re
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -57,6 +58,19 @@ def test_plots_are_well_formed_and_name_every_peer(tmp_path: Path, results: Resu
     assert LOOP.name.replace("`", "") in texts
 
 
+def test_a_busy_machine_reports_cpu_and_leaves_rates_out(tmp_path: Path, results: Results) -> None:
+    results.load = 3.0
+    page = tmp_path / "page.md"
+    names = ("origin", RATE, f"ratios-{RATE}", CPU_DELIVERY, "plot-fanout-rates")
+    page.write_text("".join(f"<!-- bench: {name} -->\n<!-- end -->\n" for name in names))
+    write(results, page, tmp_path)
+    text = page.read_text()
+    assert "**Preliminary**: 3.0 other processes" in text
+    assert text.count("Left out: the machine was busy.") == 3
+    assert text.count(f"| {MEMORY.name} |") == 1
+    assert not list(tmp_path.glob("*.svg"))
+
+
 def test_results_survive_being_kept(tmp_path: Path, results: Results) -> None:
     results.save(tmp_path / "results.json")
     assert Results.load_from(tmp_path / "results.json") == results
@@ -64,6 +78,7 @@ def test_results_survive_being_kept(tmp_path: Path, results: Results) -> None:
 
 def test_every_table_of_the_page_is_measured() -> None:
     sources = "".join(path.read_text() for path in (PAGE.parents[1] / "benchmarks").rglob("*.py"))
-    names = [found[2].removeprefix("ratios-") for found in BLOCK.finditer(PAGE.read_text())]
+    blocks = [found[2] for found in BLOCK.finditer(PAGE.read_text())]
+    names = [re.sub("^(ratios|plot)-", "", name) for name in blocks]
     assert names
     assert [name for name in names if f'"{name}"' not in sources] == []
