@@ -1,8 +1,8 @@
 """What the log takes: one batch alone, and many channels that each wait for their last batch.
 
 Next to it, what syncing one page takes on the same disk: no append with full sync is quicker.
-PostgreSQL runs in a temporary cluster on the same machine, as delivered but for its port; `nodes` are
-connections with logs of their own that write at once.
+PostgreSQL runs in a temporary cluster on the same machine, as delivered but for its port; `nodes`
+are connections with logs of their own that write at once.
 """
 
 import asyncio
