@@ -1,5 +1,6 @@
 """JSON in and out: the Structs are the bodies, decoded and encoded as everywhere else."""
 
+from collections.abc import AsyncIterator
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -35,15 +36,28 @@ class JsonBody(Generic[T]):
 
 
 async def read_bounded(request: Request) -> bytes:
-    chunks: list[bytes] = []
+    return b"".join([chunk async for chunk in chunks_of(request, FRAME_BYTES)])
+
+
+async def chunks_of(request: Request, limit: int) -> AsyncIterator[bytes]:
+    """The body. A client that asks before it sends one that is too big is refused at once.
+
+    Others are sending already, and would lose the answer with a connection that is closed.
+    """
+    announced = request.headers.get("content-length", "")
+    if "expect" in request.headers and announced.isdecimal():
+        _check_size(int(announced), limit)
     size = 0
     async for chunk in request.stream():
         size += len(chunk)
-        if size > FRAME_BYTES:
-            words = f"A body may have at most {FRAME_BYTES} bytes."
-            raise ProblemError(413, "tooBig", words, {"Connection": "close"})
-        chunks.append(chunk)
-    return b"".join(chunks)
+        _check_size(size, limit)
+        yield chunk
+
+
+def _check_size(size: int, limit: int) -> None:
+    if size > limit:
+        message = f"A body may have at most {limit} bytes here."
+        raise ProblemError(413, "tooBig", message, {"Connection": "close"})
 
 
 def media_type(request: Request) -> str:

@@ -12,7 +12,7 @@ from session_server.reducers.session_names import session_name
 from session_server.schemas.limits import CASSETTE_BYTES
 from session_server.schemas.principals import Role
 from session_server.schemas.session import SessionSummary
-from session_server.web.bodies import json_response, media_type
+from session_server.web.bodies import chunks_of, json_response, media_type
 from session_server.web.caller import Caller, Owner, TheHost
 from session_server.web.openapi import described
 from session_server.web.paths import SessionUri
@@ -78,13 +78,8 @@ async def replay_session(
 
 
 async def _lines(request: Request) -> AsyncIterator[bytes]:
-    size = 0
     begun: list[bytes] = []  # the pieces of a line that is not over, joined only once
-    async for chunk in request.stream():
-        size += len(chunk)
-        if size > CASSETTE_BYTES:
-            words = f"A cassette may have at most {CASSETTE_BYTES} bytes."
-            raise ProblemError(413, "tooBig", words, {"Connection": "close"})
+    async for chunk in chunks_of(request, CASSETTE_BYTES):
         *ends, rest = chunk.split(b"\n")
         for end in ends:
             line = b"".join((*begun, end))

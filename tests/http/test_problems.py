@@ -11,7 +11,7 @@ import pytest
 from session_server.app import create_app
 from session_server.schemas.errors import ErrorCode
 from session_server.schemas.http import Problem
-from session_server.schemas.limits import FRAME_BYTES, JSON_DEPTH
+from session_server.schemas.limits import CASSETTE_BYTES, FRAME_BYTES, JSON_DEPTH
 from session_server.schemas.refusals import RefusalCode
 from session_server.web.problems import COMMAND_STATUS, REFUSAL_STATUS
 from tests.http.sessions import Api
@@ -97,6 +97,26 @@ def test_a_body_that_is_too_big_is_refused_whether_it_says_so_or_not(
     for response in (said, pieces):
         assert response.status_code == 413
         assert str(FRAME_BYTES) in problem(response).detail
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "size"),
+    [
+        ("/v1/sessions", "application/json", FRAME_BYTES + 1),
+        ("/v1/replay", "application/x-ndjson", CASSETTE_BYTES + 1),
+    ],
+)
+def test_a_client_that_asks_before_it_sends_too_much_is_refused_at_once(
+    server: ServerProcess, path: str, kind: str, size: int
+) -> None:
+    head = (
+        f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: {kind}\r\n"
+        f"Expect: 100-continue\r\nContent-Length: {size}\r\n\r\n"
+    )
+    with socket.create_connection(("127.0.0.1", server.port), timeout=20) as raw:
+        raw.sendall(head.encode())
+        answer = raw.makefile("rb").read()
+    assert answer.startswith(b"HTTP/1.1 413 ")
 
 
 def test_a_body_that_never_ends_is_cut_off(server: ServerProcess) -> None:
