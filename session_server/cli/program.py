@@ -20,6 +20,7 @@ from session_server.cli.dispose import dispose
 from session_server.cli.doctor import doctor
 from session_server.cli.exits import ExitCode
 from session_server.cli.mcp import mcp
+from session_server.cli.migrate import migrate
 from session_server.cli.output import complain
 from session_server.cli.reach import JsonOption, SharedToken, SharedUrl, reaching
 from session_server.cli.serve import serve
@@ -102,6 +103,7 @@ app.command()(reaching(export))
 app.command()(reaching(replay))
 app.command()(reaching(dispose))
 app.command()(reaching(backup))
+app.command()(reaching(migrate))
 app.command()(reaching(doctor))
 app.command()(reaching(mcp))
 

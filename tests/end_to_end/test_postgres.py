@@ -5,6 +5,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import httpx
 import pytest
 
 from session_server.cli.exits import ExitCode
@@ -14,7 +15,7 @@ from tests.end_to_end.test_crash import Ordeal, open_talks
 from tests.end_to_end.test_disk import Pair, ready
 from tests.host.harness import run
 from tests.postgres import own_cluster, shared_cluster
-from tests.servers import ServerProcess, serving
+from tests.servers import ServerProcess, serving, sqlite_store
 
 KILLS = tries(in_ci=10, at_hand=2)
 CRASHES = tries(in_ci=5, at_hand=2)
@@ -100,3 +101,24 @@ def test_doctor_and_backup_know_the_database(tmp_path: Path) -> None:
             assert second.code == ExitCode.FAILED
             assert "is in use by session-server" in second.err
             server.stop()
+
+
+@pytest.mark.proves("design.log.migrate")
+def test_a_host_moves_from_sqlite_to_postgresql(tmp_path: Path) -> None:
+    data = ("--data-dir", str(tmp_path))
+    old, new = sqlite_store(tmp_path), shared_cluster().url("moved")
+    with serving(old, *data) as server:
+        for name in ("one", "two"):
+            wanted = {"resource": f"ahp-session:/{name}", "title": name.title()}
+            httpx.post(f"{server.url}/v1/sessions", json=wanted).raise_for_status()
+        before = Shell(server.url)("sessions", "--json").json
+        busy = Shell(None)("migrate", old, new)
+        assert (busy.code, "Stop the host first" in busy.err) == (ExitCode.FAILED, True)
+        server.stop()
+    moved = Shell(None)("migrate", old, new)
+    assert (moved.code, "all compared" in moved.err) == (ExitCode.OK, True)
+    with serving(new, *data) as server:
+        assert Shell(server.url)("sessions", "--json").json == before
+        server.stop()
+    again = Shell(None)("migrate", old, new)
+    assert (again.code, "is not empty" in again.err) == (ExitCode.FAILED, True)

@@ -221,6 +221,19 @@ class PostgresLog:
     async def drop(self, channel: Uri) -> None:
         await self._ask(self._writer, lambda c: self._queries.drop(c, channel))
 
+    async def lasting(self) -> dict[Seq, Millis]:
+        found: dict[Seq, Millis] = await self._ask(self._reader, self._queries.lasting)
+        return found
+
+    async def adopt(self, entries: Sequence[tuple[Entry, Millis]]) -> None:
+        await self._ask(self._writer, lambda c: self._queries.adopt(c, entries))
+
+    async def adopt_floors(self, floors: dict[Uri, Seq]) -> None:
+        await self._ask(self._writer, lambda c: self._queries.adopt_floors(c, floors))
+
+    async def forget_epoch(self) -> None:
+        await self._ask(self._writer, self._queries.forget_epoch)
+
     async def close(self) -> None:
         if not self._is_closed:
             self._is_closed = True

@@ -59,6 +59,20 @@ SNAPSHOTS = """
 """
 FLOORS = "SELECT uri, floor FROM {s}.channels WHERE floor > 0"
 
+ADOPT_CHANNELS = """
+    INSERT INTO {s}.channels (uri) SELECT unnest(%s::text[]) ON CONFLICT DO NOTHING
+"""
+ADOPT = """
+    INSERT INTO {s}.entries (seq, channel, id, data, checksum)
+    SELECT %s, number, %s, %s, %s FROM {s}.channels WHERE uri = %s
+"""
+ADOPT_LASTING = """
+    INSERT INTO {s}.lasting (channel, seq, until, size)
+    SELECT channel, seq, %s, length(data) FROM {s}.entries WHERE seq = %s
+"""
+ADOPT_END = "UPDATE {s}.channels SET last = %s WHERE uri = %s"
+ADOPT_FLOOR = "UPDATE {s}.channels SET floor = %s, last = greatest(last, %s) WHERE uri = %s"
+ADOPT_REACHED = "UPDATE {s}.counter SET last_seq = greatest(last_seq, %s)"
 ENTRY_DATA = "SELECT data FROM {s}.entries WHERE seq = %(seq)s"
 SNAPSHOT_DATA = """
     SELECT data FROM {s}.snapshots JOIN {s}.channels ON number = channel WHERE uri = %(uri)s
@@ -182,6 +196,44 @@ class Queries:
         """`None` if it is damaged."""
         rows = await self._rows(connection, query, "data", about)
         return rows[0][0] if rows else None
+
+    async def lasting(self, connection: Connection) -> dict[Seq, Millis]:
+        query = self._sql("SELECT seq, until FROM {s}.lasting")
+        return dict(await (await connection.execute(query)).fetchall())
+
+    async def adopt(self, connection: Connection, entries: Sequence[tuple[Entry, Millis]]) -> None:
+        """Entries of another log, under their own seqs and in order."""
+        channels = list({entry.channel: None for entry, _ in entries})
+        rows = [
+            (seq, channel, id_, data, entry_checksum(channel, id_, data), until)
+            for (seq, channel, id_, data, _), until in entries
+        ]
+        ends = {channel: seq for seq, channel, *_ in rows}
+        async with connection.transaction(), connection.cursor() as cursor:
+            await cursor.execute(self._sql("SELECT {s}.take(%s)"), (self.token,))
+            await cursor.execute(self._sql(ADOPT_CHANNELS), (channels,))
+            await cursor.executemany(
+                self._sql(ADOPT),
+                [(seq, id_, data, checksum, uri) for seq, uri, id_, data, checksum, _ in rows],
+            )
+            lasting = [(until, seq) for seq, *_, until in rows if until]
+            await cursor.executemany(self._sql(ADOPT_LASTING), lasting)
+            await cursor.executemany(
+                self._sql(ADOPT_END), [(end, uri) for uri, end in ends.items()]
+            )
+            await cursor.execute(self._sql(ADOPT_REACHED), (max(ends.values(), default=0),))
+
+    async def adopt_floors(self, connection: Connection, floors: dict[Uri, Seq]) -> None:
+        async with connection.transaction(), connection.cursor() as cursor:
+            await cursor.execute(self._sql("SELECT {s}.take(%s)"), (self.token,))
+            await cursor.execute(self._sql(ADOPT_CHANNELS), (list(floors),))
+            await cursor.executemany(
+                self._sql(ADOPT_FLOOR), [(f, f, uri) for uri, f in floors.items()]
+            )
+            await cursor.execute(self._sql(ADOPT_REACHED), (max(floors.values(), default=0),))
+
+    async def forget_epoch(self, connection: Connection) -> None:
+        await connection.execute(self._sql("DELETE FROM {s}.epochs"))
 
     async def floors(self, connection: Connection) -> dict[Uri, Seq]:
         return dict(await (await connection.execute(self._sql(FLOORS))).fetchall())

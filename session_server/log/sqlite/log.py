@@ -92,6 +92,19 @@ class SqliteLog:
     async def drop(self, channel: Uri) -> None:
         await self._ask_writer(lambda store: store.drop(channel))
 
+    async def lasting(self) -> dict[Seq, Millis]:
+        found: dict[Seq, Millis] = await self._ask_writer(lambda store: store.lasting())
+        return found
+
+    async def adopt(self, entries: Sequence[tuple[Entry, Millis]]) -> None:
+        await self._ask_writer(lambda store: store.adopt(entries))
+
+    async def adopt_floors(self, floors: dict[Uri, Seq]) -> None:
+        await self._ask_writer(lambda store: store.adopt_floors(floors))
+
+    async def forget_epoch(self) -> None:
+        await self._ask_writer(lambda store: store.forget_epoch())
+
     async def close(self) -> None:
         if not self._is_closed:
             self._is_closed = True

@@ -10,6 +10,7 @@ from session_server.log.errors import FailedError
 from session_server.log.protocol import (
     Batch,
     Durable,
+    Entry,
     Outcome,
     Refused,
     RefusedBecause,
@@ -192,6 +193,33 @@ class Store:
         )
         self._ledger.stage(channel, Place(number, 0))
         return number
+
+    def adopt(self, entries: Sequence[tuple[Entry, Millis]]) -> None:
+        """Entries of another log, under their own seqs and in order."""
+        ledger = self._ledger
+        for (seq, channel, id_, data, _), until in entries:
+            number = ledger.place(channel).number or self._numbered(channel)
+            self._rows.append((seq, number, id_, data, checksum_of(number, seq, data)))
+            if until:
+                self._lasting.append((number, seq, until, len(data)))
+            ledger.stage(channel, Place(number, seq))
+            ledger.next_seq = max(ledger.next_seq, seq + 1)
+        self._flush()
+
+    def adopt_floors(self, floors: dict[Uri, Seq]) -> None:
+        for channel, floor in floors.items():
+            number, last = self._ledger.place(channel)
+            number = number or self._numbered(channel)
+            update = "UPDATE channels SET floor = ? WHERE number = ?"
+            self._connection.execute(update, (floor, number))
+            self._ledger.stage(channel, Place(number, max(last, floor)))
+            self._ledger.next_seq = max(self._ledger.next_seq, floor + 1)
+
+    def forget_epoch(self) -> None:
+        self._connection.execute("UPDATE meta SET value = '' WHERE key = 'epoch'")
+
+    def lasting(self) -> dict[Seq, Millis]:
+        return dict(self._connection.execute("SELECT seq, until FROM lasting"))
 
     def find(self, ids: Collection[str]) -> dict[str, Seq]:
         self._ledger.ask(ids)
