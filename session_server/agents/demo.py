@@ -67,7 +67,7 @@ class DemoAgent:
     info = AgentInfo(
         provider="demo",
         display_name="Demo",
-        description="Asks a few questions in every turn and says what it got.",
+        description="Asks a few questions in each turn and repeats the answers.",
         models=(),
     )
     resumes = True
@@ -92,7 +92,7 @@ class PeopleAgent:
     info = AgentInfo(
         provider=PASSIVE_PROVIDER,
         display_name="People",
-        description="A session for asking people; no agent listens in it.",
+        description="Collects answers from people. There is no agent to chat with.",
         models=(),
     )
     resumes = True

@@ -159,7 +159,7 @@ export class SessionView {
     const key = words?.join("\n");
     if (key === this.shownEmpty) return;
     this.shownEmpty = key;
-    this.empty.toggleAttribute("data-late", this.session.state === undefined);
+    this.empty.toggleAttribute("data-late", this.session.phase === "loading");
     const [title, text] = words ?? ["", ""];
     fill(
       this.empty,
