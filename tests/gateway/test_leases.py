@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.gateway.exchange import People, Room, host, leaving, text, wait_for
+from tests.gateway.exchange import People, Room, host, leaving, path_of, text, wait_for
+from tests.http.sessions import polling
 from tests.mcp import zoo
 from tests.servers import ServerProcess
 
@@ -73,3 +74,20 @@ def test_the_questions_of_a_2025_client_that_was_killed_are_marked_until_it_is_b
         wait_for(lambda: not is_marked(room))
         room.answer({"city": "Oslo"})
         assert "Oslo" in zoo.text_of(back.report()["results"][0])
+
+
+def test_the_questions_of_a_call_over_http_are_marked_unless_its_maker_polls(
+    server: ServerProcess, people: People
+) -> None:
+    room = Room(server.url, people, "polled")
+    people.http.post("/v1/sessions", json={"resource": room.session}).raise_for_status()
+    wanted = {"server": "zoo", "tool": "weather", "arguments": {}, "lease": 0.3}
+    path = f"{path_of(room.session)}/calls"
+    made = people.http.post(path, json=wanted).raise_for_status().json()
+    wait_for(lambda: is_marked(room))
+    with polling(server, f"/v1/calls/{made['id']}"):
+        wait_for(lambda: not is_marked(room))
+    wait_for(lambda: is_marked(room))
+    room.answer({"city": "Oslo"})
+    result = people.http.get(f"/v1/calls/{made['id']}", params={"wait": 30}).json()
+    assert text(result) == "Sunny in Oslo"
