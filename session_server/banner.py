@@ -23,11 +23,14 @@ def listening(addresses: Iterable[Address]) -> str:
     return "".join(f"session-server at {_url(address)}\n" for address in addresses)
 
 
-def banner(settings: Settings, binding: Binding, addresses: list[Address]) -> str:
+def banner(
+    settings: Settings, binding: Binding, addresses: list[Address], servers: Iterable[str] = ()
+) -> str:
+    """`servers` are the names of the MCP servers that the gateway offers."""
     where = _where(settings, addresses[0])
     lines = [
         *_way_in(binding, where),
-        *_doors(where),
+        *_doors(where, servers),
         ("Data", redacted(settings.store) if settings.store else f"{settings.data_dir}/"),
         *_phones(settings),
         *(_demos(where) if settings.demo else ()),
@@ -45,7 +48,9 @@ def _where(settings: Settings, address: Address) -> str:
 def _way_in(binding: Binding, where: str) -> Iterator[tuple[str, str]]:
     """A new token is told this once; one that was given is known to whoever gave it."""
     if binding.token is not None:
-        yield "Open", f"{where}/?tkn={binding.token}"
+        link = f"{where}/?tkn={binding.token}"
+        yield "Open", link
+        yield "CLI", f"export SESSION_SERVER_URL='{link}'"
         return
     if binding.access.connection_token is None:
         yield "Page", f"{where}/"
@@ -55,11 +60,13 @@ def _way_in(binding: Binding, where: str) -> Iterator[tuple[str, str]]:
         yield "", f"which is new, in {binding.file}"
 
 
-def _doors(where: str) -> Iterator[tuple[str, str]]:
+def _doors(where: str, servers: Iterable[str]) -> Iterator[tuple[str, str]]:
     yield "AHP", f"ws{where.removeprefix('http')}/ahp"
     yield "HTTP", f"{where}/docs"
     yield "", f"{where}/v1/sessions"
-    yield "MCP", f"{where}/mcp"
+    yield "MCP", f"{where}/mcp  tools to ask people"
+    for name in servers:
+        yield "", f"{where}/mcp/{name}  gateway to {name}"
 
 
 def _phones(settings: Settings) -> Iterator[tuple[str, str]]:

@@ -90,7 +90,9 @@ def run(app: FastAPI, settings: Settings, binding: Binding) -> bool:
     )
     server = Server(config)
     server.room = room
-    server.banner = partial(banner, settings, binding)
+    server.banner = lambda addresses: banner(
+        settings, binding, addresses, app.state.calls.servers.names
+    )
     server.run()
     return server.started
 

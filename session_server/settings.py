@@ -67,16 +67,16 @@ class Settings(BaseSettings):
     port: int = Field(default=8737, ge=0, le=65_535, description="Port to listen on; 0 picks one.")
     store: str | None = Field(
         default=None,
-        description="Where the log is: `memory:`, `sqlite:///path` or"
-        " `postgresql://user@host/database?schema=name`; else in the data folder.",
+        description="Where sessions are stored: `memory:`, `sqlite:///path` or"
+        " `postgresql://user@host/database?schema=name`; else in data_dir.",
     )
     data_dir: Path = Field(
         default=Path("session-server-data"),
-        description="Folder for the log, if no store is named, and for the key that signs tokens.",
+        description="Folder for the database, unless store is set, and for the signing key.",
     )
     sync: Literal["full", "normal"] = Field(
         default="full",
-        description="What the log survives: `full` a power cut, `normal` the death of the process.",
+        description="What stored data survives: `full`: a power cut; `normal`: a killed process.",
     )
     store_seconds: float = Field(
         default=limits.STORE_SECONDS,
@@ -85,22 +85,24 @@ class Settings(BaseSettings):
     )
     accept_data_loss: bool = Field(
         default=False,
-        description="Start once although the log lacks entries that it had; they stay lost.",
+        description="Start although the database lacks entries that it had before; they stay lost.",
     )
-    demo: bool = Field(default=False, description="Have sessions to look at, with questions open.")
+    demo: bool = Field(
+        default=False, description="Start with two demo sessions whose questions are open."
+    )
     log_level: Literal["error", "warning", "info", "debug"] = Field(
         default="warning",
-        description="How much is logged; from `info` on every request is. Tokens never are.",
+        description="How much is logged; `info` includes every request. Tokens never are.",
     )
 
     mcp_config: Path | None = Field(
         default=None,
-        description="File that names MCP servers to call: `mcp.json` with `mcpServers`.",
+        description="`mcp.json` with the MCP servers to call, and to offer at /mcp/NAME.",
     )
     mcp_hold_seconds: float = Field(
         default=50.0,
         gt=0,
-        description="Seconds that MCP clients of 2026 wait for people; then they ask again.",
+        description="Seconds that a 2026 MCP client's request waits for people; then it retries.",
     )
     mcp_lease_seconds: float = Field(
         default=limits.LEASE_SECONDS,
@@ -111,19 +113,19 @@ class Settings(BaseSettings):
 
     connection_token: SecretStr | None = Field(
         default=None,
-        description="Whoever has this token is an owner; `generate` makes one and prints it once.",
+        description="Anyone with this token is an owner; `generate` prints a new one once.",
     )
     connection_token_file: Path | None = Field(
         default=None,
-        description="File that holds the connection token; if missing it is made, for you alone.",
+        description="File with the connection token; created, readable by you alone, if missing.",
     )
     without_connection_token: bool = Field(
         default=False,
-        description="Let everyone who reaches the address in as an owner, wherever it is.",
+        description="Everyone who can reach the address is an owner, without a token.",
     )
     secret: SecretStr | None = Field(
         default=None,
-        description="What issued tokens are signed with, instead of a `secret.key` in data_dir.",
+        description="Key that signs tokens, instead of `secret.key` in the data folder.",
     )
     allowed_origins: Names = Field(
         default=(),
@@ -145,23 +147,23 @@ class Settings(BaseSettings):
     actions_per_second: Number = Field(
         default=limits.ACTIONS_PER_SECOND,
         description="Messages a second that one principal may send, over all its connections and"
-        " HTTP requests; large ones count more than once. 0 is without limit.",
+        " HTTP requests; large ones count more than once. 0 means no limit.",
     )
     connections_per_principal: Number = Field(
         default=limits.CONNECTIONS_PER_PRINCIPAL,
-        description="Connections that one principal may have at a time; 0 is without limit.",
+        description="Connections that one principal may have at a time; 0 means no limit.",
     )
     max_sessions: Number = Field(
         default=limits.SESSIONS_PER_HOST,
-        description="Sessions that the host holds; 0 is without limit.",
+        description="Sessions that the host holds; 0 means no limit.",
     )
     max_session_bytes: Number = Field(
         default=limits.SESSION_BYTES,
-        description="Bytes of one session's state as JSON; 0 is without limit.",
+        description="Bytes of one session's state as JSON; 0 means no limit.",
     )
     max_state_bytes: Number = Field(
         default=limits.STATE_BYTES_PER_HOST,
-        description="Bytes of all sessions' states together; 0 is without limit.",
+        description="Bytes of all sessions' states together; 0 means no limit.",
     )
 
 
@@ -169,7 +171,7 @@ def load_settings(flags: Mapping[str, Any] | None = None, config: Path | None = 
     """The settings from all sources. A flag that is `None` was not given."""
     given = {name: value for name, value in (flags or {}).items() if value is not None}
     if config is not None and not config.is_file():
-        raise SettingsError(f"There is no file {config} to read settings from.")
+        raise SettingsError(f"The settings file {config} does not exist.")
 
     try:
         file = TomlConfigSettingsSource(Settings, toml_file=config or CONFIG_FILE)()
@@ -184,5 +186,5 @@ def _words(fault: Any) -> str:
     """Pydantic's words, without the value."""
     name = ".".join(str(part) for part in fault["loc"])
     if fault["type"] == "extra_forbidden":
-        return f"There is no setting {name!r}."
+        return f"{name!r} is not a setting."
     return f"The setting {name}: {fault['msg']}."

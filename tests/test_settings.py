@@ -125,7 +125,7 @@ def test_settings_made_directly_read_nothing(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("pork = 1", "There is no setting 'pork'."),
+        ("pork = 1", "'pork' is not a setting."),
         ("port = 70000", "The setting port"),
         ("port = 'x", "is not TOML"),
         (f"connection_token = ['{CANARY}']", "The setting connection_token"),
@@ -140,7 +140,7 @@ def test_what_is_wrong_is_said_in_words_and_without_the_value(content: str, word
 
 
 def test_a_named_file_that_is_missing_is_said() -> None:
-    with pytest.raises(SettingsError, match=r"no file missing\.toml"):
+    with pytest.raises(SettingsError, match=r"settings file missing\.toml does not exist"):
         load_settings(config=Path("missing.toml"))
 
 

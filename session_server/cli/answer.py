@@ -59,9 +59,9 @@ SetOption = Annotated[
     ),
 ]
 AcceptOption = Annotated[bool, typer.Option("--accept", help="Accept, without a form.")]
-DeclineOption = Annotated[bool, typer.Option("--decline", help="Say no, without a form.")]
+DeclineOption = Annotated[bool, typer.Option("--decline", help="Decline, without a form.")]
 CancelOption = Annotated[
-    bool, typer.Option("--cancel", help="Close it without an answer, without a form.")
+    bool, typer.Option("--cancel", help="Dismiss it without an answer, without a form.")
 ]
 FixtureOption = Annotated[
     Path | None,
@@ -71,24 +71,30 @@ AllOption = Annotated[bool, typer.Option("--all", help="With --fixture: in all s
 WaitOption = Annotated[
     float | None,
     typer.Option(
-        help="If nothing is open, wait this long for it: 90s, 10m.", parser=duration, metavar="TIME"
+        help="If nothing is open, wait this long for a question: 90s, 10m.",
+        parser=duration,
+        metavar="TIME",
     ),
 ]
 CountOption = Annotated[
     int | None, typer.Option(help="With --fixture: end after this many answers.", min=1)
 ]
 FollowOption = Annotated[
-    bool, typer.Option("--follow", help="Go on with what is asked later, until Ctrl-C.")
+    bool, typer.Option("--follow", help="Go on with later questions, until Ctrl-C.")
 ]
 PolicyOption = Annotated[
-    bool, typer.Option("--policy", help="Say that a program answers; a fixture always says so.")
+    bool,
+    typer.Option(
+        "--policy",
+        help="Record the answer as a program's, not a person's; always so with --fixture.",
+    ),
 ]
 NameOption = Annotated[
     str | None,
     typer.Option(
         "--name",
         envvar=NAME_VARIABLE,
-        help="What others call you, where a token does not say who you are.",
+        help="Your name as others see it, on a host where tokens do not give it.",
     ),
 ]
 
@@ -113,12 +119,14 @@ async def answer(
     response = _response(given or [], accept, decline, cancel)
     if fixture is not None:
         if response is not None or request is not None:
-            raise UsageTrouble("A fixture says itself what is answered, and how.")
+            raise UsageTrouble(
+                "--fixture decides what is answered. Leave out the other answers and --request."
+            )
         patience = Patience(count if wait is None else count or 1, wait, is_endless=follow)
         by_rules = Policy(read_fixture(fixture), patience, as_json=reach.as_json)
         return await _by_rules(reach, by_rules, session, wait, follow, everywhere, name)
     if everywhere or count is not None:
-        raise UsageTrouble("--all and --count go with --fixture.")
+        raise UsageTrouble("--all and --count need --fixture.")
     if response is None:
         _check_terminal()
     async with reach.client(policy=policy, name=name) as client:
@@ -163,7 +171,7 @@ def _response(given: list[str], accept: bool, decline: bool, cancel: bool) -> Re
     }
     chosen = [response for response, is_wanted in wanted.items() if is_wanted]
     if len(chosen) > 1:
-        raise UsageTrouble("Accept, decline or cancel: one of them.")
+        raise UsageTrouble("Give only one of --accept (or --set), --decline and --cancel.")
     return chosen[0] if chosen else None
 
 
@@ -197,7 +205,7 @@ def _meant(sessions: Sequence[SessionSummary], name: str | None) -> Uri:
         return needy[0].resource
     if not needy:
         words = "No session needs input."
-        raise Trouble(words, ExitCode.NOT_FOUND, "With --wait it waits for one.")
+        raise Trouble(words, ExitCode.NOT_FOUND, "To wait for one, add --wait 10m.")
     raise SeveralNeedInput(in_order(needy))
 
 
@@ -238,7 +246,7 @@ async def _open(session: Session, request: str | None, wait: float | None) -> In
             raise Trouble(words, ExitCode.TIMED_OUT) from None
     if first is None:
         words = "No question is open." if request is None else f"No request {request!r} is open."
-        raise Trouble(words, ExitCode.NOT_FOUND, "With --wait it waits for one.")
+        raise Trouble(words, ExitCode.NOT_FOUND, "To wait for one, add --wait 10m.")
     return first
 
 
@@ -295,7 +303,7 @@ def closed_words(request: InputRequest, envelope: ActionEnvelope | None) -> str:
         case ActionEnvelope(action=TurnCancelled(), meta=meta):
             verb = "stopped"
         case _:
-            return f"{what} is no longer asked."
+            return f"{what} was closed."
     return f"{subject_name(None if meta is None else meta.by)} {verb} {what}."
 
 

@@ -39,7 +39,10 @@ PRINTABLE = "".join(chr(code) for code in range(0x21, 0x7F))
 """What a header takes as it is."""
 
 MessageArgument = Annotated[
-    str | None, typer.Argument(help="What it is about; alone, it asks for a yes or no.")
+    str | None,
+    typer.Argument(
+        help="What the questions are about. Without questions, it asks for a yes or no."
+    ),
 ]
 QuestionOption = Annotated[
     list[str] | None,
@@ -66,7 +69,7 @@ LinkOption = Annotated[
 SessionOption = Annotated[
     str | None,
     typer.Option(
-        help="Session to ask in; it is made if there is none. A new one if not given.",
+        help="Session to ask in; created if it does not exist. By default a new one.",
         autocompletion=complete_session,
     ),
 ]
@@ -80,7 +83,7 @@ ExpiresIn = Annotated[
 ]
 OnExpiryOption = Annotated[
     OnExpiry | None,
-    typer.Option(help="What the deadline brings: cancel, use the defaults, or keep waiting."),
+    typer.Option(help="What happens at the deadline: cancel, use the defaults, or keep waiting."),
 ]
 KeyOption = Annotated[
     str | None,
@@ -126,7 +129,7 @@ def ask(
     For example: `session-server ask "Deploy?" -q "env:select:Where to?=staging|prod*"`
     """
     if key is not None and session is None:
-        raise UsageTrouble("--key needs --session: a new session has nothing to find.")
+        raise UsageTrouble("--key needs --session, so that the question can be found again.")
     if title is not None and len(title) > TITLE_CHARS:
         raise UsageTrouble(f"--title: at most {TITLE_CHARS} characters.")
     wanted = wanted_request(message, question or [], file, link)

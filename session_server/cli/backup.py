@@ -21,7 +21,7 @@ from session_server.log.errors import OpenError
 from session_server.log.opening import database_of, is_postgres, redacted, schema_of
 from session_server.log.sqlite.backup import back_up
 
-NO_FILE = "Only a store in a file can be copied, and this one is {}."
+NO_FILE = "Only a store in a file can be copied. This one is {}."
 DATABASE = "PostgreSQL is backed up with its own tools, while the host runs."
 DATABASE_ADVICE = (
     "Use `pg_dump --schema={schema} DATABASE` for this host's log alone, or `pg_basebackup` with a"

@@ -39,7 +39,7 @@ ArgOption = Annotated[
 SessionOption = Annotated[
     str | None,
     typer.Option(
-        help="Session to call in; it is made if there is none. If not given, one per server.",
+        help="Session to call in; created if it does not exist. By default one per server.",
         autocompletion=complete_session,
     ),
 ]
@@ -52,8 +52,12 @@ def call(
         str, typer.Argument(help="Name of the tool or prompt, or URI of the resource.")
     ],
     arg: ArgOption = None,
-    prompt: Annotated[bool, typer.Option("--prompt", help="It is a prompt.")] = False,
-    resource: Annotated[bool, typer.Option("--resource", help="It is a resource.")] = False,
+    prompt: Annotated[
+        bool, typer.Option("--prompt", help="Get a prompt instead of calling a tool.")
+    ] = False,
+    resource: Annotated[
+        bool, typer.Option("--resource", help="Read a resource instead of calling a tool.")
+    ] = False,
     session: SessionOption = None,
     wait: WaitOption = None,
     no_wait: Annotated[bool, typer.Option("--no-wait", help="Call, and do not wait.")] = False,
@@ -91,7 +95,7 @@ def arguments_of(given: list[str]) -> dict[str, Any]:
         name, equals, value = word.partition("=")
         is_json = name.endswith(":")
         if not equals or not name.rstrip(":"):
-            raise UsageTrouble(f"{word!r} is no argument.", "Write NAME=TEXT or NAME:=JSON.")
+            raise UsageTrouble(f"{word!r} is not an argument.", "Write NAME=TEXT or NAME:=JSON.")
         try:
             arguments[name.removesuffix(":")] = msgspec.json.decode(value) if is_json else value
         except msgspec.DecodeError:
@@ -158,12 +162,14 @@ def _told(reach: Reach, view: CallView, wait: float | None) -> ExitCode:
     if reach.as_json:
         print_json(view, pretty=True)
     if view.is_open:
-        words = f"It has not ended within {wait:g} s, and goes on."
-        raise Trouble(words, ExitCode.TIMED_OUT, "The same call again waits for its result.")
+        words = f"It has not finished within {wait:g} s. It is still running."
+        raise Trouble(
+            words, ExitCode.TIMED_OUT, "Run the same command again to wait for its result."
+        )
     if view.state is CallState.ABANDONED:
         raise Trouble("The call was given up.", ExitCode.CANCELLED)
     if view.result is None:
-        reason = "it gave no reason" if view.error is None else view.error.message
+        reason = "no reason was given" if view.error is None else view.error.message
         raise Trouble(f"{view.server}/{view.target} failed: {reason}.")
     is_error = view.result.get("isError") is True
     if not reach.as_json:

@@ -53,7 +53,7 @@ def export(
     last = cassette.rstrip(b"\n").rpartition(b"\n")[2]
     end = _head(last)
     if end is None or end.kind != "end":
-        raise Trouble("The host broke off in the middle.", advice="Try again.")
+        raise Trouble("The connection to the host broke before the end.", advice="Try again.")
     if end.damaged:
         err.print("What follows in the session's log is damaged and not in the file.")
     if output == STDOUT:
@@ -100,7 +100,7 @@ def replay(
         name = session_uri(as_name)
         lines = _renamed(file, lines, name)
     if idle_limit is not None and speed is None:
-        raise UsageTrouble("--idle-limit goes with --speed.")
+        raise UsageTrouble("--idle-limit needs --speed.")
     with reach.http() as http:
         _check_free(http, name)
         if speed is None:

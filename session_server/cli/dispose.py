@@ -1,4 +1,4 @@
-"""`dispose`: removes a session and all that is known of it."""
+"""`dispose`: deletes a session and its history."""
 
 import sys
 from typing import Annotated
@@ -16,19 +16,19 @@ from session_server.schemas.wire import Uri
 def dispose(
     reach: Reach,
     session: SessionArgument,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
 ) -> None:
-    """Remove a session for everybody, with all that is known of it."""
+    """Delete a session and its history, for everyone."""
     with reach.http() as http:
         uri = found_uri(http, session)
         name = short_name(uri)
         if not yes:
-            _confirm(f"Remove {_titled(http, uri)} and its history for good?")
+            _confirm(f"Delete {_titled(http, uri)} and its history for good?")
         http.delete(session_path(uri))
     if reach.as_json:
         print_json({"session": uri, "state": "gone"})
     else:
-        err.print(f"{name} is gone.", markup=False)
+        err.print(f"{name} is deleted.", markup=False)
 
 
 def _titled(http: httpx.Client, uri: Uri) -> str:
@@ -38,5 +38,7 @@ def _titled(http: httpx.Client, uri: Uri) -> str:
 
 def _confirm(words: str) -> None:
     if not sys.stdin.isatty():
-        raise UsageTrouble("Nobody is there to be asked.", "Say --yes if you mean it.")
+        raise UsageTrouble(
+            "Not a terminal, so this can't ask for confirmation.", "Pass --yes to confirm."
+        )
     typer.confirm(words, abort=True, err=True)

@@ -259,10 +259,10 @@ def _port(settings: Settings) -> Check:
     try:
         answer = httpx.get(f"http://{where}/healthz", timeout=2)
         if answer.text == "ok":
-            return fine("port", f"{where} is taken by a running session-server.")
+            return fine("port", f"{where} is used by a running session-server.")
     except httpx.HTTPError:
         pass
-    return odd("port", f"{where} is taken by another program.", "Use `serve --port` with another.")
+    return odd("port", f"{where} is used by another program.", "Use `serve --port` with another.")
 
 
 def _can_listen(host: str, port: int) -> bool:
@@ -300,7 +300,7 @@ def _ready(http: httpx.Client, reach: Reach) -> Check:
     try:
         http.get("/readyz")
     except Trouble as trouble:
-        advice = "Until that is mended people can look, but nothing they do is saved."
+        advice = "Until that is fixed people can read, but nothing they do is saved."
         return bad("host", f"{reach.url} answers and is not ready: {trouble}", advice)
     return fine("host", f"{reach.url} answers and is ready.")
 

@@ -170,7 +170,7 @@ def options(field: Field) -> Fragments:
                 lines.append(("class:dim", f"  {option.description}"))
         lines.append(("", "\n"))
     if not field.rows:
-        lines.append(("class:dim", "  nothing like that\n"))
+        lines.append(("class:dim", "  no option matches\n"))
     return lines[:-1]
 
 

@@ -10,7 +10,7 @@ _UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 _PART = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
 _PLAIN = re.compile(r"\d+(?:\.\d+)?")
 
-EXAMPLE = "a number of seconds, or like 90s, 10m, 1h30m, 2d"
+EXAMPLE = "90s, 10m, 1h30m or 2d"
 
 
 def seconds(text: str) -> float:
@@ -20,7 +20,7 @@ def seconds(text: str) -> float:
         return float(written)
     parts = _PART.findall(written)
     if not parts or "".join(number + unit for number, unit in parts) != written:
-        raise ValueError(f"{text!r} is no length of time; write {EXAMPLE}.")
+        raise ValueError(f"{text!r} is not a valid duration. Use {EXAMPLE}.")
     return sum(float(number) * _UNITS[unit] for number, unit in parts)
 
 

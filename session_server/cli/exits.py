@@ -20,17 +20,17 @@ class ExitCode(IntEnum):
 
 MEANINGS: dict[ExitCode, str] = {
     ExitCode.OK: "Done; for `ask` and `answer`: accepted.",
-    ExitCode.FAILED: "It did not work; the words on standard error say why.",
-    ExitCode.USAGE: "The command line, a question or a file cannot be understood.",
-    ExitCode.DECLINED: "A person declined; where a message alone is asked, that is the no.",
+    ExitCode.FAILED: "It failed; the message on standard error says why.",
+    ExitCode.USAGE: "The command line, a question or a file is not valid.",
+    ExitCode.DECLINED: "A person declined; for a message without questions, that is the no.",
     ExitCode.CANCELLED: "The question was closed without an answer: cancelled, withdrawn, or gone "
     "with its turn.",
-    ExitCode.TIMED_OUT: "The time given was over: a question's deadline, or `--wait`.",
-    ExitCode.UNREACHABLE: "No host answers at the address.",
-    ExitCode.NOT_ALLOWED: "The host wants a token, does not know this one, or it does not suffice.",
+    ExitCode.TIMED_OUT: "Timed out: the question's deadline, or `--wait`.",
+    ExitCode.UNREACHABLE: "Can't reach a server at the address.",
+    ExitCode.NOT_ALLOWED: "A token is required, or the given one is not valid or not sufficient.",
     ExitCode.NOT_FOUND: "There is no such session, question or token.",
     ExitCode.UNANSWERED: "A question was left open: a fixture has no answer for it, or more than "
-    "one, or whoever was to answer left.",
+    "one, or the person who was answering left.",
     ExitCode.NO: "The only question of an `ask` was a yes/no question, and the answer is not yes.",
     ExitCode.INTERRUPTED: "Stopped with Ctrl-C.",
 }

@@ -52,7 +52,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 FIELDS = Rule.__struct_fields__
 
 
-class Unanswerable(Exception):  # noqa: N818 - a finding, told to whoever wrote the fixture
+class Unanswerable(Exception):  # noqa: N818 - a finding for the author of the fixture
     """No rule, several rules, or one whose answers do not fit."""
 
 
@@ -73,21 +73,21 @@ def read_fixture(path: Path) -> tuple[Rule, ...]:
 
 def _check(path: Path, number: int, rule: Rule) -> None:
     if all(getattr(rule, name) is None for name in MATCHERS):
-        words = f"{path}: rule {number} does not say what it is for."
+        words = f"{path}: rule {number} does not say which requests it matches."
         raise UsageTrouble(words, f"Give it at least one of {', '.join(MATCHERS)}.")
     if rule.answers and rule.response is not ResponseKind.ACCEPT:
         words = f"{path}: rule {number} has answers, but says {rule.response}."
-        raise UsageTrouble(words, "Answers go with accept.")
+        raise UsageTrouble(words, "Answers need `response: accept`.")
 
 
 def rule_for(rules: Sequence[Rule], session: Uri, request: InputRequest) -> int:
     """The number of the one rule for this request."""
     numbers = [n for n, rule in enumerate(rules, 1) if rule.is_for(session, request)]
     if not numbers:
-        raise Unanswerable(f"No rule is for it. {_described(request)}")
+        raise Unanswerable(f"No rule matches it. {_described(request)}")
     if len(numbers) > 1:
         several = " and ".join(map(str, numbers))
-        raise Unanswerable(f"Rules {several} are both for it; say more in one of them.")
+        raise Unanswerable(f"Rules {several} both match it; make one of them more specific.")
     return numbers[0]
 
 
@@ -113,8 +113,10 @@ def _question_id(request: InputRequest, name: str) -> str:
         return name
     called = [question.id for question in questions if _is_called(question, name)]
     if len(called) != 1:
-        has = ", ".join(question.id for question in questions) or "none"
-        raise Unanswerable(f"It has no question {name!r}; it has {has}.")
+        if not questions:
+            raise Unanswerable("It has no questions, so the rule must not have answers.")
+        known = ", ".join(question.id for question in questions)
+        raise Unanswerable(f"It has no question {name!r}. Its questions are: {known}.")
     return called[0]
 
 

@@ -46,7 +46,7 @@ async def mcp(
     address = f"{reach.url}/mcp" if server is None else f"{reach.url}/mcp/{quote(server, safe='')}"
     _check(address, headers)
     if not await Bridge(address, f"{reach.url}/healthz", headers).run():
-        words = f"The host at {reach.url} went away and did not come back."
+        words = f"The host at {reach.url} stopped answering and did not come back."
         raise Trouble(words, ExitCode.UNREACHABLE, START_ONE)
 
 

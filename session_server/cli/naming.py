@@ -30,7 +30,7 @@ def short_name(uri: Uri) -> str:
 def found(sessions: Iterable[SessionSummary], word: str) -> SessionSummary:
     """The session that a word means; never one of several, and never what an empty word begins."""
     if not word.strip():
-        raise UsageTrouble("Say which session: this is an empty name.", LIST_THEM)
+        raise UsageTrouble("The name of the session is empty.", LIST_THEM)
     known = {short_name(summary.resource): summary for summary in sessions}
     exact = known.get(short_name(word))
     if exact is not None:
@@ -41,7 +41,7 @@ def found(sessions: Iterable[SessionSummary], word: str) -> SessionSummary:
     if begun:
         several = ", ".join(begun[:5])
         words = f"Several sessions begin with {word!r}: {several}."
-        raise Trouble(words, ExitCode.NOT_FOUND, "Say more of the name.")
+        raise Trouble(words, ExitCode.NOT_FOUND, "Give more of the name.")
     close = get_close_matches(short_name(word), known, n=1)
     advice = f"Did you mean {close[0]!r}? {LIST_THEM}" if close else LIST_THEM
     raise Trouble(f"There is no session {word!r}.", ExitCode.NOT_FOUND, advice)
@@ -51,13 +51,13 @@ def check_name(name: str | None) -> None:
     """What is shown beside somebody's answers."""
     if name is not None and not (name.strip() and len(name) <= NAME_CHARS):
         words = f"A name has at least one character and at most {NAME_CHARS}."
-        raise UsageTrouble(words, "It is who they are to others, such as Ana.")
+        raise UsageTrouble(words, "It is shown next to their answers, such as Ana.")
 
 
 def checked_id(written: str) -> str:
     """Of a token or a link; what cannot be one might lead to another address."""
     if not _ISSUED_ID.fullmatch(written):
-        raise Trouble(f"There is none with the id {written!r}.", ExitCode.NOT_FOUND)
+        raise Trouble(f"No token or link has the id {written!r}.", ExitCode.NOT_FOUND)
     return written
 
 

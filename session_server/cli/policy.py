@@ -133,5 +133,5 @@ class Policy:
             return ExitCode.UNANSWERED
         if not self.answered and not self._patience.is_endless:
             words = "No question is open."
-            raise Trouble(words, ExitCode.NOT_FOUND, "With --wait it waits for one.")
+            raise Trouble(words, ExitCode.NOT_FOUND, "To wait for one, add --wait 10m.")
         return ExitCode.OK

@@ -69,9 +69,11 @@ def parsed_question(text: str, number: int = 1) -> Question:
         close = get_close_matches(line.kind, _KINDS, n=1)
         hint = f"Did you mean {close[0]}? " if close else ""
         known = ", ".join(_KINDS)
-        raise UsageTrouble(f"{text!r}: there is no kind {line.kind!r}.", f"{hint}Known: {known}.")
+        raise UsageTrouble(
+            f"{text!r}: {line.kind!r} is not a kind of question.", f"{hint}Use one of: {known}."
+        )
     if not line.prompt.strip():
-        raise UsageTrouble(f"{text!r}: there is no question in it.", _HELP)
+        raise UsageTrouble(f"{text!r}: the question has no text.", _HELP)
     fields = {"id": line.id, "message": line.prompt, "required": line.required or None}
     try:
         return build(line, fields)
@@ -216,7 +218,7 @@ def _options(line: Line) -> tuple[tuple[Option, ...], bool]:
     freeform = written[-1].strip() in FREEFORM
     options = tuple(_option(part) for part in (written[:-1] if freeform else written) if part)
     if not options and not freeform:
-        words = f"{line.id!r}: there is nothing to choose from."
+        words = f"{line.id!r}: there are no options to choose from."
         raise UsageTrouble(words, "Options follow the question: PROMPT=staging|prod*")
     return options, freeform
 

@@ -34,7 +34,7 @@ JSON = {"Content-Type": "application/json"}
 URL_VARIABLE, TOKEN_VARIABLE = "SESSION_SERVER_URL", "SESSION_SERVER_TOKEN"
 
 URL_HELP = f"Address of the host, or a link to its page; {DEFAULT_URL} if not given."
-TOKEN_HELP = "Token that proves who you are."  # noqa: S105
+TOKEN_HELP = "Access token."  # noqa: S105
 
 # What is said once for all commands may come from the environment; what is said to one goes first.
 SharedUrl = Annotated[
@@ -53,7 +53,7 @@ TokenOption = Annotated[
     str | None,
     typer.Option("--token", help=f"{TOKEN_HELP} Or {TOKEN_VARIABLE}.", rich_help_panel=PANEL),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Answer in JSON.", rich_help_panel=PANEL)]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.", rich_help_panel=PANEL)]
 
 
 class Reach(NamedTuple):
@@ -113,7 +113,7 @@ def _address(url: str) -> SplitResult:
 def _sendable(token: str | None) -> str | None:
     written = None if token is None else token.strip()
     if written and not (written.isascii() and written.isprintable()):
-        raise UsageTrouble("This is no token: a token has no line breaks and no accents.")
+        raise UsageTrouble("This is not a valid token: tokens are plain ASCII on one line.")
     return written or None
 
 

@@ -1,6 +1,7 @@
 """`serve`: runs the host."""
 
 import asyncio
+import errno
 import socket
 
 import typer
@@ -27,8 +28,10 @@ def serve(settings: Settings) -> None:
     try:
         check_address(settings.host, settings.port)
     except OSError as error:
-        words = f"{settings.host}:{settings.port} cannot be listened on: {error.strerror}."
-        typer.echo(f"{words} Choose another port with --port.", err=True)
+        is_used = error.errno == errno.EADDRINUSE
+        reason = "the address is already in use" if is_used else error.strerror
+        message = f"Can't listen on {settings.host}:{settings.port}: {reason}."
+        typer.echo(f"{message} Choose another port with --port.", err=True)
         raise typer.Exit(1) from None
     try:
         asyncio.run(

@@ -69,7 +69,7 @@ def _list(reach: Reach, links: tuple[IssuedToken, ...]) -> None:
     if reach.as_json:
         print_json(links, pretty=True)
     else:
-        out.print(token_table(links) if links else "There are no links to it.")
+        out.print(token_table(links) if links else "There are no links to this session.")
 
 
 def tell_revoked(reach: Reach, token_id: str) -> None:

@@ -21,7 +21,7 @@ from session_server.schemas.errors import ErrorCode
 START_ONE = "Start one with `session-server serve`, or name another with --url."
 GIVE_TOKEN = "Give a token with --token or SESSION_SERVER_TOKEN."  # noqa: S105
 OTHER_ROLE = "Ask the owner of the host for a token with a wider role."
-LIST_THEM = "`session-server sessions` lists those there are."
+LIST_THEM = "`session-server sessions` lists all sessions."
 
 
 class Trouble(Exception):  # noqa: N818 - what a person reads is no error of the program's
@@ -99,4 +99,4 @@ def words_of(response: httpx.Response) -> str:
 def of_transport(error: httpx.TransportError, url: str) -> Trouble:
     if isinstance(error, httpx.TimeoutException):
         return Trouble(f"{url} did not answer in time.", ExitCode.UNREACHABLE, START_ONE)
-    return Trouble(f"Nothing answers at {url}: {error}.", ExitCode.UNREACHABLE, START_ONE)
+    return Trouble(f"Can't reach a server at {url}: {error}.", ExitCode.UNREACHABLE, START_ONE)

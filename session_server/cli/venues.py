@@ -25,7 +25,7 @@ def venue(http: httpx.Client, name: str | None, title: str) -> Generator[Uri]:
     If what it was made for fails, it goes again, as long as nothing has happened in it.
     """
     if name is not None and not name.strip():
-        raise UsageTrouble("Say which session: this is an empty name.")
+        raise UsageTrouble("The name of the session is empty.")
     uri, is_new = _found_or_made(http, None if name is None else session_uri(name), title)
     try:
         yield uri

@@ -61,7 +61,11 @@ async def watch(
                     await _watch_one(client, watched, wanted, turns, reach.as_json)
     except TimeoutError:
         awaited = " or ".join(sorted(wanted))
-        words = f"After {wait:g} s it was not {awaited}." if awaited else f"{wait:g} s are over."
+        words = (
+            f"The state was not {awaited} within {wait:g} s."
+            if awaited
+            else f"Stopped after {wait:g} s."
+        )
         raise Trouble(words, ExitCode.TIMED_OUT) from None
     return None
 

@@ -55,7 +55,9 @@ def asked(request: InputRequest, question_id: str) -> Question:
     question = question_of(request, question_id)
     if question is None:
         known = [q.id for q in request.questions or ()]
-        words = f"This request has no question {question_id!r}; {_has(question_id, known)}"
+        words = f"This request has no question {question_id!r}: {_has(question_id, known)}"
+        if not known:
+            words = "This request has no questions: accept or decline it."
         raise InvalidAnswer(words)
     return question
 
@@ -137,7 +139,7 @@ def _option(options: Iterable[Option], word: str) -> str | None:
 
 def _no_option(question: SingleSelectQuestion | MultiSelectQuestion, word: str) -> InvalidAnswer:
     known = [option.id for option in question.options]
-    words = f"{label(question)}: there is no option {word!r}; {_has(word, known)}"
+    words = f"{label(question)}: {word!r} is not one of the options: {_has(word, known)}"
     return InvalidAnswer(words, question.id)
 
 
@@ -150,4 +152,4 @@ def _has(word: str, known: list[str]) -> str:
     close = get_close_matches(word, known, n=1)
     if close:
         return f"did you mean {close[0]!r}?"
-    return f"it has {', '.join(map(repr, known))}." if known else "it has none."
+    return f"use {' or '.join(map(repr, known))}." if known else "it has none."

@@ -130,7 +130,7 @@ def _checked(token: str) -> str:
         )
     if is_guessable(token):
         raise SettingsError(
-            "The connection token is a simple pattern that can be guessed: whoever has it is an"
+            "The connection token is a simple pattern that can be guessed, and anyone with it is an"
             " owner. `--connection-token generate` makes a random one."
         )
     return token

@@ -26,7 +26,7 @@ RESERVED = frozenset({HOST.id, LOCAL.id, OWNER.id})
 RESERVED_PREFIXES = (AGENT_PREFIX, "call:", SHARE_PREFIX, "token:")
 """Names that nobody can be given, because the host gives them itself."""
 
-NO_CREDENTIAL = "This host wants a token: as `Authorization: Bearer …`, or as `?tkn=…` in the URL."
+NO_CREDENTIAL = "A token is required: as `Authorization: Bearer …`, or as `?tkn=…` in the URL."
 
 
 class Identities:

@@ -125,7 +125,7 @@ def check_host(access: Access, headers: Mapping[str, str]) -> None:
     if not is_loopback_name(name) and name not in access.hosts:
         raise ForeignOriginError(
             "This host listens on loopback and is not known by the name in `Host`;"
-            " set allowed_hosts or public_url if that is meant."
+            " if that is intended, set allowed_hosts or public_url."
         )
 
 

@@ -40,10 +40,10 @@ async def open_log(
         case "nats":
             raise BackendMissingError(
                 "NATS JetStream is not in this version; a later one brings it, with the extra"
-                f" session-server[nats]. Known are {KNOWN}."
+                f" session-server[nats]. Available: {KNOWN}."
             )
         case _:
-            raise UrlError(f"{redacted(url)!r} names no log; known are {KNOWN}.")
+            raise UrlError(f"{redacted(url)!r} is not a log backend; available: {KNOWN}.")
 
 
 def redacted(url: str) -> str:
@@ -72,16 +72,16 @@ def _memory(url: str, rest: str) -> Log:
     from session_server.log.memory import MemoryLog  # noqa: PLC0415
 
     if rest not in ("", "//"):
-        raise UrlError(f"{url!r} says more than memory: can use.")
+        raise UrlError(f"{url!r} has a path or options, and memory: takes none.")
     return MemoryLog()
 
 
 def _sqlite_path(url: str, rest: str) -> Path:
     path = rest.removeprefix("///")
     if path == rest or not path.strip("/"):
-        raise UrlError(f"{url!r} names no file; known are {KNOWN}.")
+        raise UrlError(f"{url!r} names no file; available: {KNOWN}.")
     if "?" in path or "#" in path:
-        raise UrlError(f"{url!r} has options, and sqlite takes none.")
+        raise UrlError(f"{url!r} has options, and sqlite: takes none.")
     return Path(path)
 
 
@@ -89,7 +89,7 @@ async def _sqlite(path: Path, sync: Sync, *, accept_data_loss: bool) -> Log:
     try:
         from session_server.log.sqlite import SqliteLog  # noqa: PLC0415
     except ImportError as error:
-        words = f"This Python cannot keep a log in SQLite: {error}. Known are {KNOWN}."
+        words = f"This Python cannot keep a log in SQLite: {error}. Available: {KNOWN}."
         raise BackendMissingError(words) from error
     return await SqliteLog.open(path, sync=sync, accept_data_loss=accept_data_loss)
 

@@ -84,4 +84,4 @@ def test_files_that_cannot_be_used_are_named(shell: Shell, tape: Path, tmp_path:
     unwritable = shell("export", "tape", "-o", str(tmp_path))
     assert (unwritable.code, "cannot be written" in unwritable.err) == (ExitCode.FAILED, True)
     lone = shell("replay", str(tape), "--idle-limit", "1s")
-    assert (lone.code, "goes with --speed" in lone.err) == (ExitCode.USAGE, True)
+    assert (lone.code, "needs --speed" in lone.err) == (ExitCode.USAGE, True)

@@ -74,7 +74,7 @@ def test_a_request_that_no_call_made_has_no_tool() -> None:
 def test_one_rule_answers_and_two_are_one_too_many() -> None:
     by_tool, by_key = Rule(tool="deploy"), Rule(key="confirm")
     assert rule_for([Rule(tool="other"), by_tool], SESSION, REQUEST) == 2
-    with pytest.raises(Unanswerable, match="Rules 1 and 2 are both for it"):
+    with pytest.raises(Unanswerable, match="Rules 1 and 2 both match it"):
         rule_for([by_tool, by_key], SESSION, REQUEST)
     with pytest.raises(Unanswerable, match=r"No rule.*tool: deploy, key: confirm, question: env"):
         rule_for([], SESSION, REQUEST)
@@ -97,10 +97,10 @@ def test_answers_are_given_by_id_title_or_text() -> None:
     ("answers", "words"),
     [
         ({"env": " "}, "Environment: an answer is required"),
-        ({"nope": 1}, "no question 'nope'; it has env, sure, checks"),
+        ({"nope": 1}, "no question 'nope'. Its questions are: env, sure, checks"),
         ({"env": 3}, "takes text, not 3"),
         ({"sure": "yes"}, "takes True or False"),
-        ({"checks": ["tests"]}, "no option 'tests'"),
+        ({"checks": ["tests"]}, "'tests' is not one of the options"),
     ],
 )
 def test_an_answer_that_does_not_fit_is_refused_in_words(
@@ -133,8 +133,8 @@ def test_a_date_without_quotes_is_the_text_that_it_looks_like(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("- answers: {a: 1}", "rule 1 does not say what it is for"),
-        ("- session: ci", "rule 1 does not say what it is for"),
+        ("- answers: {a: 1}", "rule 1 does not say which requests it matches"),
+        ("- session: ci", "rule 1 does not say which requests it matches"),
         ("- {tool: x, response: decline, answers: {a: 1}}", "has answers, but says decline"),
         ("- {tol: x}", "unknown field `tol`"),
         ("- {tool: x, response: maybe}", "Invalid enum value 'maybe'"),

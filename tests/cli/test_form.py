@@ -358,7 +358,7 @@ def test_endings_go_round() -> None:
     [
         (InputCompleted(request_id="r", response=ResponseKind.DECLINE), "Ana declined “Deploy?”."),
         (TurnCancelled(turn_id="t"), "Ana stopped “Deploy?”."),
-        (TitleChanged(title="x"), "“Deploy?” is no longer asked."),
+        (TitleChanged(title="x"), "“Deploy?” was closed."),
     ],
 )
 def test_whoever_closed_a_question_is_named(action: Action, words: str) -> None:

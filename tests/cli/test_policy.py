@@ -45,7 +45,7 @@ def test_what_no_rule_is_for_is_left_open_and_described(
     shell(*DEPLOY, "unknown")
     done = shell("answer", "unknown", "--fixture", file)
     assert done.code == ExitCode.UNANSWERED
-    assert "“Deploy?” is left open. No rule is for it." in done.err
+    assert "“Deploy?” is left open. No rule matches it." in done.err
     assert "message: Deploy?, question: env" in done.err
     assert ended(server, "unknown") == []
 
@@ -53,8 +53,8 @@ def test_what_no_rule_is_for_is_left_open_and_described(
 @pytest.mark.parametrize(
     ("rules", "words"),
     [
-        ("- message: Deploy?\n- question: env\n", "Rules 1 and 2 are both for it"),
-        ('- {message: "Deploy?", answers: {env: moon}}', "no option 'moon'"),
+        ("- message: Deploy?\n- question: env\n", "Rules 1 and 2 both match it"),
+        ('- {message: "Deploy?", answers: {env: moon}}', "'moon' is not one of the options"),
         ('- {message: "Deploy?"}', "an answer is required"),
     ],
 )

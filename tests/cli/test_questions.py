@@ -70,7 +70,7 @@ def test_a_line_says_what_it_looks_like(line: str, question: Question) -> None:
     ("line", "words"),
     [
         ("env:selct:Where?=a|b", "Did you mean select?"),
-        ("env:select:Where?", "nothing to choose from"),
+        ("env:select:Where?", "no options to choose from"),
         ("env:select:Where?=a*|b*", "one option at most"),
         ("env:select[1..2]:Where?=a", "[1..2] is not understood"),
         ("n:integer[x]:How many?", "[x] is not understood"),
@@ -79,7 +79,7 @@ def test_a_line_says_what_it_looks_like(line: str, question: Question) -> None:
         ("ok:yes-no:Sure?=maybe", "neither yes nor no"),
         ("env=staging|prod", "ID:select:PROMPT=OPTION|OPTION"),
         ("env:Which one?=staging|prod", "ID:select:PROMPT=OPTION|OPTION"),
-        ("name:text:", "there is no question in it"),
+        ("name:text:", "the question has no text"),
         ("my name:text:What?", "cannot be a question's id"),
     ],
 )

@@ -15,8 +15,16 @@ from tests.servers import ServerProcess, serving, sqlite_store
 FOR_OTHERS = "session-server serve --host 0.0.0.0 --connection-token generate"
 
 
-def said(settings: Settings, address: str = "127.0.0.1") -> list[str]:
-    return banner(settings, binding_of(settings), [(address, 8737)]).splitlines()
+def said(settings: Settings, address: str = "127.0.0.1", *servers: str) -> list[str]:
+    return banner(settings, binding_of(settings), [(address, 8737)], servers).splitlines()
+
+
+def test_the_gateway_to_each_mcp_server_is_listed() -> None:
+    lines = said(Settings(), "127.0.0.1", "ops", "docs")
+    assert lines[6:8] == [
+        "        http://127.0.0.1:8737/mcp/ops  gateway to ops",
+        "        http://127.0.0.1:8737/mcp/docs  gateway to docs",
+    ]
 
 
 def test_a_host_says_where_its_doors_are() -> None:
@@ -26,7 +34,7 @@ def test_a_host_says_where_its_doors_are() -> None:
         "  AHP   ws://127.0.0.1:8737/ahp",
         "  HTTP  http://127.0.0.1:8737/docs",
         "        http://127.0.0.1:8737/v1/sessions",
-        "  MCP   http://127.0.0.1:8737/mcp",
+        "  MCP   http://127.0.0.1:8737/mcp  tools to ask people",
         "  Data  session-server-data/",
         f"        Only this machine can reach it. For phones and others: {FOR_OTHERS}",
         "  Demo  http://127.0.0.1:8737/#/s/demo  an agent that asks",
@@ -37,10 +45,11 @@ def test_a_host_says_where_its_doors_are() -> None:
 
 def test_on_all_addresses_it_begins_with_a_link_that_others_can_open() -> None:
     settings = Settings(host="0.0.0.0", connection_token="generate")
-    first, second, *rest = said(settings, "0.0.0.0")
+    first, second, third, *rest = said(settings, "0.0.0.0")
     where = reachable(settings, "", 8737).url
     assert first == "session-server at http://0.0.0.0:8737"
     assert second.startswith(f"  Open  {where}/?tkn=")
+    assert third == f"  CLI   export SESSION_SERVER_URL='{second.split()[1]}'"
     assert not any("0.0.0.0" in line for line in rest)
 
 

@@ -76,7 +76,7 @@ def test_watching_can_wait_for_a_state(shell: Shell) -> None:
     assert shell("watch", "--until", "error", "--until", "input-needed").code == ExitCode.OK
     late = shell("watch", "demo", "--until", "error", "--wait", "0.3s")
     assert late.code == ExitCode.TIMED_OUT
-    assert "After 0.3 s it was not error." in late.err
+    assert "The state was not error within 0.3 s." in late.err
 
 
 @pytest.mark.slow

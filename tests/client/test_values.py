@@ -89,12 +89,12 @@ def test_a_plain_value_takes_the_kind_of_its_question(
         (WHOLE, False, "People?: takes a whole number, not False (bool)."),
         (YES, 1, "Sure?: takes True or False, not 1 (int)."),
         (ONE, 1, "City?: takes the id of an option, not 1 (int)."),
-        (ONE, "olso", "City?: there is no option 'olso'; did you mean 'oslo'?"),
-        (ONE, "xyz", "City?: there is no option 'xyz'; it has 'oslo', 'rome'."),
+        (ONE, "olso", "City?: 'olso' is not one of the options: did you mean 'oslo'?"),
+        (ONE, "xyz", "City?: 'xyz' is not one of the options: use 'oslo' or 'rome'."),
         (MANY, "oslo", "Cities?: takes a list of ids of options, not 'oslo' (str)."),
         (MANY, 1, "Cities?: takes a list of ids of options, not 1 (int)."),
         (MANY, [1], "Cities?: takes a list of ids of options, not 1 (int)."),
-        (MANY, ["rom"], "Cities?: there is no option 'rom'; did you mean 'rome'?"),
+        (MANY, ["rom"], "Cities?: 'rom' is not one of the options: did you mean 'rome'?"),
     ],
 )
 def test_a_value_of_the_wrong_kind_says_what_would_be_right(
@@ -136,9 +136,9 @@ def test_the_answers_of_a_completion_may_skip() -> None:
 @pytest.mark.parametrize(
     ("questions_there", "words"),
     [
-        ((TEXT, YES), "This request has no question 'x'; it has 't', 'b'."),
-        ((TextQuestion(id="xx", message=""),), "no question 'x'; did you mean 'xx'?"),
-        (None, "This request has no question 'x'; it has none."),
+        ((TEXT, YES), "This request has no question 'x': use 't' or 'b'."),
+        ((TextQuestion(id="xx", message=""),), "no question 'x': did you mean 'xx'?"),
+        (None, "This request has no questions: accept or decline it."),
     ],
 )
 def test_an_unknown_question_says_which_there_are(questions_there: Any, words: str) -> None:

@@ -38,10 +38,10 @@ async def test_three_slashes_are_relative_and_four_absolute(
 @pytest.mark.parametrize(
     ("url", "words"),
     [
-        ("", "known are memory:"),
-        ("data.db", "known are memory:"),
-        ("mysql://host/log", "known are memory:, sqlite:///relative/path"),
-        ("memory:///x", "more than memory: can use"),
+        ("", "available: memory:"),
+        ("data.db", "available: memory:"),
+        ("mysql://host/log", "available: memory:, sqlite:///relative/path"),
+        ("memory:///x", "memory: takes none"),
         ("sqlite:", "names no file"),
         ("sqlite://", "names no file"),
         ("sqlite:///", "names no file"),

@@ -107,7 +107,7 @@ def version_of(connection: sqlite3.Connection, path: Path, known: int = len(STEP
     version = row[0]
     if version > known:
         words = f"{path} was written by a newer session-server (form {version}, here {known})"
-        raise TooNewError(f"{words}: install that one, or begin a new log.", version, known)
+        raise TooNewError(f"{words}: install that one, or use another data folder.", version, known)
     return version
 
 
