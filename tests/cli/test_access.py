@@ -222,7 +222,7 @@ def test_the_doctor_knows_a_store_in_use(tmp_path: Path) -> None:
         )  # fmt: skip
     found = {check["name"]: check["words"] for check in done.json}
     assert "in use by a running host" in found["store"]
-    assert "taken by a running session-server" in found["port"]
+    assert "used by a running session-server" in found["port"]
     assert done.code == ExitCode.OK
 
 

@@ -3,6 +3,7 @@
 import doctest
 import json
 import re
+import sys
 import textwrap
 from pathlib import Path
 
@@ -38,7 +39,8 @@ def blocks(language: str) -> list[str]:
 @pytest.mark.slow
 def test_the_readmes_commands_and_programs_do_what_it_says(tmp_path: Path) -> None:
     (mcp_json,) = (block for block in blocks("json") if '"ops"' in block)
-    (tmp_path / "mcp.json").write_text(mcp_json)
+    here = mcp_json.replace('"python"', json.dumps(sys.executable))
+    (tmp_path / "mcp.json").write_text(here)
     (tmp_path / "answers.yaml").write_text(ANSWERS)
     deploy = tmp_path / "deploy"
     deploy.write_text("#!/bin/sh\necho deploying\n")
