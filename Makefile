@@ -78,7 +78,7 @@ $(NPM_STAMP): tests/npm/package.json | $(STAMP)
 
 # MCP servers and clients of other SDKs and eras, and the conformance suite: for tests alone.
 # Node comes from PyPI with the tests' packages, for the suite needs a newer one than Debian has.
-zoo: $(ZOO)/node/.set-up $(ZOO)/legacy/.set-up ## Install what the tests of MCP talk to
+zoo: $(ZOO)/node/.set-up $(ZOO)/legacy/.set-up $(ZOO)/fastmcp/.set-up ## Install what the tests of MCP talk to
 
 $(ZOO)/node/.set-up: tests/mcp/node/package.json tests/mcp/node/package-lock.json | $(STAMP)
 	@echo 'Setting up $(ZOO)/node'
@@ -92,6 +92,12 @@ $(ZOO)/legacy/.set-up: tests/mcp/legacy.txt | $(STAMP)
 	@echo 'Setting up $(ZOO)/legacy'
 	@$(PYTHON) -m venv $(ZOO)/legacy
 	@$(ZOO)/legacy/bin/python -m pip install -qq --requirement tests/mcp/legacy.txt
+	@touch $@
+
+$(ZOO)/fastmcp/.set-up: tests/mcp/fastmcp.txt | $(STAMP)
+	@echo 'Setting up $(ZOO)/fastmcp'
+	@$(PYTHON) -m venv $(ZOO)/fastmcp
+	@$(ZOO)/fastmcp/bin/python -m pip install -qq --requirement tests/mcp/fastmcp.txt
 	@touch $@
 
 run: $(INSTALLED) ## Start the host on a file, with a session whose question is open

@@ -232,6 +232,35 @@ def after_crash(record: SessionRecord, call_id: str, leg: int, stamp: Stamp) -> 
     return (*_doubt(call, leg, "It may already have run. Run it again?", stamp, begun), *lost)
 
 
+def in_other_revision(
+    record: SessionRecord,
+    call_id: str,
+    leg: int,
+    revision: str,
+    stamp: Stamp,
+    *,
+    has_only_asked: bool,
+) -> Batch:
+    """The tool failed where it wanted to ask: it can do so in another revision of MCP alone.
+
+    What it did before is done. So it runs again only if that is harmless, or people say so.
+    """
+    call = outstanding(record, call_id, leg)
+    if call is None:
+        return ()
+    if call.restarts >= RESTARTS_PER_CALL:
+        words = f"it could not ask in either revision of MCP, {call.restarts + 1} times"
+        return failure(record, call_id, leg, FailureKind.RESTART_LIMIT, words, stamp)
+    if call.repeatable or has_only_asked:
+        words = f"{call.server}/{call.target} runs again over MCP {revision}, where it can ask."
+        return (CallRestarted(call_id=call_id, leg=leg), *note(record.public, words))
+    words = (
+        f"It stopped where it wanted to ask something, which it can do over MCP {revision} alone."
+        " What it did before that is done. Run it again from the start, over that revision?"
+    )
+    return _doubt(call, leg, words, stamp)
+
+
 def request_id_of(call_id: str, round_number: int, key: str) -> str:
     """Derived, so that asking twice changes nothing; nobody else may use such an id."""
     short = key if len(key) <= LONGEST_KEY else hashlib.sha256(key.encode()).hexdigest()

@@ -19,6 +19,7 @@ from session_server.calls.calls import Calls
 from session_server.calls.config import ServerConfig
 from session_server.calls.failpoints import guarded
 from session_server.calls.mcp_json import load_servers
+from session_server.calls.revisions import Revisions
 from session_server.gateway.doors import include_doors
 from session_server.gateway.gateway import Gateway
 from session_server.gateway.legs import Patience
@@ -140,7 +141,9 @@ async def living(parts: Parts, app: FastAPI) -> AsyncGenerator[None]:
         guarded(log), tuple(agent.info for agent in parts.agents.values()), bounds_of(settings)
     )
     waiting = Waiting(host)
-    calls = Calls(host, waiting, parts.servers)
+    is_kept = not parts.store.startswith("memory:")
+    revisions = Revisions(settings.data_dir / "mcp-revisions.json" if is_kept else None)
+    calls = Calls(host, waiting, parts.servers, revisions)
     effects = EffectRunner(host, AgentTurns(host, parts.agents, calls), calls.driver)
     await host.start()
     calls.open()

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 import msgspec
-from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, ElicitRequestParams, ElicitResult, ErrorData
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, ErrorData
 
+from session_server.calls.connections import Question
 from session_server.host.channel import Plan
 from session_server.reducers import rounds
 from session_server.reducers.batches import Batch
 from session_server.schemas.calls import Call, Sent
-from session_server.schemas.mcp import Elicitation, ElicitRequest, InputRequired
-from session_server.schemas.mcp import ElicitResult as Response
+from session_server.schemas.mcp import Elicitation, ElicitRequest, ElicitResult, InputRequired
 from session_server.schemas.principals import Stamp
 from session_server.schemas.record import SessionRecord
 from session_server.schemas.wire import Uri
@@ -36,10 +36,9 @@ class PeopleAsker:
         self._times_asked: Counter[str] = Counter()
         self._one_at_a_time = asyncio.Lock()
 
-    async def elicit(self, params: ElicitRequestParams) -> ElicitResult | ErrorData:
-        raw = params.model_dump(by_alias=True, mode="json", exclude_none=True)
+    async def ask(self, question: Question) -> dict[str, Any] | ErrorData:
         try:
-            elicitation = msgspec.convert(raw, Elicitation)
+            elicitation = msgspec.convert(question["params"], Elicitation)
         except msgspec.ValidationError:
             return ErrorData(code=INVALID_PARAMS, message="That is no elicitation.")
         async with self._one_at_a_time:
@@ -51,7 +50,7 @@ class PeopleAsker:
 
         await self._recorder.record(self._uri, plan)
 
-    async def _asked(self, elicitation: Elicitation) -> ElicitResult | ErrorData:
+    async def _asked(self, elicitation: Elicitation) -> dict[str, Any] | ErrorData:
         opened, key = 0, self._key_of(elicitation)
 
         def plan(record: SessionRecord, stamp: Stamp) -> Batch:
@@ -70,9 +69,10 @@ class PeopleAsker:
         response = await self._recorder.until(
             self._uri, lambda record: self._response(record, opened)
         )
-        if not isinstance(response, Response):
+        if not isinstance(response, ElicitResult):
             return ErrorData(code=INTERNAL_ERROR, message="The call has ended.")
-        return ElicitResult(action=response.action.value, content=response.content)  # type: ignore[arg-type]
+        answer: dict[str, Any] = msgspec.to_builtins(response)
+        return answer
 
     def _key_of(self, elicitation: Elicitation) -> str:
         """How often it was asked on this leg: the same when all is asked again, in any order."""
@@ -80,7 +80,7 @@ class PeopleAsker:
         self._times_asked[fingerprint] += 1
         return str(self._times_asked[fingerprint])
 
-    def _response(self, record: SessionRecord, opened: int) -> Response | str | None:
+    def _response(self, record: SessionRecord, opened: int) -> ElicitResult | str | None:
         """The answer, that there will be none, or nothing yet."""
         call = record.private.calls.get(self._call_id)
         if call is None or rounds.outstanding(record, self._call_id, self._leg) is None:
@@ -90,6 +90,6 @@ class PeopleAsker:
         return _only_response(call)
 
 
-def _only_response(call: Call) -> Response | str:
+def _only_response(call: Call) -> ElicitResult | str:
     responses = [asked.response for asked in call.asked if asked.response is not None]
     return responses[0] if responses else "ended"

@@ -16,6 +16,7 @@ from session_server.calls.config import ServerConfig
 from session_server.calls.deliveries import Attendance, Delivery
 from session_server.calls.driver import CallDriver
 from session_server.calls.errors import CallsError, UnknownCallError
+from session_server.calls.revisions import Revisions
 from session_server.calls.servers import Servers
 from session_server.calls.states import ServerStates
 from session_server.calls.views import view_of
@@ -53,7 +54,11 @@ NAMES = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 
 class Calls:
     def __init__(
-        self, host: Host, waiting: Waiting, configs: Mapping[str, ServerConfig] | None = None
+        self,
+        host: Host,
+        waiting: Waiting,
+        configs: Mapping[str, ServerConfig] | None = None,
+        revisions: Revisions | None = None,
     ) -> None:
         self._host = host
         self._waiting = waiting
@@ -61,7 +66,9 @@ class Calls:
         self._where: dict[str, Uri] = {}
         self.attendance = Attendance()
         self.driver = CallDriver(host, waiting)
-        self.driver.servers = Servers(configs or {}, self.driver.spawn, self._states.changed)
+        self.driver.servers = Servers(
+            configs or {}, self.driver.spawn, self._states.changed, revisions
+        )
         host.on_disposed.append(self.driver.forget_session)
 
     @property

@@ -3,7 +3,7 @@
 Values are never shown: they hold tokens more often than not.
 """
 
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
@@ -12,13 +12,19 @@ from session_server.schemas.mcp import Root
 from session_server.schemas.wire import Count, Uri, Wire
 
 START_SECONDS = 60.0
-CONNECTIONS = 4
-"""To one 2025-era server, which can serve one call at a time on each."""
+CONNECTIONS, PROCESSES = 4, 1
+"""To one 2025-era server, over HTTP and on stdin and stdout."""
+
+MODERN: Literal["2026-07-28"] = "2026-07-28"
+LEGACY: Literal["2025-11-25"] = "2025-11-25"
+Era: TypeAlias = Literal["2026-07-28", "2025-11-25"]
+Protocol: TypeAlias = Literal["auto"] | Era
 
 
 class ServerConfig(Wire, frozen=True, kw_only=True):
     """One entry of `mcpServers`. `name` is its key there, `problem` why it cannot be used.
 
+    `protocol`: the revision to speak. `connections`: how many at most, if the server is of 2025.
     `answers`: who is asked when the server asks. `session`: where calls through the gateway go.
     `private_arguments`: names of arguments that are shown as •••, for all tools or by tool.
     `answer_within`: seconds that a question stays open; without it, until someone answers.
@@ -33,13 +39,14 @@ class ServerConfig(Wire, frozen=True, kw_only=True):
     url: Uri | None = None
     headers: dict[str, str] = msgspec.field(default_factory=dict[str, str])
     disabled: bool = False
+    protocol: Protocol = "auto"
     answers: Literal["session", "client"] = "session"
     session: str | None = None
     private_arguments: tuple[str, ...] | dict[str, tuple[str, ...]] = ()
     answer_within: float | None = None
     start_timeout: float = START_SECONDS
     max_rounds: Count = ROUNDS_PER_CALL
-    connections: Count = CONNECTIONS
+    connections: Count | None = None
     roots: tuple[Root, ...] | None = None
 
     def __repr__(self) -> str:
@@ -47,6 +54,12 @@ class ServerConfig(Wire, frozen=True, kw_only=True):
 
     def __rich_repr__(self) -> Any:
         yield "stdio" if self.command else "http"
+
+    @property
+    def most_connections(self) -> int:
+        if self.connections is not None:
+            return self.connections
+        return PROCESSES if self.url is None else CONNECTIONS
 
     def private_arguments_of(self, tool: str) -> tuple[str, ...]:
         names = self.private_arguments

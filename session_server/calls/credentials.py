@@ -15,7 +15,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
 from session_server.calls.config import ServerConfig
-from session_server.calls.streams import Incoming, Streams
+from session_server.calls.sdk import Incoming, Streams
 from session_server.reducers.privacy import hidden
 
 SHORTEST_CREDENTIAL = 8

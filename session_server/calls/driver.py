@@ -11,6 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from session_server.calls.asking import PeopleAsker
+from session_server.calls.config import MODERN
+from session_server.calls.connections import Line
 from session_server.calls.errors import UnknownServerError
 from session_server.calls.progress import Reporter, Reports
 from session_server.calls.replies import (
@@ -18,6 +20,7 @@ from session_server.calls.replies import (
     Completed,
     Expired,
     Lost,
+    OtherRevision,
     Rejected,
     Reply,
     Unsent,
@@ -25,7 +28,6 @@ from session_server.calls.replies import (
     failure_of,
 )
 from session_server.calls.servers import Server, Servers
-from session_server.calls.slots import Line
 from session_server.host.channel import Plan
 from session_server.host.effects import SessionChannel
 from session_server.host.errors import CommandError
@@ -138,10 +140,18 @@ class CallDriver:
         claimed = False
         reply: Reply | None = None
         try:
-            async with server.lend(PeopleAsker(self, uri, call.id, leg)) as line:
+            era = None if call.request_state is None else MODERN
+            asker = PeopleAsker(self, uri, call.id, leg)
+            async with server.lend(asker, name_of(call), era=era) as line:
                 claimed = await self._claimed(uri, call, leg, line)
                 if claimed:
                     reply = await self._over(line, uri, call, leg)
+                if isinstance(reply, Asks) and line.link.is_modern:
+                    server.asked_by_result(name_of(call))
+            if isinstance(reply, OtherRevision) and not await server.needs(
+                name_of(call), reply.era
+            ):
+                reply = reply.failure
         except Exception as error:  # noqa: BLE001 - the SDK's scopes raise whatever ended them
             if reply is None:
                 reply = _without_answer(error, server, is_out=claimed)
@@ -170,7 +180,7 @@ class CallDriver:
         reporter = Reporter(self, uri, call.id, leg)
         try:
             params = rounds.next_params(call)
-            reply = await exchange(line.link, call.method, params, reporter.progress)
+            reply = await exchange(line, call.method, params, reporter.progress)
             if isinstance(reply, Unsent | Lost):
                 line.link.lost.set()  # and so is the next thing that would be sent over it
             return reply
@@ -213,6 +223,11 @@ def _without_answer(error: Exception, server: Server, *, is_out: bool) -> Reply:
     return reply
 
 
+def name_of(call: Call) -> str:
+    """Of the tool, or what else is called."""
+    return call.target if call.method == "tools/call" else call.method
+
+
 def planned(call_id: str, leg: int, reply: Reply) -> Plan:
     """What a reply means for the call."""
 
@@ -228,6 +243,10 @@ def planned(call_id: str, leg: int, reply: Reply) -> Plan:
                 return rounds.failure(record, call_id, leg, kind, words, stamp, data)
             case Unsent(words=words):
                 return rounds.after_no_connection(record, call_id, leg, words, stamp)
+            case OtherRevision(era=era, has_only_asked=has_only_asked):
+                return rounds.in_other_revision(
+                    record, call_id, leg, era, stamp, has_only_asked=has_only_asked
+                )
             case Lost():
                 return rounds.after_crash(record, call_id, leg, stamp)
 

@@ -6,7 +6,6 @@ What it brings back are plain JSON objects: the driver decides what they mean.
 
 import asyncio
 import contextlib
-import logging
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from typing import Any, NamedTuple
 
@@ -14,37 +13,64 @@ from mcp import Client, MCPError
 from mcp.client.session import ElicitationFnT, ListRootsFnT, MessageHandlerFnT, SamplingFnT
 from mcp.shared.dispatcher import CallOptions, ProgressFnT
 from mcp.shared.inbound import find_invalid_x_mcp_header, mcp_param_headers, x_mcp_header_map
-from mcp_types import HEADER_MISMATCH, INVALID_PARAMS, Implementation, Tool
+from mcp_types import (
+    HEADER_MISMATCH,
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    UNSUPPORTED_PROTOCOL_VERSION,
+    Implementation,
+    RequestId,
+    Tool,
+)
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from session_server import __version__
-from session_server.calls.completing import completing
-from session_server.calls.config import ServerConfig
+from session_server.calls.config import LEGACY, MODERN, Protocol, ServerConfig
 from session_server.calls.credentials import credentials_of, without_credentials
 from session_server.calls.errors import UnreachableError
-from session_server.calls.narrowing import narrowed
-from session_server.calls.numbering import numbered
+from session_server.calls.sdk import (
+    Unanswered,
+    completing,
+    narrowed,
+    numbered,
+    send_raw,
+    watched,
+)
 from session_server.calls.transports import Output, transport
 from session_server.calls.troubles import Heard, trouble_of
-from session_server.calls.watching import watched
 from session_server.schemas.codec import encode
 from session_server.schemas.limits import RESULT_BYTES
 
 LISTED_PAGES = 100
 
-QUIET = {"mcp": logging.CRITICAL, "client": logging.CRITICAL, "httpx2": logging.WARNING}
-"""The SDK's loggers write whole messages, with arguments and states; so ours speak instead."""
+NOT_2026 = (
+    "it does not speak revision 2026-07-28; set its `protocol` in mcp.json to auto or 2025-11-25"
+)
+NOT_2025 = (
+    "it does not speak revision 2025-11-25; set its `protocol` in mcp.json to auto or 2026-07-28"
+)
+
+
+def refuses_the_handshake(error: BaseException) -> bool:
+    while isinstance(error, BaseExceptionGroup) and error.exceptions:
+        error = error.exceptions[0]
+    codes = (METHOD_NOT_FOUND, UNSUPPORTED_PROTOCOL_VERSION)
+    return isinstance(error, MCPError) and error.code in codes
 
 
 class Answering(NamedTuple):
-    """Who answers what a server asks; what nobody answers is not declared to it."""
+    """Who answers what a server asks; what nobody answers is not declared to it.
+
+    `answered` is called when the server has answered a call.
+    """
 
     elicit: ElicitationFnT | None = None
     sample: SamplingFnT | None = None
     list_roots: ListRootsFnT | None = None
     notified: MessageHandlerFnT | None = None
     capabilities: Mapping[str, Any] | None = None
+    answered: Callable[[], object] = bool
 
 
 NOBODY = Answering()
@@ -90,6 +116,7 @@ class Link:
         self.heard: Heard | None = None
         self.listing = Listing()
         self.output = Output(config)
+        self.unanswered = Unanswered(answering.answered)
         self._client: Client | None = None
         self._answering = answering
 
@@ -105,18 +132,24 @@ class Link:
         return self.client.protocol_version in MODERN_PROTOCOL_VERSIONS
 
     @contextlib.asynccontextmanager
-    async def opened(self, like: "Link | None" = None) -> AsyncGenerator["Link"]:
+    async def opened(
+        self, protocol: Protocol = "auto", like: "Link | None" = None
+    ) -> AsyncGenerator["Link"]:
         """Open while the block runs. `like` saves asking again what another link has learned."""
         known = None if like is None else like.client.session.discover_result
-        mode = "auto" if like is None or known is None else like.client.protocol_version
-        client = self._new_client(mode, known)
+        mode = "legacy" if protocol == LEGACY else "auto"
+        client = self._new_client(mode if known is None else MODERN, known)
         if like is not None:
             self.listing = like.listing
         async with contextlib.AsyncExitStack() as stack:
             try:
                 await stack.enter_async_context(client)
             except Exception as error:
+                if protocol == LEGACY and refuses_the_handshake(error):
+                    raise UnreachableError(NOT_2025) from error
                 raise trouble_of(error, self.config, self.heard) from error
+            if protocol == MODERN and client.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+                raise UnreachableError(NOT_2026)
             self._client = client
             try:
                 yield self
@@ -125,36 +158,42 @@ class Link:
                 self.lost.set()
 
     async def request(
-        self, method: str, params: Mapping[str, Any], progress: ProgressFnT | None = None
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        progress: ProgressFnT | None = None,
+        capabilities: Mapping[str, Any] | None = None,
+        request_id: RequestId | None = None,
     ) -> dict[str, Any]:
-        """One request and its raw result; an error of the server's is an `MCPError`."""
+        """One request and its raw result; an error of the server's is an `MCPError`.
+
+        `capabilities` are declared instead of those of the connection, in the 2026 era alone.
+        """
+        options = CallOptions() if progress is None else CallOptions(on_progress=progress)
+        if request_id is not None:
+            options["request_id"] = request_id
         try:
-            return await self._request(method, params, progress)
+            return await self._request(method, params, {**options}, capabilities)
         except MCPError as error:
             if error.code != HEADER_MISMATCH or method != "tools/call":
                 raise
         # Refused before it ran: the tool wants other arguments in headers than when it was listed.
         await self.tools()
-        return await self._request(method, params, progress)
+        return await self._request(method, params, {**options}, capabilities)
 
     async def _request(
-        self, method: str, params: Mapping[str, Any], progress: ProgressFnT | None
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        options: CallOptions,
+        capabilities: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """Below the SDK's `send_request`, which refuses results with content it does not know."""
         if self.lost.is_set():
             raise UnreachableError("the connection is lost")
-        session = self.client.session
-        options = CallOptions() if progress is None else CallOptions(on_progress=progress)
-        data: dict[str, Any] = {"method": method, "params": {**params}}
-        if "_meta" in params:
-            data["params"]["_meta"] = {**params["_meta"]}
-        session._stamp(data, options)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         if method == "tools/call" and self.uses_headers:
             arguments = params.get("arguments") or {}
-            headers = self.listing.headers_of(str(params.get("name")), arguments)
-            options.setdefault("headers", {}).update(headers)
-        dispatcher = session._dispatcher  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-        result = await dispatcher.send_raw_request(method, data["params"], options)
+            options["headers"] = self.listing.headers_of(str(params.get("name")), arguments)
+        result = await send_raw(self.client, method, params, options, capabilities)
         if not self.is_modern:
             result.pop("resultType", None)
         return result
@@ -176,7 +215,7 @@ class Link:
         cursor: str | None = None
         size = 0
         for _ in range(LISTED_PAGES):
-            page = await self._request("tools/list", {"cursor": cursor} if cursor else {}, None)
+            page = await self._request("tools/list", {"cursor": cursor} if cursor else {}, {})
             size += len(encode(page))
             if size > RESULT_BYTES:
                 break
@@ -193,7 +232,8 @@ class Link:
 
     def _new_client(self, mode: str, known: Any) -> Client:
         answering = self._answering
-        way = completing(watched(transport(self.config, self._hear, self.output), self.lost.set))
+        plain = transport(self.config, self._hear, self.output)
+        way = completing(watched(plain, self.lost.set, self.unanswered))
         credentials = credentials_of(self.config)
         if credentials:
             way = without_credentials(way, credentials)
@@ -217,9 +257,9 @@ class Link:
 class KeptLink:
     """A link in a task of its own, open until it is closed or lost."""
 
-    def __init__(self, link: Link, seconds: float) -> None:
+    def __init__(self, link: Link, protocol: Protocol) -> None:
         self.link = link
-        self._seconds = seconds
+        self._protocol: Protocol = protocol
         self._closing = asyncio.Event()
         self._opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._opened.add_done_callback(lambda done: done.exception())  # maybe nobody waits for it
@@ -248,8 +288,8 @@ class KeptLink:
 
     async def _hold(self) -> None:
         async with contextlib.AsyncExitStack() as stack:
-            async with asyncio.timeout(self._seconds):
-                await stack.enter_async_context(self.link.opened())
+            async with asyncio.timeout(self.link.config.start_timeout):
+                await stack.enter_async_context(self.link.opened(self._protocol))
             if not self._opened.done():
                 self._opened.set_result(None)
             ends = [asyncio.ensure_future(e.wait()) for e in (self._closing, self.link.lost)]

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from session_server.calls.config import ServerConfig
+from session_server.calls.config import LEGACY, MODERN, ServerConfig
 from session_server.calls.errors import ConfigError
 
 SECTIONS = ("mcpServers", "servers", "context_servers", "mcp")
@@ -47,6 +47,7 @@ KINDS = {
     "streamable_http": "http",
     "streamablehttp": "http",
 }
+PROTOCOLS = ("auto", MODERN, LEGACY)
 EDITOR_FOLDERS = (".vscode", ".cursor")
 
 NAME_CHARS = 64
@@ -171,6 +172,8 @@ class _File:
         }
         kind = raw.pop("type", None)
         env_file = raw.pop("envFile", None)
+        if raw.get("protocol", "auto") not in PROTOCOLS:
+            raise _ProblemError(f"its `protocol` must be {', '.join(PROTOCOLS[:-1])} or {LEGACY}")
         try:
             config = msgspec.convert(raw, ServerConfig)
         except msgspec.ValidationError as error:
@@ -256,7 +259,7 @@ def _check(config: ServerConfig, kind: Any) -> None:
         raise _ProblemError(f"its `type` {kind} is unknown; use stdio or http")
     if config.url is not None and not config.url.startswith(("https://", "http://")):
         raise _ProblemError("it needs a `url` that begins with https:// or http://")
-    if config.connections < 1 or config.max_rounds < 1 or config.start_timeout <= 0:
+    if config.most_connections < 1 or config.max_rounds < 1 or config.start_timeout <= 0:
         raise _ProblemError("`connections`, `maxRounds` and `startTimeout` must be more than 0")
     if config.answer_within is not None and config.answer_within <= 0:
         raise _ProblemError("`answerWithin` is a number of seconds, more than 0")

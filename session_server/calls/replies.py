@@ -16,9 +16,10 @@ from mcp_types import (
 )
 from pydantic import ValidationError
 
-from session_server.calls import troubles
+from session_server.calls import sdk, troubles
 from session_server.calls.bounds import TOO_LARGE, reason_in
-from session_server.calls.config import ServerConfig
+from session_server.calls.config import LEGACY, MODERN, Era, ServerConfig
+from session_server.calls.connections import Line
 from session_server.calls.errors import UnauthorizedError, UnreachableError
 from session_server.calls.links import Link
 from session_server.reducers.recognition import is_expired_state, recognize_input_required
@@ -69,20 +70,55 @@ class Lost(NamedTuple):
     """It left and no answer came: it may have run."""
 
 
-Reply: TypeAlias = Completed | Asks | Expired | Rejected | Unsent | Lost
+class OtherRevision(NamedTuple):
+    """The tool cannot ask in the revision of the connection, and has got as far as its question.
+
+    `has_only_asked`: it returned its questions, as it does whenever it is called.
+    """
+
+    era: Era
+    failure: "Completed | Rejected"
+    has_only_asked: bool = False
+
+
+Reply: TypeAlias = Completed | Asks | Expired | Rejected | Unsent | Lost | OtherRevision
 
 
 async def exchange(
-    link: Link, method: str, params: Mapping[str, Any], progress: ProgressFnT | None
+    line: Line, method: str, params: Mapping[str, Any], progress: ProgressFnT | None
 ) -> Reply:
     """Sends one leg and waits for what comes back, however long that takes."""
+    link = line.link
     try:
-        result = await link.request(method, params, progress)
+        result = await line.request(method, params, progress)
     except ValidationError:
         return Rejected(FailureKind.INVALID_RESULT, NOT_MCP)
     except MCPError as error:
-        return _turned_away(link, error) or refusal_of(error)
-    return reply_of(result)
+        reply = _turned_away(link, error) or refusal_of(error)
+        return _in_other_revision(line, reply, error.message)
+    return _in_other_revision(line, reply_of(result), text_of_error(result))
+
+
+def text_of_error(result: Mapping[str, Any]) -> str:
+    """What a tool's result says that is an error."""
+    content = result.get("content")
+    if result.get("isError") is not True or not isinstance(content, list):
+        return ""
+    return "\n".join(str(one.get("text")) for one in content if isinstance(one, dict))
+
+
+def era_needed(line: Line, text: str) -> Era | None:
+    """The revision without which the tool that failed with this text cannot ask."""
+    if line.link.is_modern:
+        return LEGACY if sdk.needs_2025(text, can_sample=line.can_sample) else None
+    return MODERN if sdk.needs_2026(text) else None
+
+
+def _in_other_revision(line: Line, reply: Reply, text: str) -> Reply:
+    era = era_needed(line, text)
+    if era is None or not isinstance(reply, Completed | Rejected):
+        return reply
+    return OtherRevision(era, reply, sdk.returned_questions(text))
 
 
 def _turned_away(link: Link, error: MCPError) -> Reply | None:

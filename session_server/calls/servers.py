@@ -1,23 +1,35 @@
 """The configured MCP servers: each is kept connected, and lends its connections to calls.
 
 A server that ends or cannot be reached is tried again with growing pauses. Revision 2026-07-28 over
-stdio needs one connection for all calls, over HTTP one for each request; a 2025-era server asks on
-the connection itself, without naming the call, and so serves one call at a time on each of a few.
+stdio needs one connection for all calls, over HTTP one for each request; `connections` keeps those
+of the 2025 era. A server that speaks both is spoken to in the revision that the tool needs.
 """
 
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Any
 
 from mcp.shared.subscriptions import ServerEvent, ToolsListChanged
 from mcp_types import Tool
 
-from session_server.calls.config import ServerConfig
+from session_server.calls.config import LEGACY, MODERN, Era, Protocol, ServerConfig
+from session_server.calls.connections import (
+    Asker,
+    Changes,
+    Habits,
+    Line,
+    Pools,
+    Slot,
+    Spawn,
+    declared,
+    is_repeatable,
+)
 from session_server.calls.errors import UnknownServerError, UnreachableError
-from session_server.calls.links import QUIET, Link
-from session_server.calls.slots import Asker, Line, NotYet, Slot, declared
+from session_server.calls.links import Link
+from session_server.calls.revisions import Revisions
+from session_server.calls.sdk import QUIET
 from session_server.calls.states import state_of, words_of
 from session_server.calls.tidings import Tidings
 from session_server.calls.transports import Output
@@ -37,13 +49,17 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.25, 30.0
 STEADY_SECONDS = 10.0
 """A connection that held this long was not part of a series of failures."""
 
-Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
 StateChanged = Callable[[str, McpServerState], None]
 
 
 class Server:
     def __init__(
-        self, name: str, config: ServerConfig, spawn: Spawn, changed: StateChanged
+        self,
+        name: str,
+        config: ServerConfig,
+        spawn: Spawn,
+        changed: StateChanged,
+        revisions: Revisions,
     ) -> None:
         self.name = name
         self.config = config
@@ -56,8 +72,14 @@ class Server:
         self._spawn = spawn
         self._changed = changed
         self._main: Slot | None = None
-        self._slots: list[Slot] = []
-        self._moved = asyncio.Condition()
+        self._modern: Slot | None = None
+        self._moved = Changes()
+        self._habits = Habits()
+        self._revisions = revisions
+        self._started_as: Protocol = "auto"
+        self._not_spoken: set[Era] = set()
+        self.pools = Pools(name, config, self._moved, spawn)
+        self.pools.own.revive = self.ready
         self._hurry = asyncio.Event()
         self._stopping = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -82,8 +104,10 @@ class Server:
             if isinstance(self.state, McpStarting):
                 self._task.cancel()
             await asyncio.wait([self._task])
-        await asyncio.gather(*(slot.kept.close() for slot in self._slots))
-        await self._become(McpStopped())
+        await self.pools.close()
+        if self._modern is not None:
+            await self._modern.kept.close()
+        self._become(McpStopped())
 
     async def _keep_connected(self) -> None:
         pause = FIRST_PAUSE
@@ -95,14 +119,14 @@ class Server:
             if asyncio.get_running_loop().time() - began > STEADY_SECONDS:
                 pause = FIRST_PAUSE
             self._report(trouble)
-            await self._become(state_of(self.name, trouble))
+            self._become(state_of(self.name, trouble))
             await self._rest(pause)
             pause = min(pause * 2, LONGEST_PAUSE)
 
     async def _connected_once(self) -> UnreachableError:
         """Connects and stays; returns why it is over."""
-        await self._become(McpStarting())
-        slot = Slot(self.name, self.config, self.tidings.hear)
+        slot = self._new_main()
+        self._become(McpStarting())
         try:
             await slot.kept.open(self._spawn)
             async with asyncio.timeout(self.config.start_timeout):
@@ -115,17 +139,38 @@ class Server:
             await slot.kept.close()
             raise
         self._main = slot
-        self._slots.append(slot)
-        await self._become(McpReady())
+        if not slot.link.is_modern:
+            self.pools.own.slots.insert(0, slot)
+        self._become(McpReady())
         self._reported = None
         following = self._spawn(self.tidings.follow(slot.link))
         await self._until_lost(slot)
         following.cancel()
         self._main = None
-        self._slots.remove(slot)
+        if slot in self.pools.own.slots:
+            self.pools.own.slots.remove(slot)
         await slot.kept.close()
         self._output = slot.link.output
         return UnreachableError("the connection ended")
+
+    def _new_main(self) -> Slot:
+        """A process is started in the revision that its tools need, so that it stays the only one.
+
+        Where that has just failed, the revision is negotiated.
+        """
+        was_2025 = self._started_as == LEGACY and isinstance(self.state, McpFailed)
+        self._started_as = self.config.protocol
+        is_process = self.config.url is None
+        if self._can_choose and is_process and not was_2025:
+            self._started_as = self._revisions.of_server(self.config) or "auto"
+        self._not_spoken.clear()
+        return Slot(
+            self.name,
+            self.config,
+            self._moved,
+            protocol=self._started_as,
+            heard=self.tidings.hear,
+        )
 
     def _report(self, trouble: UnreachableError) -> None:
         """Once for each reason, however often it is tried."""
@@ -150,12 +195,11 @@ class Server:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._hurry.wait(), seconds)
 
-    async def _become(self, state: McpServerState) -> None:
+    def _become(self, state: McpServerState) -> None:
         if state != self.state:
             self.state = state
             self._changed(self.name, state)
-        async with self._moved:
-            self._moved.notify_all()
+        self._moved.notify()
 
     def _heard(self, event: ServerEvent) -> None:
         if isinstance(event, ToolsListChanged):
@@ -173,7 +217,7 @@ class Server:
     async def started(self, seconds: float) -> None:
         """Returns when it is not starting, or no longer; or when this takes too long."""
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds), self._moved:
+            async with asyncio.timeout(seconds):
                 await self._moved.wait_for(lambda: not isinstance(self.state, McpStarting))
 
     # Lending
@@ -193,8 +237,7 @@ class Server:
             return self._standing() is not None or has_failed or self._stopping.is_set()
 
         self._hurry.set()
-        async with self._moved:
-            await self._moved.wait_for(is_settled)
+        await self._moved.wait_for(is_settled)
         standing = self._standing()
         if standing is not None:
             return standing
@@ -206,79 +249,118 @@ class Server:
         return None if link is None or link.lost.is_set() else link
 
     @contextlib.asynccontextmanager
-    async def lend(self, asker: Asker) -> AsyncGenerator[Line]:
-        """A connection for one leg of a call; for all of the call if the server holds it open."""
+    async def lend(
+        self,
+        asker: Asker,
+        name: str,
+        *,
+        capabilities: Mapping[str, Any] | None = None,
+        principal: str = "",
+        era: Era | None = None,
+        preferred: Era = MODERN,
+    ) -> AsyncGenerator[Line]:
+        """A connection for one leg of a call; for all of the call if the server holds it open.
+
+        `name`: of the tool, or the method of a request that is not a tool's. `capabilities`: what
+        is declared to the server, if not the host's own. `era` is that of a call that has begun,
+        `preferred` the one for a tool of which nothing is known, if the server speaks both.
+        """
         main = await self.ready()
-        if not main.is_modern:
-            slot = await self._taken(asker)
-            try:
-                yield Line(slot.link, self.tools)
-            except BaseException:
-                if slot.has_asked:  # and may ask again for a call that is no longer there
-                    slot.link.lost.set()
-                raise
-            finally:
-                await self._returned(slot)
+        wanted = era or self._revisions.of_tool(self.config, name) or preferred
+        if await self._spoken(wanted, main, capabilities, principal) == LEGACY:
+            pool = await self.pools.of(capabilities, principal)
+            tool = self.tools.get(name)
+            async with pool.lend(asker, name, tool, self._habits, principal) as (slot, seat):
+                yield Line(slot.link, self.tools, capabilities, seat)
         elif self.config.url is None:
-            yield Line(main, self.tools)
+            yield Line(await self._modern_process(main), self.tools, capabilities)
         else:
-            async with Link(self.config, declared(self.config)).opened(like=main) as link:
-                yield Line(link, self.tools)
+            like = main if main.is_modern else None
+            async with Link(self.config, declared(self.config)).opened(MODERN, like) as link:
+                yield Line(link, self.tools, capabilities)
+
+    def is_repeatable(self, tool: str) -> bool:
+        """Whether the server says that running this tool twice is harmless."""
+        return is_repeatable(self.tools.get(tool))
+
+    def asked_by_result(self, name: str) -> None:
+        """In the 2026 era; so this is what the tool needs."""
+        if self._can_choose and name in self.tools:
+            self._revisions.learn(self.config, name, MODERN)
+
+    async def needs(self, name: str, era: Era) -> bool:
+        """A tool failed and said so: whether the server speaks this revision; then it is kept."""
+        if not self._can_choose:
+            return False
+        try:
+            if await self._spoken(era, await self.ready()) != era:
+                return False
+        except UnreachableError:
+            return False
+        if name in self.tools:
+            self._revisions.learn(self.config, name, era)
+        return True
 
     def unreachable(self) -> None:
         """Somebody found out what an idle connection cannot know."""
         if self._main is not None:
             self._main.link.lost.set()
 
-    async def _taken(self, asker: Asker) -> Slot:
-        """A free connection: one that is there, one more if there may be, or the next returned."""
-        while True:
-            slot = self._free()
-            if slot is not None:
-                slot.asker = asker
-                return slot
-            if len(self._slots) < self.config.connections:
-                await self._one_more()
-                continue
-            async with self._moved:
-                await self._moved.wait_for(self._has_room)
-            if not self._slots:
-                await self.ready()
+    @property
+    def _can_choose(self) -> bool:
+        return self.config.protocol == "auto"
 
-    def _free(self) -> Slot | None:
-        usable = (s for s in self._slots if s.asker is None and not s.link.lost.is_set())
-        return next(usable, None)
+    async def _spoken(
+        self,
+        wanted: Era,
+        main: Link,
+        capabilities: Mapping[str, Any] | None = None,
+        principal: str = "",
+    ) -> Era:
+        """The revision that is wanted, or else that of the main connection.
 
-    def _has_room(self) -> bool:
-        return self._free() is not None or len(self._slots) < self.config.connections
-
-    async def _one_more(self) -> None:
-        slot = Slot(self.name, self.config)
-        self._slots.append(slot)
-        slot.asker = NotYet()
+        Discovery does not tell whether a server speaks 2025-11-25 too; opening a connection does,
+        and calls nothing. A server that does not is known until it is connected anew.
+        """
+        of_main = MODERN if main.is_modern else LEGACY
+        if wanted == of_main or not self._can_choose or wanted in self._not_spoken:
+            return of_main
+        if wanted == MODERN and self._started_as == "auto":
+            return of_main  # it would have been negotiated
         try:
-            await slot.kept.open(self._spawn)
-        except BaseException:
-            await self._returned(slot)
-            raise
-        slot.asker = None
+            if wanted == LEGACY:
+                await (await self.pools.of(capabilities, principal)).check()
+            else:
+                await self._modern_process(main)
+        except UnreachableError:
+            self._not_spoken.add(wanted)
+            return of_main
+        return wanted
 
-    async def _returned(self, slot: Slot) -> None:
-        slot.asker = None
-        if slot is not self._main and slot.link.lost.is_set() and slot in self._slots:
-            self._slots.remove(slot)
-        async with self._moved:
-            self._moved.notify_all()
+    async def _modern_process(self, main: Link) -> Link:
+        """The main one, unless that is of the 2025 era."""
+        if main.is_modern:
+            return main
+        if self._modern is None or not self._modern.is_usable:
+            slot = Slot(self.name, self.config, self._moved, protocol=MODERN)
+            await slot.kept.open(self._spawn)
+            self._modern = slot
+        return self._modern.link
 
 
 class Servers:
     """By name. `changed` hears of every change of a server's state."""
 
     def __init__(
-        self, configs: Mapping[str, ServerConfig], spawn: Spawn, changed: StateChanged
+        self,
+        configs: Mapping[str, ServerConfig],
+        spawn: Spawn,
+        changed: StateChanged,
+        revisions: Revisions | None = None,
     ) -> None:
+        known = revisions or Revisions()
         self._servers = {
-            name: Server(name, config, spawn, changed) for name, config in configs.items()
+            name: Server(name, config, spawn, changed, known) for name, config in configs.items()
         }
 
     @property

@@ -27,7 +27,7 @@ from mcp.client.streamable_http import streamable_http_client
 from session_server.calls.bounds import EVENT_BYTES, LINES, BoundedHttp
 from session_server.calls.config import ServerConfig
 from session_server.calls.credentials import credentials_of
-from session_server.calls.streams import Streams
+from session_server.calls.sdk import Streams
 from session_server.calls.troubles import Heard
 from session_server.reducers.privacy import hidden
 

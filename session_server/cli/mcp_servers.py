@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from session_server.calls.config import ServerConfig
+from session_server.calls.connections import declared
 from session_server.calls.errors import ConfigError
-from session_server.calls.links import QUIET, Link
+from session_server.calls.links import Link
 from session_server.calls.mcp_json import load_servers
-from session_server.calls.slots import declared
+from session_server.calls.sdk import QUIET
 from session_server.calls.troubles import trouble_of
 from session_server.cli.doctor import Check, bad, fine, odd
 
@@ -41,7 +42,7 @@ async def _check(config: ServerConfig) -> Check:
         return bad(name, f"It cannot be used: {config.problem}.")
     link = Link(config, declared(config))
     try:
-        async with asyncio.timeout(config.start_timeout), link.opened():
+        async with asyncio.timeout(config.start_timeout), link.opened(config.protocol):
             count = len(await link.tools())
             revision = link.client.protocol_version
     except Exception as error:  # noqa: BLE001 - whatever it answered, it cannot be used

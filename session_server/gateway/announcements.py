@@ -28,9 +28,9 @@ from mcp_types import (
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from session_server.calls.connections import Spawn
 from session_server.calls.servers import Server
 from session_server.gateway.errors import told_in_mcp
-from session_server.gateway.upstreams import Spawn
 from session_server.gateway.visitors import Context, principal_id
 from session_server.schemas.limits import MCP_LISTENERS
 

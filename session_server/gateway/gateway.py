@@ -16,7 +16,6 @@ from session_server.gateway.places import Places
 from session_server.gateway.relay import Relay
 from session_server.gateway.seals import sealing
 from session_server.gateway.served import Served
-from session_server.gateway.upstreams import Upstream
 from session_server.gateway.visitors import Context, visitor_of
 from session_server.host.host import Host
 from session_server.host.waiting import Waiting
@@ -65,10 +64,10 @@ class Gateway:
         return Served(self._host, offered, self._waiting.over, news.close)
 
     def _perform(self, name: str) -> Perform:
-        config = self._calls.servers[name].config
-        if config.answers == "client":
-            upstream = Upstream(self._calls.servers, name, self._host.spawn)
-            return _relaying(Relay(upstream, self._host.spawn, self._patience, config.max_rounds))
+        server = self._calls.servers[name]
+        if server.config.answers == "client":
+            rounds = server.config.max_rounds
+            return _relaying(Relay(server, self._host.spawn, self._patience, rounds))
         return _parking(ParkedCalls(self._calls, self._waiting, self._places, name, self._patience))
 
 

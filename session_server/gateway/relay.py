@@ -29,8 +29,12 @@ from mcp_types import (
 from pydantic import BaseModel, ValidationError
 
 from session_server.calls.calls import check_params
+from session_server.calls.config import LEGACY, MODERN, Era
+from session_server.calls.connections import Question, Spawn
 from session_server.calls.deliveries import Attendance
-from session_server.calls.replies import Asks, refusal_of
+from session_server.calls.replies import Asks, era_needed, refusal_of, text_of_error
+from session_server.calls.sdk import returned_questions
+from session_server.calls.servers import Server
 from session_server.gateway.errors import lost_state, told_in_mcp
 from session_server.gateway.legs import Patience, carried_in, hold, try_again
 from session_server.gateway.relayed import Asked, RelayedLeg, RelayedLegs, Result
@@ -44,7 +48,6 @@ from session_server.gateway.resuming import (
     run_again,
     unpacked,
 )
-from session_server.gateway.upstreams import Question, Spawn, Upstream
 from session_server.gateway.visitors import Context, Visitor, delivery_of
 from session_server.reducers.calls import back_off
 from session_server.reducers.recognition import TASKS_EXTENSION
@@ -59,10 +62,8 @@ PASSED_ON = ("elicitation", "sampling", "roots", "experimental", "extensions")
 
 
 class Relay:
-    def __init__(
-        self, upstream: Upstream, spawn: Spawn, patience: Patience, max_rounds: int
-    ) -> None:
-        self._upstream = upstream
+    def __init__(self, server: Server, spawn: Spawn, patience: Patience, max_rounds: int) -> None:
+        self._server = server
         self._spawn = spawn
         self._patience = patience
         self._max_rounds = max_rounds
@@ -127,7 +128,8 @@ class Relay:
     ) -> RelayedLeg | Result:
         target = _target(ctx)
         with told_in_mcp():
-            if await self._upstream.is_repeatable(ctx.method, target):
+            await self._server.ready()
+            if ctx.method != "tools/call" or self._server.is_repeatable(target):
                 return await self._begun(ctx, visitor, before)
         carried = packed(before)
         if carried is None or not can_fill_forms(_capabilities(ctx)):
@@ -235,20 +237,49 @@ class Relay:
         leg = RelayedLeg(uuid.uuid4().hex, key, visitor.principal.id, before)
         self._legs.add(leg)
         delivery_of(ctx).attend(self._attendance, leg.name)
-        leg.begin(self._run(leg, ctx.method, params, capabilities), self._spawn)
+        preferred = MODERN if visitor.is_modern else LEGACY
+        leg.begin(self._run(leg, ctx.method, params, capabilities, preferred), self._spawn)
         return leg
 
     async def _run(
-        self, leg: RelayedLeg, method: str, params: dict[str, Any], capabilities: dict[str, Any]
+        self,
+        leg: RelayedLeg,
+        method: str,
+        params: dict[str, Any],
+        capabilities: dict[str, Any],
+        preferred: Era,
+        again: Era | None = None,
     ) -> Result:
+        """As the client would call the server itself: in its own revision, if the server can.
+
+        A tool that needs the other one runs again there if that is harmless; otherwise it does so
+        from the next call on.
+        """
+        name = str(params.get("name")) if method == "tools/call" else method
+        era = None if "requestState" not in params else MODERN
+        refused: MCPError | None = None
+        result: Result = {}
         with told_in_mcp():
-            async with self._upstream.lend(capabilities, leg, leg.by) as link:
-                sent = params if link.is_modern else own_params(params)
+            async with self._server.lend(
+                leg, name, capabilities=capabilities, principal=leg.by, era=era, preferred=preferred
+            ) as line:
+                is_modern = line.link.is_modern
+                sent = params if is_modern else own_params(params)
                 try:
-                    return await link.request(method, sent, leg.progressed)
+                    result = await line.request(method, sent, leg.progressed)
                 except MCPError as error:
                     refused = error  # the SDK's scopes would wrap what leaves them
-        raise refused
+                failed = text_of_error(result) if refused is None else refused.message
+                needed = era_needed(line, failed)
+            if needed is not None and again is None and await self._server.needs(name, needed):
+                is_harmless = method != "tools/call" or self._server.is_repeatable(name)
+                if is_harmless or returned_questions(failed):
+                    return await self._run(leg, method, params, capabilities, preferred, needed)
+            elif is_modern and result.get("resultType") == "input_required":
+                self._server.asked_by_result(name)
+        if refused is not None:
+            raise refused
+        return result
 
 
 def _capabilities(ctx: Context) -> dict[str, Any]:

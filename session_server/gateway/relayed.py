@@ -13,8 +13,8 @@ from mcp import MCPError
 from mcp.server.session import ServerSession
 from mcp_types import INTERNAL_ERROR, ErrorData
 
+from session_server.calls.connections import Question, Spawn
 from session_server.gateway.resuming import Before, Given, fingerprint_of
-from session_server.gateway.upstreams import Question, Spawn
 from session_server.schemas.limits import (
     RELAYED_CALL_SECONDS,
     RELAYED_CALLS,
@@ -86,6 +86,9 @@ class RelayedLeg:
         if isinstance(answer, dict):
             self._given.append((fingerprint_of(question), answer))
         return answer
+
+    async def visited(self, elicitation_id: str) -> None:
+        """Not passed on: the client hears of it from whom its user visits."""
 
     def _answered_before(self, question: Question) -> dict[str, Any] | None:
         """What the client has said to this question before the host was restarted."""

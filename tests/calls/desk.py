@@ -12,6 +12,7 @@ from session_server.agents.registry import installed_agents
 from session_server.agents.turns import AgentTurns
 from session_server.calls.calls import Calls
 from session_server.calls.config import ServerConfig
+from session_server.calls.revisions import Revisions
 from session_server.host.effects import EffectRunner
 from session_server.host.host import Host
 from session_server.host.performing import perform
@@ -204,13 +205,14 @@ async def desk(
     servers: Mapping[str, ServerConfig] | ServerConfig,
     store: str = "memory:",
     agents: Mapping[str, Agent] | None = None,
+    revisions: Revisions | None = None,
 ) -> AsyncGenerator[Desk]:
     """Open while the block runs; on a store that has the session, it goes on there."""
     configs = {"zoo": servers} if isinstance(servers, ServerConfig) else servers
     known = {**installed_agents(), **(agents or {})}
     host = Host(await open_log(store), tuple(agent.info for agent in known.values()))
     waiting = Waiting(host)
-    calls = Calls(host, waiting, configs)
+    calls = Calls(host, waiting, configs, revisions)
     effects = EffectRunner(host, AgentTurns(host, known, calls), calls.driver)
     await host.start()
     calls.open()

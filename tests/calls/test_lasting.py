@@ -14,8 +14,8 @@ import pytest
 
 from session_server.agents.interface import CallFailedError, TurnContext
 from session_server.calls.config import ServerConfig
+from session_server.calls.connections import Line
 from session_server.calls.errors import UnknownCallError, UnknownServerError
-from session_server.calls.slots import Line
 from session_server.host.performing import RefusedError, perform
 from session_server.schemas.actions import (
     CustomizationToggled,
@@ -93,8 +93,8 @@ def test_a_state_that_expired_is_no_doubt_because_its_connection_ends_badly(
             lend = server.lend
 
             @contextlib.asynccontextmanager
-            async def ending_badly(asker: Any) -> AsyncGenerator[Line]:
-                async with lend(asker) as line:
+            async def ending_badly(*call: Any, **more: Any) -> AsyncGenerator[Line]:
+                async with lend(*call, **more) as line:
                     yield line
                 raise OSError("it cannot be closed")
 

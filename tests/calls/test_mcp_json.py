@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from rich.pretty import pretty_repr
 
-from session_server.calls.config import CONNECTIONS, ServerConfig
+from session_server.calls.config import PROCESSES, ServerConfig
 from session_server.calls.errors import ConfigError
 from session_server.calls.mcp_json import Loaded, load_servers
 from session_server.schemas.limits import ROUNDS_PER_CALL
@@ -50,10 +50,10 @@ def test_a_file_as_other_programs_have_it_is_understood(tmp_path: Path) -> None:
     assert files.cwd == str(tmp_path / "there")
     assert web.headers == {"Authorization": "Bearer s3cret"}
     assert web.disabled
-    assert (files.answers, files.max_rounds, files.connections) == (
+    assert (files.answers, files.max_rounds, files.most_connections) == (
         "session",
         ROUNDS_PER_CALL,
-        CONNECTIONS,
+        PROCESSES,
     )
 
 
@@ -219,3 +219,21 @@ def test_a_disabled_server_needs_none_of_its_variables(tmp_path: Path) -> None:
     headers = {"Authorization": "Bearer ${NOWHERE}"}
     off = loaded(tmp_path, off={"url": "https://x.example", "headers": headers, "disabled": True})
     assert off["off"].disabled
+
+
+def test_the_revision_to_speak_can_be_chosen(tmp_path: Path) -> None:
+    servers, warnings = read(
+        tmp_path,
+        {
+            "mcpServers": {
+                "plain": {"command": "x"},
+                "old": {"command": "x", "protocol": "2025-11-25", "connections": 3},
+                "web": {"url": "https://example.com/mcp", "protocol": "2026-07-28"},
+                "typo": {"command": "x", "protocol": "2025"},
+            }
+        },
+    )
+    assert [one.protocol for one in servers.values()][:3] == ["auto", "2025-11-25", "2026-07-28"]
+    assert [one.most_connections for one in servers.values()][:3] == [1, 3, 4]
+    assert servers["typo"].problem == ("its `protocol` must be auto, 2026-07-28 or 2025-11-25")
+    assert [warning.endswith(f"{servers['typo'].problem}.") for warning in warnings] == [True]

@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import json
 from collections.abc import AsyncGenerator, Callable, Coroutine
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,13 +11,12 @@ from mcp import MCPError
 from mcp.server import Server
 from starlette.datastructures import Headers
 
+from session_server.calls.config import ServerConfig
+from session_server.calls.connections import Changes, Pool, Pools
 from session_server.calls.errors import UnreachableError
-from session_server.calls.mcp_json import load_servers
-from session_server.calls.servers import Servers
 from session_server.gateway.relayed import RelayedLeg, RelayedLegs
 from session_server.gateway.seals import sealing
 from session_server.gateway.served import ClientSessions, Served
-from session_server.gateway.upstreams import CapabilitySet, Upstream
 from session_server.gateway.visitors import introduce
 from session_server.host.host import Host
 from session_server.schemas.limits import (
@@ -97,40 +95,38 @@ def test_a_call_whose_client_stays_away_is_given_up_in_time() -> None:
     in_a_loop(story())
 
 
-def upstream_in(folder: Path) -> Upstream:
-    config = folder / "mcp.json"
-    config.write_text('{"mcpServers": {"never": {"command": "never-started"}}}')
-    servers = Servers(load_servers(config).servers, asyncio.create_task, lambda *_: None)
-    return Upstream(servers, "never", asyncio.create_task)
+def pools() -> Pools:
+    config = ServerConfig(command="never-started")
+    return Pools("never", config, Changes(), asyncio.create_task)
 
 
-async def use(upstream: Upstream, number: int, principal: str) -> CapabilitySet:
+async def use(kept: Pools, number: int, principal: str) -> Pool:
     """A set that is in use from now on."""
-    used = await upstream._set({"experimental": {str(number): {}}}, principal)
+    used = await kept.of({"experimental": {str(number): {}}}, principal)
     used.users[principal] += 1
     return used
 
 
 @run
-async def test_so_many_sets_of_capabilities_are_in_use_and_no_more(tmp_path: Path) -> None:
-    upstream = upstream_in(tmp_path)
+async def test_so_many_sets_of_capabilities_are_in_use_and_no_more() -> None:
+    kept = pools()
     share = CAPABILITY_SETS_PER_PRINCIPAL
-    used = [await use(upstream, n, f"p{n // share}") for n in range(CAPABILITY_SETS)]
+    used = [await use(kept, n, f"p{n // share}") for n in range(CAPABILITY_SETS)]
     with pytest.raises(UnreachableError, match=f"{CAPABILITY_SETS} different sets"):
-        await upstream._set({"roots": {}}, "late")
+        await kept.of({"roots": {}}, "late")
     used[0].users.clear()
-    await upstream._set({"roots": {}}, "late")
+    await kept.of({"roots": {}}, "late")
 
 
 @run
-async def test_the_capability_sets_of_one_principal_leave_room_for_others(tmp_path: Path) -> None:
-    upstream = upstream_in(tmp_path)
+async def test_the_capability_sets_of_one_principal_leave_room_for_others() -> None:
+    kept = pools()
     for number in range(CAPABILITY_SETS_PER_PRINCIPAL):
-        await use(upstream, number, "greedy")
+        await use(kept, number, "greedy")
     with pytest.raises(UnreachableError, match="clients of yours"):
-        await upstream._set({"roots": {}}, "greedy")
-    await use(upstream, 0, "greedy")  # one that it has
-    await use(upstream, CAPABILITY_SETS, "ana")
+        await kept.of({"roots": {}}, "greedy")
+    await use(kept, 0, "greedy")  # one that it has
+    await use(kept, CAPABILITY_SETS, "ana")
 
 
 # The SDK keeps these for us; that it was told is all there is to see.

@@ -29,13 +29,15 @@ def effects(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def entries(effects: Path, answers: str) -> dict[str, dict[str, Any]]:
-    return {
+    found = {
         f"{kind}-{answers}": zoo.stdio_entry(
             kind, "--effects", str(effects / f"{kind}-{answers}"), answers=answers
         )
         for kind in get_args(zoo.Kind)
         if kind in KINDS
     }
+    found[f"modern-{answers}"]["protocol"] = "2026-07-28"  # its tools return their questions
+    return found
 
 
 @pytest.fixture(scope="module")

@@ -2,19 +2,13 @@
 
 import asyncio
 from collections.abc import Coroutine
-from pathlib import Path
 from typing import Any
 
 import pytest
 from mcp import MCPError
 from mcp_types import ErrorData
 
-from session_server.calls.errors import UnreachableError
-from session_server.calls.mcp_json import load_servers
-from session_server.calls.servers import Servers
 from session_server.gateway.relayed import Asked, RelayedLeg, RelayedLegs
-from session_server.gateway.upstreams import Upstream
-from tests.mcp import zoo
 
 FORM = {"method": "elicitation/create", "params": {"message": "?"}}
 ROOTS = {"method": "roots/list", "params": {}}
@@ -91,28 +85,3 @@ def test_only_so_many_calls_are_under_way() -> None:
             legs.add(RelayedLeg("b", "b", "bo"))
 
     asyncio.run(story())
-
-
-@pytest.mark.slow
-def test_only_so_many_sets_of_capabilities_have_connections(tmp_path: Path) -> None:
-    """The least used makes room; if all are in use, the next one has to wait."""
-    config = zoo.mcp_json(tmp_path, {"zoo": zoo.stdio_entry("modern")})
-
-    async def story() -> None:
-        servers = Servers(load_servers(config).servers, spawned, lambda *_: None)
-        servers.start()
-        upstream = Upstream(servers, "zoo", spawned, most=1)
-        nobody = RelayedLeg("name", "key", "ana")
-        async with upstream.lend({}, nobody, "ana") as first:
-            with pytest.raises(UnreachableError, match="1 different sets"):
-                async with upstream.lend({"roots": {}}, nobody, "ana"):
-                    pass
-        async with upstream.lend({"roots": {}}, nobody, "ana") as second:
-            assert first.lost.is_set()
-            assert not second.lost.is_set()
-        async with upstream.lend({}, nobody, "ana"):
-            assert second.lost.is_set()
-        await upstream.close()
-        await servers.stop()
-
-    asyncio.run(asyncio.wait_for(story(), 60))

@@ -5,6 +5,8 @@
 `legacy`      Python SDK 1.30, revision 2025-11-25, in an environment of its own
 `conformance` what the official suite expects of a server; no client
 `changing`    a server of `modern` whose lists change; no client
+`dual`        a server of `modern` whose tools ask on the connection, or by their results; no client
+`fastmcp`     the same with FastMCP 4, in an environment of its own; no client
 
 `make zoo` installs what they need under build/mcp; without it the tests are skipped with a message.
 """
@@ -25,13 +27,14 @@ import pytest
 
 from tests.mcp.clients.modern import Reporter
 
-Kind = Literal["modern", "typescript", "legacy", "conformance", "changing"]
+Kind = Literal["modern", "typescript", "legacy", "conformance", "changing", "dual", "fastmcp"]
 Changing = Literal["modern", "legacy"]
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 BUILD = ROOT / "build" / "mcp"
 LEGACY_PYTHON = BUILD / "legacy" / "bin" / "python"
+FASTMCP_PYTHON = BUILD / "fastmcp" / "bin" / "python"
 NODE_PACKAGES = BUILD / "node"
 
 SERVERS = {
@@ -40,6 +43,8 @@ SERVERS = {
     "legacy": HERE / "servers" / "legacy.py",
     "conformance": HERE / "servers" / "conformance.py",
     "changing": HERE / "servers" / "changing.py",
+    "dual": HERE / "servers" / "dual.py",
+    "fastmcp": HERE / "servers" / "dual.py",
 }
 CHANGING = {
     "modern": HERE / "servers" / "changing.py",
@@ -64,17 +69,19 @@ def node() -> str:
 
 def runtime(kind: Kind) -> str:
     """What runs files of this kind; skips the test where it has not been set up."""
-    if kind in ("modern", "conformance", "changing"):
+    if kind in ("modern", "conformance", "changing", "dual"):
         return sys.executable
-    needed = LEGACY_PYTHON if kind == "legacy" else NODE_PACKAGES / "node_modules"
+    programs = {"legacy": LEGACY_PYTHON, "fastmcp": FASTMCP_PYTHON}
+    needed = programs.get(kind, NODE_PACKAGES / "node_modules")
     if not needed.exists():
         pytest.skip(f"{needed.relative_to(ROOT)} is not there; run `make zoo`")
-    return str(LEGACY_PYTHON) if kind == "legacy" else node()
+    return str(needed) if kind in programs else node()
 
 
 def command(kind: Kind, *arguments: str) -> list[str]:
     """The command line of a server that speaks on stdin and stdout."""
-    return [runtime(kind), str(SERVERS[kind]), *arguments]
+    more = ("--framework", "fastmcp") if kind == "fastmcp" else ()
+    return [runtime(kind), str(SERVERS[kind]), *more, *arguments]
 
 
 def stdio_entry(kind: Kind, *arguments: str, **more: Any) -> dict[str, Any]:

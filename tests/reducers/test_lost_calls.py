@@ -9,6 +9,7 @@ from session_server.reducers.effects import effects_after_restart, effects_of, p
 from session_server.reducers.rounds import (
     fingerprint_of,
     finish,
+    in_other_revision,
     next_params,
 )
 from session_server.schemas.calls import (
@@ -258,3 +259,51 @@ def test_the_questions_of_a_lost_connection_are_taken_back() -> None:
     assert [request.message for request in again.public.input_requests or ()] == ["Q?"]
     repeatable = asked(sent(started(repeatable=True)), asks(p=form("P?")), held=True)
     assert crash(repeatable).public.input_requests is None
+
+
+# Tools that can ask in another revision of MCP alone
+
+
+def elsewhere(record: SessionRecord, *, has_only_asked: bool = False) -> SessionRecord:
+    batch = in_other_revision(
+        record, "c", leg(record), "2025-11-25", BY_HOST, has_only_asked=has_only_asked
+    )
+    return fold(record, *batch)
+
+
+@pytest.mark.proves("mcp.servers.revision")
+def test_a_tool_that_cannot_ask_here_runs_again_only_when_somebody_agrees() -> None:
+    doubted = elsewhere(sent(started()))
+    assert isinstance(the_call(doubted).phase, Uncertain)
+    (request,) = doubted.public.input_requests or ()
+    assert request.message is not None
+    assert "What it did before that is done." in request.message
+    assert "over MCP 2025-11-25 alone" in request.message
+    again = accepted(doubted, OWNER, completion(request.id))
+    assert isinstance(the_call(again).phase, ToSend)
+
+
+@pytest.mark.parametrize(("repeatable", "has_only_asked"), [(True, False), (False, True)])
+def test_a_harmless_tool_runs_again_in_the_other_revision(
+    repeatable: bool,
+    has_only_asked: bool,
+) -> None:
+    record = elsewhere(sent(started(repeatable=repeatable)), has_only_asked=has_only_asked)
+    assert isinstance(the_call(record).phase, ToSend)
+    assert any("runs again over MCP 2025-11-25" in note for note in notes(record))
+
+
+def test_a_tool_that_can_ask_in_neither_revision_is_given_up() -> None:
+    record = sent(started(repeatable=True))
+    for _ in range(RESTARTS_PER_CALL):
+        record = sent(elsewhere(record))
+    phase = the_call(elsewhere(record)).phase
+    assert isinstance(phase, Failed)
+    assert phase.error.kind is FailureKind.RESTART_LIMIT
+    assert "in either revision of MCP" in phase.error.message
+
+
+def test_a_call_that_has_ended_does_not_run_again_in_another_revision() -> None:
+    record = sent(started())
+    ended = fold(record, *finish(record, "c", 0, {"content": []}, BY_HOST))
+    assert in_other_revision(ended, "c", 0, "2025-11-25", BY_HOST, has_only_asked=True) == ()

@@ -1,25 +1,39 @@
-"""What the official conformance suite expects of a server, for its input-required scenarios.
+"""What the official conformance suite expects of a server that speaks both eras.
 
-Their names and shapes are the suite's. Run as a file: on stdin and stdout, or with `--port` over
+Names and shapes are the suite's. Its scenarios of 2025 have tools that ask on the connection, those
+of 2026 tools that return their questions. Run as a file: on stdin and stdout, or with `--port` over
 HTTP.
 """
 
 import argparse
+import asyncio
+import base64
+import json
 import sys
+import warnings
 from typing import Any
 
 import uvicorn
 from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.prompts.base import UserMessage
+from mcp.shared.exceptions import MCPDeprecationWarning
 from mcp_types import (
+    AudioContent,
+    CallToolResult,
+    Completion,
     CreateMessageRequest,
     CreateMessageRequestParams,
     ElicitRequest,
     ElicitRequestFormParams,
     ElicitResult,
+    EmbeddedResource,
+    ImageContent,
     InputRequiredResult,
     ListRootsRequest,
     SamplingMessage,
     TextContent,
+    TextResourceContents,
 )
 
 parser = argparse.ArgumentParser(description=__doc__)
@@ -136,6 +150,189 @@ def prompt(ctx: Asking) -> str | InputRequiredResult:
         return f"Use {context.get('context')}."
     asked = ask("What context should the prompt use?", "context")
     return InputRequiredResult(input_requests={"user_context": asked})
+
+
+# Scenarios of both eras, and those of 2025, whose tools ask on the connection
+
+warnings.filterwarnings("ignore", category=MCPDeprecationWarning)
+PNG = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAA"
+    "AABJRU5ErkJggg=="
+)
+WAV = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA="
+PAUSE = 0.05
+
+
+def embedded(uri: str, kind: str, text: str) -> EmbeddedResource:
+    return EmbeddedResource(resource=TextResourceContents(uri=uri, mime_type=kind, text=text))
+
+
+@server.tool(name="test_simple_text")
+def simple_text() -> str:
+    """Say one thing."""
+    return "This is a simple text response for testing."
+
+
+@server.tool(name="test_image_content")
+def image() -> CallToolResult:
+    """Show one point."""
+    return CallToolResult(content=[ImageContent(data=PNG, mime_type="image/png")])
+
+
+@server.tool(name="test_audio_content")
+def audio() -> CallToolResult:
+    """Play nothing."""
+    return CallToolResult(content=[AudioContent(data=WAV, mime_type="audio/wav")])
+
+
+@server.tool(name="test_embedded_resource")
+def embedded_resource() -> CallToolResult:
+    """Hand out a resource."""
+    text = "This is an embedded resource content."
+    return CallToolResult(content=[embedded("test://embedded-resource", "text/plain", text)])
+
+
+@server.tool(name="test_multiple_content_types")
+def mixed() -> CallToolResult:
+    """Some of everything."""
+    return CallToolResult(
+        content=[
+            TextContent(text="Multiple content types test:"),
+            ImageContent(data=PNG, mime_type="image/png"),
+            embedded(
+                "test://mixed-content-resource", "application/json", '{"test":"data","value":123}'
+            ),
+        ]
+    )
+
+
+@server.tool(name="test_error_handling")
+def failing() -> str:
+    """Never works."""
+    raise ToolError("This tool intentionally returns an error for testing")
+
+
+@server.tool(name="test_tool_with_logging")
+async def logging(ctx: Asking) -> str:
+    """Say what it is doing."""
+    await ctx.info("Tool execution started")
+    await asyncio.sleep(PAUSE)
+    await ctx.info("Tool processing data")
+    await asyncio.sleep(PAUSE)
+    await ctx.info("Tool execution completed")
+    return "It was logged."
+
+
+@server.tool(name="test_tool_with_progress")
+async def progress(ctx: Asking) -> str:
+    """Say how far it is."""
+    for done in (0, 50, 100):
+        await ctx.report_progress(done, 100)
+        await asyncio.sleep(PAUSE)
+    return "It was reported."
+
+
+@server.tool(name="test_sampling")
+async def sampling_on_the_connection(prompt: str, ctx: Asking) -> str:
+    """Ask the client's model."""
+    words = SamplingMessage(role="user", content=TextContent(text=prompt))
+    answer = await ctx.session.create_message([words], max_tokens=100)
+    return f"LLM response: {getattr(answer.content, 'text', '')}"
+
+
+async def elicited(ctx: Asking, message: str, properties: dict[str, Any], *required: str) -> str:
+    schema = {"type": "object", "properties": properties, "required": list(required)}
+    answer = await ctx.session.elicit_form(message, schema, ctx.request_id)
+    return f"action={answer.action}, content={answer.content}"
+
+
+@server.tool(name="test_elicitation")
+async def elicitation_on_the_connection(message: str, ctx: Asking) -> str:
+    """Ask the client's user."""
+    fields = {
+        "username": {"type": "string", "description": "User's response"},
+        "email": {"type": "string", "description": "User's email address"},
+    }
+    return f"User response: {await elicited(ctx, message, fields, *fields)}"
+
+
+@server.tool(name="test_elicitation_sep1034_defaults")
+async def defaults(ctx: Asking) -> str:
+    """Ask with a default for every kind."""
+    fields = {
+        "name": {"type": "string", "default": "John Doe"},
+        "age": {"type": "integer", "default": 30},
+        "score": {"type": "number", "default": 95.5},
+        "status": {
+            "type": "string",
+            "enum": ["active", "inactive", "pending"],
+            "default": "active",
+        },
+        "verified": {"type": "boolean", "default": True},
+    }
+    return f"Elicitation completed: {await elicited(ctx, 'Please review', fields)}"
+
+
+@server.tool(name="test_elicitation_sep1330_enums")
+async def enums(ctx: Asking) -> str:
+    """Ask with every kind of choice."""
+    names = ["option1", "option2", "option3"]
+    titled = [{"const": f"value{n}", "title": f"Option {n}"} for n in (1, 2, 3)]
+    fields = {
+        "untitledSingle": {"type": "string", "enum": names},
+        "titledSingle": {"type": "string", "oneOf": titled},
+        "legacyEnum": {"type": "string", "enum": names, "enumNames": ["One", "Two", "Three"]},
+        "untitledMulti": {"type": "array", "items": {"type": "string", "enum": names}},
+        "titledMulti": {"type": "array", "items": {"anyOf": titled}},
+    }
+    return f"Elicitation completed: {await elicited(ctx, 'Please choose', fields)}"
+
+
+@server.resource("test://static-text", description="A text", mime_type="text/plain")
+def static_text() -> str:
+    return "This is the content of the static text resource."
+
+
+@server.resource("test://static-binary", description="A picture", mime_type="image/png")
+def static_binary() -> bytes:
+    return base64.b64decode(PNG)
+
+
+@server.resource("test://template/{id}/data", mime_type="application/json")
+def template(id: str) -> str:  # noqa: A002 - the suite's name
+    return json.dumps({"id": id, "templateTest": True, "data": f"Data for ID: {id}"})
+
+
+@server.prompt(name="test_simple_prompt", description="A prompt")
+def simple_prompt() -> str:
+    return "This is a simple prompt for testing."
+
+
+@server.prompt(name="test_prompt_with_arguments", description="A prompt with arguments")
+def prompt_with_arguments(arg1: str, arg2: str) -> str:
+    return f"Prompt with arguments: arg1='{arg1}', arg2='{arg2}'"
+
+
+@server.prompt(name="test_prompt_with_embedded_resource", description="A prompt with a resource")
+def prompt_with_resource(resourceUri: str) -> list[Any]:  # noqa: N803 - the suite's name
+    text = "Embedded resource content for testing."
+    return [
+        UserMessage(embedded(resourceUri, "text/plain", text)),
+        UserMessage("Please process the embedded resource above."),
+    ]
+
+
+@server.prompt(name="test_prompt_with_image", description="A prompt with a picture")
+def prompt_with_image() -> list[Any]:
+    return [
+        UserMessage(ImageContent(data=PNG, mime_type="image/png")),
+        UserMessage("Please analyze the image above."),
+    ]
+
+
+@server.completion()
+async def completions(*_: Any) -> Completion:
+    return Completion(values=["paris", "park", "party"], total=3, has_more=False)
 
 
 class Announced(uvicorn.Server):

@@ -102,6 +102,23 @@ async def forecast(ctx: Context) -> str:
 
 
 @server.tool()
+async def maybe(ask: bool, ctx: Context) -> str:
+    """One question, if it is to ask."""
+    if not ask:
+        return "did not ask"
+    answer = await ctx.elicit("Which city?", City)
+    return f"asked about {answer.data.city}"
+
+
+@server.tool()
+async def until(path: str) -> str:
+    """Runs until there is such a file."""
+    while not os.path.exists(path):  # noqa: ASYNC110, ASYNC240, PTH110
+        await asyncio.sleep(0.02)
+    return "it is there"
+
+
+@server.tool()
 async def deploy(service: str, ctx: Context) -> str:
     """Two questions, the second depending on the first."""
     where = await ctx.elicit(f"Where should {service} go?", Environment)
