@@ -7,6 +7,7 @@ from mcp.server import Server
 from mcp.server.caching import CacheHint
 from mcp.server.context import CallNext
 from mcp_types import (
+    SERVER_INFO_META_KEY,
     CallToolRequestParams,
     CompleteRequestParams,
     GetPromptRequestParams,
@@ -163,7 +164,7 @@ def _calling(server: Offered, method: CallMethod, perform: Perform) -> Any:
 def _enveloped(ctx: Context, shaped: Any, result: dict[str, Any]) -> dict[str, Any]:
     """In the era of the client: a 2026-era result says its type and how long it holds."""
     if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
-        return {name: value for name, value in result.items() if name not in OF_2026}
+        return _without_2026(result)
     is_interim = result.get("resultType") == "input_required"
     names = OF_2026[:1] if is_interim else OF_2026
     whole = {name: shaped[name] for name in names if name in shaped} | result
@@ -171,6 +172,16 @@ def _enveloped(ctx: Context, shaped: Any, result: dict[str, Any]) -> dict[str, A
     if isinstance(meta, dict) and shaped.get("_meta"):
         whole["_meta"] = {**shaped["_meta"], **meta}
     return whole
+
+
+def _without_2026(result: dict[str, Any]) -> dict[str, Any]:
+    plain = {name: value for name, value in result.items() if name not in OF_2026}
+    meta = plain.get("_meta")
+    if isinstance(meta, dict) and SERVER_INFO_META_KEY in meta:
+        plain["_meta"] = {name: meta[name] for name in meta if name != SERVER_INFO_META_KEY}
+        if not plain["_meta"]:
+            del plain["_meta"]
+    return plain
 
 
 def _input_schema(servers: Servers, name: str, tool: str) -> Any:

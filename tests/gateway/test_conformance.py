@@ -187,7 +187,7 @@ def conforming(scenario: str, checks: tuple[str, ...], folder: Path) -> list[dic
     run = conformance.run(
         folder,
         *("client", "--command", f"{sys.executable} {client} {report}", "--scenario", scenario),
-        *("--timeout", "60000"),
+        *("--timeout", "300000"),
     )
     told = {name: verdict for name, verdict in run.checks.items() if verdict != "INFO"}
     assert (run.code, told) == (0, dict.fromkeys(checks, "SUCCESS")), run.output

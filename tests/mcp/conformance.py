@@ -9,7 +9,7 @@ from typing import NamedTuple
 from tests.mcp import zoo
 
 SUITE = zoo.NODE_PACKAGES / "node_modules/@modelcontextprotocol/conformance/dist/index.js"
-SECONDS = 90
+SECONDS = 330
 
 _CHECK = re.compile(r"\[([a-z0-9-]+)\s*\] (SUCCESS|FAILURE|WARNING|SKIPPED|INFO)\b")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
