@@ -134,9 +134,16 @@ class Delivery:
 
     @contextlib.contextmanager
     def attending(self) -> Generator[None]:
-        """Who cancels its request, or gets an error, is no longer there."""
+        """Who cancels its request, or gets an error, is no longer there.
+
+        Unless the error is what the call came to: then it is on its way, as a result would be.
+        """
         try:
             yield
+        except Exception:
+            if self._work is None:
+                self.leave()
+            raise
         except BaseException:
             self.leave()
             raise

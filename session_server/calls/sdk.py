@@ -89,6 +89,8 @@ _RETURNED_QUESTIONS = (
     "returned an InputRequiredResult to request client input",
     # @modelcontextprotocol/server with `legacyShim: false`
     "returned an input-required result, but this request is served on protocol revision",
+    # the same over HTTP, where it has no connection to ask on
+    "per-request legacy serving cannot receive server-to-client requests",
 )
 _UNSENDABLE = "Handler returned an invalid result"
 """mcp.server.runner: also what a tool gets that returned anything else that cannot be sent."""

@@ -258,3 +258,20 @@ def test_a_result_is_kept_for_a_client_of_2025_that_was_killed(room: Room, effec
     report = zoo.run_client("legacy", spec)
     assert zoo.text_of(report["results"][0]) == "Ada is 36"
     assert len(zoo.effects(effects, "pair")) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("answers", ["session", "client"])
+def test_a_call_that_ended_with_an_error_is_a_new_call_when_it_is_made_again(
+    answers: str, tmp_path: Path
+) -> None:
+    effects = tmp_path / "effects"
+    entry = zoo.stdio_entry("dual", "--effects", str(effects), answers=answers)
+    with (
+        host(tmp_path, {"zoo": entry | {"protocol": "2026-07-28"}}) as running,
+        People(running.url) as people,
+    ):
+        room = Room(f"{running.url}/mcp/zoo", people, "errors")
+        for count in (1, 2, 3):
+            assert "no back-channel" in room.call("book")["error"]["message"]
+            assert len(zoo.effects(effects, "begun")) == count
