@@ -141,15 +141,18 @@ def snapshot(results: Results, turns: int) -> None:
 
 
 def idle(results: Results, count: int, peers: Sequence[Peer]) -> None:
+    """The difference between many connections and a fifth of them: the first ones fill the heap."""
     for peer in peers:
         with peer.serving() as (server, protocol):
             channels = channels_of(max(1, count // 50))
             protocol.prepare(server, channels)
-            measure(server, protocol.clients(channels[:2], 50, 0))
-            before = server.resident
-            with connected(server, protocol.clients(channels, count // len(channels), 0)):
-                each = (server.resident - before) / count / 1024
-            results.add(IDLE, peer.name, f"at {count:,}", each)
+            each = count // len(channels)
+            used = []
+            for subscribers in (each // 5, each):
+                with connected(server, protocol.clients(channels, subscribers, 0)):
+                    used.append(server.memory)
+            more = (each - each // 5) * len(channels)
+            results.add(IDLE, peer.name, f"at {count:,}", (used[1] - used[0]) / more / 1024)
 
 
 def start(results: Results, sessions: int, actions: int) -> None:

@@ -265,6 +265,7 @@ class Api:
                 socket.send(json.dumps(frame))
                 while '"session/turnComplete"' not in (answer := socket.recv(timeout=60)):
                     assert "rejectionReason" not in answer, answer
+        self.connection.close()  # it was idle; the server has ended it, or is about to
 
 
 def node() -> str:

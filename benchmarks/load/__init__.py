@@ -112,12 +112,10 @@ class Server(NamedTuple):
         return self.process.pid
 
     @property
-    def resident(self) -> int:
-        """Bytes of memory in use."""
+    def memory(self) -> int:
+        """Bytes of its own, in memory or swapped out; pages of files come and go."""
         status = Path(f"/proc/{self.pid}/status").read_text()
-        found = re.search(r"VmRSS:\s+(\d+)", status)
-        assert found is not None
-        return int(found[1]) * 1024
+        return sum(int(size) for size in re.findall(r"(?:RssAnon|VmSwap):\s+(\d+)", status)) * 1024
 
     @property
     def open_files(self) -> int:
