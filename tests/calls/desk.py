@@ -49,7 +49,7 @@ SESSION = "ahp-session:/desk"
 OWNER = Principal(id="u-ana", name="Ana", role=Role.OWNER)
 BO = Principal(id="u-bo", name="Bo", role=Role.ANSWERER)
 AGENT = Principal(id="u-agent", role=Role.AGENT)
-PATIENCE = 15.0
+PATIENCE = 90.0
 
 
 def stdio(kind: zoo.Kind, *arguments: str, **more: Any) -> ServerConfig:
