@@ -26,6 +26,10 @@ ALLOWED_MB = 100
 MOST_BYTES = 1 << 26
 """A server that still reads after so much of one request never stops."""
 
+READERS = 200
+READER_KB = 50
+"""Of memory for one that does not read; the file alone has 1.5 MB."""
+
 FEW_DESCRIPTORS = 400
 LIMITED = ("/bin/sh", "-c", f'ulimit -n {FEW_DESCRIPTORS}; exec "$@"', "sh", *SERVE)
 
@@ -91,6 +95,33 @@ async def test_requests_without_end_are_cut_off_and_take_no_memory(kind: str) ->
                 await asyncio.gather(*(flood(server, *FLOODS[kind]) for _ in range(10)))
         assert await is_healthy(server)
         assert memory_mb(server) - before < ALLOWED_MB
+
+
+@contextlib.contextmanager
+def begun_to_read(server: ServerProcess, path: str, number: int) -> Iterator[None]:
+    """So many connections that asked for it, and take no more than its first bytes."""
+    with contextlib.ExitStack() as stack:
+        readers = [stack.enter_context(socket.socket()) for _ in range(number)]
+        for reader in readers:
+            reader.settimeout(PATIENCE)
+            reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+            reader.connect(("127.0.0.1", server.port))
+            reader.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        for reader in readers:
+            assert reader.recv(12) == b"HTTP/1.1 200"
+        yield
+
+
+@pytest.mark.parametrize("path", ["/docs/assets/swagger-ui-bundle.js", "/openapi.json"])
+@pytest.mark.proves("design.limits.strangers")
+@run
+async def test_strangers_who_do_not_read_large_files_take_no_memory(path: str) -> None:
+    with serving("memory:", *WITH_TOKEN) as server:
+        with begun_to_read(server, path, 10):
+            before = memory_mb(server)
+        with begun_to_read(server, path, READERS):
+            assert await is_healthy(server)
+            assert memory_mb(server) - before < READERS * READER_KB / 1024
 
 
 @contextlib.contextmanager

@@ -226,7 +226,7 @@ MAKING = {"owner", "agent"}
 ONLY_OWNER = {"owner"}
 
 OPEN = re.compile(
-    r"/(healthz|readyz|openapi\.json|docs|docs/assets|"
+    r"/(healthz|readyz|openapi\.json|docs|docs/assets/\{name\}|"
     r"page/\{version\}/\{name:path\}|[\w-]+\.(svg|json))?"
 )
 """What anybody may fetch: whether the host runs, the page's own files, and the docs."""
