@@ -10,6 +10,7 @@ import ctypes
 import functools
 import os
 import pwd
+import random
 import shutil
 import signal
 import socket
@@ -24,8 +25,18 @@ import psycopg
 import pytest
 
 BOUND = 60
-QUICK = "/dev/shm" if Path("/dev/shm").is_dir() else None
-"""What is tested does not depend on the disk, and this one needs no time to sync."""
+ROOM = 2 * 2**30
+PORTS = range(20_000, 32_000)
+"""Below those that the system gives to connections: a server comes back to its port."""
+
+
+def _quick() -> str | None:
+    """What is tested does not depend on the disk, and this one needs no time to sync."""
+    folder = Path("/dev/shm")
+    return str(folder) if folder.is_dir() and shutil.disk_usage(folder).free > ROOM else None
+
+
+QUICK = _quick()
 
 SETTINGS = {
     "listen_addresses": "127.0.0.1",
@@ -46,10 +57,17 @@ def programs() -> Path | None:
 
 
 def free_port() -> int:
-    with socket.socket() as trial:
-        trial.bind(("127.0.0.1", 0))
-        port: int = trial.getsockname()[1]
-        return port
+    while True:
+        port = random.choice(PORTS)
+        with contextlib.suppress(OSError), socket.socket() as trial:
+            trial.bind(("127.0.0.1", port))
+            return port
+
+
+def _unprivileged() -> pwd.struct_passwd:
+    """Debian's package makes a user for it."""
+    names = {entry.pw_name: entry for entry in pwd.getpwall()}
+    return names.get("postgres") or names["nobody"]
 
 
 def _end_with_parent() -> None:
@@ -72,7 +90,7 @@ class Cluster:
         self.settings = SETTINGS | settings
         self._account: dict[str, Any] = {}
         if os.geteuid() == 0:
-            entry = pwd.getpwnam("postgres")
+            entry = _unprivileged()
             os.chown(self.folder, entry.pw_uid, entry.pw_gid)
             self._account = {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
         atexit.register(self.remove)
@@ -133,7 +151,8 @@ class Cluster:
         """`False` if it ended instead."""
         assert self._server is not None
         while self._server.poll() is None and time.monotonic() < until:
-            with contextlib.suppress(psycopg.OperationalError), self.connected():
+            with contextlib.suppress(psycopg.OperationalError):
+                assert self.execute("SHOW data_directory") == [(str(self.data),)]
                 return True
             time.sleep(0.02)
         return False

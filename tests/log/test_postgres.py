@@ -14,6 +14,7 @@ from session_server.log import Durable, RefusedBecause, StoredSnapshot, Sync
 from session_server.log.errors import (
     BackendMissingError,
     DamagedError,
+    FailedError,
     InUseError,
     NotWritableError,
     OpenError,
@@ -161,6 +162,32 @@ async def test_a_writer_whose_place_was_taken_writes_nothing_more(postgres: Post
         assert outcome.because == RefusedBecause.BROKEN
         assert "taken this log over" in outcome.words
         await stored(log, A, last, b"connected again")
+
+
+async def test_places_of_writers_that_are_gone_are_cleared_and_others_kept(
+    shared: PostgresShared,
+) -> None:
+    async with nodes(shared, 2):
+        execute(shared, "INSERT INTO {s}.writers VALUES ('gone-1', now() - interval '2 days')")
+        execute(shared, "UPDATE {s}.writers SET since = now() - interval '2 days'")
+        async with shared.opened() as third:
+            await stored(third, A, 0, b"x")
+            tokens = [token for (token,) in execute(shared, "SELECT token FROM {s}.writers")]
+            assert len(tokens) == 3
+            assert "gone-1" not in tokens
+
+
+async def test_a_mistake_of_ours_ends_nothing_but_what_it_happened_in(postgres: Postgres) -> None:
+    async with postgres.opened() as log:
+
+        async def fail(_: object) -> None:
+            raise ZeroDivisionError
+
+        for worker in (log._writer, log._reader):
+            with pytest.raises(FailedError, match="failed unexpectedly"):
+                await worker.answer(fail)
+        await stored(log, A, 0, b"x")
+        assert len(await everything(log)) == 1
 
 
 # Epochs

@@ -419,6 +419,33 @@ async def synchronised(primary: Cluster) -> None:
 
 
 @pytest.mark.slow
+async def test_a_log_leaves_a_server_that_takes_no_writes_any_more_for_one_that_does() -> None:
+    with own_cluster() as primary, own_cluster(primary) as standby:
+        await synchronised(primary)
+        url = (
+            f"postgresql://postgres@127.0.0.1:{primary.port},127.0.0.1:{standby.port}"
+            "/postgres?schema=session_server"
+        )
+        log = await PostgresLog.open(url)
+        (last,) = await stored(log, A, 0, b"before")
+        await asyncio.to_thread(standby.promote)
+        read_only = "ALTER SYSTEM SET default_transaction_read_only = on"
+        primary.execute(read_only, "SELECT pg_reload_conf()")
+        await until(lambda: primary.execute("SHOW default_transaction_read_only") == [("on",)])
+        outcome: Any = None
+        async with asyncio.timeout(BOUND * 4):
+            while not isinstance(outcome, Durable):
+                outcome = await settled(log, batch(A, last, b"after"))
+                if isinstance(outcome, Refused):
+                    assert outcome.because == RefusedBecause.READ_ONLY, outcome
+                    await asyncio.sleep(PAUSE)
+        assert [e.data for e in await everything(log)] == [b"before", b"after"]
+        entries = "SELECT count(*) FROM session_server.entries"
+        assert (primary.execute(entries), standby.execute(entries)) == ([(1,)], [(2,)])
+        await log.close()
+
+
+@pytest.mark.slow
 @pytest.mark.proves("design.log.epoch")
 async def test_a_failover_that_lost_entries_stops_the_log_until_the_host_is_restarted() -> None:
     """The standby was promoted while the primary still took writes."""

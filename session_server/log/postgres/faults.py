@@ -4,6 +4,8 @@ An error of severity ERROR rolls the transaction back, also at its commit. After
 when the connection is gone, nobody can tell whether the commit happened.
 """
 
+import logging
+
 import psycopg
 
 from session_server.log.errors import (
@@ -15,6 +17,8 @@ from session_server.log.errors import (
 )
 from session_server.log.protocol import Refused, RefusedBecause, Unknown
 from session_server.log.refusals import KNOWN_ID
+
+logger = logging.getLogger("session_server.log")
 
 REPLACED = "SS001"
 """Raised by our own functions: another connection has taken the writer's place."""
@@ -87,6 +91,13 @@ def failure(error: Exception) -> FailedError:
     if isinstance(error, LogError):
         return FailedError(RefusedBecause.BROKEN, error.words)
     return FailedError(*refusal(error))
+
+
+def bug(error: Exception) -> FailedError:
+    """A mistake in this program: it is logged whole, and the log goes on with what comes next."""
+    logger.error("the log over PostgreSQL failed unexpectedly", exc_info=error)
+    text = f"The log failed unexpectedly ({type(error).__name__}); its own log has more."
+    return FailedError(RefusedBecause.BROKEN, text)
 
 
 def opening_error(shown: str, error: Exception) -> OpenError:

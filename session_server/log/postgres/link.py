@@ -55,6 +55,12 @@ class Link:
         self._lost_at = 0.0
         self._pause = FIRST_PAUSE
         self._next_attempt = 0.0
+        self._is_expired = False
+
+    @property
+    def has_alternatives(self) -> bool:
+        """Whether the URL names several servers, of which another may take writes."""
+        return "," in self._address.parameters.get("host", "")
 
     async def open(self) -> None:
         """The first connection; raises what stands in the way."""
@@ -62,7 +68,8 @@ class Link:
 
     async def connection(self) -> Connection:
         """Raises a `FailedError` when there is none, and will not be in a moment."""
-        while self._connection is None or _is_stale(self._connection):
+        while self._connection is None or self._is_expired or _is_stale(self._connection):
+            self._is_expired = False
             if self._connection is not None:
                 await self.lose(psycopg.OperationalError("the connection was closed"))
             now = monotonic()
@@ -101,6 +108,10 @@ class Link:
             await connection.close()
             raise
         return connection
+
+    def expire(self) -> None:
+        """A new connection is made before the next piece of work."""
+        self._is_expired = True
 
     async def lose(self, error: Exception) -> None:
         """The connection is of no use any more."""

@@ -9,7 +9,6 @@ import asyncio
 import psycopg
 
 from session_server.log.errors import LogError
-from session_server.log.postgres.address import Address
 from session_server.log.postgres.faults import is_lost
 from session_server.log.postgres.link import LONGEST_PAUSE, Link
 from session_server.log.postgres.schema import Connection, in_schema, one
@@ -19,29 +18,27 @@ POLL_SECONDS = 5.0
 
 
 class Listener:
-    def __init__(self, address: Address, name: str, progress: Progress) -> None:
-        self._schema = address.schema
+    def __init__(self, link: Link, schema: str, progress: Progress) -> None:
+        self.link = link
+        self._schema = schema
         self._progress = progress
-        self._link = Link(address, f"session-server {name} listener", self._prepare)
         self._task = asyncio.get_running_loop().create_task(self._run(), name="log listener")
-
-    async def _prepare(self, connection: Connection) -> None:
-        await connection.execute(in_schema("LISTEN {s}", self._schema))
 
     async def _run(self) -> None:
         try:
             while True:
                 try:
-                    await self._listen(await self._link.connection())
+                    await self._listen(await self.link.connection())
                 except (psycopg.Error, OSError, LogError) as error:
                     if is_lost(error):
-                        await self._link.lose(error)
+                        await self.link.lose(error)
                     await asyncio.sleep(LONGEST_PAUSE)
         finally:
-            await self._link.close()
+            await self.link.close()
 
     async def _listen(self, connection: Connection) -> None:
         """What was written before it listened is looked up too."""
+        await connection.execute(in_schema("LISTEN {s}", self._schema))
         end = in_schema("SELECT last_seq FROM {s}.counter", self._schema)
         self._progress.reach(await one(connection, end))
         async for notification in connection.notifies(timeout=POLL_SECONDS):

@@ -22,7 +22,16 @@ from session_server.log.postgres.listening import Listener
 from session_server.log.postgres.queries import Queries
 from session_server.log.postgres.schema import Connection, check_server, in_schema, migrate, one
 from session_server.log.postgres.worker import Operation, Worker
-from session_server.log.protocol import Batch, Durable, Entry, Epoch, Outcome, StoredSnapshot, Sync
+from session_server.log.protocol import (
+    Batch,
+    Durable,
+    Entry,
+    Epoch,
+    Outcome,
+    RefusedBecause,
+    StoredSnapshot,
+    Sync,
+)
 from session_server.log.refusals import CLOSED
 from session_server.log.settling import Progress, Settled, follow, settle
 from session_server.schemas.wire import Millis, Seq, Uri
@@ -42,7 +51,15 @@ END_OTHERS = """
     SELECT pg_terminate_backend(pid) FROM pg_stat_activity
     WHERE application_name = %s AND usename = current_user AND pid <> pg_backend_pid()
 """
-REPLACE = "DELETE FROM {s}.writers WHERE token = %s OR %s OR since < now() - interval '30 days'"
+REPLACE = """
+    DELETE FROM {s}.writers
+    WHERE token = %s OR %s OR since < now() - interval '1 day' AND NOT EXISTS (
+        SELECT FROM pg_stat_activity
+        WHERE application_name = 'session-server ' || split_part(token, '-', 1) || ' writer'
+    )
+"""
+"""Also those whose process has gone without a goodbye."""
+
 CLAIMANT = """
     SELECT coalesce(host(client_addr), 'a local socket'), application_name
     FROM pg_locks JOIN pg_stat_activity USING (pid)
@@ -61,11 +78,13 @@ class PostgresLog:
         self._is_exclusive = is_exclusive
         self._name = secrets.token_hex(4)
         self._standing: Standing | None = None
+        self._identity = ""
+        self._listener: Listener | None = None
         self._is_closed = False
         self._loop = asyncio.get_running_loop()
         self._queries = Queries(address.schema, "" if is_exclusive else address.schema)
         self._write_link = Link(address, f"session-server {self._name} writer", self._prepare)
-        self._read_link = Link(address, f"session-server {self._name} reader", _as_it_is)
+        self._read_link = Link(address, f"session-server {self._name} reader", self._check_same)
 
     @classmethod
     async def open(
@@ -83,18 +102,19 @@ class PostgresLog:
 
     async def _begin(self) -> None:
         await self._write_link.open()
-        try:
-            await self._read_link.open()
-        except BaseException:
-            await self._write_link.close()
-            raise
         assert self._standing is not None
         self.progress = Progress(self._standing.last_seq)
         self._writer = Worker(self._write_link, self._queries.append)
+        try:
+            await self._read_link.open()
+        except BaseException:
+            self._writer.stop()
+            await self._writer.stopped()
+            raise
         self._reader = Worker(self._read_link, self._queries.append, is_repeatable=True)
-        self._listener: Listener | None = None
         if not self._is_exclusive:
-            self._listener = Listener(self._address, self._name, self.progress)
+            link = Link(self._address, f"session-server {self._name} listener", self._check_same)
+            self._listener = Listener(link, self._address.schema, self.progress)
 
     async def _prepare(self, connection: Connection) -> None:
         """Makes a new connection the one that writes, and every earlier one of this log not.
@@ -130,6 +150,18 @@ class PostgresLog:
             self.progress.reach(standing.last_seq)
         self._standing = standing
         self._queries.token = token
+        if identity != self._identity:
+            self._identity = identity
+            self._read_link.expire()
+            if self._listener is not None:
+                self._listener.link.expire()
+
+    async def _check_same(self, connection: Connection) -> None:
+        """What is read comes from the server that is written to, after a failover too."""
+        if await identity_of(connection) != self._identity:
+            self._writer.ask(_nothing, lambda _: None)  # it may not have noticed yet
+            text = "PostgreSQL's servers are changing roles: reading waits for writing."
+            raise FailedError(RefusedBecause.BROKEN, text)
 
     async def _set_sync(self, connection: Connection) -> None:
         """With full sync a commit waits for the disk, and for synchronous standbys if any."""
@@ -253,8 +285,8 @@ class PostgresLog:
         return await worker.answer(operation)
 
 
-async def _as_it_is(_: Connection) -> None:
-    """A connection that only reads needs nothing more."""
+async def _nothing(_: Connection) -> None:
+    """What is asked of a connection to see that it is there."""
 
 
 def claim_key(schema: str) -> int:

@@ -10,9 +10,13 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from typing import Any, TypeAlias
 
+import psycopg
+
 from session_server.log.errors import FailedError
 from session_server.log.postgres.faults import (
+    READ_ONLY,
     REPLACED,
+    bug,
     doubt,
     failure,
     is_lost,
@@ -162,12 +166,14 @@ class Worker:
         """What became of each: an outcome, what an operation returned, or a `FailedError`."""
         try:
             connection = await self._link.connection()
-        except FailedError as error:
-            return self._to_each(subjects, error)
+        except Exception as error:  # noqa: BLE001  # a task that ends would leave all waiting
+            return self._to_each(subjects, error if isinstance(error, FailedError) else bug(error))
         try:
             return await self._done(connection, subjects)
-        except Exception as error:  # noqa: BLE001  # a task that ends would leave all waiting
+        except (psycopg.Error, OSError, FailedError) as error:
             return await self._failed(subjects, error)
+        except Exception as error:  # noqa: BLE001
+            return await self._failed(subjects, bug(error))
 
     async def _done(
         self, connection: Connection, subjects: Sequence[Batch | Operation]
@@ -184,8 +190,9 @@ class Worker:
 
     async def _failed(self, subjects: Sequence[Batch | Operation], error: Exception) -> list[Any]:
         """Nothing is stored, or nobody knows. If one is to blame, the others do not suffer."""
-        is_replaced = getattr(error, "sqlstate", None) == REPLACED
-        if is_lost(error) or is_replaced:
+        state = getattr(error, "sqlstate", None)
+        is_elsewhere = state == READ_ONLY and self._link.has_alternatives
+        if is_lost(error) or state == REPLACED or is_elsewhere:
             await self._link.lose(error)
             if self._is_repeatable:
                 self._is_repeatable = False
