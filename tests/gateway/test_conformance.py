@@ -40,6 +40,30 @@ SERVER_SCENARIOS = {
     "validate-input": ("sep-2322-validate-input-responses", "sep-2322-error-on-protocol-error"),
 }
 
+SCENARIOS_2025 = (
+    "tools-call-elicitation",
+    "tools-call-sampling",
+    "elicitation-sep1034-defaults",
+    "elicitation-sep1330-enums",
+    "server-initialize",
+    "server-session-lifecycle",
+    "ping",
+    "completion-complete",
+    "tools-call-simple-text",
+    "tools-call-image",
+    "tools-call-audio",
+    "tools-call-embedded-resource",
+    "tools-call-mixed-content",
+    "tools-call-error",
+    "tools-call-with-progress",
+    "server-sse-multiple-streams",
+    "resources-list",
+    "resources-read-text",
+    "resources-read-binary",
+    "resources-templates-read",
+)
+"""Those that the server passes without the gateway."""
+
 CLIENT_SCENARIOS = {
     "sep-2322-client-request-state": (
         "sep-2322-client-request-state-echoed",
@@ -105,6 +129,36 @@ def test_a_server_behind_the_gateway_conforms(scenario: str, gateway: str, tmp_p
     )
     expected = dict.fromkeys((*SERVER_SCENARIOS[scenario], WIRE), "SUCCESS")
     assert (run.code, run.checks) == (0, expected), run.output
+
+
+@pytest.fixture(scope="module")
+def both_eras(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A gateway to the suite's kind of server, which speaks both eras."""
+    with zoo.http_server("conformance") as web:
+        entries = {
+            "pipe": zoo.stdio_entry("conformance", answers="client"),
+            "web": {"url": web.url, "answers": "client"},
+        }
+        with host(tmp_path_factory.mktemp("both-eras"), entries) as running:
+            yield f"{running.url}/mcp"
+
+
+@pytest.mark.slow
+@pytest.mark.proves("mcp.conformance.server")
+@pytest.mark.parametrize("server", ["pipe", "web"])
+@pytest.mark.parametrize("scenario", SCENARIOS_2025)
+def test_a_server_behind_the_gateway_conforms_to_2025_too(
+    scenario: str, server: str, both_eras: str, tmp_path: Path
+) -> None:
+    """Tools that ask on the connection can: the server is spoken to in the era of the client."""
+    run = conformance.run(
+        tmp_path,
+        *("server", "--url", f"{both_eras}/{server}", "--scenario", scenario),
+        *("--spec-version", "2025-11-25"),
+    )
+    failed = {name: verdict for name, verdict in run.checks.items() if verdict == "FAILURE"}
+    assert run.checks
+    assert (run.code, failed) == (0, {}), run.output
 
 
 @pytest.mark.slow
