@@ -212,9 +212,6 @@ LIMIT_MEANINGS: dict[str, str] = {
     "UNATTRIBUTED_QUESTION_SECONDS": "That a question of a 2025-era process waits until it is clear"
     " which of its calls asks.",
     "REMEMBERED_TOOLS": "Tools of one MCP server whose revision is remembered.",
-    "RELAYED_CALLS": "Calls that the gateway relays at a time.",
-    "RELAYED_CALLS_PER_PRINCIPAL": "Of these, the ones of one principal.",
-    "RELAYED_CALL_SECONDS": "Seconds for which a relayed call waits for its client.",
     "MCP_SESSIONS": "Sessions of MCP clients of the older kind at a time.",
     "MCP_SESSIONS_PER_PRINCIPAL": "Of these, the ones of one principal; its idle ones make room.",
     "MCP_REQUESTS_PER_PRINCIPAL": (

@@ -53,6 +53,7 @@ from ..schemas.questions import (
 )
 from ..schemas.record import (
     CallAbandoned,
+    CallAnswered,
     CallCollected,
     ChangeDeferred,
     CompletionHeld,
@@ -112,6 +113,7 @@ def batch_of(
 
 ENDINGS = (
     CallAbandoned,
+    CallAnswered,
     CallCollected,
     CompletionHeld,
     InputCompleted,

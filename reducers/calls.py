@@ -35,6 +35,7 @@ from ..schemas.principals import Provenance
 from ..schemas.questions import ResponseKind
 from ..schemas.record import (
     CallAbandoned,
+    CallAnswered,
     CallCollected,
     CallDoubted,
     CallFailed,
@@ -103,10 +104,30 @@ def outcome_recorded(private: PrivateState, outcome: Outcome, at: int) -> Privat
     if call is None:
         return private
     if isinstance(call.phase, Waiting):
-        return _with_call(private, _answered(call, call.phase, outcome))
+        return _with_call(private, _answered(call, outcome))
     if isinstance(call.phase, Uncertain) and call.phase.request_id == outcome.request.id:
         return _with_call(private, _decided(call, call.phase, outcome, at))
     return private
+
+
+def call_answered(private: PrivateState, action: CallAnswered, at: int) -> PrivateState:
+    """Also while people are asked whether to run it again: then it counts when it does."""
+    call = private.calls.get(action.call_id)
+    if call is None or not call.is_open:
+        return private
+    if action.remembered:
+        known = tuple(m for m in call.remembered if m not in action.remembered)
+        call = updated(call, remembered=(*known, *action.remembered))
+    if call.round == action.round and isinstance(call.phase, Waiting | Uncertain):
+        call = _with_answers(call, tuple(_given(asked, action) for asked in call.asked))
+    return _with_call(private, call)
+
+
+def _given(asked: Asked, action: CallAnswered) -> Asked:
+    if asked.is_answered or asked.question is None:
+        return asked
+    given, error = action.given.get(asked.key), action.errors.get(asked.key)
+    return updated(asked, given=given, error=error)
 
 
 def call_restarted(private: PrivateState, action: CallRestarted, at: int) -> PrivateState:
@@ -199,19 +220,24 @@ def _all_answered(call: Call, leg: int, *, held: bool, at: int | None = None) ->
     return ToSend(leg=leg + 1, not_before=wait)
 
 
-def _answered(call: Call, waiting: Waiting, outcome: Outcome) -> Call:
+def _answered(call: Call, outcome: Outcome) -> Call:
     asked = tuple(
         updated(a, response=elicit_result(a, outcome))
-        if a.request_id == outcome.request.id and a.response is None
+        if a.request_id == outcome.request.id and not a.is_answered
         else a
         for a in call.asked
     )
+    return _with_answers(call, asked)
+
+
+def _with_answers(call: Call, asked: tuple[Asked, ...]) -> Call:
     answered = updated(call, asked=asked)
-    if answered is call or not all(a.is_answered for a in asked):
+    is_complete = answered is not call and all(a.is_answered for a in asked)
+    if not is_complete or not isinstance(call.phase, Waiting):
         return answered
     return updated(
         answered,
-        phase=_all_answered(answered, waiting.leg, held=waiting.held),
+        phase=_all_answered(answered, call.phase.leg, held=call.phase.held),
         remembered=_remembered(answered),
     )
 
@@ -223,14 +249,21 @@ def _remembered(call: Call) -> tuple[Remembered, ...]:
     """
     known = {(memory.key, memory.fingerprint): memory for memory in call.remembered}
     for asked in call.asked:
-        if asked.response is not None and asked.response.action is not ResponseKind.CANCEL:
+        if _is_said(asked):
             known[asked.key, asked.fingerprint] = Remembered(
                 run=call.restarts,
                 key=asked.key,
                 fingerprint=asked.fingerprint,
                 response=asked.response,
+                given=asked.given,
             )
     return tuple(known.values())
+
+
+def _is_said(asked: Asked) -> bool:
+    if asked.response is not None:
+        return asked.response.action is not ResponseKind.CANCEL
+    return asked.given is not None and asked.given.get("action") != ResponseKind.CANCEL
 
 
 def _decided(call: Call, uncertain: Uncertain, outcome: Outcome, at: int) -> Call:

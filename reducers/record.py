@@ -19,6 +19,7 @@ from ..schemas.actions import (
 from ..schemas.limits import OUTCOME_BYTES_KEPT, OUTCOME_LIFETIME_MS, OUTCOMES_KEPT
 from ..schemas.record import (
     CallAbandoned,
+    CallAnswered,
     CallCollected,
     CallDoubted,
     CallFailed,
@@ -78,6 +79,7 @@ PRIVATE_TRANSITIONS: dict[type, PrivateTransition] = {
     CallSent: calls.call_sent,
     CallUnsent: calls.call_unsent,
     CallInputRequired: calls.call_input_required,
+    CallAnswered: calls.call_answered,
     CallRestarted: calls.call_restarted,
     CallDoubted: calls.call_doubted,
     CallFinished: calls.call_finished,

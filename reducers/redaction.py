@@ -10,9 +10,10 @@ from typing import Any
 
 import msgspec
 
-from ..schemas.calls import Asked, Call, CallError, Failed, Finished, Phase
+from ..schemas.calls import Asked, Call, CallError, Failed, Finished, Phase, Remembered
 from ..schemas.mcp import ElicitResult, Unshowable
 from ..schemas.record import (
+    CallAnswered,
     CallFailed,
     CallFinished,
     CallInputRequired,
@@ -37,6 +38,8 @@ def redacted(action: RecordAction, calls: Mapping[str, Call]) -> RecordAction:
         case CallInputRequired(call_id=call_id):
             asked = _asked(calls[call_id], action.asked) if call_id in calls else action.asked
             return replace(action, request_state=digest(action.request_state), asked=asked)
+        case CallAnswered(call_id=call_id) if call_id in calls:
+            return _answers(calls[call_id], action)
         case CallFinished(call_id=call_id) if call_id in calls:
             return replace(action, result=masked(calls[call_id], action.result))
         case CallFailed(call_id=call_id) if call_id in calls:
@@ -61,10 +64,7 @@ def redacted_call(call: Call) -> Call:
         fingerprint=None,
         phase=_phase(call),
         asked=_asked(call, call.asked),
-        remembered=tuple(
-            replace(m, key=masked(call, m.key), response=_response(call, m.response))
-            for m in call.remembered
-        ),
+        remembered=_remembered(call, call.remembered),
         begun=tuple(replace(b, key=masked(call, b.key)) for b in call.begun),
     )
 
@@ -108,10 +108,34 @@ def _asked(call: Call, asked: tuple[Asked, ...]) -> tuple[Asked, ...]:
             a,
             key=masked(call, a.key),
             schema=None if a.schema is None else _schema(call, a.schema),
-            response=None if a.response is None else _response(call, a.response),
+            response=_response(call, a.response),
             elicitation_id=masked(call, a.elicitation_id),
+            question=masked(call, a.question),
+            given=masked(call, a.given),
+            error=masked(call, a.error),
         )
         for a in asked
+    )
+
+
+def _answers(call: Call, action: CallAnswered) -> CallAnswered:
+    return replace(
+        action,
+        given=masked(call, action.given),
+        errors=masked(call, action.errors),
+        remembered=_remembered(call, action.remembered),
+    )
+
+
+def _remembered(call: Call, remembered: tuple[Remembered, ...]) -> tuple[Remembered, ...]:
+    return tuple(
+        replace(
+            memory,
+            key=masked(call, memory.key),
+            response=_response(call, memory.response),
+            given=masked(call, memory.given),
+        )
+        for memory in remembered
     )
 
 
@@ -121,6 +145,6 @@ def _schema(call: Call, schema: dict[str, Any]) -> dict[str, Any]:
     return NO_QUESTIONS if isinstance(questions_of(hidden), Unshowable) else hidden
 
 
-def _response(call: Call, response: ElicitResult) -> ElicitResult:
+def _response(call: Call, response: ElicitResult | None) -> ElicitResult | None:
     """What nobody answered holds what the server suggested."""
-    return replace(response, content=masked(call, response.content))
+    return response and replace(response, content=masked(call, response.content))

@@ -4,6 +4,7 @@ Each function turns an event of the outside world into one batch for the session
 """
 
 import hashlib
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -50,6 +51,13 @@ from .veils import gives_away, stand_ins, veiled
 
 LONGEST_KEY = 128
 
+CLIENT_CAPABILITIES = {
+    "elicitation/create": "elicitation",
+    "sampling/createMessage": "sampling",
+    "roots/list": "roots",
+}
+"""What a client declares that answers such a request."""
+
 
 def next_params(call: Call) -> dict[str, Any]:
     """The parameters of the leg that is to be sent."""
@@ -62,6 +70,8 @@ def input_responses(call: Call) -> dict[str, EmbeddedResponse]:
     for asked in call.asked:
         if asked.roots is not None:
             responses[asked.key] = RootsResult(roots=asked.roots)
+        elif asked.given is not None:
+            responses[asked.key] = asked.given
         elif asked.response is not None:
             responses[asked.key] = asked.response
     return responses
@@ -81,8 +91,12 @@ def open_round(
     stamp: Stamp,
     *,
     held: bool = False,
+    raw: Mapping[str, Any] | None = None,
 ) -> Batch:
-    """All requests of a round open at once; what was answered before is not asked again."""
+    """All requests of a round open at once; what was answered before is not asked again.
+
+    `raw` are the requests as the server made them, for the MCP client if that is asked.
+    """
     call = outstanding(record, call_id, leg)
     if call is None or not isinstance(call.phase, Sent):
         return ()
@@ -96,7 +110,8 @@ def open_round(
     for shown_key, (key, embedded) in zip(
         stand_ins(call, list(requests)), requests.items(), strict=True
     ):
-        question = _question(call, key, shown_key, embedded, stamp)
+        made = (raw or {}).get(key) or msgspec.to_builtins(embedded)
+        question = _question(call, key, shown_key, _Embedded(embedded, made), stamp)
         if isinstance(question, _Unaskable):
             return failure(record, call_id, leg, question.kind, question.words, stamp)
         asked.append(question.entry)
@@ -112,7 +127,12 @@ def open_round(
         request_state=required.request_state,
         held=held,
     )
-    return (round_opened, *opened, *_carried_note(record, call, asked))
+    return (
+        round_opened,
+        *opened,
+        *_carried_note(record, call, asked),
+        *_elsewhere(record, call, asked, opened),
+    )
 
 
 def progress(record: SessionRecord, call_id: str, leg: int, words: str) -> Batch:
@@ -285,18 +305,55 @@ class _Unaskable(NamedTuple):
     words: str
 
 
+class _Embedded(NamedTuple):
+    """A request of the server's, and the same as it made it."""
+
+    request: EmbeddedRequest
+    made: dict[str, Any]
+
+
 def _question(
-    call: Call, key: str, shown_key: str, embedded: EmbeddedRequest, stamp: Stamp
+    call: Call, key: str, shown_key: str, embedded: _Embedded, stamp: Stamp
 ) -> _Question | _Unaskable:
+    request, made = embedded
     request_id = request_id_of(call.id, call.round + 1, shown_key)
-    if isinstance(embedded, ElicitRequest):
-        meta = _meta(call, shown_key, stamp)
-        return _elicited(call, key, request_id, embedded.params, meta)
-    if isinstance(embedded, RootsRequest) and call.roots is not None:
+    if isinstance(request, RootsRequest) and call.roots is not None:
         entry = Asked(key=key, request_id=request_id, fingerprint="roots", roots=call.roots)
         return _Question(entry, None)
-    words = f"the server asked for {embedded.__struct_config__.tag}, which was not offered to it"
-    return _Unaskable(FailureKind.UNSUPPORTED_REQUEST, words)
+    kind = str(request.__struct_config__.tag)
+    words = f"the server asked for {kind}, which was not offered to it"
+    shown: _Question | _Unaskable = _Unaskable(FailureKind.UNSUPPORTED_REQUEST, words)
+    if isinstance(request, ElicitRequest) and call.answers != "client":
+        meta = _meta(call, shown_key, stamp)
+        shown = _elicited(call, key, request_id, request.params, meta)
+    if not _is_for_client(call, kind):
+        return shown
+    if isinstance(shown, _Question):
+        return shown._replace(entry=msgspec.structs.replace(shown.entry, question=made))
+    entry = Asked(
+        key=key,
+        request_id=request_id,
+        fingerprint=fingerprint_of_question(masked(call, made)),
+        question=made,
+    )
+    return _Question(_with_memory(call, entry), None)
+
+
+def _is_for_client(call: Call, kind: str) -> bool:
+    """Models and roots are the client's own; its user is asked where the call says so."""
+    if call.client is None:
+        return False
+    if kind == ElicitRequest.__struct_config__.tag and call.answers != "client":
+        return call.answers == "both"
+    return CLIENT_CAPABILITIES[kind] in (call.client.capabilities or {})
+
+
+def fingerprint_of_question(question: Mapping[str, Any]) -> str:
+    """The same for the same words; an id of an elicitation is new each time."""
+    params = question.get("params") or {}
+    same = {k: v for k, v in params.items() if k not in ("elicitationId", "_meta")}
+    words = msgspec.json.encode((question.get("method"), same), order="deterministic")
+    return hashlib.sha256(words).hexdigest()
 
 
 def _elicited(
@@ -317,9 +374,9 @@ def _elicited(
     reason = _unaskable(request)
     if reason is not None or isinstance(request, Unshowable):
         return _Unaskable(FailureKind.UNSHOWABLE_FORM, str(reason))
-    known = None if is_url else _known_response(call, entry)
-    if known is not None:
-        return _Question(msgspec.structs.replace(entry, response=known), None)
+    known = entry if is_url else _with_memory(call, entry)
+    if known.is_answered:
+        return _Question(known, None)
     return _Question(entry, _with_begun(call, entry, veiled(call, request)))
 
 
@@ -354,13 +411,13 @@ def _deadline(call: Call, stamp: Stamp) -> dict[str, Any]:
     return {"expires_at": stamp.at + call.answer_within, "on_expiry": OnExpiry.CANCEL}
 
 
-def _known_response(call: Call, entry: Asked) -> Any:
-    """What was answered in an earlier run; a server that asks twice in one means it."""
+def _with_memory(call: Call, entry: Asked) -> Asked:
+    """With what was answered in an earlier run; a server that asks twice in one means it."""
     for memory in call.remembered:
         same = (memory.key, memory.fingerprint) == (entry.key, entry.fingerprint)
         if same and memory.run < call.restarts:
-            return memory.response
-    return None
+            return msgspec.structs.replace(entry, response=memory.response, given=memory.given)
+    return entry
 
 
 def _begun(record: SessionRecord, call: Call) -> tuple[Begun, ...]:
@@ -382,11 +439,21 @@ def _with_begun(call: Call, entry: Asked, request: InputRequest) -> InputRequest
 
 
 def _carried_note(record: SessionRecord, call: Call, asked: list[Asked]) -> Batch:
-    carried = sum(entry.response is not None for entry in asked)
+    carried = sum(entry.response is not None or entry.given is not None for entry in asked)
     if not carried:
         return ()
     words = f"{carried} answer(s) given before went to {call.server}/{call.target} again."
     return note(record.public, words)
+
+
+def _elsewhere(
+    record: SessionRecord, call: Call, asked: list[Asked], opened: list[InputRequested]
+) -> Batch:
+    """What the client alone is asked does not show in the session, but that it is."""
+    is_asked = any(entry.question is not None and not entry.is_answered for entry in asked)
+    if call.client is None or opened or not is_asked:
+        return ()
+    return invocations.progress(record, call, f"Waiting for an answer in {call.client.name}")
 
 
 def _unfinished(record: SessionRecord, call_id: str, leg: int) -> Call | None:

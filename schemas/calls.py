@@ -4,7 +4,7 @@ Nothing here ever reaches a client: arguments, `requestState` and results live i
 """
 
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from .limits import ROUNDS_PER_CALL
 from .mcp import CallMethod, ElicitResult, Root
@@ -25,11 +25,30 @@ class Outcome(Wire, frozen=True, kw_only=True):
     turn_id: str | None = None
 
 
+Answerers: TypeAlias = Literal["session", "client", "both"]
+"""Who is asked what a server asks: people in the session, the MCP client's own user, or both."""
+
+
+class CallClient(Wire, frozen=True, kw_only=True):
+    """The MCP client that made a call, and whether its own user is asked.
+
+    `capabilities` is what the server is told of it; without it, what the host itself can do.
+    `is_2025`: it speaks a revision of that era.
+    """
+
+    name: str
+    answers: Answerers = "session"
+    capabilities: Extra | None = None
+    is_2025: bool = False
+
+
 class Asked(Wire, frozen=True, kw_only=True):
     """One embedded request of a round. `fingerprint` recognises it when it is asked again.
 
-    `roots` answers a request for them from the settings; people are not asked. `elicitation_id` is
-    what a 2025-era server calls its URL request when it says that the visit is over.
+    `roots` answers a request for them from the settings; nobody is asked. `elicitation_id` is
+    what a 2025-era server calls its URL request when it says that the visit is over. `question` is
+    the request as the server made it, if the MCP client is asked; `given` or `error` is what the
+    client answered, passed on as it is.
     """
 
     key: str
@@ -39,10 +58,14 @@ class Asked(Wire, frozen=True, kw_only=True):
     response: ElicitResult | None = None
     roots: tuple[Root, ...] | None = None
     elicitation_id: str | None = None
+    question: Extra | None = None
+    given: Extra | None = None
+    error: Extra | None = None
 
     @property
     def is_answered(self) -> bool:
-        return self.response is not None or self.roots is not None
+        answers = (self.response, self.roots, self.given, self.error)
+        return any(answer is not None for answer in answers)
 
 
 class Begun(Wire, frozen=True, kw_only=True):
@@ -59,7 +82,8 @@ class Remembered(Wire, frozen=True, kw_only=True):
     run: Count
     key: str
     fingerprint: str
-    response: ElicitResult
+    response: ElicitResult | None = None
+    given: Extra | None = None
 
 
 class FailureKind(StrEnum):
@@ -149,6 +173,7 @@ class Call(Wire, frozen=True, kw_only=True):
     open for `answer_within` milliseconds, or until someone answers. `unreached` counts how often in
     a row the server could not be reached, `unreached_since` says from when on. `lease` is the lease
     of its questions: its maker waits for the result, and may be away for this many seconds.
+    `client` is the MCP client that made it, if one did.
     """
 
     id: str
@@ -164,6 +189,7 @@ class Call(Wire, frozen=True, kw_only=True):
     collected: bool = False
     answer_within: Millis | None = None
     lease: LeaseSeconds | None = None
+    client: CallClient | None = None
     roots: tuple[Root, ...] | None = None
     max_rounds: Count = ROUNDS_PER_CALL
     phase: Phase = ToSend(leg=0)
@@ -182,6 +208,10 @@ class Call(Wire, frozen=True, kw_only=True):
         return isinstance(self.phase, ToSend | Sent | Waiting | Uncertain)
 
     @property
+    def answers(self) -> Answerers:
+        return "session" if self.client is None else self.client.answers
+
+    @property
     def rounds_of_run(self) -> int:
         """Rounds since the call last started over: what the round limit is about."""
         return self.round - self.run_start
@@ -191,3 +221,33 @@ class Call(Wire, frozen=True, kw_only=True):
         """The tool, prompt or resource that is asked for; of a URI, without its query."""
         name = self.params.get("name") or self.params.get("uri") or self.method
         return str(name).partition("?")[0].partition("#")[0]
+
+
+class ClientRound(Wire, frozen=True, kw_only=True):
+    """Questions that are open for the client, by key, in a round of a run of the call.
+
+    `again`: whether to run it again is asked, after this leg. `fingerprints` recognise questions
+    that are asked again in a later run.
+    """
+
+    round: Count
+    run: Count
+    questions: dict[str, Extra]
+    fingerprints: dict[str, str] = {}
+    again: Count | None = None
+
+    @property
+    def name(self) -> tuple[int, int | None]:
+        return (self.round, self.again)
+
+
+class ClientAnswers(Wire, frozen=True, kw_only=True):
+    """What a client brought for a round: results, or errors, by key.
+
+    `within`: milliseconds after it was asked, if that is less than a person takes to read it.
+    """
+
+    round: ClientRound
+    given: dict[str, Extra] = {}
+    errors: dict[str, Extra] = {}
+    within: Count | None = None

@@ -74,8 +74,8 @@ class RootsResult(Wire, frozen=True, kw_only=True):
     roots: tuple[Root, ...]
 
 
-EmbeddedResponse: TypeAlias = ElicitResult | RootsResult
-"""Never decoded as a union: which of the two it is, the request says."""
+EmbeddedResponse: TypeAlias = ElicitResult | RootsResult | Extra
+"""Never decoded as a union: which of them it is, the request says."""
 
 
 class TextBlock(Wire, frozen=True, kw_only=True, tag_field="type", tag="text"):

@@ -3,7 +3,7 @@
 from typing import TypeAlias
 
 from .actions import ActionBase, AgentChanged, ModelChanged, SessionAction
-from .calls import Asked, Begun, Call, CallError, Outcome
+from .calls import Asked, Begun, Call, CallError, Outcome, Remembered
 from .envelopes import ActionOrigin
 from .principals import Author
 from .session import SessionState
@@ -105,6 +105,18 @@ class CallInputRequired(CallAction, frozen=True, kw_only=True, tag="private/call
     held: bool = False
 
 
+class CallAnswered(CallAction, frozen=True, kw_only=True, tag="private/callAnswered"):
+    """What the MCP client that made the call answered in this round, by the server's keys.
+
+    `remembered` are answers to questions of an earlier run, which may be asked again in this one.
+    """
+
+    round: Count
+    given: dict[str, Extra] = {}
+    errors: dict[str, Extra] = {}
+    remembered: tuple[Remembered, ...] = ()
+
+
 class CallRestarted(CallAction, frozen=True, kw_only=True, tag="private/callRestarted"):
     """The server no longer knows its state: start over, with the answers kept."""
 
@@ -147,6 +159,7 @@ PrivateAction: TypeAlias = (
     | CallSent
     | CallUnsent
     | CallInputRequired
+    | CallAnswered
     | CallRestarted
     | CallDoubted
     | CallFinished

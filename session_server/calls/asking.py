@@ -1,4 +1,4 @@
-"""Questions of a 2025-era server, which waits on the open connection for people's answers."""
+"""Questions of a 2025-era server, which waits on the open connection for the answers."""
 
 import asyncio
 from collections import Counter
@@ -12,11 +12,13 @@ from session_server.calls.connections import Question
 from session_server.host.channel import Plan
 from session_server.reducers import rounds
 from session_server.reducers.batches import Batch
-from session_server.schemas.calls import Call, Sent
-from session_server.schemas.mcp import Elicitation, ElicitRequest, ElicitResult, InputRequired
+from session_server.schemas.calls import Asked, Sent
+from session_server.schemas.mcp import InputRequired
 from session_server.schemas.principals import Stamp
 from session_server.schemas.record import SessionRecord
 from session_server.schemas.wire import Uri
+
+NO_ANSWER = ErrorData(code=INTERNAL_ERROR, message="The call has ended.")
 
 
 class Recorder(Protocol):
@@ -25,8 +27,8 @@ class Recorder(Protocol):
     async def until(self, uri: Uri, look: Callable[[SessionRecord], Any]) -> Any: ...
 
 
-class PeopleAsker:
-    """Puts the questions of one leg before people, one at a time, and brings back the answers."""
+class CallAsker:
+    """Has the questions of one leg asked, one at a time, and brings back the answers."""
 
     def __init__(self, recorder: Recorder, uri: Uri, call_id: str, leg: int) -> None:
         self._recorder = recorder
@@ -37,12 +39,16 @@ class PeopleAsker:
         self._one_at_a_time = asyncio.Lock()
 
     async def ask(self, question: Question) -> dict[str, Any] | ErrorData:
+        """`question` is the request as the server made it: its method and its parameters."""
+        key = self._key_of(question)
+        round_ = {"resultType": "input_required", "inputRequests": {key: question}}
         try:
-            elicitation = msgspec.convert(question["params"], Elicitation)
+            required = msgspec.convert(round_, InputRequired)
         except msgspec.ValidationError:
-            return ErrorData(code=INVALID_PARAMS, message="That is no elicitation.")
+            words = f"That is not a request of {question['method']}."
+            return ErrorData(code=INVALID_PARAMS, message=words)
         async with self._one_at_a_time:
-            return await self._asked(elicitation)
+            return await self._asked(required, {key: question})
 
     async def visited(self, elicitation_id: str) -> None:
         def plan(record: SessionRecord, _: Stamp) -> Batch:
@@ -50,8 +56,10 @@ class PeopleAsker:
 
         await self._recorder.record(self._uri, plan)
 
-    async def _asked(self, elicitation: Elicitation) -> dict[str, Any] | ErrorData:
-        opened, key = 0, self._key_of(elicitation)
+    async def _asked(
+        self, required: InputRequired, raw: dict[str, Any]
+    ) -> dict[str, Any] | ErrorData:
+        opened = 0
 
         def plan(record: SessionRecord, stamp: Stamp) -> Batch:
             nonlocal opened
@@ -59,37 +67,38 @@ class PeopleAsker:
             if call is None:
                 return ()
             opened = call.round + 1
-            required = InputRequired(
-                result_type="input_required",
-                input_requests={key: ElicitRequest(params=elicitation)},
+            return rounds.open_round(
+                record, self._call_id, self._leg, required, stamp, held=True, raw=raw
             )
-            return rounds.open_round(record, self._call_id, self._leg, required, stamp, held=True)
 
         await self._recorder.record(self._uri, plan)
-        response = await self._recorder.until(
-            self._uri, lambda record: self._response(record, opened)
+        answer: dict[str, Any] | ErrorData | None = await self._recorder.until(
+            self._uri, lambda record: self._answer(record, opened)
         )
-        if not isinstance(response, ElicitResult):
-            return ErrorData(code=INTERNAL_ERROR, message="The call has ended.")
-        answer: dict[str, Any] = msgspec.to_builtins(response)
-        return answer
+        return NO_ANSWER if answer is None else answer
 
-    def _key_of(self, elicitation: Elicitation) -> str:
+    def _key_of(self, question: Question) -> str:
         """How often it was asked on this leg: the same when all is asked again, in any order."""
-        fingerprint = rounds.fingerprint_of(elicitation)
+        fingerprint = rounds.fingerprint_of_question(question)
         self._times_asked[fingerprint] += 1
         return str(self._times_asked[fingerprint])
 
-    def _response(self, record: SessionRecord, opened: int) -> ElicitResult | str | None:
+    def _answer(self, record: SessionRecord, opened: int) -> dict[str, Any] | ErrorData | None:
         """The answer, that there will be none, or nothing yet."""
         call = record.private.calls.get(self._call_id)
         if call is None or rounds.outstanding(record, self._call_id, self._leg) is None:
-            return "ended"
+            return NO_ANSWER
         if call.round != opened or not isinstance(call.phase, Sent):
             return None
-        return _only_response(call)
+        return next(iter(map(_answer_to, call.asked)), NO_ANSWER)
 
 
-def _only_response(call: Call) -> ElicitResult | str:
-    responses = [asked.response for asked in call.asked if asked.response is not None]
-    return responses[0] if responses else "ended"
+def _answer_to(asked: Asked) -> dict[str, Any] | ErrorData:
+    if asked.error is not None:
+        return ErrorData.model_validate(asked.error)
+    plain: dict[str, Any]
+    if asked.roots is not None:
+        plain = {"roots": msgspec.to_builtins(asked.roots)}
+    else:
+        plain = asked.given or msgspec.to_builtins(asked.response)
+    return plain

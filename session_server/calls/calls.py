@@ -35,7 +35,7 @@ from session_server.reducers.starts import (
     start,
 )
 from session_server.reducers.words import subject_name
-from session_server.schemas.calls import Call
+from session_server.schemas.calls import Call, CallClient
 from session_server.schemas.codec import encode, is_too_deep
 from session_server.schemas.http import CallView
 from session_server.schemas.limits import FRAME_BYTES, JSON_DEPTH
@@ -43,7 +43,7 @@ from session_server.schemas.mcp import CallMethod
 from session_server.schemas.principals import Principal, Role, Stamp
 from session_server.schemas.record import CallCollected, SessionRecord
 from session_server.schemas.refusals import Refusal, RefusalCode
-from session_server.schemas.wire import Uri
+from session_server.schemas.wire import Millis, Uri
 
 REMEMBERED_CALLS = 10_000
 TITLE_SECONDS = 3.0
@@ -80,6 +80,9 @@ class Calls:
     def servers(self) -> Servers:
         return self.driver.servers
 
+    def now(self) -> Millis:
+        return self._host.now()
+
     # Life
 
     def open(self) -> None:
@@ -104,19 +107,22 @@ class Calls:
         call_id: str | None = None,
         lease: float | None = None,
         delivery: Delivery | None = None,
+        client: CallClient | None = None,
     ) -> str:
         """The id of the call, durable and on its way; or of the one that this request is already.
 
         `key` tells apart requests that are the same on purpose; `call_id` names the call oneself.
         With a `lease`, its maker waits for the result, and people see when it no longer does.
-        Whoever gets the answer by this `delivery` is there for the call from now on.
+        Whoever gets the answer by this `delivery` is there for the call from now on. `client` is
+        the MCP client that makes it.
         Refused: `RefusedError`. No such session: `CommandError`. No such server: `CallsError`.
         """
         record = self._host.record(uri)
         refusal = None if record is None else check_caller(principal, record)
         if refusal is not None:  # before anything that says which servers there are
             raise RefusedError(refusal)
-        call = self._new_call(principal, server, method, params, key, call_id, lease)
+        call = self._new_call(principal, server, method, params, key, call_id, client)
+        call = msgspec.structs.replace(call, lease=lease)
         await self.servers[server].started(TITLE_SECONDS)
         await self.attendance.noticed()
         found = call.id
@@ -227,12 +233,15 @@ class Calls:
         params: Mapping[str, Any],
         key: str | None,
         call_id: str | None,
-        lease: float | None,
+        client: CallClient | None,
     ) -> Call:
         config = self.servers[server].config
         own = own_params(params)
         check_params(method, own)
         within = config.answer_within
+        capabilities = None if client is None else client.capabilities
+        if capabilities is not None:  # a client that can do other things makes another call
+            key = f"{key or ''}{encode(sorted(capabilities.items())).decode()}"
         return Call(
             id=call_id or f"call-{self._host.new_id()}",
             server=server,
@@ -245,8 +254,8 @@ class Calls:
             private_arguments=config.private_arguments_of(str(own[NAMES[method]])),
             fingerprint=fingerprint_of_request(principal.id, server, method, own, key),
             answer_within=None if within is None else int(within * 1000),
-            lease=lease,
-            roots=config.roots,
+            client=client,
+            roots=None if "roots" in (capabilities or {}) else config.roots,
             max_rounds=config.max_rounds,
         )
 

@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
+from session_server.schemas.calls import Answerers
 from session_server.schemas.limits import ROUNDS_PER_CALL
 from session_server.schemas.mcp import Root
 from session_server.schemas.wire import Count, Uri, Wire
@@ -40,7 +41,7 @@ class ServerConfig(Wire, frozen=True, kw_only=True):
     headers: dict[str, str] = msgspec.field(default_factory=dict[str, str])
     disabled: bool = False
     protocol: Protocol = "auto"
-    answers: Literal["session", "client"] = "session"
+    answers: Answerers = "session"
     session: str | None = None
     private_arguments: tuple[str, ...] | dict[str, tuple[str, ...]] = ()
     answer_within: float | None = None

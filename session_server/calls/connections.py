@@ -337,8 +337,12 @@ class Pool:
         changes: Changes,
         spawn: Spawn,
         capabilities: Mapping[str, Any] | None = None,
+        heard: Callable[[ServerEvent], None] | None = None,
     ) -> None:
-        """`revive` is called when there is none; it may bring one that is kept elsewhere."""
+        """`revive` is called when there is none; it may bring one that is kept elsewhere.
+
+        `heard` is told what clients' own connections announce; the host listens on its main one.
+        """
         self.slots: list[Slot] = []
         self.users: Counter[str] = Counter()
         self.revive: Callable[[], Coroutine[Any, Any, object]] = _nothing
@@ -347,6 +351,7 @@ class Pool:
         self._changes = changes
         self._spawn = spawn
         self._capabilities = capabilities
+        self._heard = None if capabilities is None else heard
         self._can_ask = capabilities is None or any(kind in capabilities for kind in ASKING)
         self._opening = 0
         self._ids = itertools.count(1)
@@ -390,6 +395,11 @@ class Pool:
         """Raises why none can be opened."""
         if not any(slot.is_usable for slot in self.slots):
             await self._open()
+
+    async def link(self) -> Link:
+        """For what asks nobody anything: any connection, whatever calls are on it."""
+        await self.check()
+        return next(slot.link for slot in self.slots if slot.is_usable)
 
     async def _free_slot(self, may_ask: Callable[[], bool]) -> Slot:
         """One that is there, one more if there may be, or the next that is free."""
@@ -440,7 +450,13 @@ class Pool:
 
     async def _open(self) -> None:
         self._opening += 1
-        slot = Slot(self._name, self._config, self._changes, capabilities=self._capabilities)
+        slot = Slot(
+            self._name,
+            self._config,
+            self._changes,
+            capabilities=self._capabilities,
+            heard=self._heard,
+        )
         try:
             await slot.kept.open(self._spawn)
             self.slots.append(slot)
@@ -468,9 +484,10 @@ class Pools:
         changes: Changes,
         spawn: Spawn,
         most: int = CAPABILITY_SETS,
+        heard: Callable[[ServerEvent], None] | None = None,
     ) -> None:
         self._new: Callable[[Mapping[str, Any] | None], Pool] = partial(
-            Pool, name, config, changes, spawn
+            Pool, name, config, changes, spawn, heard=heard
         )
         self._most = most
         self._of_clients: dict[bytes, Pool] = {}

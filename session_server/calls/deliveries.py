@@ -153,11 +153,11 @@ class Delivery:
         if self._attended is not None:
             self._work = work
 
-    def expect_back(self) -> None:
+    def expect_back(self, seconds: float = RETURN_SECONDS) -> None:
         """The answer is a state, with which its client comes back."""
         if self._attended is not None:
             attendance, name = self._attended
-            self.carry(partial(attendance.expect, name))
+            self.carry(partial(attendance.expect, name, seconds))
 
     async def receive(self) -> Message:
         message = await self._receive()

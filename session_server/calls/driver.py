@@ -10,8 +10,8 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from session_server.calls.asking import PeopleAsker
-from session_server.calls.config import MODERN
+from session_server.calls.asking import CallAsker
+from session_server.calls.config import LEGACY, MODERN
 from session_server.calls.connections import Line
 from session_server.calls.errors import UnknownServerError
 from session_server.calls.progress import Reporter, Reports
@@ -39,7 +39,7 @@ from session_server.reducers import rounds
 from session_server.reducers.batches import Batch
 from session_server.schemas.calls import Call, FailureKind, Sent, ToSend
 from session_server.schemas.effects import RecoverCall, SendCall, StopCall
-from session_server.schemas.principals import HOST, Stamp
+from session_server.schemas.principals import HOST, Author, Stamp
 from session_server.schemas.record import CallSent, SessionRecord
 from session_server.schemas.wire import Uri
 
@@ -140,9 +140,7 @@ class CallDriver:
         claimed = False
         reply: Reply | None = None
         try:
-            era = None if call.request_state is None else MODERN
-            asker = PeopleAsker(self, uri, call.id, leg)
-            async with server.lend(asker, name_of(call), era=era) as line:
+            async with self._lent(server, CallAsker(self, uri, call.id, leg), call) as line:
                 claimed = await self._claimed(uri, call, leg, line)
                 if claimed:
                     reply = await self._over(line, uri, call, leg)
@@ -158,6 +156,21 @@ class CallDriver:
         if isinstance(reply, Unsent) and reply.is_general:
             server.unreachable()
         return reply
+
+    def _lent(
+        self, server: Server, asker: CallAsker, call: Call
+    ) -> contextlib.AbstractAsyncContextManager[Line]:
+        """A connection that declares what the call's client can answer, in that client's era."""
+        client = call.client
+        is_clients = client is not None and client.capabilities is not None
+        return server.lend(
+            asker,
+            name_of(call),
+            capabilities=None if client is None else client.capabilities,
+            principal="" if call.by is None else call.by.id,
+            era=None if call.request_state is None else MODERN,
+            preferred=LEGACY if client is not None and is_clients and client.is_2025 else MODERN,
+        )
 
     async def _claimed(self, uri: Uri, call: Call, leg: int, line: Line) -> bool:
         """Whether this process is the one that sends the leg: durable before it goes out."""
@@ -195,12 +208,12 @@ class CallDriver:
 
     # Writing
 
-    async def record(self, uri: Uri, plan: Plan) -> None:
+    async def record(self, uri: Uri, plan: Plan, by: Author = HOST) -> None:
         """Durable when it returns: what a server said is kept until it could be written down."""
         pause = FIRST_PAUSE
         while True:
             try:
-                await write(self._host, uri, plan, HOST)
+                await write(self._host, uri, plan, by)
             except (CommandError, RefusedError):
                 return  # the session is gone or only a recording, and so is the call
             except NotSavedError as error:
@@ -235,8 +248,8 @@ def planned(call_id: str, leg: int, reply: Reply) -> Plan:
         match reply:
             case Completed(result):
                 return rounds.finish(record, call_id, leg, result, stamp)
-            case Asks(required):
-                return rounds.open_round(record, call_id, leg, required, stamp)
+            case Asks(required, raw):
+                return rounds.open_round(record, call_id, leg, required, stamp, raw=raw)
             case Expired():
                 return rounds.after_expired_state(record, call_id, leg, stamp)
             case Rejected(kind, words, data):

@@ -43,7 +43,10 @@ class Completed(NamedTuple):
 
 
 class Asks(NamedTuple):
+    """`raw`: the questions as the server asked them."""
+
     required: InputRequired
+    raw: dict[str, Any] | None = None
 
 
 class Expired(NamedTuple):
@@ -142,7 +145,7 @@ def reply_of(result: dict[str, Any]) -> Reply:
         case InvalidResult():
             return Rejected(FailureKind.INVALID_RESULT, recognized.reason)
         case InputRequired():
-            return Asks(recognized)
+            return Asks(recognized, result.get("inputRequests"))
 
 
 def refusal_of(error: MCPError) -> Reply:

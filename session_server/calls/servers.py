@@ -24,7 +24,6 @@ from session_server.calls.connections import (
     Slot,
     Spawn,
     declared,
-    is_repeatable,
 )
 from session_server.calls.errors import UnknownServerError, UnreachableError
 from session_server.calls.links import Link
@@ -78,7 +77,7 @@ class Server:
         self._revisions = revisions
         self._started_as: Protocol = "auto"
         self._not_spoken: set[Era] = set()
-        self.pools = Pools(name, config, self._moved, spawn)
+        self.pools = Pools(name, config, self._moved, spawn, heard=self.tidings.hear)
         self.pools.own.revive = self.ready
         self._hurry = asyncio.Event()
         self._stopping = asyncio.Event()
@@ -279,9 +278,22 @@ class Server:
             async with Link(self.config, declared(self.config)).opened(MODERN, like) as link:
                 yield Line(link, self.tools, capabilities)
 
-    def is_repeatable(self, tool: str) -> bool:
-        """Whether the server says that running this tool twice is harmless."""
-        return is_repeatable(self.tools.get(tool))
+    async def request(
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        capabilities: Mapping[str, Any] | None = None,
+        principal: str = "",
+    ) -> dict[str, Any]:
+        """A request that asks nobody anything, such as a listing.
+
+        With `capabilities`, as a client that declares these gets it answered.
+        """
+        link = await self.ready()
+        if link.is_modern or capabilities is None:
+            return await link.request(method, params, capabilities=capabilities)
+        pool = await self.pools.of(capabilities, principal)
+        return await (await pool.link()).request(method, params)
 
     def asked_by_result(self, name: str) -> None:
         """In the 2026 era; so this is what the tool needs."""
@@ -381,7 +393,3 @@ class Servers:
 
     async def stop(self) -> None:
         await asyncio.gather(*(server.stop() for server in self._servers.values()))
-
-    async def request(self, name: str, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        """A request that asks nobody anything, such as a listing, on the main connection."""
-        return await (await self[name].ready()).request(method, params)

@@ -13,7 +13,6 @@ from session_server.gateway.legs import Patience
 from session_server.gateway.offers import Perform, offer
 from session_server.gateway.parked_calls import ParkedCalls
 from session_server.gateway.places import Places
-from session_server.gateway.relay import Relay
 from session_server.gateway.seals import sealing
 from session_server.gateway.served import Served
 from session_server.gateway.visitors import Context, visitor_of
@@ -64,22 +63,9 @@ class Gateway:
         return Served(self._host, offered, self._waiting.over, news.close)
 
     def _perform(self, name: str) -> Perform:
-        server = self._calls.servers[name]
-        if server.config.answers == "client":
-            rounds = server.config.max_rounds
-            return _relaying(Relay(server, self._host.spawn, self._patience, rounds))
-        return _parking(ParkedCalls(self._calls, self._waiting, self._places, name, self._patience))
+        calls = ParkedCalls(self._calls, self._waiting, self._places, name, self._patience)
 
+        async def perform(ctx: Context, method: CallMethod) -> dict[str, Any]:
+            return await calls.perform(ctx, visitor_of(ctx), method)
 
-def _relaying(relay: Relay) -> Perform:
-    async def perform(ctx: Context, _: CallMethod) -> dict[str, Any]:
-        return await relay.perform(ctx, visitor_of(ctx))
-
-    return perform
-
-
-def _parking(calls: ParkedCalls) -> Perform:
-    async def perform(ctx: Context, method: CallMethod) -> dict[str, Any]:
-        return await calls.perform(ctx, visitor_of(ctx), method)
-
-    return perform
+        return perform

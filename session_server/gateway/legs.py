@@ -13,7 +13,7 @@ import msgspec
 from mcp import MCPError
 from mcp_types import INTERNAL_ERROR
 
-from session_server.calls.deliveries import Delivery
+from session_server.calls.deliveries import RETURN_SECONDS, Delivery
 from session_server.calls.progress import Listener, Report
 from session_server.gateway.visitors import Context, Visitor
 
@@ -22,6 +22,9 @@ PASS_ON_SECONDS = 0.1
 """A server that reports more often is heard this often."""
 
 STEP = 1e-6
+
+ANSWERING_SECONDS = 60.0
+"""How long a client counts as there that shows its user a form."""
 
 MOST_LEGS = 10
 """Then clients give up, by the defaults of the SDKs; whoever asks again has lost the state."""
@@ -130,11 +133,12 @@ def try_again(
 ) -> dict[str, Any]:
     """A result without questions: come back with this state. `before`: the one that was brought.
 
-    Its client counts as there until it does, unless this was the last leg that clients make.
+    Its client counts as there until it does, unless this was the last leg that clients make; for
+    longer if its user is asked something.
     """
     legs = before.get("legs", 0) + 1
     if legs < MOST_LEGS:
-        delivery.expect_back()
+        delivery.expect_back(ANSWERING_SECONDS if "round" in state else RETURN_SECONDS)
     told = msgspec.json.encode({**state, "legs": legs}).decode()
     return {"resultType": "input_required", "requestState": told}
 

@@ -24,8 +24,9 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from session_server.calls.links import Link
 from session_server.calls.servers import Servers
 from session_server.gateway.announcements import Announcements
+from session_server.gateway.client_questions import declared_by
 from session_server.gateway.errors import told_in_mcp
-from session_server.gateway.visitors import Context
+from session_server.gateway.visitors import Context, principal_id
 from session_server.reducers.recognition import TASKS_EXTENSION
 from session_server.reducers.starts import own_params
 from session_server.schemas.mcp import CallMethod
@@ -146,9 +147,13 @@ def offer(
 
 
 def _passing(server: Offered, servers: Servers, name: str) -> Any:
+    known = servers[name]
+
     async def passed(ctx: Context, _: RequestParams) -> dict[str, Any]:
+        can = declared_by(ctx) if known.config.answers == "client" else None
+        params = own_params(ctx.params or {})
         with told_in_mcp():
-            result = await servers.request(name, ctx.method, own_params(ctx.params or {}))
+            result = await known.request(ctx.method, params, can, principal_id(ctx))
         return server.passed_on(ctx, result)
 
     return passed

@@ -1,9 +1,12 @@
-"""`answers: session`: a call is started in a session, where its people answer what is asked.
+"""Calls that MCP clients make: each lives in a session, whoever is asked what its server asks.
 
-The client needs to know nothing of questions. It waits, and when it comes back, on whatever
-connection and after whatever restart, it is where it was.
+A client waits, and when it comes back, on whatever connection and after whatever restart, it is
+where it was. What its own user is asked goes to it in its era: `client_questions` puts it there.
 """
 
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator
 from typing import Any
 
 from mcp import MCPError
@@ -12,12 +15,24 @@ from mcp_types import INTERNAL_ERROR
 from session_server.calls.calls import Calls
 from session_server.calls.errors import UnknownCallError
 from session_server.calls.views import view_of
+from session_server.gateway.client_questions import (
+    CAN_ASK,
+    ClientQuestions,
+    answerable,
+    declared_by,
+)
 from session_server.gateway.errors import lost_state, told_in_mcp
 from session_server.gateway.legs import Patience, Pulse, carried_in, hold, try_again
 from session_server.gateway.places import Places, place_of
-from session_server.gateway.visitors import Context, Visitor, delivery_of, place_to_answer
+from session_server.gateway.visitors import (
+    Context,
+    Visitor,
+    delivery_of,
+    place_to_answer,
+    was_cancelled,
+)
 from session_server.host.waiting import Waiting
-from session_server.schemas.calls import FailureKind
+from session_server.schemas.calls import CallClient, ClientRound, FailureKind
 from session_server.schemas.http import CallState, CallView
 from session_server.schemas.mcp import CallMethod
 from session_server.schemas.record import SessionRecord
@@ -32,42 +47,71 @@ class ParkedCalls:
         self._waiting = waiting
         self._places = places
         self._server = server
+        self._config = calls.servers[server].config
         self._patience = patience
 
     async def perform(self, ctx: Context, visitor: Visitor, method: CallMethod) -> dict[str, Any]:
-        delivery = delivery_of(ctx)
+        delivery, state = delivery_of(ctx), carried_in(ctx.params)
         with told_in_mcp(), delivery.attending():
-            uri, call_id = await self._call(ctx, visitor, method)
-            with delivery.while_there(self._calls.askers.waiting(uri, call_id)):
-                ended = await self._ended(ctx, visitor, uri, call_id)
-            if ended is None:
-                state = {"session": uri, "call": call_id}
-                return try_again(delivery, carried_in(ctx.params), state)
+            uri, call_id = await self._call(ctx, visitor, method, state)
+            async with self._unless_cancelled(ctx, visitor, call_id):
+                asking = ClientQuestions(self._calls, self._waiting, ctx, visitor, (uri, call_id))
+                await asking.take(state)
+                with delivery.while_there(self._calls.askers.waiting(uri, call_id)):
+                    found = await self._followed(ctx, visitor, uri, call_id, asking)
+            if not isinstance(found, CallView):
+                plain = {"session": uri, "call": call_id}
+                return {
+                    **try_again(delivery, state, plain | asking.carried(found)),
+                    **({} if found is None else {"inputRequests": found.questions}),
+                }
             self._calls.hand_over(visitor.principal, call_id, delivery)
-        return _result(ended)
+        return _result(found)
 
-    async def _call(self, ctx: Context, visitor: Visitor, method: CallMethod) -> tuple[Uri, str]:
+    async def _call(
+        self, ctx: Context, visitor: Visitor, method: CallMethod, state: dict[str, Any]
+    ) -> tuple[Uri, str]:
         """The call that this leg belongs to; a new one if there is none."""
-        state = carried_in(ctx.params)
         delivery = delivery_of(ctx)
         if "call" in state:
             uri, call_id = self._known(visitor, state["session"], state["call"])
             delivery.attend(self._calls.attendance, call_id)
             return uri, call_id
-        configured = self._calls.servers[self._server].config.session
-        uri = place_of(visitor, self._server, configured)
+        uri = place_of(visitor, self._server, self._config.session)
         await self._places.ready(visitor, uri, f"{visitor.client} · {self._server}")
-        params = ctx.params or {}
         call_id = await self._calls.start(
             visitor.principal,
             uri,
             self._server,
             method,
-            params,
+            ctx.params or {},
             lease=self._patience.lease,
             delivery=delivery,
+            client=self._client(ctx, visitor),
         )
         return uri, call_id
+
+    def _client(self, ctx: Context, visitor: Visitor) -> CallClient:
+        """Who is asked: `both` is the session alone where the client cannot be asked."""
+        declared, answers = declared_by(ctx), self._config.answers
+        if answers == "client":
+            return CallClient(
+                name=visitor.client,
+                answers=answers,
+                capabilities=declared,
+                is_2025=not visitor.is_modern,
+            )
+        if answers == "session":
+            return CallClient(name=visitor.client)
+        others = {name: can for name, can in declared.items() if name != "elicitation"}
+        if others and self._config.roots is not None:
+            others.setdefault("roots", {})
+        return CallClient(
+            name=visitor.client,
+            answers="both" if "elicitation" in declared else "session",
+            capabilities=others | CAN_ASK if others else None,
+            is_2025=not visitor.is_modern,
+        )
 
     def _known(self, visitor: Visitor, uri: Uri, call_id: str) -> tuple[Uri, str]:
         try:
@@ -78,37 +122,61 @@ class ParkedCalls:
             raise lost_state()
         return uri, call_id
 
-    async def _ended(
-        self, ctx: Context, visitor: Visitor, uri: Uri, call_id: str
-    ) -> CallView | None:
+    @contextlib.asynccontextmanager
+    async def _unless_cancelled(
+        self, ctx: Context, visitor: Visitor, call_id: str
+    ) -> AsyncGenerator[None]:
+        """A client that answers for itself ends its call; people in a session may still want it."""
+        try:
+            yield
+        except asyncio.CancelledError:
+            if self._config.answers == "client" and was_cancelled(ctx):
+                words = f"{visitor.client} cancelled it."
+                self._calls.driver.spawn(self._calls.abandon(visitor.principal, call_id, words))
+            raise
+
+    async def _followed(
+        self, ctx: Context, visitor: Visitor, uri: Uri, call_id: str, asking: ClientQuestions
+    ) -> CallView | ClientRound | None:
+        """Until it has ended, or its 2026-era client is to be asked, or the leg is over."""
         words, place = "", place_to_answer(ctx, uri)
 
-        def look(record: SessionRecord) -> CallView | str | None:
-            """The end; or what there is to say on the way, when it is news."""
+        def look(record: SessionRecord) -> CallView | ClientRound | str | None:
             call = record.private.calls.get(call_id)
             if call is None:
                 raise lost_state()
             view = view_of(record, call)
-            said = _words(view, place)
-            return said if view.is_open and said != words else None if view.is_open else view
+            if not view.is_open:
+                return view
+            asked = answerable(record, call_id, ctx)
+            told = _words(view, place, is_asked=asked is not None)
+            return asking.next(record) or (told if told != words else None)
 
-        async def wait(seconds: float) -> CallView | None:
+        async def wait(seconds: float) -> CallView | ClientRound | None:
             nonlocal words
+            found: CallView | ClientRound | str | None
             found = await self._waiting.until(uri, look, seconds)
-            words = found if isinstance(found, str) else words
-            return found if isinstance(found, CallView) else None
+            if isinstance(found, str):
+                words = found
+                return None
+            return found
 
         pulse = Pulse(ctx)
-        with self._calls.driver.reports.listening(call_id) as reports:
-            async with pulse.passing(reports):
-                return await hold(visitor, wait, self._patience, pulse, lambda: words)
+        async with asking.passing_on():
+            with self._calls.driver.reports.listening(call_id) as reports:
+                async with pulse.passing(reports):
+                    return await hold(visitor, wait, self._patience, pulse, lambda: words)
 
 
-def _words(view: CallView, place: str) -> str:
+def _words(view: CallView, place: str, *, is_asked: bool) -> str:
     match view.state:
+        case CallState.WAITING if not view.requests:
+            return "Waiting for your answer"
         case CallState.WAITING:
             count = len(view.requests)
             what = "a question" if count == 1 else f"{count} questions"
+            if is_asked:
+                return f"Waiting for you to answer {what}, or for people in {place}"
             return f"Waiting for people to answer {what} in {place}"
         case CallState.UNCERTAIN:
             return f"Waiting for an owner to say whether it runs again, in {place}"

@@ -63,6 +63,12 @@ def delivery_of(ctx: Context) -> Delivery:
     return delivery_in(ctx.request.scope)
 
 
+def was_cancelled(ctx: Context) -> bool:
+    """Whether the client has said that it does not want the answer (2025 era)."""
+    outbound: Any = ctx.session._request_outbound  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    return bool(outbound.cancel_requested.is_set())
+
+
 def place_to_answer(ctx: Context, uri: Uri) -> str:
     """For whoever reads it in the client: the session, and its page as the client reaches it."""
     assert ctx.request is not None  # everything comes in over HTTP

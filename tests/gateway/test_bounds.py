@@ -7,14 +7,12 @@ from collections.abc import AsyncGenerator, Callable, Coroutine
 from typing import Any
 
 import pytest
-from mcp import MCPError
 from mcp.server import Server
 from starlette.datastructures import Headers
 
 from session_server.calls.config import ServerConfig
 from session_server.calls.connections import Changes, Pool, Pools
 from session_server.calls.errors import UnreachableError
-from session_server.gateway.relayed import RelayedLeg, RelayedLegs
 from session_server.gateway.seals import sealing
 from session_server.gateway.served import ClientSessions, Served
 from session_server.gateway.visitors import introduce
@@ -25,38 +23,10 @@ from session_server.schemas.limits import (
     MCP_REQUESTS_PER_PRINCIPAL,
     MCP_SESSION_IDLE_SECONDS,
     MCP_SESSIONS_PER_PRINCIPAL,
-    RELAYED_CALL_SECONDS,
-    RELAYED_CALLS,
-    RELAYED_CALLS_PER_PRINCIPAL,
     SEALED_STATE_SECONDS,
 )
 from session_server.schemas.principals import Principal, Role
 from tests.host.harness import hosting, run
-
-
-@run
-async def test_so_many_calls_are_under_way_and_no_more() -> None:
-    legs = RelayedLegs()
-    for number in range(RELAYED_CALLS):
-        legs.add(
-            RelayedLeg(f"n{number}", f"k{number}", f"p{number // RELAYED_CALLS_PER_PRINCIPAL}")
-        )
-    with pytest.raises(MCPError, match=f"{RELAYED_CALLS} calls are under way; try again later"):
-        legs.add(RelayedLeg("more", "more", "late"))
-    first = legs.named("n0")
-    assert first is not None
-    legs.drop(first)
-    legs.add(RelayedLeg("more", "more", "late"))
-
-
-@run
-async def test_the_calls_of_one_principal_are_bounded_and_leave_room_for_others() -> None:
-    legs = RelayedLegs()
-    for number in range(RELAYED_CALLS_PER_PRINCIPAL):
-        legs.add(RelayedLeg(f"n{number}", f"k{number}", "greedy"))
-    with pytest.raises(MCPError, match=f"{RELAYED_CALLS_PER_PRINCIPAL} calls of yours"):
-        legs.add(RelayedLeg("more", "more", "greedy"))
-    legs.add(RelayedLeg("other", "other", "ana"))
 
 
 class Clock:
@@ -79,20 +49,6 @@ def in_a_loop(story: Coroutine[Any, Any, None]) -> None:
     """asyncio's own kind, whose clock can be replaced."""
     with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
         runner.run(story)
-
-
-def test_a_call_whose_client_stays_away_is_given_up_in_time() -> None:
-    async def story() -> None:
-        clock = Clock(asyncio.get_running_loop())
-        legs = RelayedLegs()
-        legs.add(RelayedLeg("name", "key", "ana"))
-        await clock.pass_by(RELAYED_CALL_SECONDS - 60)
-        assert legs.named("name") is not None
-        await clock.pass_by(61)
-        assert legs.named("name") is None
-        assert legs.same("key") is None
-
-    in_a_loop(story())
 
 
 def pools() -> Pools:

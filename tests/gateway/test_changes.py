@@ -26,7 +26,15 @@ from session_server.schemas.limits import (
     WATCHED_RESOURCES_PER_PRINCIPAL,
 )
 from session_server.schemas.principals import Principal, Role
-from tests.gateway.exchange import People, envelope, headers_for, host, rpc, wait_for
+from tests.gateway.exchange import (
+    CAN_ASK,
+    People,
+    envelope,
+    headers_for,
+    host,
+    rpc,
+    wait_for,
+)
 from tests.mcp import zoo
 from tests.servers import ServerProcess
 
@@ -44,18 +52,20 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
             "modern": zoo.changing_entry("modern"),
             "web": {"url": web.url},
             "legacy": zoo.changing_entry("legacy"),
+            "modern-client": zoo.changing_entry("modern", answers="client"),
+            "legacy-client": zoo.changing_entry("legacy", answers="client"),
             "still": zoo.stdio_entry("legacy"),
         }
         with host(tmp_path_factory.mktemp("host"), entries) as running:
             yield running
 
 
-def tools(url: str) -> list[str]:
+def tools(url: str, capabilities: dict[str, Any] | None = None) -> list[str]:
     """All pages."""
     found: list[str] = []
     params: dict[str, Any] = {}
     while True:
-        page = rpc(url, "tools/list", params)["result"]
+        page = rpc(url, "tools/list", params, capabilities=capabilities)["result"]
         found += [tool["name"] for tool in page["tools"]]
         if "nextCursor" not in page:
             return found
@@ -87,6 +97,22 @@ def test_clients_hear_of_new_tools_and_of_the_resources_that_they_watch(
     assert completed["completion"]["values"] == ["lion", "lynx"]
     assert report["capabilities"]["tools"]["listChanged"] is True
     assert report["capabilities"]["resources"]["subscribe"] is True
+
+
+@pytest.mark.parametrize("kind", ["modern-client", "legacy-client"])
+def test_where_clients_are_asked_they_get_the_lists_of_their_own_connection(
+    kind: str, server: ServerProcess
+) -> None:
+    """And hear of its changes."""
+    spec = {
+        "url": f"{server.url}/mcp/{kind}",
+        "watch": {"uris": [], "events": 1},
+        "answers": [{"action": "decline"}],
+        "calls": [["tools/list"], ["tools/call", "grow", {"name": "grown"}]],
+    }
+    report = zoo.run_client("modern", spec)
+    assert report["heard"] == ["tools"]
+    assert "grown" in tools(f"{server.url}/mcp/{kind}", CAN_ASK)
 
 
 @pytest.mark.parametrize("client", ["modern", "legacy"])
@@ -251,7 +277,7 @@ def test_what_is_watched_again_at_once_is_still_watched(tmp_path: Path) -> None:
         await tidings.watch(TAP, "ana")
         tidings.subscribe(heard.put_nowait)
         touch = {"name": "touch", "arguments": {"uri": TAP}}
-        await servers.request("zoo", "tools/call", touch)
+        await servers["zoo"].request("tools/call", touch)
         try:
             assert await asyncio.wait_for(heard.get(), 5) == ResourceUpdated(TAP)
         finally:

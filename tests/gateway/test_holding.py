@@ -104,7 +104,8 @@ def test_identical_requests_of_clients_that_are_there_are_as_many_calls(
 ) -> None:
     before = len(zoo.effects(effects, "busy"))
     with ThreadPoolExecutor(50) as pool:
-        calls = [pool.submit(room.call, "busy", {"times": 0}) for _ in range(50)]
+        busy = (room.url, "busy", {"times": 0})
+        calls = [pool.submit(finished, *busy, headers=room.headers) for _ in range(50)]
         assert {text(call.result(SECONDS)) for call in calls} == {"ready after 0"}
     assert len(zoo.effects(effects, "busy")) == before + 50
 

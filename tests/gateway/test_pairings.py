@@ -1,12 +1,13 @@
 """Every client with every server through the gateway, whoever answers."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args
 
 import pytest
 
-from tests.gateway.exchange import People, Room, host
+from tests.gateway.exchange import People, Room, host, path_of
 from tests.mcp import zoo
 from tests.servers import ServerProcess
 
@@ -42,8 +43,9 @@ def entries(effects: Path, answers: str) -> dict[str, dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory, effects: Path) -> Iterator[ServerProcess]:
-    both = entries(effects, "session") | entries(effects, "client")
-    with host(tmp_path_factory.mktemp("host"), both) as running:
+    modes = ("session", "client", "both")
+    servers = {name: entry for mode in modes for name, entry in entries(effects, mode).items()}
+    with host(tmp_path_factory.mktemp("host"), servers) as running:
         yield running
 
 
@@ -82,15 +84,23 @@ def test_people_answer_for_a_client_that_knows_nothing_of_questions(
     assert len(zoo.effects(effects / f"{kind}-session", "deploy")) == before + 1
 
 
+@pytest.mark.parametrize("is_shown", [False, True])
 @pytest.mark.parametrize("client", KINDS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_questions_are_passed_on_to_a_client_that_answers_them(
-    kind: zoo.Kind, client: zoo.Kind, server: ServerProcess, people: People, effects: Path
+    kind: zoo.Kind,
+    client: zoo.Kind,
+    is_shown: bool,
+    server: ServerProcess,
+    people: People,
+    effects: Path,
 ) -> None:
-    before = len(zoo.effects(effects / f"{kind}-client", "deploy"))
+    """With `client`, the session shows the call, and nothing of what was asked."""
+    mode = "both" if is_shown else "client"
+    room = Room(f"{server.url}/mcp/{kind}-{mode}", people, f"{kind}-{client}-{mode}")
+    before = len(zoo.effects(effects / f"{kind}-{mode}", "deploy"))
     calls = [*CALLS, ["tools/call", "visit", {}]]
-    spec = {"url": f"{server.url}/mcp/{kind}-client", "match": VALUES, "calls": calls}
-    report = zoo.run_client(client, spec)
+    report = zoo.run_client(client, room.spec(*calls, match=VALUES))
     visited = report["results"].pop()
     check(report, client, kind)
     where, really, url = report["asked"]
@@ -99,8 +109,11 @@ def test_questions_are_passed_on_to_a_client_that_answers_them(
     assert (url["mode"], url["url"]) == ("url", "https://example.com/in?a=b")
     assert ("elicitationId" in url) == (client == "legacy")
     assert zoo.text_of(visited).startswith("accept")
-    assert len(zoo.effects(effects / f"{kind}-client", "deploy")) == before + 1
-    assert not [session for session in people.sessions() if f"{kind}-client" in session]
+    assert len(zoo.effects(effects / f"{kind}-{mode}", "deploy")) == before + 1
+    assert [call["state"] for call in people.calls(room.session)] == ["finished"] * 4
+    assert people.questions(room.session) == []
+    told = json.dumps(people.http.get(path_of(room.session)).raise_for_status().json())
+    assert ("Where should web go?" in told) == is_shown
 
 
 @pytest.mark.parametrize(("kind", "client"), [("legacy", "modern"), ("modern", "legacy")])

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from session_server.reducers.answers import check_answer
 from session_server.reducers.batches import Batch, batch_of
+from session_server.reducers.clients import client_answered, client_round
 from session_server.reducers.deadlines import expired, withdrawn
 from session_server.reducers.effects import effects_after_restart, effects_of, pending
 from session_server.reducers.input_rules import question_of
@@ -57,7 +58,13 @@ from session_server.schemas.actions import (
     TurnFailed,
     TurnStarted,
 )
-from session_server.schemas.calls import Call, FailureKind, Waiting
+from session_server.schemas.calls import (
+    Call,
+    CallClient,
+    ClientAnswers,
+    FailureKind,
+    Waiting,
+)
 from session_server.schemas.codec import decode_session_record, decode_session_state, encode
 from session_server.schemas.customizations import McpReady, McpServer
 from session_server.schemas.effects import (
@@ -90,7 +97,12 @@ from session_server.schemas.questions import (
     TextQuestion,
     TextValue,
 )
-from session_server.schemas.record import CallCollected, CallSent, RecordAction
+from session_server.schemas.record import (
+    CallCollected,
+    CallSent,
+    OutcomeCollected,
+    RecordAction,
+)
 from session_server.schemas.refusals import Refusal, RefusalCode
 from session_server.schemas.session import ACTIVITY_BITS, ModelSelection, Status
 from session_server.schemas.tool_calls import ConfirmationReason, Running, ToolResult
@@ -229,6 +241,19 @@ def some_action(dice: Random, host: "Host") -> SessionAction:
     return dice.choices(choices, weights)[0]()
 
 
+CLIENTS = (
+    CallClient(name="pad", answers="client", capabilities={"elicitation": {}}),
+    CallClient(name="pad", answers="both"),
+)
+ANSWERS: tuple[dict[str, Any], ...] = (
+    {"action": "accept", "content": {"v": "Oslo"}},
+    {"action": "accept", "content": {"runAgain": True}},
+    {"action": "decline"},
+    {"action": "cancel"},
+    {"action": "nonsense"},
+)
+
+
 class Host:
     """A host without I/O, whose world is random."""
 
@@ -296,6 +321,7 @@ class Host:
             repeatable=dice.random() < 0.5,
             answer_within=dice.choice((None, 2_000)),
             max_rounds=dice.choice((1, 2, 10)),
+            client=dice.choice((None, *CLIENTS)),
         )
         batch = start(self.record, call, None, SERVER, self.stamp())
         if isinstance(batch, Refusal):
@@ -305,7 +331,17 @@ class Host:
         assert same_call(self.record, call, self.at) is not None
 
     def caller_moves(self, dice: Random) -> None:
-        """Fetches a result, or gives a call up."""
+        """Fetches a result, answers what it is asked, or gives a call up."""
+        for outcome in self.record.private.outcomes[-1:]:
+            self.commit((OutcomeCollected(request_id=outcome.request.id),))
+        for call_id in tuple(self.record.private.calls):
+            asked = client_round(self.record, call_id)
+            if asked is not None and dice.random() < 0.5:
+                given = {key: dice.choice(ANSWERS) for key in asked.questions}
+                answers = ClientAnswers(round=asked, given=given, within=dice.choice((None, 5)))
+                batch = client_answered(self.record, call_id, answers, self.stamp())
+                self.commit(batch)
+                self.commit(client_answered(self.record, call_id, answers, self.stamp()))
         for call in self.record.private.calls.values():
             if not call.is_open:
                 self.commit((CallCollected(call_id=call.id),))
@@ -449,9 +485,10 @@ class Host:
         open_now = {request.id for request in self.record.public.input_requests or ()}
         for call in self.record.private.calls.values():
             if isinstance(call.phase, Waiting):
-                unanswered = {a.request_id for a in call.asked if a.response is None}
+                unanswered = [a for a in call.asked if not a.is_answered]
                 assert unanswered
-                assert unanswered <= open_now
+                of_people = {a.request_id for a in unanswered if a.question is None}
+                assert of_people <= open_now
 
     def no_leg_goes_out_twice(self) -> None:
         assert all(count == 1 for count in self.sendings.values())

@@ -14,7 +14,7 @@ import httpx2
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
-from mcp_types import ElicitResult, Implementation, PromptReference
+from mcp_types import ElicitResult, ErrorData, Implementation, PromptReference
 
 HEARD_SECONDS = 30
 
@@ -34,9 +34,14 @@ class Reporter:
         answers: list[dict[str, Any]] = self.spec["answers"]
         return answers[min(len(self.asked), len(answers)) - 1]
 
-    async def elicited(self, _: Any, params: Any) -> ElicitResult:
+    async def elicited(self, _: Any, params: Any) -> ElicitResult | ErrorData:
         self.asked.append(params.model_dump(by_alias=True, mode="json", exclude_none=True))
-        return ElicitResult.model_validate(self.answer(params))
+        answer = self.answer(params)
+        if answer["action"] == "hang":
+            await asyncio.Event().wait()
+        if answer["action"] == "fail":
+            return ErrorData(code=-32603, message="there is no screen")
+        return ElicitResult.model_validate(answer)
 
     async def progressed(self, progress: float, total: float | None, message: str | None) -> None:
         del progress, total
