@@ -92,7 +92,7 @@ def test_a_client_that_answers_for_itself_is_asked_and_the_session_shows_only_th
     assert shown(record) == []
     asked = round_of(record)
     assert asked.questions["q"]["params"]["message"] == "Use s3cret?"
-    assert (asked.round, asked.run) == (1, 0)
+    assert (asked.round, asked.run, asked.name) == (1, 0, (1, None))
     words = msgspec.json.encode(tool_call(record)).decode()
     assert "Waiting for an answer in pad" in words
     assert "s3cret" not in msgspec.json.encode(record.public).decode()
@@ -246,6 +246,7 @@ def test_an_error_goes_to_a_server_that_waits_and_ends_the_call_of_another() -> 
     held = answered(held, errors={"m": error})
     assert the_call(held).phase == Sent(leg=0, held=True)
     assert the_call(held).asked[0].error == error
+    assert input_responses(the_call(held)) == {}
     modern = asking(made("both", EVERYTHING), m=SamplingRequest(), q=form("Q?"))
     modern = answered(modern, errors={"m": error})
     phase = the_call(modern).phase
