@@ -1,6 +1,7 @@
 """What PostgreSQL adds to the contract: several writers, epochs, damage, and opening."""
 
 import asyncio
+import os
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -299,6 +300,42 @@ async def test_an_entry_in_the_place_of_another_does_not_match(postgres: Postgre
             f" WHERE e.seq = {one} AND o.seq = {two}",
         )
         assert [e.is_intact for e in await everything(log)] == [False, True]
+
+
+PAGE = 8_192
+FILE = "SELECT pg_relation_filepath(reltoastrelid) FROM pg_class WHERE oid = '{s}.%s'::regclass"
+
+
+@pytest.mark.proves("design.log.checksums")
+async def test_pages_that_the_server_cannot_read_take_nothing_else_along() -> None:
+    """Large data is in a file of its own, four pieces to a page; one page of it is wiped out."""
+    with own_cluster() as cluster:
+        log = await PostgresLog.open(cluster.url())
+        large = [os.urandom(4 * 1_900) for _ in range(4)]
+        seqs = await stored(log, A, 0, *large)
+        for channel, data in zip("wxyz", large, strict=True):
+            (last,) = await stored(log, channel, 0, b"small")
+            await log.save_snapshot(StoredSnapshot(channel, last, data))
+        await log.close()
+        tables = ("entries", "snapshots")
+        queries = [FILE.replace("{s}", "session_server") % table for table in tables]
+        files = [cluster.data / cluster.execute(query)[0][0] for query in queries]
+        cluster.stop()
+        for path in files:
+            with path.open("r+b") as file:
+                file.seek(PAGE)
+                file.write(bytes(PAGE))
+        cluster.start()
+        log = await PostgresLog.open(cluster.url())
+        found = await everything(log, channels=[A])
+        assert [(e.seq, e.data if e.is_intact else None) for e in found] == [
+            (seqs[0], large[0]), (seqs[1], None), (seqs[2], large[2]), (seqs[3], large[3]),
+        ]  # fmt: skip
+        intact = {s.channel: s.is_intact for s in await log.snapshots()}
+        assert intact == {"w": True, "x": False, "y": True, "z": True}
+        assert len(await log.read_uncovered(after=0, limit=99)) == 4
+        await stored(log, A, seqs[-1], b"goes on")
+        await log.close()
 
 
 # Opening
