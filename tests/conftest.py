@@ -2,6 +2,7 @@
 
 import functools
 import signal
+import sys
 from typing import Any
 
 import httpx._transports.default as transports
@@ -24,3 +25,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # the requests that tests send over plain HTTP. Here they are read once.
 cached: Any = functools.cache(transports.create_ssl_context)
 transports.create_ssl_context = cached
+
+
+def pytest_sessionfinish() -> None:
+    """Loaded only where tests have used it: it needs a driver."""
+    postgres = sys.modules.get("tests.postgres")
+    if postgres is not None:
+        postgres.remove_clusters()

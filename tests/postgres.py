@@ -75,6 +75,17 @@ def _end_with_parent() -> None:
         ctypes.CDLL(None).prctl(DIE_WITH_PARENT, signal.SIGQUIT)
 
 
+clusters: list["Cluster"] = []
+"""Those that are there."""
+
+
+@atexit.register
+def remove_clusters() -> None:
+    """Also called when the last test is done: processes of xdist are ended soon after that."""
+    for cluster in tuple(clusters):
+        cluster.remove()
+
+
 class Cluster:
     """`standby_of`: a copy of another cluster that follows it. `disk`: a folder, or `/tmp`."""
 
@@ -93,7 +104,7 @@ class Cluster:
             entry = _unprivileged()
             os.chown(self.folder, entry.pw_uid, entry.pw_gid)
             self._account = {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
-        atexit.register(self.remove)
+        clusters.append(self)
         self._server: subprocess.Popen[bytes] | None = None
         if standby_of is None:
             self.run("initdb", "-A", "trust", "-U", "postgres", "--locale=C", "-E", "UTF8", "-N")
@@ -193,8 +204,11 @@ class Cluster:
     def remove(self) -> None:
         if self._server is not None and self._server.poll() is None:
             self.crash()
-        shutil.rmtree(self.folder, ignore_errors=True)
-        atexit.unregister(self.remove)
+        until = time.monotonic() + BOUND
+        while self.folder.exists() and time.monotonic() < until:
+            # After a kill, its processes may need a moment to end, and write until then.
+            shutil.rmtree(self.folder, ignore_errors=True)
+        clusters.remove(self)
 
 
 @functools.cache

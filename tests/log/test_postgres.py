@@ -130,6 +130,20 @@ async def test_an_idle_follower_is_woken_by_another_node(
         assert other.last_seq == last
 
 
+async def test_what_was_read_is_no_further_than_the_log_says_it_has_come(
+    shared: PostgresShared, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Even if no notification comes."""
+    monkeypatch.setattr("session_server.log.postgres.listening.POLL_SECONDS", 10 * BOUND)
+    async with nodes(shared, 2) as (one, other):
+        (first,) = await stored(one, A, 0, b"x")
+        await asyncio.wait_for(other.progress.beyond(first - 1), BOUND)  # it listens
+        one._queries._listeners = ""
+        (last,) = await stored(one, A, first, b"y")
+        assert [e.seq for e in await everything(other)] == [first, last]
+        assert other.last_seq == last
+
+
 async def test_a_follower_that_is_not_woken_looks_by_itself(
     shared: PostgresShared, monkeypatch: pytest.MonkeyPatch
 ) -> None:

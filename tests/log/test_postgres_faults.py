@@ -178,15 +178,16 @@ async def test_what_reaches_the_server_after_find_has_answered_is_not_stored(
 
 @pytest.mark.proves("design.log.postgres", "design.log.all-or-nothing")
 async def test_cuts_at_any_moment_lose_nothing_and_store_nothing_twice(
-    schema: str, record_property: Any
+    schema: str, record_property: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(link, "LONGEST_PAUSE", PAUSE)
     cluster, chance = shared_cluster(), random.Random(20261116)
     async with cutting(cluster.port) as proxy:
         log = await PostgresLog.open(through(cluster, proxy, schema))
         load = Load(log)
         await load.written(100)
         proxy.cut_at = lambda *_: chance.random() < 0.05
-        await until(lambda: proxy.cuts >= 60)
+        await until(lambda: proxy.cuts >= 200)
         proxy.cut_at = lambda *_: False
         await load.written(100)
         await load.ended()

@@ -212,6 +212,8 @@ class PostgresLog:
         entries: Sequence[Entry] = await self._ask(
             self._reader, lambda c: self._queries.read(c, after, limit, channels)
         )
+        if entries:  # another node's may be read before its notification is here
+            self.progress.reach(entries[-1].seq)
         return entries
 
     async def read_uncovered(self, *, after: Seq, limit: int) -> Sequence[Entry]:
