@@ -91,6 +91,7 @@ def call_input_required(private: PrivateState, action: CallInputRequired, at: in
         round=call.round + 1,
         request_state=action.request_state,
         asked=action.asked,
+        asked_at=at,
         unreached=0,
         unreached_since=None,
     )

@@ -20,11 +20,12 @@ from ..schemas.calls import (
     Uncertain,
     Waiting,
 )
+from ..schemas.limits import CLIENT_ANSWER_MS
 from ..schemas.mcp import ElicitResult
 from ..schemas.principals import Principal, Role, Stamp
 from ..schemas.questions import Answer, InputRequest, ResponseKind, Submitted
 from ..schemas.record import CallAnswered, RecordAction, SessionRecord
-from ..schemas.wire import Extra
+from ..schemas.wire import Extra, Millis
 from . import invocations
 from .batches import Batch, batch_of, completion, note
 from .calls import call_answered
@@ -33,7 +34,7 @@ from .input_rules import input_completed
 from .notes import subject
 from .plain_values import value_of
 from .requests import open_request
-from .rounds import failure
+from .rounds import abandon, failure
 
 AGAIN = "runAgain"
 
@@ -68,6 +69,30 @@ def _doubt(record: SessionRecord, call: Call, phase: Uncertain) -> ClientRound |
     return ClientRound(
         round=call.round, run=call.restarts, questions={AGAIN: question}, again=phase.leg
     )
+
+
+def client_deadline(record: SessionRecord, call: Call) -> Millis | None:
+    """When a call ends whose client does not answer what only it can answer."""
+    if not isinstance(call.phase, Waiting) or not any(
+        asked.question is not None
+        and not asked.is_answered
+        and open_request(record.public, asked.request_id) is None
+        for asked in call.asked
+    ):
+        return None
+    since = call.started_at if call.asked_at is None else call.asked_at
+    return since + (call.answer_within or CLIENT_ANSWER_MS)
+
+
+def client_expired(record: SessionRecord, call_id: str, stamp: Stamp) -> Batch:
+    """Ends a call whose client did not answer in time; nothing if it did, or still has time."""
+    call = record.private.calls.get(call_id)
+    deadline = None if call is None else client_deadline(record, call)
+    if call is None or deadline is None or stamp.at < deadline:
+        return ()
+    seconds = (call.answer_within or CLIENT_ANSWER_MS) / 1000
+    reason = f"{_name(call)} did not answer within {seconds:g} seconds. Call again if it is needed."
+    return abandon(record, call_id, reason, stamp)
 
 
 def client_answered(

@@ -14,6 +14,7 @@ from ..schemas.effects import (
     CompleteTurn,
     DeliverOutcome,
     Effect,
+    ExpireCall,
     ExpireRequest,
     PublishSummary,
     RecoverCall,
@@ -29,6 +30,7 @@ from ..schemas.record import RecordAction, SessionRecord
 from ..schemas.session import Lifecycle
 from ..schemas.turns import ActiveTurn
 from .batches import has_joined
+from .clients import client_deadline
 from .deadlines import deadline_of
 from .status import listed
 
@@ -82,8 +84,12 @@ def pending(record: SessionRecord) -> Iterator[Effect]:
     yield from expiries(record)
 
 
-def expiries(record: SessionRecord) -> Iterator[ExpireRequest]:
-    """When each open request ends by itself, of those that do."""
+def expiries(record: SessionRecord) -> Iterator[ExpireRequest | ExpireCall]:
+    """When each open request or call ends by itself, of those that do."""
+    for call in record.private.calls.values():
+        at = client_deadline(record, call)
+        if at is not None:
+            yield ExpireCall(call_id=call.id, at=at)
     for request in record.public.input_requests or ():
         at = deadline_of(record, request)
         if at is not None:

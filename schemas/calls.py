@@ -170,7 +170,8 @@ class Call(Wire, frozen=True, kw_only=True):
     over the whole life of the call, so that request ids derived from it never repeat; `run_start`
     is its value when the call last started over. `fingerprint` recognises the same request by the
     same principal; once its result was `collected`, such a request is a new call. Questions are
-    open for `answer_within` milliseconds, or until someone answers. `unreached` counts how often in
+    open for `answer_within` milliseconds, or until someone answers; the round was `asked_at` this
+    time. `unreached` counts how often in
     a row the server could not be reached, `unreached_since` says from when on. `lease` is the lease
     of its questions: its maker waits for the result, and may be away for this many seconds.
     `client` is the MCP client that made it, if one did.
@@ -198,6 +199,7 @@ class Call(Wire, frozen=True, kw_only=True):
     restarts: Count = 0
     request_state: str | None = None
     asked: tuple[Asked, ...] = ()
+    asked_at: Millis | None = None
     remembered: tuple[Remembered, ...] = ()
     begun: tuple[Begun, ...] = ()
     unreached: Count = 0

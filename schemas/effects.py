@@ -75,6 +75,13 @@ class ExpireRequest(EffectBase, frozen=True, kw_only=True, tag="expireRequest"):
     at: Millis
 
 
+class ExpireCall(EffectBase, frozen=True, kw_only=True, tag="expireCall"):
+    """Its client has not answered what nobody else can."""
+
+    call_id: str
+    at: Millis
+
+
 class SendNotice(EffectBase, frozen=True, kw_only=True, tag="sendNotice"):
     """Someone may want to know that this question is open."""
 
@@ -98,6 +105,7 @@ Effect: TypeAlias = (
     | ApplyDeferred
     | DeliverOutcome
     | ExpireRequest
+    | ExpireCall
     | SendNotice
     | PublishSummary
 )

@@ -160,7 +160,7 @@ class CallState(StrEnum):
 class CallView(Wire, frozen=True, kw_only=True):
     """Never its arguments, never the server's state. `result` is the server's own, whole.
 
-    `requests` are the questions that are open for it.
+    `requests` are the questions that are open for it; `reason` is why it was abandoned.
     """
 
     id: str
@@ -177,6 +177,7 @@ class CallView(Wire, frozen=True, kw_only=True):
     requests: tuple[str, ...] = ()
     result: Extra | None = None
     error: CallError | None = None
+    reason: str | None = None
 
     @property
     def is_open(self) -> bool:

@@ -35,6 +35,7 @@ def view_of(record: SessionRecord, call: Call) -> CallView:
         ),
         result=phase.result if isinstance(phase, Finished) else None,
         error=phase.error if isinstance(phase, Failed) else None,
+        reason=phase.reason if isinstance(phase, Abandoned) else None,
     )
 
 

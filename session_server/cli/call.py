@@ -167,7 +167,8 @@ def _told(reach: Reach, view: CallView, wait: float | None) -> ExitCode:
             words, ExitCode.TIMED_OUT, "Run the same command again to wait for its result."
         )
     if view.state is CallState.ABANDONED:
-        raise Trouble("The call was given up.", ExitCode.CANCELLED)
+        reason = view.reason or "no reason was given."
+        raise Trouble(f"The call was abandoned: {reason}", ExitCode.CANCELLED)
     if view.result is None:
         reason = "no reason was given" if view.error is None else view.error.message
         raise Trouble(f"{view.server}/{view.target} failed: {reason}.")

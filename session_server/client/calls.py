@@ -43,7 +43,8 @@ def _result(view: CallView) -> dict[str, Any]:
     if view.result is not None:
         return view.result
     if view.state is CallState.ABANDONED or view.error is None:
-        raise CallFailed("The call was given up.", "abandoned")
+        reason = view.reason or "no reason was given."
+        raise CallFailed(f"The call was abandoned: {reason}", "abandoned")
     raise CallFailed(view.error.message, view.error.kind, view.error.data)
 
 

@@ -42,7 +42,7 @@ from session_server.reducers.batches import Batch, batch_of, note
 from session_server.reducers.input_rules import outcome_of
 from session_server.reducers.notes import outcome_note, subject
 from session_server.reducers.rules import judge
-from session_server.schemas.actions import ActivityChanged, InputRequested, TitleChanged
+from session_server.schemas.actions import ActivityChanged, InputRequested
 from session_server.schemas.asks import (
     AskQuestions,
     AskResult,
@@ -197,14 +197,12 @@ class AskTools:
     async def _retitle(self, visitor: Visitor, uri: Uri, title: str) -> None:
         """The title says what is asked now, unless somebody has given the session another one."""
 
-        def plan(record: SessionRecord, stamp: Stamp) -> Batch:
+        def new_title(record: SessionRecord) -> str | None:
             known = record.public.summary.title
             is_ours = known == _title(visitor) or known.startswith(_title(visitor, ""))
-            if not is_ours or known == title:
-                return ()
-            return batch_of(record, TitleChanged(title=title), stamp)
+            return title if is_ours else None
 
-        await write(self._host, uri, plan, by=visitor.principal.author)
+        await self._places.retitle(visitor, uri, new_title)
 
     async def _collect(self, uri: Uri, request_id: str) -> None:
         """Where it cannot be written down, the outcome is given again."""

@@ -32,8 +32,9 @@ from session_server.gateway.visitors import (
     was_cancelled,
 )
 from session_server.host.waiting import Waiting
-from session_server.schemas.calls import CallClient, ClientRound, FailureKind
+from session_server.schemas.calls import Call, CallClient, ClientRound, FailureKind
 from session_server.schemas.http import CallState, CallView
+from session_server.schemas.limits import TITLE_CHARS
 from session_server.schemas.mcp import CallMethod
 from session_server.schemas.record import SessionRecord
 from session_server.schemas.wire import Uri
@@ -78,7 +79,7 @@ class ParkedCalls:
             delivery.attend(self._calls.attendance, call_id)
             return uri, call_id
         uri = place_of(visitor, self._server, self._config.session)
-        await self._places.ready(visitor, uri, f"{visitor.client} · {self._server}")
+        await self._places.ready(visitor, uri, self._first_title(visitor))
         call_id = await self._calls.start(
             visitor.principal,
             uri,
@@ -89,7 +90,21 @@ class ParkedCalls:
             delivery=delivery,
             client=self._client(ctx, visitor),
         )
+        await self._retitle(visitor, uri, call_id)
         return uri, call_id
+
+    def _first_title(self, visitor: Visitor) -> str:
+        return f"{visitor.client} · {self._server}"
+
+    async def _retitle(self, visitor: Visitor, uri: Uri, call_id: str) -> None:
+        """The title names the latest call, unless somebody has given the session another one."""
+
+        def title(record: SessionRecord) -> str | None:
+            calls, known = record.private.calls, record.public.summary.title
+            ours = {_title(call) for call in calls.values()} | {self._first_title(visitor)}
+            return _title(calls[call_id]) if known in ours and call_id in calls else None
+
+        await self._places.retitle(visitor, uri, title)
 
     def _client(self, ctx: Context, visitor: Visitor) -> CallClient:
         """Who is asked: `both` is the session alone where the client cannot be asked."""
@@ -168,6 +183,10 @@ class ParkedCalls:
                     return await hold(visitor, wait, self._patience, pulse, lambda: words)
 
 
+def _title(call: Call) -> str:
+    return f"{call.server}: {call.target}"[:TITLE_CHARS]
+
+
 def _words(view: CallView, place: str, *, is_asked: bool) -> str:
     match view.state:
         case CallState.WAITING if not view.requests:
@@ -191,7 +210,7 @@ def _result(ended: CallView) -> dict[str, Any]:
     if error is not None and error.kind is FailureKind.UPSTREAM and isinstance(error.data, dict):
         told = error.data
         raise MCPError(told.get("code", INTERNAL_ERROR), told.get("message", ""), told.get("data"))
-    words = "The call was abandoned by the people of the session."
+    words = f"{ended.server}/{ended.target} was abandoned: {ended.reason}"
     if error is not None:
         words = f"{ended.server}/{ended.target} failed: {error.message}"
     if ended.method == "tools/call":

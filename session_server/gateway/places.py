@@ -3,17 +3,21 @@
 import asyncio
 import hashlib
 import re
+from collections.abc import Callable
 
 import msgspec
 
 from session_server.gateway.visitors import Visitor
 from session_server.host.errors import CommandError
 from session_server.host.host import Host
-from session_server.host.performing import NotSavedError
+from session_server.host.performing import NotSavedError, write
+from session_server.reducers.batches import Batch, batch_of
+from session_server.schemas.actions import TitleChanged
 from session_server.schemas.commands import CreateSessionParams
 from session_server.schemas.errors import ErrorCode
 from session_server.schemas.limits import TITLE_CHARS
-from session_server.schemas.principals import Principal
+from session_server.schemas.principals import Principal, Stamp
+from session_server.schemas.record import SessionRecord
 from session_server.schemas.wire import Uri
 
 PREFIX = "ahp-session:/"
@@ -37,7 +41,7 @@ def _only(principal: Principal) -> Uri | None:
 
 
 class Places:
-    """Makes sessions that are not there yet, once each."""
+    """Makes sessions that are not there yet, once each, and gives them titles."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
@@ -50,6 +54,19 @@ class Places:
             words = await asyncio.shield(made)
             if words is not None:
                 raise NotSavedError(words)
+
+    async def retitle(
+        self, visitor: Visitor, uri: Uri, title: Callable[[SessionRecord], str | None]
+    ) -> None:
+        """`title`: the new one, or nothing if the present one is to stay."""
+
+        def plan(record: SessionRecord, stamp: Stamp) -> Batch:
+            new = title(record)
+            if new is None or new == record.public.summary.title:
+                return ()
+            return batch_of(record, TitleChanged(title=new), stamp)
+
+        await write(self._host, uri, plan, by=visitor.principal.author)
 
     def _make(self, principal: Principal, uri: Uri, title: str) -> asyncio.Future[str | None]:
         if not principal.reaches(uri):

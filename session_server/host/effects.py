@@ -16,6 +16,7 @@ from session_server.host.logged import LoggedAction
 from session_server.host.summaries import SummaryNews
 from session_server.host.wall_clock import Timer
 from session_server.reducers.batches import batch_of
+from session_server.reducers.clients import client_expired
 from session_server.reducers.deadlines import expired
 from session_server.reducers.effects import effects_after_restart, effects_of, expiries
 from session_server.reducers.turns import active_turn
@@ -31,6 +32,7 @@ from session_server.schemas.effects import (
     CompleteTurn,
     DeliverOutcome,
     Effect,
+    ExpireCall,
     ExpireRequest,
     PublishSummary,
     RecoverCall,
@@ -47,6 +49,7 @@ from session_server.schemas.wire import Millis, Uri
 logger = logging.getLogger("session_server.host")
 
 SessionChannel = Channel[SessionRecord]
+Expiry = ExpireRequest | ExpireCall
 
 AGAIN_MS = 1_000
 """After a deadline could not be written."""
@@ -86,7 +89,8 @@ class EffectRunner:
             CompleteTurn: self._complete_turn,
             StartQueuedTurn: self._start_queued_turn,
             ApplyDeferred: self._apply_deferred,
-            ExpireRequest: self._expire_request,
+            ExpireRequest: self._expire_later,
+            ExpireCall: self._expire_later,
         }
         if calls is not None:
             self._work |= {
@@ -164,7 +168,7 @@ class EffectRunner:
 
     # Deadlines
 
-    def _expire_request(self, channel: SessionChannel, effect: ExpireRequest) -> None:
+    def _expire_later(self, channel: SessionChannel, effect: Expiry) -> None:
         """Each channel has one timer, for the earliest; what is due is read from its record."""
         if effect.at < channel.due_at:
             channel.due_at = effect.at
@@ -187,11 +191,11 @@ class EffectRunner:
         now = self._host.now()
         for effect in () if channel.head is None else tuple(expiries(channel.head)):
             if effect.at > now:
-                self._expire_request(channel, effect)
+                self._expire_later(channel, effect)
             else:
                 self._expire(channel, effect)
 
-    def _expire(self, channel: SessionChannel, effect: ExpireRequest) -> None:
+    def _expire(self, channel: SessionChannel, effect: Expiry) -> None:
         def again(_: str) -> None:
             """Until it is written nothing may overtake it."""
             if not channel.is_closed:
@@ -199,6 +203,8 @@ class EffectRunner:
                 self._set_timer(channel, self._host.now() + AGAIN_MS)
 
         def plan(record: SessionRecord, stamp: Stamp) -> Any:
+            if isinstance(effect, ExpireCall):
+                return client_expired(record, effect.call_id, stamp)
             return expired(record, effect.request_id, stamp.at)
 
         channel.submit(Submission(plan, by=HOST, failed=again, is_exempt=True))

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.gateway.exchange import CAN_ASK, People, call, host, text
+from tests.gateway.exchange import CAN_ASK, People, call, host, text, wait_for
 from tests.mcp import zoo
 from tests.servers import ServerProcess, sqlite_store
 
@@ -379,3 +379,33 @@ def test_a_server_of_both_revisions_is_called_in_that_of_the_client(
     assert zoo.text_of(again) == "picked Oslo"
     assert len(zoo.effects(effects / kind, "begun")) == 2
     assert len(zoo.effects(effects / kind, "booked")) == 2
+
+
+def test_a_call_whose_client_never_comes_back_is_abandoned_also_after_a_restart(
+    tmp_path: Path,
+) -> None:
+    entry = zoo.stdio_entry("modern", answers="client", answerWithin=3)
+    store = sqlite_store(tmp_path)
+    with host(tmp_path, {"modern": entry}, store=store) as running:
+        (question,) = Asking(running, "modern").call("stateless")["result"]["inputRequests"]
+        assert question == "colour"
+    with host(tmp_path, {"modern": entry}, store=store) as running, People(running.url) as people:
+        (session,) = people.sessions()
+        ended = wait_for(lambda: next((c for c in people.calls(session) if "endedAt" in c), None))
+        assert (ended["state"], ended["reason"]) == (
+            "abandoned",
+            "test-client did not answer within 3 seconds. Call again if it is needed.",
+        )
+
+
+def test_a_client_that_comes_back_too_late_is_told_why_its_call_has_ended(tmp_path: Path) -> None:
+    entry = zoo.stdio_entry("legacy", answers="client", answerWithin=1)
+    with host(tmp_path, {"legacy": entry}) as running, People(running.url) as people:
+        asking = Asking(running, "legacy")
+        key, _, state = only(asking.call("deploy", {"service": "web"}))
+        (session,) = people.sessions()
+        wait_for(lambda: "endedAt" in people.calls(session)[0])
+        answers = {key: accept(environment="staging")}
+        late = asking.call("deploy", {"service": "web"}, inputResponses=answers, **state)
+    assert late["result"]["isError"]
+    assert "abandoned: test-client did not answer within 1 seconds" in text(late)

@@ -126,3 +126,22 @@ def test_a_server_that_cannot_be_started_is_said_to_be_so_and_tried_again(
             lambda: found if "result" in (found := call(url, "echo", {"text": "now"})) else None
         )
         assert text(answer) == "now"
+
+
+def test_the_title_of_a_clients_session_names_its_latest_call(
+    server: ServerProcess, people: People
+) -> None:
+    def title_after(tool: str, **headers: str) -> str:
+        url, before = f"{server.url}/mcp/plain", set(people.sessions())
+        call(url, tool, {"text": "hi"}, client="tess", headers=bearer(**headers))
+        made.extend(set(people.sessions()) - before)
+        sessions = people.http.get("/v1/sessions").json()["items"]
+        return str(next(s["title"] for s in sessions if s["resource"] == made[0]))
+
+    made: list[str] = []
+    assert title_after("echo") == "plain: echo"
+    assert title_after("no-such-tool") == "plain: no-such-tool"
+    made[:] = ["ahp-session:/launch"]
+    named = {"resource": made[0], "title": "plain: launch"}
+    people.http.post("/v1/sessions", json=named).raise_for_status()
+    assert title_after("echo", **{"Session-Server-Session": "launch"}) == "plain: launch"

@@ -6,12 +6,13 @@ import msgspec
 import pytest
 
 from session_server.reducers.batches import batch_of
-from session_server.reducers.clients import AGAIN, client_answered, client_round
-from session_server.reducers.effects import effects_of
+from session_server.reducers.clients import AGAIN, client_answered, client_expired, client_round
+from session_server.reducers.effects import effects_after_restart, effects_of, expiries
 from session_server.reducers.redaction import redacted
 from session_server.reducers.rounds import after_crash, finish, input_responses, open_round
 from session_server.schemas.actions import InputCompleted
 from session_server.schemas.calls import (
+    Abandoned,
     Answerers,
     CallClient,
     ClientAnswers,
@@ -24,6 +25,8 @@ from session_server.schemas.calls import (
     Uncertain,
     Waiting,
 )
+from session_server.schemas.effects import ExpireCall
+from session_server.schemas.limits import CLIENT_ANSWER_MS
 from session_server.schemas.mcp import (
     Elicitation,
     ElicitRequest,
@@ -374,3 +377,42 @@ def test_recordings_hold_no_secret_that_a_client_was_asked_about() -> None:
     assert b"s3cret" in msgspec.json.encode(action)
     assert b"s3cret" not in msgspec.json.encode(redacted(action, {"c": of}))
     assert redacted(action, {}) is action
+
+
+# When the client does not come back
+
+
+@pytest.mark.parametrize("held", [False, True])
+@pytest.mark.parametrize("within", [None, 5_000])
+def test_a_call_whose_client_does_not_answer_ends_at_a_time_that_the_record_tells(
+    held: bool, within: int | None
+) -> None:
+    record = asking(made("client", EVERYTHING, answer_within=within), held=held, q=form("Q?"))
+    at = the_call(record).asked_at + (within or CLIENT_ANSWER_MS)
+    assert list(expiries(record)) == [ExpireCall(call_id="c", at=at)]
+    assert ExpireCall(call_id="c", at=at) in effects_after_restart(record)
+    assert client_expired(record, "c", Stamp(at=at - 1)) == ()
+    after = fold(record, *client_expired(record, "c", Stamp(at=at)))
+    phase = the_call(after).phase
+    assert isinstance(phase, Abandoned)
+    assert "pad did not answer within" in phase.reason
+    assert phase.reason in msgspec.json.encode(tool_call(after)).decode()
+    assert list(expiries(after)) == []
+    assert client_expired(after, "c", Stamp(at=at)) == client_expired(after, "x", ADA) == ()
+
+
+def test_a_question_that_people_can_answer_as_well_stays_open() -> None:
+    record = asking(made("both", EVERYTHING), q=form("Q?"))
+    assert list(expiries(record)) == []
+    record = asking(made("session", EVERYTHING), m=SamplingRequest(), q=form("Q?"))
+    assert [type(effect) for effect in expiries(record)] == [ExpireCall]
+    assert list(expiries(answered(record, {"m": {"model": "x"}}))) == []
+
+
+def test_a_round_of_an_older_log_counts_from_the_start_of_its_call() -> None:
+    record = asking(made("client", EVERYTHING), q=form("Q?"))
+    old = msgspec.structs.replace(the_call(record), asked_at=None)
+    private = msgspec.structs.replace(record.private, calls={"c": old})
+    record = msgspec.structs.replace(record, private=private)
+    (effect,) = expiries(record)
+    assert effect.at == old.started_at + CLIENT_ANSWER_MS
