@@ -68,14 +68,27 @@ class ClientQuestions:
         """What the client brings back for the questions that its state tells of."""
         passed = state.get("passed")
         self._passed = None if passed is None else (passed[0], passed[1])
-        if "round" not in state:
-            return
+        if "round" in state:
+            asked = msgspec.convert(state["round"], ClientRound)
+            await self._take(asked, self._calls.now() - state["at"])
+
+    async def take_ahead(self, asked: ClientRound, state: Mapping[str, Any]) -> bool:
+        """Whether the client's first request already holds answers to the first questions.
+
+        A server that gives no state takes these, so a client may send them at once.
+        """
+        is_first = not state and asked.name == (1, None)
+        if not is_first or not asked.questions.keys() & self._given().keys():
+            return False
+        await self._take(asked, 0)
+        return True
+
+    def _given(self) -> dict[str, Any]:
         given = (self._ctx.params or {}).get("inputResponses") or {}
-        answers = ClientAnswers(
-            round=msgspec.convert(state["round"], ClientRound),
-            given={key: one for key, one in given.items() if isinstance(one, dict)},
-            within=_hasty(self._calls.now() - state["at"]),
-        )
+        return {key: one for key, one in given.items() if isinstance(one, dict)}
+
+    async def _take(self, asked: ClientRound, after: int) -> None:
+        answers = ClientAnswers(round=asked, given=self._given(), within=_hasty(after))
         record = await self._write(answers)
         call = None if record is None else record.private.calls.get(self._call_id)
         is_first_come = call is not None and call.answers == "both"

@@ -60,6 +60,8 @@ class ParkedCalls:
                 await asking.take(state)
                 with delivery.while_there(self._calls.askers.waiting(uri, call_id)):
                     found = await self._followed(ctx, visitor, uri, call_id, asking)
+                    if isinstance(found, ClientRound) and await asking.take_ahead(found, state):
+                        found = await self._followed(ctx, visitor, uri, call_id, asking)
             if not isinstance(found, CallView):
                 plain = {"session": uri, "call": call_id}
                 return {

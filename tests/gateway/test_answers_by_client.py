@@ -136,6 +136,11 @@ def test_a_server_that_gives_no_state_gets_none(modern: Asking) -> None:
     assert text(done) == "red, state None"
 
 
+def test_answers_that_come_with_the_first_request_are_taken(modern: Asking) -> None:
+    answers = {"colour": accept(colour="green"), "never asked": accept(x=1)}
+    assert text(modern.call("stateless", inputResponses=answers)) == "green, state None"
+
+
 @pytest.mark.parametrize("kind", ["modern", "legacy"])
 def test_a_server_is_told_of_the_capabilities_that_the_client_has_and_no_others(
     kind: str, server: ServerProcess

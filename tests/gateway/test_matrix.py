@@ -125,5 +125,5 @@ def test_results_are_those_of_the_direct_connection(
             assert not {*ENVELOPE} & {*other, *(other.get("_meta") or {})}
     assert found["server"] == expected["server"]
     assert found["instructions"] == expected["instructions"]
-    if mode != "session":
+    if mode != "session" and NOWHERE_TO_ASK not in str(expected["results"]):
         assert [shown(one) for one in found["asked"]] == [shown(one) for one in expected["asked"]]
