@@ -47,5 +47,5 @@ def test_an_address_that_is_taken_ends_the_start_in_words() -> None:
         port = str(taken.getsockname()[1])
         result = runner.invoke(app, ["serve", "--store", "memory:", "--port", port])
     assert result.exit_code == 1
-    assert "cannot be listened on" in result.stderr
+    assert "the address is already in use" in result.stderr
     assert "--port" in result.stderr
