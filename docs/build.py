@@ -209,6 +209,9 @@ LIMIT_MEANINGS: dict[str, str] = {
     "SEALED_STATE_SECONDS": "Seconds for which a sealed `requestState` of the gateway is good.",
     "CAPABILITY_SETS": "Different sets of capabilities that one gateway's clients may have.",
     "CAPABILITY_SETS_PER_PRINCIPAL": "Of these, the ones that clients of one principal use.",
+    "LOG_MESSAGES_HELD": "Log messages of a server that wait to be passed on to the client of a"
+    " call, ten times a second. More are left out, and the client gets their number.",
+    "LOG_BYTES_HELD": "Bytes of these messages.",
     "CLIENT_ANSWER_MS": "That an MCP client has for a question that only it can answer, unless"
     " `answerWithin` is configured; then its call is abandoned.",
     "UNATTRIBUTED_QUESTION_SECONDS": "That a question of a 2025-era process waits until it is clear"

@@ -33,13 +33,15 @@ class CallClient(Wire, frozen=True, kw_only=True):
     """The MCP client that made a call, and whether its own user is asked.
 
     `capabilities` is what the server is told of it; without it, what the host itself can do.
-    `is_2025`: it speaks a revision of that era.
+    `is_2025`: it speaks a revision of that era. `log_level`: from which level on it gets the log
+    messages of the server; without it, none.
     """
 
     name: str
     answers: Answerers = "session"
     capabilities: Extra | None = None
     is_2025: bool = False
+    log_level: str | None = None
 
 
 class Asked(Wire, frozen=True, kw_only=True):

@@ -6,9 +6,15 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 import msgspec
-from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, ErrorData
+from mcp_types import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    ErrorData,
+    LoggingMessageNotificationParams,
+)
 
 from session_server.calls.connections import Question
+from session_server.calls.progress import LEVELS, Logs
 from session_server.host.channel import Plan
 from session_server.reducers import rounds
 from session_server.reducers.batches import Batch
@@ -22,6 +28,8 @@ NO_ANSWER = ErrorData(code=INTERNAL_ERROR, message="The call has ended.")
 
 
 class Recorder(Protocol):
+    logs: Logs
+
     async def record(self, uri: Uri, plan: Plan) -> None: ...
 
     async def until(self, uri: Uri, look: Callable[[SessionRecord], Any]) -> Any: ...
@@ -30,11 +38,14 @@ class Recorder(Protocol):
 class CallAsker:
     """Has the questions of one leg asked, one at a time, and brings back the answers."""
 
-    def __init__(self, recorder: Recorder, uri: Uri, call_id: str, leg: int) -> None:
+    def __init__(
+        self, recorder: Recorder, uri: Uri, call_id: str, leg: int, log_level: str | None = None
+    ) -> None:
         self._recorder = recorder
         self._uri = uri
         self._call_id = call_id
         self._leg = leg
+        self._levels = () if log_level is None else LEVELS[LEVELS.index(log_level) :]
         self._times_asked: Counter[str] = Counter()
         self._one_at_a_time = asyncio.Lock()
 
@@ -49,6 +60,10 @@ class CallAsker:
             return ErrorData(code=INVALID_PARAMS, message=words)
         async with self._one_at_a_time:
             return await self._asked(required, {key: question})
+
+    def logged(self, message: LoggingMessageNotificationParams) -> None:
+        if message.level in self._levels:
+            self._recorder.logs.of(self._call_id).add(message)
 
     async def visited(self, elicitation_id: str) -> None:
         def plan(record: SessionRecord, _: Stamp) -> Batch:

@@ -12,11 +12,12 @@ import contextlib
 import itertools
 import logging
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Mapping
 from functools import partial
 from typing import Any, Protocol
 
 import msgspec
+from mcp import MCPError
 from mcp.client.session import ClientRequestContext, IncomingMessage
 from mcp.shared.dispatcher import ProgressFnT
 from mcp.shared.subscriptions import ServerEvent
@@ -30,6 +31,8 @@ from mcp_types import (
     ElicitResult,
     ErrorData,
     ListRootsResult,
+    LoggingMessageNotification,
+    LoggingMessageNotificationParams,
     Tool,
 )
 from pydantic import BaseModel
@@ -67,6 +70,8 @@ class Asker(Protocol):
     """Whom the server's questions are for, while a call is under way."""
 
     async def ask(self, question: Question) -> dict[str, Any] | ErrorData: ...
+
+    def logged(self, message: LoggingMessageNotificationParams) -> None: ...
 
     async def visited(self, elicitation_id: str) -> None:
         """The server reports that a URL it sent people to is done with."""
@@ -139,6 +144,8 @@ class Slot:
         self.calls: list[Seat] = []
         self.has_asked = False
         self._left: list[Seat] = []
+        self._hearing: list[tuple[Asker, str]] = []
+        self._log_level: str | None = None
         self._unattributed = 0
         self._in_turn = asyncio.Lock()
         self._name = name
@@ -280,11 +287,40 @@ class Slot:
         event = tidings_in(message)
         if event is not None and self._heard is not None and not self.link.is_modern:
             self._heard(event)
+        elif isinstance(message, LoggingMessageNotification):
+            self._logged(message.params)
         elif isinstance(message, ElicitCompleteNotification):
             for seat in tuple(self.calls):
                 await seat.asker.visited(message.params.elicitation_id)
         elif isinstance(message, Exception):
             logger.warning("the MCP server %s sent something that is not MCP", self._name)
+
+    # Log messages
+
+    @contextlib.contextmanager
+    def hearing(self, asker: Asker, principal: str) -> Generator[None]:
+        """While the block runs, this call gets what the server logs here."""
+        entry = (asker, principal)
+        self._hearing.append(entry)
+        try:
+            yield
+        finally:
+            self._hearing.remove(entry)
+
+    async def set_log_level(self, level: str | None) -> None:
+        """In the 2025 era; most servers log without."""
+        if level in (None, self._log_level) or self.link.client.server_capabilities.logging is None:
+            return
+        self._log_level = level
+        with contextlib.suppress(MCPError):
+            await self.link.request("logging/setLevel", {"level": level})
+
+    def _logged(self, message: LoggingMessageNotificationParams) -> None:
+        """A message does not name its call: one principal never gets what may be another's."""
+        principals = {principal for _, principal in self._hearing}
+        if len(principals) == 1 and not self._left:
+            for asker, _ in self._hearing:
+                asker.logged(message)
 
 
 class Line:
@@ -528,7 +564,7 @@ class Pools:
         await self._of_clients.pop(idle).close()
 
 
-def declared(config: ServerConfig) -> Answering:
+def declared(config: ServerConfig, asker: Asker | None = None) -> Answering:
     """What a connection for one request declares; revision 2026-07-28 asks nothing on it."""
 
     async def elicit(context: ClientRequestContext, params: ElicitRequestParams) -> ErrorData:
@@ -539,4 +575,12 @@ def declared(config: ServerConfig) -> Answering:
         del context
         return ErrorData(code=INTERNAL_ERROR, message="Ask by input_required.")
 
-    return Answering(elicit=elicit, list_roots=None if config.roots is None else list_roots)
+    async def notified(message: IncomingMessage) -> None:
+        if asker is not None and isinstance(message, LoggingMessageNotification):
+            asker.logged(message.params)
+
+    return Answering(
+        elicit=elicit,
+        list_roots=None if config.roots is None else list_roots,
+        notified=notified,
+    )

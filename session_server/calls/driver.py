@@ -10,11 +10,13 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+from mcp_types import LOG_LEVEL_META_KEY
+
 from session_server.calls.asking import CallAsker
 from session_server.calls.config import LEGACY, MODERN
 from session_server.calls.connections import Line
 from session_server.calls.errors import UnknownServerError
-from session_server.calls.progress import Reporter, Reports
+from session_server.calls.progress import Logs, Reporter, Reports
 from session_server.calls.replies import (
     Asks,
     Completed,
@@ -57,6 +59,7 @@ class CallDriver:
         self._tasks = Tasks("the calls", logger)
         self.spawn = self._tasks.spawn
         self.reports = Reports()
+        self.logs = Logs()
         self.servers: Servers = Servers({}, self.spawn, lambda *_: None)
         self._host = host
         self._waiting = waiting
@@ -140,7 +143,8 @@ class CallDriver:
         claimed = False
         reply: Reply | None = None
         try:
-            async with self._lent(server, CallAsker(self, uri, call.id, leg), call) as line:
+            asker = CallAsker(self, uri, call.id, leg, _log_level(call))
+            async with self._lent(server, asker, call) as line:
                 claimed = await self._claimed(uri, call, leg, line)
                 if claimed:
                     reply = await self._over(line, uri, call, leg)
@@ -193,6 +197,9 @@ class CallDriver:
         reporter = Reporter(self, uri, call.id, leg)
         try:
             params = rounds.next_params(call)
+            level = _log_level(call)
+            if level is not None and line.link.is_modern:
+                params["_meta"] = {**params.get("_meta", {}), LOG_LEVEL_META_KEY: level}
             reply = await exchange(line, call.method, params, reporter.progress)
             if isinstance(reply, Unsent | Lost):
                 line.link.lost.set()  # and so is the next thing that would be sent over it
@@ -234,6 +241,10 @@ def _without_answer(error: Exception, server: Server, *, is_out: bool) -> Reply:
     if isinstance(reply, Lost) and not is_out:
         return Unsent("the connection failed", is_general=True)
     return reply
+
+
+def _log_level(call: Call) -> str | None:
+    return None if call.client is None else call.client.log_level
 
 
 def name_of(call: Call) -> str:

@@ -1,13 +1,19 @@
-"""Progress of a server: as text for the people of a session, and as it is for who made the call."""
+"""Progress of a server: as text for the people of a session, and as it is for who made the call.
+
+Its log messages are for the MCP client that made the call, and for nobody else.
+"""
 
 import asyncio
 import contextlib
 from collections.abc import Generator
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, get_args
+
+from mcp_types import LoggingLevel, LoggingMessageNotificationParams
 
 from session_server.host.channel import Plan
 from session_server.reducers import rounds
 from session_server.reducers.batches import Batch
+from session_server.schemas.limits import LOG_BYTES_HELD, LOG_MESSAGES_HELD
 from session_server.schemas.principals import Stamp
 from session_server.schemas.record import SessionRecord
 from session_server.schemas.wire import Uri
@@ -79,6 +85,62 @@ class Reports:
             self._listeners[call_id].discard(listener)
             if not self._listeners[call_id]:
                 del self._listeners[call_id]
+
+
+LEVELS: tuple[str, ...] = get_args(LoggingLevel)
+"""From the least severe on."""
+
+LOGS_KEPT = 100
+"""Of as many calls; a client may begin to listen after its call has ended."""
+
+
+class Log:
+    """Messages of one call that its client has not got yet; too many are counted and left out."""
+
+    def __init__(self) -> None:
+        self._messages: list[LoggingMessageNotificationParams] = []
+        self._bytes = 0
+        self._left_out = 0
+        self._has_news = asyncio.Event()
+
+    def add(self, message: LoggingMessageNotificationParams) -> None:
+        size = len(message.model_dump_json())
+        if len(self._messages) >= LOG_MESSAGES_HELD or self._bytes + size > LOG_BYTES_HELD:
+            self._left_out += 1
+        else:
+            self._messages.append(message)
+            self._bytes += size
+        self._has_news.set()
+
+    def taken(self) -> list[LoggingMessageNotificationParams] | None:
+        messages, self._messages, self._bytes = self._messages, [], 0
+        if self._left_out:
+            text = f"{self._left_out} log messages were left out: too many at once."
+            messages.append(
+                LoggingMessageNotificationParams(
+                    level="warning", logger="session-server", data=text
+                )
+            )
+            self._left_out = 0
+        self._has_news.clear()
+        return messages or None
+
+    async def news(self) -> None:
+        await self._has_news.wait()
+
+
+class Logs:
+    """Log messages of servers, by call."""
+
+    def __init__(self) -> None:
+        self._logs: dict[str, Log] = {}
+
+    def of(self, call_id: str) -> Log:
+        log = self._logs.pop(call_id, None) or Log()
+        self._logs[call_id] = log
+        if len(self._logs) > LOGS_KEPT:
+            del self._logs[next(iter(self._logs))]
+        return log
 
 
 class Writer(Protocol):

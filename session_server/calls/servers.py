@@ -27,6 +27,7 @@ from session_server.calls.connections import (
 )
 from session_server.calls.errors import UnknownServerError, UnreachableError
 from session_server.calls.links import Link
+from session_server.calls.progress import LEVELS
 from session_server.calls.revisions import Revisions
 from session_server.calls.sdk import QUIET
 from session_server.calls.states import state_of, words_of
@@ -79,6 +80,7 @@ class Server:
         self._not_spoken: set[Era] = set()
         self.pools = Pools(name, config, self._moved, spawn, heard=self.tidings.hear)
         self.pools.own.revive = self.ready
+        self._log_level: str | None = None
         self._hurry = asyncio.Event()
         self._stopping = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -270,12 +272,16 @@ class Server:
             pool = await self.pools.of(capabilities, principal)
             tool = self.tools.get(name)
             async with pool.lend(asker, name, tool, self._habits, principal) as (slot, seat):
-                yield Line(slot.link, self.tools, capabilities, seat)
+                await slot.set_log_level(self._log_level)
+                with slot.hearing(asker, principal):
+                    yield Line(slot.link, self.tools, capabilities, seat)
         elif self.config.url is None:
-            yield Line(await self._modern_process(main), self.tools, capabilities)
+            slot = await self._modern_process(main)
+            with slot.hearing(asker, principal):
+                yield Line(slot.link, self.tools, capabilities)
         else:
             like = main if main.is_modern else None
-            async with Link(self.config, declared(self.config)).opened(MODERN, like) as link:
+            async with Link(self.config, declared(self.config, asker)).opened(MODERN, like) as link:
                 yield Line(link, self.tools, capabilities)
 
     async def request(
@@ -294,6 +300,11 @@ class Server:
             return await link.request(method, params, capabilities=capabilities)
         pool = await self.pools.of(capabilities, principal)
         return await (await pool.link()).request(method, params)
+
+    def set_log_level(self, level: str) -> None:
+        """Of calls over 2025-11-25: the least severe that any client has asked for."""
+        levels = (level, self._log_level or level)
+        self._log_level = min(levels, key=LEVELS.index)
 
     def asked_by_result(self, name: str) -> None:
         """In the 2026 era; so this is what the tool needs."""
@@ -349,15 +360,17 @@ class Server:
             return of_main
         return wanted
 
-    async def _modern_process(self, main: Link) -> Link:
+    async def _modern_process(self, main: Link) -> Slot:
         """The main one, unless that is of the 2025 era."""
         if main.is_modern:
-            return main
+            if self._main is None or self._main.link is not main:
+                raise UnreachableError("the connection ended")
+            return self._main
         if self._modern is None or not self._modern.is_usable:
             slot = Slot(self.name, self.config, self._moved, protocol=MODERN)
             await slot.kept.open(self._spawn)
             self._modern = slot
-        return self._modern.link
+        return self._modern
 
 
 class Servers:

@@ -7,15 +7,19 @@ import asyncio
 import contextlib
 import math
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import msgspec
 from mcp import MCPError
-from mcp_types import INTERNAL_ERROR
+from mcp_types import (
+    INTERNAL_ERROR,
+    LoggingMessageNotification,
+    LoggingMessageNotificationParams,
+)
 
 from session_server.calls.deliveries import RETURN_SECONDS, Delivery
-from session_server.calls.progress import Listener, Report
-from session_server.gateway.visitors import Context, Visitor
+from session_server.calls.progress import Log, Report
+from session_server.gateway.visitors import Context, Visitor, log_level_of
 
 PROGRESS_SECONDS = 10.0
 PASS_ON_SECONDS = 0.1
@@ -32,6 +36,7 @@ MOST_LEGS = 10
 STOPPING = "The host is stopping. Ask again soon: what is under way goes on there."
 
 T = TypeVar("T")
+Item_co = TypeVar("Item_co", covariant=True)
 
 Wait = Callable[[float], Awaitable[T]]
 """Waits for at most this many seconds; `None` is "not yet", and may come early."""
@@ -59,7 +64,6 @@ class Pulse:
         self._session = ctx.session
         self._progress: float | None = None
         self._total: float | None = None
-        self._sending = asyncio.Lock()
 
     async def show(self, message: str) -> None:
         self._progress = 0.0 if self._progress is None else self._progress + STEP
@@ -69,29 +73,54 @@ class Pulse:
         self._progress, self._total = report.progress, report.total
         await self._session.report_progress(*report)
 
-    @contextlib.asynccontextmanager
-    async def passing(self, reports: Listener) -> AsyncGenerator[None]:
-        """While the block runs. Where reports come too fast, the latest; the last in any case."""
-        task = asyncio.ensure_future(self._passing(reports))
-        try:
-            yield
-            async with self._sending:  # one that is being sent is not broken off
-                task.cancel()
-        finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
-        last = reports.taken()
-        if last is not None:
-            await self.pass_on(last)
 
-    async def _passing(self, reports: Listener) -> None:
+class Source(Protocol[Item_co]):
+    async def news(self) -> None: ...
+
+    def taken(self) -> Item_co | None: ...
+
+
+@contextlib.asynccontextmanager
+async def passing(source: Source[T], send: Callable[[T], Awaitable[None]]) -> AsyncGenerator[None]:
+    """While the block runs; with pauses, and what is there at its end in any case."""
+    sending = asyncio.Lock()
+
+    async def pass_on() -> None:
         while True:
-            await reports.news()
-            async with self._sending:
-                report = reports.taken()
-                if report is not None:
-                    await self.pass_on(report)
+            await source.news()
+            async with sending:
+                item = source.taken()
+                if item is not None:
+                    await send(item)
             await asyncio.sleep(PASS_ON_SECONDS)
+
+    task = asyncio.ensure_future(pass_on())
+    try:
+        yield
+        async with sending:  # what is being sent is not broken off
+            task.cancel()
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    last = source.taken()
+    if last is not None:
+        await send(last)
+
+
+@contextlib.asynccontextmanager
+async def passing_logs(ctx: Context, log: Log) -> AsyncGenerator[None]:
+    """Log messages to the client of this request, on its stream, if it wants any."""
+    if log_level_of(ctx) is None:
+        yield
+        return
+
+    async def send(messages: list[LoggingMessageNotificationParams]) -> None:
+        for message in messages:
+            notice = LoggingMessageNotification(params=message)
+            await ctx.session.send_notification(notice, related_request_id=ctx.request_id)
+
+    async with passing(log, send):
+        yield
 
 
 async def hold(

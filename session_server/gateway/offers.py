@@ -10,11 +10,13 @@ from mcp_types import (
     SERVER_INFO_META_KEY,
     CallToolRequestParams,
     CompleteRequestParams,
+    EmptyResult,
     GetPromptRequestParams,
     PaginatedRequestParams,
     ReadResourceRequestParams,
     RequestParams,
     ServerCapabilities,
+    SetLevelRequestParams,
     SubscribeRequestParams,
     SubscriptionsListenRequestParams,
     UnsubscribeRequestParams,
@@ -26,7 +28,7 @@ from session_server.calls.servers import Servers
 from session_server.gateway.announcements import Announcements
 from session_server.gateway.client_questions import declared_by
 from session_server.gateway.errors import told_in_mcp
-from session_server.gateway.visitors import Context, principal_id
+from session_server.gateway.visitors import Context, principal_id, set_log_level
 from session_server.reducers.recognition import TASKS_EXTENSION
 from session_server.reducers.starts import own_params
 from session_server.schemas.mcp import CallMethod
@@ -136,6 +138,10 @@ def offer(
             if kind in CALLED:
                 called, params = CALLED[kind]
                 server.add_request_handler(called, params, _calling(server, called, perform))
+    if capabilities.logging is not None:
+        server.add_request_handler(
+            "logging/setLevel", SetLevelRequestParams, _levelling(servers, name)
+        )
     if announcements.are_any:
         listen = announcements.listen
         server.add_request_handler("subscriptions/listen", SubscriptionsListenRequestParams, listen)
@@ -157,6 +163,15 @@ def _passing(server: Offered, servers: Servers, name: str) -> Any:
         return server.passed_on(ctx, result)
 
     return passed
+
+
+def _levelling(servers: Servers, name: str) -> Any:
+    async def levelled(ctx: Context, params: SetLevelRequestParams) -> EmptyResult:
+        set_log_level(ctx, params.level)
+        servers[name].set_log_level(params.level)
+        return EmptyResult()
+
+    return levelled
 
 
 def _calling(server: Offered, method: CallMethod, perform: Perform) -> Any:

@@ -22,12 +22,21 @@ from session_server.gateway.client_questions import (
     declared_by,
 )
 from session_server.gateway.errors import lost_state, told_in_mcp
-from session_server.gateway.legs import Patience, Pulse, carried_in, hold, try_again
+from session_server.gateway.legs import (
+    Patience,
+    Pulse,
+    carried_in,
+    hold,
+    passing,
+    passing_logs,
+    try_again,
+)
 from session_server.gateway.places import Places, place_of
 from session_server.gateway.visitors import (
     Context,
     Visitor,
     delivery_of,
+    log_level_of,
     place_to_answer,
     was_cancelled,
 )
@@ -111,15 +120,17 @@ class ParkedCalls:
     def _client(self, ctx: Context, visitor: Visitor) -> CallClient:
         """Who is asked: `both` is the session alone where the client cannot be asked."""
         declared, answers = declared_by(ctx), self._config.answers
+        level = log_level_of(ctx)
         if answers == "client":
             return CallClient(
                 name=visitor.client,
                 answers=answers,
                 capabilities=declared,
                 is_2025=not visitor.is_modern,
+                log_level=level,
             )
         if answers == "session":
-            return CallClient(name=visitor.client)
+            return CallClient(name=visitor.client, log_level=level)
         others = {name: can for name, can in declared.items() if name != "elicitation"}
         if others and self._config.roots is not None:
             others.setdefault("roots", {})
@@ -128,6 +139,7 @@ class ParkedCalls:
             answers="both" if "elicitation" in declared else "session",
             capabilities=others | CAN_ASK if others else None,
             is_2025=not visitor.is_modern,
+            log_level=level,
         )
 
     def _known(self, visitor: Visitor, uri: Uri, call_id: str) -> tuple[Uri, str]:
@@ -179,10 +191,14 @@ class ParkedCalls:
             return found
 
         pulse = Pulse(ctx)
-        async with asking.passing_on():
-            with self._calls.driver.reports.listening(call_id) as reports:
-                async with pulse.passing(reports):
-                    return await hold(visitor, wait, self._patience, pulse, lambda: words)
+        driver = self._calls.driver
+        with driver.reports.listening(call_id) as reports:
+            async with (
+                asking.passing_on(),
+                passing_logs(ctx, driver.logs.of(call_id)),
+                passing(reports, pulse.pass_on),
+            ):
+                return await hold(visitor, wait, self._patience, pulse, lambda: words)
 
 
 def _title(call: Call) -> str:

@@ -7,10 +7,12 @@ import msgspec
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from mcp.server.context import ServerRequestContext
+from mcp_types import LOG_LEVEL_META_KEY
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.requests import HTTPConnection
 
 from session_server.calls.deliveries import Delivery, delivery_in
+from session_server.calls.progress import LEVELS
 from session_server.reducers.session_names import session_name
 from session_server.reducers.words import visible_name
 from session_server.schemas.principals import Principal, Role
@@ -20,6 +22,7 @@ SESSION_HEADER = "Session-Server-Session"
 NAMELESS = "unnamed client"
 
 _PRINCIPAL = "session_server.principal"
+_LOG_LEVEL = "session_server.log_level"
 
 Context: TypeAlias = ServerRequestContext[Any, Any]
 
@@ -74,6 +77,21 @@ def place_to_answer(ctx: Context, uri: Uri) -> str:
     assert ctx.request is not None  # everything comes in over HTTP
     reached = ctx.request.url
     return f"{uri}, at {reached.scheme}://{reached.netloc}/#/s/{session_name(uri)}"
+
+
+def log_level_of(ctx: Context) -> str | None:
+    """From which level on the client gets log messages: in 2026 it says so with each request."""
+    if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
+        level = ((ctx.params or {}).get("_meta") or {}).get(LOG_LEVEL_META_KEY)
+        return level if level in LEVELS else None
+    connection = ctx.session._connection  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    return str(connection.state.get(_LOG_LEVEL, LEVELS[0]))
+
+
+def set_log_level(ctx: Context, level: str) -> None:
+    """For the connection of a 2025-era client."""
+    connection = ctx.session._connection  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    connection.state[_LOG_LEVEL] = level
 
 
 def principal_id(ctx: Context) -> str:

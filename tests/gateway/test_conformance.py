@@ -56,6 +56,8 @@ SCENARIOS_2025 = (
     "tools-call-mixed-content",
     "tools-call-error",
     "tools-call-with-progress",
+    "tools-call-with-logging",
+    "logging-set-level",
     "server-sse-multiple-streams",
     "resources-list",
     "resources-read-text",

@@ -5,6 +5,7 @@ differ stands in docs/gateway.md under "What is different through the gateway".
 """
 
 import contextlib
+import copy
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -23,6 +24,7 @@ WAYS = ("stdio", "http")
 MODES = ("session", "client", "both")
 SECONDS = 120
 VALUES: dict[str, Any] = {"environment": "production", "sure": True, "city": "Oslo"}
+UNKNOWN_PROMPT: list[Any] = ["prompts/get", "no-such-prompt", {}]
 CALLS: list[list[Any]] = [
     ["tools/list"],
     ["prompts/list"],
@@ -33,7 +35,9 @@ CALLS: list[list[Any]] = [
     ["tools/call", "fail", {"words": "no luck"}],
     ["tools/call", "no-such-tool", {}],
     ["prompts/get", "greeting", {"name": "Ana"}],
+    UNKNOWN_PROMPT,
     ["resources/read", "zoo://sign"],
+    ["resources/read", "zoo://nowhere"],
     ["tools/call", "deploy", {"service": "web"}],
 ]
 NOWHERE_TO_ASK = "per-request legacy serving cannot receive server-to-client requests"
@@ -116,8 +120,11 @@ def answering(room: Room) -> Iterator[None]:
 def test_results_are_those_of_the_direct_connection(
     pair: Pair, client: zoo.Kind, way: str, mode: str
 ) -> None:
-    expected = pair.direct(client, way)
+    expected = copy.deepcopy(pair.direct(client, way))
     found = pair.through_gateway(client, way, mode)
+    # Without its client's capabilities, a server of both revisions is called over 2026-07-28.
+    errors = pair.direct("modern" if mode != "client" else client, way)["results"]
+    expected["results"][CALLS.index(UNKNOWN_PROMPT)] = errors[CALLS.index(UNKNOWN_PROMPT)]
     for call, one, other in zip(CALLS, expected["results"], found["results"], strict=True):
         if NOWHERE_TO_ASK not in str(one):  # there the gateway asks where the server cannot
             assert (call, plain(other)) == (call, plain(one))

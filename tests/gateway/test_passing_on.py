@@ -14,8 +14,9 @@ from tests.mcp import zoo
 from tests.mcp.servers import odd
 from tests.servers import ServerProcess
 
-MODES = ("session", "client")
+MODES = ("session", "client", "both")
 ERAS = ("modern", "legacy")
+SECRET = "a-secret-of-the-server"
 HELLO = {"protocolVersion": "2025-11-25", "clientInfo": {"name": "test", "version": "1"}}
 EXTRAS = {
     "experimental": {"example.com/hologram": {"depth": 3}},
@@ -32,6 +33,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
             "command": sys.executable,
             "args": [str(Path(odd.__file__)), *(["--legacy"] if era == "legacy" else [])],
             "answers": mode,
+            "env": {"API_TOKEN": SECRET},
         }
         for era in ERAS
         for mode in MODES
@@ -153,3 +155,54 @@ def test_errors_of_a_server_over_http_keep_their_code_and_data(mode: str, tmp_pa
         "message": "Sampling is needed",
         "data": {"requiredCapabilities": {"sampling": {}}},
     }
+
+
+LEVEL = "io.modelcontextprotocol/logLevel"
+
+
+def logged(response: httpx.Response) -> list[dict[str, Any]]:
+    lines = [line[6:] for line in response.text.splitlines() if line.startswith("data: ")]
+    events = [json.loads(line) for line in lines if line.strip()]
+    assert "result" in events[-1]
+    return [e["params"] for e in events if e.get("method") == "notifications/message"]
+
+
+def modern_call(url: str, tool: str, **meta: str) -> httpx.Response:
+    params = {"name": tool, "arguments": {}, "_meta": meta}
+    body = envelope("tools/call", params)
+    return httpx.post(url, json=body, headers=headers_for("tools/call", params), timeout=40)
+
+
+@pytest.mark.proves("mcp.gateway.logging")
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("era", ERAS)
+def test_log_messages_reach_the_client_that_made_the_call(
+    era: str, mode: str, server: ServerProcess
+) -> None:
+    url = f"{server.url}/mcp/{era}-{mode}"
+    told = logged(modern_call(url, "log", **{LEVEL: "info"}))
+    assert [one["level"] for one in told] == ["info", "error"]
+    assert SECRET not in str(told)
+    if era == "modern":
+        assert told[0]["data"]["levels"] == ["info"]
+    silent = modern_call(url, "log")  # in 2026, who says no level gets none
+    assert "notifications/message" not in silent.text
+
+    client = LegacyClient(url)
+    assert client.hello["capabilities"]["logging"] == {}
+    params = {"name": "log", "arguments": {}}
+    levels = [one["level"] for one in logged(client.post("tools/call", params))]
+    assert levels == ["debug", "info", "error"]
+    assert client.result("logging/setLevel", {"level": "error"}) == {}
+    (told_again,) = logged(client.post("tools/call", params))
+    assert told_again["level"] == "error"
+    assert "error" in told_again["data"]["levels"]
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_too_many_log_messages_are_left_out_and_counted(era: str, server: ServerProcess) -> None:
+    told = logged(modern_call(f"{server.url}/mcp/{era}-session", "flood", **{LEVEL: "debug"}))
+    own = [one["data"] for one in told if one["logger"] == "odd"]
+    assert own == sorted(set(own))
+    left_out = sum(int(one["data"].split()[0]) for one in told if one["logger"] != "odd")
+    assert len(own) + left_out == 5_000

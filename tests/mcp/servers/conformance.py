@@ -28,10 +28,12 @@ from mcp_types import (
     ElicitRequestFormParams,
     ElicitResult,
     EmbeddedResource,
+    EmptyResult,
     ImageContent,
     InputRequiredResult,
     ListRootsRequest,
     SamplingMessage,
+    SetLevelRequestParams,
     TextContent,
     TextResourceContents,
 )
@@ -221,6 +223,15 @@ async def logging(ctx: Asking) -> str:
     await asyncio.sleep(PAUSE)
     await ctx.info("Tool execution completed")
     return "It was logged."
+
+
+async def set_level(ctx: Any, params: SetLevelRequestParams) -> EmptyResult:
+    del ctx, params
+    return EmptyResult()
+
+
+# The SDK's own class offers no logging, although its tools log.
+server._lowlevel_server.add_request_handler("logging/setLevel", SetLevelRequestParams, set_level)
 
 
 @server.tool(name="test_tool_with_progress")

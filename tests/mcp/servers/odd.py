@@ -18,6 +18,7 @@ DISCOVERED = {
     "supportedVersions": ["2026-07-28"],
     "capabilities": {
         "tools": {},
+        "logging": {},
         "experimental": {"example.com/hologram": {"depth": 3}},
         "extensions": {"example.com/scent": {"notes": ["pine"]}},
     },
@@ -36,6 +37,7 @@ FUTURE = {
     "_meta": {"example.com/scent": 1},
 }
 seen_ids: list[Any] = []
+set_levels: list[str] = []
 
 
 def text(words: str) -> Answer:
@@ -88,6 +90,8 @@ TOOLS: dict[str, Callable[[dict[str, Any]], Answer]] = {
     ),
     "ids": ids,
     "progress": lambda _: text("done"),
+    "log": lambda _: text("logged"),
+    "flood": lambda _: text("logged"),
     "die": die,
     "repeat": lambda params: repeating(params, os.environ.get("API_TOKEN", "")),
     "incapable": lambda _: failed(
@@ -126,6 +130,9 @@ def answer(method: str, params: dict[str, Any], request_id: Any) -> Answer:
         tools = [{"name": name, **shape} for name in TOOLS]
         listing = {"resultType": "complete", "ttlMs": 0, "cacheScope": "public"}
         return {"result": {**listing, "tools": tools}}
+    if method == "logging/setLevel" and is_legacy:
+        set_levels.append(params["level"])
+        return {"result": {}}
     if method != "tools/call":
         return failed(-32601, "Method not found")
     if params["name"] == "ids":
@@ -139,6 +146,19 @@ def report(token: Any) -> None:
         notice = {"jsonrpc": "2.0", "method": "notifications/progress", "params": told}
         sys.stdout.write(json.dumps(notice) + "\n")
         sys.stdout.flush()
+
+
+def log(meta: dict[str, Any], tool: str) -> None:
+    """At three levels, with what it was told of levels; or a flood."""
+    asked = [*set_levels, meta.get("io.modelcontextprotocol/logLevel")]
+    data = {"levels": asked, "token": os.environ.get("API_TOKEN")}
+    told = [{"level": level, "data": data} for level in ("debug", "info", "error")]
+    if tool == "flood":
+        told = [{"level": "info", "logger": "odd", "data": number} for number in range(5_000)]
+    for params in told:
+        notice = {"jsonrpc": "2.0", "method": "notifications/message", "params": params}
+        sys.stdout.write(json.dumps(notice) + "\n")
+    sys.stdout.flush()
 
 
 def main() -> None:
@@ -155,6 +175,8 @@ def main() -> None:
             tool = (message.get("params") or {}).get("name")
             if tool == "progress":
                 report(message["params"]["_meta"]["progressToken"])
+            if tool in ("log", "flood"):
+                log(message["params"].get("_meta") or {}, tool)
             if tool == "garbled":
                 sys.stdout.buffer.write(b"\xff\xfe not UTF-8\n")
             if tool == "huge-ts":  # its id comes last, as in TypeScript's SDK
