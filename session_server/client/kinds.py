@@ -39,6 +39,10 @@ from session_server.schemas.session import SessionState
 from session_server.schemas.wire import Uri
 
 CHANGED_MEANWHILE = "This answer was changed elsewhere while you were offline; yours was not sent."
+REPLACED_MEANWHILE = (
+    "This answer was changed elsewhere while you were offline. Yours may have been saved before"
+    " that; it was not sent again."
+)
 CLOSINGS = 64
 """How many closed questions a mirror remembers, in order to say who closed them."""
 
@@ -136,8 +140,9 @@ class SessionMirror(Mirror[SessionState]):
             now = bare(answer_in(self.confirmed, action))
             is_open = open_request(self.confirmed, action.request_id) is not None
             if is_open and now not in (*expected, bare(action.answer)):
-                error = Rejected(CHANGED_MEANWHILE, action, is_repeated=pending.is_repeated)
-                found.append((pending, error))
+                was_sent = pending.is_sent or pending.is_repeated
+                reason = REPLACED_MEANWHILE if was_sent else CHANGED_MEANWHILE
+                found.append((pending, Rejected(reason, action, is_repeated=was_sent)))
         return found
 
     def _note(self, known: SessionState, envelope: ActionEnvelope) -> None:

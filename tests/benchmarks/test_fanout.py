@@ -44,10 +44,11 @@ def test_a_peer_takes_actions_and_delivers_them(peer: Peer) -> None:
     results = Results()
     run_peer(peer, [SMALL], results, SECONDS)
     assert set(results.rows(RATE)) == {peer.name}
-    for table in (RATE, CPU_ACTION, P99):
+    for table in (RATE, P99):
         figure = results.find(table, peer.name, "small")
         assert figure is not None
         assert figure.median > 0
+    assert results.find(CPU_ACTION, peer.name, "small") is not None  # too short to use a tick
 
 
 @pytest.fixture(scope="module")

@@ -232,6 +232,24 @@ def away(host: ModelHost, laptop: Device, arriving: int) -> None:
     host.forget_history()
 
 
+@pytest.mark.parametrize("arriving", [0, 1])
+def test_an_answer_that_was_sent_and_then_replaced_is_not_reported_as_never_sent(
+    arriving: int,
+) -> None:
+    host = asking_host()
+    laptop = Device(host)
+    number = laptop.dispatch(draft("mine"))
+    away(host, laptop, arriving)
+    host.act(draft("newer"), PHONE)
+    host.forget_history()
+    laptop.come_back()
+    assert actions_sent(laptop) == []
+    verdict = laptop.verdict(number)
+    assert isinstance(verdict, Rejected)
+    assert verdict.is_repeated
+    assert "may have been saved" in verdict.reason
+
+
 def test_a_client_that_was_away_too_long_goes_on_from_a_snapshot() -> None:
     host = asking_host()
     laptop = Device(host)

@@ -10,7 +10,7 @@ from websockets.exceptions import ConnectionClosed
 
 from tests.host.mirror import Frame, Mirror
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 
 class Device:

@@ -11,7 +11,7 @@ from session_server.schemas.principals import Role
 from session_server.schemas.session import SessionState
 from session_server.schemas.wire import Seq, Uri
 from tests.end_to_end.devices import PATIENCE, Device
-from tests.host.agreement import Truth, expect
+from tests.host.agreement import Diverged, Truth, expect
 from tests.host.mirror import ROOT, Mirror, State
 from tests.host.people import some_frame
 from tests.servers import ServerProcess
@@ -83,8 +83,11 @@ class Gathering:
         while len(self.devices) < self.crowd:
             self.join()
         witness = Witness(self, server)
-        async with asyncio.timeout(PATIENCE):
-            shown = await witness.shown_when_quiet()
+        try:
+            async with asyncio.timeout(PATIENCE):
+                shown = await witness.shown_when_quiet()
+        except TimeoutError:
+            raise Diverged("somebody waits for what never comes") from None
         await witness.hang_up()
         for device in self.devices:
             who = device.mirror.client_id
