@@ -16,12 +16,12 @@ from pydantic.alias_generators import to_camel
 from benchmarks.results import Results
 from session_server.reducers.batches import batch_of
 from session_server.reducers.effects import effects_of
-from session_server.reducers.record import reduce_record
-from session_server.reducers.rules import judge
-from session_server.schemas.actions import InputAnswerChanged
+from session_server.reducers.rules.judge import judge
+from session_server.reducers.state.record import reduce_record
+from session_server.schemas.ahp.actions import InputAnswerChanged
+from session_server.schemas.ahp.envelopes import ActionEnvelope, ActionOrigin, EnvelopeMeta
+from session_server.schemas.ahp.frames import ActionNotification, DispatchAction
 from session_server.schemas.codec import decode_client_frame, decode_session_state, encode
-from session_server.schemas.envelopes import ActionEnvelope, ActionOrigin, EnvelopeMeta
-from session_server.schemas.frames import ActionNotification, DispatchAction
 from session_server.schemas.principals import Principal, Role, Stamp
 from session_server.schemas.record import SessionRecord
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from docs.cli_reference import cli_page
 from session_server.cli.setting_options import flag_of
-from session_server.schemas import definitions, documents, limits
-from session_server.schemas.errors import ErrorCode
-from session_server.schemas.refusals import RefusalCode
+from session_server.schemas import documents, limits
+from session_server.schemas import documents as definitions
+from session_server.schemas.errors import ErrorCode, RefusalCode
 from session_server.settings import CONFIG_FILE, ENVIRONMENT_PREFIX, Settings
 
 REFERENCE = Path(__file__).parent / "reference"

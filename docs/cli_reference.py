@@ -6,7 +6,7 @@ from typing import Any
 import typer
 
 from session_server.cli import app
-from session_server.cli.exits import MEANINGS, ExitCode
+from session_server.cli.exit_codes import MEANINGS, ExitCode
 
 SHARED = ("url", "token", "as_json", "help")
 

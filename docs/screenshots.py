@@ -11,13 +11,13 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page, expect
 
+from tests.page.browser import Person, chromium, phone_options
+from tests.page.looking import arrive, field, question
+from tests.page.stage import Stage
 from tests.servers import serving
-from tests.web.browser import Person, chromium, phone_options
-from tests.web.looking import arrive, field, question
-from tests.web.stage import Stage
 
 IMAGES = Path(__file__).parent / "images"
-SCENE_HOST = (sys.executable, "-m", "tests.web.scene_host")
+SCENE_HOST = (sys.executable, "-m", "tests.page.scene_host")
 DESK: dict[str, Any] = {"viewport": {"width": 1100, "height": 780}, "device_scale_factor": 2}
 SHELF = """
   body { margin: 0; display: flex; gap: 36px; align-items: center; padding: 36px;

@@ -4,7 +4,7 @@ import asyncio
 import sys
 
 from session_server.client import Client, RequestClosed, connect
-from session_server.schemas.session import Status
+from session_server.schemas.ahp.session import Status
 
 
 async def main(url: str) -> None:

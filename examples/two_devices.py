@@ -6,23 +6,18 @@ No server and no socket: every line below is a pure function of the one above it
 from rich.console import Console
 
 from session_server.reducers.batches import batch_of, host_turn
+from session_server.reducers.calls.input_required import recognize_input_required
+from session_server.reducers.calls.rounds import next_params, open_round
 from session_server.reducers.effects import effects_after_restart
-from session_server.reducers.recognition import recognize_input_required
-from session_server.reducers.record import reduce_record
-from session_server.reducers.rounds import next_params, open_round
-from session_server.reducers.rules import judge
-from session_server.schemas.actions import (
+from session_server.reducers.rules.judge import judge
+from session_server.reducers.state.record import reduce_record
+from session_server.schemas.ahp.actions import (
     InputAnswerChanged,
     InputCompleted,
     SessionAction,
     TurnStarted,
 )
-from session_server.schemas.calls import Call
-from session_server.schemas.codec import decode_session_record, encode
-from session_server.schemas.effects import SendCall
-from session_server.schemas.mcp import InputRequired
-from session_server.schemas.principals import HOST, Principal, Role, Stamp
-from session_server.schemas.questions import (
+from session_server.schemas.ahp.questions import (
     Draft,
     IntegerQuestion,
     NumberValue,
@@ -32,8 +27,12 @@ from session_server.schemas.questions import (
     Submitted,
     TextValue,
 )
-from session_server.schemas.record import CallSent, CallStarted, RecordAction, SessionRecord
-from session_server.schemas.session import Lifecycle, SessionState, SessionSummary, Status
+from session_server.schemas.ahp.session import Lifecycle, SessionState, SessionSummary, Status
+from session_server.schemas.codec import decode_session_record, encode
+from session_server.schemas.effects import SendCall
+from session_server.schemas.mcp import InputRequired
+from session_server.schemas.principals import HOST, Principal, Role, Stamp
+from session_server.schemas.record import Call, CallSent, CallStarted, RecordAction, SessionRecord
 
 ANA = Principal(id="ana", name="Ana", role=Role.OWNER, client_id="laptop")
 BO = Principal(id="bo", name="Bo", role=Role.ANSWERER, client_id="phone")

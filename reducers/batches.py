@@ -9,7 +9,13 @@ from typing import Any
 
 import msgspec
 
-from ..schemas.actions import (
+from session_server.reducers.calls.presentation import failed
+from session_server.reducers.forms.answer_checks import check_answer
+from session_server.reducers.forms.defaults import is_proposal, with_valid_default
+from session_server.reducers.forms.review import effective_answers
+from session_server.reducers.state.input_requests import open_request, text_of
+from session_server.reducers.texts import abandoned_note, outcome_note, subject, visible_name
+from session_server.schemas.ahp.actions import (
     ActiveClientChanged,
     AgentChanged,
     InputAnswerChanged,
@@ -29,19 +35,14 @@ from ..schemas.actions import (
     TurnFailed,
     TurnStarted,
 )
-from ..schemas.calls import NOT_REPEATED, Call, Outcome, Uncertain
-from ..schemas.codec import encode
-from ..schemas.envelopes import ActionOrigin
-from ..schemas.host_meta import HOST_KEYS
-from ..schemas.limits import ANSWER_CHARS
-from ..schemas.messages import (
+from session_server.schemas.ahp.envelopes import ActionOrigin
+from session_server.schemas.ahp.messages import (
     HOST_TURN_PREFIX,
     SYSTEM_NOTIFICATION,
     Message,
     MessageOrigin,
 )
-from ..schemas.principals import Provenance, Stamp
-from ..schemas.questions import (
+from session_server.schemas.ahp.questions import (
     Answer,
     AnswerMeta,
     Draft,
@@ -51,27 +52,27 @@ from ..schemas.questions import (
     ResponseKind,
     Skipped,
 )
-from ..schemas.record import (
+from session_server.schemas.ahp.session import ActiveClient, SessionState
+from session_server.schemas.ahp.turns import SystemNotificationPart
+from session_server.schemas.codec import encode
+from session_server.schemas.limits import ANSWER_CHARS
+from session_server.schemas.principals import HOST_KEYS, Provenance, Stamp
+from session_server.schemas.record import (
+    NOT_REPEATED,
+    Call,
     CallAbandoned,
     CallAnswered,
     CallCollected,
     ChangeDeferred,
     CompletionHeld,
     Deferred,
+    Outcome,
     OutcomeCollected,
     OutcomeRecorded,
     RecordAction,
     SessionRecord,
+    Uncertain,
 )
-from ..schemas.session import ActiveClient, SessionState
-from ..schemas.turns import SystemNotificationPart
-from .answers import check_answer
-from .invocations import failed
-from .notes import abandoned_note, outcome_note, subject
-from .proposals import is_proposal, with_valid_default
-from .requests import open_request, text_of
-from .review import effective_answers
-from .words import visible_name
 
 Batch = tuple[RecordAction, ...]
 

@@ -4,15 +4,15 @@ from collections.abc import Iterator
 
 import msgspec
 
-from ..schemas.actions import InputCompleted, InputRequested, IsReadChanged
-from ..schemas.principals import HOST, Provenance, Stamp
-from ..schemas.questions import Answer, InputRequest, OnExpiry, ResponseKind
-from ..schemas.record import RecordAction, SessionRecord
-from ..schemas.session import SessionState, Status
-from ..schemas.wire import Millis
-from .batches import Batch, batch_of, completion
-from .proposals import is_proposal, proposed_answers
-from .requests import open_request
+from session_server.reducers.batches import Batch, batch_of, completion
+from session_server.reducers.forms.defaults import is_proposal, proposed_answers
+from session_server.reducers.state.input_requests import open_request
+from session_server.schemas.ahp.actions import InputCompleted, InputRequested, IsReadChanged
+from session_server.schemas.ahp.questions import Answer, InputRequest, OnExpiry, ResponseKind
+from session_server.schemas.ahp.session import SessionState, Status
+from session_server.schemas.principals import HOST, Provenance, Stamp
+from session_server.schemas.record import RecordAction, SessionRecord
+from session_server.schemas.wire import Millis
 
 
 def deadline_of(record: SessionRecord, request: InputRequest) -> Millis | None:

@@ -6,9 +6,15 @@ and was not before, so the same work is never started twice, and a restart finds
 
 from collections.abc import Iterator
 
-from ..schemas.actions import InputAnswerChanged, Truncated, TurnCancelled
-from ..schemas.calls import Abandoned, Call, Outcome, Sent, ToSend, Waiting
-from ..schemas.effects import (
+from session_server.reducers.batches import has_joined
+from session_server.reducers.calls.client_answers import client_deadline
+from session_server.reducers.deadlines import deadline_of
+from session_server.reducers.state.status import listed
+from session_server.schemas.ahp.actions import InputAnswerChanged, Truncated, TurnCancelled
+from session_server.schemas.ahp.messages import HOST_TURN_PREFIX
+from session_server.schemas.ahp.session import Lifecycle
+from session_server.schemas.ahp.turns import ActiveTurn
+from session_server.schemas.effects import (
     AnswerHeldCall,
     ApplyDeferred,
     CompleteTurn,
@@ -25,14 +31,16 @@ from ..schemas.effects import (
     StopCall,
     StopTurn,
 )
-from ..schemas.messages import HOST_TURN_PREFIX
-from ..schemas.record import RecordAction, SessionRecord
-from ..schemas.session import Lifecycle
-from ..schemas.turns import ActiveTurn
-from .batches import has_joined
-from .clients import client_deadline
-from .deadlines import deadline_of
-from .status import listed
+from session_server.schemas.record import (
+    Abandoned,
+    Call,
+    Outcome,
+    RecordAction,
+    Sent,
+    SessionRecord,
+    ToSend,
+    Waiting,
+)
 
 
 def effects_of(

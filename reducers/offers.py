@@ -5,15 +5,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ..schemas.calls import Outcome
-from ..schemas.mcp import (
-    CallToolResult,
-    Elicitation,
-    ElicitRequest,
-    InputRequired,
-    TextBlock,
-)
-from ..schemas.questions import (
+from session_server.reducers.forms.answer_checks import label
+from session_server.reducers.forms.formats import FORMATS
+from session_server.reducers.forms.plain_values import content_value
+from session_server.reducers.texts import outcome_note
+from session_server.schemas.ahp.questions import (
     BooleanQuestion,
     InputRequest,
     IntegerQuestion,
@@ -25,10 +21,14 @@ from ..schemas.questions import (
     Submitted,
     TextQuestion,
 )
-from .answers import label
-from .formats import FORMATS
-from .notes import outcome_note
-from .plain_values import content_value
+from session_server.schemas.mcp import (
+    CallToolResult,
+    Elicitation,
+    ElicitRequest,
+    InputRequired,
+    TextBlock,
+)
+from session_server.schemas.record import Outcome
 
 
 class Offer(NamedTuple):

@@ -5,8 +5,8 @@ from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
-from ..schemas.mcp import Content
-from ..schemas.wire import Wire
+from session_server.schemas.mcp import Content
+from session_server.schemas.wire import Wire
 
 M = TypeVar("M")
 

@@ -13,15 +13,19 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from .actions import Action, ClientAction
-from .commands import UndecodedDispatchParams
-from .errors import DecodingError, MalformedError, MismatchError, UnknownKindError
-from .frames import AgentFrame, ClientFrame, FrameHead, HostNotification
-from .limits import JSON_DEPTH, STORED_DEPTH
-from .record import PrivateAction, SessionRecord
-from .root import RootState
-from .session import SessionState
-from .variants import decode_variant, encode_variant
+from session_server.schemas.ahp.actions import Action, ClientAction
+from session_server.schemas.ahp.commands import UndecodedDispatchParams
+from session_server.schemas.ahp.frames import AgentFrame, ClientFrame, FrameHead, HostNotification
+from session_server.schemas.ahp.session import RootState, SessionState
+from session_server.schemas.errors import (
+    DecodingError,
+    MalformedError,
+    MismatchError,
+    UnknownKindError,
+)
+from session_server.schemas.limits import JSON_DEPTH, STORED_DEPTH
+from session_server.schemas.record import PrivateAction, SessionRecord
+from session_server.schemas.wire import decode_variant, encode_variant
 
 T = TypeVar("T")
 

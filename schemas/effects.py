@@ -5,9 +5,9 @@ Everything an effect needs is in the record, and deriving one twice is harmless.
 
 from typing import TypeAlias
 
-from .record import Deferred
-from .session import SessionSummary
-from .wire import Count, Millis, Wire
+from session_server.schemas.ahp.session import SessionSummary
+from session_server.schemas.record import Deferred
+from session_server.schemas.wire import Count, Millis, Wire
 
 
 class EffectBase(Wire, frozen=True, kw_only=True, tag_field="effect"):

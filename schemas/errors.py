@@ -1,15 +1,9 @@
-"""Error codes of JSON-RPC and AHP, the data they carry, and the one error of every decoder.
+"""Error codes of JSON-RPC and AHP, errors of decoders, and refusals of actions."""
 
-DecodingError            the input is not what the shape says
-├── MalformedError       not JSON at all: syntax, encoding, nesting
-├── MismatchError        JSON of another shape
-└── UnknownKindError     a `type`, `kind`, `method`… that this version does not know
-"""
+from enum import IntEnum, StrEnum
 
-from enum import IntEnum
-
-from .customizations import ProtectedResource
-from .wire import Extra, Json, Wire
+from session_server.schemas.ahp.customizations import ProtectedResource
+from session_server.schemas.wire import Extra, Json, Wire
 
 
 class ErrorCode(IntEnum):
@@ -72,3 +66,49 @@ class UnknownKindError(DecodingError):
     def __init__(self, kind: str, path: str) -> None:
         super().__init__(f"unknown {path.rpartition('.')[2]} {kind!r}", path)
         self.kind = kind
+
+
+class RefusalCode(StrEnum):
+    ROLE = "role"
+    OTHER_SESSION = "otherSession"
+    OTHER_CHANNEL = "otherChannel"
+    LIMIT = "limit"
+    NO_REQUEST = "noRequest"
+    ALREADY_COMPLETED = "alreadyCompleted"
+    NO_QUESTION = "noQuestion"
+    NO_VALUE = "noValue"
+    WRONG_KIND = "wrongKind"
+    NOT_AN_OPTION = "notAnOption"
+    NO_FREEFORM = "noFreeform"
+    DUPLICATE = "duplicate"
+    TOO_SHORT = "tooShort"
+    TOO_LONG = "tooLong"
+    TOO_SMALL = "tooSmall"
+    TOO_LARGE = "tooLarge"
+    TOO_FEW = "tooFew"
+    TOO_MANY = "tooMany"
+    NOT_AN_INTEGER = "notAnInteger"
+    BAD_FORMAT = "badFormat"
+    BAD_PATTERN = "badPattern"
+    REQUIRED = "required"
+    REVIEW_CHANGED = "reviewChanged"
+    BAD_FORM = "badForm"
+    TURN_ACTIVE = "turnActive"
+    NO_TURN = "noTurn"
+    PASSIVE_SESSION = "passiveSession"
+    NOT_A_USER_MESSAGE = "notAUserMessage"
+    WRONG_STATE = "wrongState"
+    NOT_YOURS = "notYours"
+    NO_OPTION = "noOption"
+    NOT_EDITABLE = "notEditable"
+    NO_MESSAGE = "noMessage"
+    NO_CUSTOMIZATION = "noCustomization"
+    NOT_CONFIGURABLE = "notConfigurable"
+    SUPERSEDED = "superseded"
+
+
+class Refusal(Wire, frozen=True, kw_only=True):
+    code: RefusalCode
+    message: str
+    request_id: str | None = None
+    question_id: str | None = None

@@ -1,8 +1,8 @@
-"""Who acts, with what authority, and how an answer came about."""
+"""Who acts, with what authority, how an answer came about, and what only the host may write."""
 
 from enum import StrEnum
 
-from .wire import Millis, Uri, Wire
+from session_server.schemas.wire import Millis, Uri, Wire
 
 VIA_HEADER = "Session-Server-Via"
 """With `policy` in it, a connection or request says that no person is behind it."""
@@ -90,3 +90,21 @@ OWNER_ID = "owner"
 
 SHARE_PREFIX, AGENT_PREFIX = "share:", "agent:"
 """Before the ids of those who came by a link, and of agents."""
+
+
+HOST_KEYS: dict[str, frozenset[str]] = {
+    "session": frozenset({"recording"}),
+    "summary": frozenset({"askersGone"}),
+    "request": frozenset(
+        {"by", "revision", "call", "round", "key", "server", "tool", "askerGoneSince"}
+    ),
+    "question": frozenset(),
+    "answer": frozenset({"by", "at", "via", "covers", "beforeChange"}),
+    "envelope": frozenset({"at", "by"}),
+}
+"""By the object that carries the `_meta`."""
+
+ASKERS: dict[str, frozenset[str]] = {
+    "request": frozenset({"expiresAt", "onExpiry", "lease"}),
+    "question": frozenset({"pattern"}),
+}

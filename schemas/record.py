@@ -1,13 +1,261 @@
-"""What a session's log folds into, and the private actions that only the log ever sees."""
+"""What a session's log reduces to: its state, its MCP calls, and the private actions of the log."""
 
-from typing import TypeAlias
+from enum import StrEnum
+from typing import Literal, TypeAlias
 
-from .actions import ActionBase, AgentChanged, ModelChanged, SessionAction
-from .calls import Asked, Begun, Call, CallError, Outcome, Remembered
-from .envelopes import ActionOrigin
-from .principals import Author
-from .session import SessionState
-from .wire import Count, Extra, Wire
+from session_server.schemas.ahp.actions import ActionBase, AgentChanged, ModelChanged, SessionAction
+from session_server.schemas.ahp.envelopes import ActionOrigin
+from session_server.schemas.ahp.questions import Answer, InputRequest, LeaseSeconds, ResponseKind
+from session_server.schemas.ahp.session import SessionState
+from session_server.schemas.limits import ROUNDS_PER_CALL
+from session_server.schemas.mcp import CallMethod, ElicitResult, Root
+from session_server.schemas.principals import Author, Provenance
+from session_server.schemas.wire import Count, Extra, Json, Millis, Wire
+
+
+class Outcome(Wire, frozen=True, kw_only=True):
+    """How an input request ended. `answers` holds what was submitted or skipped, no drafts."""
+
+    request: InputRequest
+    response: ResponseKind
+    via: Provenance
+    at: Millis
+    answers: dict[str, Answer] | None = None
+    by: Author | None = None
+    turn_id: str | None = None
+
+
+Answerers: TypeAlias = Literal["session", "client", "both"]
+"""Who is asked what a server asks: people in the session, the MCP client's own user, or both."""
+
+
+class CallClient(Wire, frozen=True, kw_only=True):
+    """The MCP client that made a call, and whether its own user is asked.
+
+    `capabilities` is what the server is told of it; without it, what the host itself can do.
+    `is_2025`: it speaks a revision of that era. `log_level`: from which level on it gets the log
+    messages of the server; without it, none.
+    """
+
+    name: str
+    answers: Answerers = "session"
+    capabilities: Extra | None = None
+    is_2025: bool = False
+    log_level: str | None = None
+
+
+class Asked(Wire, frozen=True, kw_only=True):
+    """One embedded request of a round. `fingerprint` recognises it when it is asked again.
+
+    `roots` answers a request for them from the settings; nobody is asked. `elicitation_id` is
+    what a 2025-era server calls its URL request when it says that the visit is over. `question` is
+    the request as the server made it, if the MCP client is asked; `given` or `error` is what the
+    client answered, passed on as it is.
+    """
+
+    key: str
+    request_id: str
+    fingerprint: str
+    schema: Extra | None = None
+    response: ElicitResult | None = None
+    roots: tuple[Root, ...] | None = None
+    elicitation_id: str | None = None
+    question: Extra | None = None
+    given: Extra | None = None
+    error: Extra | None = None
+
+    @property
+    def is_answered(self) -> bool:
+        answers = (self.response, self.roots, self.given, self.error)
+        return any(answer is not None for answer in answers)
+
+
+class Begun(Wire, frozen=True, kw_only=True):
+    """What people had written when a question was lost with its connection."""
+
+    key: str
+    fingerprint: str
+    answers: dict[str, Answer]
+
+
+class Remembered(Wire, frozen=True, kw_only=True):
+    """An answer that outlives its round, in case the call must start over after that run."""
+
+    run: Count
+    key: str
+    fingerprint: str
+    response: ElicitResult | None = None
+    given: Extra | None = None
+
+
+class FailureKind(StrEnum):
+    ROUND_LIMIT = "roundLimit"
+    RESTART_LIMIT = "restartLimit"
+    UNSUPPORTED_REQUEST = "unsupportedRequest"
+    UNSHOWABLE_FORM = "unshowableForm"
+    INVALID_RESULT = "invalidResult"
+    NOT_REPEATED = "notRepeated"
+    UPSTREAM = "upstream"
+
+
+class CallError(Wire, frozen=True, kw_only=True):
+    kind: FailureKind
+    message: str
+    data: Json = None
+
+
+NOT_REPEATED = CallError(
+    kind=FailureKind.NOT_REPEATED, message="It may have run already and was not run again."
+)
+
+
+class PhaseBase(Wire, frozen=True, kw_only=True, tag_field="phase"):
+    """Where a call stands. A *leg* is one request to the server; legs count from 0."""
+
+
+class ToSend(PhaseBase, frozen=True, kw_only=True, tag="toSend"):
+    """The next leg is decided on and may go out, once."""
+
+    leg: Count
+    not_before: Millis | None = None
+
+
+class Sent(PhaseBase, frozen=True, kw_only=True, tag="sent"):
+    """Durable before the leg goes out: if the process dies now, it may have run.
+
+    `held`: people have answered on the way, and the open connection is to be told.
+    """
+
+    leg: Count
+    held: bool = False
+
+
+class Waiting(PhaseBase, frozen=True, kw_only=True, tag="waiting"):
+    """A round is open. `held`: a 2025-era server waits on the connection instead of a retry."""
+
+    leg: Count
+    held: bool = False
+
+
+class Uncertain(PhaseBase, frozen=True, kw_only=True, tag="uncertain"):
+    """It may have run already; a person decides whether it runs again."""
+
+    leg: Count
+    request_id: str
+
+
+class Finished(PhaseBase, frozen=True, kw_only=True, tag="finished"):
+    result: Extra
+    at: Millis
+
+
+class Failed(PhaseBase, frozen=True, kw_only=True, tag="failed"):
+    error: CallError
+    at: Millis
+
+
+class Abandoned(PhaseBase, frozen=True, kw_only=True, tag="abandoned"):
+    reason: str
+    at: Millis
+
+
+OpenPhase: TypeAlias = ToSend | Sent | Waiting | Uncertain
+EndPhase: TypeAlias = Finished | Failed | Abandoned
+Phase: TypeAlias = OpenPhase | EndPhase
+
+
+class Call(Wire, frozen=True, kw_only=True):
+    """One MCP request, driven to its end through any number of rounds.
+
+    `params` are the original ones, sent again unchanged with every leg. `repeatable` holds for
+    tools marked read-only or idempotent: only these are run again without asking. `round` counts
+    over the whole life of the call, so that request ids derived from it never repeat; `run_start`
+    is its value when the call last started over. `fingerprint` recognises the same request by the
+    same principal; once its result was `collected`, such a request is a new call. Questions are
+    open for `answer_within` milliseconds, or until someone answers; the round was `asked_at` this
+    time. `unreached` counts how often in
+    a row the server could not be reached, `unreached_since` says from when on. `lease` is the lease
+    of its questions: its maker waits for the result, and may be away for this many seconds.
+    `client` is the MCP client that made it, if one did.
+    """
+
+    id: str
+    server: str
+    method: CallMethod
+    params: Extra
+    turn_id: str
+    started_at: Millis
+    by: Author | None = None
+    repeatable: bool = False
+    private_arguments: tuple[str, ...] = ()
+    fingerprint: str | None = None
+    collected: bool = False
+    answer_within: Millis | None = None
+    lease: LeaseSeconds | None = None
+    client: CallClient | None = None
+    roots: tuple[Root, ...] | None = None
+    max_rounds: Count = ROUNDS_PER_CALL
+    phase: Phase = ToSend(leg=0)
+    round: Count = 0
+    run_start: Count = 0
+    restarts: Count = 0
+    request_state: str | None = None
+    asked: tuple[Asked, ...] = ()
+    asked_at: Millis | None = None
+    remembered: tuple[Remembered, ...] = ()
+    begun: tuple[Begun, ...] = ()
+    unreached: Count = 0
+    unreached_since: Millis | None = None
+
+    @property
+    def is_open(self) -> bool:
+        return isinstance(self.phase, ToSend | Sent | Waiting | Uncertain)
+
+    @property
+    def answers(self) -> Answerers:
+        return "session" if self.client is None else self.client.answers
+
+    @property
+    def rounds_of_run(self) -> int:
+        """Rounds since the call last started over: what the round limit is about."""
+        return self.round - self.run_start
+
+    @property
+    def target(self) -> str:
+        """The tool, prompt or resource that is asked for; of a URI, without its query."""
+        name = self.params.get("name") or self.params.get("uri") or self.method
+        return str(name).partition("?")[0].partition("#")[0]
+
+
+class ClientRound(Wire, frozen=True, kw_only=True):
+    """Questions that are open for the client, by key, in a round of a run of the call.
+
+    `again`: whether to run it again is asked, after this leg. `fingerprints` recognise questions
+    that are asked again in a later run.
+    """
+
+    round: Count
+    run: Count
+    questions: dict[str, Extra]
+    fingerprints: dict[str, str] = {}
+    again: Count | None = None
+
+    @property
+    def name(self) -> tuple[int, int | None]:
+        return (self.round, self.again)
+
+
+class ClientAnswers(Wire, frozen=True, kw_only=True):
+    """What a client brought for a round: results, or errors, by key.
+
+    `within`: milliseconds after it was asked, if that is less than a person takes to read it.
+    """
+
+    round: ClientRound
+    given: dict[str, Extra] = {}
+    errors: dict[str, Extra] = {}
+    within: Count | None = None
+
 
 DeferredChange: TypeAlias = ModelChanged | AgentChanged
 

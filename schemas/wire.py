@@ -1,9 +1,8 @@
-"""The base of every shape and the few names that all shapes share.
+"""The base of every wire shape, the names that all shapes share, and open unions."""
 
-Below it sits msgspec alone; every other module of `schemas` stands on it.
-"""
-
-from typing import Annotated, Any, TypeAlias
+from collections.abc import Callable
+from functools import cache
+from typing import Annotated, Any, ClassVar, TypeAlias
 
 import msgspec
 
@@ -74,3 +73,77 @@ class TextRange(Wire, frozen=True, kw_only=True):
 
 class TextSelection(Wire, frozen=True, kw_only=True):
     range: TextRange
+
+
+class Variant:
+    """The root of the open families: its subclasses are families, theirs are the members.
+
+    Members are Structs tagged with the family's discriminator, plus one `Unknown…` class.
+    """
+
+    __slots__ = ()
+    discriminator: ClassVar[str]
+
+
+class Unknown:
+    """Mixed into a family: a member this version has no shape for, with all that it carried."""
+
+    __slots__ = ("raw",)
+    raw: dict[str, Any]
+
+    def __init__(self, raw: dict[str, Any]) -> None:
+        object.__setattr__(self, "raw", raw)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{type(self).__name__} is immutable")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Unknown) and type(other) is type(self) and self.raw == other.raw
+
+    def __hash__(self) -> int:
+        return hash((type(self), *sorted(self.raw)))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.raw!r})"
+
+
+def _members(family: type) -> dict[str, type[msgspec.Struct]]:
+    """The known members of a family, by tag."""
+    subclasses: list[type] = family.__subclasses__()
+    structs = [member for member in subclasses if issubclass(member, msgspec.Struct)]
+    return {str(member.__struct_config__.tag): member for member in structs}
+
+
+def _unknown_member(family: type) -> type[Unknown]:
+    subclasses: list[type] = family.__subclasses__()
+    return next(member for member in subclasses if issubclass(member, Unknown))
+
+
+members: Callable[[type], dict[str, type[msgspec.Struct]]] = cache(_members)
+unknown_member: Callable[[type], type[Unknown]] = cache(_unknown_member)
+
+
+def decode_variant(expected: type, value: Any) -> Any:
+    """msgspec's `dec_hook`: picks the family's member by its tag."""
+    if not issubclass(expected, Variant):
+        raise NotImplementedError(f"no shape for {expected.__name__}")
+    if not isinstance(value, dict):
+        raise ValueError(f"Expected `object`, got `{type(value).__name__}`")
+    tag = value.get(expected.discriminator)
+    if not isinstance(tag, str):
+        raise ValueError(f"Object missing required field `{expected.discriminator}`")
+    member = members(expected).get(tag)
+    if member is None:
+        return unknown_member(expected)(value)
+    try:
+        return msgspec.convert(value, member, dec_hook=decode_variant)
+    except msgspec.ValidationError as error:
+        # msgspec adds the outer path to a plain ValueError, and leaves its own kind alone.
+        raise ValueError(str(error)) from None
+
+
+def encode_variant(value: Any) -> Any:
+    """msgspec's `enc_hook`: an unknown member goes out as it came in."""
+    if isinstance(value, Unknown):
+        return value.raw
+    raise NotImplementedError(f"{type(value).__name__} has no wire form")

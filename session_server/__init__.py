@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from session_server.agents.interface import Agent, CallFailedError, TurnContext
-    from session_server.agents.registry import installed_agents
+    from session_server.agents.turn_runner import installed_agents
     from session_server.app import create_app
     from session_server.client import connect
-    from session_server.reducers.review import plain_answers
-    from session_server.schemas.calls import Outcome
-    from session_server.schemas.questions import (
+    from session_server.reducers.forms.review import plain_answers
+    from session_server.schemas.ahp.questions import (
         BooleanQuestion,
         IntegerQuestion,
         MultiSelectQuestion,
@@ -26,8 +25,9 @@ if TYPE_CHECKING:
         SingleSelectQuestion,
         TextQuestion,
     )
-    from session_server.schemas.root import AgentInfo
-    from session_server.schemas.tool_calls import ToolResult
+    from session_server.schemas.ahp.session import AgentInfo
+    from session_server.schemas.ahp.tool_calls import ToolResult
+    from session_server.schemas.record import Outcome
     from session_server.settings import Settings, SettingsError
 
 __version__ = "0.1.0"
@@ -58,12 +58,12 @@ __all__ = [
 
 _MODULES = {
     "session_server.agents.interface": ("Agent", "CallFailedError", "TurnContext"),
-    "session_server.agents.registry": ("installed_agents",),
+    "session_server.agents.turn_runner": ("installed_agents",),
     "session_server.app": ("create_app",),
     "session_server.client": ("connect",),
-    "session_server.reducers.review": ("plain_answers",),
-    "session_server.schemas.calls": ("Outcome",),
-    "session_server.schemas.questions": (
+    "session_server.reducers.forms.review": ("plain_answers",),
+    "session_server.schemas.record": ("Outcome",),
+    "session_server.schemas.ahp.questions": (
         "BooleanQuestion",
         "IntegerQuestion",
         "MultiSelectQuestion",
@@ -74,8 +74,8 @@ _MODULES = {
         "SingleSelectQuestion",
         "TextQuestion",
     ),
-    "session_server.schemas.root": ("AgentInfo",),
-    "session_server.schemas.tool_calls": ("ToolResult",),
+    "session_server.schemas.ahp.session": ("AgentInfo",),
+    "session_server.schemas.ahp.tool_calls": ("ToolResult",),
     "session_server.settings": ("Settings", "SettingsError"),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}

@@ -1,6 +1,6 @@
 """`python -m session_server`: the command where its script is not on the path."""
 
-from .cli import main
+from session_server.cli import main
 
 if __name__ == "__main__":
     main()

@@ -13,38 +13,34 @@ from session_server import __version__
 from session_server.agents.demo import open_demo
 from session_server.agents.deploy_demo import demo_servers, open_deploy
 from session_server.agents.interface import Agent
-from session_server.agents.registry import installed_agents
-from session_server.agents.turns import AgentTurns
-from session_server.calls.calls import Calls
-from session_server.calls.config import ServerConfig
-from session_server.calls.failpoints import guarded
-from session_server.calls.mcp_json import load_servers
-from session_server.calls.revisions import Revisions
-from session_server.gateway.doors import include_doors
+from session_server.agents.turn_runner import AgentTurns, installed_agents
+from session_server.calls.service import Calls
+from session_server.gateway.endpoints import include_doors
 from session_server.gateway.gateway import Gateway
-from session_server.gateway.legs import Patience
+from session_server.gateway.holding import Patience
+from session_server.host.acting import StateWaiters
+from session_server.host.connection.rate_limit import Bounds, TooFastError
 from session_server.host.effects import EffectRunner
 from session_server.host.host import Host
-from session_server.host.pace import Bounds, TooFastError
-from session_server.host.waiting import Waiting
-from session_server.identity.access import Access
+from session_server.http.access import caller, include_gate, turn_away
+from session_server.http.api import include_api
+from session_server.http.openapi import operation_name
+from session_server.http.page import include_page
+from session_server.http.problems import ProblemError
+from session_server.http.streaming import OpenStreams
 from session_server.identity.binding import binding_of
-from session_server.identity.credentials import chosen_subprotocol
+from session_server.identity.credentials import Identities, chosen_subprotocol
 from session_server.identity.errors import TurnedAwayError
-from session_server.identity.identities import Identities
-from session_server.identity.keys import SigningKey, signing_key
+from session_server.identity.origins import Access
+from session_server.identity.signing_key import SigningKey, signing_key
 from session_server.identity.tokens import Tokens
 from session_server.log import Sync
 from session_server.log.opening import open_log
+from session_server.mcp_client.config import ServerConfig, load_servers
+from session_server.mcp_client.failpoints import guarded
+from session_server.mcp_client.revisions import Revisions
 from session_server.settings import Settings, SettingsError
 from session_server.transport.endpoint import serve
-from session_server.web.api import include_api
-from session_server.web.caller import caller
-from session_server.web.gate import include_gate, turn_away
-from session_server.web.open_streams import OpenStreams
-from session_server.web.openapi import operation_name
-from session_server.web.page import include_page
-from session_server.web.problems import ProblemError
 
 ONLY_AHP = "AHP is spoken here, over a WebSocket: connect with ws:// or wss://. HTTP is at /v1."
 
@@ -140,7 +136,7 @@ async def living(parts: Parts, app: FastAPI) -> AsyncGenerator[None]:
     host = Host(
         guarded(log), tuple(agent.info for agent in parts.agents.values()), bounds_of(settings)
     )
-    waiting = Waiting(host)
+    waiting = StateWaiters(host)
     is_kept = not parts.store.startswith("memory:")
     revisions = Revisions(settings.data_dir / "mcp-revisions.json" if is_kept else None)
     calls = Calls(host, waiting, parts.servers, revisions)

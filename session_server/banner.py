@@ -5,10 +5,9 @@ from typing import TypeAlias
 
 from session_server.agents.demo import DEMO_SESSION
 from session_server.agents.deploy_demo import DEPLOY_SESSION
-from session_server.identity.addresses import ALL_ADDRESSES, reachable
-from session_server.identity.binding import Binding
+from session_server.identity.binding import ALL_ADDRESSES, Binding, reachable
 from session_server.log.opening import redacted
-from session_server.reducers.session_names import session_name
+from session_server.reducers.texts import session_name
 from session_server.settings import Settings
 
 Address: TypeAlias = tuple[str, int]

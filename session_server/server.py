@@ -13,12 +13,12 @@ from fastapi import FastAPI
 
 from session_server.banner import Address, banner, listening
 from session_server.identity.binding import Binding
-from session_server.identity.redaction import RedactingFormatter
+from session_server.identity.credentials import RedactingFormatter
 from session_server.schemas.limits import FRAME_BYTES, KEEP_ALIVE_SECONDS
 from session_server.settings import Settings
 from session_server.transport.admission import Admission, Room, make_room
 from session_server.transport.http_protocol import HttpProtocol
-from session_server.transport.sink import SinkProtocol
+from session_server.transport.websocket_protocol import SinkProtocol
 
 logger = logging.getLogger("session_server.server")
 

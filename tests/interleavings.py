@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
-from session_server.schemas.actions import InputAnswerChanged
-from session_server.schemas.questions import (
+from session_server.schemas.ahp.actions import InputAnswerChanged
+from session_server.schemas.ahp.questions import (
     Answer,
     BooleanQuestion,
     BooleanValue,

@@ -4,7 +4,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from session_server.schemas.questions import (
+from session_server.schemas.ahp.questions import (
     Answer,
     BooleanQuestion,
     BooleanValue,

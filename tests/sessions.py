@@ -5,16 +5,16 @@ from typing import Any
 import msgspec
 
 from session_server.reducers.batches import batch_of
-from session_server.reducers.record import reduce_record
-from session_server.reducers.rules import judge
-from session_server.schemas.actions import SessionAction
-from session_server.schemas.messages import Message, MessageOrigin
+from session_server.reducers.rules.judge import judge
+from session_server.reducers.state.record import reduce_record
+from session_server.schemas.ahp.actions import SessionAction
+from session_server.schemas.ahp.messages import Message, MessageOrigin
+from session_server.schemas.ahp.questions import InputRequest, RequestMeta
+from session_server.schemas.ahp.session import Lifecycle, SessionState, SessionSummary
+from session_server.schemas.ahp.turns import ActiveTurn
+from session_server.schemas.errors import Refusal
 from session_server.schemas.principals import Principal, Provenance, Role, Stamp
-from session_server.schemas.questions import InputRequest, RequestMeta
 from session_server.schemas.record import RecordAction, SessionRecord
-from session_server.schemas.refusals import Refusal
-from session_server.schemas.session import Lifecycle, SessionState, SessionSummary
-from session_server.schemas.turns import ActiveTurn
 
 OWNER = Principal(id="u-ana", name="Ana", role=Role.OWNER, client_id="laptop")
 PHONE = Principal(id="u-bo", name="Bo", role=Role.ANSWERER, client_id="phone")

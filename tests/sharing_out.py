@@ -10,7 +10,7 @@ import os
 import pytest
 
 FIRST = (
-    "web",
+    "page",
     "gateway",
     "calls",
     "end_to_end",

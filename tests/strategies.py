@@ -12,14 +12,14 @@ import msgspec
 from hypothesis import strategies as st
 from msgspec import inspect as shape
 
-from session_server.schemas.actions import (
+from session_server.schemas.ahp.actions import (
     Action,
     ClientAction,
     HostAction,
     RootAction,
     SessionAction,
 )
-from session_server.schemas.questions import (
+from session_server.schemas.ahp.questions import (
     Answer,
     BooleanQuestion,
     BooleanValue,
@@ -40,10 +40,9 @@ from session_server.schemas.questions import (
     TextValue,
     Value,
 )
+from session_server.schemas.ahp.session import RootState, SessionState
 from session_server.schemas.record import PrivateAction, SessionRecord
-from session_server.schemas.root import RootState
-from session_server.schemas.session import SessionState
-from session_server.schemas.variants import Variant, members, unknown_member
+from session_server.schemas.wire import Variant, members, unknown_member
 
 Strategy: TypeAlias = st.SearchStrategy[Any]
 

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from session_server.reducers.answers import check_answer, check_value
-from session_server.schemas.questions import InputRequest
+from session_server.reducers.forms.answer_checks import check_answer, check_value
+from session_server.schemas.ahp.questions import InputRequest
 from tests.strategies import fitting_answers, fitting_values, input_requests, questions
 
 

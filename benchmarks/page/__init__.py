@@ -11,16 +11,16 @@ PAGE = "page"
 
 def run(results: Results) -> None:
     """Needs the tests' browser."""
+    from tests.page.browser import chromium  # noqa: PLC0415
+    from tests.page.stage import Stage  # noqa: PLC0415
     from tests.servers import serving  # noqa: PLC0415
-    from tests.web.browser import chromium  # noqa: PLC0415
-    from tests.web.stage import Stage  # noqa: PLC0415
 
     def keep(size: Size, figures: Figures) -> None:
         results.add(PAGE, size.name, "first paint", figures.first_paint_ms)
         results.add(PAGE, size.name, "key to frame, median", figures.latency_ms)
         results.add(PAGE, size.name, "key to frame, worst", figures.worst_latency_ms)
 
-    command = (sys.executable, "-m", "tests.web.scene_host")
+    command = (sys.executable, "-m", "tests.page.scene_host")
     with serving("memory:", command=command) as server, chromium() as browser:
         stage = Stage(server)
         fill(stage)

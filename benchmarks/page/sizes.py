@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from playwright.sync_api import Browser, Page
 
-from tests.web.browser import Person
-from tests.web.stage import Stage, http, one_of, text
+from tests.page.browser import Person
+from tests.page.stage import Stage, http, one_of, text
 
 SESSIONS = 1_000
 TURNS = 500

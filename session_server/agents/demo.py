@@ -2,16 +2,13 @@
 
 from session_server.agents.interface import TurnContext
 from session_server.host.host import Host
-from session_server.reducers.answers import label
-from session_server.reducers.notes import ending
-from session_server.reducers.turn_rules import PASSIVE_PROVIDER
-from session_server.reducers.words import name_of, value_words
-from session_server.schemas.actions import TurnStarted
-from session_server.schemas.calls import Outcome
-from session_server.schemas.commands import CreateSessionParams
-from session_server.schemas.messages import USER, Message, MessageOrigin
-from session_server.schemas.principals import Principal, Role
-from session_server.schemas.questions import (
+from session_server.reducers.forms.answer_checks import label
+from session_server.reducers.rules.turn_rules import PASSIVE_PROVIDER
+from session_server.reducers.texts import ending, name_of, value_words
+from session_server.schemas.ahp.actions import TurnStarted
+from session_server.schemas.ahp.commands import CreateSessionParams
+from session_server.schemas.ahp.messages import USER, Message, MessageOrigin
+from session_server.schemas.ahp.questions import (
     BooleanQuestion,
     IntegerQuestion,
     MultiSelectQuestion,
@@ -23,7 +20,9 @@ from session_server.schemas.questions import (
     Submitted,
     TextQuestion,
 )
-from session_server.schemas.root import AgentInfo
+from session_server.schemas.ahp.session import AgentInfo
+from session_server.schemas.principals import Principal, Role
+from session_server.schemas.record import Outcome
 
 TRIP: tuple[Question, ...] = (
     TextQuestion(

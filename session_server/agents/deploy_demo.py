@@ -3,13 +3,13 @@
 import sys
 from pathlib import Path
 
-from session_server.calls.calls import Calls
-from session_server.calls.config import ServerConfig
+from session_server.calls.service import Calls
+from session_server.host.acting import NotSavedError, RefusedError, Settling
 from session_server.host.errors import CommandError
 from session_server.host.host import Host
-from session_server.host.performing import NotSavedError, RefusedError, Settling
-from session_server.reducers.turn_rules import PASSIVE_PROVIDER
-from session_server.schemas.commands import CreateSessionParams
+from session_server.mcp_client.config import ServerConfig
+from session_server.reducers.rules.turn_rules import PASSIVE_PROVIDER
+from session_server.schemas.ahp.commands import CreateSessionParams
 from session_server.schemas.principals import Principal, Role
 
 DEPLOY_SESSION = "ahp-session:/deploy"

@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from session_server.schemas.calls import Outcome
+from session_server.schemas.ahp.messages import Message
+from session_server.schemas.ahp.questions import Question
+from session_server.schemas.ahp.session import AgentInfo
+from session_server.schemas.ahp.tool_calls import ToolResult
 from session_server.schemas.mcp import CallMethod
-from session_server.schemas.messages import Message
-from session_server.schemas.questions import Question
-from session_server.schemas.root import AgentInfo
-from session_server.schemas.tool_calls import ToolResult
+from session_server.schemas.record import Outcome
 from session_server.schemas.wire import Text, Uri
 
 

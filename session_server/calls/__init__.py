@@ -1,4 +1,4 @@
-"""Calling MCP servers: configured servers, connections to them, and the driver of calls.
+"""MCP calls that live in sessions: started and read (service), driven (driver) and answered.
 
-Above stand HTTP, the gateway and agents; below the host, whose log says where each call is.
+`mcp_client` below has the servers; `gateway` and `http` above make the calls.
 """

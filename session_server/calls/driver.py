@@ -12,11 +12,7 @@ from typing import Any
 
 from mcp_types import LOG_LEVEL_META_KEY
 
-from session_server.calls.asking import CallAsker
-from session_server.calls.config import LEGACY, MODERN
-from session_server.calls.connections import Line
-from session_server.calls.errors import UnknownServerError
-from session_server.calls.progress import Logs, Reporter, Reports
+from session_server.calls.elicitation import CallAsker
 from session_server.calls.replies import (
     Asks,
     Completed,
@@ -29,20 +25,22 @@ from session_server.calls.replies import (
     exchange,
     failure_of,
 )
-from session_server.calls.servers import Server, Servers
+from session_server.host.acting import NotSavedError, RefusedError, StateWaiters, write
 from session_server.host.channel import Plan
 from session_server.host.effects import SessionChannel
 from session_server.host.errors import CommandError
 from session_server.host.host import Host
-from session_server.host.performing import NotSavedError, RefusedError, write
-from session_server.host.tasks import Tasks
-from session_server.host.waiting import Waiting
-from session_server.reducers import rounds
+from session_server.host.timers import Tasks
+from session_server.mcp_client.config import LEGACY, MODERN
+from session_server.mcp_client.errors import UnknownServerError
+from session_server.mcp_client.pool import Line
+from session_server.mcp_client.progress import Logs, Reporter, Reports
+from session_server.mcp_client.servers import Server, Servers
 from session_server.reducers.batches import Batch
-from session_server.schemas.calls import Call, FailureKind, Sent, ToSend
+from session_server.reducers.calls import rounds
 from session_server.schemas.effects import RecoverCall, SendCall, StopCall
 from session_server.schemas.principals import HOST, Author, Stamp
-from session_server.schemas.record import CallSent, SessionRecord
+from session_server.schemas.record import Call, CallSent, FailureKind, Sent, SessionRecord, ToSend
 from session_server.schemas.wire import Uri
 
 logger = logging.getLogger("session_server.calls")
@@ -55,7 +53,7 @@ GRACE_SECONDS = 3.0
 class CallDriver:
     """The host's `CallRunner`."""
 
-    def __init__(self, host: Host, waiting: Waiting) -> None:
+    def __init__(self, host: Host, waiting: StateWaiters) -> None:
         self._tasks = Tasks("the calls", logger)
         self.spawn = self._tasks.spawn
         self.reports = Reports()

@@ -16,17 +16,18 @@ from mcp_types import (
 )
 from pydantic import ValidationError
 
-from session_server.calls import sdk, troubles
-from session_server.calls.bounds import TOO_LARGE, reason_in
-from session_server.calls.config import LEGACY, MODERN, Era, ServerConfig
-from session_server.calls.connections import Line
-from session_server.calls.errors import UnauthorizedError, UnreachableError
-from session_server.calls.links import Link
-from session_server.reducers.recognition import is_expired_state, recognize_input_required
-from session_server.schemas.calls import FailureKind
+from session_server.mcp_client import failures as troubles
+from session_server.mcp_client import sdk
+from session_server.mcp_client.config import LEGACY, MODERN, Era, ServerConfig
+from session_server.mcp_client.connections import Link
+from session_server.mcp_client.errors import UnauthorizedError, UnreachableError
+from session_server.mcp_client.http_bounds import TOO_LARGE, reason_in
+from session_server.mcp_client.pool import Line
+from session_server.reducers.calls.input_required import is_expired_state, recognize_input_required
 from session_server.schemas.codec import encode, is_too_deep
 from session_server.schemas.limits import JSON_DEPTH, RESULT_BYTES
 from session_server.schemas.mcp import Elicitation, ElicitRequest, InputRequired, InvalidResult
+from session_server.schemas.record import FailureKind
 from session_server.schemas.wire import Json, Wire
 
 NEVER_LEFT = (UnreachableError, httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)

@@ -7,7 +7,7 @@ several of them need.
 import sys
 from typing import Any
 
-from session_server.cli.exits import ExitCode
+from session_server.cli.exit_codes import ExitCode
 
 __all__ = ["main"]
 

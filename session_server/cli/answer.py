@@ -8,31 +8,23 @@ from typing import Annotated
 
 import typer
 
-from session_server.cli.durations import duration
-from session_server.cli.exits import ExitCode
+from session_server.cli.exit_codes import ExitCode
+from session_server.cli.failures import Trouble, UsageTrouble
 from session_server.cli.fixtures import read_fixture
-from session_server.cli.naming import OptionalSessionArgument, found, short_name
+from session_server.cli.http_client import Reach
 from session_server.cli.output import err, out, print_json
 from session_server.cli.policy import Patience, Policy
-from session_server.cli.reach import Reach
-from session_server.cli.sessions import in_order
-from session_server.cli.states import State, state_of
-from session_server.cli.trouble import Trouble, UsageTrouble
-from session_server.cli.written import check_given, plain_of
+from session_server.cli.session_names import OptionalSessionArgument, found, short_name
+from session_server.cli.sessions import State, in_order, state_of
+from session_server.cli.values import check_given, duration, plain_of
 from session_server.client import Client, Plain, Session
-from session_server.client.values import answers_of, asked
-from session_server.reducers.notes import subject
-from session_server.reducers.review import reviewed
-from session_server.reducers.words import subject_name
-from session_server.schemas.actions import InputCompleted, TurnCancelled
-from session_server.schemas.envelopes import ActionEnvelope
-from session_server.schemas.questions import (
-    Answer,
-    CompletionMeta,
-    InputRequest,
-    ResponseKind,
-)
-from session_server.schemas.session import SessionSummary
+from session_server.client.answer_values import answers_of, asked
+from session_server.reducers.forms.review import reviewed
+from session_server.reducers.texts import subject, subject_name
+from session_server.schemas.ahp.actions import InputCompleted, TurnCancelled
+from session_server.schemas.ahp.envelopes import ActionEnvelope
+from session_server.schemas.ahp.questions import Answer, CompletionMeta, InputRequest, ResponseKind
+from session_server.schemas.ahp.session import SessionSummary
 from session_server.schemas.wire import Uri
 
 EXITS = {

@@ -10,16 +10,18 @@ import httpx
 import msgspec
 import typer
 
-from session_server.cli.asking import title_of, wanted_request
-from session_server.cli.durations import lasting
-from session_server.cli.exits import ExitCode
-from session_server.cli.naming import complete_session, short_name
+from session_server.cli.exit_codes import ExitCode
+from session_server.cli.failures import Trouble, UsageTrouble
+from session_server.cli.fixtures import read_document
+from session_server.cli.http_client import JSON, Reach, session_path
 from session_server.cli.output import err, out, print_json, tell
-from session_server.cli.patience import Deadline, WaitOption, polled, withdrawn_when_interrupted
-from session_server.cli.reach import JSON, Reach, session_path
-from session_server.cli.trouble import Trouble, UsageTrouble
-from session_server.cli.venues import how_to_answer, venue
-from session_server.reducers.notes import ending
+from session_server.cli.polling import Deadline, WaitOption, polled, withdrawn_when_interrupted
+from session_server.cli.questions import parsed_questions
+from session_server.cli.session_names import complete_session, short_name
+from session_server.cli.target_session import how_to_answer, venue
+from session_server.cli.values import lasting
+from session_server.reducers.texts import ending
+from session_server.schemas.ahp.questions import BooleanQuestion, OnExpiry, ResponseKind
 from session_server.schemas.codec import Decoder, encode
 from session_server.schemas.http import EndedRequest, NewRequest, RequestState
 from session_server.schemas.limits import (
@@ -30,8 +32,51 @@ from session_server.schemas.limits import (
     WAIT_SECONDS,
 )
 from session_server.schemas.principals import Provenance
-from session_server.schemas.questions import BooleanQuestion, OnExpiry, ResponseKind
 from session_server.schemas.wire import Uri
+
+
+def wanted_request(
+    message: str | None, lines: list[str], file: Path | None, link: str | None
+) -> NewRequest:
+    if lines and file is not None:
+        raise UsageTrouble("Give --question or --file, not both.")
+    fields: dict[str, Any] = {} if file is None else _from_file(file)
+    if message is not None:
+        fields["message"] = message
+    if link is not None:
+        fields["url"] = link
+    try:
+        wanted = msgspec.convert(fields, NewRequest)
+    except msgspec.ValidationError as error:
+        raise UsageTrouble(f"{file} cannot be asked: {error}") from None
+    if lines:
+        wanted = msgspec.structs.replace(wanted, questions=parsed_questions(lines))
+    if not (
+        (wanted.message or "").strip() or wanted.questions or wanted.requested_schema or wanted.url
+    ):
+        advice = 'As in: session-server ask "Deploy?" -q "env:select:Where?=staging|prod*"'
+        raise UsageTrouble("There is nothing to ask.", advice)
+    return wanted
+
+
+def title_of(wanted: NewRequest) -> str:
+    first = wanted.questions[0].message if wanted.questions else None
+    return (wanted.message or first or "A question")[:TITLE_CHARS]
+
+
+def _from_file(path: Path) -> dict[str, Any]:
+    """A list of questions, a schema, or an object with one of them and a message."""
+    match read_document(path):
+        case list() as questions:
+            return {"questions": questions}
+        case {"properties": dict()} as schema:
+            return {"requestedSchema": schema}
+        case dict() as fields:
+            return fields
+        case _:
+            words = f"{path} holds neither a list of questions nor an object."
+            raise UsageTrouble(words)
+
 
 decode_state: Decoder[RequestState] = Decoder(RequestState)
 

@@ -5,10 +5,11 @@ from typing import Annotated
 
 import typer
 
-from session_server.cli.exits import ExitCode
-from session_server.cli.naming import short_name
+from session_server.cli.exit_codes import ExitCode
+from session_server.cli.failures import Trouble
+from session_server.cli.http_client import Reach
 from session_server.cli.output import err, print_json
-from session_server.cli.reach import Reach
+from session_server.cli.session_names import short_name
 from session_server.cli.setting_options import (
     ConfigOption,
     DataDirOption,
@@ -16,7 +17,6 @@ from session_server.cli.setting_options import (
     named_store,
     settings_of,
 )
-from session_server.cli.trouble import Trouble
 from session_server.log.errors import OpenError
 from session_server.log.opening import database_of, is_postgres, redacted, schema_of
 from session_server.log.sqlite.backup import back_up

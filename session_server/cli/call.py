@@ -8,19 +8,19 @@ import httpx
 import msgspec
 import typer
 
-from session_server.cli.exits import ExitCode
-from session_server.cli.naming import complete_session, short_name
+from session_server.cli.exit_codes import ExitCode
+from session_server.cli.failures import Trouble, UsageTrouble
+from session_server.cli.http_client import JSON, Reach, session_path
 from session_server.cli.output import err, out, print_json, tell
-from session_server.cli.patience import Deadline, WaitOption, polled, withdrawn_when_interrupted
-from session_server.cli.reach import JSON, Reach, session_path
-from session_server.cli.trouble import Trouble, UsageTrouble
-from session_server.cli.venues import how_to_answer, venue
-from session_server.reducers.invocations import shown_content
+from session_server.cli.polling import Deadline, WaitOption, polled, withdrawn_when_interrupted
+from session_server.cli.session_names import complete_session, short_name
+from session_server.cli.target_session import how_to_answer, venue
+from session_server.reducers.calls.presentation import shown_content
+from session_server.schemas.ahp.tool_calls import ResourceContent, TextContent
 from session_server.schemas.codec import Decoder, encode
 from session_server.schemas.http import CallState, CallView, NewCall
 from session_server.schemas.limits import LEASE_SECONDS
 from session_server.schemas.mcp import CallMethod
-from session_server.schemas.tool_calls import ResourceContent, TextContent
 
 decode_call: Decoder[CallView] = Decoder(CallView)
 

@@ -19,10 +19,11 @@ from rich.table import Table
 from rich.text import Text
 
 from session_server import __version__
-from session_server.cli.exits import ExitCode
-from session_server.cli.naming import session_list, short_name
+from session_server.cli.exit_codes import ExitCode
+from session_server.cli.failures import START_ONE, Trouble, UsageTrouble
+from session_server.cli.http_client import Reach, explained
 from session_server.cli.output import out, print_json
-from session_server.cli.reach import Reach, explained
+from session_server.cli.session_names import session_list, short_name
 from session_server.cli.setting_options import (
     ConfigOption,
     DataDirOption,
@@ -31,17 +32,16 @@ from session_server.cli.setting_options import (
     named_store,
     settings_of,
 )
-from session_server.cli.trouble import START_ONE, Trouble, UsageTrouble
 from session_server.client import ClientError
+from session_server.host.channel_kinds import CLIENTS_CHANNEL, TOKENS_CHANNEL
 from session_server.host.host import Host
-from session_server.host.logged import CLIENTS_CHANNEL, TOKENS_CHANNEL
 from session_server.log import Sync
 from session_server.log.errors import InUseError, LogError, OpenError
 from session_server.log.opening import database_of, is_postgres, open_log, redacted
 from session_server.log.sqlite.backup import examined
 from session_server.log.sqlite.claim import claim_of
-from session_server.reducers.session_names import PREFIX
-from session_server.schemas.commands import PROTOCOL_VERSION, ROOT_CHANNEL
+from session_server.reducers.texts import PREFIX
+from session_server.schemas.ahp.commands import PROTOCOL_VERSION, ROOT_CHANNEL
 from session_server.schemas.principals import LOCAL_ID, OWNER_ID, Principal
 from session_server.schemas.wire import Uri
 from session_server.settings import Settings, SettingsError, load_settings
@@ -140,7 +140,7 @@ def _installation(config: Path | None, given: Mapping[str, Any]) -> Iterator[Che
     yield _port(settings)
     if settings.mcp_config is not None:
         # The MCP SDK takes a while to load.
-        from session_server.cli.mcp_servers import mcp_checks  # noqa: PLC0415
+        from session_server.cli.mcp_checks import mcp_checks  # noqa: PLC0415
 
         yield from mcp_checks(settings.mcp_config)
 

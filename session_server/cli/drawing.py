@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
-from session_server.cli.answers import (
+from session_server.cli.answer_texts import (
     asker,
     covered_words,
     draft_words,
@@ -13,14 +13,12 @@ from session_server.cli.answers import (
     needs,
     review_words,
 )
-from session_server.cli.fields import OWN, Field
-from session_server.cli.form import ENDINGS, Form
-from session_server.cli.states import asker_gone, clock
-from session_server.reducers.answers import label
-from session_server.reducers.formats import is_web_address
-from session_server.reducers.words import value_words
-from session_server.schemas.principals import Author
-from session_server.schemas.questions import (
+from session_server.cli.form import ENDINGS, OWN, Field, Form
+from session_server.cli.sessions import asker_gone, clock
+from session_server.reducers.forms.answer_checks import label
+from session_server.reducers.forms.formats import is_web_address
+from session_server.reducers.texts import value_words
+from session_server.schemas.ahp.questions import (
     Answer,
     Draft,
     InputRequest,
@@ -29,6 +27,7 @@ from session_server.schemas.questions import (
     Skipped,
     Source,
 )
+from session_server.schemas.principals import Author
 
 Fragments = list[tuple[str, str]]
 NAMES_SHOWN = 4

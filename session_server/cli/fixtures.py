@@ -1,24 +1,81 @@
-"""Answers from a file: which rule is for which request, and never a guess.
+"""Files written by hand, in JSON or YAML, and answers from such a file."""
 
-A fixture is a list of rules (or an object with `rules`). A rule says which requests it is for, by
-`request`, `message`, `server`, `tool`, `key` or `question`, in one session or any; all that it says
-must hold. It gives a `response` and, with `accept`, `answers` by a question's id, title or text.
-"""
-
+import json
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import yaml
 
-from session_server.cli.files import read_document
-from session_server.cli.naming import short_name
-from session_server.cli.trouble import UsageTrouble
-from session_server.cli.written import check_given
+from session_server.cli.failures import UsageTrouble
+from session_server.cli.session_names import short_name
+from session_server.cli.values import check_given
 from session_server.client import InvalidAnswer, Plain
-from session_server.client.values import answers_of, asked
-from session_server.schemas.questions import Answer, InputRequest, Question, ResponseKind
+from session_server.client.answer_values import answers_of, asked
+from session_server.schemas.ahp.questions import Answer, InputRequest, Question, ResponseKind
 from session_server.schemas.wire import Uri
+
+STDIN = Path("-")
+FILE_BYTES = 8 * 1024 * 1024
+
+
+class Loader(yaml.SafeLoader):
+    """Dates stay the text that they are written as: that is what answers are."""
+
+    yaml_implicit_resolvers = {  # noqa: RUF012 - as PyYAML has it
+        sign: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith(":timestamp")]
+        for sign, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+
+def read_document(path: Path) -> Any:
+    """`-` is standard input.
+
+    JSON is tried first: YAML reads most of it, but not the surrogate pairs that JSON writers use
+    for characters such as emoji. A lone half of a pair is not text and is refused.
+    """
+    text = _text(path)
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        document = _yaml(path, text)
+    if _has_lone_surrogate(document):
+        raise UsageTrouble(f"{path} contains half of a surrogate pair, which is not a character.")
+    return document
+
+
+def _yaml(path: Path, text: str) -> Any:
+    try:
+        return yaml.load(text, Loader)  # noqa: S506 - a safe one
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise UsageTrouble(f"{path} is neither JSON nor YAML: {error}") from None
+
+
+def _has_lone_surrogate(document: Any) -> bool:
+    match document:
+        case str():
+            return any("\ud800" <= character <= "\udfff" for character in document)
+        case list():
+            return any(map(_has_lone_surrogate, document))
+        case dict():
+            return any(map(_has_lone_surrogate, (*document.keys(), *document.values())))
+        case _:
+            return False
+
+
+def _text(path: Path) -> str:
+    try:
+        raw = sys.stdin.buffer.read() if path == STDIN else path.read_bytes()
+        if len(raw) > FILE_BYTES:
+            raise UsageTrouble(f"{path} has more than {FILE_BYTES:,} bytes.")
+        return raw.decode()
+    except OSError as error:
+        raise UsageTrouble(f"{path} cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise UsageTrouble(f"{path} is not text in UTF-8.") from None
+
 
 MATCHERS = ("request", "message", "server", "tool", "key", "question")
 

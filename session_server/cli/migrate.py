@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
-from session_server.cli.exits import ExitCode
+from session_server.cli.exit_codes import ExitCode
+from session_server.cli.failures import Trouble
+from session_server.cli.http_client import Reach
 from session_server.cli.output import err, print_json
-from session_server.cli.reach import Reach
-from session_server.cli.trouble import Trouble
 from session_server.log.errors import InUseError, LogError
 from session_server.log.migration import migrate as copy_log
 from session_server.log.opening import redacted

@@ -14,7 +14,7 @@ from rich.console import (
 )
 from rich.segment import Segment
 
-from session_server.cli.trouble import Trouble
+from session_server.cli.failures import Trouble
 from session_server.schemas.codec import encode
 
 PIPE_WIDTH = 120

@@ -6,16 +6,16 @@ from typing import NamedTuple
 
 import msgspec
 
-from session_server.cli.exits import ExitCode
+from session_server.cli.exit_codes import ExitCode
+from session_server.cli.failures import Trouble
 from session_server.cli.fixtures import Rule, Unanswerable, answers_from, rule_for
-from session_server.cli.naming import short_name
 from session_server.cli.output import err, out, print_json
-from session_server.cli.states import State, state_of
-from session_server.cli.trouble import Trouble
+from session_server.cli.session_names import short_name
+from session_server.cli.sessions import State, state_of
 from session_server.client import Client, Rejected, RequestClosed, Session, SessionNotFound
-from session_server.reducers.notes import subject
-from session_server.schemas.actions import InputCompleted
-from session_server.schemas.questions import InputRequest
+from session_server.reducers.texts import subject
+from session_server.schemas.ahp.actions import InputCompleted
+from session_server.schemas.ahp.questions import InputRequest
 from session_server.schemas.wire import Uri
 
 

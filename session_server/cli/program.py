@@ -10,23 +10,22 @@ from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
 from session_server import __version__
-from session_server.cli import token
+from session_server.cli import access as token
+from session_server.cli.access import share
 from session_server.cli.answer import answer
 from session_server.cli.ask import ask
 from session_server.cli.backup import backup
 from session_server.cli.call import call
-from session_server.cli.cassettes import export, replay
-from session_server.cli.dispose import dispose
 from session_server.cli.doctor import doctor
-from session_server.cli.exits import ExitCode
-from session_server.cli.mcp import mcp
+from session_server.cli.exit_codes import ExitCode
+from session_server.cli.failures import UsageTrouble
+from session_server.cli.http_client import JsonOption, SharedToken, SharedUrl, reaching
+from session_server.cli.mcp_bridge import mcp
 from session_server.cli.migrate import migrate
 from session_server.cli.output import complain
-from session_server.cli.reach import JsonOption, SharedToken, SharedUrl, reaching
+from session_server.cli.recordings import export, replay
 from session_server.cli.serve import serve
-from session_server.cli.sessions import sessions
-from session_server.cli.share import share
-from session_server.cli.trouble import UsageTrouble
+from session_server.cli.sessions import dispose, sessions
 from session_server.cli.watch import watch
 
 PROGRAM = "session-server"

@@ -22,9 +22,9 @@ from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
-from session_server.cli.trouble import UsageTrouble
-from session_server.cli.written import number, truth, whole_number
-from session_server.schemas.questions import (
+from session_server.cli.failures import UsageTrouble
+from session_server.cli.values import number, truth, whole_number
+from session_server.schemas.ahp.questions import (
     BooleanQuestion,
     IntegerQuestion,
     MultiSelectQuestion,

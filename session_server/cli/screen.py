@@ -26,19 +26,13 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.styles import Style
 
 from session_server.cli import drawing
-from session_server.cli.fields import Field
-from session_server.cli.form import Form
-from session_server.cli.sharing import Ending, Sharing
+from session_server.cli.form import Field, Form
+from session_server.cli.form_sync import Ending, Sharing
 from session_server.client import Client, Session
-from session_server.reducers.words import name_of
-from session_server.schemas.presence import EditingPlace, Present
+from session_server.reducers.texts import name_of
+from session_server.schemas.ahp.commands import EditingPlace, Present
+from session_server.schemas.ahp.questions import InputRequest, ResponseKind, Skipped, Submitted
 from session_server.schemas.principals import Author
-from session_server.schemas.questions import (
-    InputRequest,
-    ResponseKind,
-    Skipped,
-    Submitted,
-)
 
 OPTION_ROWS = 12
 

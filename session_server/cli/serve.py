@@ -18,9 +18,9 @@ def serve(settings: Settings) -> None:
     """Run the host."""
     # The server takes a while to load, and no other command needs it.
     from session_server.app import create_app  # noqa: PLC0415
-    from session_server.calls.errors import ConfigError  # noqa: PLC0415
     from session_server.host.errors import StartError  # noqa: PLC0415
     from session_server.identity.binding import binding_of  # noqa: PLC0415
+    from session_server.mcp_client.errors import ConfigError  # noqa: PLC0415
     from session_server.server import run  # noqa: PLC0415
 
     binding = binding_of(settings)
@@ -67,9 +67,9 @@ def check_address(host: str, port: int) -> None:
 
 async def check_log(store: str, sync: Sync, *, accept_data_loss: bool = False) -> None:
     """Opens the log once before the server does, to fail in words and not in a traceback."""
+    from session_server.host.channel_kinds import TOKENS_CHANNEL  # noqa: PLC0415
     from session_server.host.errors import tokens_unreadable  # noqa: PLC0415
     from session_server.host.host import Host  # noqa: PLC0415
-    from session_server.host.logged import TOKENS_CHANNEL  # noqa: PLC0415
 
     log = await open_log(store, sync=sync, accept_data_loss=accept_data_loss)
     host = Host(log, ())

@@ -1,18 +1,105 @@
-"""`sessions`: what there is."""
+"""`sessions` and `dispose`: list sessions with their status, and remove one."""
 
+import sys
+import time
 from collections.abc import Iterable
+from enum import StrEnum
 from typing import Annotated, Any
 
+import httpx
 import msgspec
 import typer
 from rich import box
 from rich.table import Table
+from rich.text import Text
 
-from session_server.cli.naming import session_list, short_name
+from session_server.cli.failures import UsageTrouble
+from session_server.cli.http_client import Reach, session_path
 from session_server.cli.output import err, out, print_json
-from session_server.cli.reach import Reach
-from session_server.cli.states import State, ago, is_hidden, is_left, shown_state, state_of
-from session_server.schemas.session import SessionSummary
+from session_server.cli.session_names import (
+    SessionArgument,
+    all_sessions,
+    found_uri,
+    session_list,
+    short_name,
+)
+from session_server.schemas.ahp.questions import InputRequest
+from session_server.schemas.ahp.session import ACTIVITY_BITS, SessionSummary, Status
+from session_server.schemas.wire import Uri
+
+
+class State(StrEnum):
+    """What `--until` takes."""
+
+    INPUT_NEEDED = "input-needed"
+    IN_PROGRESS = "in-progress"
+    IDLE = "idle"
+    ERROR = "error"
+
+
+_STYLES = {
+    State.INPUT_NEEDED: ("●", "bold yellow", "needs input"),
+    State.IN_PROGRESS: ("◐", "cyan", "working"),
+    State.IDLE: ("○", "dim", "idle"),
+    State.ERROR: ("✗", "bold red", "failed"),
+}
+LEFT = ("◌", "yellow", "not waiting")
+LEFT_NAME = "asker-gone"
+
+
+def state_of(summary: SessionSummary) -> State:
+    match summary.status & ACTIVITY_BITS:
+        case Status.INPUT_NEEDED:
+            return State.INPUT_NEEDED
+        case Status.IN_PROGRESS:
+            return State.IN_PROGRESS
+        case Status.ERROR:
+            return State.ERROR
+        case _:
+            return State.IDLE
+
+
+def is_left(summary: SessionSummary) -> bool:
+    """Whether nobody waits for the answers that are open in it; they can still be given."""
+    return summary.meta is not None and summary.meta.askers_gone is True
+
+
+def is_hidden(summary: SessionSummary) -> bool:
+    """An archived session with open questions stays in sight: somebody may wait for the answers."""
+    is_archived = bool(summary.status & Status.IS_ARCHIVED)
+    return is_archived and state_of(summary) is not State.INPUT_NEEDED
+
+
+def shown_state(summary: SessionSummary) -> Text:
+    mark, style, words = LEFT if is_left(summary) else _STYLES[state_of(summary)]
+    return Text(f"{mark} {words}", style=style)
+
+
+def ago(at: int) -> str:
+    seconds = max(0, int(time.time() - at / 1000))
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds // size} {unit} ago"
+    return "now" if seconds < 10 else f"{seconds} s ago"
+
+
+def clock(at: int) -> str:
+    return time.strftime("%H:%M", time.localtime(at / 1000))
+
+
+def when(at: int) -> str:
+    """A moment that may be on another day."""
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(at / 1000))
+
+
+def asker_gone(request: InputRequest) -> str | None:
+    """That nobody waits for the answer to this, if so."""
+    since = None if request.meta is None else request.meta.asker_gone_since
+    if since is None:
+        return None
+    what = f"The program that asked is no longer waiting (since {when(since)})."
+    return f"{what} Your answer will be kept for it."
+
 
 WIDE = 60
 _ORDER = (State.INPUT_NEEDED, State.ERROR, State.IN_PROGRESS, State.IDLE)
@@ -62,3 +149,34 @@ def table(sessions: Iterable[SessionSummary]) -> Table:
         more = (summary.provider, ago(summary.modified_at)) if is_wide else ()
         grid.add_row(shown_state(summary), short_name(summary.resource), title, *more)
     return grid
+
+
+def dispose(
+    reach: Reach,
+    session: SessionArgument,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+) -> None:
+    """Delete a session and its history, for everyone."""
+    with reach.http() as http:
+        uri = found_uri(http, session)
+        name = short_name(uri)
+        if not yes:
+            _confirm(f"Delete {_titled(http, uri)} and its history for good?")
+        http.delete(session_path(uri))
+    if reach.as_json:
+        print_json({"session": uri, "state": "gone"})
+    else:
+        err.print(f"{name} is deleted.", markup=False)
+
+
+def _titled(http: httpx.Client, uri: Uri) -> str:
+    titles = {summary.resource: summary.title for summary in all_sessions(http)}
+    return f"{short_name(uri)} ({f'“{titles[uri]}”' if uri in titles else 'damaged'})"
+
+
+def _confirm(words: str) -> None:
+    if not sys.stdin.isatty():
+        raise UsageTrouble(
+            "Not a terminal, so this can't ask for confirmation.", "Pass --yes to confirm."
+        )
+    typer.confirm(words, abort=True, err=True)

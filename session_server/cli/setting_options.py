@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import typer
 from pydantic.fields import FieldInfo
 
-from session_server.cli.trouble import UsageTrouble
+from session_server.cli.failures import UsageTrouble
 from session_server.settings import CONFIG_FILE, Settings, SettingsError, load_settings
 
 CONFIG_HELP = f"TOML file with settings; {CONFIG_FILE} in the working folder if there is one."

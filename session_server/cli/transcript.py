@@ -10,16 +10,15 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from session_server.cli.answers import answer_text, asker, heading, question_line
-from session_server.cli.naming import short_name
-from session_server.cli.states import asker_gone, clock, shown_state
-from session_server.reducers.status import listed
+from session_server.cli.answer_texts import answer_text, asker, heading, question_line
+from session_server.cli.session_names import short_name
+from session_server.cli.sessions import asker_gone, clock, shown_state
+from session_server.reducers.state.status import listed
 from session_server.schemas import wire
-from session_server.schemas.messages import USER
-from session_server.schemas.principals import Author
-from session_server.schemas.questions import InputRequest
-from session_server.schemas.session import SessionState
-from session_server.schemas.tool_calls import (
+from session_server.schemas.ahp.messages import USER
+from session_server.schemas.ahp.questions import InputRequest
+from session_server.schemas.ahp.session import SessionState
+from session_server.schemas.ahp.tool_calls import (
     Cancelled,
     Completed,
     PendingConfirmation,
@@ -27,7 +26,7 @@ from session_server.schemas.tool_calls import (
     TextContent,
     ToolCall,
 )
-from session_server.schemas.turns import (
+from session_server.schemas.ahp.turns import (
     ActiveTurn,
     MarkdownPart,
     ReasoningPart,
@@ -36,6 +35,7 @@ from session_server.schemas.turns import (
     ToolCallPart,
     Turn,
 )
+from session_server.schemas.principals import Author
 
 RESULT_CHARS = 400
 """As much of a tool's result as is shown; `call` and the page show all of it."""

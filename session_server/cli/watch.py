@@ -12,21 +12,30 @@ from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from session_server.cli.durations import duration
-from session_server.cli.exits import ExitCode
-from session_server.cli.naming import OptionalSessionArgument, found, short_name
+from session_server.cli.exit_codes import ExitCode
+from session_server.cli.failures import Trouble
+from session_server.cli.http_client import Reach, session_path
 from session_server.cli.output import Harmless, err, out, print_json, tell
-from session_server.cli.reach import Reach, session_path
-from session_server.cli.sessions import as_json, in_order, table
-from session_server.cli.states import LEFT_NAME, State, clock, is_hidden, is_left, state_of
+from session_server.cli.session_names import OptionalSessionArgument, found, short_name
+from session_server.cli.sessions import (
+    LEFT_NAME,
+    State,
+    as_json,
+    clock,
+    in_order,
+    is_hidden,
+    is_left,
+    state_of,
+    table,
+)
 from session_server.cli.transcript import Transcript, last_note, request_panel, status_line
-from session_server.cli.trouble import Trouble
+from session_server.cli.values import duration
 from session_server.client import Change, Client, Session
-from session_server.reducers.asks import ask_result
-from session_server.reducers.notes import outcome_note, subject
+from session_server.reducers.forms.ask_forms import ask_result
+from session_server.reducers.texts import outcome_note, subject
+from session_server.schemas.ahp.questions import ResponseKind
+from session_server.schemas.ahp.session import SessionState, SessionSummary
 from session_server.schemas.http import EndedRequest, RequestList
-from session_server.schemas.questions import ResponseKind
-from session_server.schemas.session import SessionState, SessionSummary
 from session_server.schemas.wire import Uri
 
 REFRESHES_PER_SECOND = 8

@@ -4,6 +4,7 @@ It keeps a mirror of what it watches, shows its own actions at once, and takes c
 connections by itself. It stands on `schemas` and `reducers` and knows nothing of the server.
 """
 
+from session_server.client.answer_values import Plain
 from session_server.client.client import Client
 from session_server.client.connecting import connect
 from session_server.client.errors import (
@@ -29,12 +30,11 @@ from session_server.client.errors import (
     TooManyPending,
     Unconfirmed,
 )
+from session_server.client.handles import Root, Session
 from session_server.client.mirror import Cause, Change
-from session_server.client.session import Root, Session
-from session_server.client.status import Phase, Status
-from session_server.client.values import Plain
+from session_server.client.protocol import Phase, Status
 from session_server.client.watching import Changes
-from session_server.schemas.asks import AskedQuestion, AskOutcome, AskResult
+from session_server.schemas.mcp import AskedQuestion, AskOutcome, AskResult
 
 __all__ = [
     "AskOutcome",

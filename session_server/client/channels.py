@@ -15,13 +15,18 @@ from session_server.client.errors import (
     NotUnderstood,
     SessionGone,
 )
-from session_server.client.exchange import Answer, Exchange
-from session_server.client.kinds import mirror_of, state_of
+from session_server.client.exchange import (
+    Answer,
+    Delivery,
+    Exchange,
+    decode_subscribed,
+    envelope_of,
+)
 from session_server.client.mirror import Mirror, Pending
-from session_server.client.wire import Delivery, decode_subscribed, envelope_of
-from session_server.schemas.commands import ROOT_CHANNEL, Params, Snapshot
+from session_server.client.mirror_kinds import mirror_of, state_of
+from session_server.schemas.ahp.commands import ROOT_CHANNEL, Params, Snapshot
+from session_server.schemas.ahp.frames import Subscribe
 from session_server.schemas.errors import DecodingError, UnknownKindError
-from session_server.schemas.frames import Subscribe
 from session_server.schemas.wire import Uri
 
 logger = logging.getLogger("session_server.client")

@@ -6,18 +6,15 @@ import uuid
 from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import Any, Literal, TypeVar
 
-from session_server.client.door import HttpDoor
 from session_server.client.errors import ClientError, ConnectionLost, NotUnderstood
 from session_server.client.exchange import Answer
-from session_server.client.listing import Listing
-from session_server.client.protocol import ClientProtocol
-from session_server.client.session import Root, Session
-from session_server.client.status import Status
-from session_server.reducers.session_names import session_uri
-from session_server.schemas import frames
-from session_server.schemas.asks import AskedQuestion, AskResult
-from session_server.schemas.codec import Decoder
-from session_server.schemas.commands import (
+from session_server.client.handles import Root, Session
+from session_server.client.http_commands import HttpDoor
+from session_server.client.protocol import ClientProtocol, Status
+from session_server.client.session_listing import Listing
+from session_server.reducers.texts import session_uri
+from session_server.schemas.ahp import frames
+from session_server.schemas.ahp.commands import (
     ROOT_CHANNEL,
     CreateSessionParams,
     FetchTurnsParams,
@@ -28,11 +25,13 @@ from session_server.schemas.commands import (
     Params,
     RootParams,
 )
+from session_server.schemas.ahp.questions import OnExpiry
+from session_server.schemas.ahp.session import ModelSelection, SessionSummary
+from session_server.schemas.codec import Decoder
 from session_server.schemas.errors import DecodingError
 from session_server.schemas.http import NewRequest
 from session_server.schemas.limits import LEASE_SECONDS
-from session_server.schemas.questions import OnExpiry
-from session_server.schemas.session import ModelSelection, SessionSummary
+from session_server.schemas.mcp import AskedQuestion, AskResult
 from session_server.schemas.wire import Extra, Uri
 
 T = TypeVar("T")
@@ -185,7 +184,7 @@ class Client:
         question is withdrawn. With a `key` of your own it stays open instead, and asking again with
         the same key in the same session goes on waiting. Raises `AskRefused`.
         """
-        from session_server.client.asking import Ask, ahp_questions, asked  # noqa: PLC0415
+        from session_server.client.http_commands import Ask, ahp_questions, asked  # noqa: PLC0415
 
         assert self._door is not None, "made by `connect`"
         if key is not None and session is None:
@@ -219,7 +218,7 @@ class Client:
         seconds, then `TimeoutError` is raised and the call goes on. Raises `CallRefused` or
         `CallFailed`.
         """
-        from session_server.client.calls import called, tool_call  # noqa: PLC0415 - few need it
+        from session_server.client.http_commands import called, tool_call  # noqa: PLC0415 - few need it
 
         assert self._door is not None, "made by `connect`"
         return await called(self._door, session, tool_call(server, tool, arguments), timeout)

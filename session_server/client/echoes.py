@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
-from session_server.reducers.requests import open_request
-from session_server.schemas.actions import (
+from session_server.reducers.state.input_requests import open_request
+from session_server.schemas.ahp.actions import (
     Action,
     AgentChanged,
     Delta,
@@ -30,10 +30,10 @@ from session_server.schemas.actions import (
     TurnComplete,
     TurnStarted,
 )
-from session_server.schemas.messages import PendingMessage
-from session_server.schemas.questions import Answer, Draft, Skipped, Submitted
-from session_server.schemas.session import SessionState
-from session_server.schemas.turns import TurnState
+from session_server.schemas.ahp.messages import PendingMessage
+from session_server.schemas.ahp.questions import Answer, Draft, Skipped, Submitted
+from session_server.schemas.ahp.session import SessionState
+from session_server.schemas.ahp.turns import TurnState
 
 
 class Fate(Enum):

@@ -26,7 +26,7 @@ ClientError
 
 from typing import Any, ClassVar
 
-from session_server.schemas.actions import Action
+from session_server.schemas.ahp.actions import Action
 from session_server.schemas.errors import ErrorCode, RpcError
 from session_server.schemas.principals import Author
 from session_server.schemas.wire import Uri

@@ -17,8 +17,8 @@ from session_server.client.echoes import (
     is_superseded,
 )
 from session_server.client.errors import ClientError, Rejected, Unconfirmed
-from session_server.schemas.actions import Action
-from session_server.schemas.envelopes import ActionEnvelope, ActionOrigin
+from session_server.schemas.ahp.actions import Action
+from session_server.schemas.ahp.envelopes import ActionEnvelope, ActionOrigin
 from session_server.schemas.wire import Uri
 
 S = TypeVar("S")

@@ -1,13 +1,9 @@
-"""The client's side of AHP without a socket: frames in, frames out.
-
-A transport calls `connected`, feeds `receive`, writes what `take` returns and calls `disconnected`;
-the rest is told through callbacks. What was watched and what was not confirmed outlives a
-connection: the next one resumes where the last one broke off.
-"""
+"""The client's side of AHP without a socket: frames in, frames out, and its status."""
 
 import logging
 from collections.abc import Callable
-from typing import Any, Protocol
+from enum import StrEnum
+from typing import Any, NamedTuple, Protocol
 
 from session_server.client.channels import Channels, Watched
 from session_server.client.errors import (
@@ -20,11 +16,10 @@ from session_server.client.errors import (
     TooManyPending,
     command_failed,
 )
-from session_server.client.exchange import Answer, Answered, Exchange
-from session_server.client.mirror import Mirror, Pending, Verdict
-from session_server.client.presence import Presence
-from session_server.client.status import Phase, Status
-from session_server.client.wire import (
+from session_server.client.exchange import (
+    Answer,
+    Answered,
+    Exchange,
     HostMessage,
     Replay,
     decode_delivery,
@@ -34,20 +29,104 @@ from session_server.client.wire import (
     decode_removed,
     decode_resumption,
 )
-from session_server.schemas import frames
-from session_server.schemas.actions import Action
-from session_server.schemas.codec import encode
-from session_server.schemas.commands import (
+from session_server.client.mirror import Mirror, Pending, Verdict
+from session_server.schemas.ahp import frames
+from session_server.schemas.ahp.actions import Action
+from session_server.schemas.ahp.commands import (
     PROTOCOL_VERSION,
+    ROOM_PREFIX,
     ROOT_CHANNEL,
+    SESSION_PREFIX,
     AgentDispatchActionParams,
+    EditingPlace,
     InitializeParams,
+    Params,
+    PresenceChangedParams,
+    PresenceUpdateParams,
+    Present,
     ReconnectParams,
 )
+from session_server.schemas.ahp.frames import JSONRPC, Subscribe
+from session_server.schemas.codec import encode
 from session_server.schemas.errors import DecodingError, ErrorCode
-from session_server.schemas.frames import JSONRPC
 from session_server.schemas.limits import FRAME_BYTES
 from session_server.schemas.wire import Uri
+
+
+class Phase(StrEnum):
+    CONNECTING = "connecting"
+    """There was no connection yet."""
+    LIVE = "live"
+    """Connected, and everything we did is confirmed."""
+    SYNCING = "syncing"
+    """Connected; some of what we did is not confirmed yet."""
+    OFFLINE = "offline"
+    """The connection broke; it is being made again."""
+    CLOSED = "closed"
+    """Over: left, or given up."""
+
+
+class Status(NamedTuple):
+    """`waiting` is how many of our own actions the host has not confirmed."""
+
+    phase: Phase
+    waiting: int = 0
+
+    @property
+    def is_connected(self) -> bool:
+        return self.phase in (Phase.LIVE, Phase.SYNCING)
+
+    def __str__(self) -> str:
+        match self.phase:
+            case Phase.SYNCING:
+                return f"syncing {self.waiting}"
+            case Phase.OFFLINE if self.waiting:
+                return f"offline, {self.waiting} waiting"
+            case phase:
+                return phase.value
+
+
+class Presence:
+    """One session's presence channel, while we are in it."""
+
+    def __init__(self, session: Uri, exchange: Exchange) -> None:
+        self.room: Uri = f"{ROOM_PREFIX}{session.removeprefix(SESSION_PREFIX)}"
+        self.present: tuple[Present, ...] = ()
+        self.on_change: Callable[[], None] = lambda: None
+        self._exchange = exchange
+        self._is_live = False
+
+    def live(self) -> None:
+        """There is a new connection, and it knows nothing of us."""
+        self._is_live = True
+        self._exchange.ask(Subscribe, Params(channel=self.room), _ignore)
+
+    def lost(self) -> None:
+        self._is_live = False
+        self._hear(())
+
+    def leave(self) -> None:
+        if self._is_live:
+            self._exchange.unsubscribe(self.room)
+        self.lost()
+
+    def edits(self, place: EditingPlace | None) -> None:
+        """Where we write. The host forgets it after some seconds, and so does a lost connection."""
+        if self._is_live:
+            self._exchange.report(PresenceUpdateParams(channel=self.room, editing=place))
+
+    def changed(self, params: PresenceChangedParams) -> None:
+        self._hear(params.present)
+
+    def _hear(self, present: tuple[Present, ...]) -> None:
+        if present != self.present:
+            self.present = present
+            self.on_change()
+
+
+def _ignore(_: Answer) -> None:
+    """A host without presence refuses it, and nothing is shown."""
+
 
 logger = logging.getLogger("session_server.client")
 

@@ -1,4 +1,4 @@
-"""The ask tools: with one line in its `mcp.json`, any agent can put questions to its people."""
+"""The ask tools: with one line in its `mcp.json`, any agent can put questions to people."""
 
 import contextlib
 import hashlib
@@ -20,12 +20,8 @@ from mcp_types import (
 
 from session_server import __version__
 from session_server.calls.deliveries import Attendance, Delivery
-from session_server.gateway.errors import invalid, lost_state, told_in_mcp
-from session_server.gateway.legs import Patience, Pulse, carried_in, hold, try_again
-from session_server.gateway.places import Places, place_of
-from session_server.gateway.seals import sealing
-from session_server.gateway.tool_schemas import schema_of
-from session_server.gateway.visitors import (
+from session_server.gateway.holding import Patience, Pulse, carried_in, hold, try_again
+from session_server.gateway.mcp_callers import (
     Context,
     Visitor,
     as_asker,
@@ -33,31 +29,58 @@ from session_server.gateway.visitors import (
     place_to_answer,
     visitor_of,
 )
+from session_server.gateway.mcp_errors import invalid, lost_state, told_in_mcp
+from session_server.gateway.session_choice import Places, place_of
+from session_server.gateway.state_codec import sealing
+from session_server.host.acting import NotSavedError, RefusedError, StateWaiters, write
 from session_server.host.errors import CommandError
 from session_server.host.host import Host
-from session_server.host.performing import NotSavedError, RefusedError, write
-from session_server.host.waiting import Waiting
-from session_server.reducers.asks import UnaskableError, ask_result, asked_request, same_ask
 from session_server.reducers.batches import Batch, batch_of, note
-from session_server.reducers.input_rules import outcome_of
-from session_server.reducers.notes import outcome_note, subject
-from session_server.reducers.rules import judge
-from session_server.schemas.actions import ActivityChanged, InputRequested
-from session_server.schemas.asks import (
+from session_server.reducers.forms.ask_forms import (
+    UnaskableError,
+    ask_result,
+    asked_request,
+    same_ask,
+)
+from session_server.reducers.rules.input_rules import outcome_of
+from session_server.reducers.rules.judge import judge
+from session_server.reducers.texts import outcome_note, subject
+from session_server.schemas.ahp.actions import ActivityChanged, InputRequested
+from session_server.schemas.codec import Decoder, encode
+from session_server.schemas.errors import DecodingError, Refusal, RefusalCode
+from session_server.schemas.limits import TITLE_CHARS
+from session_server.schemas.mcp import (
     AskQuestions,
     AskResult,
     NotifyStatus,
     QuestionKind,
     StatusShown,
 )
-from session_server.schemas.calls import Outcome
-from session_server.schemas.codec import Decoder, encode
-from session_server.schemas.errors import DecodingError
-from session_server.schemas.limits import TITLE_CHARS
 from session_server.schemas.principals import HOST, Stamp
-from session_server.schemas.record import OutcomeCollected, SessionRecord
-from session_server.schemas.refusals import Refusal, RefusalCode
+from session_server.schemas.record import Outcome, OutcomeCollected, SessionRecord
 from session_server.schemas.wire import Uri
+
+DEFINITIONS = "#/$defs/"
+
+
+def schema_of(shape: type[msgspec.Struct]) -> dict[str, Any]:
+    found = msgspec.json.schema(shape)
+    definitions: dict[str, Any] = found.pop("$defs", {})
+    written: dict[str, Any] = _written_out(found, definitions)
+    return written
+
+
+def _written_out(node: Any, definitions: dict[str, Any]) -> Any:
+    if isinstance(node, list):
+        return [_written_out(item, definitions) for item in node]
+    if not isinstance(node, dict):
+        return node
+    here = dict(node)
+    reference: str | None = here.pop("$ref", None)
+    if reference is not None:
+        here = {**definitions[reference.removeprefix(DEFINITIONS)], **here}
+    return {key: _written_out(value, definitions) for key, value in here.items()}
+
 
 NAME = "session-server"
 ASK, NOTIFY = "ask_questions", "notify_status"
@@ -107,7 +130,9 @@ decode_status: Decoder[NotifyStatus] = Decoder(NotifyStatus)
 
 
 class AskTools:
-    def __init__(self, host: Host, waiting: Waiting, places: Places, patience: Patience) -> None:
+    def __init__(
+        self, host: Host, waiting: StateWaiters, places: Places, patience: Patience
+    ) -> None:
         self._host = host
         self._waiting = waiting
         self._places = places

@@ -27,16 +27,15 @@ from mcp_types import (
 )
 from pydantic import BaseModel, ValidationError
 
-from session_server.calls.calls import Calls
-from session_server.gateway.visitors import Context, Visitor
+from session_server.calls.service import Calls
+from session_server.gateway.mcp_callers import Context, Visitor
+from session_server.host.acting import StateWaiters
 from session_server.host.errors import CommandError
-from session_server.host.waiting import Waiting
-from session_server.reducers.clients import AGAIN, client_answered, client_round
-from session_server.reducers.recognition import TASKS_EXTENSION
-from session_server.reducers.rounds import CLIENT_CAPABILITIES
-from session_server.schemas.calls import ClientAnswers, ClientRound
+from session_server.reducers.calls.client_answers import AGAIN, client_answered, client_round
+from session_server.reducers.calls.input_required import TASKS_EXTENSION
+from session_server.reducers.calls.rounds import CLIENT_CAPABILITIES
 from session_server.schemas.principals import Author, Stamp
-from session_server.schemas.record import SessionRecord
+from session_server.schemas.record import ClientAnswers, ClientRound, SessionRecord
 from session_server.schemas.wire import Extra, Uri
 
 PASSED_ON = ("elicitation", "sampling", "roots", "experimental", "extensions")
@@ -53,7 +52,12 @@ class ClientQuestions:
     """Those of one call, for the client that has made this request."""
 
     def __init__(
-        self, calls: Calls, waiting: Waiting, ctx: Context, visitor: Visitor, where: tuple[Uri, str]
+        self,
+        calls: Calls,
+        waiting: StateWaiters,
+        ctx: Context,
+        visitor: Visitor,
+        where: tuple[Uri, str],
     ) -> None:
         self._calls = calls
         self._waiting = waiting

@@ -4,20 +4,20 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from session_server.calls.calls import Calls
-from session_server.calls.links import Link
-from session_server.calls.servers import Server
-from session_server.gateway.announcements import Announcements
+from session_server.calls.service import Calls
 from session_server.gateway.ask_tools import AskTools
-from session_server.gateway.legs import Patience
-from session_server.gateway.offers import Perform, offer
+from session_server.gateway.holding import Patience
+from session_server.gateway.list_changes import Announcements
+from session_server.gateway.mcp_callers import Context, visitor_of
+from session_server.gateway.mcp_server import Served
 from session_server.gateway.parked_calls import ParkedCalls
-from session_server.gateway.places import Places
-from session_server.gateway.seals import sealing
-from session_server.gateway.served import Served
-from session_server.gateway.visitors import Context, visitor_of
+from session_server.gateway.proxy import Perform, offer
+from session_server.gateway.session_choice import Places
+from session_server.gateway.state_codec import sealing
+from session_server.host.acting import StateWaiters
 from session_server.host.host import Host
-from session_server.host.waiting import Waiting
+from session_server.mcp_client.connections import Link
+from session_server.mcp_client.servers import Server
 from session_server.schemas.mcp import CallMethod
 
 
@@ -27,7 +27,7 @@ class Gateway:
     def __init__(
         self,
         host: Host,
-        waiting: Waiting,
+        waiting: StateWaiters,
         calls: Calls,
         key: Callable[[], bytes],
         patience: Patience,

@@ -12,17 +12,14 @@ from typing import Any
 from mcp import MCPError
 from mcp_types import INTERNAL_ERROR
 
-from session_server.calls.calls import Calls
-from session_server.calls.errors import UnknownCallError
-from session_server.calls.views import view_of
+from session_server.calls.service import Calls, view_of
 from session_server.gateway.client_questions import (
     CAN_ASK,
     ClientQuestions,
     answerable,
     declared_by,
 )
-from session_server.gateway.errors import lost_state, told_in_mcp
-from session_server.gateway.legs import (
+from session_server.gateway.holding import (
     Patience,
     Pulse,
     carried_in,
@@ -31,8 +28,7 @@ from session_server.gateway.legs import (
     passing_logs,
     try_again,
 )
-from session_server.gateway.places import Places, place_of
-from session_server.gateway.visitors import (
+from session_server.gateway.mcp_callers import (
     Context,
     Visitor,
     delivery_of,
@@ -40,18 +36,20 @@ from session_server.gateway.visitors import (
     place_to_answer,
     was_cancelled,
 )
-from session_server.host.waiting import Waiting
-from session_server.schemas.calls import Call, CallClient, ClientRound, FailureKind
+from session_server.gateway.mcp_errors import lost_state, told_in_mcp
+from session_server.gateway.session_choice import Places, place_of
+from session_server.host.acting import StateWaiters
+from session_server.mcp_client.errors import UnknownCallError
 from session_server.schemas.http import CallState, CallView
 from session_server.schemas.limits import TITLE_CHARS
 from session_server.schemas.mcp import CallMethod
-from session_server.schemas.record import SessionRecord
+from session_server.schemas.record import Call, CallClient, ClientRound, FailureKind, SessionRecord
 from session_server.schemas.wire import Uri
 
 
 class ParkedCalls:
     def __init__(
-        self, calls: Calls, waiting: Waiting, places: Places, server: str, patience: Patience
+        self, calls: Calls, waiting: StateWaiters, places: Places, server: str, patience: Patience
     ) -> None:
         self._calls = calls
         self._waiting = waiting

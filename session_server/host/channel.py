@@ -11,12 +11,17 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
-from session_server.host.counts import Counts
+from session_server.host.append_order import InDoubt, NotStored, Settled, Verdict
+from session_server.host.channel_kinds import (
+    Kind,
+    Logged,
+    LoggedAction,
+    SessionOpened,
+    decode_logged,
+)
 from session_server.host.delivery import Message, Outbox, deliver
 from session_server.host.history import EnvelopeMemory, History
-from session_server.host.kinds import Kind
-from session_server.host.logged import Logged, LoggedAction, SessionOpened, decode_logged
-from session_server.host.order import InDoubt, NotStored, Settled, Verdict
+from session_server.host.metrics import Counts
 from session_server.host.state_size import StateMemory, StateSize
 from session_server.log import (
     Batch,
@@ -27,13 +32,12 @@ from session_server.log import (
     RefusedBecause,
     StoredSnapshot,
 )
-from session_server.reducers.record import is_decision
+from session_server.reducers.state.record import is_decision
+from session_server.schemas.ahp.envelopes import ActionEnvelope, ActionOrigin, EnvelopeMeta
 from session_server.schemas.codec import encode
-from session_server.schemas.envelopes import ActionEnvelope, ActionOrigin, EnvelopeMeta
-from session_server.schemas.errors import DecodingError
+from session_server.schemas.errors import DecodingError, Refusal
 from session_server.schemas.limits import DECISION_LIFETIME_MS
 from session_server.schemas.principals import Author, Provenance, Stamp
-from session_server.schemas.refusals import Refusal
 from session_server.schemas.wire import Uri
 
 logger = logging.getLogger("session_server.host")

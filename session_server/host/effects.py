@@ -11,16 +11,16 @@ from math import inf
 from typing import Any, Protocol
 
 from session_server.host.channel import Channel, Submission
+from session_server.host.channel_kinds import LoggedAction
 from session_server.host.host import Host
-from session_server.host.logged import LoggedAction
-from session_server.host.summaries import SummaryNews
-from session_server.host.wall_clock import Timer
+from session_server.host.session_list import SummaryNews
+from session_server.host.timers import Timer
 from session_server.reducers.batches import batch_of
-from session_server.reducers.clients import client_expired
+from session_server.reducers.calls.client_answers import client_expired
 from session_server.reducers.deadlines import expired
 from session_server.reducers.effects import effects_after_restart, effects_of, expiries
-from session_server.reducers.turns import active_turn
-from session_server.schemas.actions import (
+from session_server.reducers.state.turns import active_turn
+from session_server.schemas.ahp.actions import (
     InputAnswerChanged,
     PendingKind,
     PendingMessageRemoved,

@@ -15,11 +15,22 @@ from typing import Any
 
 import msgspec
 
-from session_server.host.absence import ActiveClients, Askers
+from session_server.host.active_clients import ActiveClients, Askers
+from session_server.host.append_order import Settled
 from session_server.host.channel import Channel, Plan, Submission, in_doubt
-from session_server.host.clients import Clients
-from session_server.host.connections import Connections
-from session_server.host.counts import Counts, QuestionTimes
+from session_server.host.channel_kinds import (
+    CLIENTS,
+    CLIENTS_CHANNEL,
+    ROOT,
+    SESSION,
+    TOKENS,
+    TOKENS_CHANNEL,
+    IssuedTokens,
+    LoggedAction,
+    SessionOpened,
+)
+from session_server.host.connection.rate_limit import DEFAULT_BOUNDS, Allowances, Bounds
+from session_server.host.deferred_actions import HeldActions
 from session_server.host.delivery import Message, Outbox
 from session_server.host.errors import (
     CommandError,
@@ -28,21 +39,14 @@ from session_server.host.errors import (
     not_permitted,
     tokens_unreadable,
 )
-from session_server.host.held import HeldActions
 from session_server.host.history import EnvelopeMemory
-from session_server.host.journal import FIRST_PAUSE, LONGEST_PAUSE, Journal
-from session_server.host.kinds import CLIENTS, ROOT, SESSION, TOKENS
-from session_server.host.logged import (
-    CLIENTS_CHANNEL,
-    TOKENS_CHANNEL,
-    IssuedTokens,
-    LoggedAction,
-    SessionOpened,
-)
-from session_server.host.order import Settled
-from session_server.host.pace import DEFAULT_BOUNDS, Allowances, Bounds
+from session_server.host.known_clients import Clients
+from session_server.host.log_writer import FIRST_PAUSE, LONGEST_PAUSE, Journal
+from session_server.host.maintenance import Upkeep
+from session_server.host.metrics import Counts, QuestionTimes
+from session_server.host.open_connections import Connections
 from session_server.host.presence import Presence
-from session_server.host.sessions import (
+from session_server.host.session_opening import (
     check_selections,
     check_uri,
     opening_record,
@@ -51,16 +55,14 @@ from session_server.host.sessions import (
 )
 from session_server.host.state_size import StateMemory
 from session_server.host.storage import PROBE_SECONDS, Storage
-from session_server.host.tasks import Tasks
-from session_server.host.upkeep import Upkeep
-from session_server.host.wall_clock import WallTimers, wall_millis
+from session_server.host.timers import Tasks, WallTimers, wall_millis
 from session_server.log import Batch, Log, RefusedBecause, StoredSnapshot
 from session_server.log.errors import FailedError, LogError
 from session_server.reducers.batches import batch_of
-from session_server.reducers.input_rules import provenance_of
-from session_server.reducers.rules import judge, judge_root
-from session_server.reducers.status import listed
-from session_server.schemas.actions import (
+from session_server.reducers.rules.input_rules import provenance_of
+from session_server.reducers.rules.judge import judge, judge_root
+from session_server.reducers.state.status import listed
+from session_server.schemas.ahp.actions import (
     Action,
     AgentChanged,
     ModelChanged,
@@ -68,21 +70,19 @@ from session_server.schemas.actions import (
     RootAgentsChanged,
     TurnComplete,
 )
-from session_server.schemas.codec import encode
-from session_server.schemas.commands import ROOT_CHANNEL, CreateSessionParams, Snapshot
-from session_server.schemas.envelopes import ActionOrigin
-from session_server.schemas.errors import ErrorCode
-from session_server.schemas.frames import (
+from session_server.schemas.ahp.commands import ROOT_CHANNEL, CreateSessionParams, Snapshot
+from session_server.schemas.ahp.envelopes import ActionOrigin
+from session_server.schemas.ahp.frames import (
     SessionAdded,
     SessionAddedParams,
     SessionRemoved,
     SessionRemovedParams,
 )
+from session_server.schemas.ahp.session import ActiveClient, AgentInfo, RootState, SessionSummary
+from session_server.schemas.codec import encode
+from session_server.schemas.errors import ErrorCode, Refusal
 from session_server.schemas.principals import HOST, Author, Principal, Role, Stamp
 from session_server.schemas.record import SessionRecord
-from session_server.schemas.refusals import Refusal
-from session_server.schemas.root import AgentInfo, RootState
-from session_server.schemas.session import ActiveClient, SessionSummary
 from session_server.schemas.wire import Seq, Uri
 
 logger = logging.getLogger("session_server.host")

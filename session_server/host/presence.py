@@ -5,18 +5,18 @@ import asyncio
 import msgspec
 
 from session_server.host.delivery import Message, Outbox
-from session_server.schemas.frames import PresenceChanged
-from session_server.schemas.limits import (
-    EDITING_SECONDS,
-    PRESENCE_BYTES_PER_SECOND,
-    PRESENCE_NEWS_PER_SECOND,
-)
-from session_server.schemas.presence import (
+from session_server.schemas.ahp.commands import (
     ROOM_PREFIX,
     SESSION_PREFIX,
     PresenceChangedParams,
     PresenceUpdateParams,
     Present,
+)
+from session_server.schemas.ahp.frames import PresenceChanged
+from session_server.schemas.limits import (
+    EDITING_SECONDS,
+    PRESENCE_BYTES_PER_SECOND,
+    PRESENCE_NEWS_PER_SECOND,
 )
 from session_server.schemas.principals import Principal
 from session_server.schemas.wire import Uri

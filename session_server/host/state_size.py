@@ -8,8 +8,8 @@ after it may have grown by an eighth of the limit.
 
 from collections.abc import Callable
 
+from session_server.schemas.errors import Refusal, RefusalCode
 from session_server.schemas.limits import SESSION_BYTES, STATE_BYTES_PER_HOST
-from session_server.schemas.refusals import Refusal, RefusalCode
 from session_server.schemas.wire import Millis
 
 MEASURED_EVERY_MS = 1_000

@@ -11,8 +11,8 @@ from contextlib import suppress
 from time import monotonic
 from typing import TypeVar
 
-from session_server.host.counts import Counts
-from session_server.host.tasks import Tasks
+from session_server.host.metrics import Counts
+from session_server.host.timers import Tasks
 from session_server.log import RefusedBecause
 from session_server.log.errors import FailedError, LogError
 

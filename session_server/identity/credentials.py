@@ -1,16 +1,99 @@
-"""The credential of a request: taken from where it was sent, and kept out of everything else.
+"""Credentials: from one to its principal, out of logs, and the end of what depended on it."""
 
-It may stand in three places: `Authorization: Bearer …`, `?tkn=…` as in share links, and, for pages
-that open a WebSocket and cannot set headers, a subprotocol `bearer.…` offered next to `ahp`.
-"""
-
-from collections.abc import Iterator, MutableMapping
-from typing import Any
+import asyncio
+import logging
+import re
+import secrets
+from collections.abc import Awaitable, Iterator, MutableMapping
+from typing import Any, TypeVar
 from urllib.parse import unquote_plus
 
 from starlette.requests import HTTPConnection
 
-from session_server.identity.errors import AmbiguousRequestError
+from session_server.host.host import Host
+from session_server.identity.errors import (
+    AmbiguousRequestError,
+    BadCredentialError,
+    NoCredentialError,
+)
+from session_server.identity.origins import Access
+from session_server.identity.throttle import FailedCredentials
+from session_server.identity.tokens import Tokens
+from session_server.schemas.principals import (
+    AGENT_PREFIX,
+    HOST,
+    LOCAL_ID,
+    OWNER_ID,
+    SHARE_PREFIX,
+    Principal,
+    Role,
+)
+
+HIDDEN = "•••"
+
+_ISSUED = re.compile(r"\beyJ[\w-]+\.[\w-]+\.[\w-]*")
+_IN_QUERY = re.compile(r"(?i)\b(tkn=)[^&#\s\"'\\]+")
+_IN_HEADER = re.compile(r"(?i)\b(bearer(?:\s+|\.))[^\s\"',\\]+")
+
+_IN_JSON = re.compile(r'("token"\s*:\s*")[^"]+')
+
+
+def redacted(text: str, known: tuple[str, ...] = ()) -> str:
+    """Without what looks like a credential, and without those that are known, wherever they are."""
+    for secret in known:
+        text = text.replace(secret, HIDDEN)
+    text = _ISSUED.sub(HIDDEN, text)
+    text = _IN_QUERY.sub(rf"\1{HIDDEN}", text)
+    text = _IN_JSON.sub(rf"\1{HIDDEN}", text)
+    return _IN_HEADER.sub(rf"\1{HIDDEN}", text)
+
+
+class RedactingFormatter(logging.Formatter):
+    """Messages, arguments and tracebacks alike."""
+
+    def __init__(self, known: tuple[str, ...] = ()) -> None:
+        super().__init__("%(asctime)s %(levelname)-7s %(name)s  %(message)s")
+        self._known = known
+
+    def format(self, record: logging.LogRecord) -> str:
+        return redacted(super().format(record), self._known)
+
+
+ASK_FOR_ANOTHER = "ask the host's owner for a new one"
+
+T = TypeVar("T")
+
+
+class _Waiting:
+    """A request, as something that can be closed."""
+
+    def __init__(self) -> None:
+        self.closed_with: int | None = None
+        self.end: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    def close(self, code: int, reason: str) -> None:
+        if not self.end.done():
+            self.closed_with = code
+            self.end.set_result(reason)
+
+
+async def while_allowed(host: Host, principal: Principal, work: Awaitable[T]) -> T:
+    """What the work brings; a `BadCredentialError` as soon as the credential is no longer one."""
+    if principal.credential is None:
+        return await work
+    waiting, task = _Waiting(), asyncio.ensure_future(work)
+    host.connections.bind(principal, waiting)
+    try:
+        await asyncio.wait((task, waiting.end), return_when=asyncio.FIRST_COMPLETED)
+        if waiting.end.done():
+            reason = waiting.end.result()
+            raise BadCredentialError(f"{reason[0].upper()}{reason[1:]}; {ASK_FOR_ANOTHER}.")
+        return task.result()
+    finally:
+        host.connections.release(principal, waiting)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
 
 PARAMETER = "tkn"
 SUBPROTOCOL = "ahp"
@@ -73,3 +156,45 @@ def credential_of(connection: HTTPConnection) -> str | None:
 def chosen_subprotocol(connection: HTTPConnection) -> str | None:
     """What a WebSocket is answered with; a browser ends one whose offers are all ignored."""
     return SUBPROTOCOL if SUBPROTOCOL in connection.scope.get("subprotocols", []) else None
+
+
+LOCAL = Principal(id=LOCAL_ID, role=Role.OWNER)
+"""Whoever comes without a credential, where none is needed."""
+
+OWNER = Principal(id=OWNER_ID, role=Role.OWNER)
+"""Whoever has the connection token."""
+
+RESERVED = frozenset({HOST.id, LOCAL.id, OWNER.id})
+RESERVED_PREFIXES = (AGENT_PREFIX, "call:", SHARE_PREFIX, "token:")
+"""Names that nobody can be given, because the host gives them itself."""
+
+NO_CREDENTIAL = "A token is required: as `Authorization: Bearer …`, or as `?tkn=…` in the URL."
+
+
+class Identities:
+    def __init__(self, access: Access, tokens: Tokens) -> None:
+        self.tokens = tokens
+        self.failures = FailedCredentials()
+        self._connection_token = access.connection_token
+
+    def principal(self, credential: str | None, address: str | None = None) -> Principal:
+        """Whom it proves; a failure is counted, and throttled by the address that it came from."""
+        if credential is None:
+            if self._connection_token is not None:
+                raise NoCredentialError(NO_CREDENTIAL)
+            return LOCAL
+        if self._is_connection_token(credential):
+            return OWNER
+        try:
+            return self.tokens.principal(credential)
+        except BadCredentialError as error:
+            raise self.failures.failed(error, address) from None
+
+    def _is_connection_token(self, credential: str) -> bool:
+        """In a time that says nothing about how much of it was right."""
+        known = self._connection_token
+        return known is not None and secrets.compare_digest(credential.encode(), known.encode())
+
+
+def is_reserved(principal_id: str) -> bool:
+    return principal_id in RESERVED or principal_id.startswith(RESERVED_PREFIXES)

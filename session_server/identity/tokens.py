@@ -11,15 +11,15 @@ from typing import Any
 import jwt
 import msgspec
 
+from session_server.host.acting import NotSavedError, write_to
+from session_server.host.channel_kinds import IssuedTokens, TokenIssued, TokenRevoked
 from session_server.host.host import Host
-from session_server.host.logged import IssuedTokens, TokenIssued, TokenRevoked
-from session_server.host.performing import NotSavedError, write_to
 from session_server.identity.errors import BadCredentialError, CredentialFailure
-from session_server.identity.keys import SigningKey
+from session_server.identity.signing_key import SigningKey
+from session_server.schemas.errors import Refusal, RefusalCode
+from session_server.schemas.http import IssuedToken, TokenKind
 from session_server.schemas.limits import TOKENS_KEPT
 from session_server.schemas.principals import Author, Principal, Stamp
-from session_server.schemas.refusals import Refusal, RefusalCode
-from session_server.schemas.tokens import IssuedToken, TokenKind
 from session_server.schemas.wire import Uri
 
 logger = logging.getLogger("session_server.identity")

@@ -1,18 +1,7 @@
-"""What can go wrong with a log, beside the outcomes of `append`.
+"""Errors of a log, next to the outcomes of `append`, and the refusals that every backend shares."""
 
-LogError
-├── OpenError                 the log could not be opened
-│   ├── UrlError              the URL names no log that is known
-│   ├── BackendMissingError   this version or installation lacks the backend
-│   ├── InUseError            another process has it open
-│   ├── NotWritableError      the file, its folder or the disk takes no writing
-│   ├── DataLostError         entries that it had are gone
-│   ├── DamagedError          it is not a log, or no longer a whole one
-│   └── TooNewError           a newer version has written it
-└── FailedError               a log that is open could not do what was asked
-"""
-
-from session_server.log.protocol import RefusedBecause
+from session_server.log.protocol import Batch, Refused, RefusedBecause, StoredSnapshot
+from session_server.schemas.wire import Seq
 
 
 class LogError(Exception):
@@ -82,3 +71,18 @@ class FailedError(LogError):
         self.because = because
         self.code = because.value
         self.retry_helps = because not in {RefusedBecause.CLOSED, RefusedBecause.CONFLICT}
+
+
+CLOSED = Refused(RefusedBecause.CLOSED, "The log is closed.")
+KNOWN_ID = Refused(RefusedBecause.CONFLICT, "The log has an entry with one of these ids already.")
+
+
+def conflict(batch: Batch, last: Seq) -> Refused:
+    words = f"{batch.channel} ends at {last}, not at {batch.expected}."
+    return Refused(RefusedBecause.CONFLICT, words)
+
+
+def ahead(snapshot: StoredSnapshot, last: Seq) -> FailedError:
+    """A snapshot of what never happened, or of a channel that was dropped meanwhile."""
+    words = f"{snapshot.channel} ends at {last}, before the snapshot's {snapshot.seq}."
+    return FailedError(RefusedBecause.CONFLICT, words)

@@ -6,9 +6,8 @@ from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from itertools import islice
 from operator import attrgetter
 
-from session_server.log.errors import FailedError
+from session_server.log.errors import CLOSED, KNOWN_ID, FailedError, ahead, conflict
 from session_server.log.protocol import Batch, Durable, Entry, Epoch, Outcome, StoredSnapshot
-from session_server.log.refusals import CLOSED, KNOWN_ID, ahead, conflict
 from session_server.log.settling import Progress, Settled, follow, settle
 from session_server.schemas.limits import DECISION_BYTES_KEPT, DECISIONS_KEPT
 from session_server.schemas.wire import Millis, Seq, Uri

@@ -6,14 +6,19 @@ from collections import deque
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from session_server.host.connection import Connection
+from session_server.host.connection.protocol import Connection
 from session_server.host.delivery import Message, Outbox
 from session_server.host.errors import CloseCode
 from session_server.host.host import Host
 from session_server.schemas.limits import FRAME_BYTES, OUTBOX_BYTES, OUTBOX_PAUSE_BYTES
 from session_server.schemas.principals import Principal
 from session_server.transport.outbox import TOO_SLOW
-from session_server.transport.sink import BROKEN, CLOSE_SECONDS, NOT_TEXT, sink_protocol
+from session_server.transport.websocket_protocol import (
+    BROKEN,
+    CLOSE_SECONDS,
+    NOT_TEXT,
+    sink_protocol,
+)
 
 logger = logging.getLogger("session_server.transport")
 

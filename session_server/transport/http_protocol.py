@@ -13,7 +13,7 @@ from typing import Any
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from session_server.host.connections import AUTHENTICATED
+from session_server.host.open_connections import AUTHENTICATED
 from session_server.schemas.limits import (
     BODY_BYTES_AFTER_ANSWER,
     BODY_BYTES_PER_PERIOD,
@@ -26,7 +26,7 @@ from session_server.schemas.limits import (
     STALLED_SECONDS,
 )
 from session_server.transport.admission import Admission, Slot
-from session_server.transport.sink import SinkProtocol
+from session_server.transport.websocket_protocol import SinkProtocol
 
 PIECE_BYTES = 512
 """Beyond `BODY_PIECES`, a chunked body may have one more piece for each of so many bytes."""

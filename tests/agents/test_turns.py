@@ -8,9 +8,9 @@ import pytest
 from session_server.agents.demo import TRIP, open_demo
 from session_server.agents.interface import TurnContext
 from session_server.host.host import Host
-from session_server.schemas.questions import TextQuestion
-from session_server.schemas.root import AgentInfo
-from session_server.schemas.tool_calls import ToolResult
+from session_server.schemas.ahp.questions import TextQuestion
+from session_server.schemas.ahp.session import AgentInfo
+from session_server.schemas.ahp.tool_calls import ToolResult
 from tests.host.harness import ANA, BO, ROOT, SESSION, Client, hosting, joined, run, with_session
 
 ANSWERS = {

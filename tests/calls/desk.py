@@ -8,23 +8,18 @@ from typing import Any, TypeVar
 import msgspec
 
 from session_server.agents.interface import Agent
-from session_server.agents.registry import installed_agents
-from session_server.agents.turns import AgentTurns
-from session_server.calls.calls import Calls
-from session_server.calls.config import ServerConfig
-from session_server.calls.revisions import Revisions
+from session_server.agents.turn_runner import AgentTurns, installed_agents
+from session_server.calls.service import Calls
+from session_server.host.acting import StateWaiters, perform
 from session_server.host.effects import EffectRunner
 from session_server.host.host import Host
-from session_server.host.performing import perform
-from session_server.host.waiting import Waiting
 from session_server.log.opening import open_log
-from session_server.schemas.actions import InputCompleted
-from session_server.schemas.commands import CreateSessionParams
-from session_server.schemas.customizations import McpServer
-from session_server.schemas.http import CallView
-from session_server.schemas.mcp import CallMethod
-from session_server.schemas.principals import Principal, Role
-from session_server.schemas.questions import (
+from session_server.mcp_client.config import ServerConfig
+from session_server.mcp_client.revisions import Revisions
+from session_server.schemas.ahp.actions import InputCompleted
+from session_server.schemas.ahp.commands import CreateSessionParams
+from session_server.schemas.ahp.customizations import McpServer
+from session_server.schemas.ahp.questions import (
     Answer,
     BooleanValue,
     InputRequest,
@@ -38,9 +33,12 @@ from session_server.schemas.questions import (
     TextValue,
     Value,
 )
+from session_server.schemas.ahp.tool_calls import ToolCall
+from session_server.schemas.ahp.turns import SystemNotificationPart, ToolCallPart
+from session_server.schemas.http import CallView
+from session_server.schemas.mcp import CallMethod
+from session_server.schemas.principals import Principal, Role
 from session_server.schemas.record import SessionRecord
-from session_server.schemas.tool_calls import ToolCall
-from session_server.schemas.turns import SystemNotificationPart, ToolCallPart
 from tests.mcp import zoo
 
 T = TypeVar("T")
@@ -61,7 +59,7 @@ def http(url: str, **more: Any) -> ServerConfig:
 
 
 class Desk:
-    def __init__(self, host: Host, waiting: Waiting, calls: Calls) -> None:
+    def __init__(self, host: Host, waiting: StateWaiters, calls: Calls) -> None:
         self.host = host
         self.waiting = waiting
         self.calls = calls
@@ -211,7 +209,7 @@ async def desk(
     configs = {"zoo": servers} if isinstance(servers, ServerConfig) else servers
     known = {**installed_agents(), **(agents or {})}
     host = Host(await open_log(store), tuple(agent.info for agent in known.values()))
-    waiting = Waiting(host)
+    waiting = StateWaiters(host)
     calls = Calls(host, waiting, configs, revisions)
     effects = EffectRunner(host, AgentTurns(host, known, calls), calls.driver)
     await host.start()

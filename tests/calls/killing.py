@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 import httpx2
 import pytest
 
-from session_server.calls.failpoints import VARIABLE
+from session_server.mcp_client.failpoints import VARIABLE
 from tests.mcp import zoo
 from tests.servers import ServerProcess, serving, sqlite_store
 

@@ -14,11 +14,11 @@ from typing import Any, ClassVar
 
 import pytest
 
-from session_server.calls.bounds import COMPRESSED, LINES, TOO_LARGE
-from session_server.calls.config import ServerConfig
 from session_server.calls.replies import NOT_MCP
-from session_server.schemas.calls import FailureKind
+from session_server.mcp_client.config import ServerConfig
+from session_server.mcp_client.http_bounds import COMPRESSED, LINES, TOO_LARGE
 from session_server.schemas.limits import RESULT_BYTES
+from session_server.schemas.record import FailureKind
 from tests.calls.desk import desk, http
 from tests.mcp.servers import odd
 

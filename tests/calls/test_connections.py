@@ -10,12 +10,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from session_server.calls import connections
-from session_server.calls.config import LEGACY, ServerConfig
-from session_server.calls.connections import Changes, Habits, Pools
-from session_server.calls.errors import UnreachableError
+from session_server.mcp_client import pool as connections
+from session_server.mcp_client.config import LEGACY, ServerConfig
+from session_server.mcp_client.errors import UnreachableError
+from session_server.mcp_client.pool import Changes, Habits, Pools
+from session_server.schemas.ahp.questions import InputRequest
 from session_server.schemas.limits import UNATTRIBUTED_QUESTION_SECONDS
-from session_server.schemas.questions import InputRequest
 from session_server.schemas.record import SessionRecord
 from tests.calls.desk import OWNER, Desk, desk, stdio
 from tests.mcp import zoo

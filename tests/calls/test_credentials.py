@@ -13,9 +13,9 @@ from urllib.parse import quote
 
 import pytest
 
-from session_server.calls.config import ServerConfig
-from session_server.calls.credentials import credentials_of
-from session_server.reducers.privacy import HIDDEN
+from session_server.mcp_client.config import ServerConfig
+from session_server.mcp_client.server_credentials import credentials_of
+from session_server.reducers.calls.redaction import HIDDEN
 from session_server.schemas.codec import encode
 from tests.calls.desk import Desk, desk, http
 from tests.mcp.servers import odd

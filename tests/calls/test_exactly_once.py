@@ -7,7 +7,7 @@ import httpx2
 import pytest
 
 from session_server.client import RequestClosed, Session, connect
-from session_server.schemas.questions import InputRequest
+from session_server.schemas.ahp.questions import InputRequest
 from tests.mcp import zoo
 from tests.servers import AT_ANY_PACE, serving, sqlite_store
 

@@ -13,24 +13,24 @@ from typing import Any
 import pytest
 
 from session_server.agents.interface import CallFailedError, TurnContext
-from session_server.calls.config import ServerConfig
-from session_server.calls.connections import Line
-from session_server.calls.errors import UnknownCallError, UnknownServerError
-from session_server.host.performing import RefusedError, perform
-from session_server.schemas.actions import (
+from session_server.host.acting import RefusedError, perform
+from session_server.mcp_client.config import ServerConfig
+from session_server.mcp_client.errors import UnknownCallError, UnknownServerError
+from session_server.mcp_client.pool import Line
+from session_server.schemas.ahp.actions import (
     CustomizationToggled,
     InputAnswerChanged,
     InputCompleted,
     TurnCancelled,
     TurnStarted,
 )
-from session_server.schemas.calls import FailureKind
+from session_server.schemas.ahp.questions import Draft, ResponseKind, Submitted, TextValue
+from session_server.schemas.ahp.session import AgentInfo
+from session_server.schemas.ahp.tool_calls import Cancelled, Completed, Running
+from session_server.schemas.ahp.turns import MarkdownPart
 from session_server.schemas.http import CallState
 from session_server.schemas.principals import Provenance
-from session_server.schemas.questions import Draft, ResponseKind, Submitted, TextValue
-from session_server.schemas.root import AgentInfo
-from session_server.schemas.tool_calls import Cancelled, Completed, Running
-from session_server.schemas.turns import MarkdownPart
+from session_server.schemas.record import FailureKind
 from tests.calls.desk import AGENT, BO, OWNER, SESSION, Desk, desk, http, listed, stdio
 from tests.mcp import zoo
 from tests.servers import sqlite_store

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from session_server.calls.config import ServerConfig
-from session_server.host.performing import perform
-from session_server.schemas.actions import InputAnswerChanged
-from session_server.schemas.questions import (
+from session_server.host.acting import perform
+from session_server.mcp_client.config import ServerConfig
+from session_server.schemas.ahp.actions import InputAnswerChanged
+from session_server.schemas.ahp.questions import (
     Answer,
     Draft,
     InputRequest,

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 from rich.pretty import pretty_repr
 
-from session_server.calls.config import PROCESSES, ServerConfig
-from session_server.calls.errors import ConfigError
-from session_server.calls.mcp_json import Loaded, load_servers
+from session_server.mcp_client.config import PROCESSES, Loaded, ServerConfig, load_servers
+from session_server.mcp_client.errors import ConfigError
 from session_server.schemas.limits import ROUNDS_PER_CALL
 from session_server.schemas.mcp import Root
 

@@ -8,9 +8,9 @@ from urllib.parse import quote
 
 import pytest
 
-from session_server.calls.config import ServerConfig
-from session_server.schemas.calls import FailureKind
+from session_server.mcp_client.config import ServerConfig
 from session_server.schemas.limits import JSON_DEPTH, RESULT_BYTES
+from session_server.schemas.record import FailureKind
 from tests.calls.desk import Desk, desk
 
 ODD = Path(__file__).parent.parent / "mcp" / "servers" / "odd.py"

@@ -9,9 +9,9 @@ from mcp_types import (
     LoggingMessageNotificationParams,
 )
 
-from session_server.calls.config import ServerConfig
-from session_server.calls.connections import Changes, Slot
-from session_server.calls.progress import LOGS_KEPT, Log, Logs
+from session_server.mcp_client.config import ServerConfig
+from session_server.mcp_client.pool import Changes, Slot
+from session_server.mcp_client.progress import LOGS_KEPT, Log, Logs
 from session_server.schemas.limits import LOG_BYTES_HELD, LOG_MESSAGES_HELD
 
 

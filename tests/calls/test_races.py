@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from session_server.host.performing import perform
-from session_server.schemas.actions import TurnCancelled
-from session_server.schemas.calls import FailureKind
+from session_server.host.acting import perform
+from session_server.schemas.ahp.actions import TurnCancelled
+from session_server.schemas.ahp.questions import ResponseKind
 from session_server.schemas.http import CallState
 from session_server.schemas.principals import Provenance
-from session_server.schemas.questions import ResponseKind
+from session_server.schemas.record import FailureKind
 from tests.calls.desk import BO, OWNER, SESSION, Desk, desk, http, stdio
 from tests.mcp import zoo
 from tests.servers import sqlite_store

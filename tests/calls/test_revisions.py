@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from session_server.calls.config import LEGACY, MODERN, ServerConfig
-from session_server.calls.revisions import Revisions
+from session_server.mcp_client.config import LEGACY, MODERN, ServerConfig
+from session_server.mcp_client.revisions import Revisions
+from session_server.schemas.ahp.questions import ResponseKind
 from session_server.schemas.limits import REMEMBERED_TOOLS
-from session_server.schemas.questions import ResponseKind
 from tests.calls.desk import OWNER, Desk, desk, http, stdio
 from tests.mcp import zoo
 

@@ -9,16 +9,15 @@ from typing import Any
 
 import pytest
 
-from session_server.calls.config import ServerConfig
-from session_server.calls.transports import TIMEOUT
-from session_server.schemas.calls import Sent
-from session_server.schemas.calls import Waiting as CallWaiting
-from session_server.schemas.customizations import McpStarting
+from session_server.mcp_client.config import ServerConfig
+from session_server.mcp_client.transports import TIMEOUT
+from session_server.schemas.ahp.customizations import McpStarting
+from session_server.schemas.ahp.questions import ResponseKind, Submitted
+from session_server.schemas.ahp.tool_calls import Completed, Running, TextContent, ToolCall
 from session_server.schemas.http import CallState
 from session_server.schemas.principals import Provenance
-from session_server.schemas.questions import ResponseKind, Submitted
-from session_server.schemas.record import SessionRecord
-from session_server.schemas.tool_calls import Completed, Running, TextContent, ToolCall
+from session_server.schemas.record import Sent, SessionRecord
+from session_server.schemas.record import Waiting as CallWaiting
 from tests.calls.desk import BO, OWNER, Desk, desk, http, stdio, value_of
 from tests.mcp import zoo
 

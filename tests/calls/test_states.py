@@ -4,9 +4,9 @@ import asyncio
 
 import msgspec
 
-from session_server.calls.states import ServerStates
-from session_server.host.journal import FIRST_PAUSE
-from session_server.schemas.customizations import McpReady, McpServer, McpStarting
+from session_server.host.log_writer import FIRST_PAUSE
+from session_server.mcp_client.server_states import ServerStates
+from session_server.schemas.ahp.customizations import McpReady, McpServer, McpStarting
 from tests.host.harness import AGENT, SESSION, hosting, joined, run, with_session
 from tests.host.test_mishaps import SOON, FullForLog
 

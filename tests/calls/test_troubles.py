@@ -18,8 +18,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from session_server.calls.troubles import Heard, did_not_run
-from session_server.schemas.customizations import McpAuthRequired, McpServer
+from session_server.mcp_client.failures import Heard, did_not_run
+from session_server.schemas.ahp.customizations import McpAuthRequired, McpServer
 from session_server.schemas.record import SessionRecord
 from tests.calls.desk import desk, http, listed
 from tests.cli.shells import Shell, shell_of

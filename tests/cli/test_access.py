@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from session_server.cli.exits import MEANINGS, ExitCode
+from session_server.cli.exit_codes import MEANINGS, ExitCode
 from session_server.cli.output import harmless
 from tests.cli.shells import Shell, environment
 from tests.mcp import zoo

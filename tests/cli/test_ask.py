@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from session_server.cli.exits import ExitCode
+from session_server.cli.exit_codes import ExitCode
 from session_server.schemas.limits import LEASE_SECONDS
 from tests.cli.shells import PATIENCE, Shell
 from tests.servers import ServerProcess, serving, sqlite_store

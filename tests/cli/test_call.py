@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from session_server.cli.call import arguments_of, result_lines
-from session_server.cli.exits import ExitCode
-from session_server.cli.trouble import UsageTrouble
+from session_server.cli.exit_codes import ExitCode
+from session_server.cli.failures import UsageTrouble
 from tests.cli.shells import PATIENCE, Shell, shell_of
 from tests.http.sessions import Api
 from tests.mcp import zoo

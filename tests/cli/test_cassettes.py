@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from session_server.cli.exits import ExitCode
+from session_server.cli.exit_codes import ExitCode
 from tests.cli.shells import Shell
 from tests.servers import serving
 

@@ -4,7 +4,7 @@ import ssl
 
 import pytest
 
-from session_server.cli.reach import Reach
+from session_server.cli.http_client import Reach
 
 
 @pytest.mark.parametrize(

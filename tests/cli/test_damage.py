@@ -8,8 +8,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from session_server.cli.exits import ExitCode
-from session_server.host.logged import TOKENS_CHANNEL
+from session_server.cli.exit_codes import ExitCode
+from session_server.host.channel_kinds import TOKENS_CHANNEL
 from tests.cli.shells import PROGRAM, Shell, environment
 from tests.log.logs import damage_entry
 from tests.servers import ServerProcess, serving, sqlite_store

@@ -2,7 +2,7 @@
 
 import pytest
 
-from session_server.cli.durations import seconds
+from session_server.cli.values import seconds
 
 
 @pytest.mark.parametrize(

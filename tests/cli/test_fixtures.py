@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
+from session_server.cli.failures import UsageTrouble
 from session_server.cli.fixtures import (
     Rule,
     Unanswerable,
@@ -14,8 +15,7 @@ from session_server.cli.fixtures import (
     read_fixture,
     rule_for,
 )
-from session_server.cli.trouble import UsageTrouble
-from session_server.schemas.questions import (
+from session_server.schemas.ahp.questions import (
     BooleanQuestion,
     InputRequest,
     MultiSelectQuestion,

@@ -5,19 +5,12 @@ import pytest
 
 from session_server.cli import drawing
 from session_server.cli.answer import closed_words
-from session_server.cli.answers import answer_text, review_words
-from session_server.cli.fields import OWN, Field
-from session_server.cli.form import Form
-from session_server.reducers.review import review_of
-from session_server.schemas.actions import (
-    Action,
-    InputCompleted,
-    TitleChanged,
-    TurnCancelled,
-)
-from session_server.schemas.envelopes import ActionEnvelope, EnvelopeMeta
-from session_server.schemas.principals import Author, Provenance
-from session_server.schemas.questions import (
+from session_server.cli.answer_texts import answer_text, review_words
+from session_server.cli.form import OWN, Field, Form
+from session_server.reducers.forms.review import review_of
+from session_server.schemas.ahp.actions import Action, InputCompleted, TitleChanged, TurnCancelled
+from session_server.schemas.ahp.envelopes import ActionEnvelope, EnvelopeMeta
+from session_server.schemas.ahp.questions import (
     Answer,
     AnswerMeta,
     BooleanQuestion,
@@ -38,6 +31,7 @@ from session_server.schemas.questions import (
     TextQuestion,
     TextValue,
 )
+from session_server.schemas.principals import Author, Provenance
 
 ANA = AnswerMeta(by=Author(id="u-ana", name="Ana"), at=1, via=Provenance.PERSON)
 BEN = AnswerMeta(by=Author(id="u-ben", name="Ben"), at=2, via=Provenance.PERSON)

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from session_server.cli.exits import ExitCode
+from session_server.cli.exit_codes import ExitCode
 from tests.cli.shells import Shell
 from tests.servers import ServerProcess
 

@@ -6,10 +6,10 @@ import msgspec
 import pytest
 
 from session_server.cli import questions
+from session_server.cli.failures import UsageTrouble
 from session_server.cli.questions import KINDS, parsed_question, parsed_questions
-from session_server.cli.trouble import UsageTrouble
-from session_server.reducers.input_rules import check_form
-from session_server.schemas.questions import (
+from session_server.reducers.rules.input_rules import check_form
+from session_server.schemas.ahp.questions import (
     BooleanQuestion,
     InputRequest,
     IntegerQuestion,

@@ -6,8 +6,7 @@ import httpx
 import pytest
 
 from session_server.banner import banner
-from session_server.identity.addresses import reachable
-from session_server.identity.binding import binding_of
+from session_server.identity.binding import binding_of, reachable
 from session_server.settings import Settings
 from tests.cli.shells import Shell
 from tests.servers import ServerProcess, serving, sqlite_store

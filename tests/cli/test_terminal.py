@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from session_server.cli.exits import ExitCode
+from session_server.cli.exit_codes import ExitCode
 from session_server.client import Session, connect
-from session_server.schemas.questions import Draft, Submitted, TextValue
+from session_server.schemas.ahp.questions import Draft, Submitted, TextValue
 from tests.cli.shells import PATIENCE, Shell
 from tests.servers import ServerProcess, serving
 

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from session_server.client.kinds import SessionMirror
 from session_server.client.mirror import Change, Verdict
+from session_server.client.mirror_kinds import SessionMirror
 from session_server.client.protocol import ClientProtocol
-from session_server.schemas.actions import InputAnswerChanged, InputCompleted, SessionAction
-from session_server.schemas.questions import (
+from session_server.schemas.ahp.actions import InputAnswerChanged, InputCompleted, SessionAction
+from session_server.schemas.ahp.questions import (
     Draft,
     InputRequest,
     ResponseKind,

@@ -4,8 +4,8 @@ from typing import Any
 
 import msgspec
 
-from session_server.schemas import frames
-from session_server.schemas.commands import Snapshot
+from session_server.schemas.ahp import frames
+from session_server.schemas.ahp.commands import Snapshot
 from tests.client.devices import Device
 from tests.client.model import ModelHost
 from tests.sessions import SESSION

@@ -11,12 +11,11 @@ import msgspec
 
 from session_server.client.protocol import ClientProtocol
 from session_server.reducers.batches import batch_of
-from session_server.reducers.record import PRIVATE_TRANSITIONS, reduce_record
-from session_server.reducers.rules import judge
-from session_server.schemas import frames
-from session_server.schemas.actions import SessionAction
-from session_server.schemas.codec import decode_agent_frame, encode
-from session_server.schemas.commands import (
+from session_server.reducers.rules.judge import judge
+from session_server.reducers.state.record import PRIVATE_TRANSITIONS, reduce_record
+from session_server.schemas.ahp import frames
+from session_server.schemas.ahp.actions import SessionAction
+from session_server.schemas.ahp.commands import (
     PROTOCOL_VERSION,
     InitializeResult,
     ReconnectReplay,
@@ -24,17 +23,18 @@ from session_server.schemas.commands import (
     Snapshot,
     SubscribeResult,
 )
-from session_server.schemas.envelopes import (
+from session_server.schemas.ahp.envelopes import (
     ActionEnvelope,
     ActionOrigin,
     EnvelopeMeta,
     RejectionEnvelope,
 )
+from session_server.schemas.ahp.frames import ActionNotification, RejectionNotification
+from session_server.schemas.ahp.session import SessionState
+from session_server.schemas.codec import decode_agent_frame, encode
 from session_server.schemas.errors import ErrorCode, RpcError
-from session_server.schemas.frames import ActionNotification, RejectionNotification
 from session_server.schemas.principals import HOST, Principal, Stamp
 from session_server.schemas.record import SessionRecord
-from session_server.schemas.session import SessionState
 from tests.sessions import AGENT, OWNER, SESSION
 
 

@@ -16,8 +16,8 @@ from session_server.client import (
     Session,
     connect,
 )
+from session_server.schemas.ahp.questions import InputRequest
 from session_server.schemas.limits import LEASE_SECONDS
-from session_server.schemas.questions import InputRequest
 from tests.client.running import PATIENCE, run
 from tests.servers import ServerProcess, serving, sqlite_store
 

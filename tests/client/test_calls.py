@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from session_server.client import CallFailed, CallRefused, connect
-from session_server.client.door import HttpDoor
+from session_server.client.http_commands import HttpDoor
 from tests.mcp import zoo
 from tests.servers import ServerProcess, serving, sqlite_store
 

@@ -26,9 +26,9 @@ from session_server.client import (
     connecting,
 )
 from session_server.client.watching import CHANGES_KEPT
-from session_server.schemas.actions import TitleChanged
-from session_server.schemas.questions import ResponseKind
-from session_server.schemas.session import SessionState
+from session_server.schemas.ahp.actions import TitleChanged
+from session_server.schemas.ahp.questions import ResponseKind
+from session_server.schemas.ahp.session import SessionState
 from tests.client.devices import asking_host, completed, draft
 from tests.client.running import PATIENCE, run
 from tests.client.sockets import SocketHost, hosting

@@ -10,10 +10,10 @@ from hypothesis.stateful import (
 )
 
 from session_server.client.errors import Rejected, Unconfirmed
-from session_server.client.kinds import foreseen
 from session_server.client.mirror import Verdict
-from session_server.reducers.session import reduce_session
-from session_server.schemas.actions import (
+from session_server.client.mirror_kinds import foreseen
+from session_server.reducers.state.session import reduce_session
+from session_server.schemas.ahp.actions import (
     InputAnswerChanged,
     InputCompleted,
     InputRequested,
@@ -29,16 +29,10 @@ from session_server.schemas.actions import (
     TurnComplete,
     TurnStarted,
 )
-from session_server.schemas.envelopes import ActionEnvelope
-from session_server.schemas.questions import (
-    Draft,
-    ResponseKind,
-    Skipped,
-    Submitted,
-    TextValue,
-)
-from session_server.schemas.session import ModelSelection
-from session_server.schemas.turns import MarkdownPart
+from session_server.schemas.ahp.envelopes import ActionEnvelope
+from session_server.schemas.ahp.questions import Draft, ResponseKind, Skipped, Submitted, TextValue
+from session_server.schemas.ahp.session import ModelSelection
+from session_server.schemas.ahp.turns import MarkdownPart
 from tests.client.devices import REQUESTS, Device, asking_host, draft, request
 from tests.sessions import OWNER, SESSION, user_message
 

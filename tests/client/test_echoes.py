@@ -10,7 +10,7 @@ from session_server.client.echoes import (
     is_echo,
     is_superseded,
 )
-from session_server.schemas.actions import (
+from session_server.schemas.ahp.actions import (
     Action,
     Delta,
     InputAnswerChanged,
@@ -27,9 +27,8 @@ from session_server.schemas.actions import (
     TurnComplete,
     TurnStarted,
 )
-from session_server.schemas.messages import PendingMessage
-from session_server.schemas.principals import Author
-from session_server.schemas.questions import (
+from session_server.schemas.ahp.messages import PendingMessage
+from session_server.schemas.ahp.questions import (
     AnswerMeta,
     CompletionMeta,
     Draft,
@@ -40,8 +39,9 @@ from session_server.schemas.questions import (
     Submitted,
     TextValue,
 )
+from session_server.schemas.ahp.turns import MarkdownPart, Turn, TurnState
+from session_server.schemas.principals import Author
 from session_server.schemas.record import SessionRecord
-from session_server.schemas.turns import MarkdownPart, Turn, TurnState
 from tests.client.devices import completed, draft, request, submitted
 from tests.sessions import OWNER, accepted, asking, in_turn, session, user_message
 

@@ -5,9 +5,9 @@ import gc
 import pytest
 
 from session_server.client.errors import Rejected, RequestClosed
-from session_server.client.kinds import CLOSINGS, RootMirror
 from session_server.client.mirror import Cause, Pending, Verdict
-from session_server.schemas.actions import (
+from session_server.client.mirror_kinds import CLOSINGS, RootMirror
+from session_server.schemas.ahp.actions import (
     InputCompleted,
     InputRequested,
     ModelChanged,
@@ -15,12 +15,15 @@ from session_server.schemas.actions import (
     TitleChanged,
     TurnCancelled,
 )
-from session_server.schemas.commands import ROOT_CHANNEL
-from session_server.schemas.config import ConfigSchema, RootConfigState
-from session_server.schemas.envelopes import ActionEnvelope, ActionOrigin
-from session_server.schemas.questions import ResponseKind
-from session_server.schemas.root import RootState
-from session_server.schemas.session import ModelSelection
+from session_server.schemas.ahp.commands import ROOT_CHANNEL
+from session_server.schemas.ahp.envelopes import ActionEnvelope, ActionOrigin
+from session_server.schemas.ahp.questions import ResponseKind
+from session_server.schemas.ahp.session import (
+    ConfigSchema,
+    ModelSelection,
+    RootConfigState,
+    RootState,
+)
 from tests.client.devices import Device, asking_host, completed, draft, request, submitted
 from tests.sessions import OWNER, PHONE
 

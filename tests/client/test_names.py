@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from session_server.client import GaveUp, connect
-from session_server.schemas.envelopes import ActionEnvelope
+from session_server.schemas.ahp.envelopes import ActionEnvelope
 from tests.client.running import PATIENCE, run
 from tests.client.test_server import DEMO, TRIP
 from tests.servers import ServerProcess, serving, sqlite_store

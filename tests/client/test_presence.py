@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from session_server.client import Session, connect
-from session_server.schemas.presence import EditingPlace
+from session_server.schemas.ahp.commands import EditingPlace
 from tests.client.running import PATIENCE, run
 from tests.client.test_server import DEMO, TRIP
 from tests.servers import ServerProcess, serving, sqlite_store

@@ -13,14 +13,11 @@ from session_server.client.errors import (
     TooLarge,
     TooManyPending,
 )
-from session_server.client.protocol import PENDING_LIMIT, ClientProtocol
-from session_server.client.status import Phase, Status
-from session_server.schemas import frames
-from session_server.schemas.actions import (
-    TitleChanged,
-)
-from session_server.schemas.commands import ROOT_CHANNEL
-from session_server.schemas.envelopes import ActionEnvelope
+from session_server.client.protocol import PENDING_LIMIT, ClientProtocol, Phase, Status
+from session_server.schemas.ahp import frames
+from session_server.schemas.ahp.actions import TitleChanged
+from session_server.schemas.ahp.commands import ROOT_CHANNEL
+from session_server.schemas.ahp.envelopes import ActionEnvelope
 from session_server.schemas.errors import ErrorCode
 from session_server.schemas.limits import FRAME_BYTES
 from tests.client.devices import Device, asking_host, draft

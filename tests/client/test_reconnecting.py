@@ -8,15 +8,15 @@ from websockets.exceptions import ConnectionClosedError, InvalidStatus
 from websockets.frames import Close
 from websockets.http11 import Response
 
-from session_server.client.connecting import endpoint
-from session_server.client.errors import ConnectionLost, GaveUp, NotUnderstood
-from session_server.client.reconnecting import (
+from session_server.client.connecting import (
     FIRST_DELAY,
     LONGEST_DELAY,
     STEADY_SECONDS,
     BackOff,
+    endpoint,
     final_error,
 )
+from session_server.client.errors import ConnectionLost, GaveUp, NotUnderstood
 
 
 def test_delays_double_up_to_a_limit_and_start_anew_after_a_good_connection() -> None:

@@ -14,19 +14,19 @@ from session_server.client.errors import (
     Unconfirmed,
 )
 from session_server.client.mirror import Cause
-from session_server.client.status import Phase, Status
-from session_server.schemas import frames
-from session_server.schemas.actions import (
+from session_server.client.protocol import Phase, Status
+from session_server.schemas.ahp import frames
+from session_server.schemas.ahp.actions import (
     InputAnswerChanged,
     PendingKind,
     PendingMessageSet,
     TitleChanged,
 )
-from session_server.schemas.commands import ROOT_CHANNEL
-from session_server.schemas.envelopes import ActionEnvelope
+from session_server.schemas.ahp.commands import ROOT_CHANNEL
+from session_server.schemas.ahp.envelopes import ActionEnvelope
+from session_server.schemas.ahp.frames import SessionRemoved, SessionRemovedParams
+from session_server.schemas.ahp.questions import ResponseKind
 from session_server.schemas.errors import ErrorCode
-from session_server.schemas.frames import SessionRemoved, SessionRemovedParams
-from session_server.schemas.questions import ResponseKind
 from tests.client.devices import Device, asking_host, completed, draft, submitted
 from tests.client.joining import actions_sent, heard
 from tests.client.model import ModelHost

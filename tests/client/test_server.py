@@ -18,17 +18,17 @@ from session_server.client import (
     SessionNotFound,
     connect,
 )
-from session_server.reducers.review import decided
-from session_server.schemas.actions import (
+from session_server.reducers.forms.review import decided
+from session_server.schemas.ahp.actions import (
     InputAnswerChanged,
     InputCompleted,
     ModelChanged,
     TitleChanged,
 )
+from session_server.schemas.ahp.questions import Draft, InputRequest, Submitted, TextValue
+from session_server.schemas.ahp.session import Lifecycle, ModelSelection, SessionState
+from session_server.schemas.ahp.turns import TurnState
 from session_server.schemas.principals import Provenance
-from session_server.schemas.questions import Draft, InputRequest, Submitted, TextValue
-from session_server.schemas.session import Lifecycle, ModelSelection, SessionState
-from session_server.schemas.turns import TurnState
 from tests.client.running import PATIENCE, run
 from tests.servers import serving, sqlite_store
 

@@ -8,12 +8,10 @@ from session_server.client.errors import (
     NotUnderstood,
     SessionGone,
 )
-from session_server.schemas import frames
-from session_server.schemas.actions import (
-    TitleChanged,
-)
-from session_server.schemas.commands import SubscribeResult
-from session_server.schemas.envelopes import ActionEnvelope
+from session_server.schemas.ahp import frames
+from session_server.schemas.ahp.actions import TitleChanged
+from session_server.schemas.ahp.commands import SubscribeResult
+from session_server.schemas.ahp.envelopes import ActionEnvelope
 from session_server.schemas.errors import ErrorCode
 from tests.client.devices import Device, asking_host, draft
 from tests.client.joining import BAD_SNAPSHOT, envelope, from_host, heard

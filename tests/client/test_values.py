@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from session_server.client.answer_values import answer_of, answers_of, asked, value_of
 from session_server.client.errors import InvalidAnswer
-from session_server.client.values import answer_of, answers_of, asked, value_of
-from session_server.reducers.answers import check_answer
-from session_server.reducers.plain_values import content_value
-from session_server.schemas.questions import (
+from session_server.reducers.forms.answer_checks import check_answer
+from session_server.reducers.forms.plain_values import content_value
+from session_server.schemas.ahp.questions import (
     BooleanQuestion,
     BooleanValue,
     Draft,

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from docs import build
-from session_server.schemas import definitions, documents, limits
-from session_server.schemas.errors import ErrorCode
-from session_server.schemas.refusals import RefusalCode
+from session_server.schemas import documents, limits
+from session_server.schemas import documents as definitions
+from session_server.schemas.errors import ErrorCode, RefusalCode
 
 ROOT = Path(__file__).resolve().parents[2]
 DEADLINE = 60

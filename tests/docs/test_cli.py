@@ -7,10 +7,10 @@ import typer
 
 from docs.cli_reference import commands
 from session_server.cli import app
-from session_server.cli.exits import ExitCode
+from session_server.cli.exit_codes import ExitCode
 from session_server.cli.fixtures import MATCHERS
 from session_server.cli.questions import KINDS
-from session_server.cli.states import State
+from session_server.cli.sessions import State
 from tests.docs.consoles import Example, examples, printed_by
 from tests.servers import serving
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from session_server.schemas.asks import AskedQuestion, AskOutcome
+from session_server.schemas.mcp import AskedQuestion, AskOutcome
 from tests.cli.shells import Shell
 from tests.servers import serving
 

@@ -16,7 +16,7 @@ import pytest
 
 import session_server
 from session_server.client import connect
-from tests.web.browser import chromium
+from tests.page.browser import chromium
 
 PAGE = Path(__file__).parents[2] / "docs" / "embedding.md"
 PATIENCE = 120

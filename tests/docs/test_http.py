@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from session_server.http.streaming import HEARTBEAT_SECONDS
 from session_server.schemas import limits
-from session_server.web.streams import HEARTBEAT_SECONDS
 from tests.docs.consoles import examples, printed_by
 from tests.servers import serving
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import session_server.app  # noqa: F401 - all kinds of errors are known once everything is loaded
-from session_server.calls.errors import CallsError
-from session_server.host.pace import TooFastError
+from session_server.host.connection.rate_limit import TooFastError
+from session_server.http import problems
 from session_server.identity.errors import TurnedAwayError
-from session_server.web import problems
+from session_server.mcp_client.errors import CallsError
 
 ROOT = Path(__file__).parents[2]
-SOURCES = (*sorted((ROOT / "session_server/web").glob("*.py")), ROOT / "session_server/app.py")
+SOURCES = (*sorted((ROOT / "session_server/http").glob("*.py")), ROOT / "session_server/app.py")
 ROW = re.compile(r"^\| (\d{3}) \| (`[^|]+`) \|", re.MULTILINE)
 
 

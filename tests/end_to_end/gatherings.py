@@ -6,9 +6,9 @@ from random import Random
 from typing import Any
 
 from session_server.log.opening import open_log
-from session_server.schemas.envelopes import ActionEnvelope
+from session_server.schemas.ahp.envelopes import ActionEnvelope
+from session_server.schemas.ahp.session import SessionState
 from session_server.schemas.principals import Role
-from session_server.schemas.session import SessionState
 from session_server.schemas.wire import Seq, Uri
 from tests.end_to_end.devices import PATIENCE, Device
 from tests.host.agreement import Diverged, Truth, expect

@@ -8,7 +8,7 @@ from session_server.app import create_app
 from session_server.schemas.limits import ACTIONS_PER_SECOND
 from session_server.server import GRACE_SECONDS, Server
 from session_server.settings import Settings
-from session_server.transport.sink import SinkProtocol
+from session_server.transport.websocket_protocol import SinkProtocol
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()

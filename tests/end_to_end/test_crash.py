@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from session_server.log.opening import open_log
-from session_server.schemas.actions import InputAnswerChanged
-from session_server.schemas.envelopes import ActionEnvelope
-from session_server.schemas.questions import Draft, InputRequest, Submitted, TextValue
-from session_server.schemas.session import SessionState
+from session_server.schemas.ahp.actions import InputAnswerChanged
+from session_server.schemas.ahp.envelopes import ActionEnvelope
+from session_server.schemas.ahp.questions import Draft, InputRequest, Submitted, TextValue
+from session_server.schemas.ahp.session import SessionState
 from session_server.schemas.wire import Seq, Uri
 from tests.effort import tries
 from tests.end_to_end.devices import Device

@@ -15,7 +15,7 @@ import pytest
 from websockets.asyncio.client import ClientConnection, connect
 
 from session_server.log.opening import open_log
-from session_server.schemas.envelopes import ActionEnvelope
+from session_server.schemas.ahp.envelopes import ActionEnvelope
 from session_server.schemas.wire import Seq, Uri
 from tests.end_to_end.devices import Device
 from tests.end_to_end.wire import WireClient

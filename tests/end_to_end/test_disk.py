@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from session_server.log.opening import open_log
-from session_server.schemas.actions import TitleChanged
+from session_server.schemas.ahp.actions import TitleChanged
 from tests.cli.shells import Shell
 from tests.end_to_end.wire import PATIENCE, WireClient
 from tests.gateway.exchange import call

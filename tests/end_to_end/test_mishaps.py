@@ -14,7 +14,7 @@ import pytest
 from websockets.frames import Opcode
 
 from session_server.schemas.limits import ENVELOPES_KEPT, OUTBOX_BYTES
-from session_server.transport.sink import CLOSE_SECONDS
+from session_server.transport.websocket_protocol import CLOSE_SECONDS
 from tests.end_to_end.devices import Device
 from tests.end_to_end.raw import RawClient, greeting, masked, raw_client, request
 from tests.end_to_end.wire import WireClient

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from session_server.cli.exits import ExitCode
+from session_server.cli.exit_codes import ExitCode
 from tests.cli.shells import Shell
 from tests.effort import tries
 from tests.end_to_end.test_crash import Ordeal, open_talks

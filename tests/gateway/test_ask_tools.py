@@ -9,7 +9,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from session_server.gateway.legs import MOST_LEGS
+from session_server.gateway.holding import MOST_LEGS
 from tests.gateway.exchange import (
     SECONDS,
     People,

@@ -10,13 +10,13 @@ import pytest
 from mcp.server import Server
 from starlette.datastructures import Headers
 
-from session_server.calls.config import ServerConfig
-from session_server.calls.connections import Changes, Pool, Pools
-from session_server.calls.errors import UnreachableError
-from session_server.gateway.seals import sealing
-from session_server.gateway.served import ClientSessions, Served
-from session_server.gateway.visitors import introduce
+from session_server.gateway.mcp_callers import introduce
+from session_server.gateway.mcp_server import ClientSessions, Served
+from session_server.gateway.state_codec import sealing
 from session_server.host.host import Host
+from session_server.mcp_client.config import ServerConfig
+from session_server.mcp_client.errors import UnreachableError
+from session_server.mcp_client.pool import Changes, Pool, Pools
 from session_server.schemas.limits import (
     CAPABILITY_SETS,
     CAPABILITY_SETS_PER_PRINCIPAL,

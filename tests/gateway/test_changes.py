@@ -16,10 +16,10 @@ from mcp.server.connection import Connection
 from mcp.shared.subscriptions import ResourceUpdated, ToolsListChanged
 from mcp_types import ServerCapabilities, SubscriptionsListenRequestParams, ToolsCapability
 
-from session_server.calls.mcp_json import load_servers
-from session_server.calls.servers import Servers
-from session_server.calls.tidings import Tidings
-from session_server.gateway.announcements import Announcements
+from session_server.gateway.list_changes import Announcements
+from session_server.mcp_client.config import load_servers
+from session_server.mcp_client.notifications import Tidings
+from session_server.mcp_client.servers import Servers
 from session_server.schemas.limits import (
     MCP_LISTENERS,
     WATCHED_RESOURCES,

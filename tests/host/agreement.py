@@ -3,20 +3,24 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from session_server.host.kinds import CLIENTS, ROOT, SESSION, Kind, is_public
-from session_server.host.logged import (
+from session_server.host.channel_kinds import (
+    CLIENTS,
     CLIENTS_CHANNEL,
+    ROOT,
+    SESSION,
+    Kind,
     Logged,
     SessionOpened,
     decode_clients,
     decode_logged,
     decode_record,
     decode_root,
+    is_public,
 )
 from session_server.log import Entry, Log, StoredSnapshot
-from session_server.schemas.commands import ROOT_CHANNEL
-from session_server.schemas.envelopes import ActionEnvelope
-from session_server.schemas.root import RootState
+from session_server.schemas.ahp.commands import ROOT_CHANNEL
+from session_server.schemas.ahp.envelopes import ActionEnvelope
+from session_server.schemas.ahp.session import RootState
 from session_server.schemas.wire import Seq, Uri
 from tests.host.mirror import Mirror, State, Stretch
 

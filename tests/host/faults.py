@@ -17,7 +17,7 @@ from session_server.log import (
     StoredSnapshot,
     Unknown,
 )
-from session_server.log.refusals import CLOSED
+from session_server.log.errors import CLOSED
 from session_server.schemas.wire import Millis, Seq, Uri
 
 Settled: TypeAlias = Callable[[Outcome], None]

@@ -9,13 +9,12 @@ from typing import Any, ParamSpec
 import msgspec
 
 from session_server.agents.interface import Agent
-from session_server.agents.registry import installed_agents
-from session_server.agents.turns import AgentTurns
-from session_server.host.connection import Connection
+from session_server.agents.turn_runner import AgentTurns, installed_agents
+from session_server.host.connection.protocol import Connection
+from session_server.host.connection.rate_limit import DEFAULT_BOUNDS, Bounds
 from session_server.host.delivery import Message, Outbox
 from session_server.host.effects import EffectRunner
 from session_server.host.host import Host
-from session_server.host.pace import DEFAULT_BOUNDS, Bounds
 from session_server.log import Log
 from session_server.log.memory import MemoryLog
 from session_server.schemas.principals import Principal, Role

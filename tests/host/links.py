@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from session_server.host.connection import Connection
+from session_server.host.connection.protocol import Connection
 from session_server.host.delivery import Message, Outbox
 from session_server.host.host import Host
 from session_server.schemas.principals import Principal

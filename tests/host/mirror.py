@@ -9,16 +9,14 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from session_server.reducers.root import reduce_root
-from session_server.reducers.session import reduce_session
+from session_server.reducers.state.session import reduce_root, reduce_session
+from session_server.schemas.ahp.envelopes import ActionEnvelope
+from session_server.schemas.ahp.session import RootState, SessionState
 from session_server.schemas.codec import (
     Decoder,
     decode_root_state,
     decode_session_state,
 )
-from session_server.schemas.envelopes import ActionEnvelope
-from session_server.schemas.root import RootState
-from session_server.schemas.session import SessionState
 from session_server.schemas.wire import Seq, Uri, Wire
 
 ROOT = "ahp-root://"

@@ -4,15 +4,15 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from session_server.schemas.principals import Principal, Role
-from session_server.schemas.questions import (
+from session_server.schemas.ahp.questions import (
     InputRequest,
     MultiSelectQuestion,
     Question,
     SingleSelectQuestion,
 )
-from session_server.schemas.session import SessionState
-from session_server.schemas.turns import MarkdownPart, ToolCallPart
+from session_server.schemas.ahp.session import SessionState
+from session_server.schemas.ahp.turns import MarkdownPart, ToolCallPart
+from session_server.schemas.principals import Principal, Role
 from session_server.schemas.wire import Uri
 from tests.host.mirror import Frame, Mirror
 

@@ -9,14 +9,15 @@ import pytest
 
 from session_server.agents.demo import DemoAgent, PeopleAgent
 from session_server.agents.interface import Agent
-from session_server.agents.turns import AgentTurns
-from session_server.host import history, upkeep
+from session_server.agents.turn_runner import AgentTurns
+from session_server.host import history
+from session_server.host import maintenance as upkeep
+from session_server.host.channel_kinds import CLIENTS_CHANNEL
 from session_server.host.effects import EffectRunner
 from session_server.host.host import Host
-from session_server.host.logged import CLIENTS_CHANNEL
 from session_server.log import Entry, Log
-from session_server.schemas.commands import ROOT_CHANNEL
-from session_server.schemas.envelopes import ActionEnvelope
+from session_server.schemas.ahp.commands import ROOT_CHANNEL
+from session_server.schemas.ahp.envelopes import ActionEnvelope
 from session_server.schemas.principals import Principal
 from session_server.schemas.wire import Seq, Uri
 from tests.host.agreement import Truth, entries_of, expect

@@ -9,20 +9,21 @@ from typing import Any
 import msgspec
 import pytest
 
-from session_server.host import cassettes
-from session_server.host.cassettes import CassetteError, exported, played, replayed
+from session_server.host import recordings as cassettes
+from session_server.host.acting import NotSavedError, RefusedError, write
+from session_server.host.channel_kinds import SessionOpened
 from session_server.host.errors import CommandError
 from session_server.host.host import Host
-from session_server.host.logged import SessionOpened
-from session_server.host.performing import NotSavedError, RefusedError, write
-from session_server.host.upkeep import ENTRIES_BETWEEN_SNAPSHOTS
+from session_server.host.maintenance import ENTRIES_BETWEEN_SNAPSHOTS
+from session_server.host.recordings import CassetteError, exported, played, replayed
 from session_server.log.opening import open_log
-from session_server.schemas.actions import TitleChanged
-from session_server.schemas.calls import Asked, Call
+from session_server.schemas.ahp.actions import TitleChanged
 from session_server.schemas.codec import encode
 from session_server.schemas.limits import ENVELOPES_KEPT
 from session_server.schemas.principals import HOST, Provenance
 from session_server.schemas.record import (
+    Asked,
+    Call,
     CallFinished,
     CallInputRequired,
     CallSent,

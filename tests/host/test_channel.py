@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from session_server.host.logged import Logged
+from session_server.host.channel_kinds import Logged
 from session_server.log import (
     Batch,
     Durable,
@@ -16,7 +16,7 @@ from session_server.log import (
     Unknown,
 )
 from session_server.log.memory import MemoryLog
-from session_server.schemas.actions import TitleChanged
+from session_server.schemas.ahp.actions import TitleChanged
 from session_server.schemas.codec import encode
 from session_server.schemas.principals import HOST, Stamp
 from tests.host.harness import BO, SESSION, hosting, joined, run, with_session

@@ -10,20 +10,20 @@ from typing import Any
 import pytest
 
 from session_server.app import create_app
-from session_server.host import upkeep
-from session_server.host.cassettes import exported, replayed
+from session_server.host import maintenance as upkeep
+from session_server.host.channel_kinds import CLIENTS_CHANNEL, TokenIssued, TokenRevoked
 from session_server.host.errors import StartError, UnreadableSessionError
 from session_server.host.host import Host
-from session_server.host.logged import CLIENTS_CHANNEL, TokenIssued, TokenRevoked
-from session_server.identity.keys import SigningKey
+from session_server.host.recordings import exported, replayed
+from session_server.identity.signing_key import SigningKey
 from session_server.identity.tokens import Tokens
 from session_server.log import Entry
 from session_server.log.errors import LogError
 from session_server.log.opening import open_log
 from session_server.log.sqlite import schema
+from session_server.schemas.http import IssuedToken, TokenKind
 from session_server.schemas.limits import DECISION_LIFETIME_MS
 from session_server.schemas.principals import HOST, Principal, Role
-from session_server.schemas.tokens import IssuedToken, TokenKind
 from session_server.settings import Settings
 from tests.host.harness import AGENT, ANA, ROOT, SESSION, Client, hosting, joined, run, with_session
 from tests.host.test_cassettes import asked_and_answered, lines

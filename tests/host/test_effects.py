@@ -5,10 +5,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from session_server.host.summaries import changes_between
-from session_server.host.waiting import Waiting
+from session_server.host.acting import StateWaiters
+from session_server.host.session_list import changes_between
+from session_server.schemas.ahp.session import AgentSelection, SummaryMeta
 from session_server.schemas.codec import encode
-from session_server.schemas.session import AgentSelection, SummaryMeta
 from tests.host.harness import AGENT, ANA, ROOT, SESSION, hosting, joined, run, with_session
 
 
@@ -75,7 +75,7 @@ async def test_a_question_outside_a_turn_gets_one_that_ends_with_it() -> None:
 async def test_who_is_disconnected_because_the_host_stops_has_not_left() -> None:
     async with hosting() as host:
         await with_session(host)
-        waiting = Waiting(host)
+        waiting = StateWaiters(host)
         agent = await joined(host, AGENT, "agent", SESSION)
         with host.askers.waiting(SESSION, "r"):
             await agent.act(ask("r", lease=600))

@@ -8,8 +8,8 @@ import pytest
 from session_server.agents.interface import TurnContext
 from session_server.host.host import Host
 from session_server.log.memory import MemoryLog
+from session_server.schemas.ahp.session import AgentInfo
 from session_server.schemas.limits import COMPLETIONS_HELD
-from session_server.schemas.root import AgentInfo
 from tests.host.harness import AGENT, ANA, SESSION, Client, hosting, joined, run, with_session
 
 ASK = {"type": "session/inputRequested", "request": {"id": "r", "message": "Go on?"}}

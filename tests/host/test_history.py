@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from session_server.host import history, upkeep
+from session_server.host import history
+from session_server.host import maintenance as upkeep
 from session_server.host.channel import NOTHING_SHOWN
+from session_server.host.channel_kinds import CLIENTS_CHANNEL
 from session_server.host.history import EnvelopeMemory, History
-from session_server.host.logged import CLIENTS_CHANNEL
-from session_server.host.upkeep import trim_heap
+from session_server.host.maintenance import trim_heap
 from session_server.log import RefusedBecause, StoredSnapshot
 from session_server.log.errors import FailedError
 from session_server.log.memory import MemoryLog

@@ -14,7 +14,7 @@ OUTSIDE = {
     "httpx",
     "mcp",
     "session_server.transport",
-    "session_server.web",
+    "session_server.http",
     "socket",
     "starlette",
     "uvicorn",
@@ -74,8 +74,8 @@ def test_only_the_composition_root_chooses_a_log() -> None:
 
 def test_an_import_is_found_however_it_is_written(tmp_path: Path) -> None:
     module = tmp_path / "module.py"
-    module.write_text("from session_server import web\nimport uvicorn.config\n")
+    module.write_text("from session_server import http\nimport uvicorn.config\n")
     assert {name for name in imported(module) if within(name, OUTSIDE)} == {
-        "session_server.web",
+        "session_server.http",
         "uvicorn.config",
     }

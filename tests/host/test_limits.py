@@ -9,10 +9,8 @@ import msgspec
 import pytest
 
 from session_server.app import bounds_of, create_app
-from session_server.host import kinds
-from session_server.host.connections import Connections, TooManyConnectionsError
-from session_server.host.host import Host
-from session_server.host.pace import (
+from session_server.host import channel_kinds as kinds
+from session_server.host.connection.rate_limit import (
     TIDY_AT,
     Allowance,
     Allowances,
@@ -21,6 +19,8 @@ from session_server.host.pace import (
     Pace,
     TooFastError,
 )
+from session_server.host.host import Host
+from session_server.host.open_connections import Connections, TooManyConnectionsError
 from session_server.schemas.limits import (
     ACTIONS_AT_ONCE,
     ACTIONS_PER_SECOND,

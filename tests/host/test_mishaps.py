@@ -5,13 +5,13 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from session_server.host.journal import FIRST_PAUSE
+from session_server.host.log_writer import FIRST_PAUSE
 from session_server.log import Batch, RefusedBecause
 from session_server.log.errors import FailedError
 from session_server.log.memory import MemoryLog
 from session_server.log.opening import open_log
+from session_server.schemas.ahp.session import Lifecycle
 from session_server.schemas.limits import SUBSCRIPTIONS_PER_CONNECTION as SUBSCRIPTIONS
-from session_server.schemas.session import Lifecycle
 from session_server.schemas.wire import Seq, Uri
 from tests.host.faults import FULL, Settled, SlowLog
 from tests.host.harness import (

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from session_server.host.connection.rate_limit import Bounds
 from session_server.host.host import Host
-from session_server.host.pace import Bounds
 from session_server.log import Batch, Log, Outcome, Refused, RefusedBecause
 from session_server.log.memory import MemoryLog
 from session_server.log.opening import open_log

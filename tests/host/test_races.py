@@ -5,8 +5,8 @@ from typing import Any
 
 from session_server.host.host import Host
 from session_server.log.memory import MemoryLog
-from session_server.schemas.calls import Outcome
 from session_server.schemas.principals import Principal, Role
+from session_server.schemas.record import Outcome
 from tests.effort import tries
 from tests.host.faults import SlowLog
 from tests.host.harness import AGENT, SESSION, Client, hosting, joined, run, with_session

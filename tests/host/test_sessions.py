@@ -5,7 +5,7 @@ import itertools
 
 import pytest
 
-from session_server.host import summaries
+from session_server.host import session_list as summaries
 from tests.host.harness import (
     AGENT,
     ANA,

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from session_server.host import channel, storage, upkeep
+from session_server.host import channel, storage
+from session_server.host import maintenance as upkeep
+from session_server.host.acting import InDoubtError, NotSavedError, perform
+from session_server.host.connection.rate_limit import Bounds
 from session_server.host.host import Host
-from session_server.host.pace import Bounds
-from session_server.host.performing import InDoubtError, NotSavedError, perform
 from session_server.log import (
     Batch,
     Outcome,
@@ -22,7 +23,7 @@ from session_server.log import (
 )
 from session_server.log.errors import FailedError
 from session_server.log.memory import MemoryLog
-from session_server.schemas.actions import TitleChanged
+from session_server.schemas.ahp.actions import TitleChanged
 from session_server.schemas.limits import STORE_SECONDS
 from session_server.schemas.wire import Seq, Uri
 from tests.host.harness import (

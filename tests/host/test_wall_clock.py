@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from session_server.host import wall_clock
+from session_server.host import timers as wall_clock
 from session_server.host.host import Host
-from session_server.host.wall_clock import COMPACT_AT, WallTimers
+from session_server.host.timers import COMPACT_AT, WallTimers
 from session_server.log import Batch, Outcome, Refused, RefusedBecause
 from session_server.log.memory import MemoryLog
 from session_server.schemas.principals import Principal, Role

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from session_server.host.delivery import Message
+from session_server.http.streaming import HEARTBEAT, OPENING, EventOutbox
 from session_server.schemas.codec import encode
 from session_server.schemas.limits import ENVELOPES_KEPT, OUTBOX_BYTES
-from session_server.web.streams import HEARTBEAT, OPENING, EventOutbox
 from tests.host.harness import run
 from tests.http.sessions import Api, Event, events, numbers, text
 from tests.servers import ServerProcess, serving, sqlite_store

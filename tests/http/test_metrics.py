@@ -7,11 +7,10 @@ from collections.abc import Iterator
 import pytest
 from websockets.sync.client import connect
 
-from session_server.host.counts import Counts, Histogram, QuestionTimes, new_outcomes
-from session_server.schemas.calls import Outcome
+from session_server.host.metrics import Counts, Histogram, QuestionTimes, new_outcomes
+from session_server.schemas.ahp.questions import InputRequest, ResponseKind
 from session_server.schemas.principals import Provenance
-from session_server.schemas.questions import InputRequest, ResponseKind
-from session_server.schemas.record import PrivateState, SessionRecord
+from session_server.schemas.record import Outcome, PrivateState, SessionRecord
 from tests.http.sessions import Api, Numbers, events, numbers, text
 from tests.servers import serving
 from tests.sessions import session as session_record

@@ -14,7 +14,7 @@ import pytest
 from fastapi import FastAPI
 
 from session_server.app import create_app
-from session_server.web.api import ROUTERS
+from session_server.http.api import ROUTERS
 from tests.host.harness import run
 from tests.http.sessions import QUESTIONS, Api
 from tests.servers import ServerProcess, serving

@@ -9,11 +9,10 @@ import msgspec
 import pytest
 
 from session_server.app import create_app
-from session_server.schemas.errors import ErrorCode
+from session_server.http.problems import COMMAND_STATUS, REFUSAL_STATUS
+from session_server.schemas.errors import ErrorCode, RefusalCode
 from session_server.schemas.http import Problem
 from session_server.schemas.limits import CASSETTE_BYTES, FRAME_BYTES, JSON_DEPTH
-from session_server.schemas.refusals import RefusalCode
-from session_server.web.problems import COMMAND_STATUS, REFUSAL_STATUS
 from tests.http.sessions import Api
 from tests.servers import ServerProcess
 

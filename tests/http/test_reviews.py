@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from session_server.schemas.ahp.questions import TextValue
 from session_server.schemas.codec import encode
-from session_server.schemas.questions import TextValue
 from tests.http.sessions import Api
 from tests.interleavings import DEFAULTS, QUESTIONS, Expected, Step, steps
 from tests.servers import ServerProcess

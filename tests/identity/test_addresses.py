@@ -2,8 +2,8 @@
 
 import pytest
 
-from session_server.identity import addresses
-from session_server.identity.addresses import NO_NETWORK, ONLY_HERE, reachable
+from session_server.identity import binding as addresses
+from session_server.identity.binding import NO_NETWORK, ONLY_HERE, reachable
 from session_server.settings import Settings
 
 LAN = "192.168.7.7"

@@ -16,7 +16,7 @@ from starlette.testclient import TestClient
 from session_server.app import create_app
 from session_server.identity import binding
 from session_server.identity.binding import binding_of, is_loopback_address
-from session_server.identity.keys import is_guessable
+from session_server.identity.signing_key import is_guessable
 from session_server.schemas.limits import (
     CONNECTION_TOKEN_CHARS,
     SECRET_SURPRISES,

@@ -15,7 +15,7 @@ from websockets.exceptions import InvalidStatus
 
 from session_server.agents.deploy_demo import DEPLOY_SERVER
 from session_server.cli import app
-from session_server.identity.addresses import outside_address
+from session_server.identity.binding import outside_address
 from session_server.schemas.limits import FRAME_BYTES
 from tests.end_to_end.wire import WireClient
 from tests.host.harness import run

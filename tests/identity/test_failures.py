@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from session_server.identity.errors import BadCredentialError, CredentialFailure
-from session_server.identity.failures import FailedCredentials, TooManyFailuresError
+from session_server.identity.throttle import FailedCredentials, TooManyFailuresError
 from session_server.schemas.limits import (
     FAILED_CREDENTIAL_ADDRESSES,
     FAILED_CREDENTIAL_LOG_LINES,

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
-from session_server.identity.access import Access
-from session_server.web.gate import Gate
+from session_server.http.access import Gate
+from session_server.identity.origins import Access
 
 EVIL = [(b"host", b"localhost"), (b"origin", b"http://evil.example")]
 HERE = [(b"host", b"localhost")]

@@ -15,7 +15,7 @@ import pytest
 from fastapi.routing import iter_route_contexts
 
 from session_server.app import create_app
-from session_server.schemas import actions, frames
+from session_server.schemas.ahp import actions, frames
 from session_server.schemas.codec import encode
 from session_server.schemas.principals import Principal, Role
 from tests.host.harness import SESSION, Client, hosting, joined, run, with_session

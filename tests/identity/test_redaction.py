@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from session_server.identity.redaction import HIDDEN, RedactingFormatter, redacted
+from session_server.identity.credentials import HIDDEN, RedactingFormatter, redacted
 
 TOKEN = "eyJhbGciOiJIUzI1NiJ9.eyJqdGkiOiJhYmMifQ.c2lnbmF0dXJl"
 

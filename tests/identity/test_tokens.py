@@ -10,19 +10,19 @@ import pytest
 from typer.testing import CliRunner
 
 from session_server.cli import app
+from session_server.host.acting import NotSavedError, RefusedError
 from session_server.host.host import Host
-from session_server.host.performing import NotSavedError, RefusedError
-from session_server.identity import keys
+from session_server.identity import signing_key as keys
 from session_server.identity import tokens as module
-from session_server.identity.access import Access
+from session_server.identity.credentials import LOCAL, OWNER, Identities, is_reserved
 from session_server.identity.errors import BadCredentialError, NoCredentialError
-from session_server.identity.identities import LOCAL, OWNER, Identities, is_reserved
-from session_server.identity.keys import FILE, SigningKey, signing_key, write_private
+from session_server.identity.origins import Access
+from session_server.identity.signing_key import FILE, SigningKey, signing_key, write_private
 from session_server.identity.tokens import Tokens, new_id
 from session_server.log.opening import open_log
+from session_server.schemas.http import IssuedToken, TokenKind
 from session_server.schemas.limits import SECRET_CHARS
 from session_server.schemas.principals import Author, Role
-from session_server.schemas.tokens import IssuedToken, TokenKind
 from session_server.settings import Settings, SettingsError, load_settings
 from tests.host.harness import SESSION, Client, hosting, run, with_session
 from tests.servers import sqlite_store

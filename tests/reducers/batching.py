@@ -4,12 +4,8 @@ from typing import Any
 
 import msgspec
 
-from session_server.schemas.actions import (
-    InputAnswerChanged,
-    InputCompleted,
-)
-from session_server.schemas.principals import Author, Provenance
-from session_server.schemas.questions import (
+from session_server.schemas.ahp.actions import InputAnswerChanged, InputCompleted
+from session_server.schemas.ahp.questions import (
     AnswerMeta,
     Draft,
     InputRequest,
@@ -20,6 +16,7 @@ from session_server.schemas.questions import (
     TextQuestion,
     TextValue,
 )
+from session_server.schemas.principals import Author, Provenance
 from session_server.schemas.record import (
     SessionRecord,
 )

@@ -2,21 +2,15 @@
 
 from typing import Any
 
-from session_server.reducers.rounds import (
+from session_server.reducers.calls.rounds import (
     after_crash,
     after_expired_state,
     open_round,
     request_id_of,
 )
-from session_server.schemas.actions import (
-    InputCompleted,
-)
-from session_server.schemas.calls import (
-    Call,
-    Sent,
-    ToSend,
-    Waiting,
-)
+from session_server.schemas.ahp.actions import InputCompleted
+from session_server.schemas.ahp.questions import ResponseKind, Submitted, TextValue
+from session_server.schemas.ahp.turns import SystemNotificationPart
 from session_server.schemas.mcp import (
     Elicitation,
     ElicitRequest,
@@ -24,17 +18,15 @@ from session_server.schemas.mcp import (
     InputRequired,
 )
 from session_server.schemas.principals import HOST, Stamp
-from session_server.schemas.questions import (
-    ResponseKind,
-    Submitted,
-    TextValue,
-)
 from session_server.schemas.record import (
+    Call,
     CallSent,
     CallStarted,
+    Sent,
     SessionRecord,
+    ToSend,
+    Waiting,
 )
-from session_server.schemas.turns import SystemNotificationPart
 from tests.sessions import OWNER, accepted, fold, in_turn
 
 BY_HOST = Stamp(at=100, by=HOST)

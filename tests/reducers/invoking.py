@@ -2,28 +2,19 @@
 
 from typing import Any
 
-from session_server.reducers.rounds import (
-    finish,
-    open_round,
-)
-from session_server.reducers.starts import (
-    start,
-)
-from session_server.schemas.calls import Abandoned, Call, Failed, ToSend
-from session_server.schemas.customizations import McpReady, McpServer
+from session_server.reducers.calls.rounds import finish, open_round
+from session_server.reducers.calls.starting import start
+from session_server.schemas.ahp.customizations import McpReady, McpServer
+from session_server.schemas.ahp.tool_calls import Completed, ToolCall
+from session_server.schemas.ahp.turns import SystemNotificationPart, ToolCallPart
+from session_server.schemas.errors import Refusal
 from session_server.schemas.mcp import (
     Elicitation,
     ElicitRequest,
     InputRequired,
 )
 from session_server.schemas.principals import HOST, Stamp
-from session_server.schemas.record import CallSent, SessionRecord
-from session_server.schemas.refusals import Refusal
-from session_server.schemas.tool_calls import (
-    Completed,
-    ToolCall,
-)
-from session_server.schemas.turns import SystemNotificationPart, ToolCallPart
+from session_server.schemas.record import Abandoned, Call, CallSent, Failed, SessionRecord, ToSend
 from tests.sessions import fold, session
 
 BY_HOST = Stamp(at=100, by=HOST)

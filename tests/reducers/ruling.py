@@ -2,24 +2,24 @@
 
 from typing import Any
 
-from session_server.reducers.rules import judge
-from session_server.schemas.actions import (
+from session_server.reducers.rules.judge import judge
+from session_server.schemas.ahp.actions import (
     InputAnswerChanged,
     InputCompleted,
     InputRequested,
     TurnStarted,
 )
-from session_server.schemas.messages import Message, MessageOrigin
-from session_server.schemas.principals import Role
-from session_server.schemas.questions import (
+from session_server.schemas.ahp.messages import Message, MessageOrigin
+from session_server.schemas.ahp.questions import (
     InputRequest,
     IntegerQuestion,
     ResponseKind,
     TextQuestion,
     TextValue,
 )
+from session_server.schemas.errors import RefusalCode
+from session_server.schemas.principals import Role
 from session_server.schemas.record import SessionRecord
-from session_server.schemas.refusals import RefusalCode
 from tests.sessions import (
     AGENT,
     PEOPLE,

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from session_server.reducers.root import reduce_root
-from session_server.reducers.session import reduce_session
+from session_server.reducers.state.session import reduce_root, reduce_session
 from session_server.schemas.codec import (
     decode_action,
     decode_root_state,

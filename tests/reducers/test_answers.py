@@ -4,9 +4,8 @@ import math
 
 import pytest
 
-from session_server.reducers.answers import check_answer, check_value
-from session_server.schemas.limits import ANSWER_CHARS, FREEFORM_VALUES, OPTIONS_PER_QUESTION
-from session_server.schemas.questions import (
+from session_server.reducers.forms.answer_checks import check_answer, check_value
+from session_server.schemas.ahp.questions import (
     Answer,
     BooleanQuestion,
     BooleanValue,
@@ -27,7 +26,8 @@ from session_server.schemas.questions import (
     TextValue,
     Value,
 )
-from session_server.schemas.refusals import RefusalCode
+from session_server.schemas.errors import RefusalCode
+from session_server.schemas.limits import ANSWER_CHARS, FREEFORM_VALUES, OPTIONS_PER_QUESTION
 
 ABC = tuple(Option(id=i, label=i.upper()) for i in "abc")
 

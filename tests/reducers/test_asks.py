@@ -3,15 +3,16 @@
 import msgspec
 import pytest
 
-from session_server.reducers.asks import UnaskableError, ask_result, asked_request, same_ask
-from session_server.reducers.input_rules import check_form
-from session_server.reducers.record import reduce_record
-from session_server.schemas.actions import InputCompleted
-from session_server.schemas.asks import AskedOption, AskedQuestion, AskOutcome, AskQuestions
-from session_server.schemas.calls import Outcome
-from session_server.schemas.limits import UNCOLLECTED_LIFETIME_MS
-from session_server.schemas.principals import Author, Provenance
-from session_server.schemas.questions import (
+from session_server.reducers.forms.ask_forms import (
+    UnaskableError,
+    ask_result,
+    asked_request,
+    same_ask,
+)
+from session_server.reducers.rules.input_rules import check_form
+from session_server.reducers.state.record import reduce_record
+from session_server.schemas.ahp.actions import InputCompleted
+from session_server.schemas.ahp.questions import (
     Answer,
     BooleanQuestion,
     InputRequest,
@@ -30,7 +31,10 @@ from session_server.schemas.questions import (
     TextQuestion,
     TextValue,
 )
-from session_server.schemas.record import OutcomeCollected
+from session_server.schemas.limits import UNCOLLECTED_LIFETIME_MS
+from session_server.schemas.mcp import AskedOption, AskedQuestion, AskOutcome, AskQuestions
+from session_server.schemas.principals import Author, Provenance
+from session_server.schemas.record import Outcome, OutcomeCollected
 from tests.sessions import OWNER, accepted, asking
 
 

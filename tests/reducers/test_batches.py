@@ -7,9 +7,9 @@ import pytest
 
 from session_server.reducers.batches import batch_of, host_turn, makes_room, note
 from session_server.reducers.effects import effects_of, pending
-from session_server.reducers.record import is_decision
-from session_server.reducers.session import TRANSITIONS
-from session_server.schemas.actions import (
+from session_server.reducers.state.record import is_decision
+from session_server.reducers.state.session import TRANSITIONS
+from session_server.schemas.ahp.actions import (
     AgentChanged,
     InputAnswerChanged,
     InputCompleted,
@@ -24,21 +24,7 @@ from session_server.schemas.actions import (
     TurnFailed,
     TurnStarted,
 )
-from session_server.schemas.calls import Abandoned, Call, Outcome
-from session_server.schemas.codec import decode_session_state, encode
-from session_server.schemas.effects import (
-    ApplyDeferred,
-    CompleteTurn,
-    DeliverOutcome,
-)
-from session_server.schemas.limits import (
-    ANSWER_CHARS,
-    OUTCOME_BYTES_KEPT,
-    OUTCOME_LIFETIME_MS,
-    OUTCOMES_KEPT,
-)
-from session_server.schemas.principals import Author, Principal, Provenance
-from session_server.schemas.questions import (
+from session_server.schemas.ahp.questions import (
     Answer,
     AnswerMeta,
     BooleanQuestion,
@@ -51,18 +37,34 @@ from session_server.schemas.questions import (
     Submitted,
     TextValue,
 )
+from session_server.schemas.ahp.session import AgentSelection, ModelSelection
+from session_server.schemas.ahp.turns import SystemNotificationPart
+from session_server.schemas.codec import decode_session_state, encode
+from session_server.schemas.effects import (
+    ApplyDeferred,
+    CompleteTurn,
+    DeliverOutcome,
+)
+from session_server.schemas.errors import RefusalCode
+from session_server.schemas.limits import (
+    ANSWER_CHARS,
+    OUTCOME_BYTES_KEPT,
+    OUTCOME_LIFETIME_MS,
+    OUTCOMES_KEPT,
+)
+from session_server.schemas.principals import Author, Principal, Provenance
 from session_server.schemas.record import (
+    Abandoned,
+    Call,
     CallAbandoned,
     CallStarted,
     ChangeDeferred,
     CompletionHeld,
     Deferred,
+    Outcome,
     OutcomeRecorded,
     SessionRecord,
 )
-from session_server.schemas.refusals import RefusalCode
-from session_server.schemas.session import AgentSelection, ModelSelection
-from session_server.schemas.turns import SystemNotificationPart
 from session_server.schemas.wire import ErrorInfo
 from tests.reducers.batching import FORGED, FORM, OSLO, complete, draft
 from tests.sessions import (

@@ -6,25 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from session_server.reducers.effects import effects_of, pending
-from session_server.reducers.rounds import (
+from session_server.reducers.calls.rounds import (
     failure,
     finish,
     next_params,
     open_round,
     request_id_of,
 )
-from session_server.schemas.actions import (
-    InputAnswerChanged,
-)
-from session_server.schemas.calls import (
-    Abandoned,
-    CallError,
-    Failed,
-    FailureKind,
-    Finished,
-    Waiting,
-)
+from session_server.reducers.effects import effects_of, pending
+from session_server.schemas.ahp.actions import InputAnswerChanged
+from session_server.schemas.ahp.questions import Draft, RequestMeta, TextValue
 from session_server.schemas.codec import encode
 from session_server.schemas.effects import (
     CompleteTurn,
@@ -44,20 +35,21 @@ from session_server.schemas.mcp import (
     SamplingRequest,
 )
 from session_server.schemas.principals import Provenance
-from session_server.schemas.questions import (
-    Draft,
-    RequestMeta,
-    TextValue,
-)
 from session_server.schemas.record import (
+    Abandoned,
     CallAbandoned,
     CallDoubted,
+    CallError,
     CallFailed,
     CallFinished,
     CallInputRequired,
     CallRestarted,
     CallSent,
     CallStarted,
+    Failed,
+    FailureKind,
+    Finished,
+    Waiting,
 )
 from tests.reducers.calling import (
     BY_HOST,

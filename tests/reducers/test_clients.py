@@ -6,25 +6,17 @@ import msgspec
 import pytest
 
 from session_server.reducers.batches import batch_of
-from session_server.reducers.clients import AGAIN, client_answered, client_expired, client_round
-from session_server.reducers.effects import effects_after_restart, effects_of, expiries
-from session_server.reducers.redaction import redacted
-from session_server.reducers.rounds import after_crash, finish, input_responses, open_round
-from session_server.schemas.actions import InputCompleted
-from session_server.schemas.calls import (
-    Abandoned,
-    Answerers,
-    CallClient,
-    ClientAnswers,
-    ClientRound,
-    Failed,
-    FailureKind,
-    Finished,
-    Sent,
-    ToSend,
-    Uncertain,
-    Waiting,
+from session_server.reducers.calls.client_answers import (
+    AGAIN,
+    client_answered,
+    client_expired,
+    client_round,
 )
+from session_server.reducers.calls.export_redaction import redacted
+from session_server.reducers.calls.rounds import after_crash, finish, input_responses, open_round
+from session_server.reducers.effects import effects_after_restart, effects_of, expiries
+from session_server.schemas.ahp.actions import InputCompleted
+from session_server.schemas.ahp.questions import ResponseKind
 from session_server.schemas.effects import ExpireCall
 from session_server.schemas.limits import CLIENT_ANSWER_MS
 from session_server.schemas.mcp import (
@@ -35,8 +27,22 @@ from session_server.schemas.mcp import (
     SamplingRequest,
 )
 from session_server.schemas.principals import Author, Provenance, Stamp
-from session_server.schemas.questions import ResponseKind
-from session_server.schemas.record import CallAnswered, SessionRecord
+from session_server.schemas.record import (
+    Abandoned,
+    Answerers,
+    CallAnswered,
+    CallClient,
+    ClientAnswers,
+    ClientRound,
+    Failed,
+    FailureKind,
+    Finished,
+    Sent,
+    SessionRecord,
+    ToSend,
+    Uncertain,
+    Waiting,
+)
 from tests.reducers.invoking import (
     BY_HOST,
     asking,

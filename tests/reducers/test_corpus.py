@@ -7,18 +7,17 @@ from typing import Any, get_args
 import msgspec
 import pytest
 
-from session_server.reducers.root import reduce_root
-from session_server.reducers.session import TRANSITIONS, reduce_session
-from session_server.schemas.actions import RootAction, SessionAction
+from session_server.reducers.state.session import TRANSITIONS, reduce_root, reduce_session
+from session_server.schemas.ahp.actions import RootAction, SessionAction
+from session_server.schemas.ahp.questions import Answer, Value
+from session_server.schemas.ahp.session import ACTIVITY_BITS, Status
+from session_server.schemas.ahp.tool_calls import ToolCall
 from session_server.schemas.codec import (
     decode_action,
     decode_root_state,
     decode_session_state,
     encode,
 )
-from session_server.schemas.questions import Answer, Value
-from session_server.schemas.session import ACTIVITY_BITS, Status
-from session_server.schemas.tool_calls import ToolCall
 from tests.reducers.cases import LoadedCase, all_cases, assigned, canonical, loaded
 
 PROVEN = {

@@ -8,22 +8,16 @@ import pytest
 from session_server.reducers.batches import withdrawal
 from session_server.reducers.deadlines import expired, leased, marked_as_left, withdrawn
 from session_server.reducers.effects import effects_of, pending
-from session_server.reducers.input_rules import left_request
-from session_server.reducers.proposals import proposed_answers
-from session_server.reducers.status import listed
-from session_server.schemas.actions import (
+from session_server.reducers.forms.defaults import proposed_answers
+from session_server.reducers.rules.input_rules import left_request
+from session_server.reducers.state.status import listed
+from session_server.schemas.ahp.actions import (
     InputAnswerChanged,
     InputRequested,
     ModelChanged,
     TurnCancelled,
 )
-from session_server.schemas.codec import encode
-from session_server.schemas.effects import (
-    ExpireRequest,
-    PublishSummary,
-)
-from session_server.schemas.principals import HOST, Provenance
-from session_server.schemas.questions import (
+from session_server.schemas.ahp.questions import (
     Answer,
     AnswerMeta,
     BooleanQuestion,
@@ -45,14 +39,20 @@ from session_server.schemas.questions import (
     TextQuestion,
     TextValue,
 )
+from session_server.schemas.ahp.session import ModelSelection, Status, SummaryMeta
+from session_server.schemas.ahp.tool_calls import PendingConfirmation
+from session_server.schemas.ahp.turns import ActiveTurn, SystemNotificationPart, ToolCallPart
+from session_server.schemas.codec import encode
+from session_server.schemas.effects import (
+    ExpireRequest,
+    PublishSummary,
+)
+from session_server.schemas.principals import HOST, Provenance
 from session_server.schemas.record import (
     ChangeDeferred,
     Deferred,
     SessionRecord,
 )
-from session_server.schemas.session import ModelSelection, Status, SummaryMeta
-from session_server.schemas.tool_calls import PendingConfirmation
-from session_server.schemas.turns import ActiveTurn, SystemNotificationPart, ToolCallPart
 from tests.reducers.batching import FORM, OSLO, complete, draft, due
 from tests.sessions import (
     AGENT,

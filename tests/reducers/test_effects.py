@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from session_server.reducers.effects import effects_after_restart, effects_of, pending
-from session_server.schemas.actions import (
+from session_server.schemas.ahp.actions import (
     ActivityChanged,
     InputAnswerChanged,
     InputCompleted,
@@ -22,6 +22,15 @@ from session_server.schemas.actions import (
     TurnComplete,
     TurnStarted,
 )
+from session_server.schemas.ahp.messages import Message, MessageOrigin, PendingMessage
+from session_server.schemas.ahp.questions import (
+    Draft,
+    InputRequest,
+    ResponseKind,
+    TextQuestion,
+    TextValue,
+)
+from session_server.schemas.ahp.session import Lifecycle
 from session_server.schemas.codec import decode_session_record, encode
 from session_server.schemas.effects import (
     DeliverOutcome,
@@ -32,16 +41,7 @@ from session_server.schemas.effects import (
     StartQueuedTurn,
     StopTurn,
 )
-from session_server.schemas.messages import Message, MessageOrigin, PendingMessage
-from session_server.schemas.questions import (
-    Draft,
-    InputRequest,
-    ResponseKind,
-    TextQuestion,
-    TextValue,
-)
 from session_server.schemas.record import SessionRecord
-from session_server.schemas.session import Lifecycle
 from tests.sessions import (
     AGENT,
     OWNER,

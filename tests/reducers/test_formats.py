@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from session_server.reducers.formats import FORMATS, is_web_address
-from session_server.reducers.patterns import matches
+from session_server.reducers.forms.formats import FORMATS, is_web_address, matches
 from session_server.schemas.limits import PATTERN_CHARS
 
 ADDRESSES = json.loads((Path(__file__).parents[1] / "corpus" / "web_addresses.json").read_text())

@@ -8,13 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from session_server.reducers.answers import check_answer
-from session_server.reducers.forms import content_of, questions_of, request_of
-from session_server.reducers.input_rules import input_completed
-from session_server.schemas.actions import InputCompleted
-from session_server.schemas.limits import OPTIONS_PER_QUESTION, QUESTIONS_PER_REQUEST
-from session_server.schemas.mcp import Elicitation, Unshowable
-from session_server.schemas.questions import (
+from session_server.reducers.forms.answer_checks import check_answer
+from session_server.reducers.forms.mcp_forms import content_of, questions_of, request_of
+from session_server.reducers.rules.input_rules import input_completed
+from session_server.schemas.ahp.actions import InputCompleted
+from session_server.schemas.ahp.questions import (
     Answer,
     BooleanQuestion,
     Draft,
@@ -35,6 +33,8 @@ from session_server.schemas.questions import (
     TextQuestion,
     TextValue,
 )
+from session_server.schemas.limits import OPTIONS_PER_QUESTION, QUESTIONS_PER_REQUEST
+from session_server.schemas.mcp import Elicitation, Unshowable
 from tests.mcp_strategies import answers_for, requested_schemas
 from tests.sessions import OWNER, asking
 

@@ -13,14 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from session_server.reducers.answers import check_answer
 from session_server.reducers.batches import Batch, batch_of
-from session_server.reducers.clients import client_answered, client_round
-from session_server.reducers.deadlines import expired, withdrawn
-from session_server.reducers.effects import effects_after_restart, effects_of, pending
-from session_server.reducers.input_rules import question_of
-from session_server.reducers.record import PRIVATE_TRANSITIONS, reduce_record
-from session_server.reducers.rounds import (
+from session_server.reducers.calls.client_answers import client_answered, client_round
+from session_server.reducers.calls.rounds import (
     abandon,
     after_crash,
     after_expired_state,
@@ -31,11 +26,16 @@ from session_server.reducers.rounds import (
     open_round,
     progress,
 )
-from session_server.reducers.rules import judge
-from session_server.reducers.session import reduce_session
-from session_server.reducers.starts import same_call, start
-from session_server.reducers.status import awaits_confirmation
-from session_server.schemas.actions import (
+from session_server.reducers.calls.starting import same_call, start
+from session_server.reducers.deadlines import expired, withdrawn
+from session_server.reducers.effects import effects_after_restart, effects_of, pending
+from session_server.reducers.forms.answer_checks import check_answer
+from session_server.reducers.rules.input_rules import question_of
+from session_server.reducers.rules.judge import judge
+from session_server.reducers.state.record import PRIVATE_TRANSITIONS, reduce_record
+from session_server.reducers.state.session import reduce_session
+from session_server.reducers.state.status import awaits_confirmation
+from session_server.schemas.ahp.actions import (
     AgentChanged,
     ClientSessionAction,
     InputAnswerChanged,
@@ -58,31 +58,8 @@ from session_server.schemas.actions import (
     TurnFailed,
     TurnStarted,
 )
-from session_server.schemas.calls import (
-    Call,
-    CallClient,
-    ClientAnswers,
-    FailureKind,
-    Waiting,
-)
-from session_server.schemas.codec import decode_session_record, decode_session_state, encode
-from session_server.schemas.customizations import McpReady, McpServer
-from session_server.schemas.effects import (
-    ApplyDeferred,
-    CompleteTurn,
-    Effect,
-    RecoverCall,
-    SendCall,
-    StartQueuedTurn,
-)
-from session_server.schemas.mcp import (
-    Elicitation,
-    ElicitRequest,
-    EmbeddedRequest,
-    InputRequired,
-)
-from session_server.schemas.principals import HOST, Stamp
-from session_server.schemas.questions import (
+from session_server.schemas.ahp.customizations import McpReady, McpServer
+from session_server.schemas.ahp.questions import (
     Answer,
     BooleanQuestion,
     BooleanValue,
@@ -97,16 +74,37 @@ from session_server.schemas.questions import (
     TextQuestion,
     TextValue,
 )
+from session_server.schemas.ahp.session import ACTIVITY_BITS, ModelSelection, Status
+from session_server.schemas.ahp.tool_calls import ConfirmationReason, Running, ToolResult
+from session_server.schemas.ahp.turns import ToolCallPart
+from session_server.schemas.codec import decode_session_record, decode_session_state, encode
+from session_server.schemas.effects import (
+    ApplyDeferred,
+    CompleteTurn,
+    Effect,
+    RecoverCall,
+    SendCall,
+    StartQueuedTurn,
+)
+from session_server.schemas.errors import Refusal, RefusalCode
+from session_server.schemas.mcp import (
+    Elicitation,
+    ElicitRequest,
+    EmbeddedRequest,
+    InputRequired,
+)
+from session_server.schemas.principals import HOST, Stamp
 from session_server.schemas.record import (
+    Call,
+    CallClient,
     CallCollected,
     CallSent,
+    ClientAnswers,
+    FailureKind,
     OutcomeCollected,
     RecordAction,
+    Waiting,
 )
-from session_server.schemas.refusals import Refusal, RefusalCode
-from session_server.schemas.session import ACTIVITY_BITS, ModelSelection, Status
-from session_server.schemas.tool_calls import ConfirmationReason, Running, ToolResult
-from session_server.schemas.turns import ToolCallPart
 from session_server.schemas.wire import ErrorInfo
 from tests.sessions import AGENT, OWNER, PHONE, WATCHER, session, user_message
 

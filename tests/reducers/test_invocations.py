@@ -5,52 +5,43 @@ from typing import Any
 import msgspec
 import pytest
 
-from session_server.reducers import invocations
 from session_server.reducers.batches import batch_of
-from session_server.reducers.deadlines import expired
-from session_server.reducers.privacy import HIDDEN
-from session_server.reducers.rounds import (
-    abandon,
-    after_crash,
-    failure,
-    finish,
-    progress,
-)
-from session_server.reducers.rules import judge
-from session_server.reducers.starts import (
+from session_server.reducers.calls import presentation as invocations
+from session_server.reducers.calls.redaction import HIDDEN
+from session_server.reducers.calls.rounds import abandon, after_crash, failure, finish, progress
+from session_server.reducers.calls.starting import (
     check_caller,
     fingerprint_of_request,
     own_params,
     same_call,
     start,
 )
-from session_server.schemas.actions import (
+from session_server.reducers.deadlines import expired
+from session_server.reducers.rules.judge import judge
+from session_server.schemas.ahp.actions import (
     CustomizationUpdated,
     InputCompleted,
     ToolCallComplete,
     ToolCallContentChanged,
     TurnCancelled,
 )
-from session_server.schemas.calls import Abandoned, Failed, FailureKind
-from session_server.schemas.limits import (
-    OPEN_CALLS_PER_SESSION,
-    SHOWN_INPUT_CHARS,
-    UNCOLLECTED_LIFETIME_MS,
-)
-from session_server.schemas.principals import Provenance, Stamp
-from session_server.schemas.questions import (
-    ResponseKind,
-)
-from session_server.schemas.record import CallCollected
-from session_server.schemas.refusals import Refusal, RefusalCode
-from session_server.schemas.session import Lifecycle
-from session_server.schemas.tool_calls import (
+from session_server.schemas.ahp.questions import ResponseKind
+from session_server.schemas.ahp.session import Lifecycle
+from session_server.schemas.ahp.tool_calls import (
     Cancelled,
     Completed,
     McpContributor,
     Running,
     TextContent,
 )
+from session_server.schemas.errors import Refusal, RefusalCode
+from session_server.schemas.limits import (
+    OPEN_CALLS_PER_SESSION,
+    SHOWN_INPUT_CHARS,
+    UNCOLLECTED_LIFETIME_MS,
+)
+from session_server.schemas.principals import Provenance, Stamp
+from session_server.schemas.record import Abandoned, CallCollected, Failed, FailureKind
 from tests.reducers.invoking import (
     BY_HOST,
     SERVER,

@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from session_server.reducers.batches import Batch, batch_of
-from session_server.reducers.effects import effects_after_restart, effects_of
-from session_server.reducers.privacy import HIDDEN, shown_arguments
-from session_server.reducers.rounds import (
+from session_server.reducers.calls.redaction import HIDDEN, shown_arguments
+from session_server.reducers.calls.rounds import (
     after_crash,
     after_expired_state,
     failure,
@@ -17,15 +16,9 @@ from session_server.reducers.rounds import (
     open_round,
     progress,
 )
-from session_server.schemas.actions import (
-    InputRequested,
-    TurnCancelled,
-)
-from session_server.schemas.calls import (
-    Failed,
-    FailureKind,
-    Finished,
-)
+from session_server.reducers.effects import effects_after_restart, effects_of
+from session_server.schemas.ahp.actions import InputRequested, TurnCancelled
+from session_server.schemas.ahp.questions import RequestMeta
 from session_server.schemas.codec import decode_session_record, encode
 from session_server.schemas.effects import (
     AnswerHeldCall,
@@ -43,14 +36,14 @@ from session_server.schemas.mcp import (
     ElicitRequest,
 )
 from session_server.schemas.principals import Principal, Provenance, Stamp
-from session_server.schemas.questions import (
-    RequestMeta,
-)
 from session_server.schemas.record import (
     CallAbandoned,
     CallFinished,
     CallSent,
     CallStarted,
+    Failed,
+    FailureKind,
+    Finished,
     SessionRecord,
 )
 from tests.reducers.calling import (

@@ -4,21 +4,14 @@ from typing import Any
 
 import pytest
 
-from session_server.reducers.calls import back_off
-from session_server.reducers.effects import effects_after_restart, effects_of, pending
-from session_server.reducers.rounds import (
+from session_server.reducers.calls.lifecycle import back_off
+from session_server.reducers.calls.rounds import (
     fingerprint_of,
     finish,
     in_other_revision,
     next_params,
 )
-from session_server.schemas.calls import (
-    Failed,
-    FailureKind,
-    Finished,
-    ToSend,
-    Uncertain,
-)
+from session_server.reducers.effects import effects_after_restart, effects_of, pending
 from session_server.schemas.effects import (
     AnswerHeldCall,
     RecoverCall,
@@ -37,7 +30,12 @@ from session_server.schemas.principals import Provenance
 from session_server.schemas.record import (
     CallInputRequired,
     CallRestarted,
+    Failed,
+    FailureKind,
+    Finished,
     SessionRecord,
+    ToSend,
+    Uncertain,
 )
 from tests.reducers.calling import (
     BY_HOST,

@@ -4,11 +4,8 @@ from typing import Any
 
 import pytest
 
-from session_server.reducers.notes import abandoned_note, ending, outcome_note
-from session_server.reducers.words import name_of
-from session_server.schemas.calls import Outcome
-from session_server.schemas.principals import HOST, Author, Provenance
-from session_server.schemas.questions import (
+from session_server.reducers.texts import abandoned_note, ending, name_of, outcome_note
+from session_server.schemas.ahp.questions import (
     Answer,
     AnswerMeta,
     BooleanQuestion,
@@ -29,6 +26,8 @@ from session_server.schemas.questions import (
     TextValue,
     Value,
 )
+from session_server.schemas.principals import HOST, Author, Provenance
+from session_server.schemas.record import Outcome
 
 ANA, BO = Author(id="u-ana", name="Ana"), Author(id="u-bo", name="Bo")
 REGIONS = (Option(id="eu-1", label="Europe"), Option(id="us-1", label="America"))

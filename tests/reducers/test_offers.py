@@ -7,13 +7,10 @@ import msgspec
 import pytest
 from hypothesis import given
 
-from session_server.reducers.forms import questions_of
+from session_server.reducers.calls.input_required import recognize_input_required
+from session_server.reducers.forms.mcp_forms import questions_of
 from session_server.reducers.offers import call_tool_result, input_required_of, requested_schema
-from session_server.reducers.recognition import recognize_input_required
-from session_server.schemas.calls import Outcome
-from session_server.schemas.mcp import ElicitRequest, InputRequired, Unshowable
-from session_server.schemas.principals import Author, Provenance
-from session_server.schemas.questions import (
+from session_server.schemas.ahp.questions import (
     BooleanQuestion,
     InputRequest,
     IntegerQuestion,
@@ -30,6 +27,9 @@ from session_server.schemas.questions import (
     TextQuestion,
     TextValue,
 )
+from session_server.schemas.mcp import ElicitRequest, InputRequired, Unshowable
+from session_server.schemas.principals import Author, Provenance
+from session_server.schemas.record import Outcome
 from tests.mcp_strategies import requested_schemas
 
 REGIONS = (

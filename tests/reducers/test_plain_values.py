@@ -6,12 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from session_server.reducers.answers import check_answer, check_value
-from session_server.reducers.forms import content_of, questions_of
-from session_server.reducers.plain_values import content_value, value_of
-from session_server.reducers.review import plain_content
-from session_server.schemas.mcp import Unshowable
-from session_server.schemas.questions import (
+from session_server.reducers.forms.answer_checks import check_answer, check_value
+from session_server.reducers.forms.mcp_forms import content_of, questions_of
+from session_server.reducers.forms.plain_values import content_value, value_of
+from session_server.reducers.forms.review import plain_content
+from session_server.schemas.ahp.questions import (
     BooleanQuestion,
     BooleanValue,
     IntegerQuestion,
@@ -28,7 +27,8 @@ from session_server.schemas.questions import (
     TextValue,
     Value,
 )
-from session_server.schemas.refusals import RefusalCode
+from session_server.schemas.errors import RefusalCode
+from session_server.schemas.mcp import Unshowable
 from tests.mcp_strategies import answers_for, requested_schemas
 from tests.strategies import fitting_values, questions
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from session_server.reducers.privacy import END_CHARS, HIDDEN, SHORTEST_SECRET, masked
+from session_server.reducers.calls.redaction import END_CHARS, HIDDEN, SHORTEST_SECRET, masked
 from session_server.schemas.limits import REDACTIONS_PER_VALUE
 from tests.reducers.calling import call
 

@@ -6,12 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from session_server.reducers.recognition import (
+from session_server.reducers.calls.input_required import (
     is_expired_state,
     recognize_input_required,
     recognize_listed_input_required,
     retry_params,
 )
+from session_server.schemas.ahp.questions import ResponseKind
 from session_server.schemas.mcp import (
     Elicitation,
     ElicitRequest,
@@ -21,7 +22,6 @@ from session_server.schemas.mcp import (
     RootsRequest,
     SamplingRequest,
 )
-from session_server.schemas.questions import ResponseKind
 
 
 def asks(**fields: Any) -> dict[str, Any]:

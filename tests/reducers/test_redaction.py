@@ -7,26 +7,29 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import msgspec
 import pytest
 
-from session_server.reducers.privacy import HIDDEN
-from session_server.reducers.redaction import digest, redacted, redacted_call, redacted_record
-from session_server.schemas.actions import TitleChanged
-from session_server.schemas.calls import (
+from session_server.reducers.calls.export_redaction import (
+    digest,
+    redacted,
+    redacted_call,
+    redacted_record,
+)
+from session_server.reducers.calls.redaction import HIDDEN
+from session_server.schemas.ahp.actions import TitleChanged
+from session_server.schemas.codec import encode
+from session_server.schemas.record import (
     Asked,
     Call,
     CallError,
-    Failed,
-    FailureKind,
-    Finished,
-    Waiting,
-)
-from session_server.schemas.codec import encode
-from session_server.schemas.record import (
     CallFailed,
     CallFinished,
     CallInputRequired,
     CallStarted,
+    Failed,
+    FailureKind,
+    Finished,
     RecordAction,
     SessionRecord,
+    Waiting,
 )
 from tests.sessions import in_turn
 

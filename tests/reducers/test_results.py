@@ -5,20 +5,22 @@ from typing import Any
 import pytest
 
 from session_server.reducers.batches import Batch
-from session_server.reducers.invocations import shown_content
-from session_server.reducers.privacy import HIDDEN, masked
-from session_server.reducers.rounds import (
+from session_server.reducers.calls.presentation import shown_content
+from session_server.reducers.calls.redaction import HIDDEN, masked
+from session_server.reducers.calls.rounds import (
     after_crash,
     after_no_connection,
     input_responses,
     next_params,
     visited,
 )
-from session_server.schemas.actions import (
-    InputAnswerChanged,
-    InputCompleted,
+from session_server.schemas.ahp.actions import InputAnswerChanged, InputCompleted
+from session_server.schemas.ahp.questions import Draft, OnExpiry, ResponseKind, Submitted, TextValue
+from session_server.schemas.ahp.tool_calls import (
+    EmbeddedResourceContent,
+    ResourceContent,
+    TextContent,
 )
-from session_server.schemas.calls import Failed, ToSend, Waiting
 from session_server.schemas.codec import encode
 from session_server.schemas.limits import (
     BACK_OFF_FIRST_MS,
@@ -34,19 +36,7 @@ from session_server.schemas.mcp import (
     RootsResult,
 )
 from session_server.schemas.principals import HOST, Stamp
-from session_server.schemas.questions import (
-    Draft,
-    OnExpiry,
-    ResponseKind,
-    Submitted,
-    TextValue,
-)
-from session_server.schemas.record import SessionRecord
-from session_server.schemas.tool_calls import (
-    EmbeddedResourceContent,
-    ResourceContent,
-    TextContent,
-)
+from session_server.schemas.record import Failed, SessionRecord, ToSend, Waiting
 from tests.reducers.invoking import BY_HOST, asking, begun, call, done, form, notes, out, sent, text
 from tests.sessions import OWNER, PHONE, accepted, fold, session
 

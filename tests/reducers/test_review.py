@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from session_server.reducers.asks import ask_result
-from session_server.reducers.review import (
+from session_server.reducers.forms.ask_forms import ask_result
+from session_server.reducers.forms.review import (
     changed_since,
     decided,
     effective_answers,
@@ -14,10 +14,9 @@ from session_server.reducers.review import (
     review_of,
     reviewed,
 )
-from session_server.reducers.rules import judge
-from session_server.schemas.actions import InputCompleted
-from session_server.schemas.http import ReviewItem
-from session_server.schemas.questions import (
+from session_server.reducers.rules.judge import judge
+from session_server.schemas.ahp.actions import InputCompleted
+from session_server.schemas.ahp.questions import (
     AnswerMeta,
     CompletionMeta,
     Draft,
@@ -32,8 +31,9 @@ from session_server.schemas.questions import (
     TextQuestion,
     TextValue,
 )
+from session_server.schemas.errors import RefusalCode
+from session_server.schemas.http import ReviewItem
 from session_server.schemas.record import SessionRecord
-from session_server.schemas.refusals import RefusalCode
 from tests.interleavings import FORM, Expected, Step, steps
 from tests.sessions import OWNER, PHONE, SESSION, accepted, asking
 

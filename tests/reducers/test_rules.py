@@ -5,8 +5,8 @@ from typing import Any, get_args
 import msgspec
 import pytest
 
-from session_server.reducers.rules import RULES, judge, judge_root
-from session_server.schemas.actions import (
+from session_server.reducers.rules.judge import RULES, judge, judge_root
+from session_server.schemas.ahp.actions import (
     Action,
     ActivityChanged,
     ClientSessionAction,
@@ -18,15 +18,10 @@ from session_server.schemas.actions import (
     TitleChanged,
     TurnCancelled,
 )
+from session_server.schemas.ahp.questions import Draft, InputRequest, TextQuestion, TextValue
+from session_server.schemas.ahp.session import RootState
+from session_server.schemas.errors import Refusal, RefusalCode
 from session_server.schemas.principals import Role
-from session_server.schemas.questions import (
-    Draft,
-    InputRequest,
-    TextQuestion,
-    TextValue,
-)
-from session_server.schemas.refusals import Refusal, RefusalCode
-from session_server.schemas.root import RootState
 from tests.reducers.ruling import ROLES
 from tests.sessions import (
     AGENT,

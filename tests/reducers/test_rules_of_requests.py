@@ -5,22 +5,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from session_server.reducers.input_rules import check_withdrawal
-from session_server.reducers.review import reviewed
-from session_server.reducers.rules import judge
-from session_server.schemas.actions import (
-    InputAnswerChanged,
-    InputCompleted,
-    InputRequested,
-)
-from session_server.schemas.limits import (
-    ID_CHARS,
-    OPEN_REQUESTS_PER_SESSION,
-    OPTIONS_PER_QUESTION,
-    QUESTIONS_PER_REQUEST,
-)
-from session_server.schemas.principals import Principal, Role
-from session_server.schemas.questions import (
+from session_server.reducers.forms.review import reviewed
+from session_server.reducers.rules.input_rules import check_withdrawal
+from session_server.reducers.rules.judge import judge
+from session_server.schemas.ahp.actions import InputAnswerChanged, InputCompleted, InputRequested
+from session_server.schemas.ahp.questions import (
     Answer,
     BooleanQuestion,
     CompletionMeta,
@@ -39,8 +28,15 @@ from session_server.schemas.questions import (
     TextQuestion,
     TextValue,
 )
+from session_server.schemas.errors import RefusalCode
+from session_server.schemas.limits import (
+    ID_CHARS,
+    OPEN_REQUESTS_PER_SESSION,
+    OPTIONS_PER_QUESTION,
+    QUESTIONS_PER_REQUEST,
+)
+from session_server.schemas.principals import Principal, Role
 from session_server.schemas.record import SessionRecord
-from session_server.schemas.refusals import RefusalCode
 from tests.reducers.ruling import FORM, SHORT, asked, change, complete
 from tests.sessions import (
     AGENT,

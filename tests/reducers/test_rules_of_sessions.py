@@ -5,9 +5,9 @@ from typing import Any, get_args
 import msgspec
 import pytest
 
-from session_server.reducers.input_rules import provenance_of
-from session_server.reducers.rules import RULES, judge, judge_root
-from session_server.schemas.actions import (
+from session_server.reducers.rules.input_rules import provenance_of
+from session_server.reducers.rules.judge import RULES, judge, judge_root
+from session_server.schemas.ahp.actions import (
     ActiveClientChanged,
     ActiveClientToolsChanged,
     ActivityChanged,
@@ -23,33 +23,29 @@ from session_server.schemas.actions import (
     TurnCancelled,
     TurnComplete,
 )
-from session_server.schemas.config import (
+from session_server.schemas.ahp.customizations import Plugin, UnknownCustomization
+from session_server.schemas.ahp.questions import Draft, RequestMeta
+from session_server.schemas.ahp.session import (
+    ActiveClient,
+    AgentSelection,
     ConfigPropertySchema,
     ConfigSchema,
+    Lifecycle,
+    ModelSelection,
     RootConfigState,
+    RootState,
     SessionConfigPropertySchema,
     SessionConfigSchema,
     SessionConfigState,
 )
-from session_server.schemas.customizations import Plugin, UnknownCustomization
+from session_server.schemas.ahp.turns import ActiveTurn, MarkdownPart, SystemNotificationPart
+from session_server.schemas.errors import RefusalCode
 from session_server.schemas.limits import (
     ACTIVITY_CHARS,
     SELECTION_BYTES,
     TITLE_CHARS,
 )
 from session_server.schemas.principals import Provenance
-from session_server.schemas.questions import (
-    Draft,
-    RequestMeta,
-)
-from session_server.schemas.refusals import RefusalCode
-from session_server.schemas.root import RootState
-from session_server.schemas.session import ActiveClient, AgentSelection, Lifecycle, ModelSelection
-from session_server.schemas.turns import (
-    ActiveTurn,
-    MarkdownPart,
-    SystemNotificationPart,
-)
 from tests.reducers.ruling import FORM, SHORT, asked, change, complete, start
 from tests.sessions import (
     AGENT,

@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from session_server.reducers.rules import judge
-from session_server.schemas.actions import (
+from session_server.reducers.rules.judge import judge
+from session_server.schemas.ahp.actions import (
     SessionAction,
     ToolCallComplete,
     ToolCallConfirmed,
@@ -16,9 +16,7 @@ from session_server.schemas.actions import (
     ToolCallResultConfirmed,
     ToolCallStart,
 )
-from session_server.schemas.record import SessionRecord
-from session_server.schemas.refusals import RefusalCode
-from session_server.schemas.tool_calls import (
+from session_server.schemas.ahp.tool_calls import (
     CancellationReason,
     ClientContributor,
     Completed,
@@ -32,10 +30,9 @@ from session_server.schemas.tool_calls import (
     ToolCall,
     ToolResult,
 )
-from session_server.schemas.turns import (
-    ActiveTurn,
-    ToolCallPart,
-)
+from session_server.schemas.ahp.turns import ActiveTurn, ToolCallPart
+from session_server.schemas.errors import RefusalCode
+from session_server.schemas.record import SessionRecord
 from tests.sessions import (
     AGENT,
     OWNER,

@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from session_server.reducers.rules import judge
-from session_server.schemas.actions import (
+from session_server.reducers.rules.judge import judge
+from session_server.schemas.ahp.actions import (
     Delta,
     PendingKind,
     PendingMessageRemoved,
@@ -16,22 +16,18 @@ from session_server.schemas.actions import (
     TurnFailed,
     TurnStarted,
 )
-from session_server.schemas.calls import Call
+from session_server.schemas.ahp.messages import Message, MessageOrigin, PendingMessage
+from session_server.schemas.ahp.questions import InputRequest, RequestMeta
+from session_server.schemas.ahp.session import Lifecycle
+from session_server.schemas.ahp.turns import Turn, TurnState
+from session_server.schemas.errors import RefusalCode
 from session_server.schemas.limits import (
     ID_CHARS,
     QUEUED_BYTES,
     QUEUED_MESSAGES,
 )
-from session_server.schemas.messages import Message, MessageOrigin, PendingMessage
 from session_server.schemas.principals import Principal
-from session_server.schemas.questions import InputRequest, RequestMeta
-from session_server.schemas.record import SessionRecord
-from session_server.schemas.refusals import RefusalCode
-from session_server.schemas.session import Lifecycle
-from session_server.schemas.turns import (
-    Turn,
-    TurnState,
-)
+from session_server.schemas.record import Call, SessionRecord
 from session_server.schemas.wire import ErrorInfo
 from tests.reducers.ruling import start
 from tests.sessions import (

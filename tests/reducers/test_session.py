@@ -7,12 +7,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from session_server.reducers.root import reduce_root
-from session_server.reducers.session import reduce_session
-from session_server.schemas.actions import MetaChanged, RootAction, SessionAction
+from session_server.reducers.state.session import reduce_root, reduce_session
+from session_server.schemas.ahp.actions import MetaChanged, RootAction, SessionAction
+from session_server.schemas.ahp.session import Lifecycle, RootState, SessionState, SessionSummary
 from session_server.schemas.codec import decode_session_state, encode
-from session_server.schemas.root import RootState
-from session_server.schemas.session import Lifecycle, SessionState, SessionSummary
 from tests.reducers.cases import canonical
 from tests.strategies import root_actions, root_states, session_actions, session_states, times
 

@@ -5,7 +5,7 @@ from urllib.parse import unquote
 from hypothesis import given
 from hypothesis import strategies as st
 
-from session_server.reducers.session_names import PREFIX, session_name, session_uri
+from session_server.reducers.texts import PREFIX, session_name, session_uri
 
 CHARACTERS = st.text(st.characters(exclude_categories=("Cs",)), min_size=1)
 URIS = st.one_of(

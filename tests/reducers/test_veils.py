@@ -4,15 +4,11 @@ from typing import Any
 
 import pytest
 
-from session_server.reducers.privacy import HIDDEN, masked
-from session_server.reducers.redaction import redacted, redacted_call
-from session_server.reducers.rounds import input_responses, open_round
-from session_server.reducers.veils import stand_ins
-from session_server.schemas.actions import InputCompleted, InputRequested
-from session_server.schemas.calls import Asked, Begun, Failed, FailureKind, Remembered
-from session_server.schemas.codec import encode
-from session_server.schemas.mcp import Elicitation, ElicitRequest, ElicitResult, EmbeddedRequest
-from session_server.schemas.questions import (
+from session_server.reducers.calls.export_redaction import redacted, redacted_call
+from session_server.reducers.calls.redaction import HIDDEN, masked, stand_ins
+from session_server.reducers.calls.rounds import input_responses, open_round
+from session_server.schemas.ahp.actions import InputCompleted, InputRequested
+from session_server.schemas.ahp.questions import (
     Answer,
     BooleanValue,
     InputRequest,
@@ -24,7 +20,17 @@ from session_server.schemas.questions import (
     TextValue,
     Value,
 )
-from session_server.schemas.record import CallInputRequired, SessionRecord
+from session_server.schemas.codec import encode
+from session_server.schemas.mcp import Elicitation, ElicitRequest, ElicitResult, EmbeddedRequest
+from session_server.schemas.record import (
+    Asked,
+    Begun,
+    CallInputRequired,
+    Failed,
+    FailureKind,
+    Remembered,
+    SessionRecord,
+)
 from tests.reducers.calling import BY_HOST, asked, asks, call, form, leg, sent, started, the_call
 from tests.sessions import OWNER, accepted, fold
 

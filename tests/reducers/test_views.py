@@ -15,8 +15,8 @@ from session_server.reducers.views import (
     accepted_content,
     input_response,
 )
+from session_server.schemas.ahp.questions import ResponseKind
 from session_server.schemas.mcp import ElicitResult
-from session_server.schemas.questions import ResponseKind
 
 RESPONSES = {
     "city": {"action": "accept", "content": {"name": "Oslo", "size": 3}},

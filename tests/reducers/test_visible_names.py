@@ -3,10 +3,10 @@
 import pytest
 
 from session_server.reducers.batches import batch_of
-from session_server.reducers.words import visible_name
-from session_server.schemas.actions import ActiveClientChanged, TitleChanged
+from session_server.reducers.texts import visible_name
+from session_server.schemas.ahp.actions import ActiveClientChanged, TitleChanged
+from session_server.schemas.ahp.session import ActiveClient
 from session_server.schemas.principals import Stamp
-from session_server.schemas.session import ActiveClient
 from tests.sessions import session
 
 STAMP = Stamp(at=1)

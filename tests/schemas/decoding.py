@@ -7,14 +7,13 @@ import pytest
 from hypothesis import settings
 
 from session_server.schemas import codec
-from session_server.schemas.actions import Action, ClientAction
+from session_server.schemas.ahp.actions import Action, ClientAction
+from session_server.schemas.ahp.commands import UndecodedDispatchParams
+from session_server.schemas.ahp.frames import AgentFrame, ClientFrame, FrameHead, HostNotification
+from session_server.schemas.ahp.session import RootState, SessionState
 from session_server.schemas.codec import Decoder, encode
-from session_server.schemas.commands import UndecodedDispatchParams
 from session_server.schemas.errors import DecodingError
-from session_server.schemas.frames import AgentFrame, ClientFrame, FrameHead, HostNotification
 from session_server.schemas.record import PrivateAction, SessionRecord
-from session_server.schemas.root import RootState
-from session_server.schemas.session import SessionState
 
 SHAPES: dict[str, Any] = {
     "decode_client_frame": ClientFrame,

@@ -7,11 +7,8 @@ from typing import Any
 
 import jsonschema
 
-from session_server.schemas import (
-    codec,
-    documents,
-    frames,
-)
+from session_server.schemas import codec, documents
+from session_server.schemas.ahp import frames
 from session_server.schemas.wire import Wire
 
 SCHEMA = documents.json_schema()

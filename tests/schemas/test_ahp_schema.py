@@ -14,8 +14,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from session_server.schemas.codec import encode
-from session_server.schemas.variants import Unknown
-from session_server.schemas.wire import Wire
+from session_server.schemas.wire import Unknown, Wire
 from tests.schemas import wire_examples as examples
 
 PUBLISHED = Path(__file__).parents[3] / "shared" / "ahp" / "schema"

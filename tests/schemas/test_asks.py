@@ -5,9 +5,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from session_server.schemas.asks import AskQuestions, NotifyStatus
 from session_server.schemas.http import NewRequest
 from session_server.schemas.limits import ACTIVITY_CHARS, DEADLINE_SECONDS
+from session_server.schemas.mcp import AskQuestions, NotifyStatus
 
 QUESTION = {"id": "q", "question": "?"}
 

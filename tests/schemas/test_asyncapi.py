@@ -6,11 +6,9 @@ from typing import Any
 
 import pytest
 
-from session_server.schemas import (
-    definitions,
-    documents,
-    frames,
-)
+from session_server.schemas import documents
+from session_server.schemas import documents as definitions
+from session_server.schemas.ahp import frames
 from session_server.schemas.wire import Wire
 from tests.schemas.document_parts import (
     ASYNCAPI,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from session_server.schemas import codec
-from session_server.schemas.actions import ClientAction, HostAction
+from session_server.schemas.ahp.actions import ClientAction, HostAction
 from session_server.schemas.codec import encode
 from session_server.schemas.errors import UnknownKindError
 from tests.schemas.decoding import fewer, refusal

@@ -6,9 +6,9 @@ import msgspec
 import pytest
 from hypothesis import given
 
-from session_server.schemas.calls import Call, EndPhase, OpenPhase, Phase
 from session_server.schemas.http import CallState, CallView
 from session_server.schemas.mcp import CallMethod
+from session_server.schemas.record import Call, EndPhase, OpenPhase, Phase
 from tests.strategies import shapes
 
 

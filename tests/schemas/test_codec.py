@@ -14,7 +14,7 @@ from session_server.schemas.errors import (
     MismatchError,
     UnknownKindError,
 )
-from session_server.schemas.variants import Unknown
+from session_server.schemas.wire import Unknown
 from tests.schemas.decoding import (
     DECODERS,
     SHAPES,

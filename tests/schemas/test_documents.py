@@ -12,27 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from session_server.schemas import (
-    actions,
-    asks,
-    calls,
-    codec,
-    definitions,
-    documents,
-    effects,
-    frames,
-    http,
-    mcp,
-    principals,
-    record,
-    refusals,
-    tokens,
-)
+from session_server.schemas import codec, documents, effects, http, mcp, principals, record
+from session_server.schemas.ahp import actions, frames
+from session_server.schemas.ahp.session import RootState, SessionState
 from session_server.schemas.errors import DecodingError, ErrorCode
-from session_server.schemas.root import RootState
-from session_server.schemas.session import SessionState
-from session_server.schemas.variants import Variant
-from session_server.schemas.wire import Wire
+from session_server.schemas.wire import Variant, Wire
 from tests.effort import tries
 from tests.schemas.document_parts import (
     ASYNCAPI,
@@ -49,7 +33,7 @@ from tests.strategies import shapes
 
 from . import wire_examples as examples
 
-UNPUBLISHED = (asks, calls, effects, http, mcp, record, refusals, tokens)
+UNPUBLISHED = (effects, http, mcp, record)
 """What only the log holds, and what other doors than AHP have documents of their own for."""
 
 
@@ -119,7 +103,7 @@ def test_only_keywords_of_json_schema_are_used() -> None:
 
 def test_every_public_shape_is_published() -> None:
     unpublished = {shape for module in UNPUBLISHED for shape in shapes_of(module)}
-    unpublished |= {"FrameHead", "Principal", "Stamp", "UndecodedDispatchParams"}
+    unpublished |= {"FrameHead", "Principal", "Refusal", "Stamp", "UndecodedDispatchParams"}
     leaves = {shape.__name__ for shape in wire_shapes() if not shape.__subclasses__()}
     assert leaves - unpublished - set(DEFS) == set()
 
@@ -154,6 +138,10 @@ def test_no_private_shape_is_published(module: ModuleType) -> None:
     assert shapes_of(module) & (set(DEFS) | set(ASYNCAPI["components"]["messages"])) == set()
 
 
+def test_refusals_are_not_published() -> None:
+    assert not {"Refusal", "RefusalCode"} & set(DEFS)
+
+
 def test_of_principals_only_what_others_may_see_is_published() -> None:
     assert shapes_of(principals) & set(DEFS) == {"Author", "Provenance", "Role"}
 
@@ -169,7 +157,7 @@ def test_no_private_tag_or_field_is_mentioned(document: dict[str, Any]) -> None:
 
 def test_every_open_family_is_published() -> None:
     ours = [f for f in Variant.__subclasses__() if f.__module__.startswith("session_server.")]
-    assert set(ours) == set(definitions.FAMILIES)
+    assert set(ours) == set(documents.FAMILIES)
 
 
 def test_error_codes_are_published_by_name() -> None:
@@ -185,7 +173,7 @@ def test_status_bits_are_told_with_those_of_several_bits() -> None:
 def test_a_union_without_a_name_is_an_error() -> None:
     unnamed = {"discriminator": {"propertyName": "type", "mapping": {"a": "#/$defs/A"}}}
     with pytest.raises(KeyError):
-        definitions.tidied(unnamed)
+        documents.tidied(unnamed)
 
 
 # What the schema accepts
@@ -209,7 +197,7 @@ def test_there_is_an_example_of_everything() -> None:
     shown = {type(example) for example in ALL}
     wanted = {*get_args(actions.Action), *documents.CLIENT_FRAMES, *documents.HOST_FRAMES}
     assert wanted - shown == set()
-    assert set(examples.RESULTS) == set(definitions.RESULTS)
+    assert set(examples.RESULTS) == set(documents.RESULTS)
 
 
 @pytest.mark.parametrize("example", ALL, ids=name_of)

@@ -8,27 +8,28 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from session_server.schemas import frames
-from session_server.schemas.actions import Ready, TitleChanged
-from session_server.schemas.codec import (
-    Decoder,
-    decode_agent_frame,
-    decode_client_frame,
-    decode_host_notification,
-    encode,
-)
-from session_server.schemas.commands import (
+from session_server.schemas.ahp import frames
+from session_server.schemas.ahp.actions import Ready, TitleChanged
+from session_server.schemas.ahp.commands import (
     InitializeResult,
     ReconnectReplay,
     ReconnectSnapshot,
     Snapshot,
     SubscribeResult,
 )
-from session_server.schemas.envelopes import (
+from session_server.schemas.ahp.envelopes import (
     ActionEnvelope,
     ActionOrigin,
     EnvelopeMeta,
     RejectionEnvelope,
+)
+from session_server.schemas.ahp.session import Status
+from session_server.schemas.codec import (
+    Decoder,
+    decode_agent_frame,
+    decode_client_frame,
+    decode_host_notification,
+    encode,
 )
 from session_server.schemas.errors import (
     AuthRequiredData,
@@ -41,7 +42,6 @@ from session_server.schemas.errors import (
     UnsupportedVersionData,
 )
 from session_server.schemas.principals import Author
-from session_server.schemas.session import Status
 from tests.strategies import shapes
 
 ROOT = "ahp-root://"

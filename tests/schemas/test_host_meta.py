@@ -3,10 +3,10 @@
 import msgspec
 import pytest
 
-from session_server.schemas.envelopes import EnvelopeMeta
-from session_server.schemas.host_meta import ASKERS, HOST_KEYS
-from session_server.schemas.questions import AnswerMeta, QuestionMeta, RequestMeta
-from session_server.schemas.session import SummaryMeta
+from session_server.schemas.ahp.envelopes import EnvelopeMeta
+from session_server.schemas.ahp.questions import AnswerMeta, QuestionMeta, RequestMeta
+from session_server.schemas.ahp.session import SummaryMeta
+from session_server.schemas.principals import ASKERS, HOST_KEYS
 
 SHAPES: dict[str, type[msgspec.Struct]] = {
     "summary": SummaryMeta,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from session_server.schemas.actions import TurnComplete
+from session_server.schemas.ahp.actions import TurnComplete
 from session_server.schemas.codec import encode
 from session_server.schemas.errors import DecodingError, MalformedError
 from session_server.schemas.limits import JSON_DEPTH, STORED_DEPTH

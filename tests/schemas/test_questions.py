@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from session_server.schemas.ahp.questions import Answer, InputRequest, Question, Value
+from session_server.schemas.ahp.turns import ActiveTurn, Turn
 from session_server.schemas.codec import Decoder, encode
-from session_server.schemas.questions import Answer, InputRequest, Question, Value
-from session_server.schemas.turns import ActiveTurn, Turn
 from tests.strategies import fitting_answers, questions, shapes
 
 decode_request: Decoder[Any] = Decoder(InputRequest)

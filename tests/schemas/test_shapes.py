@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from session_server import schemas
-from session_server.schemas.asks import AskedOption, AskedQuestion, AskQuestions, NotifyStatus
 from session_server.schemas.codec import Decoder, encode
+from session_server.schemas.mcp import AskedOption, AskedQuestion, AskQuestions, NotifyStatus
 from session_server.schemas.wire import Wire
 from tests.effort import tries
 from tests.strategies import shapes

@@ -8,18 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from session_server.schemas.codec import decode_action, encode
-from session_server.schemas.customizations import (
+from session_server.schemas.ahp.customizations import (
     ChildCustomization,
     Customization,
     McpServer,
     UnknownChildCustomization,
     UnknownCustomization,
 )
-from session_server.schemas.messages import Attachment, UnknownAttachment
-from session_server.schemas.tool_calls import ToolContent, UnknownContent
-from session_server.schemas.turns import MarkdownPart, ResponsePart, UnknownPart
-from session_server.schemas.variants import (
+from session_server.schemas.ahp.messages import Attachment, UnknownAttachment
+from session_server.schemas.ahp.tool_calls import ToolContent, UnknownContent
+from session_server.schemas.ahp.turns import MarkdownPart, ResponsePart, UnknownPart
+from session_server.schemas.codec import decode_action, encode
+from session_server.schemas.wire import (
     Unknown,
     Variant,
     decode_variant,

@@ -4,13 +4,17 @@ from typing import Any, Final
 
 import msgspec
 
-from session_server.schemas import actions as a
-from session_server.schemas import commands as c
-from session_server.schemas import config, envelopes, errors, frames, presence, root, session, turns
-from session_server.schemas import customizations as cz
-from session_server.schemas import messages as m
-from session_server.schemas import questions as q
-from session_server.schemas import tool_calls as t
+from session_server.schemas import errors
+from session_server.schemas.ahp import actions as a
+from session_server.schemas.ahp import commands as c
+from session_server.schemas.ahp import commands as presence
+from session_server.schemas.ahp import customizations as cz
+from session_server.schemas.ahp import envelopes, frames, session, turns
+from session_server.schemas.ahp import messages as m
+from session_server.schemas.ahp import questions as q
+from session_server.schemas.ahp import session as config
+from session_server.schemas.ahp import session as root
+from session_server.schemas.ahp import tool_calls as t
 from session_server.schemas.codec import encode
 from session_server.schemas.principals import Author, Provenance
 from session_server.schemas.wire import (

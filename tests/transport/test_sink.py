@@ -8,7 +8,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from session_server.app import create_app
-from session_server.transport.sink import SinkProtocol
+from session_server.transport.websocket_protocol import SinkProtocol
 from tests.end_to_end.wire import WireClient
 from tests.host.harness import run
 

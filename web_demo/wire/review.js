@@ -1,5 +1,5 @@
 /**
- * What would be sent if a request were accepted now: the host's `reducers/review.py`, written twice.
+ * What would be sent if a request were accepted now: the host's `reducers/forms/review.py`, written twice.
  *
  * A draft is never sent; the answer that it covers is. A default is sent only where nobody has
  * submitted or skipped an answer.

@@ -9,6 +9,7 @@ import logging
 import psycopg
 
 from session_server.log.errors import (
+    KNOWN_ID,
     DamagedError,
     FailedError,
     LogError,
@@ -16,7 +17,6 @@ from session_server.log.errors import (
     OpenError,
 )
 from session_server.log.protocol import Refused, RefusedBecause, Unknown
-from session_server.log.refusals import KNOWN_ID
 
 logger = logging.getLogger("session_server.log")
 

@@ -13,7 +13,7 @@ from typing import Any
 import psycopg
 from psycopg.types.numeric import Int8BinaryDumper
 
-from session_server.log.errors import FailedError, InUseError, OpenError
+from session_server.log.errors import CLOSED, FailedError, InUseError, OpenError
 from session_server.log.postgres.address import Address, address_of
 from session_server.log.postgres.epochs import Standing, identity_of, standing_of
 from session_server.log.postgres.faults import opening_error
@@ -32,7 +32,6 @@ from session_server.log.protocol import (
     StoredSnapshot,
     Sync,
 )
-from session_server.log.refusals import CLOSED
 from session_server.log.settling import Progress, Settled, follow, settle
 from session_server.schemas.wire import Millis, Seq, Uri
 

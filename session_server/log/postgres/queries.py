@@ -5,6 +5,7 @@ from typing import Any
 
 import psycopg
 
+from session_server.log.errors import ahead, conflict
 from session_server.log.postgres.faults import DAMAGED
 from session_server.log.postgres.schema import (
     Connection,
@@ -14,7 +15,6 @@ from session_server.log.postgres.schema import (
     snapshot_checksum,
 )
 from session_server.log.protocol import Batch, Durable, Entry, Outcome, StoredSnapshot
-from session_server.log.refusals import ahead, conflict
 from session_server.schemas.limits import DECISION_BYTES_KEPT, DECISIONS_KEPT
 from session_server.schemas.wire import Millis, Seq, Uri
 

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import psycopg
 
-from session_server.log.errors import FailedError
+from session_server.log.errors import CLOSED, FailedError
 from session_server.log.postgres.faults import (
     READ_ONLY,
     REPLACED,
@@ -25,7 +25,6 @@ from session_server.log.postgres.faults import (
 from session_server.log.postgres.link import Link
 from session_server.log.postgres.schema import Connection
 from session_server.log.protocol import Batch, Outcome, Refused, RefusedBecause
-from session_server.log.refusals import CLOSED
 from session_server.log.settling import settle
 from session_server.schemas.wire import Uri
 

@@ -15,9 +15,14 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from session_server.log.errors import DataLostError, FailedError, NotWritableError, OpenError
+from session_server.log.errors import (
+    CLOSED,
+    DataLostError,
+    FailedError,
+    NotWritableError,
+    OpenError,
+)
 from session_server.log.protocol import Epoch, RefusedBecause, Sync
-from session_server.log.refusals import CLOSED
 from session_server.log.sqlite.claim import SYNCED, Claim, Standing, this_boot
 from session_server.log.sqlite.faults import named, opening_error, refusal
 from session_server.log.sqlite.ledger import Ledger, last_seq_of

@@ -5,9 +5,8 @@ import shutil
 import sqlite3
 from pathlib import Path
 
-from session_server.log.errors import DamagedError, NotWritableError, OpenError
+from session_server.log.errors import KNOWN_ID, DamagedError, NotWritableError, OpenError
 from session_server.log.protocol import Refused, RefusedBecause, Unknown
-from session_server.log.refusals import KNOWN_ID
 
 PRIMARY = 0xFF
 """SQLite's extended codes hold the primary one in their lowest byte."""

@@ -8,9 +8,8 @@ from pathlib import Path
 from sqlite3 import Connection
 from typing import Any, TypeVar
 
-from session_server.log.errors import FailedError
+from session_server.log.errors import CLOSED, FailedError
 from session_server.log.protocol import Batch, Entry, Epoch, StoredSnapshot, Sync
-from session_server.log.refusals import CLOSED
 from session_server.log.settling import Settled, follow, settle
 from session_server.log.sqlite import reading
 from session_server.log.sqlite.database import Database

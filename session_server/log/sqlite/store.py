@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from typing import Any, TypeAlias
 
-from session_server.log.errors import FailedError
+from session_server.log.errors import FailedError, ahead, conflict
 from session_server.log.protocol import (
     Batch,
     Durable,
@@ -16,7 +16,6 @@ from session_server.log.protocol import (
     RefusedBecause,
     StoredSnapshot,
 )
-from session_server.log.refusals import ahead, conflict
 from session_server.log.sqlite.faults import code_of
 from session_server.log.sqlite.ledger import NOWHERE, Ledger, Place
 from session_server.log.sqlite.schema import checksum_of

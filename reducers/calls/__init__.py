@@ -1,0 +1,1 @@
+"""MCP calls: their lifecycle, rounds, recovery, presentation and redaction."""

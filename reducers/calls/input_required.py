@@ -1,0 +1,99 @@
+"""Recognising results that ask for more, and building the request that answers them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from session_server.schemas.errors import ErrorCode
+from session_server.schemas.mcp import (
+    Elicitation,
+    ElicitRequest,
+    EmbeddedRequest,
+    EmbeddedResponse,
+    InputRequired,
+    InvalidResult,
+)
+
+TASKS_EXTENSION = "io.modelcontextprotocol/tasks"
+
+
+def recognize_input_required(result: Mapping[str, Any]) -> InputRequired | InvalidResult | None:
+    """A result that asks for input; `None` for one that is complete."""
+    kind = result.get("resultType")
+    if kind is None or kind == "complete":
+        return None
+    if kind == "task":
+        return InvalidResult(
+            reason=f"the server answered with a task ({TASKS_EXTENSION}), which is not supported"
+        )
+    if kind != "input_required":
+        return InvalidResult(reason=f"the server answered with an unknown resultType {kind!r}")
+    try:
+        required = msgspec.convert(result, InputRequired)
+    except msgspec.ValidationError as error:
+        return InvalidResult(reason=f"the server asked for input in a way that is not MCP: {error}")
+    if not required.input_requests and required.request_state is None:
+        return InvalidResult(
+            reason="the server asked for input but sent neither requests nor state"
+        )
+    return required
+
+
+def recognize_listed_input_required(
+    result: Mapping[str, Any],
+) -> InputRequired | InvalidResult | None:
+    """A variant that some pages show, a list of `{id, kind, …}`: not MCP, and never sent."""
+    listed = result.get("inputRequests")
+    if result.get("resultType") != "input_required" or not isinstance(listed, list):
+        return recognize_input_required(result)
+    requests: dict[str, EmbeddedRequest] = {}
+    for item in listed:
+        if not isinstance(item, dict) or not isinstance(item.get("id"), str):
+            return InvalidResult(reason="a listed input request has no id")
+        if item.get("kind") not in (None, "elicitation", "elicitation/create", "form", "text"):
+            return InvalidResult(reason=f"a listed input request of kind {item.get('kind')!r}")
+        requests[item["id"]] = ElicitRequest(params=_listed_elicitation(item))
+    state = result.get("requestState")
+    return InputRequired(
+        result_type="input_required",
+        input_requests=requests,
+        request_state=state if isinstance(state, str) else None,
+    )
+
+
+def _listed_elicitation(item: dict[str, Any]) -> Elicitation:
+    schema = item.get("requestedSchema") or item.get("schema")
+    message = str(item.get("message") or item.get("prompt") or item["id"])
+    if not isinstance(schema, dict):
+        value = {"type": "string", "title": message}
+        schema = {"type": "object", "properties": {"value": value}, "required": ["value"]}
+    return Elicitation(message=message, mode="form", requested_schema=schema)
+
+
+def is_expired_state(code: int, data: Any) -> bool:
+    """Whether an error says that the server no longer knows the state it gave out."""
+    return (
+        code == ErrorCode.INVALID_PARAMS
+        and isinstance(data, Mapping)
+        and data.get("reason") == "invalid_request_state"
+    )
+
+
+def retry_params(
+    original: Mapping[str, Any],
+    responses: Mapping[str, EmbeddedResponse] | None,
+    state: str | None,
+) -> dict[str, Any]:
+    """The parameters of the next leg: the original ones, untouched, with answers and state.
+
+    State that was absent stays absent, whatever the caller sent; an empty one is state.
+    """
+    params = {k: v for k, v in original.items() if k not in ("inputResponses", "requestState")}
+    if responses:
+        params["inputResponses"] = {
+            key: msgspec.to_builtins(response) for key, response in responses.items()
+        }
+    if state is not None:
+        params["requestState"] = state
+    return params

@@ -1,0 +1,306 @@
+"""The life of a call, as its session's log tells it.
+
+    ToSend ─sent→ Sent ─input required→ Waiting ─last response→ ToSend …
+                   │└─doubted→ Uncertain ─accepted→ ToSend, from the start
+          ←unsent─ └─finished / failed
+
+Each transition asks for the phase and leg that it follows from and otherwise changes nothing, so
+that of any number of processes and devices exactly one sends a leg, whatever the order.
+"""
+
+from session_server.reducers.calls.redaction import meant
+from session_server.reducers.forms.mcp_forms import content_of, questions_of
+from session_server.reducers.state.status import latest, updated
+from session_server.schemas.ahp.questions import ResponseKind
+from session_server.schemas.limits import (
+    BACK_OFF_FIRST_MS,
+    BACK_OFF_LIMIT_MS,
+    FINISHED_CALL_BYTES_KEPT,
+    FINISHED_CALLS_KEPT,
+    RESTARTS_PER_CALL,
+)
+from session_server.schemas.mcp import ElicitResult, Unshowable
+from session_server.schemas.principals import Provenance
+from session_server.schemas.record import (
+    NOT_REPEATED,
+    Abandoned,
+    Asked,
+    Call,
+    CallAbandoned,
+    CallAnswered,
+    CallCollected,
+    CallDoubted,
+    CallFailed,
+    CallFinished,
+    CallInputRequired,
+    CallRestarted,
+    CallSent,
+    CallStarted,
+    CallUnsent,
+    Failed,
+    Finished,
+    Outcome,
+    Phase,
+    PrivateState,
+    Remembered,
+    Sent,
+    ToSend,
+    Uncertain,
+    Waiting,
+)
+
+
+def call_started(private: PrivateState, action: CallStarted, at: int) -> PrivateState:
+    if action.call.id in private.calls:
+        return private
+    return updated(private, calls={**private.calls, action.call.id: action.call})
+
+
+def call_sent(private: PrivateState, action: CallSent, at: int) -> PrivateState:
+    call = private.calls.get(action.call_id)
+    if call is None or not isinstance(call.phase, ToSend) or call.phase.leg != action.leg:
+        return private
+    repeatable = call.repeatable if action.repeatable is None else action.repeatable
+    return _with_call(private, updated(call, phase=Sent(leg=action.leg), repeatable=repeatable))
+
+
+def call_unsent(private: PrivateState, action: CallUnsent, at: int) -> PrivateState:
+    call = private.calls.get(action.call_id)
+    if call is None or not (_is_sent(call, action.leg) or _leg_to_send(call) == action.leg):
+        return private
+    tries = call.unreached + 1
+    return _with_call(
+        private,
+        updated(
+            call,
+            phase=ToSend(leg=action.leg + 1, not_before=at + back_off(tries)),
+            unreached=tries,
+            unreached_since=at if call.unreached_since is None else call.unreached_since,
+        ),
+    )
+
+
+def call_input_required(private: PrivateState, action: CallInputRequired, at: int) -> PrivateState:
+    call = private.calls.get(action.call_id)
+    if call is None or not _is_sent(call, action.leg) or call.rounds_of_run >= call.max_rounds:
+        return private
+    asked_again = updated(
+        call,
+        round=call.round + 1,
+        request_state=action.request_state,
+        asked=action.asked,
+        asked_at=at,
+        unreached=0,
+        unreached_since=None,
+    )
+    return _with_call(private, updated(asked_again, phase=_round_phase(asked_again, action, at)))
+
+
+def outcome_recorded(private: PrivateState, outcome: Outcome, at: int) -> PrivateState:
+    """Gives the outcome to the call that waits for it, if one does."""
+    meta = outcome.request.meta
+    call = None if meta is None or meta.call is None else private.calls.get(meta.call)
+    if call is None:
+        return private
+    if isinstance(call.phase, Waiting):
+        return _with_call(private, _answered(call, outcome))
+    if isinstance(call.phase, Uncertain) and call.phase.request_id == outcome.request.id:
+        return _with_call(private, _decided(call, call.phase, outcome, at))
+    return private
+
+
+def call_answered(private: PrivateState, action: CallAnswered, at: int) -> PrivateState:
+    """Also while people are asked whether to run it again: then it counts when it does."""
+    call = private.calls.get(action.call_id)
+    if call is None or not call.is_open:
+        return private
+    if action.remembered:
+        known = tuple(m for m in call.remembered if m not in action.remembered)
+        call = updated(call, remembered=(*known, *action.remembered))
+    if call.round == action.round and isinstance(call.phase, Waiting | Uncertain):
+        call = _with_answers(call, tuple(_given(asked, action) for asked in call.asked))
+    return _with_call(private, call)
+
+
+def _given(asked: Asked, action: CallAnswered) -> Asked:
+    if asked.is_answered or asked.question is None:
+        return asked
+    given, error = action.given.get(asked.key), action.errors.get(asked.key)
+    return updated(asked, given=given, error=error)
+
+
+def call_restarted(private: PrivateState, action: CallRestarted, at: int) -> PrivateState:
+    call = private.calls.get(action.call_id)
+    if call is None or leg_out(call) != action.leg or call.restarts >= RESTARTS_PER_CALL:
+        return private
+    return _with_call(private, updated(_from_the_start(call, action.leg), begun=action.begun))
+
+
+def call_doubted(private: PrivateState, action: CallDoubted, at: int) -> PrivateState:
+    call = private.calls.get(action.call_id)
+    if call is None or leg_out(call) != action.leg:
+        return private
+    doubted = Uncertain(leg=action.leg, request_id=action.request_id)
+    return _with_call(private, updated(call, phase=doubted, begun=action.begun))
+
+
+def call_finished(private: PrivateState, action: CallFinished, at: int) -> PrivateState:
+    call = private.calls.get(action.call_id)
+    if call is None or leg_out(call) != action.leg:
+        return private
+    return _with_call(private, _ended(call, Finished(result=action.result, at=at)))
+
+
+def call_failed(private: PrivateState, action: CallFailed, at: int) -> PrivateState:
+    """Also before the leg went out, if it cannot."""
+    call = private.calls.get(action.call_id)
+    if call is None or action.leg not in (leg_out(call), _leg_to_send(call)):
+        return private
+    return _with_call(private, _ended(call, Failed(error=action.error, at=at)))
+
+
+def call_abandoned(private: PrivateState, action: CallAbandoned, at: int) -> PrivateState:
+    call = private.calls.get(action.call_id)
+    if call is None or not call.is_open:
+        return private
+    return _with_call(private, _ended(call, Abandoned(reason=action.reason, at=at)))
+
+
+def call_collected(private: PrivateState, action: CallCollected, at: int) -> PrivateState:
+    call = private.calls.get(action.call_id)
+    if call is None or call.is_open:
+        return private
+    return updated(private, calls={**private.calls, call.id: updated(call, collected=True)})
+
+
+def back_off(round_number: int) -> int:
+    """How long to wait before trying again when a server asks for nothing but patience."""
+    return min(BACK_OFF_FIRST_MS << (round_number - 1), BACK_OFF_LIMIT_MS)
+
+
+def elicit_result(asked: Asked, outcome: Outcome) -> ElicitResult:
+    """What the server is told: content goes only with `accept`, and only for forms."""
+    if outcome.response is not ResponseKind.ACCEPT or asked.schema is None:
+        return ElicitResult(action=outcome.response)
+    questions = questions_of(asked.schema)
+    assert not isinstance(questions, Unshowable)  # such a form was never asked
+    answers = meant(questions, outcome.request.questions or (), outcome.answers or {})
+    return ElicitResult(action=outcome.response, content=content_of(asked.schema, answers))
+
+
+def leg_out(call: Call) -> int | None:
+    """The leg whose answer is outstanding: sent, or held open by a server that waits for people."""
+    match call.phase:
+        case Sent(leg=leg) | Waiting(leg=leg, held=True):
+            return leg
+        case _:
+            return None
+
+
+def _leg_to_send(call: Call) -> int | None:
+    return call.phase.leg if isinstance(call.phase, ToSend) else None
+
+
+def _is_sent(call: Call, leg: int) -> bool:
+    return isinstance(call.phase, Sent) and call.phase.leg == leg
+
+
+def _round_phase(call: Call, action: CallInputRequired, at: int) -> Phase:
+    """Of a round that just opened. Without a question in it, the server wants a later retry."""
+    if not all(asked.is_answered for asked in call.asked):
+        return Waiting(leg=action.leg, held=action.held)
+    return _all_answered(call, action.leg, held=action.held, at=at)
+
+
+def _all_answered(call: Call, leg: int, *, held: bool, at: int | None = None) -> Phase:
+    if held:
+        return Sent(leg=leg, held=True)
+    wait = None if call.asked or at is None else at + back_off(call.rounds_of_run)
+    return ToSend(leg=leg + 1, not_before=wait)
+
+
+def _answered(call: Call, outcome: Outcome) -> Call:
+    asked = tuple(
+        updated(a, response=elicit_result(a, outcome))
+        if a.request_id == outcome.request.id and not a.is_answered
+        else a
+        for a in call.asked
+    )
+    return _with_answers(call, asked)
+
+
+def _with_answers(call: Call, asked: tuple[Asked, ...]) -> Call:
+    answered = updated(call, asked=asked)
+    is_complete = answered is not call and all(a.is_answered for a in asked)
+    if not is_complete or not isinstance(call.phase, Waiting):
+        return answered
+    return updated(
+        answered,
+        phase=_all_answered(answered, call.phase.leg, held=call.phase.held),
+        remembered=_remembered(answered),
+    )
+
+
+def _remembered(call: Call) -> tuple[Remembered, ...]:
+    """Every answer given so far; a newer one for the same question replaces the older.
+
+    That a question was cancelled is no answer to it.
+    """
+    known = {(memory.key, memory.fingerprint): memory for memory in call.remembered}
+    for asked in call.asked:
+        if _is_said(asked):
+            known[asked.key, asked.fingerprint] = Remembered(
+                run=call.restarts,
+                key=asked.key,
+                fingerprint=asked.fingerprint,
+                response=asked.response,
+                given=asked.given,
+            )
+    return tuple(known.values())
+
+
+def _is_said(asked: Asked) -> bool:
+    if asked.response is not None:
+        return asked.response.action is not ResponseKind.CANCEL
+    return asked.given is not None and asked.given.get("action") != ResponseKind.CANCEL
+
+
+def _decided(call: Call, uncertain: Uncertain, outcome: Outcome, at: int) -> Call:
+    """Only a person's yes runs the call again."""
+    if outcome.response is ResponseKind.ACCEPT and outcome.via is Provenance.PERSON:
+        return _from_the_start(call, uncertain.leg)
+    return _ended(call, Failed(error=NOT_REPEATED, at=at))
+
+
+def _from_the_start(call: Call, leg: int) -> Call:
+    return updated(
+        call,
+        phase=ToSend(leg=leg + 1),
+        run_start=call.round,
+        restarts=call.restarts + 1,
+        request_state=None,
+        asked=(),
+        remembered=_remembered(call),
+    )
+
+
+def _ended(call: Call, phase: Finished | Failed | Abandoned) -> Call:
+    """What an ended call no longer needs is dropped, above all the server's state."""
+    return updated(call, phase=phase, request_state=None, asked=(), remembered=(), begun=())
+
+
+def _with_call(private: PrivateState, call: Call) -> PrivateState:
+    """Of the ended calls those are forgotten first that ended first, never this one."""
+    calls = {**private.calls, call.id: call}
+    if not call.is_open:
+        others = (c for c in calls.values() if not c.is_open and c is not call)
+        ended = (*sorted(others, key=_ended_at), call)
+        kept = latest(ended, FINISHED_CALLS_KEPT, FINISHED_CALL_BYTES_KEPT)
+        for forgotten in ended[: len(ended) - len(kept)]:
+            del calls[forgotten.id]
+    return updated(private, calls=calls)
+
+
+def _ended_at(call: Call) -> int:
+    assert isinstance(call.phase, Finished | Failed | Abandoned)
+    return call.phase.at

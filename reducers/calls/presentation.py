@@ -1,0 +1,183 @@
+"""How a call shows in its turn: as a tool call that starts, reports progress and ends.
+
+Above it, `starts` and `rounds` put these actions into the batch that changes the call itself.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from session_server.reducers.calls.redaction import masked, shown_arguments
+from session_server.reducers.state.turns import active_turn
+from session_server.schemas.ahp.actions import (
+    SessionAction,
+    ToolCallComplete,
+    ToolCallContentChanged,
+    ToolCallReady,
+    ToolCallStart,
+)
+from session_server.schemas.ahp.tool_calls import (
+    ConfirmationReason,
+    EmbeddedResourceContent,
+    McpContributor,
+    ResourceContent,
+    Running,
+    TextContent,
+    ToolContent,
+    ToolError,
+    ToolResult,
+)
+from session_server.schemas.ahp.turns import ToolCallPart
+from session_server.schemas.limits import SHOWN_DATA_CHARS, SHOWN_INPUT_CHARS, SHOWN_TEXT_CHARS
+from session_server.schemas.record import Call, CallError, SessionRecord
+
+Shown = tuple[SessionAction, ...]
+
+
+def customization_id(server: str) -> str:
+    """How sessions refer to a configured server."""
+    return f"mcp:{server}"
+
+
+def invocation(call: Call, title: str | None) -> Shown:
+    """It appears and runs at once: whether it may run was settled when it was asked for."""
+    contributor = McpContributor(customization_id=customization_id(call.server))
+    on_call: dict[str, Any] = {"turn_id": call.turn_id, "tool_call_id": call.id}
+    start = ToolCallStart(
+        **on_call, tool_name=call.target, display_name=title or call.target, contributor=contributor
+    )
+    ready = ToolCallReady(
+        **on_call,
+        invocation_message=f"Calling {call.server}/{call.target}",
+        tool_input=_cut(shown_arguments(call), SHOWN_INPUT_CHARS),
+        confirmed=ConfirmationReason.NOT_NEEDED,
+    )
+    return (start, ready)
+
+
+def progress(record: SessionRecord, call: Call, words: str) -> Shown:
+    """What the server says on the way takes the place of what it said before."""
+    if not _is_running(record, call):
+        return ()
+    text = TextContent(text=_cut(masked(call, words), SHOWN_TEXT_CHARS))
+    return (ToolCallContentChanged(turn_id=call.turn_id, tool_call_id=call.id, content=(text,)),)
+
+
+def finished(record: SessionRecord, call: Call, result: Mapping[str, Any]) -> Shown:
+    result = masked(call, dict(result))
+    content = shown_content(result)
+    success = result.get("isError") is not True
+    name, structured = f"{call.server}/{call.target}", result.get("structuredContent")
+    shown = ToolResult(
+        success=success,
+        past_tense_message=f"Called {name}" if success else f"{name} reported an error",
+        content=content or None,
+        structured_content=structured if _is_small_object(structured) else None,
+        error=None if success else ToolError(message=_first_text(content) or "It gave no reason."),
+    )
+    return _ended(record, call, shown)
+
+
+def failed(record: SessionRecord, call: Call, error: CallError) -> Shown:
+    words = _cut(masked(call, error.message), SHOWN_TEXT_CHARS)
+    shown = ToolResult(
+        success=False,
+        past_tense_message=f"{call.server}/{call.target} failed",
+        error=ToolError(message=words, code=error.kind),
+    )
+    return _ended(record, call, shown)
+
+
+def abandoned(record: SessionRecord, call: Call, reason: str) -> Shown:
+    shown = ToolResult(
+        success=False,
+        past_tense_message=f"{call.server}/{call.target} was abandoned",
+        error=ToolError(message=reason, code="abandoned"),
+    )
+    return _ended(record, call, shown)
+
+
+def shown_content(
+    result: Mapping[str, Any], room: int = SHOWN_TEXT_CHARS
+) -> tuple[ToolContent, ...]:
+    """A result as people can look at it; what is too big is named and left out."""
+    shown = list[ToolContent]()
+    for block in _blocks(result):
+        piece = _piece(block)
+        if isinstance(piece, TextContent):
+            if room <= 0:
+                continue
+            piece = TextContent(text=_cut(piece.text, room))
+            room -= len(piece.text)
+        shown.append(piece)
+    return tuple(shown)
+
+
+def _blocks(result: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The content of a tool's result, a prompt's messages, or a resource's contents."""
+    yield from _listed(result.get("content"))
+    for message in _listed(result.get("messages")):
+        content = message.get("content")
+        yield from _listed(content if isinstance(content, list) else [content])
+    for resource in _listed(result.get("contents")):
+        yield {"type": "resource", "resource": resource}
+
+
+def _listed(value: Any) -> list[Mapping[str, Any]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def _piece(block: Mapping[str, Any]) -> ToolContent:
+    match block:
+        case {"type": "text", "text": str(text)}:
+            return TextContent(text=text)
+        case {"type": "image" | "audio", "data": str(data), "mimeType": str(kind)}:
+            return _embedded(data, kind)
+        case {"type": "resource_link", "uri": str(uri)}:
+            return ResourceContent(uri=uri, content_type=_kind(block))
+        case {"type": "resource", "resource": {"text": str(text)}}:
+            return TextContent(text=text)
+        case {"type": "resource", "resource": {"blob": str(data)} as resource}:
+            return _embedded(data, _kind(resource) or "application/octet-stream")
+        case _:
+            return TextContent(text=f"(content of type {block.get('type')!r})")
+
+
+def _kind(block: Mapping[str, Any]) -> str | None:
+    kind = block.get("mimeType")
+    return kind if isinstance(kind, str) else None
+
+
+def _embedded(data: str, kind: str) -> ToolContent:
+    if len(data) <= SHOWN_DATA_CHARS:
+        return EmbeddedResourceContent(data=data, content_type=kind)
+    return TextContent(text=f"({kind}, too big to be shown here)")
+
+
+def _is_small_object(value: Any) -> bool:
+    return isinstance(value, dict) and len(msgspec.json.encode(value)) <= SHOWN_TEXT_CHARS
+
+
+def _first_text(content: tuple[ToolContent, ...]) -> str | None:
+    return next((piece.text for piece in content if isinstance(piece, TextContent)), None)
+
+
+def _ended(record: SessionRecord, call: Call, result: ToolResult) -> Shown:
+    if not _is_running(record, call):
+        return ()
+    return (ToolCallComplete(turn_id=call.turn_id, tool_call_id=call.id, result=result),)
+
+
+def _is_running(record: SessionRecord, call: Call) -> bool:
+    turn = active_turn(record.public, call.turn_id)
+    return turn is not None and any(
+        isinstance(part, ToolCallPart)
+        and part.tool_call.tool_call_id == call.id
+        and isinstance(part.tool_call, Running)
+        for part in turn.response_parts
+    )
+
+
+def _cut(text: str, room: int) -> str:
+    return text if len(text) <= room else f"{text[: room - 1]}…"

@@ -1,0 +1,497 @@
+"""What a call does next: opening a round, going on after expired state, recovering from a crash.
+
+Each function turns an event of the outside world into one batch for the session's log.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+import msgspec
+
+from session_server.reducers.batches import Batch, note, still_fitting, withdrawal
+from session_server.reducers.calls import presentation as invocations
+from session_server.reducers.calls.input_required import retry_params
+from session_server.reducers.calls.lifecycle import leg_out
+from session_server.reducers.calls.redaction import gives_away, masked, stand_ins, veiled
+from session_server.reducers.forms.mcp_forms import request_of
+from session_server.reducers.rules.input_rules import CALL_PREFIX, check_form
+from session_server.schemas.ahp.actions import InputRequested
+from session_server.schemas.ahp.questions import InputRequest, OnExpiry, RequestMeta
+from session_server.schemas.limits import (
+    OPEN_REQUESTS_PER_SESSION,
+    RESTARTS_PER_CALL,
+    UNREACHED_LIMIT_MS,
+)
+from session_server.schemas.mcp import (
+    Elicitation,
+    ElicitRequest,
+    EmbeddedRequest,
+    EmbeddedResponse,
+    InputRequired,
+    RootsRequest,
+    RootsResult,
+    Unshowable,
+)
+from session_server.schemas.principals import Stamp
+from session_server.schemas.record import (
+    Asked,
+    Begun,
+    Call,
+    CallAbandoned,
+    CallDoubted,
+    CallError,
+    CallFailed,
+    CallFinished,
+    CallInputRequired,
+    CallRestarted,
+    CallUnsent,
+    FailureKind,
+    Sent,
+    SessionRecord,
+    ToSend,
+)
+from session_server.schemas.wire import Json
+
+LONGEST_KEY = 128
+
+CLIENT_CAPABILITIES = {
+    "elicitation/create": "elicitation",
+    "sampling/createMessage": "sampling",
+    "roots/list": "roots",
+}
+"""What a client declares that answers such a request."""
+
+
+def next_params(call: Call) -> dict[str, Any]:
+    """The parameters of the leg that is to be sent."""
+    return retry_params(call.params, input_responses(call), call.request_state)
+
+
+def input_responses(call: Call) -> dict[str, EmbeddedResponse]:
+    """The responses of the latest round, by the server's keys."""
+    responses: dict[str, EmbeddedResponse] = {}
+    for asked in call.asked:
+        if asked.roots is not None:
+            responses[asked.key] = RootsResult(roots=asked.roots)
+        elif asked.given is not None:
+            responses[asked.key] = asked.given
+        elif asked.response is not None:
+            responses[asked.key] = asked.response
+    return responses
+
+
+def outstanding(record: SessionRecord, call_id: str, leg: int) -> Call | None:
+    """The call, if this leg is the one whose answer is awaited. What comes late finds none."""
+    call = record.private.calls.get(call_id)
+    return call if call is not None and leg_out(call) == leg else None
+
+
+def open_round(
+    record: SessionRecord,
+    call_id: str,
+    leg: int,
+    required: InputRequired,
+    stamp: Stamp,
+    *,
+    held: bool = False,
+    raw: Mapping[str, Any] | None = None,
+) -> Batch:
+    """All requests of a round open at once; what was answered before is not asked again.
+
+    `raw` are the requests as the server made them, for the MCP client if that is asked.
+    """
+    call = outstanding(record, call_id, leg)
+    if call is None or not isinstance(call.phase, Sent):
+        return ()
+    if call.rounds_of_run >= call.max_rounds:
+        words = f"the server asked more than {call.max_rounds} times"
+        return failure(record, call_id, leg, FailureKind.ROUND_LIMIT, words, stamp)
+    asked: list[Asked] = []
+    opened: list[InputRequested] = []
+    room = OPEN_REQUESTS_PER_SESSION - len(record.public.input_requests or ())
+    requests = required.input_requests or {}
+    for shown_key, (key, embedded) in zip(
+        stand_ins(call, list(requests)), requests.items(), strict=True
+    ):
+        made = (raw or {}).get(key) or msgspec.to_builtins(embedded)
+        question = _question(call, key, shown_key, _Embedded(embedded, made), stamp)
+        if isinstance(question, _Unaskable):
+            return failure(record, call_id, leg, question.kind, question.words, stamp)
+        asked.append(question.entry)
+        if question.request is not None:
+            opened.append(InputRequested(request=question.request))
+    if len(opened) > room:
+        words = f"more than {OPEN_REQUESTS_PER_SESSION} questions would be open at once"
+        return failure(record, call_id, leg, FailureKind.UNSHOWABLE_FORM, words, stamp)
+    round_opened = CallInputRequired(
+        call_id=call_id,
+        leg=leg,
+        asked=tuple(asked),
+        request_state=required.request_state,
+        held=held,
+    )
+    return (
+        round_opened,
+        *opened,
+        *_carried_note(record, call, asked),
+        *_elsewhere(record, call, asked, opened),
+    )
+
+
+def progress(record: SessionRecord, call_id: str, leg: int, words: str) -> Batch:
+    """What the server says while a leg is out becomes visible."""
+    call = outstanding(record, call_id, leg)
+    return () if call is None else invocations.progress(record, call, words)
+
+
+def visited(record: SessionRecord, call_id: str, elicitation_id: str) -> Batch:
+    """A 2025-era server says that what it sent people to a URL for is done."""
+    call = record.private.calls.get(call_id)
+    asked = () if call is None else call.asked
+    if call is None or not any(a.elicitation_id == elicitation_id for a in asked):
+        return ()
+    return note(record.public, f"{call.server} says that what it asked to be opened is done.")
+
+
+def finish(
+    record: SessionRecord, call_id: str, leg: int, result: dict[str, Any], stamp: Stamp
+) -> Batch:
+    """The server answered for good; questions that it left open are taken back."""
+    call = outstanding(record, call_id, leg)
+    if call is None:
+        return ()
+    done = CallFinished(call_id=call_id, leg=leg, result=result)
+    return (
+        done,
+        *withdrawal(record, call_id, stamp),
+        *invocations.finished(record, call, result),
+    )
+
+
+def failure(
+    record: SessionRecord,
+    call_id: str,
+    leg: int,
+    kind: FailureKind,
+    message: str,
+    stamp: Stamp,
+    data: Json = None,
+) -> Batch:
+    """The call cannot go on, and its session says why."""
+    call = _unfinished(record, call_id, leg)
+    if call is None:
+        return ()
+    error = CallError(kind=kind, message=message, data=data)
+    words = masked(call, message)
+    return (
+        CallFailed(call_id=call_id, leg=leg, error=error),
+        *withdrawal(record, call_id, stamp),
+        *note(record.public, f"{call.server}/{call.target} failed: {words}."),
+        *invocations.failed(record, call, error),
+    )
+
+
+def abandon(record: SessionRecord, call_id: str, reason: str, stamp: Stamp) -> Batch:
+    """Whoever wanted the result no longer does."""
+    call = record.private.calls.get(call_id)
+    if call is None or not call.is_open:
+        return ()
+    return (
+        CallAbandoned(call_id=call_id, reason=reason),
+        *withdrawal(record, call_id, stamp),
+        *invocations.abandoned(record, call, reason),
+    )
+
+
+def after_no_connection(
+    record: SessionRecord, call_id: str, leg: int, words: str, stamp: Stamp
+) -> Batch:
+    """The leg did not leave. Answers that people gave are worth some patience, a new call none."""
+    call = _unfinished(record, call_id, leg)
+    if call is None:
+        return ()
+    since = stamp.at if call.unreached_since is None else call.unreached_since
+    if call.round == 0 or stamp.at - since >= UNREACHED_LIMIT_MS:
+        words = f"{call.server} cannot be used: {words}"
+        return failure(record, call_id, leg, FailureKind.UPSTREAM, words, stamp)
+    told = f"{call.server} cannot be used now, and is tried again: {masked(call, words)}."
+    return (
+        CallUnsent(call_id=call_id, leg=leg),
+        *(note(record.public, told) if call.unreached == 0 else ()),
+    )
+
+
+def after_expired_state(record: SessionRecord, call_id: str, leg: int, stamp: Stamp) -> Batch:
+    """The server forgot its state. Start over; ask first if that could do a thing twice."""
+    call = outstanding(record, call_id, leg)
+    if call is None:
+        return ()
+    if call.restarts >= RESTARTS_PER_CALL:
+        words = f"the server forgot this call {call.restarts + 1} times"
+        return failure(record, call_id, leg, FailureKind.RESTART_LIMIT, words, stamp)
+    if call.repeatable or call.rounds_of_run <= 1:
+        words = f"{call.server}/{call.target} took too long and starts over; answers are kept."
+        return (CallRestarted(call_id=call_id, leg=leg), *note(record.public, words))
+    return _doubt(call, leg, "The server no longer knows this call. Start it over?", stamp)
+
+
+def after_crash(record: SessionRecord, call_id: str, leg: int, stamp: Stamp) -> Batch:
+    """The process died while a leg was out, and nobody knows whether it ran.
+
+    Questions that a server asked on the lost connection can no longer be answered there; what was
+    written in them is kept for when they are asked again.
+    """
+    call = outstanding(record, call_id, leg)
+    if call is None:
+        return ()
+    if call.restarts >= RESTARTS_PER_CALL:
+        words = f"it was interrupted {call.restarts + 1} times"
+        return failure(record, call_id, leg, FailureKind.RESTART_LIMIT, words, stamp)
+    lost, begun = withdrawal(record, call_id, stamp), _begun(record, call)
+    if call.repeatable:
+        words = f"{call.server}/{call.target} was interrupted and runs again."
+        again = CallRestarted(call_id=call_id, leg=leg, begun=begun)
+        return (again, *lost, *note(record.public, words))
+    return (*_doubt(call, leg, "It may already have run. Run it again?", stamp, begun), *lost)
+
+
+def in_other_revision(
+    record: SessionRecord,
+    call_id: str,
+    leg: int,
+    revision: str,
+    stamp: Stamp,
+    *,
+    has_only_asked: bool,
+) -> Batch:
+    """The tool failed where it wanted to ask: it can do so in another revision of MCP alone.
+
+    What it did before is done. So it runs again only if that is harmless, or people say so.
+    """
+    call = outstanding(record, call_id, leg)
+    if call is None:
+        return ()
+    if call.restarts >= RESTARTS_PER_CALL:
+        words = f"it could not ask in either revision of MCP, {call.restarts + 1} times"
+        return failure(record, call_id, leg, FailureKind.RESTART_LIMIT, words, stamp)
+    if call.repeatable or has_only_asked:
+        words = f"{call.server}/{call.target} runs again over MCP {revision}, where it can ask."
+        return (CallRestarted(call_id=call_id, leg=leg), *note(record.public, words))
+    words = (
+        f"It stopped where it wanted to ask something, which it can do over MCP {revision} alone."
+        " What it did before that is done. Run it again from the start, over that revision?"
+    )
+    return _doubt(call, leg, words, stamp)
+
+
+def request_id_of(call_id: str, round_number: int, key: str) -> str:
+    """Derived, so that asking twice changes nothing; nobody else may use such an id."""
+    short = key if len(key) <= LONGEST_KEY else hashlib.sha256(key.encode()).hexdigest()
+    return f"{CALL_PREFIX}{quote(call_id, safe='')}/{round_number}/{short}"
+
+
+def fingerprint_of(elicitation: Elicitation) -> str:
+    """The same question has the same fingerprint, however its schema is ordered."""
+    asked = (elicitation.message, elicitation.requested_schema, elicitation.url)
+    return hashlib.sha256(msgspec.json.encode(asked, order="deterministic")).hexdigest()
+
+
+class _Question(NamedTuple):
+    """An embedded request as the call keeps it, and as people see it unless it is answered."""
+
+    entry: Asked
+    request: InputRequest | None
+
+
+class _Unaskable(NamedTuple):
+    kind: FailureKind
+    words: str
+
+
+class _Embedded(NamedTuple):
+    """A request of the server's, and the same as it made it."""
+
+    request: EmbeddedRequest
+    made: dict[str, Any]
+
+
+def _question(
+    call: Call, key: str, shown_key: str, embedded: _Embedded, stamp: Stamp
+) -> _Question | _Unaskable:
+    request, made = embedded
+    request_id = request_id_of(call.id, call.round + 1, shown_key)
+    if isinstance(request, RootsRequest) and call.roots is not None:
+        entry = Asked(key=key, request_id=request_id, fingerprint="roots", roots=call.roots)
+        return _Question(entry, None)
+    kind = str(request.__struct_config__.tag)
+    words = f"the server asked for {kind}, which was not offered to it"
+    shown: _Question | _Unaskable = _Unaskable(FailureKind.UNSUPPORTED_REQUEST, words)
+    if isinstance(request, ElicitRequest) and call.answers != "client":
+        meta = _meta(call, shown_key, stamp)
+        shown = _elicited(call, key, request_id, request.params, meta)
+    if not _is_for_client(call, kind):
+        return shown
+    if isinstance(shown, _Question):
+        return shown._replace(entry=msgspec.structs.replace(shown.entry, question=made))
+    entry = Asked(
+        key=key,
+        request_id=request_id,
+        fingerprint=fingerprint_of_question(masked(call, made)),
+        question=made,
+    )
+    return _Question(_with_memory(call, entry), None)
+
+
+def _is_for_client(call: Call, kind: str) -> bool:
+    """Models and roots are the client's own; its user is asked where the call says so."""
+    if call.client is None:
+        return False
+    if kind == ElicitRequest.__struct_config__.tag and call.answers != "client":
+        return call.answers == "both"
+    return CLIENT_CAPABILITIES[kind] in (call.client.capabilities or {})
+
+
+def fingerprint_of_question(question: Mapping[str, Any]) -> str:
+    """The same for the same words; an id of an elicitation is new each time."""
+    params = question.get("params") or {}
+    same = {k: v for k, v in params.items() if k not in ("elicitationId", "_meta")}
+    words = msgspec.json.encode((question.get("method"), same), order="deterministic")
+    return hashlib.sha256(words).hexdigest()
+
+
+def _elicited(
+    call: Call, key: str, request_id: str, elicitation: Elicitation, meta: RequestMeta
+) -> _Question | _Unaskable:
+    is_url, shown = elicitation.mode == "url", _shown(call, elicitation)
+    if is_url and gives_away(call, elicitation.url or ""):
+        words = "the address that the server asks people to open holds a private argument"
+        return _Unaskable(FailureKind.UNSHOWABLE_FORM, words)
+    entry = Asked(
+        key=key,
+        request_id=request_id,
+        fingerprint=_fingerprint_in(call, shown),
+        schema=None if is_url else elicitation.requested_schema or _EMPTY_FORM,
+        elicitation_id=elicitation.elicitation_id if is_url else None,
+    )
+    request = request_of(request_id, shown, meta)
+    reason = _unaskable(request)
+    if reason is not None or isinstance(request, Unshowable):
+        return _Unaskable(FailureKind.UNSHOWABLE_FORM, str(reason))
+    known = entry if is_url else _with_memory(call, entry)
+    if known.is_answered:
+        return _Question(known, None)
+    return _Question(entry, _with_begun(call, entry, veiled(call, request)))
+
+
+_EMPTY_FORM: dict[str, Any] = {"type": "object", "properties": {}}
+
+
+def _shown(call: Call, elicitation: Elicitation) -> Elicitation:
+    return msgspec.structs.replace(elicitation, message=masked(call, elicitation.message))
+
+
+def _fingerprint_in(call: Call, shown: Elicitation) -> str:
+    """Recordings hold it, and a short secret could be found by trying."""
+    hidden = masked(call, shown.requested_schema)
+    return fingerprint_of(msgspec.structs.replace(shown, requested_schema=hidden))
+
+
+def _meta(call: Call, key: str, stamp: Stamp) -> RequestMeta:
+    return RequestMeta(
+        call=call.id,
+        round=call.round + 1,
+        key=key,
+        server=call.server,
+        tool=call.target,
+        lease=call.lease,
+        **_deadline(call, stamp),
+    )
+
+
+def _deadline(call: Call, stamp: Stamp) -> dict[str, Any]:
+    if call.answer_within is None:
+        return {}
+    return {"expires_at": stamp.at + call.answer_within, "on_expiry": OnExpiry.CANCEL}
+
+
+def _with_memory(call: Call, entry: Asked) -> Asked:
+    """With what was answered in an earlier run; a server that asks twice in one means it."""
+    for memory in call.remembered:
+        same = (memory.key, memory.fingerprint) == (entry.key, entry.fingerprint)
+        if same and memory.run < call.restarts:
+            return msgspec.structs.replace(entry, response=memory.response, given=memory.given)
+    return entry
+
+
+def _begun(record: SessionRecord, call: Call) -> tuple[Begun, ...]:
+    written = {r.id: r.answers for r in record.public.input_requests or () if r.answers}
+    lost = tuple(
+        Begun(key=a.key, fingerprint=a.fingerprint, answers=written[a.request_id])
+        for a in call.asked
+        if a.request_id in written
+    )
+    return lost or call.begun
+
+
+def _with_begun(call: Call, entry: Asked, request: InputRequest) -> InputRequest:
+    for begun in call.begun:
+        if (begun.key, begun.fingerprint) == (entry.key, entry.fingerprint):
+            kept = still_fitting(request, begun.answers)
+            return msgspec.structs.replace(request, answers=kept or None)
+    return request
+
+
+def _carried_note(record: SessionRecord, call: Call, asked: list[Asked]) -> Batch:
+    carried = sum(entry.response is not None or entry.given is not None for entry in asked)
+    if not carried:
+        return ()
+    words = f"{carried} answer(s) given before went to {call.server}/{call.target} again."
+    return note(record.public, words)
+
+
+def _elsewhere(
+    record: SessionRecord, call: Call, asked: list[Asked], opened: list[InputRequested]
+) -> Batch:
+    """What the client alone is asked does not show in the session, but that it is."""
+    is_asked = any(entry.question is not None and not entry.is_answered for entry in asked)
+    if call.client is None or opened or not is_asked:
+        return ()
+    return invocations.progress(record, call, f"Waiting for an answer in {call.client.name}")
+
+
+def _unfinished(record: SessionRecord, call_id: str, leg: int) -> Call | None:
+    """The call, if this leg is out or about to go out."""
+    call = record.private.calls.get(call_id)
+    if call is not None and isinstance(call.phase, ToSend) and call.phase.leg == leg:
+        return call
+    return outstanding(record, call_id, leg)
+
+
+def _unaskable(request: InputRequest | Unshowable) -> str | None:
+    """Why a request cannot be put before people."""
+    if isinstance(request, Unshowable):
+        return f"the server asked for what cannot be shown: {request.reason}"
+    refusal = check_form(request)
+    return None if refusal is None else refusal.message.rstrip(".")
+
+
+def _doubt(call: Call, leg: int, words: str, stamp: Stamp, begun: tuple[Begun, ...] = ()) -> Batch:
+    """Nobody's answer in time is not a yes: then it does not run again."""
+    request_id = f"{CALL_PREFIX}{quote(call.id, safe='')}/again/{leg}"
+    request = InputRequest(
+        id=request_id,
+        message=f"{call.server}/{call.target}: {words}",
+        meta=RequestMeta(
+            call=call.id,
+            server=call.server,
+            tool=call.target,
+            lease=call.lease,
+            **_deadline(call, stamp),
+        ),
+    )
+    return (
+        CallDoubted(call_id=call.id, leg=leg, request_id=request_id, begun=begun),
+        InputRequested(request=request),
+    )

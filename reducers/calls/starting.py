@@ -1,0 +1,154 @@
+"""How a call begins: who may start one, when the same request means the same call, and its batch.
+
+`rounds` takes over once a leg is out.
+"""
+
+import hashlib
+from collections.abc import Container, Mapping
+from typing import Any
+
+import msgspec
+
+from session_server.reducers.batches import Batch, host_turn, open_calls
+from session_server.reducers.calls.presentation import invocation
+from session_server.reducers.rules.judge import check_session
+from session_server.reducers.state.customizations import identity_of
+from session_server.reducers.state.turns import part_id
+from session_server.schemas.ahp.actions import CustomizationUpdated, TurnStarted
+from session_server.schemas.ahp.customizations import McpServer
+from session_server.schemas.ahp.session import Lifecycle, SessionState
+from session_server.schemas.errors import Refusal, RefusalCode
+from session_server.schemas.limits import OPEN_CALLS_PER_SESSION, UNCOLLECTED_LIFETIME_MS
+from session_server.schemas.principals import Principal, Role, Stamp
+from session_server.schemas.record import (
+    Abandoned,
+    Call,
+    CallStarted,
+    Failed,
+    Finished,
+    SessionRecord,
+)
+
+OF_THE_LEG = ("inputResponses", "requestState")
+OF_THE_WIRE = ("progressToken",)
+RESERVED = "io.modelcontextprotocol/"
+
+
+def own_params(params: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters without what belongs to one message on one connection."""
+    own = {name: value for name, value in params.items() if name not in OF_THE_LEG}
+    meta = own.pop("_meta", None)
+    if isinstance(meta, dict):
+        kept = {
+            name: value
+            for name, value in meta.items()
+            if name not in OF_THE_WIRE and not name.startswith(RESERVED)
+        }
+        own |= {"_meta": kept} if kept else {}
+    return own
+
+
+def fingerprint_of_request(
+    principal_id: str, server: str, method: str, params: Mapping[str, Any], key: str | None
+) -> str:
+    """Stable over connections and restarts. `key` tells apart what is the same on purpose."""
+    bare = {name: value for name, value in own_params(params).items() if name != "_meta"}
+    asked = (principal_id, server, method, bare, key)
+    return hashlib.sha256(msgspec.json.encode(asked, order="deterministic")).hexdigest()
+
+
+def same_call(
+    record: SessionRecord, new: Call, at: int, attended: Container[str] = ()
+) -> Call | None:
+    """The call that this request has made already: open, or with a result nobody has fetched.
+
+    Those that somebody is there for were made by others.
+    """
+    for call in reversed(record.private.calls.values()):
+        is_same = call.fingerprint is not None and call.fingerprint == new.fingerprint
+        if is_same and call.id not in attended and _is_wanted(call, at):
+            return call
+    return None
+
+
+def check_caller(principal: Principal, record: SessionRecord) -> Refusal | None:
+    """Why this principal may not call anything here, if so."""
+    if principal.role not in (Role.OWNER, Role.AGENT):
+        return Refusal(code=RefusalCode.ROLE, message="Only owners and agents can make calls.")
+    return check_session(principal, record.public.summary.resource)
+
+
+def start(
+    record: SessionRecord, call: Call, title: str | None, server: McpServer, stamp: Stamp
+) -> Batch | Refusal:
+    """The call joins the active turn, or a turn of the host's is opened to show it in."""
+    if call.id in record.private.calls:
+        return ()
+    refusal = (
+        _check_room(record)
+        or _check_switch(record.public, server)
+        or _check_id(record.public, call.id)
+    )
+    if refusal is not None:
+        return refusal
+    state = record.public
+    opening = host_turn(state, call.id, f"{call.server}/{call.target}")
+    joined = msgspec.structs.replace(call, turn_id=_turn_id(state, opening), started_at=stamp.at)
+    return (
+        *_listing(state, server),
+        *opening,
+        CallStarted(call=joined),
+        *invocation(joined, title),
+    )
+
+
+def _turn_id(state: SessionState, opening: Batch) -> str:
+    opened = opening[0] if opening else None
+    if isinstance(opened, TurnStarted):
+        return opened.turn_id
+    assert state.active_turn is not None  # or one would have been opened
+    return state.active_turn.id
+
+
+def _is_wanted(call: Call, at: int) -> bool:
+    if isinstance(call.phase, Finished | Failed):
+        return not call.collected and at - call.phase.at < UNCOLLECTED_LIFETIME_MS
+    return not isinstance(call.phase, Abandoned)
+
+
+def _check_room(record: SessionRecord) -> Refusal | None:
+    if record.public.lifecycle is Lifecycle.CREATION_FAILED:
+        words = "This session could not be created."
+        return Refusal(code=RefusalCode.WRONG_STATE, message=words)
+    if len(open_calls(record)) >= OPEN_CALLS_PER_SESSION:
+        words = f"At most {OPEN_CALLS_PER_SESSION} calls can be open in a session at once."
+        return Refusal(code=RefusalCode.LIMIT, message=words)
+    return None
+
+
+def _check_switch(state: SessionState, server: McpServer) -> Refusal | None:
+    listed = _listed(state, server.id)
+    if listed is None or listed.enabled:
+        return None
+    words = f"The server {server.name!r} is switched off in this session."
+    return Refusal(code=RefusalCode.WRONG_STATE, message=words)
+
+
+def _check_id(state: SessionState, call_id: str) -> Refusal | None:
+    turn = state.active_turn
+    if turn is None or all(part_id(part) != call_id for part in turn.response_parts):
+        return None
+    words = "There is something with this id in the turn already."
+    return Refusal(code=RefusalCode.DUPLICATE, message=words)
+
+
+def _listing(state: SessionState, server: McpServer) -> Batch:
+    known = _listed(state, server.id) is not None
+    return () if known else (CustomizationUpdated(customization=server),)
+
+
+def _listed(state: SessionState, identity: str) -> McpServer | None:
+    for entry in state.customizations or ():
+        if isinstance(entry, McpServer) and identity_of(entry) == identity:
+            return entry
+    return None

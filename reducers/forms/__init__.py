@@ -1,0 +1,1 @@
+"""Forms: questions, answers, defaults, and what would be sent."""

@@ -1,0 +1,83 @@
+"""What a question proposes by itself: its default, or the options that it recommends."""
+
+import msgspec
+
+from session_server.reducers.forms.answer_checks import check_value
+from session_server.schemas.ahp.questions import (
+    Answer,
+    BooleanQuestion,
+    BooleanValue,
+    Draft,
+    InputRequest,
+    IntegerQuestion,
+    MultiSelectQuestion,
+    NumberQuestion,
+    NumberValue,
+    Question,
+    SelectedManyValue,
+    SelectedValue,
+    SingleSelectQuestion,
+    Submitted,
+    TextQuestion,
+    TextValue,
+    Value,
+)
+from session_server.schemas.principals import Provenance
+
+
+def proposed_answers(request: InputRequest) -> dict[str, Answer] | None:
+    """The answers that a request proposes; `None` if they do not satisfy it."""
+    answers: dict[str, Answer] = {}
+    for question in request.questions or ():
+        value = proposed_value(question)
+        if value is not None:
+            answers[question.id] = Submitted(value=value)
+        elif question.required:
+            return None
+    return answers
+
+
+def is_proposal(answer: Answer) -> bool:
+    """Whether the asker filled it in beforehand, and nobody has touched it since."""
+    is_proposed = answer.meta is not None and answer.meta.via is Provenance.PROPOSED
+    return is_proposed and isinstance(answer, Draft)
+
+
+def default_of(question: Question) -> Value | None:
+    """What a question that nobody answered gets when its form is accepted: only optional ones."""
+    return None if question.required else proposed_value(question)
+
+
+def proposed_value(question: Question) -> Value | None:
+    """A proposal that would not do as an answer is none."""
+    value = _proposal(question)
+    return value if value is not None and check_value(question, value) is None else None
+
+
+def with_valid_default(question: Question) -> Question:
+    """The question without a default that would not do as an answer: nobody is shown such a one."""
+    if getattr(question, "default_value", None) is None or proposed_value(question) is not None:
+        return question
+    return msgspec.structs.replace(question, default_value=None)
+
+
+def _proposal(question: Question) -> Value | None:
+    match question:
+        case SingleSelectQuestion():
+            chosen = _recommended(question)
+            return SelectedValue(value=chosen[0]) if chosen else None
+        case MultiSelectQuestion():
+            chosen = _recommended(question)
+            return SelectedManyValue(value=chosen) if chosen else None
+        case TextQuestion(default_value=str(text)):
+            return TextValue(value=text)
+        case BooleanQuestion(default_value=bool(truth)):
+            return BooleanValue(value=truth)
+        case NumberQuestion(default_value=number) | IntegerQuestion(default_value=number):
+            return None if number is None else NumberValue(value=number)
+        case _:
+            return None
+
+
+def _recommended(question: SingleSelectQuestion | MultiSelectQuestion) -> tuple[str, ...]:
+    return tuple(option.id for option in question.options if option.recommended)

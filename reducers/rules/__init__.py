@@ -1,0 +1,1 @@
+"""Rules: whether an action is allowed."""

@@ -1,0 +1,213 @@
+"""Rules of a session's properties: title, configuration, queue, clients, customizations."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from session_server.reducers.rules.turn_rules import PASSIVE_PROVIDER
+from session_server.reducers.state.customizations import identity_of
+from session_server.schemas.ahp.actions import (
+    ActiveClientChanged,
+    ActiveClientToolsChanged,
+    ActivityChanged,
+    AgentChanged,
+    ConfigChanged,
+    CustomizationToggled,
+    ModelChanged,
+    PendingKind,
+    PendingMessageRemoved,
+    PendingMessageSet,
+    TitleChanged,
+)
+from session_server.schemas.ahp.messages import USER
+from session_server.schemas.ahp.session import (
+    ConfigPropertySchema,
+    RootConfigState,
+    SessionConfigPropertySchema,
+    SessionConfigState,
+)
+from session_server.schemas.codec import encode
+from session_server.schemas.errors import Refusal, RefusalCode
+from session_server.schemas.limits import (
+    ACTIVITY_CHARS,
+    ID_CHARS,
+    QUEUED_BYTES,
+    QUEUED_MESSAGES,
+    SELECTION_BYTES,
+    TITLE_CHARS,
+)
+from session_server.schemas.principals import Principal, Role
+from session_server.schemas.record import SessionRecord
+
+_FITS: dict[str, Callable[[Any], bool]] = {
+    "string": lambda value: isinstance(value, str),
+    "number": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
+    "boolean": lambda value: isinstance(value, bool),
+    "array": lambda value: isinstance(value, list),
+    "object": lambda value: isinstance(value, dict),
+}
+
+
+Config = RootConfigState | SessionConfigState
+
+
+def check_config(
+    config: Config | None, changes: Mapping[str, Any], *, replace: bool
+) -> Refusal | None:
+    """What is named must be known, changeable and fitting; what `replace` drops, droppable."""
+    shapes = {} if config is None else config.schema.properties
+    for name, value in changes.items():
+        shape = shapes.get(name)
+        if shape is None:
+            return _config_refusal(f"There is no setting {name!r}.")
+        if _is_fixed(shape):
+            return _config_refusal(f"The setting “{shape.title}” cannot be changed.")
+        if not _fits(shape, value):
+            return _config_refusal(f"The setting “{shape.title}” does not take this value.")
+    return _check_dropped(config, changes) if replace and config is not None else None
+
+
+def _check_dropped(config: Config, changes: Mapping[str, Any]) -> Refusal | None:
+    needed = config.schema.required or ()
+    for name in config.values.keys() - changes.keys():
+        shape = config.schema.properties.get(name)
+        if name in needed or (shape is not None and _is_fixed(shape)):
+            return _config_refusal(f"The setting {name!r} cannot be left out.")
+    return None
+
+
+def _is_fixed(shape: ConfigPropertySchema) -> bool:
+    """Read-only, or a session's that was meant to be chosen at its creation."""
+    if isinstance(shape, SessionConfigPropertySchema) and not shape.session_mutable:
+        return True
+    return bool(shape.read_only)
+
+
+def _fits(shape: ConfigPropertySchema, value: Any) -> bool:
+    """Type all the way down; a fixed set of strings is binding."""
+    if not _FITS[shape.type](value):
+        return False
+    if shape.type == "array" and shape.items is not None:
+        return all(_fits(shape.items, item) for item in value)
+    if shape.type == "object":
+        known = shape.properties or {}
+        return all(name in value for name in shape.required or ()) and all(
+            _fits(known[name], item) for name, item in value.items() if name in known
+        )
+    return shape.enum is None or value in shape.enum or _is_open(shape)
+
+
+def _is_open(shape: ConfigPropertySchema) -> bool:
+    """A dynamic enumeration only lists suggestions."""
+    return bool(getattr(shape, "enum_dynamic", None))
+
+
+def _config_refusal(message: str) -> Refusal:
+    return Refusal(code=RefusalCode.NOT_CONFIGURABLE, message=message)
+
+
+def title_changed(
+    principal: Principal, record: SessionRecord, action: TitleChanged
+) -> Refusal | None:
+    if len(action.title) <= TITLE_CHARS:
+        return None
+    return _refusal(RefusalCode.LIMIT, f"A title may have at most {TITLE_CHARS} characters.")
+
+
+def pending_message_set(
+    principal: Principal, record: SessionRecord, action: PendingMessageSet
+) -> Refusal | None:
+    if principal.role is not Role.AGENT and action.message.origin.kind != USER:
+        words = "A message from a client must be a user's."
+        return _refusal(RefusalCode.NOT_A_USER_MESSAGE, words)
+    if record.public.summary.provider == PASSIVE_PROVIDER:
+        return _refusal(RefusalCode.PASSIVE_SESSION, "No agent listens in this session.")
+    if len(action.id) > ID_CHARS:
+        return _refusal(RefusalCode.LIMIT, f"An id may have at most {ID_CHARS} characters.")
+    queue = record.public.queued_messages or ()
+    is_queued = action.kind is PendingKind.QUEUED
+    others = [m.message for m in queue if is_queued and m.id != action.id]
+    is_new = is_queued and len(others) == len(queue)
+    if is_new and len(queue) >= QUEUED_MESSAGES:
+        return _refusal(RefusalCode.LIMIT, f"At most {QUEUED_MESSAGES} messages can wait.")
+    if len(encode([*others, action.message])) > QUEUED_BYTES:
+        message = f"Messages that wait may have at most {QUEUED_BYTES} bytes together."
+        return _refusal(RefusalCode.LIMIT, message)
+    return None
+
+
+def pending_message_removed(
+    principal: Principal, record: SessionRecord, action: PendingMessageRemoved
+) -> Refusal | None:
+    state = record.public
+    if action.kind is PendingKind.STEERING:
+        waiting = {state.steering_message.id} if state.steering_message is not None else set()
+    else:
+        waiting = {message.id for message in state.queued_messages or ()}
+    if action.id in waiting:
+        return None
+    return _refusal(RefusalCode.NO_MESSAGE, "That message no longer waits.")
+
+
+def activity_changed(
+    principal: Principal, record: SessionRecord, action: ActivityChanged
+) -> Refusal | None:
+    if len(action.activity or "") <= ACTIVITY_CHARS:
+        return None
+    return _refusal(RefusalCode.LIMIT, f"An activity may have at most {ACTIVITY_CHARS} characters.")
+
+
+def selection_changed(
+    principal: Principal, record: SessionRecord, action: ModelChanged | AgentChanged
+) -> Refusal | None:
+    chosen = action.model if isinstance(action, ModelChanged) else action.agent
+    return check_selection("model" if isinstance(action, ModelChanged) else "agent", chosen)
+
+
+def check_selection(name: str, chosen: object) -> Refusal | None:
+    """What stands in a session's summary is sent to everyone who watches the list of sessions."""
+    if len(encode(chosen)) <= SELECTION_BYTES:
+        return None
+    message = f"The {name} of a session may have at most {SELECTION_BYTES} bytes."
+    return _refusal(RefusalCode.LIMIT, message)
+
+
+def config_changed(
+    principal: Principal, record: SessionRecord, action: ConfigChanged
+) -> Refusal | None:
+    return check_config(record.public.config, action.config, replace=bool(action.replace))
+
+
+def active_client_changed(
+    principal: Principal, record: SessionRecord, action: ActiveClientChanged
+) -> Refusal | None:
+    """A client claims the role for itself while it is free, and gives up only what is its own."""
+    current = record.public.active_client
+    if current is not None and current.client_id != principal.client_id:
+        who = current.display_name or current.client_id
+        return _refusal(RefusalCode.NOT_YOURS, f"{who} is the active client of this session.")
+    wanted = action.active_client
+    if wanted is not None and wanted.client_id != principal.client_id:
+        return _refusal(RefusalCode.NOT_YOURS, "A client can only make itself the active one.")
+    return None
+
+
+def active_client_tools_changed(
+    principal: Principal, record: SessionRecord, action: ActiveClientToolsChanged
+) -> Refusal | None:
+    current = record.public.active_client
+    if current is not None and current.client_id == principal.client_id:
+        return None
+    return _refusal(RefusalCode.NOT_YOURS, "Only the active client can change its tools.")
+
+
+def customization_toggled(
+    principal: Principal, record: SessionRecord, action: CustomizationToggled
+) -> Refusal | None:
+    entries = record.public.customizations or ()
+    if any(identity_of(entry) == action.id for entry in entries):
+        return None
+    return _refusal(RefusalCode.NO_CUSTOMIZATION, "There is nothing with this id to switch.")
+
+
+def _refusal(code: RefusalCode, message: str) -> Refusal:
+    return Refusal(code=code, message=message)

@@ -1,0 +1,241 @@
+"""Rules of turns and the tool calls in them."""
+
+from session_server.reducers.state.turns import active_turn, part_id
+from session_server.schemas.ahp.actions import (
+    Delta,
+    Reasoning,
+    ResponsePartAdded,
+    ToolCallAction,
+    ToolCallComplete,
+    ToolCallConfirmed,
+    ToolCallContentChanged,
+    ToolCallDelta,
+    ToolCallReady,
+    ToolCallResultConfirmed,
+    ToolCallStart,
+    Truncated,
+    TurnCancelled,
+    TurnComplete,
+    TurnFailed,
+    TurnStarted,
+    Usage,
+)
+from session_server.schemas.ahp.messages import HOST_TURN_PREFIX, USER
+from session_server.schemas.ahp.questions import RequestMeta
+from session_server.schemas.ahp.session import Lifecycle, SessionState
+from session_server.schemas.ahp.tool_calls import (
+    CancellationReason,
+    ClientContributor,
+    ConfirmationOptionKind,
+    PendingConfirmation,
+    PendingResultConfirmation,
+    Running,
+    Streaming,
+    ToolCall,
+)
+from session_server.schemas.ahp.turns import ToolCallPart
+from session_server.schemas.errors import Refusal, RefusalCode
+from session_server.schemas.limits import ID_CHARS
+from session_server.schemas.principals import Principal, Role
+from session_server.schemas.record import SessionRecord
+
+PASSIVE_PROVIDER = "people"
+"""Its sessions are made by programs that ask; no agent waits behind them for a message."""
+
+TurnAction = (
+    TurnCancelled | TurnComplete | TurnFailed | Delta | Reasoning | ResponsePartAdded | Usage
+)
+ENDINGS = (TurnCancelled, TurnComplete, TurnFailed)
+
+
+def turn_started(
+    principal: Principal, record: SessionRecord, action: TurnStarted
+) -> Refusal | None:
+    state = record.public
+    if principal.role is not Role.AGENT:
+        if state.summary.provider == PASSIVE_PROVIDER:
+            words = "No agent listens in this session; it only asks questions."
+            return _refusal(RefusalCode.PASSIVE_SESSION, words)
+        if action.message.origin.kind != USER:
+            words = "A message from a client must be a user's."
+            return _refusal(RefusalCode.NOT_A_USER_MESSAGE, words)
+    if state.active_turn is not None:
+        return _refusal(RefusalCode.TURN_ACTIVE, "A turn is still in progress.")
+    if state.lifecycle is Lifecycle.CREATION_FAILED:
+        return _refusal(RefusalCode.WRONG_STATE, "This session could not be created.")
+    if len(action.turn_id) > ID_CHARS:
+        return _refusal(RefusalCode.LIMIT, f"An id may have at most {ID_CHARS} characters.")
+    if action.turn_id.startswith(HOST_TURN_PREFIX):
+        words = f"Ids that begin with {HOST_TURN_PREFIX} belong to the host."
+        return _refusal(RefusalCode.NOT_YOURS, words)
+    if any(turn.id == action.turn_id for turn in reversed(state.turns)):
+        return _refusal(RefusalCode.DUPLICATE, "There is a turn with this id already.")
+    return None
+
+
+def of_active_turn(
+    principal: Principal, record: SessionRecord, action: TurnAction
+) -> Refusal | None:
+    if active_turn(record.public, action.turn_id) is None:
+        return _refusal(RefusalCode.NO_TURN, "That turn is not in progress.")
+    is_hosts = action.turn_id.startswith(HOST_TURN_PREFIX)
+    if is_hosts and principal.role is Role.AGENT and isinstance(action, ENDINGS):
+        return _refusal(RefusalCode.NOT_YOURS, "The host ends its own turns.")
+    is_dropped = principal.role is Role.AGENT and isinstance(action, TurnCancelled | TurnFailed)
+    if is_dropped and _asks_for_others(principal, record):
+        words = "Somebody else has asked a question in this turn, and it would be abandoned."
+        return _refusal(RefusalCode.NOT_YOURS, words)
+    return None
+
+
+def _asks_for_others(principal: Principal, record: SessionRecord) -> bool:
+    """Whether a question is open that somebody else asked, or a call of somebody else's."""
+    for request in record.public.input_requests or ():
+        meta = request.meta or RequestMeta()
+        call = record.private.calls.get(meta.call or "")
+        by = meta.by if call is None else call.by
+        if by is not None and by.id != principal.id:
+            return True
+    return False
+
+
+def response_part_added(
+    principal: Principal, record: SessionRecord, action: ResponsePartAdded
+) -> Refusal | None:
+    turn = active_turn(record.public, action.turn_id)
+    if turn is None:
+        return _refusal(RefusalCode.NO_TURN, "That turn is not in progress.")
+    new = part_id(action.part)
+    if new is not None and any(part_id(part) == new for part in turn.response_parts):
+        return _refusal(RefusalCode.DUPLICATE, "There is a part with this id already.")
+    return None
+
+
+def truncated(principal: Principal, record: SessionRecord, action: Truncated) -> Refusal | None:
+    if action.turn_id is None or any(t.id == action.turn_id for t in record.public.turns):
+        return None
+    return _refusal(RefusalCode.NO_TURN, "There is no such turn to go back to.")
+
+
+def tool_call_start(
+    principal: Principal, record: SessionRecord, action: ToolCallStart
+) -> Refusal | None:
+    if active_turn(record.public, action.turn_id) is None:
+        return _refusal(RefusalCode.NO_TURN, "That turn is not in progress.")
+    if tool_call(record.public, action) is not None:
+        return _refusal(RefusalCode.DUPLICATE, "There is a tool call with this id already.")
+    return None
+
+
+def tool_call_delta(
+    principal: Principal, record: SessionRecord, action: ToolCallDelta
+) -> Refusal | None:
+    return _in_state(record, action, (Streaming,), "is not being prepared")
+
+
+def tool_call_ready(
+    principal: Principal, record: SessionRecord, action: ToolCallReady
+) -> Refusal | None:
+    return _in_state(record, action, (Streaming, Running), "is neither prepared nor running")
+
+
+def tool_call_confirmed(
+    principal: Principal, record: SessionRecord, action: ToolCallConfirmed
+) -> Refusal | None:
+    refusal = _in_state(record, action, (PendingConfirmation,), "does not wait for confirmation")
+    if refusal is not None:
+        return refusal
+    if action.approved and action.confirmed is None:
+        return _refusal(RefusalCode.NO_VALUE, "An approval must say how it was confirmed.")
+    if not action.approved and action.reason not in _DENIALS:
+        return _refusal(RefusalCode.NO_VALUE, "A denial must say why: denied or skipped.")
+    call = tool_call(record.public, action)
+    assert isinstance(call, PendingConfirmation)
+    return _check_choice(call, action) or _check_edit(call, action)
+
+
+def tool_call_result_confirmed(
+    principal: Principal, record: SessionRecord, action: ToolCallResultConfirmed
+) -> Refusal | None:
+    return _in_state(
+        record, action, (PendingResultConfirmation,), "has no result that waits for confirmation"
+    )
+
+
+def tool_call_complete(
+    principal: Principal, record: SessionRecord, action: ToolCallComplete
+) -> Refusal | None:
+    return _of_owner(principal, record, action) or _in_state(
+        record, action, (Running, PendingConfirmation), "is not running"
+    )
+
+
+def tool_call_content_changed(
+    principal: Principal, record: SessionRecord, action: ToolCallContentChanged
+) -> Refusal | None:
+    return _of_owner(principal, record, action) or _in_state(
+        record, action, (Running,), "is not running"
+    )
+
+
+def tool_call(state: SessionState, action: ToolCallAction) -> ToolCall | None:
+    turn = active_turn(state, action.turn_id)
+    for part in () if turn is None else turn.response_parts:
+        if isinstance(part, ToolCallPart) and part.tool_call.tool_call_id == action.tool_call_id:
+            return part.tool_call
+    return None
+
+
+_DENIALS = (CancellationReason.DENIED, CancellationReason.SKIPPED)
+
+
+def _in_state(
+    record: SessionRecord,
+    action: ToolCallAction,
+    states: tuple[type, ...],
+    otherwise: str,
+) -> Refusal | None:
+    if action.tool_call_id in record.private.calls:
+        return _refusal(RefusalCode.NOT_YOURS, "That is a call of the host's own.")
+    call = tool_call(record.public, action)
+    if isinstance(call, states):
+        return None
+    name = "That tool call" if call is None else f"The tool call “{call.display_name}”"
+    return _refusal(RefusalCode.WRONG_STATE, f"{name} {otherwise}.")
+
+
+def _of_owner(
+    principal: Principal, record: SessionRecord, action: ToolCallAction
+) -> Refusal | None:
+    """The agent reports on its own tools, a client only on those it contributed."""
+    call = tool_call(record.public, action)
+    owner = None if call is None else call.contributor
+    if isinstance(owner, ClientContributor):
+        mine = owner.client_id == principal.client_id
+    else:
+        mine = principal.role is Role.AGENT
+    if mine:
+        return None
+    return _refusal(RefusalCode.NOT_YOURS, "That tool does not belong to this client.")
+
+
+def _check_choice(call: PendingConfirmation, action: ToolCallConfirmed) -> Refusal | None:
+    if action.selected_option_id is None:
+        return None
+    for option in call.options or ():
+        if option.id == action.selected_option_id:
+            if (option.kind is ConfirmationOptionKind.APPROVE) == action.approved:
+                return None
+            words = f"The option “{option.label}” says the opposite."
+            return _refusal(RefusalCode.NO_OPTION, words)
+    return _refusal(RefusalCode.NO_OPTION, "There is no such option.")
+
+
+def _check_edit(call: PendingConfirmation, action: ToolCallConfirmed) -> Refusal | None:
+    if action.edited_tool_input is None or call.editable:
+        return None
+    return _refusal(RefusalCode.NOT_EDITABLE, "The input of this tool call cannot be edited.")
+
+
+def _refusal(code: RefusalCode, message: str) -> Refusal:
+    return Refusal(code=code, message=message)

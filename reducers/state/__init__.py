@@ -1,0 +1,1 @@
+"""Reducers: the state after an action."""

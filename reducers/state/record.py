@@ -1,0 +1,140 @@
+"""The reducer of a session's whole record: the public state and, beside it, the private one."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from session_server.reducers.calls import lifecycle as calls
+from session_server.reducers.state.input_requests import open_request
+from session_server.reducers.state.session import TRANSITIONS
+from session_server.reducers.state.status import latest, updated
+from session_server.schemas.ahp.actions import (
+    ActionBase,
+    AgentChanged,
+    Delta,
+    InputAnswerChanged,
+    InputCompleted,
+    ModelChanged,
+    SessionAction,
+    ToolCallConfirmed,
+    ToolCallResultConfirmed,
+)
+from session_server.schemas.ahp.session import SessionState
+from session_server.schemas.limits import OUTCOME_BYTES_KEPT, OUTCOME_LIFETIME_MS, OUTCOMES_KEPT
+from session_server.schemas.record import (
+    CallAbandoned,
+    CallAnswered,
+    CallCollected,
+    CallDoubted,
+    CallFailed,
+    CallFinished,
+    CallInputRequired,
+    CallRestarted,
+    CallSent,
+    CallStarted,
+    CallUnsent,
+    ChangeDeferred,
+    CompletionHeld,
+    OutcomeCollected,
+    OutcomeRecorded,
+    PrivateState,
+    RecordAction,
+    SessionRecord,
+)
+
+PrivateTransition = Callable[[PrivateState, Any, int], PrivateState]
+
+
+def outcome_recorded(private: PrivateState, action: OutcomeRecorded, at: int) -> PrivateState:
+    """Kept for a set time, number and size; a call takes what is meant for it at once."""
+    fresh = (o for o in private.outcomes if at - o.at < OUTCOME_LIFETIME_MS)
+    kept = latest((*fresh, action.outcome), OUTCOMES_KEPT, OUTCOME_BYTES_KEPT)
+    return calls.outcome_recorded(updated(private, outcomes=kept), action.outcome, at)
+
+
+def outcome_collected(private: PrivateState, action: OutcomeCollected, at: int) -> PrivateState:
+    """Remembered for as long as the outcome is."""
+    remembered = {outcome.request.id for outcome in private.outcomes}
+    known = (*(i for i in private.collected if i != action.request_id), action.request_id)
+    return updated(private, collected=tuple(i for i in known if i in remembered))
+
+
+def change_deferred(private: PrivateState, action: ChangeDeferred, at: int) -> PrivateState:
+    """A later change of the same kind replaces an earlier one."""
+    others = _without(private, type(action.deferred.change))
+    return updated(private, deferred=(*others, action.deferred))
+
+
+def completion_held(private: PrivateState, action: CompletionHeld, at: int) -> PrivateState:
+    return updated(private, held_completion=action.turn_id)
+
+
+PRIVATE_TRANSITIONS: dict[type, PrivateTransition] = {
+    OutcomeRecorded: outcome_recorded,
+    OutcomeCollected: outcome_collected,
+    ChangeDeferred: change_deferred,
+    CompletionHeld: completion_held,
+    CallStarted: calls.call_started,
+    CallSent: calls.call_sent,
+    CallUnsent: calls.call_unsent,
+    CallInputRequired: calls.call_input_required,
+    CallAnswered: calls.call_answered,
+    CallRestarted: calls.call_restarted,
+    CallDoubted: calls.call_doubted,
+    CallFinished: calls.call_finished,
+    CallFailed: calls.call_failed,
+    CallAbandoned: calls.call_abandoned,
+    CallCollected: calls.call_collected,
+}
+
+
+DECISIONS = frozenset({InputCompleted, OutcomeRecorded, ToolCallConfirmed, ToolCallResultConfirmed})
+
+
+def is_decision(action: ActionBase) -> bool:
+    """Whether it records what somebody decided: who, when, how. The log keeps these longest."""
+    return type(action) in DECISIONS
+
+
+def reduce_record(record: SessionRecord, action: RecordAction, at: int) -> SessionRecord:
+    """The record after the action; the same object if it changes nothing."""
+    private_transition = PRIVATE_TRANSITIONS.get(type(action))
+    if private_transition is not None:
+        return updated(record, private=private_transition(record.private, action, at))
+    public = TRANSITIONS[type(action)](record.public, action, at)
+    private = _after_public(record.private, public, action)
+    if public is record.public and private is record.private:
+        return record
+    return msgspec.structs.replace(record, public=public, private=private)
+
+
+def _after_public(
+    private: PrivateState, public: SessionState, action: RecordAction
+) -> PrivateState:
+    """What a public action means for the private half, which most mean nothing for."""
+    if private.held_completion is not None and public.active_turn is None:
+        private = updated(private, held_completion=None)
+    if private.deferred and isinstance(action, ModelChanged | AgentChanged):
+        private = updated(private, deferred=_without(private, type(action)))
+    if isinstance(action, InputAnswerChanged):
+        return _begun(private, public, action)
+    if private.begun and not isinstance(action, Delta):
+        open_ids = {request.id for request in public.input_requests or ()}
+        return updated(private, begun=tuple(i for i in private.begun if i in open_ids))
+    return private
+
+
+def _begun(private: PrivateState, public: SessionState, action: InputAnswerChanged) -> PrivateState:
+    """Someone who begins to answer keeps a request from being answered by defaults, for good.
+
+    Also one that has no deadline yet: its asker may send it again with one.
+    """
+    request_id = action.request_id
+    if request_id in private.begun or open_request(public, request_id) is None:
+        return private
+    return updated(private, begun=(*private.begun, request_id))
+
+
+def _without(private: PrivateState, kind: type[SessionAction]) -> tuple[Any, ...]:
+    return tuple(d for d in private.deferred if type(d.change) is not kind)

@@ -1,0 +1,209 @@
+"""Transitions of tool calls: streaming → confirmation → running → confirmation → done.
+
+An action that finds its call in another state than it expects changes nothing.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from session_server.reducers.state.status import updated, with_status
+from session_server.reducers.state.turns import active_turn
+from session_server.schemas.ahp.actions import (
+    ToolCallComplete,
+    ToolCallConfirmed,
+    ToolCallContentChanged,
+    ToolCallDelta,
+    ToolCallReady,
+    ToolCallResultConfirmed,
+    ToolCallStart,
+)
+from session_server.schemas.ahp.session import SessionState
+from session_server.schemas.ahp.tool_calls import (
+    CancellationReason,
+    Cancelled,
+    Completed,
+    ConfirmationOption,
+    ConfirmationReason,
+    PendingConfirmation,
+    PendingResultConfirmation,
+    Running,
+    Streaming,
+    ToolCall,
+)
+from session_server.schemas.ahp.turns import ResponsePart, ToolCallPart
+
+
+def tool_call_start(state: SessionState, action: ToolCallStart, at: int) -> SessionState:
+    turn = active_turn(state, action.turn_id)
+    if turn is None:
+        return state
+    call = Streaming(
+        tool_call_id=action.tool_call_id,
+        tool_name=action.tool_name,
+        display_name=action.display_name,
+        contributor=action.contributor,
+        meta=action.meta,
+    )
+    parts = (*turn.response_parts, ToolCallPart(tool_call=call))
+    return updated(state, active_turn=updated(turn, response_parts=parts))
+
+
+def tool_call_delta(state: SessionState, action: ToolCallDelta, at: int) -> SessionState:
+    def grown(call: ToolCall) -> ToolCall:
+        if not isinstance(call, Streaming):
+            return call
+        message = action.invocation_message
+        return updated(
+            call,
+            partial_input=(call.partial_input or "") + action.content,
+            invocation_message=call.invocation_message if message is None else message,
+        )
+
+    return _with_call(state, action.turn_id, action.tool_call_id, grown)
+
+
+def tool_call_ready(state: SessionState, action: ToolCallReady, at: int) -> SessionState:
+    def ready(call: ToolCall) -> ToolCall:
+        if not isinstance(call, Streaming | Running):
+            return call
+        if action.confirmed is not None:
+            return Running(
+                **_identity(call),
+                invocation_message=action.invocation_message,
+                tool_input=action.tool_input,
+                confirmed=action.confirmed,
+            )
+        return PendingConfirmation(
+            **_identity(call),
+            invocation_message=action.invocation_message,
+            tool_input=action.tool_input,
+            confirmation_title=action.confirmation_title,
+            edits=action.edits,
+            editable=action.editable,
+            options=action.options,
+        )
+
+    return with_status(_with_call(state, action.turn_id, action.tool_call_id, ready))
+
+
+def tool_call_confirmed(state: SessionState, action: ToolCallConfirmed, at: int) -> SessionState:
+    def confirmed(call: ToolCall) -> ToolCall:
+        if not isinstance(call, PendingConfirmation):
+            return call
+        selected = _selected(call.options, action.selected_option_id)
+        if action.approved:
+            edited = action.edited_tool_input
+            return Running(
+                **_identity(call),
+                invocation_message=call.invocation_message,
+                tool_input=call.tool_input if edited is None else edited,
+                confirmed=action.confirmed or ConfirmationReason.USER_ACTION,
+                selected_option=selected,
+            )
+        return Cancelled(
+            **_identity(call),
+            invocation_message=call.invocation_message,
+            tool_input=call.tool_input,
+            reason=action.reason or CancellationReason.DENIED,
+            reason_message=action.reason_message,
+            user_suggestion=action.user_suggestion,
+            selected_option=selected,
+        )
+
+    return with_status(_with_call(state, action.turn_id, action.tool_call_id, confirmed))
+
+
+def tool_call_complete(state: SessionState, action: ToolCallComplete, at: int) -> SessionState:
+    end = PendingResultConfirmation if action.requires_result_confirmation else Completed
+    result = action.result
+
+    def complete(call: ToolCall) -> ToolCall:
+        match call:
+            case Running():
+                confirmed, selected = call.confirmed, call.selected_option
+            case PendingConfirmation():
+                confirmed, selected = ConfirmationReason.NOT_NEEDED, None
+            case _:
+                return call
+        return end(
+            **_identity(call),
+            invocation_message=call.invocation_message,
+            tool_input=call.tool_input,
+            confirmed=confirmed,
+            selected_option=selected,
+            success=result.success,
+            past_tense_message=result.past_tense_message,
+            content=result.content,
+            structured_content=result.structured_content,
+            error=result.error,
+        )
+
+    return with_status(_with_call(state, action.turn_id, action.tool_call_id, complete))
+
+
+def tool_call_result_confirmed(
+    state: SessionState, action: ToolCallResultConfirmed, at: int
+) -> SessionState:
+    def confirmed(call: ToolCall) -> ToolCall:
+        if not isinstance(call, PendingResultConfirmation):
+            return call
+        if not action.approved:
+            return Cancelled(
+                **_identity(call),
+                invocation_message=call.invocation_message,
+                tool_input=call.tool_input,
+                reason=CancellationReason.RESULT_DENIED,
+                selected_option=call.selected_option,
+            )
+        return Completed(**msgspec.structs.asdict(call))
+
+    return with_status(_with_call(state, action.turn_id, action.tool_call_id, confirmed))
+
+
+def tool_call_content_changed(
+    state: SessionState, action: ToolCallContentChanged, at: int
+) -> SessionState:
+    def changed(call: ToolCall) -> ToolCall:
+        return updated(call, content=action.content) if isinstance(call, Running) else call
+
+    return _with_call(state, action.turn_id, action.tool_call_id, changed)
+
+
+def _identity(call: ToolCall) -> dict[str, Any]:
+    """The fields that every state of one call shares."""
+    return {
+        "tool_call_id": call.tool_call_id,
+        "tool_name": call.tool_name,
+        "display_name": call.display_name,
+        "contributor": call.contributor,
+        "meta": call.meta,
+    }
+
+
+def _selected(
+    options: tuple[ConfirmationOption, ...] | None, option_id: str | None
+) -> ConfirmationOption | None:
+    if not option_id:
+        return None
+    return next((option for option in options or () if option.id == option_id), None)
+
+
+def _with_call(
+    state: SessionState,
+    turn_id: str,
+    tool_call_id: str,
+    change: Callable[[ToolCall], ToolCall],
+) -> SessionState:
+    turn = active_turn(state, turn_id)
+    if turn is None:
+        return state
+
+    def changed(part: ResponsePart) -> ResponsePart:
+        if not isinstance(part, ToolCallPart) or part.tool_call.tool_call_id != tool_call_id:
+            return part
+        return updated(part, tool_call=change(part.tool_call))
+
+    parts = tuple(changed(part) for part in turn.response_parts)
+    return updated(state, active_turn=updated(turn, response_parts=parts))

@@ -1,0 +1,182 @@
+"""Transitions of turns: they start, grow by parts and deltas, and end."""
+
+from session_server.reducers.state.queue import without_message
+from session_server.reducers.state.status import (
+    marked,
+    touched,
+    updated,
+    with_error_status,
+    with_status,
+)
+from session_server.schemas.ahp.actions import (
+    Delta,
+    Reasoning,
+    ResponsePartAdded,
+    Truncated,
+    TurnCancelled,
+    TurnComplete,
+    TurnFailed,
+    TurnStarted,
+    Usage,
+)
+from session_server.schemas.ahp.session import SessionState, Status
+from session_server.schemas.ahp.tool_calls import (
+    CancellationReason,
+    Cancelled,
+    Completed,
+    Streaming,
+    ToolCall,
+)
+from session_server.schemas.ahp.turns import (
+    ActiveTurn,
+    MarkdownPart,
+    ReasoningPart,
+    ResponsePart,
+    ToolCallPart,
+    Turn,
+    TurnState,
+    UnknownPart,
+)
+from session_server.schemas.wire import ErrorInfo
+
+
+def active_turn(state: SessionState, turn_id: str) -> ActiveTurn | None:
+    """The active turn, if it is the one that is meant."""
+    turn = state.active_turn
+    return turn if turn is not None and turn.id == turn_id else None
+
+
+def turn_started(state: SessionState, action: TurnStarted, at: int) -> SessionState:
+    turn = ActiveTurn(id=action.turn_id, message=action.message, response_parts=())
+    started = marked(with_status(updated(state, active_turn=turn)), Status.IS_READ, on=False)
+    if action.queued_message_id:
+        started = without_message(started, action.queued_message_id)
+    return touched(started, at)
+
+
+def response_part_added(state: SessionState, action: ResponsePartAdded, at: int) -> SessionState:
+    turn = active_turn(state, action.turn_id)
+    if turn is None:
+        return state
+    return updated(
+        state, active_turn=updated(turn, response_parts=(*turn.response_parts, action.part))
+    )
+
+
+def delta(state: SessionState, action: Delta, at: int) -> SessionState:
+    return _appended(state, action, MarkdownPart)
+
+
+def reasoning(state: SessionState, action: Reasoning, at: int) -> SessionState:
+    return _appended(state, action, ReasoningPart)
+
+
+def usage(state: SessionState, action: Usage, at: int) -> SessionState:
+    turn = active_turn(state, action.turn_id)
+    if turn is None:
+        return state
+    return updated(state, active_turn=updated(turn, usage=action.usage))
+
+
+def turn_complete(state: SessionState, action: TurnComplete, at: int) -> SessionState:
+    return _ended(state, action.turn_id, TurnState.COMPLETE, at)
+
+
+def turn_cancelled(state: SessionState, action: TurnCancelled, at: int) -> SessionState:
+    return _ended(state, action.turn_id, TurnState.CANCELLED, at)
+
+
+def turn_failed(state: SessionState, action: TurnFailed, at: int) -> SessionState:
+    ended = _ended(state, action.turn_id, TurnState.ERROR, at, action.error)
+    return ended if ended is state else with_error_status(ended)
+
+
+def truncated(state: SessionState, action: Truncated, at: int) -> SessionState:
+    """Drops what came after the turn, or everything; an active turn goes without a trace."""
+    kept = _up_to(state.turns, action.turn_id)
+    if kept is None:
+        return state
+    rest = updated(state, turns=kept, active_turn=None, input_requests=None)
+    return touched(with_status(rest), at)
+
+
+def _up_to(turns: tuple[Turn, ...], turn_id: str | None) -> tuple[Turn, ...] | None:
+    if turn_id is None:
+        return ()
+    for index, turn in enumerate(turns):
+        if turn.id == turn_id:
+            return turns[: index + 1]
+    return None
+
+
+def _appended(
+    state: SessionState,
+    action: Delta | Reasoning,
+    kind: type[MarkdownPart] | type[ReasoningPart],
+) -> SessionState:
+    """Appends text to the first part with that id, if it is of the right kind."""
+    turn = active_turn(state, action.turn_id)
+    if turn is None:
+        return state
+    for index, part in enumerate(turn.response_parts):
+        if part_id(part) == action.part_id:
+            if not isinstance(part, kind):
+                return state
+            grown = updated(part, content=part.content + action.content)
+            parts = (*turn.response_parts[:index], grown, *turn.response_parts[index + 1 :])
+            return updated(state, active_turn=updated(turn, response_parts=parts))
+    return state
+
+
+def part_id(part: ResponsePart) -> str | None:
+    match part:
+        case MarkdownPart() | ReasoningPart():
+            return part.id
+        case ToolCallPart():
+            return part.tool_call.tool_call_id
+        case UnknownPart():
+            return part.raw.get("id")
+        case _:
+            return None
+
+
+def _ended(
+    state: SessionState,
+    turn_id: str,
+    how: TurnState,
+    at: int,
+    error: ErrorInfo | None = None,
+) -> SessionState:
+    """Moves the active turn to the history; open tool calls are skipped, open questions dropped."""
+    active = active_turn(state, turn_id)
+    if active is None:
+        return state
+    turn = Turn(
+        id=active.id,
+        message=active.message,
+        response_parts=tuple(_settled(part) for part in active.response_parts),
+        usage=active.usage,
+        state=how,
+        error=error,
+    )
+    rest = updated(state, turns=(*state.turns, turn), active_turn=None, input_requests=None)
+    return touched(with_status(rest), at)
+
+
+def _settled(part: ResponsePart) -> ResponsePart:
+    if not isinstance(part, ToolCallPart) or isinstance(part.tool_call, Completed | Cancelled):
+        return part
+    return ToolCallPart(tool_call=_skipped(part.tool_call))
+
+
+def _skipped(call: ToolCall) -> Cancelled:
+    return Cancelled(
+        tool_call_id=call.tool_call_id,
+        tool_name=call.tool_name,
+        display_name=call.display_name,
+        contributor=call.contributor,
+        meta=call.meta,
+        invocation_message=call.invocation_message or "",
+        tool_input=None if isinstance(call, Streaming) else call.tool_input,
+        reason=CancellationReason.SKIPPED,
+    )

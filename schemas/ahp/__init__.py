@@ -1,0 +1,1 @@
+"""Wire shapes of AHP 0.3.0."""

@@ -1,0 +1,81 @@
+"""Turns: a message, the parts of the response to it, and how it ended."""
+
+from enum import StrEnum
+from typing import ClassVar
+
+import msgspec
+
+from session_server.schemas.ahp.messages import Message
+from session_server.schemas.ahp.tool_calls import ToolCall
+from session_server.schemas.wire import Count, ErrorInfo, Extra, Text, Unknown, Uri, Variant, Wire
+
+
+class UsageInfo(Wire, frozen=True, kw_only=True):
+    input_tokens: Count | None = None
+    output_tokens: Count | None = None
+    model: str | None = None
+    cache_read_tokens: Count | None = None
+    meta: Extra | None = msgspec.field(default=None, name="_meta")
+
+
+class ResponsePart(Variant):
+    """One piece of an agent's response."""
+
+    __slots__ = ()
+    discriminator: ClassVar[str] = "kind"
+
+
+class PartBase(Wire, frozen=True, kw_only=True, tag_field="kind"):
+    """Fixes the tag's name for all parts."""
+
+
+class MarkdownPart(PartBase, ResponsePart, frozen=True, kw_only=True, tag="markdown"):
+    id: str
+    content: str
+
+
+class ReasoningPart(PartBase, ResponsePart, frozen=True, kw_only=True, tag="reasoning"):
+    id: str
+    content: str
+
+
+class ContentRefPart(PartBase, ResponsePart, frozen=True, kw_only=True, tag="contentRef"):
+    uri: Uri
+    size_hint: Count | None = None
+    content_type: str | None = None
+
+
+class ToolCallPart(PartBase, ResponsePart, frozen=True, kw_only=True, tag="toolCall"):
+    tool_call: ToolCall
+
+
+class SystemNotificationPart(
+    PartBase, ResponsePart, frozen=True, kw_only=True, tag="systemNotification"
+):
+    content: Text
+
+
+class UnknownPart(Unknown, ResponsePart):
+    __slots__ = ()
+
+
+class TurnState(StrEnum):
+    COMPLETE = "complete"
+    CANCELLED = "cancelled"
+    ERROR = "error"
+
+
+class ActiveTurn(Wire, frozen=True, kw_only=True):
+    id: str
+    message: Message
+    response_parts: tuple[ResponsePart, ...]
+    usage: UsageInfo | None = None
+
+
+class Turn(Wire, frozen=True, kw_only=True):
+    id: str
+    message: Message
+    response_parts: tuple[ResponsePart, ...]
+    state: TurnState
+    usage: UsageInfo | None = None
+    error: ErrorInfo | None = None

@@ -1,0 +1,118 @@
+"""Questions of a 2025-era server, which waits on the open connection for the answers."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import msgspec
+from mcp_types import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    ErrorData,
+    LoggingMessageNotificationParams,
+)
+
+from session_server.host.channel import Plan
+from session_server.mcp_client.pool import Question
+from session_server.mcp_client.progress import LEVELS, Logs
+from session_server.reducers.batches import Batch
+from session_server.reducers.calls import rounds
+from session_server.schemas.mcp import InputRequired
+from session_server.schemas.principals import Stamp
+from session_server.schemas.record import Asked, Sent, SessionRecord
+from session_server.schemas.wire import Uri
+
+NO_ANSWER = ErrorData(code=INTERNAL_ERROR, message="The call has ended.")
+
+
+class Recorder(Protocol):
+    logs: Logs
+
+    async def record(self, uri: Uri, plan: Plan) -> None: ...
+
+    async def until(self, uri: Uri, look: Callable[[SessionRecord], Any]) -> Any: ...
+
+
+class CallAsker:
+    """Has the questions of one leg asked, one at a time, and brings back the answers."""
+
+    def __init__(
+        self, recorder: Recorder, uri: Uri, call_id: str, leg: int, log_level: str | None = None
+    ) -> None:
+        self._recorder = recorder
+        self._uri = uri
+        self._call_id = call_id
+        self._leg = leg
+        self._levels = () if log_level is None else LEVELS[LEVELS.index(log_level) :]
+        self._times_asked: Counter[str] = Counter()
+        self._one_at_a_time = asyncio.Lock()
+
+    async def ask(self, question: Question) -> dict[str, Any] | ErrorData:
+        """`question` is the request as the server made it: its method and its parameters."""
+        key = self._key_of(question)
+        round_ = {"resultType": "input_required", "inputRequests": {key: question}}
+        try:
+            required = msgspec.convert(round_, InputRequired)
+        except msgspec.ValidationError:
+            words = f"That is not a request of {question['method']}."
+            return ErrorData(code=INVALID_PARAMS, message=words)
+        async with self._one_at_a_time:
+            return await self._asked(required, {key: question})
+
+    def logged(self, message: LoggingMessageNotificationParams) -> None:
+        if message.level in self._levels:
+            self._recorder.logs.of(self._call_id).add(message)
+
+    async def visited(self, elicitation_id: str) -> None:
+        def plan(record: SessionRecord, _: Stamp) -> Batch:
+            return rounds.visited(record, self._call_id, elicitation_id)
+
+        await self._recorder.record(self._uri, plan)
+
+    async def _asked(
+        self, required: InputRequired, raw: dict[str, Any]
+    ) -> dict[str, Any] | ErrorData:
+        opened = 0
+
+        def plan(record: SessionRecord, stamp: Stamp) -> Batch:
+            nonlocal opened
+            call = record.private.calls.get(self._call_id)
+            if call is None:
+                return ()
+            opened = call.round + 1
+            return rounds.open_round(
+                record, self._call_id, self._leg, required, stamp, held=True, raw=raw
+            )
+
+        await self._recorder.record(self._uri, plan)
+        answer: dict[str, Any] | ErrorData | None = await self._recorder.until(
+            self._uri, lambda record: self._answer(record, opened)
+        )
+        return NO_ANSWER if answer is None else answer
+
+    def _key_of(self, question: Question) -> str:
+        """How often it was asked on this leg: the same when all is asked again, in any order."""
+        fingerprint = rounds.fingerprint_of_question(question)
+        self._times_asked[fingerprint] += 1
+        return str(self._times_asked[fingerprint])
+
+    def _answer(self, record: SessionRecord, opened: int) -> dict[str, Any] | ErrorData | None:
+        """The answer, that there will be none, or nothing yet."""
+        call = record.private.calls.get(self._call_id)
+        if call is None or rounds.outstanding(record, self._call_id, self._leg) is None:
+            return NO_ANSWER
+        if call.round != opened or not isinstance(call.phase, Sent):
+            return None
+        return next(iter(map(_answer_to, call.asked)), NO_ANSWER)
+
+
+def _answer_to(asked: Asked) -> dict[str, Any] | ErrorData:
+    if asked.error is not None:
+        return ErrorData.model_validate(asked.error)
+    plain: dict[str, Any]
+    if asked.roots is not None:
+        plain = {"roots": msgspec.to_builtins(asked.roots)}
+    else:
+        plain = asked.given or msgspec.to_builtins(asked.response)
+    return plain

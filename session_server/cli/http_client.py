@@ -1,0 +1,220 @@
+"""How commands reach a host: its address, a token, and whether to answer in JSON.
+
+`reaching` makes a command of a function that takes a `Reach`: it adds the options, runs it, and
+turns what goes wrong into words and an exit code.
+"""
+
+import asyncio
+import inspect
+import os
+import sys
+from collections.abc import Callable, Coroutine
+from contextlib import AbstractAsyncContextManager
+from functools import wraps
+from typing import Annotated, Any, NamedTuple
+from urllib.parse import SplitResult, parse_qs, urlsplit, urlunsplit
+
+import httpx
+import typer
+
+from session_server import __version__
+from session_server.cli.exit_codes import ExitCode
+from session_server.cli.failures import Trouble, UsageTrouble, of_client, of_response, of_transport
+from session_server.cli.output import complain, err
+from session_server.client import Client, ClientError, connect
+from session_server.client.connecting import headers_of
+from session_server.reducers.texts import session_name
+from session_server.schemas.wire import Uri
+
+DEFAULT_URL = "http://127.0.0.1:8737"
+HTTP_SECONDS = 10.0
+PANEL = "Host"
+JSON = {"Content-Type": "application/json"}
+
+URL_VARIABLE, TOKEN_VARIABLE = "SESSION_SERVER_URL", "SESSION_SERVER_TOKEN"
+
+URL_HELP = f"Address of the host, or a link to its page; {DEFAULT_URL} if not given."
+TOKEN_HELP = "Access token."  # noqa: S105
+
+# What is said once for all commands may come from the environment; what is said to one goes first.
+SharedUrl = Annotated[
+    str | None,
+    typer.Option("--url", envvar=URL_VARIABLE, help=URL_HELP, rich_help_panel=PANEL),
+]
+SharedToken = Annotated[
+    str | None,
+    typer.Option("--token", envvar=TOKEN_VARIABLE, help=TOKEN_HELP, rich_help_panel=PANEL),
+]
+UrlOption = Annotated[
+    str | None,
+    typer.Option("--url", help=f"{URL_HELP} Or {URL_VARIABLE}.", rich_help_panel=PANEL),
+]
+TokenOption = Annotated[
+    str | None,
+    typer.Option("--token", help=f"{TOKEN_HELP} Or {TOKEN_VARIABLE}.", rich_help_panel=PANEL),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.", rich_help_panel=PANEL)]
+
+
+class Reach(NamedTuple):
+    url: str
+    token: str | None = None
+    as_json: bool = False
+
+    @classmethod
+    def to(cls, url: str | None, token: str | None, *, as_json: bool = False) -> "Reach":
+        """A link as it is shared will do: its token is taken out of it."""
+        parts = _address(url or DEFAULT_URL)
+        shared = parse_qs(parts.query).get("tkn", [None])[0]
+        path = parts.path.rstrip("/")
+        base = urlunsplit((parts.scheme, parts.netloc, path, "", ""))
+        return cls(base, _sendable(token or shared), as_json)
+
+    @property
+    def shown(self) -> str:
+        """The address without a password that may be in it."""
+        parts = urlsplit(self.url)
+        netloc = parts.netloc.rpartition("@")[2]
+        return urlunsplit((parts.scheme, netloc, parts.path, "", ""))
+
+    def client(
+        self, *, policy: bool = False, name: str | None = None
+    ) -> AbstractAsyncContextManager[Client]:
+        """AHP, for what is live."""
+        return connect(self.url, token=self.token, policy=policy, name=name)
+
+    def http(self, *, policy: bool = False) -> httpx.Client:
+        """`/v1`, for what is asked once. A refusal is raised as `Trouble`."""
+        return httpx.Client(
+            base_url=self.url,
+            headers={
+                "User-Agent": f"session-server/{__version__}",
+                **headers_of(self.token, policy=policy),
+            },
+            timeout=HTTP_SECONDS,
+            event_hooks={"response": [_check]},
+            # Certificates take longer to read than a request takes, and plain HTTP needs none.
+            verify=self.url.startswith("https:"),
+        )
+
+
+def _address(url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+        if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0:
+            return parts
+    except ValueError:
+        pass
+    shown = url.partition("?")[0].rpartition("@")[2]
+    advice = f"It looks like this: {DEFAULT_URL}"
+    raise UsageTrouble(f"{shown!r} is not the address of a host.", advice)
+
+
+def _sendable(token: str | None) -> str | None:
+    written = None if token is None else token.strip()
+    if written and not (written.isascii() and written.isprintable()):
+        raise UsageTrouble("This is not a valid token: tokens are plain ASCII on one line.")
+    return written or None
+
+
+def _check(response: httpx.Response) -> None:
+    if not response.is_success:
+        response.read()
+        raise of_response(response)
+
+
+def session_path(uri: Uri) -> str:
+    """Where a session is under `/v1`."""
+    return f"/v1/sessions/{session_name(uri)}"
+
+
+Command = Callable[..., ExitCode | Coroutine[Any, Any, ExitCode | None] | None]
+
+
+def reaching(command: Command) -> Callable[..., None]:
+    """The command with `--url`, `--token` and `--json` in place of its parameter `reach`."""
+    own = inspect.signature(command, eval_str=True)
+
+    @wraps(command)
+    def runner(
+        context: typer.Context, *, url: str | None, token: str | None, as_json: bool, **given: Any
+    ) -> None:
+        shared: dict[str, Any] = context.find_root().params
+        wanted = as_json or bool(shared.get("as_json"))
+        try:
+            reach = Reach.to(url or shared.get("url"), token or shared.get("token"), as_json=wanted)
+        except Trouble as trouble:
+            complain(trouble, as_json=wanted)
+            raise typer.Exit(trouble.code) from None
+        raise typer.Exit(run(command, reach, given))
+
+    parameters = [
+        inspect.Parameter(
+            "context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context
+        ),
+        *(p for name, p in own.parameters.items() if name != "reach"),
+        _option("url", UrlOption, None),
+        _option("token", TokenOption, None),
+        _option("as_json", JsonOption, default=False),
+    ]
+    _sign(runner, parameters)
+    return runner
+
+
+def run(command: Command, reach: Reach, given: dict[str, Any]) -> ExitCode:
+    """Runs it, and says in words what went wrong."""
+    try:
+        _check_text(given)
+        done = command(reach=reach, **given)
+        code = asyncio.run(done) if isinstance(done, Coroutine) else done
+    except (Trouble, ClientError, httpx.TransportError) as error:
+        trouble = explained(error, reach)
+        complain(trouble, as_json=reach.as_json)
+        return trouble.code
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        err.print("Stopped.")
+        return ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read has enough, as `head` has. Nothing more can be said, not even at the exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.OK
+    return ExitCode.OK if code is None else code
+
+
+def _check_text(given: dict[str, Any]) -> None:
+    """Python lets bytes that are no text through as something that nobody can encode again."""
+    for value in given.values():
+        for word in value if isinstance(value, list) else (value,):
+            if isinstance(word, str) and not word.isascii() and not _is_text(word):
+                raise UsageTrouble(f"{word!a} is not text in UTF-8.")
+
+
+def _is_text(word: str) -> bool:
+    try:
+        word.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def explained(error: Exception, reach: Reach) -> Trouble:
+    match error:
+        case ClientError():
+            return of_client(error)
+        case httpx.TransportError():
+            return of_transport(error, reach.shown)
+        case _:
+            assert isinstance(error, Trouble)
+            return error
+
+
+def _option(name: str, annotation: Any, default: object) -> inspect.Parameter:
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(name, kind, default=default, annotation=annotation)
+
+
+def _sign(runner: Any, parameters: list[inspect.Parameter]) -> None:
+    """Typer reads the signature and the annotations of what it is given."""
+    ordered = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters]
+    runner.__signature__ = inspect.Signature(ordered)
+    runner.__annotations__ = {p.name: p.annotation for p in ordered}

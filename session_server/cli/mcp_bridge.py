@@ -1,0 +1,62 @@
+"""`session-server mcp`: the gateway for clients that start their MCP servers as processes."""
+
+import logging
+from typing import Annotated
+from urllib.parse import quote
+
+import httpx
+import msgspec
+import typer
+
+from session_server.cli.exit_codes import ExitCode
+from session_server.cli.failures import GIVE_TOKEN, OTHER_ROLE, START_ONE, Trouble, of_response
+from session_server.cli.http_client import HTTP_SECONDS, Reach
+from session_server.client.connecting import headers_of
+
+NAME_ONE = "`session-server serve --mcp-config mcp.json` configures them."
+_REFUSED = {
+    401: (ExitCode.NOT_ALLOWED, GIVE_TOKEN),
+    403: (ExitCode.NOT_ALLOWED, OTHER_ROLE),
+    404: (ExitCode.NOT_FOUND, NAME_ONE),
+}
+
+
+async def mcp(
+    reach: Reach,
+    server: Annotated[
+        str | None,
+        typer.Argument(help="Name of a configured MCP server; without it, the ask tools."),
+    ] = None,
+    session: Annotated[
+        str | None, typer.Option(help="Session to ask people in; otherwise one of its own.")
+    ] = None,
+) -> None:
+    """Speak MCP on stdin and stdout, for a client's `mcp.json`.
+
+    The host must be running: questions are answered in its sessions.
+    """
+    # The SDK takes a while to load, and no other command needs it.
+    from session_server.gateway.mcp_callers import SESSION_HEADER  # noqa: PLC0415
+    from session_server.gateway.stdio_bridge import Bridge  # noqa: PLC0415
+
+    logging.disable(logging.CRITICAL)  # the SDK logs whole messages, with arguments
+    headers = headers_of(reach.token)
+    if session is not None:
+        headers[SESSION_HEADER] = session
+    address = f"{reach.url}/mcp" if server is None else f"{reach.url}/mcp/{quote(server, safe='')}"
+    _check(address, headers)
+    if not await Bridge(address, f"{reach.url}/healthz", headers).run():
+        words = f"The host at {reach.url} stopped answering and did not come back."
+        raise Trouble(words, ExitCode.UNREACHABLE, START_ONE)
+
+
+def _check(address: str, headers: dict[str, str]) -> None:
+    """Fails in words before anything is spoken; that it is no stream is all the same here."""
+    response = httpx.get(address, headers=headers, timeout=HTTP_SECONDS)
+    if response.status_code not in _REFUSED:
+        return
+    try:
+        words: str = msgspec.json.decode(response.content)["error"]["message"]
+    except (msgspec.DecodeError, KeyError, TypeError):
+        raise of_response(response) from None
+    raise Trouble(words, *_REFUSED[response.status_code])

@@ -1,0 +1,52 @@
+"""What `doctor` finds out about the MCP servers of a host: each is started or reached once."""
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+from session_server.cli.doctor import Check, bad, fine, odd
+from session_server.mcp_client.config import ServerConfig, load_servers
+from session_server.mcp_client.connections import Link
+from session_server.mcp_client.errors import ConfigError
+from session_server.mcp_client.failures import trouble_of
+from session_server.mcp_client.pool import declared
+from session_server.mcp_client.sdk import QUIET
+
+
+def mcp_checks(file: Path) -> Iterator[Check]:
+    try:
+        servers, warnings = load_servers(file)
+    except ConfigError as error:
+        yield bad("mcp", str(error), "`serve` does not start with it.")
+        return
+    problems = {config.problem for config in servers.values() if config.problem is not None}
+    for warning in warnings:
+        if not any(problem in warning for problem in problems):
+            yield odd("mcp", warning)
+    yield from asyncio.run(_tried(list(servers.values())))
+
+
+async def _tried(servers: list[ServerConfig]) -> list[Check]:
+    for name, level in QUIET.items():
+        logging.getLogger(name).setLevel(level)
+    return list(await asyncio.gather(*map(_check, servers)))
+
+
+async def _check(config: ServerConfig) -> Check:
+    name = f"mcp {config.name}"
+    if config.disabled:
+        return fine(name, "It is disabled.")
+    if config.problem is not None:
+        return bad(name, f"It cannot be used: {config.problem}.")
+    link = Link(config, declared(config))
+    try:
+        async with asyncio.timeout(config.start_timeout), link.opened(config.protocol):
+            count = len(await link.tools())
+            revision = link.client.protocol_version
+    except Exception as error:  # noqa: BLE001 - whatever it answered, it cannot be used
+        trouble = trouble_of(error, config, link.heard)
+        lines = link.output.lines
+        advice = f"It wrote: {lines[-1]}" if lines else ""
+        return bad(name, f"It cannot be used: {trouble}.", advice)
+    return fine(name, f"It answers: revision {revision}, {count} tools.")

@@ -1,0 +1,93 @@
+"""Waiting for something at a host: long polls, one after the other, also while it is restarted."""
+
+import contextlib
+import signal
+import threading
+import time
+from collections.abc import Callable, Generator
+from typing import Annotated, TypeVar
+
+import httpx
+import typer
+
+from session_server.cli.failures import Trouble
+from session_server.cli.output import err
+from session_server.cli.values import duration
+
+PAUSE_SECONDS = 1.0
+ANSWER_SECONDS = 10.0
+"""How much longer than it was asked to wait a host may take to answer."""
+
+T = TypeVar("T")
+
+WaitOption = Annotated[
+    float | None,
+    typer.Option(
+        help="How long to wait: 90s, 10m; waits forever by default.",
+        parser=duration,
+        metavar="TIME",
+    ),
+]
+
+
+class Deadline:
+    """How much time is left; without a number there is no end to it."""
+
+    def __init__(self, seconds: float | None) -> None:
+        self._deadline = None if seconds is None else time.monotonic() + seconds
+
+    def left(self, at_most: float) -> float:
+        """The length of the next wait; nothing if the time is over."""
+        if self._deadline is None:
+            return at_most
+        return min(at_most, max(0.0, self._deadline - time.monotonic()))
+
+
+def polled(http: httpx.Client, path: str, wait: float, decode: Callable[[bytes], T]) -> T | None:
+    """What is there after at most this time; `None` if the host is away just now."""
+    try:
+        response = http.get(path, params={"wait": wait}, timeout=wait + ANSWER_SECONDS)
+    except httpx.TransportError:
+        time.sleep(min(PAUSE_SECONDS, wait))
+        return None
+    return decode(response.content)
+
+
+@contextlib.contextmanager
+def withdrawn_when_interrupted(
+    http: httpx.Client, path: str, message: str, *, on_sigterm: bool = True
+) -> Generator[None]:
+    """Ctrl-C withdraws what was asked for, and so do SIGTERM and a closed terminal.
+
+    Without `on_sigterm` only Ctrl-C does: whoever asks again with the same key goes on waiting.
+    """
+    try:
+        with _termination_raises():
+            yield
+    except (KeyboardInterrupt, _Terminated) as stopped:
+        if on_sigterm or isinstance(stopped, KeyboardInterrupt):
+            with contextlib.suppress(httpx.HTTPError, Trouble):
+                http.delete(path)
+                err.print(message)
+        raise
+
+
+class _Terminated(SystemExit):
+    """With the exit code that shells give a process that a signal has ended."""
+
+
+@contextlib.contextmanager
+def _termination_raises() -> Generator[None]:
+    def stop(number: int, _: object) -> None:
+        raise _Terminated(128 + number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread receives signals
+        return
+    signals = [signal.SIGTERM, *((signal.SIGHUP,) if hasattr(signal, "SIGHUP") else ())]
+    earlier = {number: signal.signal(number, stop) for number in signals}
+    try:
+        yield
+    finally:
+        for number, handler in earlier.items():
+            signal.signal(number, handler)

@@ -1,0 +1,238 @@
+"""Asking people and calling tools over HTTP: AHP has no commands for these."""
+
+import asyncio
+import uuid
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from ssl import SSLContext
+from typing import Any, NamedTuple, TypeAlias
+from urllib.parse import quote, urlsplit, urlunsplit
+
+import httpx
+import msgspec
+
+from session_server.client.errors import AskRefused, CallFailed, CallRefused, ClientError, Refused
+from session_server.reducers.forms.ask_forms import UnaskableError, ask_result, asked_question
+from session_server.reducers.texts import session_name, session_uri
+from session_server.schemas.ahp.questions import Question
+from session_server.schemas.codec import Decoder, encode
+from session_server.schemas.http import (
+    CallState,
+    CallView,
+    EndedRequest,
+    NewCall,
+    NewRequest,
+    NewSession,
+    RequestState,
+)
+from session_server.schemas.limits import LEASE_SECONDS, TITLE_CHARS, WAIT_SECONDS
+from session_server.schemas.mcp import AskedQuestion, AskOutcome, AskResult
+from session_server.schemas.wire import Uri
+
+ANSWER_SECONDS = 15.0
+PAUSE_SECONDS = 1.0
+TOO_BUSY = (429, 503)
+JSON = {"Content-Type": "application/json"}
+
+
+class HttpDoor(NamedTuple):
+    """The address, and how to be let in."""
+
+    url: str
+    headers: dict[str, str]
+    ssl: SSLContext | None = None
+
+    @classmethod
+    def beside(cls, socket_url: str, headers: dict[str, str], ssl: SSLContext | None) -> "HttpDoor":
+        """Of the host whose AHP is at this address."""
+        parts = urlsplit(socket_url)
+        scheme = {"ws": "http", "wss": "https"}[parts.scheme]
+        path = parts.path.removesuffix("/ahp")
+        return cls(urlunsplit((scheme, parts.netloc, path, "", "")), headers, ssl)
+
+    def http(self) -> httpx.AsyncClient:
+        verify: SSLContext | bool = True if self.ssl is None else self.ssl
+        return httpx.AsyncClient(
+            base_url=self.url,
+            headers=self.headers,
+            verify=verify,
+            timeout=WAIT_SECONDS + ANSWER_SECONDS,
+        )
+
+
+async def answered(
+    http: httpx.AsyncClient, method: str, path: str, refused: type[Refused], **options: Any
+) -> bytes:
+    """The body of the answer. It is asked again while the host is away or too busy, so what is
+    asked for must be safe to repeat. Raises `refused` if the host says no.
+    """
+    while True:
+        try:
+            response = await http.request(method, path, **options)
+        except httpx.TransportError:
+            await asyncio.sleep(PAUSE_SECONDS)
+            continue
+        if response.is_success:
+            return response.content
+        if response.status_code not in TOO_BUSY:
+            raise _refusal(response, refused)
+        await asyncio.sleep(PAUSE_SECONDS)
+
+
+class _Problem(msgspec.Struct):
+    code: str = "unknown"
+    detail: str = ""
+
+
+def _refusal(response: httpx.Response, refused: type[Refused]) -> Refused:
+    try:
+        problem = msgspec.json.decode(response.content, type=_Problem)
+    except msgspec.MsgspecError:
+        problem = _Problem()
+    reason = problem.detail or f"The host answered {response.status_code}."
+    return refused(reason, problem.code)
+
+
+decode_call: Decoder[CallView] = Decoder(CallView)
+
+
+async def called(
+    door: HttpDoor, uri: Uri, wanted: NewCall, seconds: float | None = None
+) -> dict[str, Any]:
+    """The result of the call, once it has ended; `TimeoutError` if that takes too long."""
+    async with asyncio.timeout(seconds), door.http() as http:
+        path = f"/v1/sessions/{session_name(uri)}/calls"
+        headers = {**JSON, "Idempotency-Key": uuid.uuid4().hex}
+        content = encode(wanted)
+        view = decode_call(
+            await answered(http, "POST", path, CallRefused, content=content, headers=headers)
+        )
+        while view.is_open:
+            path = f"/v1/calls/{quote(view.id, safe='')}"
+            wait = {"wait": WAIT_SECONDS}
+            view = decode_call(await answered(http, "GET", path, CallRefused, params=wait))
+    return _result(view)
+
+
+def _result(view: CallView) -> dict[str, Any]:
+    if view.result is not None:
+        return view.result
+    if view.state is CallState.ABANDONED or view.error is None:
+        reason = view.reason or "no reason was given."
+        raise CallFailed(f"The call was abandoned: {reason}", "abandoned")
+    raise CallFailed(view.error.message, view.error.kind, view.error.data)
+
+
+def tool_call(server: str, tool: str, arguments: Mapping[str, Any] | None) -> NewCall:
+    arguments = dict(arguments or {})
+    return NewCall(server=server, tool=tool, arguments=arguments, lease=LEASE_SECONDS)
+
+
+WITHDRAWAL_SECONDS = 5.0
+"""How long an asker that stops waiting takes to withdraw its question."""
+
+AskableQuestion: TypeAlias = str | Mapping[str, Any] | AskedQuestion
+
+_decode_state: Decoder[RequestState] = Decoder(RequestState)
+
+
+class Ask(NamedTuple):
+    """What to ask, and where. With a `key` it stays open when nobody waits any more."""
+
+    request: NewRequest
+    session: Uri | None
+    title: str
+    key: str | None
+
+
+def ahp_questions(questions: Iterable[AskableQuestion]) -> tuple[Question, ...]:
+    """Questions as people write them: a text, or the fields that the tool `ask_questions` takes."""
+    try:
+        return tuple(asked_question(n, _written(q)) for n, q in enumerate(questions, 1))
+    except (msgspec.ValidationError, UnaskableError) as error:
+        raise AskRefused(str(error), "badForm") from None
+
+
+def _written(question: AskableQuestion) -> AskedQuestion:
+    if isinstance(question, str):
+        return AskedQuestion(question=question)
+    if isinstance(question, AskedQuestion):
+        return question
+    return msgspec.convert(dict(question), AskedQuestion)
+
+
+async def asked(door: HttpDoor, ask: Ask, seconds: float | None) -> AskResult:
+    """How it ended. `TimeoutError` after this many seconds, and then the question is withdrawn."""
+    async with door.http() as http:
+        asking = asyncio.create_task(_asked(http, ask))
+        try:
+            async with asyncio.timeout(seconds):
+                path = await asyncio.shield(asking)
+                return await _ended(http, path)
+        except TimeoutError:
+            ended = None if ask.key else await _withdrawn(http, asking)
+            if ended is None or ended.outcome is AskOutcome.WITHDRAWN:
+                raise
+            return ended  # answered just before it was withdrawn
+        except asyncio.CancelledError:
+            if ask.key is None:
+                await _withdrawn(http, asking)
+            raise
+        finally:
+            asking.cancel()
+            await asyncio.wait((asking,))
+
+
+async def _asked(http: httpx.AsyncClient, ask: Ask) -> str:
+    """The path of the request. Repeated after a break, it is still asked once."""
+    uri = ask.session or session_uri(uuid.uuid4().hex)
+    is_new = await _made(http, uri, ask.title)
+    path = f"/v1/sessions/{session_name(uri)}/requests"
+    headers = {**JSON, "Idempotency-Key": quote(ask.key or uuid.uuid4().hex)}
+    content = encode(ask.request)
+    try:
+        body = await answered(http, "POST", path, AskRefused, content=content, headers=headers)
+    except AskRefused:
+        if is_new:
+            with suppress(httpx.HTTPError):
+                await http.delete(f"/v1/sessions/{session_name(uri)}")
+        raise
+    return f"{path}/{quote(_decode_state(body).id, safe='')}"
+
+
+async def _made(http: httpx.AsyncClient, uri: Uri, title: str) -> bool:
+    """Makes the session if there is none; whether this has made it."""
+    content = encode(NewSession(resource=uri, title=title[:TITLE_CHARS]))
+    try:
+        await answered(http, "GET", f"/v1/sessions/{session_name(uri)}", AskRefused)
+    except AskRefused as missing:
+        if missing.code != "sessionNotFound":
+            raise
+    else:
+        return False
+    try:
+        await answered(http, "POST", "/v1/sessions", AskRefused, content=content, headers=JSON)
+    except AskRefused as refused:
+        if refused.code != "sessionExists":
+            raise
+        return False  # made by somebody else, or by this request before the connection broke
+    return True
+
+
+async def _ended(http: httpx.AsyncClient, path: str) -> AskResult:
+    while True:
+        state = _decode_state(
+            await answered(http, "GET", path, AskRefused, params={"wait": WAIT_SECONDS})
+        )
+        if isinstance(state, EndedRequest):
+            return ask_result(state.outcome, state.session)
+
+
+async def _withdrawn(http: httpx.AsyncClient, asking: "asyncio.Task[str]") -> AskResult | None:
+    """Nobody would read an answer. If one has just come, it counts; `None` if nothing is known."""
+    with suppress(TimeoutError, httpx.HTTPError, ClientError):
+        async with asyncio.timeout(WITHDRAWAL_SECONDS):
+            path = await asking
+            await http.delete(path)
+            return await _ended(http, path)
+    return None

@@ -1,0 +1,1 @@
+"""The AHP protocol of one client, without I/O."""

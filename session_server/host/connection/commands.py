@@ -1,0 +1,136 @@
+"""What a client can ask for once it is known, beside acting."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from session_server.host.connection.peer import Peer
+from session_server.host.errors import CommandError
+from session_server.host.session_opening import page_of_turns
+from session_server.schemas.ahp import frames
+from session_server.schemas.ahp.commands import (
+    FetchTurnsResult,
+    ListSessionsResult,
+    SubscribeResult,
+)
+from session_server.schemas.codec import encode
+from session_server.schemas.errors import ErrorCode, RpcError
+from session_server.schemas.limits import TURNS_PER_PAGE
+from session_server.schemas.record import SessionRecord
+
+TOO_MUCH_WAITS = "Too much of what you sent is still being written; wait, then send it again."
+NO_AUTHENTICATION = "No resource here takes tokens."
+
+
+def ping(peer: Peer, frame: frames.Ping) -> None:
+    peer.replies.answer(frame.id, None)
+
+
+def subscribe(peer: Peer, frame: frames.Subscribe) -> None:
+    """A channel that is already subscribed to has no second snapshot: its actions are complete.
+
+    Whoever wants the state once more unsubscribes first.
+    """
+    uri = frame.params.channel
+    if peer.subscriptions.has(uri) or peer.subscriptions.join(peer.principal, uri):
+        peer.replies.answer(frame.id, SubscribeResult())
+        return
+    channel = peer.subscriptions.add(peer.principal, uri)
+    if channel is None:
+        raise peer.host.missing(peer.principal, uri)
+    peer.replies.answer(frame.id, SubscribeResult(snapshot=peer.host.snapshot(channel)))
+
+
+def unsubscribe(peer: Peer, frame: frames.Unsubscribe) -> None:
+    peer.subscriptions.remove(frame.params.channel)
+    _acknowledge(peer, frame)
+
+
+def _acknowledge(peer: Peer, frame: frames.ClientNotificationBase) -> None:
+    """A notification that came with an id is answered like any request."""
+    if frame.id is not None:
+        peer.replies.answer(frame.id, None)
+
+
+def create_session(peer: Peer, frame: frames.CreateSession) -> None:
+    """What it is made from waits in memory until it is written, and counts as such."""
+    held = peer.host.allowances.of(peer.principal.id).held
+    size = len(encode(frame.params))
+    if not held.take(size):
+        raise CommandError(ErrorCode.CONFLICT, TOO_MUCH_WAITS)
+
+    def done() -> None:
+        held.give_back(size)
+        peer.replies.answer(frame.id, None)
+
+    def failed(reason: str) -> None:
+        held.give_back(size)
+        _not_saved(peer, frame.id, reason)
+
+    try:
+        peer.host.create_session(peer.principal, frame.params, done=done, failed=failed)
+    except CommandError:
+        held.give_back(size)
+        raise
+
+
+def dispose_session(peer: Peer, frame: frames.DisposeSession) -> None:
+    peer.host.dispose_session(
+        peer.principal,
+        frame.params.channel,
+        done=partial(peer.replies.answer, frame.id, None),
+        failed=partial(_not_saved, peer, frame.id),
+    )
+
+
+def _not_saved(peer: Peer, request_id: frames.RequestId, words: str) -> None:
+    peer.replies.fail(request_id, RpcError(code=ErrorCode.INTERNAL_ERROR, message=words))
+
+
+def list_sessions(peer: Peer, frame: frames.ListSessions) -> None:
+    items = tuple(peer.host.summaries(peer.principal))
+    peer.replies.answer(frame.id, ListSessionsResult(items=items))
+
+
+def fetch_turns(peer: Peer, frame: frames.FetchTurns) -> None:
+    params = frame.params
+    channel = peer.channel(params.channel)
+    if channel is None or channel is peer.host.root:
+        raise peer.host.missing(peer.principal, params.channel)
+    limit = TURNS_PER_PAGE if params.limit is None else min(params.limit, TURNS_PER_PAGE)
+    record = channel.committed
+    assert isinstance(record, SessionRecord)
+    turns, more = page_of_turns(record.public.turns, params.before, limit)
+    peer.replies.answer(frame.id, FetchTurnsResult(turns=turns, has_more=more))
+
+
+def authenticate(_: Peer, __: frames.Authenticate) -> None:
+    raise CommandError(ErrorCode.NOT_FOUND, NO_AUTHENTICATION)
+
+
+def presence_update(peer: Peer, frame: frames.PresenceUpdate) -> None:
+    if frame.params.name is not None:
+        peer.choose_name(frame.params.name)
+    peer.host.presence.update(frame.params, peer.principal, peer.outbox)
+    _acknowledge(peer, frame)
+
+
+def not_offered(_: Peer, frame: Any) -> None:
+    method = frame.__struct_config__.tag
+    raise CommandError(ErrorCode.METHOD_NOT_FOUND, f"{method} is not offered here.")
+
+
+COMMANDS: dict[type, Callable[[Peer, Any], None]] = {
+    frames.Ping: ping,
+    frames.Subscribe: subscribe,
+    frames.Unsubscribe: unsubscribe,
+    frames.CreateSession: create_session,
+    frames.DisposeSession: dispose_session,
+    frames.ListSessions: list_sessions,
+    frames.FetchTurns: fetch_turns,
+    frames.Authenticate: authenticate,
+    frames.ResolveSessionConfig: not_offered,
+    frames.SessionConfigCompletions: not_offered,
+    frames.Completions: not_offered,
+    frames.PresenceUpdate: presence_update,
+}

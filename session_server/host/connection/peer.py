@@ -1,0 +1,119 @@
+"""The other end of a connection: who it is, what it watches, and how it is answered."""
+
+from typing import Any
+
+import msgspec
+
+from session_server.host.channel import Channel
+from session_server.host.connection.rate_limit import Allowance
+from session_server.host.connection.subscriptions import Subscriptions
+from session_server.host.delivery import Message, Outbox
+from session_server.host.errors import CommandError
+from session_server.host.host import Host
+from session_server.reducers.texts import visible_name
+from session_server.schemas.ahp import frames
+from session_server.schemas.ahp.envelopes import ActionOrigin, RejectionEnvelope, RejectionMeta
+from session_server.schemas.errors import ErrorCode, Refusal, RpcError
+from session_server.schemas.limits import ID_CHARS, NAME_CHARS
+from session_server.schemas.principals import Principal
+from session_server.schemas.wire import Uri
+
+
+class Replies:
+    """`unanswered` counts the requests that are still to be answered."""
+
+    def __init__(self, host: Host, allowance: Allowance, outbox: Outbox) -> None:
+        self.unanswered = 0
+        self._allowance = allowance
+        self._host = host
+        self._outbox = outbox
+
+    def answer(self, request_id: frames.RequestId, result: Any) -> None:
+        self.unanswered -= 1
+        self.tell(request_id, result)
+
+    def tell(self, request_id: frames.RequestId, result: Any) -> None:
+        """The result of something that was not counted."""
+        self._send(frames.Result(id=request_id, result=result))
+
+    def fail(self, request_id: frames.RequestId, error: RpcError) -> None:
+        self.unanswered -= 1
+        self.complain(request_id, error)
+
+    def complain(self, request_id: frames.RequestId | None, error: RpcError) -> None:
+        """About something that was not counted: a frame that never became a request."""
+        self._send(frames.Failure(id=request_id, error=error))
+
+    def reject(
+        self, channel: Uri, action: bytes, origin: ActionOrigin, reason: str, meta: RejectionMeta
+    ) -> None:
+        """To its sender alone; it takes no place in the order."""
+        envelope = RejectionEnvelope(
+            channel=channel,
+            action=msgspec.Raw(action),
+            server_seq=self._host.position,
+            origin=origin,
+            rejection_reason=reason,
+            meta=meta,
+        )
+        self._send(frames.RejectionNotification(params=envelope))
+
+    def _send(self, frame: Any) -> None:
+        message = Message.of(frame)
+        self._allowance.charge_answer(len(message.text))
+        self._outbox.send(message)
+
+
+def rejection_meta(refusal: Refusal) -> RejectionMeta:
+    return RejectionMeta(
+        code=refusal.code, request_id=refusal.request_id, question_id=refusal.question_id
+    )
+
+
+class Peer:
+    """`is_known` from the handshake on; before it, there is no `client_id`."""
+
+    def __init__(self, host: Host, principal: Principal, outbox: Outbox) -> None:
+        self.host = host
+        self.principal = principal
+        self.outbox = outbox
+        self.replies = Replies(host, host.allowances.of(principal.id), outbox)
+        self.subscriptions = Subscriptions(host, outbox)
+        self.is_known = False
+        self._may_choose_name = principal.name is None
+
+    @property
+    def client_id(self) -> str:
+        assert self.principal.client_id is not None
+        return self.principal.client_id
+
+    def bind(self, client_id: str) -> None:
+        if not client_id or len(client_id) > ID_CHARS:
+            words = f"A clientId has between 1 and {ID_CHARS} characters."
+            raise CommandError(ErrorCode.INVALID_PARAMS, words)
+        self.principal = msgspec.structs.replace(self.principal, client_id=client_id)
+
+    def arrive(self) -> None:
+        self.is_known = True
+        self.host.clients.arrived(self.client_id, self.principal.id)
+        self.host.active_clients.arrived(self.client_id)
+
+    def leave(self) -> None:
+        if self.is_known:
+            self.host.clients.left(self.client_id, self.principal.id)
+            self.host.active_clients.left(self.client_id)
+        self.subscriptions.remove_all()
+
+    def choose_name(self, name: str) -> None:
+        """It also stands beside the answers that follow; a credential's own name goes before."""
+        shown = visible_name(name[:NAME_CHARS])
+        if shown and self._may_choose_name:
+            self.principal = msgspec.structs.replace(self.principal, name=shown)
+
+    def is_opening(self, uri: Uri) -> bool:
+        """Whether there may soon be a channel that it may look at."""
+        return self.host.is_opening(uri) and self.principal.reaches(uri)
+
+    def channel(self, uri: Uri) -> Channel[Any] | None:
+        """A channel that it may look at."""
+        return self.host.channel(self.principal, uri)

@@ -1,0 +1,77 @@
+"""News of sessions for everyone who watches the list of them."""
+
+import asyncio
+from typing import Any
+
+import msgspec
+
+from session_server.host.host import Host
+from session_server.reducers.state.status import listed
+from session_server.schemas.ahp.commands import ROOT_CHANNEL
+from session_server.schemas.ahp.frames import (
+    SessionSummaryChanged,
+    SessionSummaryChangedParams,
+    SummaryChanges,
+)
+from session_server.schemas.ahp.session import SessionSummary, SummaryMeta
+from session_server.schemas.wire import Uri
+
+QUIET_SECONDS = 1.0
+"""Changes of `modifiedAt` alone are told at most this often per session."""
+
+
+def changes_between(before: SessionSummary, after: SessionSummary) -> SummaryChanges:
+    changed: dict[str, Any] = {}
+    for name in SummaryChanges.__struct_fields__:
+        new = getattr(after, name)
+        if new is not None and getattr(before, name) != new:
+            changed[name] = new
+    if before.activity is not None and after.activity is None:
+        changed["activity"] = ""
+    if before.meta is not None and after.meta is None:
+        changed["meta"] = SummaryMeta()
+    return SummaryChanges(**changed)
+
+
+class SummaryNews:
+    """What was told last about each session, and what is still to be told."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._told: dict[Uri, SessionSummary] = {}
+        self._timers: dict[Uri, asyncio.TimerHandle] = {}
+
+    def changed(self, before: SessionSummary, after: SessionSummary) -> None:
+        uri = after.resource
+        told = self._told.setdefault(uri, before)
+        quiet = msgspec.structs.replace(told, modified_at=after.modified_at) == after
+        if not quiet:
+            self._tell(uri, after)
+        elif uri not in self._timers:
+            loop = asyncio.get_running_loop()
+            self._timers[uri] = loop.call_later(QUIET_SECONDS, self._tell_latest, uri)
+
+    def is_due(self, uri: Uri) -> bool:
+        """Whether its latest summary will be told soon, whatever it is then."""
+        return uri in self._timers
+
+    def _tell_latest(self, uri: Uri) -> None:
+        self._timers.pop(uri, None)
+        record = self._host.record(uri)
+        if record is not None:
+            self._tell(uri, listed(record.public))
+
+    def _tell(self, uri: Uri, summary: SessionSummary) -> None:
+        timer = self._timers.pop(uri, None)
+        if timer is not None:
+            timer.cancel()
+        changes = changes_between(self._told[uri], summary)
+        self._told[uri] = summary
+        params = SessionSummaryChangedParams(channel=ROOT_CHANNEL, session=uri, changes=changes)
+        self._host.announce(SessionSummaryChanged(params=params), about=uri)
+
+    def forget(self, uri: Uri) -> None:
+        self._told.pop(uri, None)
+        timer = self._timers.pop(uri, None)
+        if timer is not None:
+            timer.cancel()

@@ -1,0 +1,78 @@
+"""The HTTP API under `/v1`: routes, problems and the OpenAPI document in one application."""
+
+from typing import Any
+
+from fastapi import APIRouter, FastAPI
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Match, Route
+
+from session_server.http import (
+    answer_routes,
+    call_routes,
+    event_routes,
+    recording_routes,
+    request_routes,
+    session_routes,
+    token_routes,
+)
+from session_server.http.access import Caller
+from session_server.http.bodies import SentPaths, json_response
+from session_server.http.openapi import described, include_docs, include_openapi
+from session_server.http.problems import answer_to, include_problems
+from session_server.http.prometheus import include_metrics
+from session_server.schemas.principals import Principal
+
+router = APIRouter(prefix="/v1/me", tags=["access"])
+
+
+@router.get("", **described(200, Principal))
+async def read_me(who: Caller) -> Response:
+    """Whom your credential proves, what that lets you do, and until when."""
+    return json_response(who)
+
+
+ROUTERS = (
+    session_routes.router,
+    request_routes.router,
+    answer_routes.router,
+    session_routes.turn_router,
+    call_routes.router,
+    event_routes.router,
+    token_routes.share_router,
+    token_routes.router,
+    router,
+    recording_routes.router,
+)
+
+
+def include_api(app: FastAPI) -> None:
+    for router in ROUTERS:
+        app.include_router(router)
+    app.router.redirect_slashes = False
+    app.add_middleware(SentPaths)
+    include_problems(app)
+    app.add_exception_handler(405, _other_method)
+    include_openapi(app)
+    include_docs(app)
+    include_metrics(app)
+
+
+async def _other_method(request: Request, error: Exception) -> Response:
+    """Each method has a route of its own, and the router tells only the first one's."""
+    assert isinstance(error, HTTPException)
+    headers = dict(error.headers or {})
+    methods = {method for router in ROUTERS for method in _methods(router.routes, request)}
+    if methods:
+        headers["Allow"] = ", ".join(sorted(methods))
+    return answer_to(HTTPException(405, headers=headers))
+
+
+def _methods(routes: list[Any], request: Request) -> set[str]:
+    return {
+        method
+        for route in routes
+        if isinstance(route, Route) and route.matches(request.scope)[0] is not Match.NONE
+        for method in route.methods or ()
+    }

@@ -1,0 +1,184 @@
+"""What HTTP reads and writes: JSON bodies, names in paths, and idempotency keys."""
+
+import hashlib
+import re
+import uuid
+from collections.abc import AsyncIterator, Iterable
+from typing import Annotated, Any, Generic, NamedTuple, TypeVar
+from urllib.parse import unquote
+
+import msgspec
+from fastapi import Depends, Header, Path
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from session_server.http.access import Caller
+from session_server.http.problems import ProblemError
+from session_server.reducers.texts import session_uri
+from session_server.schemas.codec import Decoder, encode
+from session_server.schemas.limits import FRAME_BYTES, IDEMPOTENCY_KEY_CHARS, JSON_DEPTH
+from session_server.schemas.wire import Uri
+
+_KEPT = re.compile(rb"(%2[Ff5])")
+
+
+class SentPaths:
+    """Middleware: slashes that were percent-encoded do not part a path."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        raw = scope.get("raw_path")
+        if scope["type"] == "http" and raw is not None and _KEPT.search(raw):
+            scope = {**scope, "path": partly_decoded(raw)}
+        await self._app(scope, receive, send)
+
+
+def partly_decoded(raw: bytes) -> str:
+    parts = _KEPT.split(raw)
+    return "".join(
+        part.decode() if index % 2 else unquote(part.decode("latin-1"))
+        for index, part in enumerate(parts)
+    )
+
+
+def _named(name: str, words: str, example: str) -> Any:
+    """A name in an address; the examples are of the demo session."""
+    return Path(alias=name, description=words, openapi_examples={example: {"value": example}})
+
+
+SESSION_WORDS = "The path of an `ahp-session:/` URI, or a whole URI, percent-encoded."
+
+
+async def _session(name: Annotated[str, _named("id", SESSION_WORDS, "demo")]) -> Uri:
+    return session_uri(unquote(name))
+
+
+async def _request(
+    name: Annotated[str, _named("rid", "The id of an input request.", "first:trip")],
+) -> str:
+    return unquote(name)
+
+
+async def _question(
+    name: Annotated[str, _named("qid", "The id of a question in it.", "name")],
+) -> str:
+    return unquote(name)
+
+
+SessionUri = Annotated[Uri, Depends(_session)]
+RequestId = Annotated[str, Depends(_request)]
+QuestionId = Annotated[str, Depends(_question)]
+
+
+REPLAYED = {"Idempotency-Replayed": "true"}
+"""A header of answers that say again what an earlier request made."""
+
+
+class RetryKey(NamedTuple):
+    """`digest` stands for who asks and the key; nobody can guess another's."""
+
+    digest: str
+
+    def name(self, wanted: msgspec.Struct) -> str:
+        """What the thing that is made is called: `<who and key>-<what>`."""
+        return f"{self.digest}-{_digest(encode(wanted), 5)}"
+
+    def found(self, wanted: msgspec.Struct, names: Iterable[str]) -> bool:
+        """Whether it was made before; an error if the key stands for something else."""
+        mine = {name for name in names if name.startswith(f"{self.digest}-")}
+        if mine and self.name(wanted) not in mine:
+            words = "This Idempotency-Key was used for another body; take a new one."
+            raise ProblemError(422, "idempotencyKeyReused", words)
+        return bool(mine)
+
+
+def new_name(key: RetryKey | None, wanted: msgspec.Struct) -> str:
+    return str(uuid.uuid4()) if key is None else key.name(wanted)
+
+
+async def retry_key(
+    who: Caller,
+    key: Annotated[
+        str | None,
+        Header(
+            alias="Idempotency-Key",
+            min_length=1,
+            max_length=IDEMPOTENCY_KEY_CHARS,
+            description="Any text of your own: sent again with the same body, nothing is made"
+            " twice.",
+        ),
+    ] = None,
+) -> RetryKey | None:
+    if key is None:
+        return None
+    return RetryKey(_digest(encode([who.id, key]), 12))
+
+
+def _digest(data: bytes, size: int) -> str:
+    return hashlib.blake2b(data, digest_size=size).hexdigest()
+
+
+TheKey = Annotated[RetryKey | None, Depends(retry_key)]
+
+
+T = TypeVar("T")
+
+JSON = "application/json"
+
+
+class JsonBody(Generic[T]):
+    """A dependency that reads the request's body as one shape; no body is an empty object.
+
+    Bounded like a WebSocket frame. Other media types are refused: a form or plain text could be
+    sent by any web page without the browser asking first.
+    """
+
+    def __init__(self, shape: Any) -> None:
+        self.shape = shape
+        self._decode: Decoder[T] = Decoder(shape, JSON_DEPTH)
+
+    async def __call__(self, request: Request) -> T:
+        raw = await read_bounded(request)
+        if raw and media_type(request) != JSON:
+            words = "Send JSON, with the header Content-Type: application/json (curl: --json)."
+            raise ProblemError(415, "unsupportedMediaType", words)
+        return self._decode(raw or b"{}")
+
+
+async def read_bounded(request: Request) -> bytes:
+    return b"".join([chunk async for chunk in chunks_of(request, FRAME_BYTES)])
+
+
+async def chunks_of(request: Request, limit: int) -> AsyncIterator[bytes]:
+    """The body. A client that asks before it sends one that is too big is refused at once.
+
+    Others are sending already, and would lose the answer with a connection that is closed.
+    """
+    announced = request.headers.get("content-length", "")
+    if "expect" in request.headers and announced.isdecimal():
+        _check_size(int(announced), limit)
+    size = 0
+    async for chunk in request.stream():
+        size += len(chunk)
+        _check_size(size, limit)
+        yield chunk
+
+
+def _check_size(size: int, limit: int) -> None:
+    if size > limit:
+        message = f"A body may have at most {limit} bytes here."
+        raise ProblemError(413, "tooBig", message, {"Connection": "close"})
+
+
+def media_type(request: Request) -> str:
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def json_response(
+    value: msgspec.Struct | bytes, status: int = 200, headers: dict[str, str] | None = None
+) -> Response:
+    body = value if isinstance(value, bytes) else encode(value)
+    return Response(body, status, headers, media_type=JSON)

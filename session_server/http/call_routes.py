@@ -1,0 +1,145 @@
+"""Calls of MCP servers over HTTP: make one, wait for its result, give it up."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, Any
+from urllib.parse import quote, unquote
+
+from fastapi import APIRouter, Depends, Path
+from starlette.requests import HTTPConnection
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from session_server.calls.deliveries import Delivery
+from session_server.calls.service import Calls
+from session_server.http.access import Caller, TheHost, on_the_loop
+from session_server.http.bodies import (
+    REPLAYED,
+    JsonBody,
+    RetryKey,
+    SessionUri,
+    TheKey,
+    json_response,
+)
+from session_server.http.openapi import described, link
+from session_server.http.request_routes import visible_record
+from session_server.http.streaming import TheLongPoll
+from session_server.mcp_client.errors import CallsError
+from session_server.schemas.http import CallList, CallView, NewCall
+from session_server.schemas.principals import Principal
+
+router = APIRouter(prefix="/v1", tags=["calls"])
+
+LINKS = {name: link(name, cid="$response.body#/id") for name in ("read_call", "abandon_call")}
+
+
+def calls_of(connection: HTTPConnection) -> Calls:
+    calls: Calls = connection.app.state.calls
+    return calls
+
+
+async def _call(
+    cid: Annotated[str, Path(description="The id of a call.", examples=["call-1"])],
+) -> str:
+    return unquote(cid)
+
+
+TheCalls = Annotated[Calls, Depends(on_the_loop(calls_of))]
+CallId = Annotated[str, Depends(_call)]
+
+
+@router.post(
+    "/sessions/{id}/calls", **described(201, CallView, 404, 409, body=NewCall, links=LINKS)
+)
+async def start_call(
+    uri: SessionUri,
+    host: TheHost,
+    calls: TheCalls,
+    who: Caller,
+    poll: TheLongPoll,
+    key: TheKey,
+    wanted: Annotated[NewCall, Depends(JsonBody(NewCall))],
+) -> Response:
+    """Call a tool, a prompt or a resource of a configured MCP server.
+
+    When the server asks, the people in the session answer. The same request again, while it is open
+    or its result was not fetched, is the same call.
+    """
+    known = set(visible_record(host, who, uri).private.calls)
+    call_id = None if key is None else f"call-{_named(key, wanted, known)}"
+    made = await calls.start(
+        who,
+        uri,
+        wanted.server,
+        wanted.method,
+        params_of(wanted),
+        call_id=call_id,
+        lease=wanted.lease,
+    )
+    view = await poll.until(calls.result(who, made, poll.seconds))
+    headers = {"Location": f"/v1/calls/{quote(made, safe='')}"}
+    return _handed_over(calls, who, view, 201, headers | (REPLAYED if made in known else {}))
+
+
+@router.get("/sessions/{id}/calls", **described(200, CallList, 404))
+async def list_calls(uri: SessionUri, host: TheHost, calls: TheCalls, who: Caller) -> Response:
+    """The session's calls that you may look at, the latest first."""
+    visible_record(host, who, uri)
+    return json_response(CallList(items=calls.calls_of(who, uri)))
+
+
+@router.get("/calls/{cid}", **described(200, CallView, 404))
+async def read_call(call_id: CallId, calls: TheCalls, who: Caller, poll: TheLongPoll) -> Response:
+    """The call as it is; with `wait`, as soon as it has ended, or when the time is over."""
+    return _handed_over(calls, who, await poll.until(calls.result(who, call_id, poll.seconds)))
+
+
+@router.delete("/calls/{cid}", **described(200, CallView, 404))
+async def abandon_call(call_id: CallId, calls: TheCalls, who: Caller) -> Response:
+    """Give the call up: its questions close. What the server has begun, it may still do."""
+    await calls.abandon(who, call_id)
+    return json_response(await calls.result(who, call_id))
+
+
+def _handed_over(
+    calls: Calls,
+    who: Principal,
+    view: CallView,
+    status: int = 200,
+    headers: dict[str, str] | None = None,
+) -> Response:
+    """Only when the answer is out is the result fetched."""
+    response = json_response(view, status, headers)
+    if view.is_open:
+        return response
+    return _Delivered(response, partial(calls.hand_over, who, view.id))
+
+
+class _Delivered(Response):
+    """The same answer, with a result in it that its client is owed."""
+
+    def __init__(self, answer: Response, hand_over: Callable[[Delivery], None]) -> None:
+        super().__init__(answer.body, answer.status_code)
+        self.raw_headers = answer.raw_headers
+        self._hand_over = hand_over
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async with Delivery(scope, receive, send) as delivery:
+            self._hand_over(delivery)
+            await super().__call__(scope, delivery.receive, delivery.send)
+
+
+def params_of(wanted: NewCall) -> dict[str, Any]:
+    """Either way of saying what is to be called, as MCP's parameters."""
+    if wanted.params is not None:
+        if wanted.tool is not None or wanted.arguments is not None:
+            raise CallsError("Give `params`, or `tool` and `arguments`, not both.")
+        return wanted.params
+    if wanted.tool is None or wanted.method != "tools/call":
+        raise CallsError(f"Say which `tool` to call, or give `params` for {wanted.method}.")
+    return {"name": wanted.tool, "arguments": wanted.arguments or {}}
+
+
+def _named(key: RetryKey, wanted: NewCall, known: set[str]) -> str:
+    key.found(wanted, (call_id.removeprefix("call-") for call_id in known))
+    return key.name(wanted)

@@ -1,0 +1,136 @@
+"""Watching over HTTP: a session's actions, and the list of sessions, as Server-Sent Events."""
+
+from collections.abc import AsyncIterator, Callable
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Header, Query
+from starlette.responses import StreamingResponse
+
+from session_server.host.channel import Channel
+from session_server.host.host import Host
+from session_server.http.access import Caller, TheHost
+from session_server.http.bodies import SessionUri
+from session_server.http.openapi import described
+from session_server.http.request_routes import visible_channel
+from session_server.http.streaming import EventOutbox, OpenStreams, SessionOutbox, TheStreams
+from session_server.schemas.ahp.commands import ROOT_CHANNEL, ListSessionsResult
+from session_server.schemas.codec import encode
+from session_server.schemas.limits import ID_CHARS
+from session_server.schemas.principals import Principal
+from session_server.schemas.wire import SAFE_INTEGER, Seq
+
+router = APIRouter(prefix="/v1", tags=["events"])
+
+EVENTS = "text/event-stream"
+HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+
+
+async def _last_seen(
+    header: Annotated[
+        str | None,
+        Header(
+            alias="Last-Event-ID",
+            max_length=ID_CHARS,
+            description="The id of the last event that was seen.",
+        ),
+    ] = None,
+    query: Annotated[
+        str | None,
+        Query(
+            alias="lastEventId",
+            max_length=ID_CHARS,
+            description="The same, for readers that cannot set headers.",
+        ),
+    ] = None,
+) -> Seq | None:
+    """An id that is none of ours is as good as none."""
+    text = header or query or ""
+    is_number = text.isascii() and text.isdigit() and len(text) <= len(str(SAFE_INTEGER))
+    return int(text) if is_number else None
+
+
+LastSeen = Annotated[Seq | None, Depends(_last_seen)]
+
+
+@router.get("/sessions/{id}/events", **described(200, {"type": "string"}, 404, media_type=EVENTS))
+async def session_events(
+    uri: SessionUri, host: TheHost, streams: TheStreams, who: Caller, seen: LastSeen
+) -> StreamingResponse:
+    """Every action in the session: what came after `Last-Event-ID`, or a snapshot, then the rest.
+
+    Events: `snapshot` (state and position), `action` (an envelope), `sessionRemoved`, `end`.
+    """
+    channel = visible_channel(host, who, uri)
+    outbox = SessionOutbox(host)
+
+    def begin() -> None:
+        for event in missed(outbox, host, channel, seen):
+            outbox.put(event)
+
+    return _stream(host, streams, who, channel, outbox, begin)
+
+
+@router.get("/events", **described(200, {"type": "string"}, media_type=EVENTS))
+async def list_events(
+    host: TheHost, streams: TheStreams, who: Caller, _: LastSeen
+) -> StreamingResponse:
+    """The list of sessions and its changes. Changes are not kept, so it always begins whole.
+    Where access is limited to some sessions, the list has only these.
+
+    Events: `sessions` (all of them), `sessionAdded`, `sessionRemoved`, `sessionSummaryChanged`,
+    `action` (of the host: its agents, its number of sessions), `end`.
+    """
+    channel = host.channel(who, ROOT_CHANNEL)
+    outbox = EventOutbox(host)
+
+    def begin() -> None:
+        sessions = ListSessionsResult(items=tuple(host.summaries(who)))
+        outbox.put(outbox.event("sessions", encode(sessions), host.position))
+
+    return _stream(host, streams, who, channel, outbox, begin)
+
+
+def missed(outbox: EventOutbox, host: Host, channel: Channel[Any], seen: Seq | None) -> list[bytes]:
+    """What the reader has not seen: envelopes where they are at hand, otherwise a snapshot."""
+    since = None
+    if seen is not None and host.is_position(seen):
+        since = channel.history.since(seen)
+    if since is not None:
+        host.counts.replays += 1
+        return [outbox.event("action", envelope, seq) for seq, envelope in since]
+    host.counts.snapshots += 1
+    return [outbox.event("snapshot", encode(host.snapshot(channel)), host.position)]
+
+
+def _stream(
+    host: Host,
+    streams: OpenStreams,
+    who: Principal,
+    channel: Channel[Any] | None,
+    outbox: EventOutbox,
+    begin: Callable[[], None],
+) -> StreamingResponse:
+    """Without a channel it is the list, for a principal that is limited to some sessions."""
+    host.connections.check(who)
+
+    async def body() -> AsyncIterator[bytes]:
+        # Only from here on is it certain that the end is noticed too.
+        host.connections.opened(who, outbox)
+        streams.opened(outbox)
+        if channel is None:
+            host.join_list(who, outbox)
+        else:
+            channel.subscribers[outbox] = None
+        begin()
+        try:
+            async for chunk in outbox.chunks():
+                yield chunk
+        finally:
+            if channel is None:
+                host.leave_list(who, outbox)
+            else:
+                channel.subscribers.pop(outbox, None)
+            streams.closed(outbox)
+            host.connections.closed(who, outbox)
+
+    return StreamingResponse(body(), headers=HEADERS, media_type=EVENTS)

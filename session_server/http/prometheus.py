@@ -1,0 +1,123 @@
+"""`/metrics` for Prometheus: the host's plain counts, read when they are asked for.
+
+Each application has a registry of its own. Nothing in here has a label that a client can choose.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from fastapi import FastAPI
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from prometheus_client.metrics_core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+from prometheus_client.registry import Collector
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from session_server.host.host import Host
+from session_server.host.metrics import Histogram
+from session_server.host.storage import NOT_THE_DISK, UNKNOWN
+from session_server.http.access import caller
+from session_server.identity.errors import NotAllowedError
+from session_server.identity.throttle import FailedCredentials
+from session_server.log import RefusedBecause
+from session_server.schemas.principals import Provenance
+
+PREFIX = "session_server"
+WHY_NOT_STORED = (*(b.value for b in RefusedBecause if b not in NOT_THE_DISK), UNKNOWN)
+WHOLE_HOST = "Metrics are of the whole host, and your access is to single sessions."
+
+
+class HostCollector(Collector):
+    def __init__(self, host: Host, failures: FailedCredentials) -> None:
+        self._host = host
+        self._failures = failures
+
+    def collect(self) -> Iterator[Metric]:
+        yield from self._open_things()
+        yield from self._totals()
+        yield from self._by_label()
+        counts = self._host.counts
+        yield histogram("append_seconds", "From append to durable, a batch.", counts.append_seconds)
+        yield histogram(
+            "first_draft_seconds",
+            "From a question to the first sign of an answer.",
+            counts.first_draft_seconds,
+        )
+        yield histogram("answer_seconds", "From a question to its answer.", counts.answer_seconds)
+
+    def _open_things(self) -> Iterator[Metric]:
+        records = [channel.committed for channel in self._host.sessions.values()]
+        requests = sum(len(r.public.input_requests or ()) for r in records if r is not None)
+        yield gauge("sessions", "Sessions that the host holds.", len(records))
+        damaged = len(self._host.unreadable)
+        yield gauge("unreadable_sessions", "Sessions that are damaged and not served.", damaged)
+        yield gauge("open_requests", "Input requests that wait for an answer.", requests)
+        yield gauge("connections", "WebSockets and event streams.", self._host.connections.number)
+        yield gauge("state_bytes", "Session states as JSON, estimated.", self._host.states.bytes)
+        yield gauge("envelope_bytes", "Envelopes at hand for replays.", self._host.envelopes.bytes)
+        yield gauge("position", "The last serverSeq.", self._host.position)
+        is_read_only = self._host.storage.reason is not None
+        yield gauge("read_only", "1 while the log cannot be written.", is_read_only)
+
+    def _totals(self) -> Iterator[Metric]:
+        counts = self._host.counts
+        yield counter("entries", "Entries written to the log.", counts.entries)
+        yield counter("deliveries", "Envelopes times their subscribers.", counts.deliveries)
+
+    def _by_label(self) -> Iterator[Metric]:
+        counts = self._host.counts
+        outcomes = {via: counts.outcomes[via] for via in Provenance}
+        resumed = {"replay": counts.replays, "snapshot": counts.snapshots}
+        failures = {because: counts.store_failures[because] for because in WHY_NOT_STORED}
+        yield labelled("store_failures", "Writes to the log that failed.", "because", failures)
+        yield labelled("outcomes", "Ended input requests.", "via", outcomes)
+        yield labelled("refusals", "Refused actions.", "code", counts.refusals)
+        yield labelled("resumed", "Clients that came back, and what they got.", "with", resumed)
+        failed = self._failures.counts
+        yield labelled("failed_credentials", "Tokens that were refused.", "reason", failed)
+        yield labelled("closes", "Connections that the host ended.", "code", counts.closes)
+
+
+def gauge(name: str, words: str, value: float) -> Metric:
+    return GaugeMetricFamily(f"{PREFIX}_{name}", words, value)
+
+
+def counter(name: str, words: str, value: float) -> Metric:
+    return CounterMetricFamily(f"{PREFIX}_{name}", words, value)
+
+
+def labelled(name: str, words: str, label: str, values: Mapping[Any, int]) -> Metric:
+    family = CounterMetricFamily(f"{PREFIX}_{name}", words, labels=[label])
+    for value, number in values.items():
+        family.add_metric([str(value)], number)
+    return family
+
+
+def histogram(name: str, words: str, values: Histogram) -> Metric:
+    """Prometheus wants each bucket to hold all that is below its bound."""
+    so_far, buckets = 0, []
+    for bound, number in zip((*values.bounds, "+Inf"), values.counts, strict=True):
+        so_far += number
+        buckets.append((str(bound), so_far))
+    return HistogramMetricFamily(f"{PREFIX}_{name}", words, buckets, sum_value=values.total)
+
+
+def include_metrics(app: FastAPI) -> None:
+    app.router.routes.append(Route("/metrics", metrics, include_in_schema=False))
+
+
+async def metrics(request: Request) -> Response:
+    """For whoever may look at the whole host."""
+    if caller(request).is_limited:
+        raise NotAllowedError(WHOLE_HOST)
+    state = request.app.state
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(HostCollector(state.host, state.identities.failures))
+    return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)

@@ -1,0 +1,300 @@
+"""Input requests over HTTP: ask, list, wait for the outcome, withdraw."""
+
+from collections.abc import Iterator
+from contextlib import nullcontext
+from enum import StrEnum
+from typing import Annotated
+
+import msgspec
+from fastapi import APIRouter, Depends, Query
+from starlette.responses import Response
+
+from session_server.host.acting import RefusedError, write
+from session_server.host.channel import Channel
+from session_server.host.errors import not_permitted
+from session_server.host.host import Host
+from session_server.http.access import Caller, TheHost, TheWaiting
+from session_server.http.bodies import (
+    REPLAYED,
+    JsonBody,
+    RequestId,
+    SessionUri,
+    TheKey,
+    json_response,
+    new_name,
+)
+from session_server.http.openapi import described, link
+from session_server.http.problems import ProblemError
+from session_server.http.streaming import TheLongPoll
+from session_server.reducers.batches import Batch, batch_of
+from session_server.reducers.deadlines import withdrawn
+from session_server.reducers.forms.formats import is_web_address
+from session_server.reducers.forms.mcp_forms import questions_of
+from session_server.reducers.forms.review import plain_answers, review_of, reviewed
+from session_server.reducers.rules.input_rules import (
+    NOT_A_WEB_ADDRESS,
+    check_withdrawal,
+    is_asker,
+    left_request,
+    outcome_of,
+)
+from session_server.reducers.rules.judge import judge
+from session_server.reducers.state.input_requests import open_request
+from session_server.reducers.texts import session_name
+from session_server.schemas.ahp.actions import InputRequested
+from session_server.schemas.ahp.questions import (
+    BooleanQuestion,
+    InputRequest,
+    OnExpiry,
+    Question,
+    RequestMeta,
+    ResponseKind,
+    TextQuestion,
+)
+from session_server.schemas.errors import Refusal, RefusalCode
+from session_server.schemas.http import (
+    EndedRequest,
+    NewRequest,
+    OpenRequest,
+    RequestList,
+    RequestState,
+)
+from session_server.schemas.mcp import Unshowable
+from session_server.schemas.principals import Principal, Provenance, Role, Stamp
+from session_server.schemas.record import Outcome, SessionRecord
+from session_server.schemas.wire import Uri
+
+
+def asked(wanted: NewRequest, request_id: str, now: int) -> InputRequest:
+    if wanted.url is not None and not is_web_address(wanted.url):
+        raise _bad_form(NOT_A_WEB_ADDRESS, "$.url")
+    questions = _questions(wanted)
+    if not (questions or wanted.url or wanted.message):
+        raise _bad_form("Ask something: a message, questions, a requestedSchema or a url.")
+    return InputRequest(
+        id=request_id,
+        message=wanted.message,
+        url=wanted.url,
+        questions=questions or None,
+        meta=_meta(wanted, now),
+    )
+
+
+def _questions(wanted: NewRequest) -> tuple[Question, ...]:
+    if wanted.requested_schema is None:
+        return wanted.questions or ()
+    if wanted.questions is not None:
+        raise _bad_form("Send `questions` or a `requestedSchema`, not both.", "$.questions")
+    questions = questions_of(wanted.requested_schema)
+    if isinstance(questions, Unshowable):
+        words = f"This form cannot be asked: {questions.reason}."
+        raise _bad_form(words, "$.requestedSchema")
+    return questions
+
+
+def _meta(wanted: NewRequest, now: int) -> RequestMeta:
+    """The deadline and the lease."""
+    if wanted.expires_at is not None and wanted.expires_in is not None:
+        raise _bad_form("Send `expiresAt` or `expiresIn`, not both.", "$.expiresIn")
+    if wanted.expires_at is None and wanted.expires_in is None:
+        if wanted.on_expiry is not None:
+            words = "`onExpiry` needs a deadline: `expiresAt` or `expiresIn`."
+            raise _bad_form(words, "$.onExpiry")
+        return RequestMeta(lease=wanted.lease)
+    at = wanted.expires_at
+    if wanted.expires_in is not None:
+        at = now + round(wanted.expires_in * 1000)
+    on_expiry = wanted.on_expiry or OnExpiry.CANCEL
+    return RequestMeta(expires_at=at, on_expiry=on_expiry, lease=wanted.lease)
+
+
+def _bad_form(words: str, path: str = "$") -> ProblemError:
+    return ProblemError(422, RefusalCode.BAD_FORM, words, path=path)
+
+
+def visible_channel(host: Host, who: Principal, uri: Uri) -> Channel[SessionRecord]:
+    """The session's channel, for somebody who may see the session."""
+    channel = host.channel(who, uri)
+    if channel is None or channel is host.root:
+        raise host.missing(who, uri)
+    return channel
+
+
+def visible_record(host: Host, who: Principal, uri: Uri) -> SessionRecord:
+    record = visible_channel(host, who, uri).committed
+    assert record is not None  # a channel that can be seen has one
+    return record
+
+
+def request_state(record: SessionRecord, request_id: str) -> RequestState:
+    request = open_request(record.public, request_id)
+    if request is not None:
+        return _open_state(record, request)
+    return ended_state(record, request_id) or _unknown(request_id)
+
+
+def ended_state(record: SessionRecord, request_id: str) -> EndedRequest | None:
+    outcome = outcome_of(record, request_id)
+    return None if outcome is None else _ended(record, outcome)
+
+
+def open_states(record: SessionRecord) -> Iterator[RequestState]:
+    for request in record.public.input_requests or ():
+        yield _open_state(record, request)
+
+
+def ended_states(record: SessionRecord) -> Iterator[RequestState]:
+    """The latest first."""
+    for outcome in reversed(record.private.outcomes):
+        yield _ended(record, outcome)
+
+
+def _open_state(record: SessionRecord, request: InputRequest) -> OpenRequest:
+    return OpenRequest(
+        id=request.id,
+        session=record.public.summary.resource,
+        request=request,
+        review=review_of(request),
+        reviewed=reviewed(request),
+    )
+
+
+def _ended(record: SessionRecord, outcome: Outcome) -> EndedRequest:
+    is_accepted = outcome.response is ResponseKind.ACCEPT
+    return EndedRequest(
+        id=outcome.request.id,
+        session=record.public.summary.resource,
+        outcome=outcome,
+        content=plain_answers(outcome) if is_accepted else None,
+    )
+
+
+def _unknown(request_id: str) -> RequestState:
+    words = "There is no such request, or it ended too long ago to be remembered."
+    raise RefusedError(Refusal(code=RefusalCode.NO_REQUEST, message=words, request_id=request_id))
+
+
+router = APIRouter(prefix="/v1/sessions/{id}/requests", tags=["requests"])
+
+
+class Listed(StrEnum):
+    OPEN = "open"
+    ENDED = "ended"
+
+
+OF_THIS = {"id": "$request.path.id", "rid": "$response.body#/id"}
+LINKS = {name: link(name, **OF_THIS) for name in ("read_request", "complete", "withdraw")}
+
+
+EXAMPLE = NewRequest(
+    message="Deploy to production?",
+    questions=(
+        BooleanQuestion(id="deploy", message="Deploy now?", required=True),
+        TextQuestion(id="note", message="Anything to say?"),
+    ),
+    expires_in=3600,
+)
+
+
+@router.post(
+    "", **described(201, RequestState, 404, 409, body=NewRequest, example=EXAMPLE, links=LINKS)
+)
+async def ask(
+    uri: SessionUri,
+    host: TheHost,
+    who: Caller,
+    key: TheKey,
+    wanted: Annotated[NewRequest, Depends(JsonBody(NewRequest))],
+) -> Response:
+    """Ask people something. The questions show in every client of the session at once.
+
+    The same question that you asked with a `lease` and left is taken up, and not asked twice.
+    """
+    request = asked(wanted, new_name(key, wanted), host.now())
+    record = visible_record(host, who, uri)
+    left = None if key is not None else left_request(who, record, request)
+    replayed = left is not None or (key is not None and key.found(wanted, _known_ids(record)))
+    request = left or request
+    if not replayed:
+        await _open(host, who, uri, request)
+    with host.askers.waiting(uri, request.id):  # whoever asks again is back
+        state = request_state(visible_record(host, who, uri), request.id)
+    where = {"Location": f"/v1/sessions/{session_name(uri)}/requests/{request.id}"}
+    return json_response(state, 201, where | (REPLAYED if replayed else {}))
+
+
+async def _open(host: Host, who: Principal, uri: Uri, request: InputRequest) -> None:
+    asker, action = as_asker(who), InputRequested(request=request)
+
+    def plan(record: SessionRecord, stamp: Stamp) -> Batch | Refusal:
+        if request.id in _known_ids(record):
+            return ()  # the same key at the same time
+        return judge(asker, record, action) or batch_of(record, action, stamp)
+
+    await write(host, uri, plan, by=who.author)
+
+
+def _known_ids(record: SessionRecord) -> set[str]:
+    asked_now = {request.id for request in record.public.input_requests or ()}
+    return asked_now | {outcome.request.id for outcome in record.private.outcomes}
+
+
+def as_asker(who: Principal) -> Principal:
+    """Whoever owns a session may ask in it, as its agent does."""
+    return msgspec.structs.replace(who, role=Role.AGENT) if who.role is Role.OWNER else who
+
+
+@router.get("", **described(200, RequestList, 404))
+async def list_requests(
+    uri: SessionUri,
+    host: TheHost,
+    waiting: TheWaiting,
+    who: Caller,
+    poll: TheLongPoll,
+    state: Annotated[Listed, Query(description="Which ones.")] = Listed.OPEN,
+) -> Response:
+    """The requests that are open, or those that have ended; `wait` for at least one."""
+    states = open_states if state is Listed.OPEN else ended_states
+
+    def look(record: SessionRecord) -> tuple[RequestState, ...] | None:
+        return tuple(states(record)) or None
+
+    visible_record(host, who, uri)
+    items = await poll.until(waiting.until(uri, look, poll.seconds))
+    return json_response(RequestList(items=items or ()))
+
+
+@router.get("/{rid}", **described(200, RequestState, 404))
+async def read_request(
+    uri: SessionUri,
+    rid: RequestId,
+    host: TheHost,
+    waiting: TheWaiting,
+    who: Caller,
+    poll: TheLongPoll,
+) -> Response:
+    """The request as it is; with `wait`, as soon as it has ended, or when the time is over."""
+    record = visible_record(host, who, uri)
+    state = request_state(record, rid)
+    request = open_request(record.public, rid)
+    is_own = request is not None and is_asker(who, request) and poll.seconds > 0
+    with host.askers.waiting(uri, rid) if is_own else nullcontext():
+        ended = await poll.until(
+            waiting.until(uri, lambda record: ended_state(record, rid), poll.seconds)
+        )
+    return json_response(ended or request_state(visible_record(host, who, uri), state.id))
+
+
+@router.delete("/{rid}", **described(200, RequestState, 404, 409))
+async def withdraw(uri: SessionUri, rid: RequestId, host: TheHost, who: Caller) -> Response:
+    """Withdraw the question; who asked it and owners may. Doing it again changes nothing."""
+    if who.role not in (Role.OWNER, Role.AGENT):
+        raise not_permitted("Only who asked it and owners withdraw a question; you may decline it.")
+    before = ended_state(visible_record(host, who, uri), rid)
+    if before is None or before.outcome.via is not Provenance.WITHDRAWN:
+
+        def plan(record: SessionRecord, stamp: Stamp) -> Batch | Refusal:
+            return check_withdrawal(who, record, rid) or withdrawn(record.public, rid, stamp)
+
+        await write(host, uri, plan, by=who.author)
+    return json_response(request_state(visible_record(host, who, uri), rid))

@@ -1,0 +1,179 @@
+"""Sessions over HTTP: create, list, read and dispose of them; start and cancel turns."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends
+from starlette.responses import Response
+
+from session_server.host.acting import RefusedError, Settling, perform, write
+from session_server.host.host import Host
+from session_server.http.access import Caller, TheHost
+from session_server.http.bodies import (
+    REPLAYED,
+    JsonBody,
+    RetryKey,
+    SessionUri,
+    TheKey,
+    json_response,
+    new_name,
+)
+from session_server.http.openapi import described
+from session_server.http.problems import RETRY_AFTER, ProblemError
+from session_server.http.request_routes import visible_channel, visible_record
+from session_server.reducers.batches import Batch, batch_of
+from session_server.reducers.rules.judge import judge
+from session_server.reducers.texts import PREFIX, session_name
+from session_server.schemas.ahp.actions import TurnCancelled, TurnStarted
+from session_server.schemas.ahp.commands import CreateSessionParams
+from session_server.schemas.ahp.messages import USER, Message, MessageOrigin
+from session_server.schemas.ahp.session import SessionState, SessionSummary
+from session_server.schemas.errors import Refusal, RefusalCode
+from session_server.schemas.http import (
+    NewSession,
+    NewTurn,
+    SessionList,
+    StartedTurn,
+    UnreadableSession,
+)
+from session_server.schemas.principals import Principal, Stamp
+from session_server.schemas.record import SessionRecord
+from session_server.schemas.wire import Uri
+
+router = APIRouter(prefix="/v1/sessions", tags=["sessions"])
+
+
+@router.get("", **described(200, SessionList))
+async def list_sessions(host: TheHost, who: Caller) -> Response:
+    """Every session that the caller may see, and those that are damaged and cannot be opened."""
+    unreadable = tuple(
+        UnreadableSession(session=uri, reason=reason)
+        for uri, reason in host.unreadable.items()
+        if who.reaches(uri)
+    )
+    return json_response(SessionList(items=tuple(host.summaries(who)), unreadable=unreadable))
+
+
+EXAMPLE = NewSession(title="Deploy 1.4")
+
+
+@router.post("", **described(201, SessionSummary, 404, 409, body=NewSession, example=EXAMPLE))
+async def create_session(
+    host: TheHost,
+    who: Caller,
+    key: TheKey,
+    wanted: Annotated[NewSession, Depends(JsonBody(NewSession))],
+) -> Response:
+    """Make a session: one that only asks (`people`), or one with an agent."""
+    uri = None if key is None else _made_before(host, key, wanted)
+    replayed = uri is not None
+    if uri is None:
+        name = new_name(key, wanted)
+        uri = wanted.resource or f"{PREFIX}{name}"
+        await _create(host, who, uri, wanted, None if key is None else name)
+    summary = visible_record(host, who, uri).public.summary
+    where = {"Location": f"/v1/sessions/{session_name(uri)}"}
+    return json_response(summary, 201, where | (REPLAYED if replayed else {}))
+
+
+def _made_before(host: Host, key: RetryKey, wanted: NewSession) -> Uri | None:
+    named: dict[str, Uri] = {}
+    for uri, channel in host.sessions.items():
+        record = channel.committed
+        if record is not None and record.private.opened_with is not None:
+            named[record.private.opened_with] = uri
+    if key.found(wanted, named):
+        return named[key.name(wanted)]
+    if host.is_opening(wanted.resource or f"{PREFIX}{key.name(wanted)}"):
+        words = "The first request with this Idempotency-Key is still at work; try again."
+        raise ProblemError(409, "stillAtWork", words, RETRY_AFTER)
+    return None
+
+
+async def _create(
+    host: Host, who: Principal, uri: Uri, wanted: NewSession, opened_with: str | None
+) -> None:
+    params = CreateSessionParams(
+        channel=uri,
+        provider=wanted.provider,
+        model=wanted.model,
+        agent=wanted.agent,
+        working_directory=wanted.working_directory,
+        fork=wanted.fork,
+    )
+    made = Settling()
+    host.create_session(
+        who,
+        params,
+        title=wanted.title,
+        opened_with=opened_with,
+        done=made.succeed,
+        failed=made.fail,
+    )
+    await made.future
+
+
+@router.get("/{id}", **described(200, SessionState, 404))
+async def read_session(uri: SessionUri, host: TheHost, who: Caller) -> Response:
+    """The session's public state, as every subscriber has it."""
+    return json_response(visible_channel(host, who, uri).shown())
+
+
+@router.delete("/{id}", **described(204, None, 404))
+async def dispose_session(uri: SessionUri, host: TheHost, who: Caller) -> Response:
+    """Remove the session and all that is known of it."""
+    gone = Settling()
+    host.dispose_session(who, uri, done=gone.succeed, failed=gone.fail)
+    await gone.future
+    return Response(status_code=204)
+
+
+turn_router = APIRouter(prefix="/v1/sessions/{id}/turns", tags=["turns"])
+
+
+TURN_EXAMPLE = NewTurn(text="Plan a trip")
+
+
+@turn_router.post("", **described(201, StartedTurn, 404, 409, body=NewTurn, example=TURN_EXAMPLE))
+async def start_turn(
+    uri: SessionUri,
+    host: TheHost,
+    who: Caller,
+    key: TheKey,
+    wanted: Annotated[NewTurn, Depends(JsonBody(NewTurn))],
+) -> Response:
+    """Send a message to the session's agent; the answer is in the session's state and events."""
+    turn_id = new_name(key, wanted)
+    record = visible_record(host, who, uri)
+    replayed = key is not None and key.found(wanted, _known_ids(record))
+    if not replayed:
+        await _start(host, who, uri, turn_id, wanted.text)
+    started = StartedTurn(session=uri, turn_id=turn_id)
+    return json_response(started, 201, REPLAYED if replayed else None)
+
+
+async def _start(host: Host, who: Principal, uri: Uri, turn_id: str, text: str) -> None:
+    message = Message(text=text, origin=MessageOrigin(kind=USER))
+    action = TurnStarted(turn_id=turn_id, message=message)
+
+    def plan(record: SessionRecord, stamp: Stamp) -> Batch | Refusal:
+        if turn_id in _known_ids(record):
+            return ()  # the same key at the same time
+        return judge(who, record, action) or batch_of(record, action, stamp)
+
+    await write(host, uri, plan, by=who.author)
+
+
+def _known_ids(record: SessionRecord) -> set[str]:
+    active = record.public.active_turn
+    known = {turn.id for turn in record.public.turns}
+    return known if active is None else known | {active.id}
+
+
+@turn_router.delete("/active", **described(204, None, 404))
+async def cancel_turn(uri: SessionUri, host: TheHost, who: Caller) -> Response:
+    """Stop the turn in progress; the questions that were open in it are abandoned."""
+    active = visible_record(host, who, uri).public.active_turn
+    if active is None:
+        raise RefusedError(Refusal(code=RefusalCode.NO_TURN, message="No turn is in progress."))
+    await perform(host, who, uri, TurnCancelled(turn_id=active.id))
+    return Response(status_code=204)

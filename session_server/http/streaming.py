@@ -1,0 +1,234 @@
+"""Server-Sent Events and long polls: bounded, resumable by position, ended with their client."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
+from typing import Annotated, NamedTuple, TypeVar
+
+import msgspec
+from fastapi import Depends, Query
+from starlette.requests import ClientDisconnect, HTTPConnection, Request
+
+from session_server.host.acting import StateWaiters
+from session_server.host.connection.rate_limit import TooFastError
+from session_server.host.delivery import Message, Outbox
+from session_server.host.errors import CloseCode
+from session_server.host.host import Host
+from session_server.http.access import Caller, TheHost
+from session_server.identity.credentials import while_allowed
+from session_server.schemas.codec import encode
+from session_server.schemas.http import StreamEnd
+from session_server.schemas.limits import LONG_POLLS_PER_PRINCIPAL, OUTBOX_BYTES, WAIT_SECONDS
+from session_server.schemas.principals import Principal
+from session_server.schemas.wire import Seq, Wire
+
+HEARTBEAT_SECONDS = 15.0
+RETRY_MS = 1_000
+TOO_SLOW = "reads too slowly; come back to resume"
+OPENING = f"retry: {RETRY_MS}\n\n".encode()
+HEARTBEAT = b": still here\n\n"
+
+_REMOVAL = b"\nevent: sessionRemoved\n"
+_HEAD_BYTES = 128
+
+
+class Sent(Wire, frozen=True, kw_only=True):
+    """What a stream needs to know of a message of the host's."""
+
+    method: str
+    params: msgspec.Raw
+
+
+class Placed(Wire, frozen=True, kw_only=True):
+    server_seq: Seq | None = None
+
+
+_decode_sent = msgspec.json.Decoder(Sent).decode
+_decode_placed = msgspec.json.Decoder(Placed).decode
+
+
+class EventOutbox(Outbox):
+    def __init__(self, host: Host, heartbeat: float = HEARTBEAT_SECONDS) -> None:
+        self._host = host
+        self._heartbeat = heartbeat
+        self._ready: list[bytes] = [OPENING]
+        self._backlog = 0
+        self._wake = asyncio.Event()
+        self._is_over = False
+        self.closed_with: int | None = None
+
+    def send(self, message: Message) -> None:
+        if message.event is None:
+            message.event = self._event_of(message.text)
+        self.put(message.event)
+
+    def _event_of(self, text: bytes) -> bytes:
+        sent = _decode_sent(text)
+        seq = _decode_placed(sent.params).server_seq
+        name = sent.method.rpartition("/")[2]
+        return self.event(name, bytes(sent.params), self._host.position if seq is None else seq)
+
+    def event(self, name: str, data: bytes, seq: Seq) -> bytes:
+        """JSON has no line breaks, so one line of data is all that is needed."""
+        return b"id: %d\nevent: %b\ndata: %b\n\n" % (seq, name.encode(), data)
+
+    def put(self, event: bytes) -> None:
+        """At most one event goes beyond the bound: one that is bigger alone must get through."""
+        if self._is_over:
+            return
+        if self._backlog > OUTBOX_BYTES:
+            self._ready.clear()
+            self.close(CloseCode.TOO_SLOW, TOO_SLOW)
+            return
+        self._ready.append(event)
+        self._backlog += len(event)
+        self._wake.set()
+
+    def close(self, code: int, reason: str) -> None:
+        """The last event has no id, so that whoever comes back resumes after the one before."""
+        if not self._is_over:
+            self.closed_with = code
+            end = encode(StreamEnd(code=code, reason=reason))
+            self._ready.append(b"event: end\ndata: %b\n\n" % end)
+            self.finish()
+
+    def finish(self) -> None:
+        """What is there still goes out."""
+        self._is_over = True
+        self._wake.set()
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """All that is ready at a time, in one piece; a comment where there is nothing for long."""
+        while True:
+            if self._ready:
+                ready, self._ready, self._backlog = self._ready, [], 0
+                yield b"".join(ready)
+            elif self._is_over:
+                return
+            else:
+                self._wake.clear()
+                try:
+                    await asyncio.wait_for(self._wake.wait(), self._heartbeat)
+                except TimeoutError:
+                    yield HEARTBEAT
+
+
+class SessionOutbox(EventOutbox):
+    """Of one session: when that is removed, so ends its stream."""
+
+    def send(self, message: Message) -> None:
+        super().send(message)
+        if message.event is not None and message.event.find(_REMOVAL, 0, _HEAD_BYTES) >= 0:
+            self.finish()
+
+
+T = TypeVar("T")
+
+STOPPING = "the host stops; come back to resume"
+
+
+class TooManyLongPollsError(TooFastError):
+    code = "tooManyLongPolls"
+
+    def __init__(self) -> None:
+        super().__init__(
+            f"You have {LONG_POLLS_PER_PRINCIPAL} requests that wait; let some of them end first.",
+            1,
+        )
+
+
+class OpenStreams:
+    def __init__(self, waiting: StateWaiters) -> None:
+        self._waiting = waiting
+        self._long_polls: Counter[str] = Counter()
+        self._streams: set[EventOutbox] = set()
+        self._is_over = False
+
+    def opened(self, stream: EventOutbox) -> None:
+        self._streams.add(stream)
+        if self._is_over:
+            stream.close(CloseCode.RESTARTING, STOPPING)
+
+    def closed(self, stream: EventOutbox) -> None:
+        self._streams.discard(stream)
+
+    def begin_long_poll(self, who: Principal) -> None:
+        if self._long_polls[who.id] >= LONG_POLLS_PER_PRINCIPAL:
+            raise TooManyLongPollsError
+        self._long_polls[who.id] += 1
+
+    def end_long_poll(self, who: Principal) -> None:
+        self._long_polls[who.id] -= 1
+        if not self._long_polls[who.id]:
+            del self._long_polls[who.id]
+
+    @property
+    def long_polls(self) -> int:
+        return self._long_polls.total()
+
+    def end(self) -> None:
+        self._is_over = True
+        self._waiting.close()
+        for stream in self._streams:
+            stream.close(CloseCode.RESTARTING, STOPPING)
+
+
+async def _streams(connection: HTTPConnection) -> OpenStreams:
+    streams: OpenStreams = connection.app.state.streams
+    return streams
+
+
+TheStreams = Annotated[OpenStreams, Depends(_streams)]
+
+
+class LongPoll(NamedTuple):
+    """A request that may wait for `seconds`."""
+
+    request: Request
+    host: Host
+    who: Principal
+    seconds: float
+
+    async def until(self, work: Awaitable[T]) -> T:
+        """What the work brings, unless its client leaves or its credential ends before that."""
+        if not self.seconds:
+            return await work
+        allowed = asyncio.ensure_future(while_allowed(self.host, self.who, work))
+        leaving = asyncio.ensure_future(self._left())
+        try:
+            await asyncio.wait((allowed, leaving), return_when=asyncio.FIRST_COMPLETED)
+            if not allowed.done():
+                raise ClientDisconnect
+            return allowed.result()
+        finally:
+            allowed.cancel()
+            leaving.cancel()
+            await asyncio.gather(allowed, leaving, return_exceptions=True)
+
+    async def _left(self) -> None:
+        while (await self.request.receive())["type"] != "http.disconnect":
+            pass
+
+
+async def _long_poll(
+    request: Request,
+    host: TheHost,
+    who: Caller,
+    streams: TheStreams,
+    wait: Annotated[
+        float,
+        Query(ge=0, le=WAIT_SECONDS, description="Seconds that the answer may be waited for."),
+    ] = 0,
+) -> AsyncGenerator[LongPoll]:
+    """Its place is taken before anything is done, so that a refusal has changed nothing."""
+    if not wait:
+        yield LongPoll(request, host, who, 0)
+        return
+    streams.begin_long_poll(who)
+    try:
+        yield LongPoll(request, host, who, wait)
+    finally:
+        streams.end_long_poll(who)
+
+
+TheLongPoll = Annotated[LongPoll, Depends(_long_poll)]

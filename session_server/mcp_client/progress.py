@@ -1,0 +1,183 @@
+"""Progress of a server: as text for the people of a session, and as it is for who made the call.
+
+Its log messages are for the MCP client that made the call, and for nobody else.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Generator
+from typing import Any, NamedTuple, Protocol, get_args
+
+from mcp_types import LoggingLevel, LoggingMessageNotificationParams
+
+from session_server.host.channel import Plan
+from session_server.reducers.batches import Batch
+from session_server.reducers.calls import rounds
+from session_server.schemas.limits import LOG_BYTES_HELD, LOG_MESSAGES_HELD
+from session_server.schemas.principals import Stamp
+from session_server.schemas.record import SessionRecord
+from session_server.schemas.wire import Uri
+
+EVERY_SECONDS = 0.5
+"""People are told no more often than they can read."""
+
+REPORTS_KEPT = 1_000
+"""The latest of as many calls; whoever comes back hears it again."""
+
+
+class Report(NamedTuple):
+    progress: float
+    total: float | None = None
+    message: str | None = None
+
+    @property
+    def text(self) -> str:
+        done = f"{self.progress:g}"
+        if self.total is not None:
+            done = f"{done} of {self.total:g}"
+        return f"{done}: {self.message}" if self.message else done
+
+
+class Listener:
+    """The latest report that was not taken yet; those before it are left out."""
+
+    def __init__(self, latest: Report | None) -> None:
+        self._latest = latest
+        self._has_news = asyncio.Event()
+        if latest is not None:
+            self._has_news.set()
+
+    def hear(self, report: Report) -> None:
+        self._latest = report
+        self._has_news.set()
+
+    def taken(self) -> Report | None:
+        latest, self._latest = self._latest, None
+        self._has_news.clear()
+        return latest
+
+    async def news(self) -> None:
+        await self._has_news.wait()
+
+
+class Reports:
+    """What the servers of calls report, for those who wait for the calls in this process."""
+
+    def __init__(self) -> None:
+        self._latest: dict[str, Report] = {}
+        self._listeners: dict[str, set[Listener]] = {}
+
+    def publish(self, call_id: str, report: Report) -> None:
+        self._latest.pop(call_id, None)
+        self._latest[call_id] = report
+        if len(self._latest) > REPORTS_KEPT:
+            del self._latest[next(iter(self._latest))]
+        for listener in self._listeners.get(call_id, ()):
+            listener.hear(report)
+
+    @contextlib.contextmanager
+    def listening(self, call_id: str) -> Generator[Listener]:
+        listener = Listener(self._latest.get(call_id))
+        self._listeners.setdefault(call_id, set()).add(listener)
+        try:
+            yield listener
+        finally:
+            self._listeners[call_id].discard(listener)
+            if not self._listeners[call_id]:
+                del self._listeners[call_id]
+
+
+LEVELS: tuple[str, ...] = get_args(LoggingLevel)
+"""From the least severe on."""
+
+LOGS_KEPT = 100
+"""Of as many calls; a client may begin to listen after its call has ended."""
+
+
+class Log:
+    """Messages of one call that its client has not got yet; too many are counted and left out."""
+
+    def __init__(self) -> None:
+        self._messages: list[LoggingMessageNotificationParams] = []
+        self._bytes = 0
+        self._left_out = 0
+        self._has_news = asyncio.Event()
+
+    def add(self, message: LoggingMessageNotificationParams) -> None:
+        size = len(message.model_dump_json())
+        if len(self._messages) >= LOG_MESSAGES_HELD or self._bytes + size > LOG_BYTES_HELD:
+            self._left_out += 1
+        else:
+            self._messages.append(message)
+            self._bytes += size
+        self._has_news.set()
+
+    def taken(self) -> list[LoggingMessageNotificationParams] | None:
+        messages, self._messages, self._bytes = self._messages, [], 0
+        if self._left_out:
+            text = f"{self._left_out} log messages were left out: too many at once."
+            messages.append(
+                LoggingMessageNotificationParams(
+                    level="warning", logger="session-server", data=text
+                )
+            )
+            self._left_out = 0
+        self._has_news.clear()
+        return messages or None
+
+    async def news(self) -> None:
+        await self._has_news.wait()
+
+
+class Logs:
+    """Log messages of servers, by call."""
+
+    def __init__(self) -> None:
+        self._logs: dict[str, Log] = {}
+
+    def of(self, call_id: str) -> Log:
+        log = self._logs.pop(call_id, None) or Log()
+        self._logs[call_id] = log
+        if len(self._logs) > LOGS_KEPT:
+            del self._logs[next(iter(self._logs))]
+        return log
+
+
+class Writer(Protocol):
+    reports: Reports
+
+    async def record(self, uri: Uri, plan: Plan) -> None: ...
+
+    def spawn(self, work: Any) -> asyncio.Task[None]: ...
+
+
+class Reporter:
+    """Writes the first report at once and of those that follow the latest, with pauses."""
+
+    def __init__(self, writer: Writer, uri: Uri, call_id: str, leg: int) -> None:
+        self._writer = writer
+        self._uri = uri
+        self._call_id = call_id
+        self._leg = leg
+        self._latest: Report | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    async def progress(self, progress: float, total: float | None, message: str | None) -> None:
+        self._latest = Report(progress, total, message)
+        self._writer.reports.publish(self._call_id, self._latest)
+        if self._task is None or self._task.done():
+            self._task = self._writer.spawn(self._report())
+
+    def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _report(self) -> None:
+        while self._latest is not None:
+            text, self._latest = self._latest.text, None
+
+            def plan(record: SessionRecord, _: Stamp, text: str = text) -> Batch:
+                return rounds.progress(record, self._call_id, self._leg, text)
+
+            await self._writer.record(self._uri, plan)
+            await asyncio.sleep(EVERY_SECONDS)

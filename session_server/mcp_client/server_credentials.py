@@ -1,0 +1,77 @@
+"""Credentials that the configuration gives a server, hidden wherever the server repeats them.
+
+Credentials are values of `headers`, `env` and the query of `url` under names that say so, and the
+password in a `url`. They are replaced as messages arrive, except in what only the server reads.
+"""
+
+import contextlib
+import re
+from collections.abc import AsyncGenerator
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from mcp.shared.message import SessionMessage
+from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
+
+from session_server.mcp_client.config import ServerConfig
+from session_server.mcp_client.sdk import Incoming, Streams
+from session_server.reducers.calls.redaction import hidden
+
+SHORTEST_CREDENTIAL = 8
+"""Shorter values are words such as `debug`; hiding these would spoil results."""
+
+_NAME = re.compile(
+    r"auth|cookie|token|key|secret|passw|passphrase|pwd|credential|signature", re.IGNORECASE
+)
+_PARTS = re.compile(r"[\s;,]+")
+_OPAQUE = ("requestState", "nextCursor")
+"""Read by the server alone, which gets them back as they were."""
+
+
+def credentials_of(config: ServerConfig) -> frozenset[str]:
+    found = [value for name, value in config.env.items() if _NAME.search(name)]
+    for name, value in config.headers.items():
+        if _NAME.search(name):
+            found += [value, *_PARTS.split(value), *_values_in(value)]
+    if config.url is not None:
+        parts = urlsplit(config.url)
+        found += [value for name, value in parse_qsl(parts.query) if _NAME.search(name)]
+        found.append(unquote(parts.password or ""))
+    return frozenset(value for value in found if len(value) >= SHORTEST_CREDENTIAL)
+
+
+def _values_in(header: str) -> list[str]:
+    """Of `name=value` pairs, as in cookies."""
+    return [part.partition("=")[2].strip('"') for part in _PARTS.split(header) if "=" in part]
+
+
+@contextlib.asynccontextmanager
+async def without_credentials(
+    way: AbstractAsyncContextManager[Streams], credentials: frozenset[str]
+) -> AsyncGenerator[Streams]:
+    """The same streams; what comes from the server shows none of these."""
+    async with way as (read, write):
+        yield _Hiding(read, credentials), write
+
+
+class _Hiding(Incoming):
+    def __init__(self, stream: Any, credentials: frozenset[str]) -> None:
+        super().__init__(stream)
+        self._credentials = credentials
+
+    def changed(self, item: Any) -> Any:
+        message = item.message if isinstance(item, SessionMessage) else None
+        match message:
+            case JSONRPCResponse():
+                opaque = {name: message.result[name] for name in _OPAQUE if name in message.result}
+                message.result = hidden(message.result, self._credentials) | opaque
+            case JSONRPCError():
+                error = message.error
+                error.message = hidden(error.message, self._credentials)
+                error.data = hidden(error.data, self._credentials)
+            case JSONRPCRequest() | JSONRPCNotification():
+                message.params = hidden(message.params, self._credentials)
+            case _:
+                pass
+        return item

@@ -1,1 +1,0 @@
-"""HTTP: the doors for programs that do not speak AHP."""
