@@ -55,6 +55,10 @@ REPEATED_HELLO = "session-server:hello"
 HELLO_AGAIN = JSONRPCNotification(jsonrpc="2.0", method="notifications/initialized")
 
 
+class ConnectionLostError(Exception):
+    """The stream of an answer broke off: the host went away, or something between."""
+
+
 class SessionGoneError(Exception):
     """The host has restarted: say hello again, and then what it did not take."""
 
@@ -80,7 +84,7 @@ class Bridge:
                 except* httpx2.ConnectError:
                     self._again += self._pending.values()  # they never left
                     await self._until_ready()
-                except* httpx2.TransportError:
+                except* (httpx2.TransportError, ConnectionLostError):
                     await self._lost(out)
                 except* SessionGoneError:
                     pass
@@ -141,11 +145,13 @@ class Bridge:
         async for item in answers:
             if isinstance(item, SessionMessage):
                 self._look_at(item.message)
-                await out.send(SessionMessage(_in_words(item.message)))
+                await out.send(item)
 
     def _look_at(self, message: Any) -> None:
         if not isinstance(message, JSONRPCResponse | JSONRPCError):
             return
+        if isinstance(message, JSONRPCError) and message.error.code == CONNECTION_CLOSED:
+            raise ConnectionLostError  # what comes next waits until the host is back
         request = self._pending.pop(message.id, None)
         if request is None:
             return
@@ -202,12 +208,6 @@ class Bridge:
                         return
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, LONGEST_PAUSE)
-
-
-def _in_words(message: Any) -> Any:
-    if isinstance(message, JSONRPCError) and message.error.code == CONNECTION_CLOSED:
-        return _lost(message.id)
-    return message
 
 
 def _rubbish(error: Exception) -> JSONRPCError:
