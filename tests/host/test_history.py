@@ -286,7 +286,7 @@ async def test_memory_is_given_back_once_after_sessions_are_gone() -> None:
 
 
 FRAGMENTED = """
-from session_server.host.upkeep import trim_heap
+from session_server.host.maintenance import trim_heap
 def resident():
     return int(next(line for line in open("/proc/self/status") if "VmRSS" in line).split()[1])
 pieces = [bytes(4_000) for _ in range(20_000)]
