@@ -84,16 +84,6 @@ EmbeddedResponse: TypeAlias = ElicitResult | RootsResult | Extra
 """Never decoded as a union: which of them it is, the request says."""
 
 
-class TextBlock(Wire, frozen=True, kw_only=True, tag_field="type", tag="text"):
-    text: str
-
-
-class CallToolResult(Wire, frozen=True, kw_only=True):
-    content: tuple[TextBlock, ...]
-    structured_content: dict[str, Any] | None = None
-    is_error: bool | None = None
-
-
 class PropertyBase(Wire, frozen=True, kw_only=True, tag_field="type"):
     """One property of a `requestedSchema`. A default of the wrong type is no default."""
 

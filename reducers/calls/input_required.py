@@ -7,9 +7,6 @@ import msgspec
 
 from session_server.schemas.errors import ErrorCode
 from session_server.schemas.mcp import (
-    Elicitation,
-    ElicitRequest,
-    EmbeddedRequest,
     EmbeddedResponse,
     InputRequired,
     InvalidResult,
@@ -38,37 +35,6 @@ def recognize_input_required(result: Mapping[str, Any]) -> InputRequired | Inval
             reason="the server asked for input but sent neither requests nor state"
         )
     return required
-
-
-def recognize_listed_input_required(
-    result: Mapping[str, Any],
-) -> InputRequired | InvalidResult | None:
-    """A variant that some pages show, a list of `{id, kind, …}`: not MCP, and never sent."""
-    listed = result.get("inputRequests")
-    if result.get("resultType") != "input_required" or not isinstance(listed, list):
-        return recognize_input_required(result)
-    requests: dict[str, EmbeddedRequest] = {}
-    for item in listed:
-        if not isinstance(item, dict) or not isinstance(item.get("id"), str):
-            return InvalidResult(reason="a listed input request has no id")
-        if item.get("kind") not in (None, "elicitation", "elicitation/create", "form", "text"):
-            return InvalidResult(reason=f"a listed input request of kind {item.get('kind')!r}")
-        requests[item["id"]] = ElicitRequest(params=_listed_elicitation(item))
-    state = result.get("requestState")
-    return InputRequired(
-        result_type="input_required",
-        input_requests=requests,
-        request_state=state if isinstance(state, str) else None,
-    )
-
-
-def _listed_elicitation(item: dict[str, Any]) -> Elicitation:
-    schema = item.get("requestedSchema") or item.get("schema")
-    message = str(item.get("message") or item.get("prompt") or item["id"])
-    if not isinstance(schema, dict):
-        value = {"type": "string", "title": message}
-        schema = {"type": "object", "properties": {"value": value}, "required": ["value"]}
-    return Elicitation(message=message, mode="form", requested_schema=schema)
 
 
 def is_expired_state(code: int, data: Any) -> bool:

@@ -16,8 +16,7 @@ from mcp_types import (
 )
 from pydantic import ValidationError
 
-from session_server.mcp_client import failures as troubles
-from session_server.mcp_client import sdk
+from session_server.mcp_client import failures, sdk
 from session_server.mcp_client.config import LEGACY, MODERN, Era, ServerConfig
 from session_server.mcp_client.connections import Link
 from session_server.mcp_client.errors import UnauthorizedError, UnreachableError
@@ -127,10 +126,10 @@ def _in_other_revision(line: Line, reply: Reply, text: str) -> Reply:
 
 def _turned_away(link: Link, error: MCPError) -> Reply | None:
     """What an answer means that was HTTP, but no message."""
-    trouble = troubles.refusal_of(error, link.config, link.heard)
+    trouble = failures.refusal_of(error, link.config, link.heard)
     if trouble is None:
         return None
-    if troubles.did_not_run(link.heard):
+    if failures.did_not_run(link.heard):
         return Unsent(str(trouble), is_general=isinstance(trouble, UnauthorizedError))
     return Rejected(FailureKind.UPSTREAM, str(trouble))
 
@@ -175,7 +174,7 @@ def failure_of(error: BaseException, config: ServerConfig) -> Reply:
         error = error.exceptions[0]
     if isinstance(error, NEVER_LEFT):
         is_news = not isinstance(error, UnreachableError)
-        return Unsent(str(troubles.trouble_of(error, config)), is_general=is_news)
+        return Unsent(str(failures.trouble_of(error, config)), is_general=is_news)
     return Lost()
 
 

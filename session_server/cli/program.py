@@ -10,7 +10,7 @@ from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
 from session_server import __version__
-from session_server.cli import access as token
+from session_server.cli import access
 from session_server.cli.access import share
 from session_server.cli.answer import answer
 from session_server.cli.ask import ask
@@ -97,7 +97,7 @@ app.command()(reaching(ask))
 app.command()(reaching(answer))
 app.command()(reaching(call))
 app.command()(reaching(share))
-app.add_typer(token.app, name="token")
+app.add_typer(access.app, name="token")
 app.command()(reaching(export))
 app.command()(reaching(replay))
 app.command()(reaching(dispose))

@@ -9,7 +9,6 @@ import pytest
 
 from docs import build
 from session_server.schemas import documents, limits
-from session_server.schemas import documents as definitions
 from session_server.schemas.errors import ErrorCode, RefusalCode
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -53,7 +52,7 @@ def test_every_error_code_is_explained() -> None:
     table = rows(build.errors_page())
     assert [(int(row[0]), row[1]) for row in table] == [(c.value, c.name) for c in ErrorCode]
     assert {row[3] for row in table if row[3]} == {
-        s.__name__ for s in definitions.ERROR_DATA.values()
+        s.__name__ for s in documents.ERROR_DATA.values()
     }
 
 

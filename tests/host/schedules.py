@@ -10,8 +10,7 @@ import pytest
 from session_server.agents.demo import DemoAgent, PeopleAgent
 from session_server.agents.interface import Agent
 from session_server.agents.turn_runner import AgentTurns
-from session_server.host import history
-from session_server.host import maintenance as upkeep
+from session_server.host import history, maintenance
 from session_server.host.channel_kinds import CLIENTS_CHANNEL
 from session_server.host.effects import EffectRunner
 from session_server.host.host import Host
@@ -128,7 +127,9 @@ class Schedule:
     async def run(self) -> None:
         with pytest.MonkeyPatch.context() as limits:
             limits.setattr(history, "ENVELOPES_KEPT", self.dice.choice((4, 20, 1_000)))
-            limits.setattr(upkeep, "ENTRIES_BETWEEN_SNAPSHOTS", self.dice.choice((15, 60, 1_000)))
+            limits.setattr(
+                maintenance, "ENTRIES_BETWEEN_SNAPSHOTS", self.dice.choice((15, 60, 1_000))
+            )
             await self._run()
 
     async def _run(self) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from session_server.host import recordings as cassettes
+from session_server.host import recordings
 from session_server.host.acting import NotSavedError, RefusedError, write
 from session_server.host.channel_kinds import SessionOpened
 from session_server.host.errors import CommandError
@@ -163,7 +163,7 @@ async def test_what_was_open_stays_as_it_was_and_is_never_done(tmp_path: Path) -
         played_back = empty.record(SESSION)
         assert played_back is not None
         assert played_back.public.meta == {"recording": True}
-        assert played_back.public.summary.project == cassettes.RECORDINGS
+        assert played_back.public.summary.project == recordings.RECORDINGS
         assert await cassette(empty) == first
     async with hosting(await open_log(store)) as again:
         ana = await joined(again, ANA, "laptop", SESSION)
@@ -300,9 +300,9 @@ async def test_a_cassette_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     async with hosting() as host:
         await asked_and_answered(host)
         entries = len(await host.log.read(after=0, limit=100, channels=(SESSION,)))
-        monkeypatch.setattr(cassettes, "CASSETTE_ENTRIES", entries)
+        monkeypatch.setattr(recordings, "CASSETTE_ENTRIES", entries)
         assert await cassette(host)
-        monkeypatch.setattr(cassettes, "CASSETTE_ENTRIES", 3)
+        monkeypatch.setattr(recordings, "CASSETTE_ENTRIES", 3)
         with pytest.raises(CommandError, match="more than 3 entries"):
             await cassette(host)
         text = b"\n".join([HEADER, opening(), READY, READY, READY])

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from session_server.app import create_app
-from session_server.host import maintenance as upkeep
+from session_server.host import maintenance
 from session_server.host.channel_kinds import CLIENTS_CHANNEL, TokenIssued, TokenRevoked
 from session_server.host.errors import StartError, UnreadableSessionError
 from session_server.host.host import Host
@@ -352,8 +352,8 @@ async def test_an_export_has_every_decision_after_thousands_of_keystrokes(path: 
 @run
 async def test_decisions_go_when_their_own_time_is_over(path: Path) -> None:
     with pytest.MonkeyPatch.context() as limits:
-        limits.setattr(upkeep, "AGING_SECONDS", 0.01)
-        limits.setattr(upkeep, "TRIMMED_EVERY_MS", 0)
+        limits.setattr(maintenance, "AGING_SECONDS", 0.01)
+        limits.setattr(maintenance, "TRIMMED_EVERY_MS", 0)
         async with hosting(await open_log(store(path))) as host:
             await asked_and_answered(host)
             channel = host.sessions[SESSION]

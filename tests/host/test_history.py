@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from session_server.host import history
-from session_server.host import maintenance as upkeep
+from session_server.host import history, maintenance
 from session_server.host.channel import NOTHING_SHOWN
 from session_server.host.channel_kinds import CLIENTS_CHANNEL
 from session_server.host.history import EnvelopeMemory, History
@@ -151,8 +150,8 @@ def test_what_a_snapshot_covered_at_the_start_grows_old_as_well() -> None:
 async def test_a_quiet_session_gets_a_snapshot_and_its_log_stays(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'log.db'}"
     with pytest.MonkeyPatch.context() as limits:
-        limits.setattr(upkeep, "AGING_SECONDS", 0.01)
-        limits.setattr(upkeep, "HISTORY_IDLE_MS", -1)
+        limits.setattr(maintenance, "AGING_SECONDS", 0.01)
+        limits.setattr(maintenance, "HISTORY_IDLE_MS", -1)
         async with hosting(log := await open_log(store)) as host:
             ana = await with_session(host)
             await ana.act(titled("Oslo"))
@@ -177,7 +176,7 @@ async def test_a_host_that_stops_takes_snapshots_of_what_was_quiet(
     store = f"sqlite:///{tmp_path / 'log.db'}"
     with pytest.MonkeyPatch.context() as limits:
         if is_quiet:
-            limits.setattr(upkeep, "QUIET_AT_STOP_MS", -1_000)
+            limits.setattr(maintenance, "QUIET_AT_STOP_MS", -1_000)
         async with hosting(await open_log(store)) as host:
             ana = await with_session(host)
             await ana.act(titled("Oslo"))
@@ -211,8 +210,8 @@ class OnceForgetfulLog(MemoryLog):
 @run
 async def test_a_snapshot_that_could_not_be_saved_is_taken_the_next_time() -> None:
     with pytest.MonkeyPatch.context() as limits:
-        limits.setattr(upkeep, "AGING_SECONDS", 0.1)
-        limits.setattr(upkeep, "HISTORY_IDLE_MS", -1)
+        limits.setattr(maintenance, "AGING_SECONDS", 0.1)
+        limits.setattr(maintenance, "HISTORY_IDLE_MS", -1)
         async with hosting(log := OnceForgetfulLog()) as host:
             await with_session(host)
             async with asyncio.timeout(PATIENCE):
@@ -223,7 +222,7 @@ async def test_a_snapshot_that_could_not_be_saved_is_taken_the_next_time() -> No
 @run
 async def test_what_nobody_can_come_back_for_goes_with_the_next_snapshot(tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as limits:
-        limits.setattr(upkeep, "ENTRIES_BETWEEN_SNAPSHOTS", 5)
+        limits.setattr(maintenance, "ENTRIES_BETWEEN_SNAPSHOTS", 5)
         async with hosting(log := await open_log(f"sqlite:///{tmp_path / 'log.db'}")) as host:
             guests = [await joined(host, client_id=f"c{number}") for number in range(12)]
             async with asyncio.timeout(PATIENCE):
@@ -241,10 +240,10 @@ def test_what_is_forgotten_goes_from_the_log_once_a_snapshot_covers_it(
 ) -> None:
     if why == "too many":
         monkeypatch.setattr(history, "ENVELOPES_KEPT", 5)
-        monkeypatch.setattr(upkeep, "ENTRIES_BETWEEN_SNAPSHOTS", 20)
+        monkeypatch.setattr(maintenance, "ENTRIES_BETWEEN_SNAPSHOTS", 20)
     else:
-        monkeypatch.setattr(upkeep, "AGING_SECONDS", 0.01)
-        monkeypatch.setattr(upkeep, "HISTORY_LIFETIME_MS", -1)
+        monkeypatch.setattr(maintenance, "AGING_SECONDS", 0.01)
+        monkeypatch.setattr(maintenance, "HISTORY_LIFETIME_MS", -1)
 
     @run
     async def check() -> None:
@@ -271,8 +270,8 @@ def test_what_is_forgotten_goes_from_the_log_once_a_snapshot_covers_it(
 async def test_memory_is_given_back_once_after_sessions_are_gone() -> None:
     trimmed: list[int] = []
     with pytest.MonkeyPatch.context() as limits:
-        limits.setattr(upkeep, "GIVING_BACK_SECONDS", 0.05)
-        limits.setattr(upkeep, "trim_heap", lambda: trimmed.append(1))
+        limits.setattr(maintenance, "GIVING_BACK_SECONDS", 0.05)
+        limits.setattr(maintenance, "trim_heap", lambda: trimmed.append(1))
         async with hosting() as host:
             ana = await joined(host)
             for number in range(5):

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from session_server.app import bounds_of, create_app
-from session_server.host import channel_kinds as kinds
+from session_server.host import channel_kinds
 from session_server.host.connection.rate_limit import (
     TIDY_AT,
     Allowance,
@@ -554,8 +554,8 @@ async def test_turns_come_in_pages_however_many_are_asked_for() -> None:
 
 @pytest.fixture
 def few_clients(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kinds, "CLIENTS_PER_PRINCIPAL", 3)
-    monkeypatch.setattr(kinds, "CLIENTS_KEPT", 5)
+    monkeypatch.setattr(channel_kinds, "CLIENTS_PER_PRINCIPAL", 3)
+    monkeypatch.setattr(channel_kinds, "CLIENTS_KEPT", 5)
 
 
 def known(host: Host) -> list[str]:

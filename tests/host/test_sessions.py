@@ -5,7 +5,7 @@ import itertools
 
 import pytest
 
-from session_server.host import session_list as summaries
+from session_server.host import session_list
 from tests.host.harness import (
     AGENT,
     ANA,
@@ -81,10 +81,10 @@ async def test_who_watched_a_session_that_is_gone_hears_nothing_of_its_successor
 @pytest.mark.proves("design.wire.summary-rate")
 @run
 async def test_a_session_that_only_goes_on_is_news_once_in_a_while() -> None:
-    assert summaries.QUIET_SECONDS == 1.0
+    assert session_list.QUIET_SECONDS == 1.0
     pause = 0.2
     with pytest.MonkeyPatch.context() as limits:
-        limits.setattr(summaries, "QUIET_SECONDS", pause)
+        limits.setattr(session_list, "QUIET_SECONDS", pause)
         async with hosting() as host:
             wall = await joined(host, ANA, "wall", ROOT)
             ana = await with_session(host)

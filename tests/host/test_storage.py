@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from session_server.host import channel, storage
-from session_server.host import maintenance as upkeep
+from session_server.host import channel, maintenance, storage
 from session_server.host.acting import InDoubtError, NotSavedError, perform
 from session_server.host.connection.rate_limit import Bounds
 from session_server.host.host import Host
@@ -359,7 +358,7 @@ async def test_a_session_that_may_be_gone_from_a_failing_disk_is_disposed_of_onc
 async def test_a_snapshot_that_could_not_be_saved_is_counted_and_tried_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(upkeep, "ENTRIES_BETWEEN_SNAPSHOTS", 3)
+    monkeypatch.setattr(maintenance, "ENTRIES_BETWEEN_SNAPSHOTS", 3)
     log = FailingLog()
     async with two_sessions(log) as (host, ana):
         log.save_snapshot = _failing  # type: ignore[method-assign]

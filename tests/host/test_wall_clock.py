@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from session_server.host import timers as wall_clock
+from session_server.host import timers
 from session_server.host.host import Host
 from session_server.host.timers import COMPACT_AT, WallTimers
 from session_server.log import Batch, Outcome, Refused, RefusedBecause
@@ -27,7 +27,7 @@ class WallClock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.ahead = 0
-        monkeypatch.setattr(wall_clock, "time", self)
+        monkeypatch.setattr(timers, "time", self)
 
     def time_ns(self) -> int:
         return time.time_ns() + self.ahead * 1_000_000

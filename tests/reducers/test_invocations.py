@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from session_server.reducers.batches import batch_of
-from session_server.reducers.calls import presentation as invocations
+from session_server.reducers.calls import presentation
 from session_server.reducers.calls.redaction import HIDDEN
 from session_server.reducers.calls.rounds import abandon, after_crash, failure, finish, progress
 from session_server.reducers.calls.starting import (
@@ -196,8 +196,8 @@ def test_progress_shows_and_is_replaced() -> None:
 def test_nothing_shows_of_a_call_whose_tool_call_is_gone() -> None:
     record = fold(out(), TurnCancelled(turn_id="host:0:c"))
     the_call = record.private.calls["c"]
-    assert invocations.progress(record, the_call, "1 of 2") == ()
-    assert invocations.finished(record, the_call, {}) == ()
+    assert presentation.progress(record, the_call, "1 of 2") == ()
+    assert presentation.finished(record, the_call, {}) == ()
     assert isinstance(tool_call(record), Cancelled)
 
 
@@ -211,7 +211,7 @@ def test_nobody_else_reports_on_a_call() -> None:
     record = out()
     shown = TextContent(text="done")
     turn: dict[str, Any] = {"turn_id": "host:0:c", "tool_call_id": "c"}
-    result = invocations.ToolResult(success=True, past_tense_message="Done")
+    result = presentation.ToolResult(success=True, past_tense_message="Done")
     for action in (
         ToolCallContentChanged(**turn, content=(shown,)),
         ToolCallComplete(**turn, result=result),

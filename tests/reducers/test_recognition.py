@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from session_server.reducers.calls.input_required import (
     is_expired_state,
     recognize_input_required,
-    recognize_listed_input_required,
     retry_params,
 )
 from session_server.schemas.ahp.questions import ResponseKind
@@ -93,35 +92,9 @@ def test_state_alone_asks_for_a_retry(state: str) -> None:
     assert recognized == InputRequired(result_type="input_required", request_state=state)
 
 
-def test_the_listed_variant_is_read_only_by_its_own_recogniser() -> None:
-    result = asks(
-        inputRequests=[
-            {"id": "city", "kind": "elicitation", "message": "City?"},
-            {"id": "size", "schema": {"type": "object", "properties": {}}, "prompt": "Size?"},
-        ],
-        requestState="s",
-    )
+def test_a_list_of_requests_is_not_mcp() -> None:
+    result = asks(inputRequests=[{"id": "city", "message": "City?"}], requestState="s")
     assert isinstance(recognize_input_required(result), InvalidResult)
-    recognized = recognize_listed_input_required(result)
-    assert isinstance(recognized, InputRequired)
-    assert recognized.request_state == "s"
-    city, size = (recognized.input_requests or {}).values()
-    assert isinstance(city, ElicitRequest)
-    assert city.params.message == "City?"
-    assert city.params.requested_schema is not None
-    assert city.params.requested_schema["required"] == ["value"]
-    assert isinstance(size, ElicitRequest)
-    assert size.params.requested_schema == {"type": "object", "properties": {}}
-
-
-def test_the_listed_recogniser_reads_the_protocol_too() -> None:
-    assert recognize_listed_input_required({"content": []}) is None
-    assert isinstance(recognize_listed_input_required(asks(requestState="s")), InputRequired)
-
-
-@pytest.mark.parametrize("item", ["city", {"kind": "form"}, {"id": "x", "kind": "sampling"}])
-def test_a_broken_list_is_invalid(item: Any) -> None:
-    assert isinstance(recognize_listed_input_required(asks(inputRequests=[item])), InvalidResult)
 
 
 @pytest.mark.proves("mcp.retry.expired")

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from session_server.schemas import documents
-from session_server.schemas import documents as definitions
 from session_server.schemas.ahp import frames
 from session_server.schemas.wire import Wire
 from tests.schemas.document_parts import (
@@ -96,7 +95,7 @@ def test_every_request_and_nothing_else_has_a_reply() -> None:
         for operation in OPERATIONS.values()
         if "reply" in operation
     }
-    assert set(REQUESTS) == set(definitions.RESULTS)
+    assert set(REQUESTS) == set(documents.RESULTS)
     assert replies == {f.__name__: [f"{f.__name__}Result", "Failure"] for f in REQUESTS}
 
 
