@@ -7,12 +7,12 @@ MAKEFLAGS += --no-print-directory
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# How many at once, and what first: tests/sharing_out.py.
+# How many at once, and what first: tests/xdist_order.py.
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 # What the coverage gate is about is measured by its own tests, in one process and with few examples.
 PURE := tests/schemas tests/reducers tests/docs/test_build.py tests/http/test_openapi.py
 # By another name, or `make -n check` would run everything.
-LINT = $(MAKE) lint
+QUICK_LINT = $(MAKE) mypy lint-imports
 INSTALLED := $(VENV)/.installed
 STAMP := $(VENV)/.set-up
 ZOO := build/mcp
@@ -55,6 +55,8 @@ $(STAMP): $(INSTALLED)
 	  || echo 'There is no strace; tests that need it are skipped' >&2
 	@command -v chromium >/dev/null || $(call apt,chromium) \
 	  || echo 'There is no chromium; tests of the page are skipped' >&2
+	@command -v chromium-headless-shell >/dev/null || $(call apt,chromium-headless-shell) \
+	  || echo 'There is no chromium-headless-shell; tests of the page take longer' >&2
 	@ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || command -v postgres >/dev/null \
 	  || $(call apt,postgresql) \
 	  || echo 'There is no postgresql; tests of the log over it are skipped' >&2
@@ -113,10 +115,11 @@ style: setup
 mypy basedpyright lint-imports: setup
 	$(BIN)/$@
 
-# Types are checked while the tests run, and what they are is said at the end.
-check: style zoo ## The quick part: lint, and all tests but the slow ones
+# Types are checked while the tests run, and the result is printed at the end. basedpyright, which
+# takes as long as a fifth of these tests and keeps no cache, is left to `lint` and `test`.
+check: style zoo ## The quick part: ruff, mypy, imports, and all tests but the slow ones
 	@mkdir -p build
-	@$(LINT) >build/lint.txt 2>&1 & lint=$$!; trap "kill $$lint 2>/dev/null || true" EXIT; \
+	@$(QUICK_LINT) >build/lint.txt 2>&1 & lint=$$!; trap "kill $$lint 2>/dev/null || true" EXIT; \
 	  status=0; $(PYTEST) -q -m 'not slow' || status=$$?; \
 	  wait $$lint || status=$$?; trap - EXIT; cat build/lint.txt; exit $$status
 
@@ -140,11 +143,11 @@ bench: setup ## Measure next to peers, and write docs/performance.md
 bench-quick: setup ## Compare the fan-out with a few peers, as ratios
 	@$(BIN)/python -m benchmarks --quick
 
-docs: setup ## Write the generated pages again
+docs: setup ## Write the generated pages, and JSON Schema and AsyncAPI into build/reference
 	@$(BIN)/python docs/build.py
 	@$(BIN)/python docs/typescript.py
 
-requirements: setup ## Which rules are proven by a test, and which piece of work brings the others
+requirements: setup ## Which rules are proven by a test, and which are pending
 	@$(BIN)/python -m tests.requirements_table
 
 clean: ## Remove everything that was made

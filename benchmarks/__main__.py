@@ -1,11 +1,13 @@
-"""`make bench`: measures, keeps the numbers in build/bench and fills docs/performance.md with them.
+"""`make bench`: measures, keeps the numbers in build/bench and fills the pages of docs with them.
 
 `--quick` compares the fan-out with a few peers and prints ratios, in a minute or two.
 """
 
 import argparse
 import sys
+import traceback
 from importlib import import_module
+from time import perf_counter
 
 from benchmarks import report
 from benchmarks.fanout import shapes
@@ -16,9 +18,11 @@ from benchmarks.results import Results
 PARTS = {
     "fanout": "benchmarks.fanout.shapes",
     "host": "benchmarks.host",
+    "versions": "benchmarks.versions",
     "gateway": "benchmarks.gateway",
     "draft": "benchmarks.draft",
     "log": "benchmarks.log",
+    "nodes": "benchmarks.nodes",
     "page": "benchmarks.page",
 }
 """Modules whose `run` fills tables; imported when they are wanted."""
@@ -34,17 +38,32 @@ def quick() -> None:
 
 
 def measure(parts: list[str]) -> None:
-    """What is not measured now stays as it was."""
+    """What is not measured now stays as it was; a part that fails keeps the others from nothing."""
     results = Results.begun()
-    for part in parts or PARTS:
-        import_module(PARTS[part]).run(results)
-    if KEPT.exists():
-        measured = {figure.table for figure in results.figures}
-        last = Results.load_from(KEPT).figures
-        results.figures += [figure for figure in last if figure.table not in measured]
+    last = Results.load_from(KEPT).figures if KEPT.exists() else []
+    failed = [part for part in parts or PARTS if not has_run(part, results)]
+    measured = {figure.table for figure in results.figures}
+    results.figures += [figure for figure in last if figure.table not in measured]
     results.save(KEPT)
-    report.write(results)
-    print(f"{report.PAGE.relative_to(report.ROOT)} has been written.")
+    for page in filter(lambda page: report.shows(page, measured), report.PAGES):
+        report.write(results, page)
+        print(f"{page.relative_to(report.ROOT)} has been written.")
+    if failed:
+        sys.exit(f"Not measured, for the reasons above: {', '.join(failed)}")
+
+
+def has_run(part: str, results: Results) -> bool:
+    began, known = perf_counter(), len(results.figures)
+    try:
+        import_module(PARTS[part]).run(results)
+    except CompilerMissingError:
+        raise
+    except Exception:  # noqa: BLE001 - half an hour of measuring is not to be lost
+        traceback.print_exc()
+        del results.figures[known:]
+        return False
+    print(f"{part} took {(perf_counter() - began) / 60:.1f} minutes.", flush=True)
+    return True
 
 
 def main() -> None:

@@ -95,7 +95,7 @@ def ours(state: dict[str, Any]) -> Work:
         assert judge(principal, record, action) is None
         (stamped,) = batch_of(record, action, stamp)
         after = reduce_record(record, stamped, AT)
-        effects_of(record, action, after)
+        effects_of(record, (action,), after)
         envelope = ActionEnvelope(
             channel=CHANNEL,
             action=stamped,  # type: ignore[arg-type]

@@ -61,7 +61,7 @@ def draft(seq: int, question: str, text: str) -> bytes:
     return frame({"jsonrpc": "2.0", "method": "dispatchAction", "params": params})
 
 
-class TurnedAwayError(Exception):
+class AccessError(Exception):
     """Not let in; the status of the refusal."""
 
 
@@ -76,12 +76,12 @@ def connect(port: int, token: str, client: str, *channels: str) -> socket.socket
     while b"\r\n\r\n" not in head:
         piece = raw.recv(1)
         if not piece:
-            raise TurnedAwayError("closed")
+            raise AccessError("closed")
         head += piece
     status = head.split(b" ", 2)[1].decode()
     if status != "101":
         raw.close()
-        raise TurnedAwayError(status)
+        raise AccessError(status)
     raw.sendall(
         request(
             1,
@@ -108,7 +108,7 @@ class Flooder(threading.Thread):
                     self.send_requests()
                     continue
                 self.flood(connect(self.port, self.token, f"flood-{self.number}", SESSION))
-            except TurnedAwayError as error:
+            except AccessError as error:
                 self.seen[f"refused {error}"] += 1
             except OSError as error:
                 self.seen[type(error).__name__] += 1

@@ -19,7 +19,7 @@ from uuid import uuid4
 
 from benchmarks.load import scratch
 from benchmarks.results import Results
-from session_server.log import Batch, Durable, NewEntry, Outcome, Sync
+from session_server.log import AppendResult, Batch, Durable, NewEntry, Sync
 from session_server.log.postgres import PostgresLog
 from session_server.log.sqlite import SqliteLog
 from tests.postgres import Cluster, programs
@@ -67,7 +67,7 @@ async def append_alone(log: AnyLog, channel: str, ids: Iterator[str]) -> list[fl
     times: list[float] = []
     last, loop = 0, asyncio.get_running_loop()
     for _ in range(ALONE):
-        outcome: asyncio.Future[Outcome] = loop.create_future()
+        outcome: asyncio.Future[AppendResult] = loop.create_future()
         started = perf_counter()
         log.append(Batch(channel, last, (NewEntry(next(ids), DATA),)), outcome.set_result)
         durable = await outcome
@@ -89,7 +89,7 @@ class Crowd:
         self.until = perf_counter() + SECONDS
 
     def start(self, channel: str) -> None:
-        def settled(outcome: Outcome) -> None:
+        def settled(outcome: AppendResult) -> None:
             assert isinstance(outcome, Durable), outcome
             self.appended += 1
             go_on(outcome.seqs[-1])

@@ -1,11 +1,11 @@
-"""Results as text: tables on the terminal, tables and plots in `docs/performance.md`.
+"""Results as text: tables on the terminal, tables and plots in pages of `docs`.
 
-The page is written by hand but for blocks between `<!-- bench: name -->` and `<!-- end -->`: a
+A page is written by hand but for blocks between `<!-- bench: name -->` and `<!-- end -->`: a
 table of that name, its ratios (`ratios-`), a plot (`plot-`), or `origin`: date and machine.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from html import escape
 from pathlib import Path
 
@@ -18,13 +18,14 @@ from benchmarks.load import ROOT
 from benchmarks.results import Figure, Results
 
 PAGE = ROOT / "docs" / "performance.md"
+PAGES = (PAGE, ROOT / "docs" / "scaling.md")
 IMAGES = ROOT / "docs" / "images"
 BLOCK = re.compile(r"(<!-- bench: ([a-z0-9-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 OURS = (MEMORY.name, SQLITE.name)
 BASELINES = (LOOP.name, NODE.name, COALESCED.name, TICK.name)
 BUSY = 0.5
 """Processes that want a processor; with more than this a run is called preliminary."""
-QUIET_ONLY = (shapes.RATE, shapes.P50, shapes.P99, shapes.STALLS, "typing")
+QUIET_ONLY = (shapes.RATE, shapes.P50, shapes.P99, shapes.STALLS, "typing", "nodes-pace")
 """Tables that a busy machine would make nonsense of."""
 
 Cells = list[list[str]]
@@ -189,6 +190,11 @@ def block(results: Results, name: str) -> str:
         return f"![{PLOTS[plot][1]}](images/{plot}.svg)\n"
     make = cells_of if name == table else ratio_cells
     return markdown(make(results, table))
+
+
+def shows(page: Path, tables: Collection[str]) -> bool:
+    """Whether it has a block for any of these."""
+    return any(found[2] in tables for found in BLOCK.finditer(page.read_text()))
 
 
 def write(results: Results, page: Path = PAGE, images: Path = IMAGES) -> None:

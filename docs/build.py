@@ -1,4 +1,8 @@
-"""Writes the generated pages into `docs/reference/`; with `--check`, only names the stale ones."""
+"""Writes the generated pages into `docs/reference/`; with `--check`, only names the stale ones.
+
+The JSON Schema and the AsyncAPI document of the wire, which nobody reads in a review, go to
+`build/reference/`.
+"""
 
 import argparse
 import json
@@ -8,13 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from docs.cli_reference import cli_page
+from docs.error_reference import HEADS, error_rows
+from docs.wire_documents import asyncapi, json_schema
 from session_server.cli.setting_options import flag_of
-from session_server.schemas import documents, limits
-from session_server.schemas import documents as definitions
+from session_server.schemas import limits
+from session_server.schemas.documents import ERROR_DATA
 from session_server.schemas.errors import ErrorCode, RefusalCode
 from session_server.settings import CONFIG_FILE, ENVIRONMENT_PREFIX, Settings
 
 REFERENCE = Path(__file__).parent / "reference"
+BUILT = Path(__file__).parent.parent / "build" / "reference"
 
 MEANINGS: dict[RefusalCode, str] = {
     RefusalCode.ROLE: "The sender's role does not allow this action.",
@@ -22,14 +29,14 @@ MEANINGS: dict[RefusalCode, str] = {
     RefusalCode.OTHER_CHANNEL: "The action is not one of this channel's.",
     RefusalCode.LIMIT: "Something is longer or more than the [limits](limits.md) allow.",
     RefusalCode.NO_REQUEST: "No such input request is open, and how it ended is not known.",
-    RefusalCode.ALREADY_COMPLETED: "The input request has ended; the words say how and by whom.",
+    RefusalCode.ALREADY_COMPLETED: "The input request has ended; the message says how and by whom.",
     RefusalCode.NO_QUESTION: "The input request has no question with this id.",
     RefusalCode.NO_VALUE: (
         "The answer has no value, or a confirmation does not say how or why it was given."
     ),
     RefusalCode.WRONG_KIND: "The value is not of the question's kind, or not a finite number.",
     RefusalCode.NOT_AN_OPTION: "The value is not one of the question's options.",
-    RefusalCode.NO_FREEFORM: "The question takes no values beside its options.",
+    RefusalCode.NO_FREEFORM: "The question takes no values besides its options.",
     RefusalCode.DUPLICATE: "An id is used a second time, or an option is chosen twice.",
     RefusalCode.TOO_SHORT: "The text has fewer characters than the question asks for.",
     RefusalCode.TOO_LONG: "The text has more characters than the question allows.",
@@ -61,7 +68,7 @@ MEANINGS: dict[RefusalCode, str] = {
 
 LIMIT_MEANINGS: dict[str, str] = {
     "FRAME_BYTES": "Bytes of one frame from a client.",
-    "OUTBOX_BYTES": "Bytes that wait for a client that reads too slowly, before it is let go.",
+    "OUTBOX_BYTES": "Bytes that may wait for a slow client before it is disconnected.",
     "OUTBOX_PAUSE_BYTES": "Of these, the number above which no more frames are read from it.",
     "FRAGMENTS_PER_MESSAGE": "Fragments that one WebSocket message may come in.",
     "JSON_DEPTH": "Levels of nesting in one frame.",
@@ -70,9 +77,17 @@ LIMIT_MEANINGS: dict[str, str] = {
     "OPTIONS_PER_QUESTION": "Options of one question, and chosen ones in one answer.",
     "OPEN_REQUESTS_PER_SESSION": "Input requests that are open in one session at a time.",
     "ANSWER_CHARS": "Characters of one answer, own values included.",
-    "FREEFORM_VALUES": "Own values in one answer, beside the options.",
+    "FREEFORM_VALUES": "Own values in one answer, besides the options.",
     "TITLE_CHARS": "Characters of a session's title.",
     "ID_CHARS": "Characters of the id of a turn, a request, a question or a waiting message.",
+    "SESSIONS_PER_PAGE": "Sessions in one answer to `listSessions` of AHP 0.9 and later.",
+    "FOREIGN_SETTINGS": (
+        "Changes of settings that this host does not have, per connection of AHP 0.9 and later,"
+        " that do not count against the rate limit."
+    ),
+    "NEEDED_PER_SESSION": "Open questions and waiting tool calls of one session together.",
+    "ACTIVE_CLIENTS_PER_SESSION": "Clients of AHP 0.9 and later that are active in one session.",
+    "DRAFT_BYTES": "Bytes of the draft of a message in a session, as JSON.",
     "QUEUED_MESSAGES": "Messages that wait for their turn in one session.",
     "QUEUED_BYTES": "Bytes that these messages may have together, as JSON.",
     "SELECTION_BYTES": (
@@ -83,7 +98,7 @@ LIMIT_MEANINGS: dict[str, str] = {
     "ROUNDS_PER_CALL": "Rounds of questions in one call, unless it names a number of its own.",
     "RESTARTS_PER_CALL": "Times that a call may start over.",
     "BACK_OFF_FIRST_MS": (
-        "Milliseconds before the first try of a call that was told only to try again; doubled"
+        "Milliseconds before the first retry of a call whose server only asks to try again; doubled"
         " each time."
     ),
     "BACK_OFF_LIMIT_MS": "Milliseconds that such a wait never exceeds.",
@@ -134,7 +149,7 @@ LIMIT_MEANINGS: dict[str, str] = {
         " they hear it less often."
     ),
     "EDITING_SECONDS": (
-        "Seconds that somebody is shown as writing after their client last said so."
+        "Seconds that somebody is shown as writing after their client last reported it."
     ),
     "COMPLETIONS_HELD": (
         "Completions of one session's turn that wait for the calls and questions in it."
@@ -154,9 +169,18 @@ LIMIT_MEANINGS: dict[str, str] = {
         "Bytes of all sessions' states together. Beyond it no session is made, and sessions larger"
         " than an equal share do not grow."
     ),
-    "STORE_SECONDS": (
-        "Seconds that a write waits for a disk that does not answer; then whoever waits is told."
+    "NODE_LEASE_SECONDS": (
+        "Seconds after which other nodes take over the work of one that is silent."
     ),
+    "LOADED_BYTES": (
+        "Bytes of sessions' states in memory, as JSON. Beyond it, sessions that are idle leave"
+        " memory, the one that was idle for the longest first."
+    ),
+    "IDLE_SECONDS": (
+        "Seconds after which a session that nobody watches, and in which nothing is open, leaves"
+        " memory."
+    ),
+    "STORE_SECONDS": ("Seconds that a write waits for a disk that does not answer; then it fails."),
     "CLIENTS_KEPT": "Clients that the host knows when they come back.",
     "CLIENTS_PER_PRINCIPAL": "Of these, the ones of one principal; its oldest make room.",
     "CLIENT_LIFETIME_MS": "Milliseconds after which a client that was not seen is forgotten.",
@@ -280,16 +304,31 @@ ERROR_MEANINGS: dict[ErrorCode, str] = {
 }
 
 
+ALL_ERRORS = (
+    "The tree of `session_server.schemas.errors`: each error has a stable code for programs and"
+    " says whether the same request may succeed later. Then what each protocol makes of it: the"
+    " code of a JSON-RPC error of AHP, the status of an HTTP problem, the code of a JSON-RPC error"
+    " of MCP, and the exit code of the command line. Where nothing is written, the error does not"
+    " get there; one that gets somewhere all the same is reported as a bare internal error and"
+    " logged whole."
+)
+
+
 def pages() -> dict[str, str]:
     """The text of every generated page, by its file name."""
     return {
-        "ahp.schema.json": json_text(documents.json_schema()),
-        "asyncapi.json": json_text(documents.asyncapi()),
         "cli.md": cli_page(),
         "errors.md": errors_page(),
         "limits.md": limits_page(),
         "refusals.md": refusals_page(),
         "settings.md": settings_page(),
+    }
+
+
+def wire_documents() -> dict[str, str]:
+    return {
+        "ahp.schema.json": json_text(json_schema()),
+        "asyncapi.json": json_text(asyncapi()),
     }
 
 
@@ -300,7 +339,7 @@ def json_text(document: dict[str, Any]) -> str:
 def refusals_page() -> str:
     rows = ((f"`{code}`", MEANINGS[code]) for code in RefusalCode)
     opening = (
-        "Why an action was refused. The code is stable; the words that come with it are for"
+        "Why an action was refused. The code is stable; the message that comes with it is for"
         " people and may change."
     )
     return page("Refusals", opening, ("Code", "Meaning"), rows)
@@ -325,9 +364,9 @@ def settings_page() -> str:
         for name, field in Settings.model_fields.items()
     )
     opening = (
-        "What `session-server serve` can be told. A flag counts before the environment, that before"
-        f" the TOML file (`--config`, or `{CONFIG_FILE}` in the working folder), and that before"
-        " the default. In the file the names stand as in the first column. A list is written with"
+        "The settings of `session-server serve`. A flag takes precedence over the environment,"
+        f" that over the TOML file (`--config`, or `{CONFIG_FILE}` in the working folder), and"
+        " that over the default. The file has the names of the first column. A list is written with"
         " commas in the environment, as an array in the file, and by repeating its flag. Secrets"
         " are better kept out of flags, which other users of the machine can see."
     )
@@ -346,22 +385,25 @@ def errors_page() -> str:
         (f"`{code}`", f"`{code.name}`", ERROR_MEANINGS[code], data_of(code)) for code in ErrorCode
     )
     opening = (
-        "The codes of failed requests. `data` names the shape in"
-        " [ahp.schema.json](ahp.schema.json) that the error may carry."
+        "The codes of failed AHP requests. `data` names the shape that the error may carry; it is"
+        " in `ahp.schema.json`, which `make docs` writes to `build/reference/`."
     )
-    return page("Errors", opening, ("Code", "Name", "Meaning", "`data`"), rows)
+    codes = page("Errors", opening, ("Code", "Name", "Meaning", "`data`"), rows)
+    return f"{codes}\n## All errors\n\n{ALL_ERRORS}\n\n{table(HEADS, error_rows())}"
 
 
 def data_of(code: ErrorCode) -> str:
-    shape = definitions.ERROR_DATA.get(code)
+    shape = ERROR_DATA.get(code)
     return "" if shape is None else f"`{shape.__name__}`"
 
 
 def page(title: str, opening: str, heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
-    table = [heads, tuple("---" for _ in heads), *rows]
-    lines = [f"| {' | '.join(cells)} |" for cells in table]
-    made = "<!-- Written by docs/build.py. -->"
-    return "\n".join([f"# {title}", "", made, "", opening, "", *lines, ""])
+    return f"# {title}\n\n<!-- Written by docs/build.py. -->\n\n{opening}\n\n{table(heads, rows)}"
+
+
+def table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = [heads, tuple("---" for _ in heads), *rows]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
 def stale(folder: Path) -> list[str]:
@@ -373,17 +415,18 @@ def stale(folder: Path) -> list[str]:
     ]
 
 
-def write(folder: Path) -> None:
+def write(folder: Path, texts: dict[str, str]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    for name, text in pages().items():
+    for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
 
 
-def main(arguments: list[str], folder: Path = REFERENCE) -> int:
+def main(arguments: list[str], folder: Path = REFERENCE, built: Path = BUILT) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; fail if stale")
     if not parser.parse_args(arguments).check:
-        write(folder)
+        write(folder, pages())
+        write(built, wire_documents())
         return 0
     found = stale(folder)
     for name in found:

@@ -6,7 +6,7 @@ from typing import Any
 import typer
 
 from session_server.cli import app
-from session_server.cli.exit_codes import MEANINGS, ExitCode
+from session_server.cli.failures import MEANINGS, ExitCode
 
 SHARED = ("url", "token", "as_json", "help")
 
@@ -54,7 +54,7 @@ def section(name: str, command: Any) -> list[str]:
     if name.endswith(" serve"):
         return [*lines, "Its options are the [settings](settings.md), and `--config FILE`.", ""]
     if arguments:
-        rows = ((f"`{argument.name.upper()}`", words(argument)) for argument in arguments)
+        rows = ((f"`{argument.name.upper()}`", help_text(argument)) for argument in arguments)
         lines += table(("Argument", "Meaning"), rows)
     return [*lines, *options(p for p in command.params if p.name not in SHARED)]
 
@@ -74,14 +74,14 @@ def paragraphs(text: str) -> list[str]:
 
 def options(params: Any) -> list[str]:
     rows = [
-        (", ".join(f"`{flag}`" for flag in (*p.opts, *p.secondary_opts)), words(p))
+        (", ".join(f"`{flag}`" for flag in (*p.opts, *p.secondary_opts)), help_text(p))
         for p in params
         if p.param_type_name == "option" and not p.hidden
     ]
     return table(("Option", "Meaning"), iter(rows)) if rows else []
 
 
-def words(param: Any) -> str:
+def help_text(param: Any) -> str:
     text = param.help or ""
     variable = getattr(param, "envvar", None)
     return f"{text} Or `{variable}`." if variable else text

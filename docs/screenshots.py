@@ -1,6 +1,6 @@
 """The pictures in `docs/images`, taken of the real page: `python -m docs.screenshots`.
 
-Two people answer one form, on a desktop and on a phone; then the views beside it. Twice as many
+Two people answer one form, on a desktop and on a phone; then the other views. Twice as many
 dots as the page is wide, for screens that show them.
 """
 
@@ -11,8 +11,8 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page, expect
 
-from tests.page.browser import Person, chromium, phone_options
-from tests.page.looking import arrive, field, question
+from tests.page.browser import WHOLE, Person, chromium, phone_options
+from tests.page.locators import arrive, field, question
 from tests.page.stage import Stage
 from tests.servers import serving
 
@@ -53,7 +53,7 @@ OPTIONS = [
 def main() -> None:
     IMAGES.mkdir(exist_ok=True)
     public = ("--public-url", "https://sessions.example.com")
-    with serving("memory:", *public, command=SCENE_HOST) as server, chromium() as browser:
+    with serving("memory:", *public, command=SCENE_HOST) as server, chromium(WHOLE) as browser:
         stage = Stage(server)
         set_the_scene(stage)
         together(browser, server.url)
@@ -80,8 +80,8 @@ def set_the_scene(stage: Stage) -> None:
     read = {"name": "git_log", "shown": "git log", "invocationMessage": "Read the last commits"}
     stage.tool(deploy, "c1", confirmed="not-needed", **read)
     stage.tool_done(deploy, "c1", pastTenseMessage="Read 20 commits")
-    words, line = "Apply the migration to staging", "./manage.py migrate --database staging"
-    apply = {"invocationMessage": words, "toolInput": line, "editable": True, "options": OPTIONS}
+    text, line = "Apply the migration to staging", "./manage.py migrate --database staging"
+    apply = {"invocationMessage": text, "toolInput": line, "editable": True, "options": OPTIONS}
     stage.tool(deploy, "c2", shown="Shell", **apply)
     offsite = stage.session("offsite", "Weekly planning")
     stage.begins(offsite, text="Collect what we need for the offsite")

@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from session_server.schemas import documents
+from docs.wire_documents import json_schema
 
-TARGET = Path(__file__).parents[1] / "web_demo" / "wire" / "types.d.ts"
+TARGET = Path(__file__).parents[1] / "build" / "page" / "client" / "types.d.ts"
+"""Next to the page for the type checker: `rootDirs` in tests/page/tsconfig.json joins both."""
 
 Schema = dict[str, Any]
 
@@ -96,8 +97,13 @@ def _of_type(schema: Schema) -> str:
 
 
 def text() -> str:
-    return declarations(documents.json_schema())
+    return declarations(json_schema())
+
+
+def write() -> None:
+    TARGET.parent.mkdir(parents=True, exist_ok=True)
+    TARGET.write_text(text(), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    TARGET.write_text(text(), encoding="utf-8")
+    write()

@@ -8,7 +8,7 @@ from rich.console import Console
 from session_server.reducers.batches import batch_of, host_turn
 from session_server.reducers.calls.input_required import recognize_input_required
 from session_server.reducers.calls.rounds import next_params, open_round
-from session_server.reducers.effects import effects_after_restart
+from session_server.reducers.effects import SendCall, effects_after_restart
 from session_server.reducers.rules.judge import judge
 from session_server.reducers.state.record import reduce_record
 from session_server.schemas.ahp.actions import (
@@ -29,7 +29,6 @@ from session_server.schemas.ahp.questions import (
 )
 from session_server.schemas.ahp.session import Lifecycle, SessionState, SessionSummary, Status
 from session_server.schemas.codec import decode_session_record, encode
-from session_server.schemas.effects import SendCall
 from session_server.schemas.mcp import InputRequired
 from session_server.schemas.principals import HOST, Principal, Role, Stamp
 from session_server.schemas.record import Call, CallSent, CallStarted, RecordAction, SessionRecord
@@ -131,7 +130,7 @@ def main() -> None:
     (request,) = desk.record.public.input_requests or ()
     console.print(f"  {encode(request.answers).decode()}")
 
-    console.rule("[bold]What does not fit is refused, in words")
+    console.rule("[bold]What does not fit is refused, with a reason")
     wrong = Submitted(value=TextValue(value="three"))
     desk.dispatch(
         BO, InputAnswerChanged(request_id=request.id, question_id="replicas", answer=wrong)

@@ -5,7 +5,7 @@ must wait is put off. The result is one batch for the log, in order.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -13,6 +13,7 @@ from session_server.reducers.calls.presentation import failed
 from session_server.reducers.forms.answer_checks import check_answer
 from session_server.reducers.forms.defaults import is_proposal, with_valid_default
 from session_server.reducers.forms.review import effective_answers
+from session_server.reducers.rules.judge import judge
 from session_server.reducers.state.input_requests import open_request, text_of
 from session_server.reducers.texts import abandoned_note, outcome_note, subject, visible_name
 from session_server.schemas.ahp.actions import (
@@ -27,7 +28,6 @@ from session_server.schemas.ahp.actions import (
     ModelChanged,
     PendingMessageRemoved,
     ResponsePartAdded,
-    SessionAction,
     TitleChanged,
     Truncated,
     TurnCancelled,
@@ -54,16 +54,21 @@ from session_server.schemas.ahp.questions import (
 )
 from session_server.schemas.ahp.session import ActiveClient, SessionState
 from session_server.schemas.ahp.turns import SystemNotificationPart
+from session_server.schemas.ahp1.state import ClientEntry
 from session_server.schemas.codec import encode
+from session_server.schemas.errors import Refusal
 from session_server.schemas.limits import ANSWER_CHARS
-from session_server.schemas.principals import HOST_KEYS, Provenance, Stamp
+from session_server.schemas.principals import HOST_KEYS, Principal, Provenance, Stamp
 from session_server.schemas.record import (
     NOT_REPEATED,
+    OPEN_PHASES,
     Call,
     CallAbandoned,
     CallAnswered,
     CallCollected,
     ChangeDeferred,
+    ClientJoined,
+    ClientLeft,
     CompletionHeld,
     Deferred,
     Outcome,
@@ -74,12 +79,25 @@ from session_server.schemas.record import (
     Uncertain,
 )
 
+C = TypeVar("C", ActiveClient, ClientEntry)
+
 Batch = tuple[RecordAction, ...]
+
+
+def judged_batch(
+    principal: Principal,
+    record: SessionRecord,
+    action: RecordAction,
+    stamp: Stamp,
+    origin: ActionOrigin | None = None,
+) -> Batch | Refusal:
+    """The batch for an action of a principal, or why the rules do not allow it."""
+    return judge(principal, record, action) or batch_of(record, action, stamp, origin)
 
 
 def batch_of(
     record: SessionRecord,
-    action: SessionAction,
+    action: RecordAction,
     stamp: Stamp,
     origin: ActionOrigin | None = None,
 ) -> Batch:
@@ -105,17 +123,31 @@ def batch_of(
             return (*abandonment(record, stamp), action)
         case TitleChanged():
             return (msgspec.structs.replace(action, title=visible_name(action.title)),)
-        case ActiveClientChanged(active_client=ActiveClient(display_name=str(name)) as client):
-            shown = msgspec.structs.replace(client, display_name=visible_name(name))
-            return (msgspec.structs.replace(action, active_client=shown),)
+        case ActiveClientChanged() | ClientJoined():
+            return (_with_visible_name(action),)
         case _:
             return (action,)
+
+
+def _with_visible_name(action: ActiveClientChanged | ClientJoined) -> RecordAction:
+    if isinstance(action, ClientJoined):
+        return ClientJoined(client=_named(action.client))
+    client = action.active_client
+    return action if client is None else ActiveClientChanged(active_client=_named(client))
+
+
+def _named(client: C) -> C:
+    name = client.display_name
+    if name is None:
+        return client
+    return msgspec.structs.replace(client, display_name=visible_name(name))
 
 
 ENDINGS = (
     CallAbandoned,
     CallAnswered,
     CallCollected,
+    ClientLeft,
     CompletionHeld,
     InputCompleted,
     IsArchivedChanged,
@@ -132,7 +164,7 @@ ENDINGS = (
 
 
 def makes_room(record: SessionRecord, batch: Sequence[Any]) -> bool:
-    """Whether a session that is full takes this all the same: nothing in it makes it larger.
+    """Whether a full session takes this too: nothing in it makes the session larger.
 
     An ending may bring a last text with it, and an answer may be replaced by one of its size.
     """
@@ -165,7 +197,7 @@ def completion(state: SessionState, action: InputCompleted, stamp: Stamp) -> Bat
     own = _stamped_answers(action.answers, stamp)
     outcome = _outcome(state, request, action.response, own, stamp)
     completed = msgspec.structs.replace(action, answers=own, meta=None)
-    return (*note(state, outcome_note(outcome)), completed, OutcomeRecorded(outcome=outcome))
+    return (OutcomeRecorded(outcome=outcome), *note(state, outcome_note(outcome)), completed)
 
 
 def question(state: SessionState, action: InputRequested) -> Batch:
@@ -191,7 +223,7 @@ def note(state: SessionState, text: str) -> Batch:
 
 
 def abandonment(record: SessionRecord, stamp: Stamp) -> Batch:
-    """Everything that joined the turn ends with it, and the turn says so before it ends."""
+    """Everything that joined the turn ends with it; notes of this are added before it ends."""
     if not has_joined(record):
         return ()
     state, calls = record.public, open_calls(record)
@@ -218,15 +250,27 @@ def withdrawal(record: SessionRecord, call_id: str, stamp: Stamp) -> Batch:
     return tuple(batch)
 
 
+def turn_end(record: SessionRecord, call_id: str) -> Batch:
+    """Ends a turn of the host's own with this call, if nothing else keeps it open."""
+    turn = record.public.active_turn
+    if turn is None or not turn.id.startswith(HOST_TURN_PREFIX):
+        return ()
+    requests = record.public.input_requests or ()
+    is_last = all(call.id == call_id for call in open_calls(record)) and all(
+        request.meta is not None and request.meta.call == call_id for request in requests
+    )
+    return (TurnComplete(turn_id=turn.id),) if is_last else ()
+
+
 def has_joined(record: SessionRecord) -> bool:
     """Whether a call or a question is open: both live in the active turn."""
-    return bool(record.public.input_requests) or any(
-        c.is_open for c in record.private.calls.values()
-    )
+    return bool(record.public.input_requests) or bool(open_calls(record))
 
 
 def open_calls(record: SessionRecord) -> list[Call]:
-    return [call for call in record.private.calls.values() if call.is_open]
+    """Most calls that a record holds have ended, and this is asked after every change."""
+    calls = record.private.calls.values()
+    return [call for call in calls if type(call.phase) in OPEN_PHASES]
 
 
 def _refusal_to_repeat(record: SessionRecord, action: InputCompleted, stamp: Stamp) -> Batch:
@@ -292,7 +336,7 @@ def _stamped(answer: Answer, stamp: Stamp, covers: Answer | None = None) -> Answ
 
 
 def _asked(state: SessionState, action: InputRequested, stamp: Stamp) -> InputRequested:
-    """A question as the host lets it be asked: it says who asks, and cannot pass for a call's.
+    """The question with its asker set by the host, so that it cannot pass for a call's.
 
     What people have answered stays theirs. If the text or the questions are others than before,
     it becomes drafts, marked as given before the change.
@@ -372,7 +416,7 @@ def _reserved(state: SessionState, action: MetaChanged) -> MetaChanged:
 
 
 def still_fitting(request: InputRequest, answers: Mapping[str, Answer]) -> dict[str, Answer]:
-    """The answers that the request takes, when it is asked again in the same words."""
+    """The answers that the request takes, when the same request is asked again."""
     return {
         question.id: answers[question.id]
         for question in request.questions or ()

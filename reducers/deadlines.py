@@ -1,4 +1,6 @@
-"""Questions whose time is up, that their asker withdraws, or that their asker has left."""
+"""What ends without an answer: questions that are overdue, withdrawn or left by their asker, and
+the role and tool calls of a client that stays away.
+"""
 
 from collections.abc import Iterator
 
@@ -6,19 +8,30 @@ import msgspec
 
 from session_server.reducers.batches import Batch, batch_of, completion
 from session_server.reducers.forms.defaults import is_proposal, proposed_answers
+from session_server.reducers.state.chat import chat_of
 from session_server.reducers.state.input_requests import open_request
-from session_server.schemas.ahp.actions import InputCompleted, InputRequested, IsReadChanged
+from session_server.schemas.ahp.actions import (
+    ActiveClientChanged,
+    InputCompleted,
+    InputRequested,
+    IsReadChanged,
+    ToolCallComplete,
+)
 from session_server.schemas.ahp.questions import Answer, InputRequest, OnExpiry, ResponseKind
 from session_server.schemas.ahp.session import SessionState, Status
+from session_server.schemas.ahp.tool_calls import ClientContributor, Running, ToolError, ToolResult
+from session_server.schemas.ahp.turns import ToolCallPart
 from session_server.schemas.principals import HOST, Provenance, Stamp
-from session_server.schemas.record import RecordAction, SessionRecord
+from session_server.schemas.record import ClientLeft, RecordAction, SessionRecord
 from session_server.schemas.wire import Millis
+
+GONE = "The client that ran this tool is gone."
 
 
 def deadline_of(record: SessionRecord, request: InputRequest) -> Millis | None:
     """When it ends by itself, if it does.
 
-    Someone who began to answer stops the use of defaults for good, but no hard deadline.
+    Once someone has begun to answer, defaults are never used; a hard deadline still holds.
     """
     meta = request.meta
     if meta is None or meta.on_expiry is OnExpiry.WAIT:
@@ -52,7 +65,7 @@ def expired(record: SessionRecord, request_id: str, at: int) -> Batch:
 
 
 def withdrawn(state: SessionState, request_id: str, stamp: Stamp) -> Batch:
-    """Ends a request because whoever asked no longer wants to know."""
+    """Ends a request because its asker withdrew it."""
     if open_request(state, request_id) is None:
         return ()
     action = InputCompleted(request_id=request_id, response=ResponseKind.CANCEL)
@@ -69,7 +82,7 @@ def leased(record: SessionRecord) -> Iterator[tuple[str, InputRequest]]:
 
 
 def marked_as_left(record: SessionRecord, asker: str, since: Millis | None) -> Batch:
-    """Says on the requests of this asker since when it is gone; without a time, that it is back.
+    """Marks the requests of this asker with the time since when it is gone; `None`: it is back.
 
     Nothing else about them changes: answers and drafts stay, and a session that was read stays so.
     """
@@ -88,6 +101,34 @@ def marked_as_left(record: SessionRecord, asker: str, since: Millis | None) -> B
     if batch and record.public.summary.status & Status.IS_READ:
         batch.append(IsReadChanged(is_read=True))
     return tuple(batch)
+
+
+def released(record: SessionRecord, client_id: str) -> Batch:
+    """Its running tool calls end without success; then the role is free."""
+    if client_id not in active_client_ids(record) or record.private.is_recording:
+        return ()
+    active = record.public.active_client
+    is_shown = active is not None and active.client_id == client_id
+    left = ActiveClientChanged(active_client=None) if is_shown else ClientLeft(client_id=client_id)
+    return (*_lost_tool_calls(record, client_id), left)
+
+
+def active_client_ids(record: SessionRecord) -> set[str]:
+    """Of all that are active; 0.3.0 shows one of them."""
+    return {client.client_id for client in chat_of(record).clients}
+
+
+def _lost_tool_calls(record: SessionRecord, client_id: str) -> tuple[ToolCallComplete, ...]:
+    turn = record.public.active_turn
+    result = ToolResult(success=False, past_tense_message=GONE, error=ToolError(message=GONE))
+    return tuple(
+        ToolCallComplete(turn_id=turn.id, tool_call_id=part.tool_call.tool_call_id, result=result)
+        for part in (() if turn is None else turn.response_parts)
+        if turn is not None
+        and isinstance(part, ToolCallPart)
+        and isinstance(part.tool_call, Running)
+        and part.tool_call.contributor == ClientContributor(client_id=client_id)
+    )
 
 
 def _completed(

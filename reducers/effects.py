@@ -1,39 +1,24 @@
-"""What is to be done next, derived from the record and nothing else.
+"""Work that a record calls for: effects name it, and the host's drivers do it.
 
-`pending` lists the work that a record calls for. An action's effects are what is pending after it
-and was not before, so the same work is never started twice, and a restart finds all of it again.
+Everything an effect needs is in the record, and deriving one twice is harmless. `pending` lists the
+work that a record calls for. A batch's effects are what is pending after it and was not before, so
+the same work is never started twice, and a restart finds all of it again.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
 
-from session_server.reducers.batches import has_joined
+from session_server.reducers.batches import has_joined, open_calls
 from session_server.reducers.calls.client_answers import client_deadline
 from session_server.reducers.deadlines import deadline_of
 from session_server.reducers.state.status import listed
 from session_server.schemas.ahp.actions import InputAnswerChanged, Truncated, TurnCancelled
 from session_server.schemas.ahp.messages import HOST_TURN_PREFIX
-from session_server.schemas.ahp.session import Lifecycle
+from session_server.schemas.ahp.session import Lifecycle, SessionSummary
 from session_server.schemas.ahp.turns import ActiveTurn
-from session_server.schemas.effects import (
-    AnswerHeldCall,
-    ApplyDeferred,
-    CompleteTurn,
-    DeliverOutcome,
-    Effect,
-    ExpireCall,
-    ExpireRequest,
-    PublishSummary,
-    RecoverCall,
-    RunTurn,
-    SendCall,
-    SendNotice,
-    StartQueuedTurn,
-    StopCall,
-    StopTurn,
-)
 from session_server.schemas.record import (
     Abandoned,
-    Call,
+    Deferred,
     Outcome,
     RecordAction,
     Sent,
@@ -41,22 +26,110 @@ from session_server.schemas.record import (
     ToSend,
     Waiting,
 )
+from session_server.schemas.wire import Count, Millis, Wire
+
+
+class EffectBase(Wire, frozen=True, kw_only=True, tag_field="effect"):
+    """Equal effects are the same work."""
+
+
+class SendCall(EffectBase, frozen=True, kw_only=True, tag="sendCall"):
+    """Send this leg, once, after its `CallSent` is durable."""
+
+    call_id: str
+    leg: Count
+    not_before: Millis | None = None
+
+
+class RecoverCall(EffectBase, frozen=True, kw_only=True, tag="recoverCall"):
+    """The process died while this leg was out: see `after_crash`."""
+
+    call_id: str
+    leg: Count
+
+
+class StopCall(EffectBase, frozen=True, kw_only=True, tag="stopCall"):
+    call_id: str
+
+
+class RunTurn(EffectBase, frozen=True, kw_only=True, tag="runTurn"):
+    """Wake the agent of the session."""
+
+    turn_id: str
+
+
+class StopTurn(EffectBase, frozen=True, kw_only=True, tag="stopTurn"):
+    turn_id: str
+
+
+class CompleteTurn(EffectBase, frozen=True, kw_only=True, tag="completeTurn"):
+    """Everything that joined the turn has ended, and nothing else keeps it open."""
+
+    turn_id: str
+
+
+class StartQueuedTurn(EffectBase, frozen=True, kw_only=True, tag="startQueuedTurn"):
+    message_id: str
+
+
+class ApplyDeferred(EffectBase, frozen=True, kw_only=True, tag="applyDeferred"):
+    deferred: Deferred
+
+
+class DeliverOutcome(EffectBase, frozen=True, kw_only=True, tag="deliverOutcome"):
+    """Tell the asker, unless it is a call, how its request ended."""
+
+    request_id: str
+
+
+class ExpireRequest(EffectBase, frozen=True, kw_only=True, tag="expireRequest"):
+    request_id: str
+    at: Millis
+
+
+class ExpireCall(EffectBase, frozen=True, kw_only=True, tag="expireCall"):
+    """Its client has not answered what nobody else can."""
+
+    call_id: str
+    at: Millis
+
+
+class PublishSummary(EffectBase, frozen=True, kw_only=True, tag="publishSummary"):
+    before: SessionSummary
+    after: SessionSummary
+
+
+Effect: TypeAlias = (
+    SendCall
+    | RecoverCall
+    | StopCall
+    | RunTurn
+    | StopTurn
+    | CompleteTurn
+    | StartQueuedTurn
+    | ApplyDeferred
+    | DeliverOutcome
+    | ExpireRequest
+    | ExpireCall
+    | PublishSummary
+)
 
 
 def effects_of(
-    before: SessionRecord, action: RecordAction, after: SessionRecord
+    before: SessionRecord, batch: Sequence[RecordAction], after: SessionRecord
 ) -> tuple[Effect, ...]:
-    """The work that an action brought. `before` and `after` stand around its whole batch."""
+    """The work that a batch of actions brought."""
     if after is before:
         return ()
-    if isinstance(action, InputAnswerChanged) or after.private.is_recording:
-        # The hot path: a draft is news, never work. And so is what was recorded elsewhere.
+    is_draft = all(type(action) is InputAnswerChanged for action in batch)
+    if is_draft or after.private.is_recording:
+        # The hot path: a draft brings no work, and neither does a recording.
         return tuple(_summary_news(before, after))
     new: tuple[Effect, ...] = ()
     if _causes(before) != _causes(after):
         known = tuple(pending(before))
         new = tuple(effect for effect in pending(after) if effect not in known)
-    passing = (e for e in _passing(before, action, after) if e not in new)
+    passing = (e for e in _passing(before, batch, after) if e not in new)
     return (*new, *passing, *_summary_news(before, after))
 
 
@@ -76,14 +149,14 @@ def effects_after_restart(record: SessionRecord) -> tuple[Effect, ...]:
     """All work that is still to be done, and the legs that were out when the process died."""
     if record.private.is_recording:
         return ()
-    gone = AnswerHeldCall  # the connection that it was for
-    return (*(e for e in pending(record) if not isinstance(e, gone)), *_recoveries(record))
+    return (*pending(record), *_recoveries(record))
 
 
 def pending(record: SessionRecord) -> Iterator[Effect]:
     """The work that this record calls for, now."""
-    for call in record.private.calls.values():
-        yield from _call_work(call)
+    for call in open_calls(record):
+        if isinstance(call.phase, ToSend):
+            yield SendCall(call_id=call.id, leg=call.phase.leg, not_before=call.phase.not_before)
     turn = record.public.active_turn
     if turn is None:
         yield from _work_between_turns(record)
@@ -94,7 +167,7 @@ def pending(record: SessionRecord) -> Iterator[Effect]:
 
 def expiries(record: SessionRecord) -> Iterator[ExpireRequest | ExpireCall]:
     """When each open request or call ends by itself, of those that do."""
-    for call in record.private.calls.values():
+    for call in open_calls(record):
         at = client_deadline(record, call)
         if at is not None:
             yield ExpireCall(call_id=call.id, at=at)
@@ -102,16 +175,6 @@ def expiries(record: SessionRecord) -> Iterator[ExpireRequest | ExpireCall]:
         at = deadline_of(record, request)
         if at is not None:
             yield ExpireRequest(request_id=request.id, at=at)
-
-
-def _call_work(call: Call) -> Iterator[Effect]:
-    match call.phase:
-        case ToSend(leg=leg, not_before=not_before):
-            yield SendCall(call_id=call.id, leg=leg, not_before=not_before)
-        case Sent(held=True):
-            yield AnswerHeldCall(call_id=call.id, round=call.round)
-        case _:
-            pass
 
 
 def _work_between_turns(record: SessionRecord) -> Iterator[Effect]:
@@ -147,23 +210,22 @@ def _recoveries(record: SessionRecord) -> Iterator[Effect]:
                 pass
 
 
-def _passing(before: SessionRecord, action: RecordAction, after: SessionRecord) -> Iterator[Effect]:
-    """Work that belongs to the moment: a restart has no use for it."""
-    known = {request.id for request in before.public.input_requests or ()}
-    for request in after.public.input_requests or ():
-        if request.id not in known:
-            yield SendNotice(request_id=request.id)
-    for call_id, call in before.private.calls.items():
-        now = after.private.calls.get(call_id)
-        if call.is_open and (now is None or isinstance(now.phase, Abandoned)):
-            yield StopCall(call_id=call_id)
+def _passing(
+    before: SessionRecord, batch: Sequence[RecordAction], after: SessionRecord
+) -> Iterator[Effect]:
+    """Work that is not derived again after a restart."""
+    if after.private.calls is not before.private.calls:
+        for call in open_calls(before):
+            now = after.private.calls.get(call.id)
+            if now is None or isinstance(now.phase, Abandoned):
+                yield StopCall(call_id=call.id)
     if after.private.outcomes is not before.private.outcomes:
         old = {id(outcome) for outcome in before.private.outcomes}
         for outcome in after.private.outcomes:
             if id(outcome) not in old and not _is_of_call(outcome):
                 yield DeliverOutcome(request_id=outcome.request.id)
     turn = before.public.active_turn
-    if turn is not None and isinstance(action, TurnCancelled | Truncated):
+    if turn is not None and any(isinstance(action, TurnCancelled | Truncated) for action in batch):
         yield StopTurn(turn_id=turn.id)
 
 

@@ -45,7 +45,7 @@ _BLANKS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 
 _JOINERS = "\u200c\u200d"
 _JOINED = frozenset({"Lo", "Mc", "Mn", "Sk", "So"})
-"""What joiners stand behind where they are seen: Arabic and Indic letters, and emoji."""
+"""Characters after which a joiner is visible: Arabic and Indic letters, and emoji."""
 
 
 def visible_name(text: str) -> str:
@@ -68,14 +68,14 @@ def visible_name(text: str) -> str:
 
 
 def name_of(author: Author | None) -> str:
-    """Somebody's name, or what is known of them: the ids that the host gives itself say nothing."""
+    """The name of an author, or a description; ids of the host's own making are not shown."""
     if author is None:
         return "someone"
     return author.name or _description(author) or author.id.removeprefix(AGENT_PREFIX)
 
 
 def subject_name(author: Author | None) -> str:
-    """The same where a sentence begins: words of ours with a capital, a name or an id as it is."""
+    """The same at the start of a sentence: descriptions get a capital, names stay as they are."""
     name = name_of(author)
     is_name = author is not None and (author.name or _description(author) is None)
     return name if is_name else name.capitalize()
@@ -85,7 +85,7 @@ def _description(author: Author) -> str | None:
     return "a guest" if author.id.startswith(SHARE_PREFIX) else _NAMELESS.get(author.id)
 
 
-def value_words(question: Question, value: Value) -> str:
+def value_text(question: Question, value: Value) -> str:
     """With the labels of options, which are what was chosen from."""
     match value:
         case BooleanValue(value=truth):
@@ -111,12 +111,12 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 def session_uri(name: str) -> Uri:
-    """The URI that a session's name in an address stands for."""
+    """The URI of a session from its name in an address."""
     return name if _SCHEME.match(name) else f"{PREFIX}{name}"
 
 
 def session_name(uri: Uri) -> str:
-    """The shortest name of a session that can stand in an address."""
+    """The shortest name of a session that is valid in an address."""
     path = uri.removeprefix(PREFIX)
     is_plain = path != uri and path and not _SCHEME.match(path)
     return quote(path if is_plain else uri, safe="")
@@ -169,7 +169,7 @@ def abandoned_note(
 
 
 def _by(author: Author | None) -> str:
-    """What the host does on its own needs no name."""
+    """Actions of the host itself are shown without a name."""
     return "" if author is None or author.id == HOST.id else f" by {_short(name_of(author))}"
 
 
@@ -177,25 +177,25 @@ def _answers(outcome: Outcome) -> Iterator[str]:
     """In the order of the questions; those that got nothing are left out."""
     given = outcome.answers or {}
     for question in outcome.request.questions or ():
-        words = _answer(question, given.get(question.id), outcome)
-        if words is not None:
-            yield f"{_short(label(question))}: {words}"
+        text = _answer(question, given.get(question.id), outcome)
+        if text is not None:
+            yield f"{_short(label(question))}: {text}"
 
 
 def _answer(question: Question, answer: Answer | None, outcome: Outcome) -> str | None:
     if isinstance(answer, Skipped):
         own = answer.freeform_values
-        said = f", saying “{_short(', '.join(own))}”" if own else ""
-        return f"skipped{said}{_marks(answer.meta, outcome)}"
+        comment = f", saying “{_short(', '.join(own))}”" if own else ""
+        return f"skipped{comment}{_marks(answer.meta, outcome)}"
     source, value = sent_for(decided(answer), default_of(question))
-    words = "" if value is None else _short(value_words(question, value))
+    text = "" if value is None else _short(value_text(question, value))
     if answer is not None and source is Source.SUBMITTED:
-        return f"{words}{_marks(answer.meta, outcome)}"
-    return f"{words} (default)" if words else None
+        return f"{text}{_marks(answer.meta, outcome)}"
+    return f"{text} (default)" if text else None
 
 
 def _marks(meta: AnswerMeta | None, outcome: Outcome) -> str:
-    """Whose it is, unless whoever ended the request said it as well."""
+    """The author of the answer, unless the same author ended the request."""
     if meta is None or (meta.by, meta.via) == (outcome.by, outcome.via):
         return " (default)" if outcome.via is Provenance.DEFAULT else ""
     return f" ({_short(name_of(meta.by))}{', a policy' if meta.via is Provenance.POLICY else ''})"

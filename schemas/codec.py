@@ -17,6 +17,7 @@ from session_server.schemas.ahp.actions import Action, ClientAction
 from session_server.schemas.ahp.commands import UndecodedDispatchParams
 from session_server.schemas.ahp.frames import AgentFrame, ClientFrame, FrameHead, HostNotification
 from session_server.schemas.ahp.session import RootState, SessionState
+from session_server.schemas.ahp1.methods import ClientFrame as Ahp1Frame
 from session_server.schemas.errors import (
     DecodingError,
     MalformedError,
@@ -24,7 +25,8 @@ from session_server.schemas.errors import (
     UnknownKindError,
 )
 from session_server.schemas.limits import JSON_DEPTH, STORED_DEPTH
-from session_server.schemas.record import PrivateAction, SessionRecord
+from session_server.schemas.log_entries import IssuedTokens, KnownClients, Logged
+from session_server.schemas.record import Outline, PrivateAction, SessionRecord
 from session_server.schemas.wire import decode_variant, encode_variant
 
 T = TypeVar("T")
@@ -149,7 +151,7 @@ def is_too_deep(raw: bytes, limit: int) -> bool:
 
 
 def outline(raw: bytes) -> bytes:
-    """The same text without what is nested deeper than an action's fields: `null` stands there.
+    """The same text without what is nested deeper than an action's fields: replaced by `null`.
 
     It is JSON where only what was left out is not, or is nested too deep.
     """
@@ -173,7 +175,7 @@ def outline(raw: bytes) -> bytes:
 def _explained(raw: bytes, error: msgspec.ValidationError) -> DecodingError:
     """msgspec stops at the first mismatch, so what follows it may not even be JSON.
 
-    What went wrong it tells in words only; the tests pin the ones relied on here.
+    Its errors have no codes, only messages; tests pin the ones that are relied on here.
     """
     try:
         _decode_anything(raw)
@@ -186,12 +188,12 @@ def _explained(raw: bytes, error: msgspec.ValidationError) -> DecodingError:
     return MismatchError(reason, path)
 
 
-def _placed(words: str) -> tuple[str, str]:
+def _placed(text: str) -> tuple[str, str]:
     """What went wrong, and where: within open families each level appends its place."""
     path = ""
-    while found := _PLACE.fullmatch(words):
-        words, path = found["reason"], path + found["path"]
-    return words, f"${path}"
+    while found := _PLACE.fullmatch(text):
+        text, path = found["reason"], path + found["path"]
+    return text, f"${path}"
 
 
 encode = msgspec.json.Encoder(enc_hook=encode_variant).encode
@@ -202,6 +204,8 @@ decode_frame_head: Decoder[FrameHead] = FrameDecoder(FrameHead, JSON_DEPTH)
 decode_undecoded_dispatch: Decoder[UndecodedDispatchParams] = FrameDecoder(
     UndecodedDispatchParams, JSON_DEPTH
 )
+decode_ahp1_frame: Decoder[Ahp1Frame] = ClientFrameDecoder(Ahp1Frame, JSON_DEPTH)
+"""Of a client of AHP 0.9 or 1.x."""
 decode_host_notification: Decoder[HostNotification] = Decoder(HostNotification)
 decode_client_action: Decoder[ClientAction] = Decoder(ClientAction, JSON_DEPTH)
 decode_action: Decoder[Action] = Decoder(Action, JSON_DEPTH)
@@ -209,3 +213,7 @@ decode_record_action: Decoder[Action | PrivateAction] = Decoder(Action | Private
 decode_root_state: Decoder[RootState] = Decoder(RootState)
 decode_session_state: Decoder[SessionState] = Decoder(SessionState)
 decode_session_record: Decoder[SessionRecord] = Decoder(SessionRecord)
+decode_outline: Decoder[Outline] = Decoder(Outline)
+decode_logged: Decoder[Logged] = Decoder(Logged)
+decode_known_clients: Decoder[KnownClients] = Decoder(KnownClients)
+decode_issued_tokens: Decoder[IssuedTokens] = Decoder(IssuedTokens)

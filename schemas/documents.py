@@ -1,4 +1,4 @@
-"""The published documents: JSON Schema definitions of the shapes, and an AsyncAPI description."""
+"""JSON Schema definitions of the shapes, for the documents that are published of them."""
 
 import inspect
 from collections.abc import Iterable
@@ -8,7 +8,6 @@ import msgspec
 
 from session_server.schemas.ahp.actions import Action, ClientAction, HostAction
 from session_server.schemas.ahp.commands import (
-    PROTOCOL_VERSION,
     AuthenticateResult,
     CompletionsResult,
     FetchTurnsResult,
@@ -26,7 +25,6 @@ from session_server.schemas.ahp.customizations import (
     McpServerState,
 )
 from session_server.schemas.ahp.frames import (
-    AgentDispatchAction,
     AgentFrame,
     Authenticate,
     ClientFrame,
@@ -66,7 +64,10 @@ Schema: TypeAlias = dict[str, Any]
 UNIONS: dict[str, tuple[Any, str]] = {
     "Action": (Action, "Any public action, as envelopes carry it."),
     "ClientAction": (ClientAction, "What any client may dispatch."),
-    "HostAction": (HostAction, "What only the host, or a connection of role `agent`, may say."),
+    "HostAction": (
+        HostAction,
+        "What only the host or an agent may dispatch.",
+    ),
     "ClientFrame": (ClientFrame, "What a client may send."),
     "AgentFrame": (AgentFrame, "What a connection of role `agent` may send."),
     "HostNotification": (HostNotification, "What the host sends unasked."),
@@ -78,7 +79,7 @@ UNIONS: dict[str, tuple[Any, str]] = {
     "Contributor": (Contributor, "Where a tool comes from."),
     "TerminalClaim": (TerminalClaim, "Who holds a terminal."),
     "LoadState": (LoadState, "How far a plugin or directory has been loaded."),
-    "McpServerState": (McpServerState, "Where an MCP server stands."),
+    "McpServerState": (McpServerState, "The state of an MCP server."),
 }
 """Closed unions, by the name that the documents give them. A union without one is an error."""
 
@@ -160,7 +161,7 @@ _UNION_NAMES = {
 
 
 def tidied(schema: Schema) -> Schema:
-    """What msgspec wrote, with unions by their names and without what says nothing."""
+    """What msgspec wrote, with unions by their names and without redundant keywords."""
     if "discriminator" in schema:
         return ref(_UNION_NAMES[frozenset(schema["discriminator"]["mapping"].values())])
     kept: Schema = {}
@@ -219,7 +220,7 @@ def _union(name: str, shape: Any, description: str) -> Schema:
 
 
 def _family(family: type[Variant]) -> Schema:
-    """The members that are known, and any object that says it is something else."""
+    """The members that are known, and any object with another discriminator."""
     known = members(family)
     tag = {"type": "string", "not": {"enum": list(known)}}
     other = {
@@ -263,7 +264,7 @@ def _status() -> Schema:
 
 
 def relocated(value: Any) -> Any:
-    """The same with the definitions where AsyncAPI keeps them."""
+    """The same with the definitions where OpenAPI and AsyncAPI keep them."""
     match value:
         case {"$ref": str(target)}:
             return {"$ref": target.replace("#/$defs/", "#/components/schemas/")}
@@ -273,142 +274,3 @@ def relocated(value: Any) -> Any:
             return [relocated(item) for item in value]
         case _:
             return value
-
-
-CLIENT_FRAMES: tuple[type[Wire], ...] = (*get_args(ClientFrame), AgentDispatchAction)
-HOST_FRAMES: tuple[type[Wire], ...] = (
-    *get_args(HostNotification),
-    RejectionNotification,
-    Failure,
-)
-
-
-def json_schema() -> Schema:
-    """A JSON Schema 2020-12 document: one entry of `$defs` for every shape, by its plain name."""
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": f"urn:session-server:ahp:{PROTOCOL_VERSION}",
-        "title": f"AHP {PROTOCOL_VERSION}, as session-server speaks it",
-        "description": (
-            "Every shape that clients meet. An optional field is left out when there is nothing to"
-            " say, and null is read as left out. Fields that are not listed are ignored."
-        ),
-        "$defs": definitions(),
-    }
-
-
-def asyncapi() -> Schema:
-    """An AsyncAPI 3.0 document of the WebSocket endpoint, seen from the host."""
-    messages = {
-        **{frame.__name__: _message(frame) for frame in (*CLIENT_FRAMES, *HOST_FRAMES)},
-        **{_result_name(request): _result_message(request) for request in RESULTS},
-    }
-    document = {
-        "asyncapi": "3.0.0",
-        "id": "urn:session-server:host",
-        "info": _info(),
-        "defaultContentType": "application/json",
-        "servers": {"plain": _server("ws"), "secure": _server("wss")},
-        "channels": {"ahp": _channel(messages)},
-        "operations": {
-            **{_operation_name(frame): _operation("receive", frame) for frame in CLIENT_FRAMES},
-            **{_operation_name(frame): _operation("send", frame) for frame in HOST_FRAMES},
-        },
-        "components": {
-            "messages": messages,
-            "schemas": definitions(),
-            "correlationIds": {"request": {"location": "$message.payload#/id"}},
-            "securitySchemes": _security_schemes(),
-        },
-    }
-    made: Schema = relocated(document)
-    return made
-
-
-# Messages and operations
-
-
-def _info() -> Schema:
-    return {
-        "title": "session-server",
-        "version": PROTOCOL_VERSION,
-        "description": (
-            f"The Agent Host Protocol {PROTOCOL_VERSION}: one JSON-RPC 2.0 message per WebSocket"
-            " text frame. The version is the protocol's."
-        ),
-        "license": {"name": "MIT"},
-    }
-
-
-def _server(protocol: str) -> Schema:
-    return {
-        "host": "{address}",
-        "protocol": protocol,
-        "description": "A host on loopback may ask for no credential.",
-        "variables": {"address": {"description": "Where the host listens: a name and a port."}},
-        "security": [
-            {"$ref": f"#/components/securitySchemes/{name}"} for name in _security_schemes()
-        ],
-    }
-
-
-def _security_schemes() -> Schema:
-    return {
-        "query": {"type": "httpApiKey", "in": "query", "name": "tkn"},
-        "bearer": {"type": "http", "scheme": "bearer"},
-    }
-
-
-def _channel(messages: dict[str, Schema]) -> Schema:
-    return {
-        "address": "/ahp",
-        "title": "AHP",
-        "description": "One connection of one client; AHP's own channels are named in `params`.",
-        "messages": {name: {"$ref": f"#/components/messages/{name}"} for name in messages},
-        "bindings": {"ws": {"method": "GET", "bindingVersion": "0.1.0"}},
-    }
-
-
-def _method(frame: type[Wire]) -> str:
-    return str(frame.__struct_config__.tag or frame.__name__)
-
-
-def _message(frame: type[Wire]) -> Schema:
-    message = {"name": frame.__name__, "title": _method(frame), "payload": ref(frame.__name__)}
-    return message | _correlation() if "id" in frame.__struct_fields__ else message
-
-
-def _result_name(request: type[RequestBase]) -> str:
-    return f"{request.__name__}Result"
-
-
-def _result_message(request: type[RequestBase]) -> Schema:
-    (result,), _ = msgspec.json.schema_components([RESULTS[request]], schema_hook=family_ref)
-    return {
-        "name": _result_name(request),
-        "title": f"Result of {_method(request)}",
-        "payload": {"allOf": [ref("Result"), {"properties": {"result": tidied(result)}}]},
-        **_correlation(),
-    }
-
-
-def _correlation() -> Schema:
-    return {"correlationId": {"$ref": "#/components/correlationIds/request"}}
-
-
-def _operation_name(frame: type[Wire]) -> str:
-    return frame.__name__[0].lower() + frame.__name__[1:]
-
-
-def _operation(action: str, frame: type[Wire]) -> Schema:
-    operation = {"action": action, "title": _method(frame), **_messages(frame.__name__)}
-    if issubclass(frame, RequestBase):
-        operation["reply"] = _messages(_result_name(frame), "Failure")
-    return operation
-
-
-def _messages(*names: str) -> Schema:
-    return {
-        "channel": {"$ref": "#/channels/ahp"},
-        "messages": [{"$ref": f"#/channels/ahp/messages/{name}"} for name in names],
-    }

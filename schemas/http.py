@@ -49,7 +49,7 @@ class TokenKind(StrEnum):
 class IssuedToken(Wire, frozen=True, kw_only=True):
     """`sessions` limits it to these; without them it opens all. Without `expires_at` it stays.
 
-    `policy`: no person stands behind it.
+    `policy`: it is used by a program, not by a person.
     """
 
     id: str
@@ -79,7 +79,7 @@ class TokenWanted(Wire, frozen=True, kw_only=True):
 
 
 class TokenGiven(Wire, frozen=True, kw_only=True):
-    """`url` is a link that opens the page with it; `warning` says why it may not work elsewhere."""
+    """`url` is a link that opens the page with it; `warning`: why it may not work elsewhere."""
 
     token: str
     issued: IssuedToken
@@ -92,7 +92,7 @@ class TokenList(Wire, frozen=True, kw_only=True):
 
 
 class ShareWanted(Wire, frozen=True, kw_only=True):
-    """All of it may be left out: a link for answering, for a day. Agents have no use for one."""
+    """All of it may be left out: a link for answering, for a day. Agents get tokens instead."""
 
     role: Role = Role.ANSWERER
     name: Name | None = None
@@ -124,7 +124,7 @@ class NewSession(Wire, frozen=True, kw_only=True):
 
 
 class NewRequest(Wire, frozen=True, kw_only=True):
-    """What to ask: AHP `questions`, or an MCP `requestedSchema`, or neither beside a `url`.
+    """What to ask: AHP `questions`, or an MCP `requestedSchema`, or neither with a `url`.
 
     The deadline is a time in milliseconds (`expiresAt`) or a number of seconds from now
     (`expiresIn`); `onExpiry` says what it brings, and without one it cancels. With a `lease` you

@@ -81,11 +81,11 @@ class RootsResult(Wire, frozen=True, kw_only=True):
 
 
 EmbeddedResponse: TypeAlias = ElicitResult | RootsResult | Extra
-"""Never decoded as a union: which of them it is, the request says."""
+"""Never decoded as a union: the request determines which of them it is."""
 
 
 class PropertyBase(Wire, frozen=True, kw_only=True, tag_field="type"):
-    """One property of a `requestedSchema`. A default of the wrong type is no default."""
+    """One property of a `requestedSchema`. A default of the wrong type is ignored."""
 
     title: str | None = None
     description: str | None = None
@@ -157,7 +157,7 @@ class Unshowable(Wire, frozen=True, kw_only=True):
     property: str | None = None
 
 
-Words: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=ANSWER_CHARS)]
+FilledText: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=ANSWER_CHARS)]
 Name: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=ID_CHARS)]
 
 QuestionKind: TypeAlias = Literal[
@@ -168,7 +168,7 @@ QuestionKind: TypeAlias = Literal[
 class AskedOption(Wire, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The answer names the option by its `id`, or else by its label."""
 
-    label: Words
+    label: FilledText
     id: Name | None = None
     description: str | None = None
     recommended: bool = False
@@ -177,15 +177,15 @@ class AskedOption(Wire, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class AskedQuestion(Wire, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Without a `kind` it is `single-select` if there are options, and `text` if not."""
 
-    question: Words
+    question: FilledText
     id: Annotated[Name, msgspec.Meta(description="Key of the answer; q1, q2… if left out.")] | (
         None
     ) = None
     title: str | None = None
     kind: QuestionKind | None = None
-    options: tuple[Words | AskedOption, ...] = ()
+    options: tuple[FilledText | AskedOption, ...] = ()
     allow_freeform: Annotated[
-        bool, msgspec.Meta(description="People may answer in their own words, beside the options.")
+        bool, msgspec.Meta(description="People may write another answer than the options.")
     ] = False
     required: bool = True
     default: str | bool | Number | None = None

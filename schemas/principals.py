@@ -5,7 +5,7 @@ from enum import StrEnum
 from session_server.schemas.wire import Millis, Uri, Wire
 
 VIA_HEADER = "Session-Server-Via"
-"""With `policy` in it, a connection or request says that no person is behind it."""
+"""With the value `policy`, a client declares that it is a program and not a person."""
 
 
 class Role(StrEnum):
@@ -31,7 +31,7 @@ class Provenance(StrEnum):
 
 
 class Author(Wire, frozen=True, kw_only=True):
-    """A principal as others see it: in envelopes, beside answers, in outcomes."""
+    """A principal as others see it: in envelopes, next to answers, in outcomes."""
 
     id: str
     name: str | None = None
@@ -64,7 +64,7 @@ class Principal(Wire, frozen=True, kw_only=True):
 
     @property
     def is_limited(self) -> bool:
-        """To some sessions: then it has no say over the host, and does not see all of it."""
+        """Limited to some sessions: it cannot change the host, and sees only these."""
         return self.sessions is not None
 
     def reaches(self, resource: Uri) -> bool:
@@ -83,10 +83,10 @@ HOST = Author(id="host")
 """The author of what the host does on its own: timeouts, notes, queued turns."""
 
 LOCAL_ID = "local"
-"""Whoever comes without a credential, where none is needed; it may be several people."""
+"""Anyone without a credential, where none is required; it may be several people."""
 
 OWNER_ID = "owner"
-"""Whoever has the connection token."""
+"""Anyone with the connection token."""
 
 SHARE_PREFIX, AGENT_PREFIX = "share:", "agent:"
 """Before the ids of those who came by a link, and of agents."""

@@ -1,12 +1,13 @@
 """What a session's log reduces to: its state, its MCP calls, and the private actions of the log."""
 
 from enum import StrEnum
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from session_server.schemas.ahp.actions import ActionBase, AgentChanged, ModelChanged, SessionAction
 from session_server.schemas.ahp.envelopes import ActionOrigin
 from session_server.schemas.ahp.questions import Answer, InputRequest, LeaseSeconds, ResponseKind
-from session_server.schemas.ahp.session import SessionState
+from session_server.schemas.ahp.session import AgentSelection, ModelSelection, SessionState
+from session_server.schemas.ahp1.state import ChosenMessage, ClientEntry
 from session_server.schemas.limits import ROUNDS_PER_CALL
 from session_server.schemas.mcp import CallMethod, ElicitResult, Root
 from session_server.schemas.principals import Author, Provenance
@@ -48,9 +49,9 @@ class Asked(Wire, frozen=True, kw_only=True):
     """One embedded request of a round. `fingerprint` recognises it when it is asked again.
 
     `roots` answers a request for them from the settings; nobody is asked. `elicitation_id` is
-    what a 2025-era server calls its URL request when it says that the visit is over. `question` is
-    the request as the server made it, if the MCP client is asked; `given` or `error` is what the
-    client answered, passed on as it is.
+    what a 2025-era server calls its URL request when it reports that the visit has ended.
+    `question` is the request as the server made it, if the MCP client is asked; `given` or
+    `error` is what the client answered, passed on as it is.
     """
 
     key: str
@@ -162,6 +163,7 @@ class Abandoned(PhaseBase, frozen=True, kw_only=True, tag="abandoned"):
 OpenPhase: TypeAlias = ToSend | Sent | Waiting | Uncertain
 EndPhase: TypeAlias = Finished | Failed | Abandoned
 Phase: TypeAlias = OpenPhase | EndPhase
+OPEN_PHASES = frozenset[type](get_args(OpenPhase))
 
 
 class Call(Wire, frozen=True, kw_only=True):
@@ -176,7 +178,8 @@ class Call(Wire, frozen=True, kw_only=True):
     time. `unreached` counts how often in
     a row the server could not be reached, `unreached_since` says from when on. `lease` is the lease
     of its questions: its maker waits for the result, and may be away for this many seconds.
-    `client` is the MCP client that made it, if one did.
+    `client` is the MCP client that made it, if one did. `node` has sent its last leg, where the
+    host has several. `size`: its bytes, once it has ended.
     """
 
     id: str
@@ -206,10 +209,12 @@ class Call(Wire, frozen=True, kw_only=True):
     begun: tuple[Begun, ...] = ()
     unreached: Count = 0
     unreached_since: Millis | None = None
+    node: str = ""
+    size: Count = 0
 
     @property
     def is_open(self) -> bool:
-        return isinstance(self.phase, ToSend | Sent | Waiting | Uncertain)
+        return type(self.phase) in OPEN_PHASES
 
     @property
     def answers(self) -> Answerers:
@@ -271,6 +276,11 @@ class Deferred(Wire, frozen=True, kw_only=True):
     origin: ActionOrigin | None = None
 
 
+class TurnOwner(Wire, frozen=True, kw_only=True):
+    turn_id: str
+    node: str
+
+
 class PrivateState(Wire, frozen=True, kw_only=True):
     """`begun` names the open requests that somebody has begun to answer.
 
@@ -278,7 +288,8 @@ class PrivateState(Wire, frozen=True, kw_only=True):
     nothing in it runs, expires, is sent or can be answered.
 
     `opened_with` is the name of the retry key that the session was made with, if there was one.
-    `collected` names those of the remembered outcomes that their asker has.
+    `collected` names those of the remembered outcomes that their asker has. `turn_owner` is the
+    node that runs a turn, or has run the last one, where the host has several.
     """
 
     calls: dict[str, Call] = {}
@@ -288,14 +299,80 @@ class PrivateState(Wire, frozen=True, kw_only=True):
     begun: tuple[str, ...] = ()
     collected: tuple[str, ...] = ()
     opened_with: str | None = None
+    turn_owner: TurnOwner | None = None
     is_recording: bool = False
 
 
+class PlacedRequest(Wire, frozen=True, kw_only=True):
+    """An input request of a turn, and where it was asked: after so many parts of the response.
+
+    While it is open, the public state has it. Then `request` is what it was at its end, with all
+    answers; without a `response` it ended with its turn.
+    """
+
+    id: str
+    position: Count
+    request: InputRequest | None = None
+    response: ResponseKind | None = None
+
+
+class TurnRecord(Wire, frozen=True, kw_only=True):
+    """What AHP 0.9 and 1.x show of a turn and 0.3.0 does not.
+
+    Without `started_at` it is of a time when that was not kept. `notes` are the places of parts
+    that tell who answered: where the request itself stands, it says so. `inputs` are those of tool
+    calls that were confirmed again without one: 0.3.0 drops such an input, later versions keep it.
+    """
+
+    started_at: Millis | None = None
+    duration: Millis | None = None
+    model: ModelSelection | None = None
+    agent: AgentSelection | None = None
+    requests: tuple[PlacedRequest, ...] = ()
+    notes: tuple[Count, ...] = ()
+    inputs: dict[str, str] = {}
+
+
+class ChatRecord(Wire, frozen=True, kw_only=True):
+    """What AHP 0.9 and 1.x show of a session and 0.3.0 does not.
+
+    `turns` runs along the turns of the public state; what is missing at its end is not known.
+    `needed` names what waits for people or clients, in the order in which it began to;
+    `was_needed`: something has waited for people. `failed`: the last turn has just failed.
+    """
+
+    modified_at: Millis
+    turns: tuple[TurnRecord, ...] = ()
+    active: TurnRecord | None = None
+    failed: bool = False
+    needed: tuple[str, ...] = ()
+    was_needed: bool = False
+    clients: tuple[ClientEntry, ...] = ()
+    draft: ChosenMessage | None = None
+
+
 class SessionRecord(Wire, frozen=True, kw_only=True):
-    """`public` is what snapshots show; `private` never leaves the host."""
+    """`public` is what snapshots of 0.3.0 show; `private` never leaves the host.
+
+    `chat` is what other versions show besides; it is absent until the first change of a session
+    whose record was written before there was one.
+    """
 
     public: SessionState
     private: PrivateState = PrivateState()
+    chat: ChatRecord | None = None
+
+
+class Outline(Wire, frozen=True, kw_only=True):
+    """What is kept of a session while its record is not in memory, and read at a start.
+
+    `record` has only what lists of sessions show, and how the session came to be; `calls` are the
+    ids of its calls, and `size` is that of the whole record in bytes.
+    """
+
+    record: SessionRecord
+    calls: tuple[str, ...] = ()
+    size: Count = 0
 
 
 class OutcomeRecorded(ActionBase, frozen=True, kw_only=True, tag="private/outcomeRecorded"):
@@ -305,7 +382,7 @@ class OutcomeRecorded(ActionBase, frozen=True, kw_only=True, tag="private/outcom
 
 
 class OutcomeCollected(ActionBase, frozen=True, kw_only=True, tag="private/outcomeCollected"):
-    """Whoever asked has the outcome: the same questions from now on are asked anew."""
+    """The asker has the outcome: the same questions are asked again from now on."""
 
     request_id: str
 
@@ -322,6 +399,29 @@ class CompletionHeld(ActionBase, frozen=True, kw_only=True, tag="private/complet
     turn_id: str
 
 
+class TurnTaken(ActionBase, frozen=True, kw_only=True, tag="private/turnTaken"):
+    """Where the host has several nodes: this one runs the turn."""
+
+    turn_id: str
+    node: str
+
+
+class ClientJoined(ActionBase, frozen=True, kw_only=True, tag="private/clientJoined"):
+    """A client is active, next to others: 0.3.0 knows only one at a time."""
+
+    client: ClientEntry
+
+
+class ClientLeft(ActionBase, frozen=True, kw_only=True, tag="private/clientLeft"):
+    client_id: str
+
+
+class MessageDrafted(ActionBase, frozen=True, kw_only=True, tag="private/messageDrafted"):
+    """What somebody is about to send; 0.3.0 has no place for it."""
+
+    draft: ChosenMessage | None = None
+
+
 class CallStarted(ActionBase, frozen=True, kw_only=True, tag="private/callStarted"):
     call: Call
 
@@ -331,13 +431,14 @@ class CallAction(ActionBase, frozen=True, kw_only=True):
 
 
 class CallSent(CallAction, frozen=True, kw_only=True, tag="private/callSent"):
-    """Logged before the leg goes out; whoever's entry takes effect is the one who sends.
+    """Logged before the leg goes out; the process whose entry takes effect is the one that sends.
 
-    `repeatable` is what the server says of its tool, once it is known.
+    `repeatable` is what the server says of its tool, once it is known. `node` is who sends.
     """
 
     leg: Count
     repeatable: bool | None = None
+    node: str = ""
 
 
 class CallUnsent(CallAction, frozen=True, kw_only=True, tag="private/callUnsent"):
@@ -395,7 +496,7 @@ class CallAbandoned(CallAction, frozen=True, kw_only=True, tag="private/callAban
 
 
 class CallCollected(CallAction, frozen=True, kw_only=True, tag="private/callCollected"):
-    """Whoever made the request has its result: the next one like it is another call."""
+    """The client that made the request has its result: the next one like it is another call."""
 
 
 PrivateAction: TypeAlias = (
@@ -403,6 +504,10 @@ PrivateAction: TypeAlias = (
     | OutcomeCollected
     | ChangeDeferred
     | CompletionHeld
+    | TurnTaken
+    | ClientJoined
+    | ClientLeft
+    | MessageDrafted
     | CallStarted
     | CallSent
     | CallUnsent

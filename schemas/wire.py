@@ -78,7 +78,8 @@ class TextSelection(Wire, frozen=True, kw_only=True):
 class Variant:
     """The root of the open families: its subclasses are families, theirs are the members.
 
-    Members are Structs tagged with the family's discriminator, plus one `Unknown…` class.
+    Members are Structs tagged with the family's discriminator, plus one `Unknown…` class. A family
+    may be wider than another: then the other is one of its subclasses.
     """
 
     __slots__ = ()
@@ -108,15 +109,26 @@ class Unknown:
 
 
 def _members(family: type) -> dict[str, type[msgspec.Struct]]:
-    """The known members of a family, by tag."""
+    """The known members of a family, by tag; its own go before those of a narrower one."""
     subclasses: list[type] = family.__subclasses__()
-    structs = [member for member in subclasses if issubclass(member, msgspec.Struct)]
-    return {str(member.__struct_config__.tag): member for member in structs}
+    found: dict[str, type[msgspec.Struct]] = {}
+    for member in subclasses:
+        if issubclass(member, msgspec.Struct):
+            found[str(member.__struct_config__.tag)] = member
+        elif not issubclass(member, Unknown):
+            found = {**_members(member), **found}
+    return found
 
 
 def _unknown_member(family: type) -> type[Unknown]:
     subclasses: list[type] = family.__subclasses__()
-    return next(member for member in subclasses if issubclass(member, Unknown))
+    narrower: list[type] = []
+    for member in subclasses:
+        if issubclass(member, Unknown):
+            return member
+        if not issubclass(member, msgspec.Struct):
+            narrower.append(member)
+    return _unknown_member(narrower[0])
 
 
 members: Callable[[type], dict[str, type[msgspec.Struct]]] = cache(_members)

@@ -1,4 +1,4 @@
-"""The composition root: one host, its log, its agents and the doors to it, as an application."""
+"""The composition root: one host, its log, its agents and its endpoints, as an application."""
 
 import logging
 from collections.abc import AsyncGenerator, Mapping
@@ -10,45 +10,51 @@ from fastapi import FastAPI, Request, Response
 from starlette.websockets import WebSocket
 
 from session_server import __version__
-from session_server.agents.demo import open_demo
-from session_server.agents.deploy_demo import demo_servers, open_deploy
+from session_server.agents.demo import call_deploy, demo_servers, open_demo
 from session_server.agents.interface import Agent
 from session_server.agents.turn_runner import AgentTurns, installed_agents
 from session_server.calls.service import Calls
-from session_server.gateway.endpoints import include_doors
-from session_server.gateway.gateway import Gateway
-from session_server.gateway.holding import Patience
-from session_server.host.acting import StateWaiters
-from session_server.host.connection.rate_limit import Bounds, TooFastError
+from session_server.gateway.endpoints import Gateway, McpEndpoints
+from session_server.gateway.long_requests import HoldLimits
+from session_server.host.awaiting import StateWaiters
+from session_server.host.connection.rate_limit import Bounds
 from session_server.host.effects import EffectRunner
 from session_server.host.host import Host
-from session_server.http.access import caller, include_gate, turn_away
 from session_server.http.api import include_api
+from session_server.http.dependencies import (
+    Services,
+    caller,
+    is_draining,
+    run_with,
+    running,
+    services_of,
+)
+from session_server.http.gate import include_gate, refuse
 from session_server.http.openapi import operation_name
 from session_server.http.page import include_page
 from session_server.http.problems import ProblemError
 from session_server.http.streaming import OpenStreams
 from session_server.identity.binding import binding_of
 from session_server.identity.credentials import Identities, chosen_subprotocol
-from session_server.identity.errors import TurnedAwayError
 from session_server.identity.origins import Access
 from session_server.identity.signing_key import SigningKey, signing_key
 from session_server.identity.tokens import Tokens
-from session_server.log import Sync
-from session_server.log.opening import open_log
+from session_server.log import Log, Sync
+from session_server.log.opening import open_log, open_shared_log
 from session_server.mcp_client.config import ServerConfig, load_servers
 from session_server.mcp_client.failpoints import guarded
 from session_server.mcp_client.revisions import Revisions
+from session_server.schemas.errors import AccessError, RateLimitError
 from session_server.settings import Settings, SettingsError
 from session_server.transport.endpoint import serve
 
-ONLY_AHP = "AHP is spoken here, over a WebSocket: connect with ws:// or wss://. HTTP is at /v1."
+ONLY_AHP = "This is the AHP WebSocket: connect with ws:// or wss://. The HTTP API is at /v1."
 
 logger = logging.getLogger("session_server.mcp")
 
 
 class Parts(NamedTuple):
-    """What a host is made of, before it lives."""
+    """What a host is made of, before it is started."""
 
     store: str
     agents: Mapping[str, Agent]
@@ -67,9 +73,9 @@ def create_app(
     settings: Settings | None = None,
     access: Access | None = None,
 ) -> FastAPI:
-    """An application of its own: nothing is shared between two of them.
+    """A new application, which shares nothing with any other.
 
-    Without terms of access the settings decide, as for `serve`.
+    Without `access`, the settings decide who may connect, as for `serve`.
     """
     chosen = settings or Settings()
     parts = Parts(
@@ -81,26 +87,27 @@ def create_app(
         servers=servers_of(chosen, demo=demo),
         demo=demo,
     )
+    endpoints = McpEndpoints(caller)
     app = FastAPI(
         title="session-server",
         version=__version__,
-        lifespan=partial(living, parts),
+        lifespan=partial(lifespan, parts, endpoints),
         openapi_url=None,
         docs_url=None,
         redoc_url=None,
         generate_unique_id_function=operation_name,
     )
-    include_everything(app, parts.access)
+    include_routes(app, parts.access, endpoints)
     return app
 
 
 def access_of_embedded(settings: Settings) -> Access:
-    """The same terms as under `serve`, which alone can print a token that is new."""
+    """The same access as under `serve`, except for new tokens, which only `serve` can print."""
     binding = binding_of(settings)
     if binding.token is not None:
         raise SettingsError(
-            "connection_token `generate` works with `serve` alone, which prints the token; set one"
-            " of your own, or connection_token_file."
+            "connection_token `generate` works only with `serve`, which prints the token. Set a"
+            " token of your own, or connection_token_file."
         )
     return binding.access
 
@@ -115,26 +122,44 @@ def servers_of(settings: Settings, *, demo: bool) -> dict[str, ServerConfig]:
     return servers
 
 
-def include_everything(app: FastAPI, access: Access) -> None:
+def include_routes(app: FastAPI, access: Access, endpoints: McpEndpoints) -> None:
     include_api(app)
     app.add_api_route("/healthz", healthz, include_in_schema=False)
     app.add_api_route("/readyz", readyz, include_in_schema=False)
     app.add_api_websocket_route("/ahp", ahp)
+    app.add_api_websocket_route("/", ahp)  # some clients take an address without a path
     app.add_api_route("/ahp", not_upgraded, include_in_schema=False)
-    include_doors(app, caller)
+    app.router.routes[:0] = endpoints.routes()  # calls are many, and routes are tried in order
     include_page(app)
     include_gate(app, access)
 
 
-@asynccontextmanager
-async def living(parts: Parts, app: FastAPI) -> AsyncGenerator[None]:
-    """From the first entry that is read from the log to the last that is written."""
-    settings = parts.settings
-    log = await open_log(
-        parts.store, sync=Sync(settings.sync), accept_data_loss=settings.accept_data_loss
+async def opened_log(parts: Parts) -> tuple[Log, bool]:
+    """The log, and whether no other node has it open."""
+    settings, sync = parts.settings, Sync(parts.settings.sync)
+    if settings.shared:
+        log = await open_shared_log(parts.store, sync=sync, data_dir=settings.data_dir)
+        return log, log.is_first
+    alone = await open_log(
+        parts.store,
+        sync=sync,
+        accept_data_loss=settings.accept_data_loss,
+        data_dir=settings.data_dir,
     )
+    return alone, True
+
+
+@asynccontextmanager
+async def lifespan(parts: Parts, endpoints: McpEndpoints, app: FastAPI) -> AsyncGenerator[None]:
+    """Runs from before the log is opened until after its last entry is written."""
+    settings = parts.settings
+    log, is_first = await opened_log(parts)
     host = Host(
-        guarded(log), tuple(agent.info for agent in parts.agents.values()), bounds_of(settings)
+        guarded(log),
+        tuple(agent.info for agent in parts.agents.values()),
+        bounds_of(settings),
+        is_shared=settings.shared,
+        is_first=is_first,
     )
     waiting = StateWaiters(host)
     is_kept = not parts.store.startswith("memory:")
@@ -146,21 +171,18 @@ async def living(parts: Parts, app: FastAPI) -> AsyncGenerator[None]:
     effects.restarted()
     tokens = Tokens(host, parts.key)
     tokens.restarted()
-    app.state.host = host
-    app.state.identities = Identities(parts.access, tokens)
-    app.state.settings = settings
-    app.state.waiting = waiting
-    app.state.calls = calls
-    patience = Patience(settings.mcp_hold_seconds, settings.mcp_lease_seconds, waiting.over)
-    app.state.gateway = Gateway(host, waiting, calls, parts.key.made, patience)
-    app.state.streams = OpenStreams(waiting)
+    limits = HoldLimits(settings.mcp_hold_seconds, settings.mcp_lease_seconds, waiting.over)
+    endpoints.gateway = Gateway(host, waiting, calls, parts.key.made, limits)
+    identities = Identities(parts.access, tokens)
+    streams = OpenStreams(waiting)
+    run_with(app, Services(host, identities, settings, waiting, calls, streams))
     if parts.demo:
-        open_demo(host)
-        calls.driver.spawn(open_deploy(host, calls))
+        await open_demo(host)
+        calls.driver.spawn(call_deploy(host, calls))
     try:
         yield
     finally:
-        app.state.host = None
+        run_with(app, None)
         await calls.close()
         await host.stop()
 
@@ -172,7 +194,10 @@ def bounds_of(settings: Settings) -> Bounds:
         sessions=settings.max_sessions,
         session_bytes=settings.max_session_bytes,
         state_bytes=settings.max_state_bytes,
+        loaded_bytes=settings.max_loaded_bytes,
+        idle_seconds=settings.idle_seconds,
         store_seconds=settings.store_seconds,
+        node_lease_seconds=settings.node_lease_seconds,
     )
 
 
@@ -183,27 +208,33 @@ async def healthz() -> Response:
 
 async def readyz(request: Request) -> Response:
     """The host has read its log and takes work: what is written can be stored."""
-    host: Host | None = getattr(request.app.state, "host", None)
-    if host is None:
-        words = "not ready"
-    elif host.storage.reason is not None:
-        words = f"read-only: {host.storage.reason}"
-    else:
-        return Response("ready", media_type="text/plain")
-    return Response(words, 503, media_type="text/plain")
+    services = running(request.app)
+    if services is None:
+        return Response("not ready", 503, media_type="text/plain")
+    if is_draining(request.app):
+        return Response("stopping", 503, media_type="text/plain")
+    reason = services.host.storage.reason
+    if reason is not None:
+        return Response(f"read-only: {reason}", 503, media_type="text/plain")
+    await services.host.caught_up()
+    follower = services.host.follower
+    if follower is not None and (follower.failure or follower.is_behind):
+        reason = follower.failure or "what other nodes wrote is still being read"
+        return Response(f"behind: {reason}", 503, media_type="text/plain")
+    return Response("ready", media_type="text/plain")
 
 
 async def not_upgraded() -> Response:
-    """A browser's or a program's plain request to where AHP is spoken."""
+    """A plain HTTP request to the WebSocket endpoint."""
     raise ProblemError(426, "upgradeRequired", ONLY_AHP, {"Upgrade": "websocket"})
 
 
 async def ahp(socket: WebSocket) -> None:
-    host: Host = socket.app.state.host
+    host = services_of(socket).host
     try:
-        principal = caller(socket)
+        principal = await caller(socket)
         host.connections.check(principal)
-    except (TurnedAwayError, TooFastError) as error:
-        await turn_away(error, socket.scope, socket.receive, socket.send)
+    except (AccessError, RateLimitError) as error:
+        await refuse(error, socket.scope, socket.receive, socket.send)
         return
     await serve(host, principal, socket, chosen_subprotocol(socket))

@@ -1,19 +1,23 @@
-"""Running the application: uvicorn with our HTTP and WebSocket protocols under it."""
+"""Running the application: uvicorn with our protocols under it, and the text that it prints."""
 
+import asyncio
 import gc
 import logging
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import uvicorn
 from fastapi import FastAPI
 
-from session_server.banner import Address, banner, listening
-from session_server.identity.binding import Binding
+from session_server.agents.demo import DEMO_SESSION, DEPLOY_SESSION
+from session_server.http.dependencies import Services, begin_draining, running
+from session_server.identity.binding import ALL_ADDRESSES, Binding, reachable
 from session_server.identity.credentials import RedactingFormatter
+from session_server.log.opening import redacted
+from session_server.reducers.texts import session_name
 from session_server.schemas.limits import FRAME_BYTES, KEEP_ALIVE_SECONDS
 from session_server.settings import Settings
 from session_server.transport.admission import Admission, Room, make_room
@@ -23,37 +27,58 @@ from session_server.transport.websocket_protocol import SinkProtocol
 logger = logging.getLogger("session_server.server")
 
 GRACE_SECONDS = 5
+DRAIN_CHECK_SECONDS = 0.05
+
+GC_THRESHOLDS = (20_000, 20, 50)
+"""An action leaves no reference cycles, so the collector's default of every 700 new objects only
+costs time: a quarter of all processor time when many people type.
+"""
 
 
 class Server(uvicorn.Server):
-    """Says where it listens once it does: with port 0, only then is it known."""
+    """Prints its addresses once it listens: with port 0, they are known only then."""
 
-    banner: Callable[[list[Address]], str] = staticmethod(listening)
-    room: Room | None = None
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        room: Room | None = None,
+        banner: "Callable[[list[Address]], str] | None" = None,
+    ) -> None:
+        super().__init__(config)
+        self._room = room
+        self._banner = banner or listening
+
+    @property
+    def services(self) -> Services:
+        assert isinstance(self.config.app, FastAPI)
+        services = running(self.config.app)
+        assert services is not None
+        return services
 
     def announce(self) -> None:
         sockets = (socket for server in self.servers for socket in server.sockets)
-        sys.stdout.write(self.banner([socket.getsockname()[:2] for socket in sockets]))
+        sys.stdout.write(self._banner([socket.getsockname()[:2] for socket in sockets]))
         sys.stdout.flush()
 
     async def startup(self, sockets: list[object] | None = None) -> None:  # type: ignore[override]
         await super().startup(sockets)  # type: ignore[arg-type]
         if self.started:
-            if self.room is not None:
-                self._share(self.room)
-            gc.freeze()  # looking through all that was loaded, again and again, would stop everyone
+            if self._room is not None:
+                self._share(self._room)
+            gc.freeze()  # collections that look through all loaded modules would pause everyone
+            gc.set_threshold(*GC_THRESHOLDS)
             self.announce()
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
-        """A stop that was asked for is a success: uvicorn would raise the signal once more."""
+        """A requested stop is a success; uvicorn would raise the signal once more."""
         with super().capture_signals():
             yield
             self._captured_signals.clear()
 
     def _share(self, room: Room) -> None:
-        """One principal takes at most half of the connections that fit."""
-        connections = self.config.app.state.host.connections  # type: ignore[union-attr]
+        """Limits a principal to half of the connections that the open-file limit allows."""
+        connections = self.services.host.connections
         most = max(1, room.connections // 2)
         if connections.per_principal > most:
             logger.warning(
@@ -66,12 +91,24 @@ class Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[object] | None = None) -> None:  # type: ignore[override]
         """Streams and long polls end first: the server waits for whatever is in progress."""
-        self.config.app.state.streams.end()  # type: ignore[union-attr]
+        await self._drain(self.services.settings.drain_seconds)
+        self.services.streams.end()
         await super().shutdown(sockets)  # type: ignore[arg-type]
+
+    async def _drain(self, seconds: float) -> None:
+        """A second Ctrl-C ends it. A kept connection that were just closed could lose a request
+        that is on its way; so its last answer says that it ends.
+        """
+        assert isinstance(self.config.app, FastAPI)
+        begin_draining(self.config.app)
+        loop = asyncio.get_running_loop()
+        until = loop.time() + seconds
+        while loop.time() < until and not self.force_exit:  # noqa: ASYNC110 - uvicorn sets it
+            await asyncio.sleep(DRAIN_CHECK_SECONDS)
 
 
 def run(app: FastAPI, settings: Settings, binding: Binding) -> bool:
-    """Serves until it is told to stop; whether it ever started."""
+    """Serves until it is stopped; returns whether it ever started."""
     room = make_room()
     config = uvicorn.Config(
         app,
@@ -88,17 +125,17 @@ def run(app: FastAPI, settings: Settings, binding: Binding) -> bool:
         lifespan="on",
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
-    server = Server(config)
-    server.room = room
-    server.banner = lambda addresses: banner(
-        settings, binding, addresses, app.state.calls.servers.names
-    )
+
+    def text(addresses: list[Address]) -> str:
+        return banner(settings, binding, addresses, server.services.calls.servers.names)
+
+    server = Server(config, room, text)
     server.run()
     return server.started
 
 
 def logging_of(settings: Settings, binding: Binding) -> dict[str, Any]:
-    """Everything that anybody logs goes to stderr, and through the redaction."""
+    """All log lines go to stderr, with credentials redacted."""
     token = binding.access.connection_token
     known = () if token is None else (token,)
     level = settings.log_level.upper()
@@ -109,3 +146,77 @@ def logging_of(settings: Settings, binding: Binding) -> dict[str, Any]:
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "redacting"}},
         "root": {"handlers": ["stderr"], "level": level},
     }
+
+
+Address: TypeAlias = tuple[str, int]
+
+DEMOS = (
+    (DEMO_SESSION, "an agent that asks"),
+    (DEPLOY_SESSION, "an MCP call that waits for people"),
+)
+
+
+def listening(addresses: Iterable[Address]) -> str:
+    return "".join(f"session-server at {_url(address)}\n" for address in addresses)
+
+
+def banner(
+    settings: Settings, binding: Binding, addresses: list[Address], servers: Iterable[str] = ()
+) -> str:
+    """`servers` are the names of the MCP servers that the gateway offers."""
+    where = _where(settings, addresses[0])
+    lines = [
+        *_way_in(binding, where),
+        *_doors(where, servers),
+        ("Data", redacted(settings.store) if settings.store else f"{settings.data_dir}/"),
+        *_phones(settings),
+        *(_demos(where) if settings.demo else ()),
+    ]
+    return listening(addresses) + "".join(f"  {name:<4}  {text}\n" for name, text in lines)
+
+
+def _where(settings: Settings, address: Address) -> str:
+    """The address to show: one that others can use, where there is one (not `0.0.0.0`)."""
+    if settings.public_url is not None or settings.host in ALL_ADDRESSES:
+        return reachable(settings, "", address[1]).url
+    return _url(address)
+
+
+def _way_in(binding: Binding, where: str) -> Iterator[tuple[str, str]]:
+    """A generated token is printed only here; one from the settings is known already."""
+    if binding.token is not None:
+        link = f"{where}/?tkn={binding.token}"
+        yield "Open", link
+        yield "CLI", f"export SESSION_SERVER_URL='{link}'"
+        return
+    if binding.access.connection_token is None:
+        yield "Page", f"{where}/"
+        return
+    yield "Page", f"{where}/?tkn=… with its connection token"
+    if binding.file is not None:
+        yield "", f"which is new, in {binding.file}"
+
+
+def _doors(where: str, servers: Iterable[str]) -> Iterator[tuple[str, str]]:
+    yield "AHP", f"ws{where.removeprefix('http')}/ahp"
+    yield "HTTP", f"{where}/docs"
+    yield "", f"{where}/v1/sessions"
+    yield "MCP", f"{where}/mcp  tools to ask people"
+    for name in servers:
+        yield "", f"{where}/mcp/{name}  gateway to {name}"
+
+
+def _phones(settings: Settings) -> Iterator[tuple[str, str]]:
+    if reachable(settings, "", 0).warning is not None:
+        how = "session-server serve --host 0.0.0.0 --connection-token generate"
+        yield "", f"Only this machine can reach it. For phones and others: {how}"
+
+
+def _demos(where: str) -> Iterator[tuple[str, str]]:
+    for place, (uri, text) in enumerate(DEMOS):
+        yield "" if place else "Demo", f"{where}/#/s/{session_name(uri)}  {text}"
+
+
+def _url(address: Address) -> str:
+    host, port = address
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

@@ -1,6 +1,6 @@
-"""What an operator may set: by flags, environment, a TOML file, or not at all, in that order.
+"""The settings of a host: from flags, the environment, a TOML file or defaults, in that order.
 
-One field is one setting; its description is the flag's help and its row in the docs.
+One field is one setting; its description is the help of its flag and its row in the docs.
 """
 
 import tomllib
@@ -19,14 +19,17 @@ from pydantic_settings import (
 )
 
 from session_server.schemas import limits
+from session_server.schemas.errors import ConfigError
 
 ENVIRONMENT_PREFIX = "SESSION_SERVER_"
 CONFIG_FILE = Path("session-server.toml")
-"""Read if it is there; a file that is named has to be."""
+"""Read if it exists; a file that is named with `--config` must exist."""
 
 
-class SettingsError(Exception):
-    """What is wrong with the settings, in words; it never shows a value, which may be a secret."""
+class SettingsError(ConfigError):
+    """A setting is not valid. The message never shows a value, which may be a secret."""
+
+    code = "badSettings"
 
 
 def _split(value: object) -> object:
@@ -41,7 +44,7 @@ Number = Annotated[int, Field(ge=0)]
 
 
 class Settings(BaseSettings):
-    """Made directly it reads nothing from outside: what is not given is the default."""
+    """`Settings(...)` reads nothing from outside: fields that are not given have their default."""
 
     model_config = SettingsConfigDict(
         env_prefix=ENVIRONMENT_PREFIX,
@@ -67,8 +70,9 @@ class Settings(BaseSettings):
     port: int = Field(default=8737, ge=0, le=65_535, description="Port to listen on; 0 picks one.")
     store: str | None = Field(
         default=None,
-        description="Where sessions are stored: `memory:`, `sqlite:///path` or"
-        " `postgresql://user@host/database?schema=name`; else in data_dir.",
+        description="Where sessions are stored: `memory:`, `sqlite:///path`,"
+        " `postgresql://user@host/database?schema=name` or `nats://host?stream=name`;"
+        " else in data_dir.",
     )
     data_dir: Path = Field(
         default=Path("session-server-data"),
@@ -82,6 +86,20 @@ class Settings(BaseSettings):
         default=limits.STORE_SECONDS,
         gt=0,
         description="Seconds that a write waits for a disk that does not answer; then it fails.",
+    )
+    shared: bool = Field(
+        default=False,
+        description="Other nodes use the same store at the same time: PostgreSQL or NATS.",
+    )
+    drain_seconds: float = Field(
+        default=0.0,
+        ge=0,
+        description="Seconds that a stop waits while `/readyz` says so and connections end.",
+    )
+    node_lease_seconds: float = Field(
+        default=limits.NODE_LEASE_SECONDS,
+        gt=0,
+        description="Seconds after which other nodes take over the work of one that is silent.",
     )
     accept_data_loss: bool = Field(
         default=False,
@@ -165,6 +183,17 @@ class Settings(BaseSettings):
         default=limits.STATE_BYTES_PER_HOST,
         description="Bytes of all sessions' states together; 0 means no limit.",
     )
+    max_loaded_bytes: Number = Field(
+        default=limits.LOADED_BYTES,
+        description="Bytes of sessions' states in memory; beyond that, idle sessions leave it"
+        " early and are read again when they are needed. 0 means no limit.",
+    )
+    idle_seconds: float = Field(
+        default=limits.IDLE_SECONDS,
+        ge=0,
+        description="Seconds after which a session that nobody looks at leaves memory, if nothing"
+        " in it is open; 0 means never.",
+    )
 
 
 def load_settings(flags: Mapping[str, Any] | None = None, config: Path | None = None) -> Settings:
@@ -179,11 +208,11 @@ def load_settings(flags: Mapping[str, Any] | None = None, config: Path | None = 
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{config or CONFIG_FILE} is not TOML: {error}.") from None
     except ValidationError as error:
-        raise SettingsError("\n".join(_words(fault) for fault in error.errors())) from None
+        raise SettingsError("\n".join(_explained(fault) for fault in error.errors())) from None
 
 
-def _words(fault: Any) -> str:
-    """Pydantic's words, without the value."""
+def _explained(fault: Any) -> str:
+    """The message of pydantic, without the value."""
     name = ".".join(str(part) for part in fault["loc"])
     if fault["type"] == "extra_forbidden":
         return f"{name!r} is not a setting."

@@ -1,18 +1,22 @@
-"""What every test stands on: hypothesis profiles, checks of marks, and shares of the work."""
+"""What every test stands on: hypothesis profiles, coroutines as tests, and plugins of our own."""
 
+import asyncio
 import functools
+import gc
+import inspect
 import signal
 import sys
 from typing import Any
 
-import httpx._transports.default as transports
+import httpx2._transports.default as transports
+import pytest
 from hypothesis import settings
 
 from tests.effort import IS_CI
 
-pytest_plugins = ["pytester", "tests.measurements", "tests.requirements_check", "tests.sharing_out"]
+pytest_plugins = ["pytester", "tests.measurements", "tests.requirements_check", "tests.xdist_order"]
 
-settings.register_profile("dev", max_examples=20, deadline=None)
+settings.register_profile("dev", max_examples=10, deadline=None)
 settings.register_profile("ci", max_examples=300, deadline=None, derandomize=False, print_blob=True)
 settings.load_profile("ci" if IS_CI else "dev")
 
@@ -27,8 +31,31 @@ cached: Any = functools.cache(transports.create_ssl_context)
 transports.create_ssl_context = cached
 
 
+BOUND = 300.0
+"""Seconds after which a test that waits for something has failed, on the slowest machine."""
+
+
+def pytest_collection_finish() -> None:
+    """What is loaded by now stays, so the garbage collector need not go through it again."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """A coroutine is a test too, in an event loop of its own."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    names = inspect.signature(pyfuncitem.obj).parameters
+    arguments = {name: pyfuncitem.funcargs[name] for name in names}
+    asyncio.run(asyncio.wait_for(pyfuncitem.obj(**arguments), BOUND))
+    return True
+
+
 def pytest_sessionfinish() -> None:
-    """Loaded only where tests have used it: it needs a driver."""
-    postgres = sys.modules.get("tests.postgres")
+    """Loaded only where tests have used them: they need a driver."""
+    postgres, nats = sys.modules.get("tests.postgres"), sys.modules.get("tests.nats")
+    if nats is not None:
+        nats.remove_servers()
     if postgres is not None:
         postgres.remove_clusters()

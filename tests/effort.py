@@ -7,3 +7,7 @@ IS_CI = os.environ.get("CI") == "true"
 
 def tries(in_ci: int, at_hand: int) -> int:
     return in_ci if IS_CI else at_hand
+
+
+PATIENCE = 60.0
+"""Seconds for something that should happen at once, on a machine that is busy with other things."""

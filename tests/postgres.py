@@ -117,6 +117,11 @@ class Cluster:
     def data(self) -> Path:
         return self.folder / "data"
 
+    @property
+    def pid(self) -> int:
+        assert self._server is not None
+        return self._server.pid
+
     def run(self, program: str, *arguments: str) -> None:
         self._run([str(self.programs / program), "-D", str(self.data), *arguments])
 
@@ -197,6 +202,15 @@ class Cluster:
 
     def kill(self) -> None:
         self._ended(signal.SIGKILL)
+
+    def put_back(self, copy: Path) -> None:
+        """Replaces its files, while it is stopped."""
+        shutil.rmtree(self.data)
+        shutil.copytree(copy, self.data)
+        if self._account:
+            for path in (self.data, *self.data.rglob("*")):
+                os.chown(path, self._account["user"], self._account["group"])
+        self.data.chmod(0o700)
 
     def promote(self) -> None:
         self.run("pg_ctl", "promote", "-w")

@@ -10,30 +10,25 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 import pytest
 
-ISSUES = ("host", "doors", "calls", "page", "later")
-SOURCES = ("AHP", "DESIGN", "MCP")
+PENDING = "pending"
 ID = re.compile(r"[a-z]+(\.[a-z0-9-]+){2,}")
 
 
-class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What must be true. `issue` names the later piece of work that will bring it."""
+class Rule(NamedTuple):
+    """What must be true; a pending one not yet, but after work that is still to come."""
 
     id: str
-    source: str
     text: str
-    issue: str | None = None
+    is_pending: bool = False
 
     @property
     def namespace(self) -> str:
         return ".".join(self.id.split(".")[:2])
-
-
-class Requirements(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    rule: tuple[Rule, ...]
 
 
 class Proofs(msgspec.Struct, kw_only=True):
@@ -48,7 +43,18 @@ PROOFS = pytest.StashKey[Proofs]()
 
 
 def load_rules(path: Path) -> tuple[Rule, ...]:
-    return msgspec.convert(tomllib.loads(path.read_text()), Requirements).rule
+    """A table `[area.topic]` has a line for each rule: its name and its text."""
+    areas = tomllib.loads(path.read_text())
+    pending = areas.pop(PENDING, {}).items()
+    return (
+        *(
+            Rule(f"{area}.{topic}.{name}", text)
+            for area, topics in areas.items()
+            for topic, rules in topics.items()
+            for name, text in rules.items()
+        ),
+        *(Rule(id_, text, is_pending=True) for id_, text in pending),
+    )
 
 
 def proofs_of(config: pytest.Config) -> Proofs:
@@ -56,13 +62,13 @@ def proofs_of(config: pytest.Config) -> Proofs:
 
 
 def unproven(rules: Iterable[Rule], proven: Mapping[str, object]) -> list[str]:
-    """Rules that hold today according to the list, but that no test proves."""
-    return [rule.id for rule in rules if rule.issue is None and rule.id not in proven]
+    """Rules that hold now according to the list, but that no test proves."""
+    return [rule.id for rule in rules if not rule.is_pending and rule.id not in proven]
 
 
 def overtaken(rules: Iterable[Rule], proven: Mapping[str, object]) -> list[str]:
-    """Rules that a test proves although the list still puts them off."""
-    return [rule.id for rule in rules if rule.issue is not None and rule.id in proven]
+    """Rules that a test proves although the list says that they are pending."""
+    return [rule.id for rule in rules if rule.is_pending and rule.id in proven]
 
 
 def faults(rules: Iterable[Rule]) -> list[str]:
@@ -74,10 +80,6 @@ def faults(rules: Iterable[Rule]) -> list[str]:
     for rule in rules:
         if not ID.fullmatch(rule.id):
             found.append(f"{rule.id}: not an id of the form area.topic.rule")
-        if rule.issue is not None and rule.issue not in ISSUES:
-            found.append(f"{rule.id}: unknown issue {rule.issue!r}")
-        if rule.source.partition(": ")[0] not in SOURCES or not rule.source.partition(": ")[2]:
-            found.append(f"{rule.id}: unknown source {rule.source!r}")
         if not rule.text or texts[rule.text] > 1:
             found.append(f"{rule.id}: its text is empty or not its own")
     return found

@@ -9,16 +9,16 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from tests.requirements_check import ISSUES, Proofs, proofs_of, unproven
+from tests.requirements_check import PENDING, Proofs, proofs_of, unproven
 
 
 def table_of(proofs: Proofs) -> Table:
-    """One row per namespace: what is proven, what lacks its test, and what waits for which work."""
-    columns = ("proven", "unproven", *ISSUES)
+    """One row per namespace: what is proven, what lacks its test, and what waits for work."""
+    columns = ("proven", "unproven", PENDING)
     counts: dict[str, Counter[str]] = {}
     for rule in proofs.rules:
         today = "proven" if rule.id in proofs.tests else "unproven"
-        counts.setdefault(rule.namespace, Counter())[rule.issue or today] += 1
+        counts.setdefault(rule.namespace, Counter())[PENDING if rule.is_pending else today] += 1
     total = sum(counts.values(), Counter[str]())
     table = Table(show_footer=True, title=f"{total.total()} rules")
     table.add_column("rules", footer="all")

@@ -11,13 +11,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
-from tests.zygote import IS_POSSIBLE, Forked, zygote
+from tests.fork_server import IS_POSSIBLE, Forked, fork_server
 
 READY = re.compile(r"session-server at (http://\S+)")
 
 
 SERVE = (sys.executable, "-m", "session_server", "serve")
-PLAIN = (sys.executable, "-m", "tests.end_to_end.plain")
+PLAIN = (sys.executable, "-m", "tests.end_to_end.asgi_server")
 """The same application under a WebSocket implementation that is not ours."""
 
 
@@ -28,7 +28,7 @@ AT_ANY_PACE = ("--actions-per-second", "0")
 def started(command: Sequence[str]) -> "subprocess.Popen[str] | Forked":
     """Python programs are forked from one that is ready for it; others are started as usual."""
     if IS_POSSIBLE and tuple(command[:2]) == (sys.executable, "-m"):
-        return zygote().start(command[2], command[3:])
+        return fork_server().start(command[2], command[3:])
     return subprocess.Popen(
         command,
         stdout=subprocess.PIPE,
@@ -77,11 +77,11 @@ class ServerProcess:
                 self.output.append(line)
                 self._heard.notify_all()
 
-    def wait_for(self, words: str, seconds: float = 10.0) -> None:
+    def wait_for(self, message: str, seconds: float = 10.0) -> None:
         """Until it has written this."""
         with self._heard:
-            found = self._heard.wait_for(lambda: words in "".join(self.output), seconds)
-        assert found, f"the server did not write {words!r}: {''.join(self.output)}"
+            found = self._heard.wait_for(lambda: message in "".join(self.output), seconds)
+        assert found, f"the server did not write {message!r}: {''.join(self.output)}"
 
     def _out(self) -> IO[str]:
         assert self.process.stdout is not None

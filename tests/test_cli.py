@@ -42,7 +42,7 @@ def test_the_package_runs_as_a_module() -> None:
     assert done.stdout == f"session-server {__version__}\n"
 
 
-def test_an_address_that_is_taken_ends_the_start_in_words() -> None:
+def test_an_address_in_use_fails_the_start_with_advice() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         result = runner.invoke(app, ["serve", "--store", "memory:", "--port", port])

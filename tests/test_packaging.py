@@ -73,7 +73,7 @@ def test_the_links_lead_to_the_real_folders() -> None:
 
 @pytest.mark.slow
 @pytest.mark.proves("design.packaging.one-package")
-def test_the_wheel_holds_one_package_and_nothing_beside_it(wheel: dict[str, bytes]) -> None:
+def test_the_wheel_holds_one_package_and_nothing_else(wheel: dict[str, bytes]) -> None:
     tops = {name.partition("/")[0] for name in wheel}
     assert tops == {"session_server", f"session_server-{__version__}.dist-info"}
 

@@ -21,6 +21,9 @@ VALUES: dict[str, tuple[str, object]] = {
     "data_dir": ("elsewhere", Path("elsewhere")),
     "sync": ("normal", "normal"),
     "store_seconds": ("2.5", 2.5),
+    "drain_seconds": ("3", 3.0),
+    "node_lease_seconds": ("20", 20.0),
+    "shared": ("true", True),
     "accept_data_loss": ("true", True),
     "demo": ("true", True),
     "log_level": ("debug", "debug"),
@@ -42,6 +45,8 @@ VALUES: dict[str, tuple[str, object]] = {
     "max_sessions": ("7", 7),
     "max_session_bytes": ("7", 7),
     "max_state_bytes": ("7", 7),
+    "max_loaded_bytes": ("7", 7),
+    "idle_seconds": ("1.5", 1.5),
 }
 
 
@@ -123,7 +128,7 @@ def test_settings_made_directly_read_nothing(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize(
-    ("content", "words"),
+    ("content", "message"),
     [
         ("pork = 1", "'pork' is not a setting."),
         ("port = 70000", "The setting port"),
@@ -131,15 +136,15 @@ def test_settings_made_directly_read_nothing(monkeypatch: pytest.MonkeyPatch) ->
         (f"connection_token = ['{CANARY}']", "The setting connection_token"),
     ],
 )
-def test_what_is_wrong_is_said_in_words_and_without_the_value(content: str, words: str) -> None:
+def test_an_invalid_setting_is_explained_without_its_value(content: str, message: str) -> None:
     CONFIG_FILE.write_text(content)
     with pytest.raises(SettingsError) as refused:
         load_settings()
-    assert words in str(refused.value)
+    assert message in str(refused.value)
     assert CANARY not in str(refused.value)
 
 
-def test_a_named_file_that_is_missing_is_said() -> None:
+def test_a_missing_config_file_is_reported() -> None:
     with pytest.raises(SettingsError, match=r"settings file missing\.toml does not exist"):
         load_settings(config=Path("missing.toml"))
 

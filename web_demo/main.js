@@ -1,12 +1,11 @@
-// The page begins here.
+// Starts the page.
 
-import { mountAnnouncer } from "./views/announcer.js";
+import { Host } from "./client/host.js";
 import { Attention } from "./views/attention.js";
-import { growAsTyped } from "./views/growing.js";
+import { enableAutoGrow } from "./views/dom.js";
 import { applyTheme } from "./views/settings.js";
 import { Shell } from "./views/shell.js";
-import { mountToasts } from "./views/toast.js";
-import { Host } from "./wire/host.js";
+import { mountAnnouncer, mountToasts } from "./views/toasts.js";
 
 applyTheme();
 const host = new Host();
@@ -14,5 +13,5 @@ const shell = new Shell(host, new Attention(host));
 document.body.append(shell.element);
 mountAnnouncer();
 mountToasts();
-growAsTyped();
+enableAutoGrow();
 host.start();

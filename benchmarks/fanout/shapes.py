@@ -81,7 +81,7 @@ def run_peer(peer: Peer, shapes: Sequence[Shape], results: Results, seconds: flo
             for table, value in rates(found):
                 results.add(table, peer.name, shape.name, value)
             if shape.rate:
-                found = run.load(shape, seconds, shape.rate)
+                found = run.load(shape, 1.5 * seconds, shape.rate)
                 results.add(P50, peer.name, shape.name, found.p50 / 1e3)
                 results.add(P99, peer.name, shape.name, found.p99 / 1e3)
 
@@ -108,7 +108,7 @@ def run(
     peers: Sequence[Peer] = PEERS,
     shapes: Sequence[Shape] = SHAPES + SATURATED,
     rounds: int = 3,
-    seconds: float = 1.5,
+    seconds: float = 1.0,
     stalling: Sequence[Peer] = STALLING,
 ) -> None:
     """The peers take turns, so that what disturbs the machine disturbs all alike."""

@@ -11,7 +11,7 @@ PAGE = "page"
 
 def run(results: Results) -> None:
     """Needs the tests' browser."""
-    from tests.page.browser import chromium  # noqa: PLC0415
+    from tests.page.browser import WHOLE, chromium  # noqa: PLC0415
     from tests.page.stage import Stage  # noqa: PLC0415
     from tests.servers import serving  # noqa: PLC0415
 
@@ -21,7 +21,7 @@ def run(results: Results) -> None:
         results.add(PAGE, size.name, "key to frame, worst", figures.worst_latency_ms)
 
     command = (sys.executable, "-m", "tests.page.scene_host")
-    with serving("memory:", command=command) as server, chromium() as browser:
+    with serving("memory:", command=command) as server, chromium(WHOLE) as browser:
         stage = Stage(server)
         fill(stage)
         each(browser, server.url, keep)

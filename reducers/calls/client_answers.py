@@ -132,8 +132,8 @@ def _of_this_round(
         elif asked.key in answers.errors and request is None:
             errors[asked.key] = answers.errors[asked.key]
         elif asked.key in answers.errors:
-            words = answers.errors[asked.key].get("message")
-            more += note(record.public, f"{_name(call)} could not be asked: {words}")
+            text = answers.errors[asked.key].get("message")
+            more += note(record.public, f"{_name(call)} could not be asked: {text}")
     if not given and not errors:
         return tuple(more)
     answered = CallAnswered(call_id=call.id, round=call.round, given=given, errors=errors)
@@ -151,7 +151,7 @@ def _taken(
     answers: ClientAnswers,
     stamp: Stamp,
 ) -> tuple[str | None, Batch]:
-    """Why a response does not count, if so, and what the session is told."""
+    """Why a response does not count, if so, and what the session shows of it."""
     is_refusal = response.get("action") in (ResponseKind.DECLINE, ResponseKind.CANCEL)
     hasty = ""
     if is_refusal and answers.within is not None:
@@ -160,14 +160,14 @@ def _taken(
     if request is None:
         return None, note(record.public, hasty) if hasty else ()
     if hasty:
-        words = f"{hasty} “{subject(request)}” can still be answered here."
-        return hasty, note(record.public, words)
+        text = f"{hasty} “{subject(request)}” can still be answered here."
+        return hasty, note(record.public, text)
     action = _completed(asked, request, response)
     refusal = _refusal(record, asked, request, action, stamp)
     if action is None or refusal is not None:
         reason = refusal or "that is not an answer to an elicitation"
-        words = f"What {_name(call)} answered does not fit: {reason}"
-        return reason, note(record.public, words)
+        text = f"What {_name(call)} answered does not fit: {reason}"
+        return reason, note(record.public, text)
     return None, completion(record.public, action, stamp)
 
 
@@ -228,7 +228,7 @@ def _of_earlier_run(
 
 
 def _decision(record: SessionRecord, call: Call, answers: ClientAnswers, stamp: Stamp) -> Batch:
-    """Whether it runs again: whoever made the call may say so, like the owner."""
+    """Whether it runs again: the maker of the call may decide so, like the owner."""
     phase, response = call.phase, answers.given.get(AGAIN)
     if not isinstance(phase, Uncertain) or phase.leg != answers.round.again or response is None:
         return ()
@@ -240,22 +240,22 @@ def _decision(record: SessionRecord, call: Call, answers: ClientAnswers, stamp: 
     if action is ResponseKind.ACCEPT and (result.content or {}).get(AGAIN) is not True:
         action = ResponseKind.DECLINE
     elif action is not ResponseKind.ACCEPT and answers.within is not None:
-        words = f"{_name(call)} refused within {answers.within} ms, before anyone could read it."
-        return note(record.public, words)
+        text = f"{_name(call)} refused within {answers.within} ms, before anyone could read it."
+        return note(record.public, text)
     completed = InputCompleted(request_id=phase.request_id, response=action)
     return batch_of(record, completed, stamp)
 
 
 def _failed(record: SessionRecord, call: Call, answered: CallAnswered, stamp: Stamp) -> Batch:
-    """A 2026-era server cannot be told of an error: the call ends with it, whole."""
+    """An error cannot be sent to a 2026-era server: the whole call ends with it."""
     error = next(iter(answered.errors.values()))
     open_keys = [a.key for a in call.asked if not a.is_answered and a.question is not None]
     everything = dict.fromkeys(open_keys, error) | answered.errors
     closed = msgspec.structs.replace(answered, given={}, errors=everything)
     after = msgspec.structs.replace(record, private=call_answered(record.private, closed, stamp.at))
     leg = call.phase.leg + 1 if isinstance(call.phase, Waiting) else 0
-    words = f"{_name(call)} could not answer: {error.get('message')}"
-    return (closed, *failure(after, call.id, leg, FailureKind.UPSTREAM, words, stamp, error))
+    text = f"{_name(call)} could not answer: {error.get('message')}"
+    return (closed, *failure(after, call.id, leg, FailureKind.UPSTREAM, text, stamp, error))
 
 
 def _shown(record: SessionRecord, call: Call, given: Mapping[str, Any]) -> Batch:

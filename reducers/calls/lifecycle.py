@@ -10,7 +10,7 @@ that of any number of processes and devices exactly one sends a leg, whatever th
 
 from session_server.reducers.calls.redaction import meant
 from session_server.reducers.forms.mcp_forms import content_of, questions_of
-from session_server.reducers.state.status import latest, updated
+from session_server.reducers.state.status import encoded_size, updated
 from session_server.schemas.ahp.questions import ResponseKind
 from session_server.schemas.limits import (
     BACK_OFF_FIRST_MS,
@@ -23,6 +23,7 @@ from session_server.schemas.mcp import ElicitResult, Unshowable
 from session_server.schemas.principals import Provenance
 from session_server.schemas.record import (
     NOT_REPEATED,
+    OPEN_PHASES,
     Abandoned,
     Asked,
     Call,
@@ -61,7 +62,8 @@ def call_sent(private: PrivateState, action: CallSent, at: int) -> PrivateState:
     if call is None or not isinstance(call.phase, ToSend) or call.phase.leg != action.leg:
         return private
     repeatable = call.repeatable if action.repeatable is None else action.repeatable
-    return _with_call(private, updated(call, phase=Sent(leg=action.leg), repeatable=repeatable))
+    sent = updated(call, phase=Sent(leg=action.leg), repeatable=repeatable, node=action.node)
+    return _with_call(private, sent)
 
 
 def call_unsent(private: PrivateState, action: CallUnsent, at: int) -> PrivateState:
@@ -179,7 +181,7 @@ def back_off(round_number: int) -> int:
 
 
 def elicit_result(asked: Asked, outcome: Outcome) -> ElicitResult:
-    """What the server is told: content goes only with `accept`, and only for forms."""
+    """What is sent to the server: content goes only with `accept`, and only for forms."""
     if outcome.response is not ResponseKind.ACCEPT or asked.schema is None:
         return ElicitResult(action=outcome.response)
     questions = questions_of(asked.schema)
@@ -244,7 +246,7 @@ def _with_answers(call: Call, asked: tuple[Asked, ...]) -> Call:
 def _remembered(call: Call) -> tuple[Remembered, ...]:
     """Every answer given so far; a newer one for the same question replaces the older.
 
-    That a question was cancelled is no answer to it.
+    A cancelled question does not count as answered.
     """
     known = {(memory.key, memory.fingerprint): memory for memory in call.remembered}
     for asked in call.asked:
@@ -286,19 +288,26 @@ def _from_the_start(call: Call, leg: int) -> Call:
 
 def _ended(call: Call, phase: Finished | Failed | Abandoned) -> Call:
     """What an ended call no longer needs is dropped, above all the server's state."""
-    return updated(call, phase=phase, request_state=None, asked=(), remembered=(), begun=())
+    ended = updated(call, phase=phase, request_state=None, asked=(), remembered=(), begun=())
+    return updated(ended, size=encoded_size(ended))
 
 
 def _with_call(private: PrivateState, call: Call) -> PrivateState:
     """Of the ended calls those are forgotten first that ended first, never this one."""
     calls = {**private.calls, call.id: call}
     if not call.is_open:
-        others = (c for c in calls.values() if not c.is_open and c is not call)
-        ended = (*sorted(others, key=_ended_at), call)
-        kept = latest(ended, FINISHED_CALLS_KEPT, FINISHED_CALL_BYTES_KEPT)
-        for forgotten in ended[: len(ended) - len(kept)]:
-            del calls[forgotten.id]
+        others = [c for c in calls.values() if type(c.phase) not in OPEN_PHASES and c is not call]
+        size = sum(map(_size, others)) + _size(call)
+        while others and (len(others) >= FINISHED_CALLS_KEPT or size > FINISHED_CALL_BYTES_KEPT):
+            first = min(others, key=_ended_at)
+            others.remove(first)
+            size -= _size(first)
+            del calls[first.id]
     return updated(private, calls=calls)
+
+
+def _size(call: Call) -> int:
+    return call.size or encoded_size(call)
 
 
 def _ended_at(call: Call) -> int:

@@ -1,6 +1,6 @@
-"""How a call shows in its turn: as a tool call that starts, reports progress and ends.
+"""How a call shows: as a tool call in its turn, and as a view over HTTP and to the gateway.
 
-Above it, `starts` and `rounds` put these actions into the batch that changes the call itself.
+Above it, `starting` and `rounds` put these actions into the batch that changes the call itself.
 """
 
 from collections.abc import Iterator, Mapping
@@ -29,8 +29,20 @@ from session_server.schemas.ahp.tool_calls import (
     ToolResult,
 )
 from session_server.schemas.ahp.turns import ToolCallPart
+from session_server.schemas.http import CallState, CallView
 from session_server.schemas.limits import SHOWN_DATA_CHARS, SHOWN_INPUT_CHARS, SHOWN_TEXT_CHARS
-from session_server.schemas.record import Call, CallError, SessionRecord
+from session_server.schemas.record import (
+    Abandoned,
+    Call,
+    CallError,
+    Failed,
+    Finished,
+    Sent,
+    SessionRecord,
+    ToSend,
+    Uncertain,
+    Waiting,
+)
 
 Shown = tuple[SessionAction, ...]
 
@@ -56,12 +68,12 @@ def invocation(call: Call, title: str | None) -> Shown:
     return (start, ready)
 
 
-def progress(record: SessionRecord, call: Call, words: str) -> Shown:
-    """What the server says on the way takes the place of what it said before."""
+def progress(record: SessionRecord, call: Call, text: str) -> Shown:
+    """The latest progress message replaces the one before."""
     if not _is_running(record, call):
         return ()
-    text = TextContent(text=_cut(masked(call, words), SHOWN_TEXT_CHARS))
-    return (ToolCallContentChanged(turn_id=call.turn_id, tool_call_id=call.id, content=(text,)),)
+    shown = TextContent(text=_cut(masked(call, text), SHOWN_TEXT_CHARS))
+    return (ToolCallContentChanged(turn_id=call.turn_id, tool_call_id=call.id, content=(shown,)),)
 
 
 def finished(record: SessionRecord, call: Call, result: Mapping[str, Any]) -> Shown:
@@ -80,11 +92,11 @@ def finished(record: SessionRecord, call: Call, result: Mapping[str, Any]) -> Sh
 
 
 def failed(record: SessionRecord, call: Call, error: CallError) -> Shown:
-    words = _cut(masked(call, error.message), SHOWN_TEXT_CHARS)
+    text = _cut(masked(call, error.message), SHOWN_TEXT_CHARS)
     shown = ToolResult(
         success=False,
         past_tense_message=f"{call.server}/{call.target} failed",
-        error=ToolError(message=words, code=error.kind),
+        error=ToolError(message=text, code=error.kind),
     )
     return _ended(record, call, shown)
 
@@ -181,3 +193,43 @@ def _is_running(record: SessionRecord, call: Call) -> bool:
 
 def _cut(text: str, room: int) -> str:
     return text if len(text) <= room else f"{text[: room - 1]}…"
+
+
+# Over HTTP, and to the gateway
+
+
+def view_of(record: SessionRecord, call: Call) -> CallView:
+    """For its maker and for owners."""
+    phase = call.phase
+    return CallView(
+        id=call.id,
+        session=record.public.summary.resource,
+        server=call.server,
+        method=call.method,
+        target=call.target,
+        state=_STATES[type(phase)],
+        round=call.round,
+        started_at=call.started_at,
+        turn_id=call.turn_id,
+        ended_at=phase.at if isinstance(phase, Finished | Failed | Abandoned) else None,
+        by=call.by,
+        requests=tuple(
+            request.id
+            for request in record.public.input_requests or ()
+            if request.meta is not None and request.meta.call == call.id
+        ),
+        result=phase.result if isinstance(phase, Finished) else None,
+        error=phase.error if isinstance(phase, Failed) else None,
+        reason=phase.reason if isinstance(phase, Abandoned) else None,
+    )
+
+
+_STATES: dict[type, CallState] = {
+    ToSend: CallState.SENDING,
+    Sent: CallState.RUNNING,
+    Waiting: CallState.WAITING,
+    Uncertain: CallState.UNCERTAIN,
+    Finished: CallState.FINISHED,
+    Failed: CallState.FAILED,
+    Abandoned: CallState.ABANDONED,
+}

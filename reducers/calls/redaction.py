@@ -242,18 +242,20 @@ Selecting = SingleSelectQuestion | MultiSelectQuestion
 replace = msgspec.structs.replace
 
 
-def veiled(call: Call, request: InputRequest) -> InputRequest:
+def redacted_request(call: Call, request: InputRequest) -> InputRequest:
     """The request without the private arguments of its call."""
     questions = request.questions or ()
     if not questions or not call.private_arguments:
         return request
     names = stand_ins(call, [question.id for question in questions])
-    shown = tuple(_veiled(call, q, name) for q, name in zip(questions, names, strict=True))
+    shown = tuple(
+        _redacted_question(call, q, name) for q, name in zip(questions, names, strict=True)
+    )
     return replace(request, questions=shown)
 
 
 def stand_ins(call: Call, names: Sequence[str]) -> list[str]:
-    """The names as they may be shown, in their order and still told apart."""
+    """The names as they may be shown, in their order and still shown apart."""
     taken = {name for name in names if masked(call, name) == name}
     shown: list[str] = []
     for name in names:
@@ -289,23 +291,23 @@ def _free(name: str, taken: set[str]) -> str:
     return free
 
 
-def _veiled(call: Call, question: Question, name: str) -> Question:
+def _redacted_question(call: Call, question: Question, name: str) -> Question:
     """What people read gets dots; what a form checks by is left out, since dots would change it."""
-    told: dict[str, Any] = {
+    shown: dict[str, Any] = {
         field.name: _if_open(call, value)
         for field in msgspec.structs.fields(question)
         if isinstance(value := getattr(question, field.name), str | int | float)
     }
-    told |= {
+    shown |= {
         "id": name,
         "message": masked(call, question.message),
         "title": masked(call, question.title),
     }
     if isinstance(question, TextQuestion) and question.meta is not None:
-        told["meta"] = question.meta if _if_open(call, question.meta.pattern) is not None else None
+        shown["meta"] = question.meta if _if_open(call, question.meta.pattern) is not None else None
     if isinstance(question, Selecting):
-        told["options"] = _options(call, question)
-    return replace(question, **told)
+        shown["options"] = _options(call, question)
+    return replace(question, **shown)
 
 
 def _if_open(call: Call, value: T) -> T | None:

@@ -1,4 +1,4 @@
-"""What a call does next: opening a round, going on after expired state, recovering from a crash.
+"""What a call does next: opening a round, finishing, failing. `recovery` is for calls cut off.
 
 Each function turns an event of the outside world into one batch for the session's log.
 """
@@ -10,19 +10,17 @@ from urllib.parse import quote
 
 import msgspec
 
-from session_server.reducers.batches import Batch, note, still_fitting, withdrawal
+from session_server.reducers.batches import Batch, note, still_fitting, turn_end, withdrawal
 from session_server.reducers.calls import presentation as invocations
 from session_server.reducers.calls.input_required import retry_params
 from session_server.reducers.calls.lifecycle import leg_out
-from session_server.reducers.calls.redaction import gives_away, masked, stand_ins, veiled
+from session_server.reducers.calls.redaction import gives_away, masked, redacted_request, stand_ins
 from session_server.reducers.forms.mcp_forms import request_of
 from session_server.reducers.rules.input_rules import CALL_PREFIX, check_form
 from session_server.schemas.ahp.actions import InputRequested
 from session_server.schemas.ahp.questions import InputRequest, OnExpiry, RequestMeta
 from session_server.schemas.limits import (
     OPEN_REQUESTS_PER_SESSION,
-    RESTARTS_PER_CALL,
-    UNREACHED_LIMIT_MS,
 )
 from session_server.schemas.mcp import (
     Elicitation,
@@ -37,16 +35,12 @@ from session_server.schemas.mcp import (
 from session_server.schemas.principals import Stamp
 from session_server.schemas.record import (
     Asked,
-    Begun,
     Call,
     CallAbandoned,
-    CallDoubted,
     CallError,
     CallFailed,
     CallFinished,
     CallInputRequired,
-    CallRestarted,
-    CallUnsent,
     FailureKind,
     Sent,
     SessionRecord,
@@ -106,8 +100,8 @@ def open_round(
     if call is None or not isinstance(call.phase, Sent):
         return ()
     if call.rounds_of_run >= call.max_rounds:
-        words = f"the server asked more than {call.max_rounds} times"
-        return failure(record, call_id, leg, FailureKind.ROUND_LIMIT, words, stamp)
+        reason = f"the server asked more than {call.max_rounds} times"
+        return failure(record, call_id, leg, FailureKind.ROUND_LIMIT, reason, stamp)
     asked: list[Asked] = []
     opened: list[InputRequested] = []
     room = OPEN_REQUESTS_PER_SESSION - len(record.public.input_requests or ())
@@ -118,13 +112,13 @@ def open_round(
         made = (raw or {}).get(key) or msgspec.to_builtins(embedded)
         question = _question(call, key, shown_key, _Embedded(embedded, made), stamp)
         if isinstance(question, _Unaskable):
-            return failure(record, call_id, leg, question.kind, question.words, stamp)
+            return failure(record, call_id, leg, question.kind, question.reason, stamp)
         asked.append(question.entry)
         if question.request is not None:
             opened.append(InputRequested(request=question.request))
     if len(opened) > room:
-        words = f"more than {OPEN_REQUESTS_PER_SESSION} questions would be open at once"
-        return failure(record, call_id, leg, FailureKind.UNSHOWABLE_FORM, words, stamp)
+        reason = f"more than {OPEN_REQUESTS_PER_SESSION} questions would be open at once"
+        return failure(record, call_id, leg, FailureKind.UNSHOWABLE_FORM, reason, stamp)
     round_opened = CallInputRequired(
         call_id=call_id,
         leg=leg,
@@ -140,10 +134,10 @@ def open_round(
     )
 
 
-def progress(record: SessionRecord, call_id: str, leg: int, words: str) -> Batch:
+def progress(record: SessionRecord, call_id: str, leg: int, text: str) -> Batch:
     """What the server says while a leg is out becomes visible."""
     call = outstanding(record, call_id, leg)
-    return () if call is None else invocations.progress(record, call, words)
+    return () if call is None else invocations.progress(record, call, text)
 
 
 def visited(record: SessionRecord, call_id: str, elicitation_id: str) -> Batch:
@@ -167,6 +161,7 @@ def finish(
         done,
         *withdrawal(record, call_id, stamp),
         *invocations.finished(record, call, result),
+        *turn_end(record, call_id),
     )
 
 
@@ -180,21 +175,21 @@ def failure(
     data: Json = None,
 ) -> Batch:
     """The call cannot go on, and its session says why."""
-    call = _unfinished(record, call_id, leg)
+    call = unfinished(record, call_id, leg)
     if call is None:
         return ()
     error = CallError(kind=kind, message=message, data=data)
-    words = masked(call, message)
+    reason = masked(call, message)
     return (
         CallFailed(call_id=call_id, leg=leg, error=error),
         *withdrawal(record, call_id, stamp),
-        *note(record.public, f"{call.server}/{call.target} failed: {words}."),
+        *note(record.public, f"{call.server}/{call.target} failed: {reason}."),
         *invocations.failed(record, call, error),
     )
 
 
 def abandon(record: SessionRecord, call_id: str, reason: str, stamp: Stamp) -> Batch:
-    """Whoever wanted the result no longer does."""
+    """The result is no longer wanted."""
     call = record.private.calls.get(call_id)
     if call is None or not call.is_open:
         return ()
@@ -203,87 +198,6 @@ def abandon(record: SessionRecord, call_id: str, reason: str, stamp: Stamp) -> B
         *withdrawal(record, call_id, stamp),
         *invocations.abandoned(record, call, reason),
     )
-
-
-def after_no_connection(
-    record: SessionRecord, call_id: str, leg: int, words: str, stamp: Stamp
-) -> Batch:
-    """The leg did not leave. Answers that people gave are worth some patience, a new call none."""
-    call = _unfinished(record, call_id, leg)
-    if call is None:
-        return ()
-    since = stamp.at if call.unreached_since is None else call.unreached_since
-    if call.round == 0 or stamp.at - since >= UNREACHED_LIMIT_MS:
-        words = f"{call.server} cannot be used: {words}"
-        return failure(record, call_id, leg, FailureKind.UPSTREAM, words, stamp)
-    told = f"{call.server} cannot be used now, and is tried again: {masked(call, words)}."
-    return (
-        CallUnsent(call_id=call_id, leg=leg),
-        *(note(record.public, told) if call.unreached == 0 else ()),
-    )
-
-
-def after_expired_state(record: SessionRecord, call_id: str, leg: int, stamp: Stamp) -> Batch:
-    """The server forgot its state. Start over; ask first if that could do a thing twice."""
-    call = outstanding(record, call_id, leg)
-    if call is None:
-        return ()
-    if call.restarts >= RESTARTS_PER_CALL:
-        words = f"the server forgot this call {call.restarts + 1} times"
-        return failure(record, call_id, leg, FailureKind.RESTART_LIMIT, words, stamp)
-    if call.repeatable or call.rounds_of_run <= 1:
-        words = f"{call.server}/{call.target} took too long and starts over; answers are kept."
-        return (CallRestarted(call_id=call_id, leg=leg), *note(record.public, words))
-    return _doubt(call, leg, "The server no longer knows this call. Start it over?", stamp)
-
-
-def after_crash(record: SessionRecord, call_id: str, leg: int, stamp: Stamp) -> Batch:
-    """The process died while a leg was out, and nobody knows whether it ran.
-
-    Questions that a server asked on the lost connection can no longer be answered there; what was
-    written in them is kept for when they are asked again.
-    """
-    call = outstanding(record, call_id, leg)
-    if call is None:
-        return ()
-    if call.restarts >= RESTARTS_PER_CALL:
-        words = f"it was interrupted {call.restarts + 1} times"
-        return failure(record, call_id, leg, FailureKind.RESTART_LIMIT, words, stamp)
-    lost, begun = withdrawal(record, call_id, stamp), _begun(record, call)
-    if call.repeatable:
-        words = f"{call.server}/{call.target} was interrupted and runs again."
-        again = CallRestarted(call_id=call_id, leg=leg, begun=begun)
-        return (again, *lost, *note(record.public, words))
-    return (*_doubt(call, leg, "It may already have run. Run it again?", stamp, begun), *lost)
-
-
-def in_other_revision(
-    record: SessionRecord,
-    call_id: str,
-    leg: int,
-    revision: str,
-    stamp: Stamp,
-    *,
-    has_only_asked: bool,
-) -> Batch:
-    """The tool failed where it wanted to ask: it can do so in another revision of MCP alone.
-
-    What it did before is done. So it runs again only if that is harmless, or people say so.
-    """
-    call = outstanding(record, call_id, leg)
-    if call is None:
-        return ()
-    if call.restarts >= RESTARTS_PER_CALL:
-        words = f"it could not ask in either revision of MCP, {call.restarts + 1} times"
-        return failure(record, call_id, leg, FailureKind.RESTART_LIMIT, words, stamp)
-    if call.repeatable or has_only_asked:
-        words = f"{call.server}/{call.target} runs again over MCP {revision}, where it can ask."
-        return (CallRestarted(call_id=call_id, leg=leg), *note(record.public, words))
-    words = (
-        f"It stopped where it wanted to ask something, which it can do over MCP {revision} alone."
-        " What it did before that is done. Run it again from the start, over that revision?"
-    )
-    return _doubt(call, leg, words, stamp)
 
 
 def request_id_of(call_id: str, round_number: int, key: str) -> str:
@@ -307,7 +221,7 @@ class _Question(NamedTuple):
 
 class _Unaskable(NamedTuple):
     kind: FailureKind
-    words: str
+    reason: str
 
 
 class _Embedded(NamedTuple):
@@ -326,8 +240,8 @@ def _question(
         entry = Asked(key=key, request_id=request_id, fingerprint="roots", roots=call.roots)
         return _Question(entry, None)
     kind = str(request.__struct_config__.tag)
-    words = f"the server asked for {kind}, which was not offered to it"
-    shown: _Question | _Unaskable = _Unaskable(FailureKind.UNSUPPORTED_REQUEST, words)
+    reason = f"the server asked for {kind}, which was not offered to it"
+    shown: _Question | _Unaskable = _Unaskable(FailureKind.UNSUPPORTED_REQUEST, reason)
     if isinstance(request, ElicitRequest) and call.answers != "client":
         meta = _meta(call, shown_key, stamp)
         shown = _elicited(call, key, request_id, request.params, meta)
@@ -354,11 +268,11 @@ def _is_for_client(call: Call, kind: str) -> bool:
 
 
 def fingerprint_of_question(question: Mapping[str, Any]) -> str:
-    """The same for the same words; an id of an elicitation is new each time."""
+    """The same for the same question; an id of an elicitation is new each time."""
     params = question.get("params") or {}
     same = {k: v for k, v in params.items() if k not in ("elicitationId", "_meta")}
-    words = msgspec.json.encode((question.get("method"), same), order="deterministic")
-    return hashlib.sha256(words).hexdigest()
+    text = msgspec.json.encode((question.get("method"), same), order="deterministic")
+    return hashlib.sha256(text).hexdigest()
 
 
 def _elicited(
@@ -366,8 +280,8 @@ def _elicited(
 ) -> _Question | _Unaskable:
     is_url, shown = elicitation.mode == "url", _shown(call, elicitation)
     if is_url and gives_away(call, elicitation.url or ""):
-        words = "the address that the server asks people to open holds a private argument"
-        return _Unaskable(FailureKind.UNSHOWABLE_FORM, words)
+        private = "the address that the server asks people to open holds a private argument"
+        return _Unaskable(FailureKind.UNSHOWABLE_FORM, private)
     entry = Asked(
         key=key,
         request_id=request_id,
@@ -382,7 +296,7 @@ def _elicited(
     known = entry if is_url else _with_memory(call, entry)
     if known.is_answered:
         return _Question(known, None)
-    return _Question(entry, _with_begun(call, entry, veiled(call, request)))
+    return _Question(entry, _with_begun(call, entry, redacted_request(call, request)))
 
 
 _EMPTY_FORM: dict[str, Any] = {"type": "object", "properties": {}}
@@ -406,11 +320,11 @@ def _meta(call: Call, key: str, stamp: Stamp) -> RequestMeta:
         server=call.server,
         tool=call.target,
         lease=call.lease,
-        **_deadline(call, stamp),
+        **asking_deadline(call, stamp),
     )
 
 
-def _deadline(call: Call, stamp: Stamp) -> dict[str, Any]:
+def asking_deadline(call: Call, stamp: Stamp) -> dict[str, Any]:
     if call.answer_within is None:
         return {}
     return {"expires_at": stamp.at + call.answer_within, "on_expiry": OnExpiry.CANCEL}
@@ -425,16 +339,6 @@ def _with_memory(call: Call, entry: Asked) -> Asked:
     return entry
 
 
-def _begun(record: SessionRecord, call: Call) -> tuple[Begun, ...]:
-    written = {r.id: r.answers for r in record.public.input_requests or () if r.answers}
-    lost = tuple(
-        Begun(key=a.key, fingerprint=a.fingerprint, answers=written[a.request_id])
-        for a in call.asked
-        if a.request_id in written
-    )
-    return lost or call.begun
-
-
 def _with_begun(call: Call, entry: Asked, request: InputRequest) -> InputRequest:
     for begun in call.begun:
         if (begun.key, begun.fingerprint) == (entry.key, entry.fingerprint):
@@ -447,8 +351,8 @@ def _carried_note(record: SessionRecord, call: Call, asked: list[Asked]) -> Batc
     carried = sum(entry.response is not None or entry.given is not None for entry in asked)
     if not carried:
         return ()
-    words = f"{carried} answer(s) given before went to {call.server}/{call.target} again."
-    return note(record.public, words)
+    text = f"{carried} answer(s) given before went to {call.server}/{call.target} again."
+    return note(record.public, text)
 
 
 def _elsewhere(
@@ -461,7 +365,7 @@ def _elsewhere(
     return invocations.progress(record, call, f"Waiting for an answer in {call.client.name}")
 
 
-def _unfinished(record: SessionRecord, call_id: str, leg: int) -> Call | None:
+def unfinished(record: SessionRecord, call_id: str, leg: int) -> Call | None:
     """The call, if this leg is out or about to go out."""
     call = record.private.calls.get(call_id)
     if call is not None and isinstance(call.phase, ToSend) and call.phase.leg == leg:
@@ -475,23 +379,3 @@ def _unaskable(request: InputRequest | Unshowable) -> str | None:
         return f"the server asked for what cannot be shown: {request.reason}"
     refusal = check_form(request)
     return None if refusal is None else refusal.message.rstrip(".")
-
-
-def _doubt(call: Call, leg: int, words: str, stamp: Stamp, begun: tuple[Begun, ...] = ()) -> Batch:
-    """Nobody's answer in time is not a yes: then it does not run again."""
-    request_id = f"{CALL_PREFIX}{quote(call.id, safe='')}/again/{leg}"
-    request = InputRequest(
-        id=request_id,
-        message=f"{call.server}/{call.target}: {words}",
-        meta=RequestMeta(
-            call=call.id,
-            server=call.server,
-            tool=call.target,
-            lease=call.lease,
-            **_deadline(call, stamp),
-        ),
-    )
-    return (
-        CallDoubted(call_id=call.id, leg=leg, request_id=request_id, begun=begun),
-        InputRequested(request=request),
-    )

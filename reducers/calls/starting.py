@@ -10,12 +10,16 @@ from typing import Any
 import msgspec
 
 from session_server.reducers.batches import Batch, host_turn, open_calls
-from session_server.reducers.calls.presentation import invocation
-from session_server.reducers.rules.judge import check_session
+from session_server.reducers.calls.presentation import customization_id, invocation
+from session_server.reducers.rules.roles import check_session
 from session_server.reducers.state.customizations import identity_of
 from session_server.reducers.state.turns import part_id
-from session_server.schemas.ahp.actions import CustomizationUpdated, TurnStarted
-from session_server.schemas.ahp.customizations import McpServer
+from session_server.schemas.ahp.actions import (
+    CustomizationUpdated,
+    McpServerStateChanged,
+    TurnStarted,
+)
+from session_server.schemas.ahp.customizations import McpServer, McpServerState
 from session_server.schemas.ahp.session import Lifecycle, SessionState
 from session_server.schemas.errors import Refusal, RefusalCode
 from session_server.schemas.limits import OPEN_CALLS_PER_SESSION, UNCOLLECTED_LIFETIME_MS
@@ -58,15 +62,15 @@ def fingerprint_of_request(
 
 
 def same_call(
-    record: SessionRecord, new: Call, at: int, attended: Container[str] = ()
+    record: SessionRecord, new: Call, at: int, connected: Container[str] = ()
 ) -> Call | None:
     """The call that this request has made already: open, or with a result nobody has fetched.
 
-    Those that somebody is there for were made by others.
+    Those in `connected` have a client that is connected for them, so other requests made them.
     """
     for call in reversed(record.private.calls.values()):
         is_same = call.fingerprint is not None and call.fingerprint == new.fingerprint
-        if is_same and call.id not in attended and _is_wanted(call, at):
+        if is_same and call.id not in connected and _is_wanted(call, at):
             return call
     return None
 
@@ -118,37 +122,45 @@ def _is_wanted(call: Call, at: int) -> bool:
 
 def _check_room(record: SessionRecord) -> Refusal | None:
     if record.public.lifecycle is Lifecycle.CREATION_FAILED:
-        words = "This session could not be created."
-        return Refusal(code=RefusalCode.WRONG_STATE, message=words)
+        message = "This session could not be created."
+        return Refusal(code=RefusalCode.WRONG_STATE, message=message)
     if len(open_calls(record)) >= OPEN_CALLS_PER_SESSION:
-        words = f"At most {OPEN_CALLS_PER_SESSION} calls can be open in a session at once."
-        return Refusal(code=RefusalCode.LIMIT, message=words)
+        message = f"At most {OPEN_CALLS_PER_SESSION} calls can be open in a session at once."
+        return Refusal(code=RefusalCode.LIMIT, message=message)
     return None
 
 
 def _check_switch(state: SessionState, server: McpServer) -> Refusal | None:
-    listed = _listed(state, server.id)
+    listed = listed_server(state, server.id)
     if listed is None or listed.enabled:
         return None
-    words = f"The server {server.name!r} is switched off in this session."
-    return Refusal(code=RefusalCode.WRONG_STATE, message=words)
+    message = f"The server {server.name!r} is switched off in this session."
+    return Refusal(code=RefusalCode.WRONG_STATE, message=message)
 
 
 def _check_id(state: SessionState, call_id: str) -> Refusal | None:
     turn = state.active_turn
     if turn is None or all(part_id(part) != call_id for part in turn.response_parts):
         return None
-    words = "There is something with this id in the turn already."
-    return Refusal(code=RefusalCode.DUPLICATE, message=words)
+    message = "There is something with this id in the turn already."
+    return Refusal(code=RefusalCode.DUPLICATE, message=message)
 
 
 def _listing(state: SessionState, server: McpServer) -> Batch:
-    known = _listed(state, server.id) is not None
+    known = listed_server(state, server.id) is not None
     return () if known else (CustomizationUpdated(customization=server),)
 
 
-def _listed(state: SessionState, identity: str) -> McpServer | None:
+def listed_server(state: SessionState, identity: str) -> McpServer | None:
     for entry in state.customizations or ():
         if isinstance(entry, McpServer) and identity_of(entry) == identity:
             return entry
     return None
+
+
+def server_changed(record: SessionRecord, name: str, new: McpServerState) -> Batch:
+    """A session that lists the server shows its new state."""
+    listed = listed_server(record.public, customization_id(name))
+    if listed is None or listed.state == new or record.private.is_recording:
+        return ()
+    return (McpServerStateChanged(id=listed.id, state=new, channel=listed.channel),)

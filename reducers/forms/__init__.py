@@ -1,1 +1,10 @@
-"""Forms: questions, answers, defaults, and what would be sent."""
+"""Questions and answers, in every form that they come in.
+
+mcp_forms      an MCP schema as questions, and answers as the content of the form
+ask_forms      questions that an agent writes, and the result that it gets
+answer_checks  whether an answer fits its question
+formats        text formats, patterns, web addresses
+defaults       what a question proposes by itself
+review         what would be sent if a request were accepted now
+plain_values   answers as plain JSON values, and back
+"""

@@ -37,16 +37,19 @@ def check_answer(question: Question, answer: Answer) -> Refusal | None:
     """Why this answer cannot be stored for this question, if so."""
     if isinstance(answer, Skipped):
         return _check_size(question, answer)
-    if answer.value is None:
+    value = answer.value
+    if value is None:
         return _refusal(question, RefusalCode.NO_VALUE, "an answer needs a value")
-    refusal = _check_kind(question, answer.value) or _check_size(question, answer)
+    refusal = _check_kind(question, value)
+    if type(value) is not TextValue or len(value.value) > ANSWER_CHARS:
+        refusal = refusal or _check_size(question, answer)
     if refusal is not None or isinstance(answer, Draft):
         return refusal
-    return check_value(question, answer.value)
+    return check_value(question, value)
 
 
 def check_value(question: Question, value: Value) -> Refusal | None:
-    """Why this value is no answer to this question, if so: everything the question demands."""
+    """Why this value is not a valid answer to this question, or `None`."""
     match question, value:
         case TextQuestion(), TextValue():
             return _check_text(question, value.value)
@@ -74,25 +77,25 @@ _KINDS: dict[type, tuple[type, str]] = {
 
 
 def _check_kind(question: Question, value: Value) -> Refusal | None:
-    fitting, words = _KINDS[type(question)]
+    fitting, message = _KINDS[type(question)]
     if type(value) is not fitting:
-        return _refusal(question, RefusalCode.WRONG_KIND, words)
+        return _refusal(question, RefusalCode.WRONG_KIND, message)
     return None
 
 
 def _check_size(question: Question, answer: Answer) -> Refusal | None:
     texts, own = _texts(answer)
     if len(texts) > OPTIONS_PER_QUESTION or len(own) > FREEFORM_VALUES:
-        words = f"at most {OPTIONS_PER_QUESTION} options and {FREEFORM_VALUES} own values"
-        return _refusal(question, RefusalCode.LIMIT, words)
+        message = f"at most {OPTIONS_PER_QUESTION} options and {FREEFORM_VALUES} own values"
+        return _refusal(question, RefusalCode.LIMIT, message)
     if sum(map(len, texts)) + sum(map(len, own)) > ANSWER_CHARS:
-        words = f"an answer may have at most {ANSWER_CHARS} characters"
-        return _refusal(question, RefusalCode.LIMIT, words)
+        message = f"an answer may have at most {ANSWER_CHARS} characters"
+        return _refusal(question, RefusalCode.LIMIT, message)
     return None
 
 
 def _texts(answer: Answer) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What people chose, and what they wrote beside it."""
+    """The chosen options, and the text besides them."""
     if isinstance(answer, Skipped):
         return (), answer.freeform_values or ()
     match answer.value:
@@ -109,11 +112,11 @@ def _texts(answer: Answer) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def _check_text(question: TextQuestion, text: str) -> Refusal | None:
     size = len(text)
     if question.min is not None and size < question.min:
-        words = f"needs at least {question.min} characters, this has {size}"
-        return _refusal(question, RefusalCode.TOO_SHORT, words)
+        message = f"needs at least {question.min} characters, this has {size}"
+        return _refusal(question, RefusalCode.TOO_SHORT, message)
     if question.max is not None and size > question.max:
-        words = f"takes at most {question.max} characters, this has {size}"
-        return _refusal(question, RefusalCode.TOO_LONG, words)
+        message = f"takes at most {question.max} characters, this has {size}"
+        return _refusal(question, RefusalCode.TOO_LONG, message)
     if question.format in FORMATS:
         fits, wanted = FORMATS[question.format]
         if not fits(text):
@@ -140,7 +143,7 @@ def _check_number(question: NumberQuestion | IntegerQuestion, number: float) -> 
 
 
 def _check_selected(question: SingleSelectQuestion, value: SelectedValue) -> Refusal | None:
-    """With freeform, `value` may be an option, own words, or empty beside own words."""
+    """With freeform, `value` may be an option, other text, or empty with freeform values."""
     if value.freeform_values and not question.allow_freeform_input:
         return _refusal(question, RefusalCode.NO_FREEFORM, "takes no answers of your own")
     if any(option.id == value.value for option in question.options):
@@ -162,13 +165,13 @@ def _check_selected_many(question: MultiSelectQuestion, value: SelectedManyValue
         return _refusal(question, RefusalCode.NOT_AN_OPTION, f"has no option {strange!r}")
     count = len(value.value) + len(own)
     if question.min is not None and count < question.min:
-        words = f"needs at least {question.min} choices, this has {count}"
-        return _refusal(question, RefusalCode.TOO_FEW, words)
+        message = f"needs at least {question.min} choices, this has {count}"
+        return _refusal(question, RefusalCode.TOO_FEW, message)
     if question.max is not None and count > question.max:
-        words = f"takes at most {question.max} choices, this has {count}"
-        return _refusal(question, RefusalCode.TOO_MANY, words)
+        message = f"takes at most {question.max} choices, this has {count}"
+        return _refusal(question, RefusalCode.TOO_MANY, message)
     return None
 
 
-def _refusal(question: Question, code: RefusalCode, words: str) -> Refusal:
-    return Refusal(code=code, message=f"{label(question)}: {words}.", question_id=question.id)
+def _refusal(question: Question, code: RefusalCode, message: str) -> Refusal:
+    return Refusal(code=code, message=f"{label(question)}: {message}.", question_id=question.id)

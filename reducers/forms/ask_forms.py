@@ -20,6 +20,7 @@ from session_server.schemas.ahp.questions import (
     Skipped,
     TextQuestion,
 )
+from session_server.schemas.errors import SessionServerError
 from session_server.schemas.limits import UNCOLLECTED_LIFETIME_MS
 from session_server.schemas.mcp import (
     AskedOption,
@@ -39,8 +40,10 @@ _ENDINGS = {
 }
 
 
-class UnaskableError(ValueError):
-    """Why a question cannot be put to people, in words for who wrote it."""
+class UnaskableError(SessionServerError, ValueError):
+    """A question that cannot be put to people; the message is for its author."""
+
+    code = "badForm"
 
 
 def asked_request(
@@ -55,12 +58,12 @@ def asked_request(
 
 
 def same_ask(
-    record: SessionRecord, stem: str, at: int, attended: Container[str] = ()
+    record: SessionRecord, stem: str, at: int, connected: Container[str] = ()
 ) -> str | None:
     """The request that these questions are already: open, or with an outcome nobody has fetched.
 
-    `stem` is how the ids of all requests with these questions begin. Those that somebody is there
-    for were asked by others.
+    `stem` is how the ids of all requests with these questions begin. Those in
+    `connected` have a client that is connected for them, so other requests asked them.
     """
     private = record.private
     asked = [request.id for request in record.public.input_requests or ()]
@@ -73,7 +76,7 @@ def same_ask(
         (
             name
             for name in asked
-            if name.startswith(stem) and name not in attended and name not in private.collected
+            if name.startswith(stem) and name not in connected and name not in private.collected
         ),
         None,
     )

@@ -38,7 +38,7 @@ _DATE_TIME = re.compile(
     r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII | re.IGNORECASE
 )
 
-# RFC 3986, appendix A. No maintained library checks a URI strictly: those at hand normalise it.
+# RFC 3986, appendix A. No maintained library checks a URI strictly: they normalise it.
 _PCHAR = r"(?:[\w.~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})"
 _URI = re.compile(
     rf"[A-Za-z][A-Za-z0-9+.-]*:"
@@ -83,7 +83,7 @@ def is_uri(text: str) -> bool:
 def is_web_address(text: str) -> bool:
     """Whether people may be asked to open this: http or https with a host, and without a user.
 
-    What stands before an `@` looks like the host and is not (`https://bank.example@evil.example`).
+    The part before an `@` looks like the host and is not (`https://bank.example@evil.example`).
     Backslashes are refused because browsers read them as slashes, so that another host could be
     opened than the one shown; spaces, control and invisible characters hide what follows them.
     """
@@ -110,7 +110,7 @@ FORMATS: dict[str, tuple[Callable[[str], bool], str]] = {
     "date": (is_date, "a date, such as 2026-07-28"),
     "date-time": (is_date_time, "a date and time with its zone, such as 2026-07-28T14:00:00Z"),
 }
-"""Name → check, and what the check wants, in words."""
+"""Name → check, and a description of what is valid."""
 
 
 def _reads_as(text: str, shape: type[date]) -> bool:

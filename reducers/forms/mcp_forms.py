@@ -36,6 +36,7 @@ from session_server.schemas.ahp.questions import (
     TextValue,
     Value,
 )
+from session_server.schemas.errors import SessionServerError
 from session_server.schemas.limits import OPTIONS_PER_QUESTION, QUESTIONS_PER_REQUEST
 from session_server.schemas.mcp import (
     BooleanProperty,
@@ -126,7 +127,7 @@ def _field(form: RequestedSchema, name: str, raw: Mapping[str, Any]) -> FormFiel
     return FormField(_with_default(question, default), default)
 
 
-class _UnshowableError(Exception):
+class _UnshowableError(SessionServerError):
     """Leaves the builders of questions; never this module."""
 
 
@@ -246,7 +247,7 @@ def _bounds(
 
 def _maybe(step: Callable[[Number], Number], limit: Number | None) -> Number | None:
     if limit is not None and not math.isfinite(limit):
-        raise _UnshowableError("has limits that are no numbers")
+        raise _UnshowableError("has limits that are not numbers")
     return None if limit is None else step(limit)
 
 

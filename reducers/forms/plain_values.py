@@ -23,7 +23,7 @@ from session_server.schemas.mcp import ContentValue
 
 
 def content_value(question: Question, value: Value) -> ContentValue:
-    """An answer as plain JSON; a whole number stays whole, own words stand beside options."""
+    """An answer as plain JSON; a whole number stays whole, freeform text follows the options."""
     match value:
         case NumberValue():
             return int(value.value) if isinstance(question, IntegerQuestion) else value.value
@@ -38,9 +38,9 @@ def content_value(question: Question, value: Value) -> ContentValue:
 
 
 def value_of(question: Question, plain: Any) -> Value | None:
-    """A plain value in the kind of its question; if it does not fit, in a kind that says so.
+    """A plain value in the kind of its question; one of another kind stays that, to be refused.
 
-    `None` for what no answer can be: null, objects, lists of other things than text.
+    `None` for what cannot be an answer: null, objects, lists of anything but text.
     """
     match question, plain:
         case SingleSelectQuestion(), str():
@@ -62,7 +62,7 @@ def value_of(question: Question, plain: Any) -> Value | None:
 
 
 def _selected_many(question: MultiSelectQuestion, chosen: list[str]) -> SelectedManyValue:
-    """Where own words are allowed, whatever is no option is taken for them."""
+    """Where freeform text is allowed, everything that is not an option is freeform text."""
     if not question.allow_freeform_input:
         return SelectedManyValue(value=tuple(chosen))
     known = {option.id for option in question.options}

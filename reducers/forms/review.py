@@ -47,7 +47,7 @@ def effective_answers(
 ) -> dict[str, Decided]:
     """The answers of a request as it is completed: what the completion brings goes over the others.
 
-    A draft that it brings does not count, nor what that says to cover: only the host says so.
+    A draft in the completion does not count, nor the answer that it claims to cover.
     """
     counted = {name: decided(answer) for name, answer in (request.answers or {}).items()}
     counted |= {name: a for name, a in (own or {}).items() if not isinstance(a, Draft)}

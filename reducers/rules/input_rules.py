@@ -70,20 +70,20 @@ def input_requested(
     request, state = action.request, record.public
     existing = open_request(state, request.id)
     if request.id.startswith(CALL_PREFIX):
-        words = f"Ids that begin with {CALL_PREFIX} belong to calls."
-        return _refusal(request, RefusalCode.NOT_YOURS, words)
+        message = f"Ids that begin with {CALL_PREFIX} belong to calls."
+        return _refusal(request, RefusalCode.NOT_YOURS, message)
     if state.lifecycle is Lifecycle.CREATION_FAILED:
-        words = "This session could not be created."
-        return _refusal(request, RefusalCode.WRONG_STATE, words)
+        message = "This session could not be created."
+        return _refusal(request, RefusalCode.WRONG_STATE, message)
     if existing is None:
         if len(state.input_requests or ()) >= OPEN_REQUESTS_PER_SESSION:
-            words = f"At most {OPEN_REQUESTS_PER_SESSION} questions can be open at once."
-            return _refusal(request, RefusalCode.LIMIT, words)
+            message = f"At most {OPEN_REQUESTS_PER_SESSION} questions can be open at once."
+            return _refusal(request, RefusalCode.LIMIT, message)
         if outcome_of(record, request.id) is not None:
             return _refusal(request, RefusalCode.DUPLICATE, "That id was used before.")
     elif not is_asker(principal, existing):
-        words = "Somebody else asked this, so you cannot change it. Use another id."
-        return _refusal(request, RefusalCode.NOT_YOURS, words)
+        message = "Somebody else asked this, so you cannot change it. Use another id."
+        return _refusal(request, RefusalCode.NOT_YOURS, message)
     return check_form(request)
 
 
@@ -120,11 +120,11 @@ def check_form(request: InputRequest) -> Refusal | None:
     """Whether a request can be asked at all."""
     questions = request.questions or ()
     if len(questions) > QUESTIONS_PER_REQUEST:
-        words = f"A request may have at most {QUESTIONS_PER_REQUEST} questions."
-        return _refusal(request, RefusalCode.LIMIT, words)
+        message = f"A request may have at most {QUESTIONS_PER_REQUEST} questions."
+        return _refusal(request, RefusalCode.LIMIT, message)
     if max(len(request.id), *(len(question.id) for question in questions), 0) > ID_CHARS:
-        words = f"An id may have at most {ID_CHARS} characters."
-        return _refusal(request, RefusalCode.LIMIT, words)
+        message = f"An id may have at most {ID_CHARS} characters."
+        return _refusal(request, RefusalCode.LIMIT, message)
     if request.url is not None and not is_web_address(request.url):
         return _refusal(request, RefusalCode.BAD_FORM, NOT_A_WEB_ADDRESS)
     if len({question.id for question in questions}) < len(questions):
@@ -161,17 +161,17 @@ def left_request(
 def check_withdrawal(
     principal: Principal, record: SessionRecord, request_id: str
 ) -> Refusal | None:
-    """Only who asked a question, and owners, may withdraw it; a call withdraws its own."""
+    """Only its asker and owners may withdraw a question; a call withdraws its own."""
     request = open_request(record.public, request_id)
     if request is None:
         return _closed(record, request_id)
     if request.meta is not None and request.meta.call is not None:
-        words = "A call asked this. Cancel the call, or decline the question."
-        return _refusal(request, RefusalCode.ROLE, words)
+        message = "A call asked this. Cancel the call, or decline the question."
+        return _refusal(request, RefusalCode.ROLE, message)
     if principal.role is Role.OWNER or is_asker(principal, request):
         return None
-    words = "Somebody else asked this. Only they and the owners can withdraw it."
-    return _refusal(request, RefusalCode.NOT_YOURS, words)
+    message = "Somebody else asked this. Only they and the owners can withdraw it."
+    return _refusal(request, RefusalCode.NOT_YOURS, message)
 
 
 def outcome_of(record: SessionRecord, request_id: str) -> Outcome | None:
@@ -183,19 +183,19 @@ def outcome_of(record: SessionRecord, request_id: str) -> Outcome | None:
 def _check_completer(
     principal: Principal, record: SessionRecord, request: InputRequest, response: ResponseKind
 ) -> Refusal | None:
-    """An agent can only withdraw its own question; running a call again is the owner's to say."""
+    """An agent can only withdraw its own question; only an owner may run a call again."""
     call = None if request.meta is None else request.meta.call
     if principal.role is Role.AGENT:
         if response is ResponseKind.CANCEL:
             return check_withdrawal(principal, record, request.id)
-        words = "An agent can withdraw its question, but not answer it."
-        return _refusal(request, RefusalCode.ROLE, words)
+        message = "An agent can withdraw its question, but not answer it."
+        return _refusal(request, RefusalCode.ROLE, message)
     phase = record.private.calls[call].phase if call in record.private.calls else None
     is_doubt = isinstance(phase, Uncertain) and phase.request_id == request.id
     is_owner = principal.role is Role.OWNER and not principal.is_policy
     if is_doubt and response is ResponseKind.ACCEPT and not is_owner:
-        words = "Whether it runs again is the owner's to say, in person."
-        return _refusal(request, RefusalCode.ROLE, words)
+        message = "Whether it runs again is the owner's to say, in person."
+        return _refusal(request, RefusalCode.ROLE, message)
     return None
 
 
@@ -203,26 +203,26 @@ def _check_question(request: InputRequest, question: Question) -> Refusal | None
     if isinstance(question, SingleSelectQuestion | MultiSelectQuestion):
         ids = {option.id for option in question.options}
         if len(ids) < len(question.options):
-            words = f"{label(question)}: two options have the same id."
-            return _refusal(request, RefusalCode.DUPLICATE, words, question.id)
+            message = f"{label(question)}: two options have the same id."
+            return _refusal(request, RefusalCode.DUPLICATE, message, question.id)
         if len(ids) > OPTIONS_PER_QUESTION:
-            words = f"{label(question)}: at most {OPTIONS_PER_QUESTION} options are possible."
-            return _refusal(request, RefusalCode.LIMIT, words, question.id)
+            message = f"{label(question)}: at most {OPTIONS_PER_QUESTION} options are possible."
+            return _refusal(request, RefusalCode.LIMIT, message, question.id)
         if not ids and not question.allow_freeform_input:
-            words = f"{label(question)}: there are no options to choose from."
-            return _refusal(request, RefusalCode.BAD_FORM, words, question.id)
+            message = f"{label(question)}: there are no options to choose from."
+            return _refusal(request, RefusalCode.BAD_FORM, message, question.id)
     low, high = getattr(question, "min", None), getattr(question, "max", None)
     if low is not None and high is not None and low > high:
-        words = f"{label(question)}: the minimum is greater than the maximum."
-        return _refusal(request, RefusalCode.BAD_FORM, words, question.id)
+        message = f"{label(question)}: the minimum is greater than the maximum."
+        return _refusal(request, RefusalCode.BAD_FORM, message, question.id)
     return None
 
 
 def _check(request: InputRequest, question_id: str, answer: Answer | None) -> Refusal | None:
     question = question_of(request, question_id)
     if question is None:
-        words = "There is no such question in this request."
-        return _refusal(request, RefusalCode.NO_QUESTION, words, question_id)
+        message = "There is no such question in this request."
+        return _refusal(request, RefusalCode.NO_QUESTION, message, question_id)
     refusal = None if answer is None else check_answer(question, answer)
     return refusal and msgspec.structs.replace(refusal, request_id=request.id)
 
@@ -233,21 +233,21 @@ def _as_submitted(answer: Answer) -> Answer:
 
 
 def _check_reviewed(request: InputRequest, action: InputCompleted) -> Refusal | None:
-    """What is sent is what was reviewed, where the sender says what that was."""
+    """What is sent must be what was reviewed, if the sender names that."""
     seen = None if action.meta is None else action.meta.reviewed
     if seen is None or action.response is not ResponseKind.ACCEPT:
         return None
     code = RefusalCode.REVIEW_CHANGED
     if (seen.revision or None) != revision_of(request):
-        words = "The questions were changed after you reviewed them. Review them again."
-        return _refusal(request, code, words)
+        message = "The questions were changed after you reviewed them. Review them again."
+        return _refusal(request, code, message)
     changed = changed_since(seen, request, action.answers)
     if not changed:
         return None
     names = ", ".join(f"“{label(question)}”" for question in changed[:NAMED_QUESTIONS])
     more = f" and {len(changed) - NAMED_QUESTIONS} more" if len(changed) > NAMED_QUESTIONS else ""
-    words = f"Changed after you reviewed it: {names}{more}. Review the answers again."
-    return _refusal(request, code, words, changed[0].id)
+    message = f"Changed after you reviewed it: {names}{more}. Review the answers again."
+    return _refusal(request, code, message, changed[0].id)
 
 
 def _check_complete(request: InputRequest, answers: Mapping[str, Answer]) -> Refusal | None:
@@ -259,8 +259,8 @@ def _check_complete(request: InputRequest, answers: Mapping[str, Answer]) -> Ref
             if refusal is not None:
                 return refusal
         elif question.required:
-            words = f"{label(question)}: an answer is required."
-            return _refusal(request, RefusalCode.REQUIRED, words, question.id)
+            message = f"{label(question)}: an answer is required."
+            return _refusal(request, RefusalCode.REQUIRED, message, question.id)
     return None
 
 

@@ -4,77 +4,29 @@ from collections.abc import Callable
 from typing import Any, get_args
 
 from session_server.reducers.rules import input_rules, session_rules, turn_rules
+from session_server.reducers.rules.roles import MAY, OF_CHATS, check_role, check_session
 from session_server.reducers.rules.session_rules import check_config
 from session_server.schemas.ahp import actions
 from session_server.schemas.ahp.actions import (
     Action,
-    ClientAction,
-    HostSessionAction,
-    InputAnswerChanged,
-    InputCompleted,
-    IsReadChanged,
-    PendingMessageRemoved,
-    PendingMessageSet,
     RootAction,
     RootConfigChanged,
     SessionAction,
-    TitleChanged,
-    ToolCallComplete,
-    ToolCallContentChanged,
-    TurnCancelled,
-    TurnStarted,
 )
 from session_server.schemas.ahp.commands import ROOT_CHANNEL
 from session_server.schemas.ahp.session import RootState
 from session_server.schemas.errors import Refusal, RefusalCode
-from session_server.schemas.principals import Principal, Role
-from session_server.schemas.record import SessionRecord
-
-# An answerer answers questions. Letting a tool run, steering the agent or changing the session are
-# the owner's; an observer only looks on.
-# An agent says what the host says, runs turns, and reports on its tools; it answers nobody's
-# questions, confirms no tool call, and has no say in the host's own state.
-OF_AGENTS = (
-    TurnStarted,
-    TurnCancelled,
-    ToolCallComplete,
-    ToolCallContentChanged,
-    InputCompleted,
-    PendingMessageSet,
-    PendingMessageRemoved,
-    TitleChanged,
-    IsReadChanged,
+from session_server.schemas.principals import Principal
+from session_server.schemas.record import (
+    ClientJoined,
+    ClientLeft,
+    MessageDrafted,
+    RecordAction,
+    SessionRecord,
 )
 
-MAY: dict[Role, frozenset[type]] = {
-    Role.OWNER: frozenset(get_args(ClientAction)),
-    Role.AGENT: frozenset({*get_args(HostSessionAction), *OF_AGENTS}),
-    Role.ANSWERER: frozenset({InputAnswerChanged, InputCompleted, IsReadChanged}),
-    Role.OBSERVER: frozenset(),
-}
 
-_WORDS = {
-    Role.AGENT: "An agent may not do that.",
-    Role.OWNER: "Only the agent of this session may say that.",
-    Role.ANSWERER: "You may answer this session's questions, but not do that.",
-    Role.OBSERVER: "You may watch this session, but not change it.",
-}
-
-
-def check_role(principal: Principal, action: Action) -> Refusal | None:
-    if type(action) in MAY[principal.role]:
-        return None
-    return Refusal(code=RefusalCode.ROLE, message=_WORDS[principal.role])
-
-
-def check_session(principal: Principal, resource: str) -> Refusal | None:
-    """A share link opens one session and no other; a token may be limited too."""
-    if principal.reaches(resource):
-        return None
-    return Refusal(code=RefusalCode.OTHER_SESSION, message="Your access is to another session.")
-
-
-def check_channel(action: Action, kinds: frozenset[type]) -> Refusal | None:
+def check_channel(action: Action | RecordAction, kinds: frozenset[type]) -> Refusal | None:
     """An action belongs to one kind of channel."""
     if type(action) in kinds:
         return None
@@ -85,8 +37,10 @@ RECORDING = Refusal(
     code=RefusalCode.WRONG_STATE, message="This is a recording; it can only be watched."
 )
 
-OF_SESSIONS = frozenset[type](get_args(SessionAction))
+OF_SESSIONS = frozenset[type]({*get_args(SessionAction), *OF_CHATS})
 OF_ROOT = frozenset[type](get_args(RootAction))
+
+MAY_IN_SESSIONS = {role: allowed & OF_SESSIONS for role, allowed in MAY.items()}
 
 Rule = Callable[[Principal, SessionRecord, Any], Refusal | None]
 
@@ -120,27 +74,30 @@ RULES: dict[type, Rule] = {
     actions.ActiveClientChanged: session_rules.active_client_changed,
     actions.ActiveClientToolsChanged: session_rules.active_client_tools_changed,
     actions.CustomizationToggled: session_rules.customization_toggled,
+    ClientJoined: session_rules.client_joined,
+    ClientLeft: session_rules.client_left,
+    MessageDrafted: session_rules.message_drafted,
 }
 """Actions that are not listed are always valid, once the role allows them."""
 
 
-def judge(principal: Principal, record: SessionRecord, action: SessionAction) -> Refusal | None:
+def judge(principal: Principal, record: SessionRecord, action: RecordAction) -> Refusal | None:
     """Why this principal may not do this to this session now, if so."""
-    refusal = (
-        check_role(principal, action)
-        or check_session(principal, record.public.summary.resource)
-        or check_channel(action, OF_SESSIONS)
-    )
-    if refusal is not None:
-        return refusal
+    kind, resource = type(action), record.public.summary.resource
+    if kind not in MAY_IN_SESSIONS[principal.role] or not principal.reaches(resource):
+        return (
+            check_role(principal, action)
+            or check_session(principal, resource)
+            or check_channel(action, OF_SESSIONS)
+        )
     if record.private.is_recording:
         return RECORDING
-    rule = RULES.get(type(action))
+    rule = RULES.get(kind)
     return None if rule is None else rule(principal, record, action)
 
 
 def judge_root(principal: Principal, state: RootState, action: Action) -> Refusal | None:
-    """The same for the root channel. Whoever is limited to a session has no say here."""
+    """The same for the root channel, which principals of single sessions cannot change."""
     refusal = (
         check_role(principal, action)
         or check_session(principal, ROOT_CHANNEL)

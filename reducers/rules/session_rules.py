@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from session_server.reducers.rules.turn_rules import PASSIVE_PROVIDER
+from session_server.reducers.state.chat import chat_of
 from session_server.reducers.state.customizations import identity_of
 from session_server.schemas.ahp.actions import (
     ActiveClientChanged,
@@ -28,7 +29,9 @@ from session_server.schemas.ahp.session import (
 from session_server.schemas.codec import encode
 from session_server.schemas.errors import Refusal, RefusalCode
 from session_server.schemas.limits import (
+    ACTIVE_CLIENTS_PER_SESSION,
     ACTIVITY_CHARS,
+    DRAFT_BYTES,
     ID_CHARS,
     QUEUED_BYTES,
     QUEUED_MESSAGES,
@@ -36,7 +39,12 @@ from session_server.schemas.limits import (
     TITLE_CHARS,
 )
 from session_server.schemas.principals import Principal, Role
-from session_server.schemas.record import SessionRecord
+from session_server.schemas.record import (
+    ClientJoined,
+    ClientLeft,
+    MessageDrafted,
+    SessionRecord,
+)
 
 _FITS: dict[str, Callable[[Any], bool]] = {
     "string": lambda value: isinstance(value, str),
@@ -117,8 +125,8 @@ def pending_message_set(
     principal: Principal, record: SessionRecord, action: PendingMessageSet
 ) -> Refusal | None:
     if principal.role is not Role.AGENT and action.message.origin.kind != USER:
-        words = "A message from a client must be a user's."
-        return _refusal(RefusalCode.NOT_A_USER_MESSAGE, words)
+        text = "A message from a client must be a user's."
+        return _refusal(RefusalCode.NOT_A_USER_MESSAGE, text)
     if record.public.summary.provider == PASSIVE_PROVIDER:
         return _refusal(RefusalCode.PASSIVE_SESSION, "No agent listens in this session.")
     if len(action.id) > ID_CHARS:
@@ -164,7 +172,7 @@ def selection_changed(
 
 
 def check_selection(name: str, chosen: object) -> Refusal | None:
-    """What stands in a session's summary is sent to everyone who watches the list of sessions."""
+    """The summary of a session is sent to everyone who watches the list of sessions."""
     if len(encode(chosen)) <= SELECTION_BYTES:
         return None
     message = f"The {name} of a session may have at most {SELECTION_BYTES} bytes."
@@ -198,6 +206,35 @@ def active_client_tools_changed(
     if current is not None and current.client_id == principal.client_id:
         return None
     return _refusal(RefusalCode.NOT_YOURS, "Only the active client can change its tools.")
+
+
+def client_joined(
+    principal: Principal, record: SessionRecord, action: ClientJoined
+) -> Refusal | None:
+    if action.client.client_id != principal.client_id:
+        return _refusal(RefusalCode.NOT_YOURS, "A client can only make itself an active one.")
+    others = [c for c in chat_of(record).clients if c.client_id != principal.client_id]
+    if len(others) < ACTIVE_CLIENTS_PER_SESSION:
+        return None
+    message = f"At most {ACTIVE_CLIENTS_PER_SESSION} clients can be active in a session."
+    return _refusal(RefusalCode.LIMIT, message)
+
+
+def client_left(principal: Principal, record: SessionRecord, action: ClientLeft) -> Refusal | None:
+    if action.client_id == principal.client_id:
+        return None
+    return _refusal(RefusalCode.NOT_YOURS, "A client can only give up what is its own.")
+
+
+def message_drafted(
+    principal: Principal, record: SessionRecord, action: MessageDrafted
+) -> Refusal | None:
+    if action.draft is not None and action.draft.origin.kind != USER:
+        message = "A message from a client must be a user's."
+        return _refusal(RefusalCode.NOT_A_USER_MESSAGE, message)
+    if len(encode(action.draft)) <= DRAFT_BYTES:
+        return None
+    return _refusal(RefusalCode.LIMIT, f"A draft may have at most {DRAFT_BYTES} bytes.")
 
 
 def customization_toggled(

@@ -1,5 +1,6 @@
 """Rules of turns and the tool calls in them."""
 
+from session_server.reducers.state.chat import chat_of
 from session_server.reducers.state.turns import active_turn, part_id
 from session_server.schemas.ahp.actions import (
     Delta,
@@ -25,7 +26,9 @@ from session_server.schemas.ahp.questions import RequestMeta
 from session_server.schemas.ahp.session import Lifecycle, SessionState
 from session_server.schemas.ahp.tool_calls import (
     CancellationReason,
+    Cancelled,
     ClientContributor,
+    Completed,
     ConfirmationOptionKind,
     PendingConfirmation,
     PendingResultConfirmation,
@@ -35,17 +38,18 @@ from session_server.schemas.ahp.tool_calls import (
 )
 from session_server.schemas.ahp.turns import ToolCallPart
 from session_server.schemas.errors import Refusal, RefusalCode
-from session_server.schemas.limits import ID_CHARS
+from session_server.schemas.limits import ID_CHARS, NEEDED_PER_SESSION
 from session_server.schemas.principals import Principal, Role
 from session_server.schemas.record import SessionRecord
 
 PASSIVE_PROVIDER = "people"
-"""Its sessions are made by programs that ask; no agent waits behind them for a message."""
+"""Its sessions are made by programs that ask; no agent waits in them for a message."""
 
 TurnAction = (
     TurnCancelled | TurnComplete | TurnFailed | Delta | Reasoning | ResponsePartAdded | Usage
 )
 ENDINGS = (TurnCancelled, TurnComplete, TurnFailed)
+ENDED_CALLS = (Completed, Cancelled)
 
 
 def turn_started(
@@ -54,11 +58,11 @@ def turn_started(
     state = record.public
     if principal.role is not Role.AGENT:
         if state.summary.provider == PASSIVE_PROVIDER:
-            words = "No agent listens in this session; it only asks questions."
-            return _refusal(RefusalCode.PASSIVE_SESSION, words)
+            message = "No agent listens in this session; it only asks questions."
+            return _refusal(RefusalCode.PASSIVE_SESSION, message)
         if action.message.origin.kind != USER:
-            words = "A message from a client must be a user's."
-            return _refusal(RefusalCode.NOT_A_USER_MESSAGE, words)
+            message = "A message from a client must be a user's."
+            return _refusal(RefusalCode.NOT_A_USER_MESSAGE, message)
     if state.active_turn is not None:
         return _refusal(RefusalCode.TURN_ACTIVE, "A turn is still in progress.")
     if state.lifecycle is Lifecycle.CREATION_FAILED:
@@ -66,8 +70,8 @@ def turn_started(
     if len(action.turn_id) > ID_CHARS:
         return _refusal(RefusalCode.LIMIT, f"An id may have at most {ID_CHARS} characters.")
     if action.turn_id.startswith(HOST_TURN_PREFIX):
-        words = f"Ids that begin with {HOST_TURN_PREFIX} belong to the host."
-        return _refusal(RefusalCode.NOT_YOURS, words)
+        message = f"Ids that begin with {HOST_TURN_PREFIX} belong to the host."
+        return _refusal(RefusalCode.NOT_YOURS, message)
     if any(turn.id == action.turn_id for turn in reversed(state.turns)):
         return _refusal(RefusalCode.DUPLICATE, "There is a turn with this id already.")
     return None
@@ -83,13 +87,13 @@ def of_active_turn(
         return _refusal(RefusalCode.NOT_YOURS, "The host ends its own turns.")
     is_dropped = principal.role is Role.AGENT and isinstance(action, TurnCancelled | TurnFailed)
     if is_dropped and _asks_for_others(principal, record):
-        words = "Somebody else has asked a question in this turn, and it would be abandoned."
-        return _refusal(RefusalCode.NOT_YOURS, words)
+        message = "Somebody else has asked a question in this turn, and it would be abandoned."
+        return _refusal(RefusalCode.NOT_YOURS, message)
     return None
 
 
 def _asks_for_others(principal: Principal, record: SessionRecord) -> bool:
-    """Whether a question is open that somebody else asked, or a call of somebody else's."""
+    """Whether a question or call of somebody else is open."""
     for request in record.public.input_requests or ():
         meta = request.meta or RequestMeta()
         call = record.private.calls.get(meta.call or "")
@@ -105,6 +109,10 @@ def response_part_added(
     turn = active_turn(record.public, action.turn_id)
     if turn is None:
         return _refusal(RefusalCode.NO_TURN, "That turn is not in progress.")
+    if isinstance(action.part, ToolCallPart) and not isinstance(action.part.tool_call, ENDED_CALLS):
+        # Not every client would see that it waits for somebody.
+        message = "A tool call that has not ended begins with toolCallStart."
+        return _refusal(RefusalCode.WRONG_STATE, message)
     new = part_id(action.part)
     if new is not None and any(part_id(part) == new for part in turn.response_parts):
         return _refusal(RefusalCode.DUPLICATE, "There is a part with this id already.")
@@ -136,7 +144,11 @@ def tool_call_delta(
 def tool_call_ready(
     principal: Principal, record: SessionRecord, action: ToolCallReady
 ) -> Refusal | None:
-    return _in_state(record, action, (Streaming, Running), "is neither prepared nor running")
+    refusal = _in_state(record, action, (Streaming, Running), "is neither prepared nor running")
+    if refusal is None and len(chat_of(record).needed) >= NEEDED_PER_SESSION:
+        message = f"At most {NEEDED_PER_SESSION} questions and tool calls can wait at once."
+        return _refusal(RefusalCode.LIMIT, message)
+    return refusal
 
 
 def tool_call_confirmed(
@@ -226,8 +238,8 @@ def _check_choice(call: PendingConfirmation, action: ToolCallConfirmed) -> Refus
         if option.id == action.selected_option_id:
             if (option.kind is ConfirmationOptionKind.APPROVE) == action.approved:
                 return None
-            words = f"The option “{option.label}” says the opposite."
-            return _refusal(RefusalCode.NO_OPTION, words)
+            message = f"The option “{option.label}” says the opposite."
+            return _refusal(RefusalCode.NO_OPTION, message)
     return _refusal(RefusalCode.NO_OPTION, "There is no such option.")
 
 

@@ -1,1 +1,10 @@
-"""Reducers: the state after an action."""
+"""The state after an action: one function per transition, routed by tables.
+
+record          a session's whole record: the public state, and the private one next to it
+session         the tables of a session's public actions, and the reducer of the root
+turns tool_calls input_requests queue properties customizations   transitions, by what they change
+status          the status bits, and how a frozen value is changed
+chat            what the record keeps for AHP 0.9 and 1.x
+channels        every kind of channel folds its log entries: sessions, root, clients, tokens
+opening         how a session begins, and pages of its turns
+"""

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from session_server.reducers.state.status import marked, touched, updated, with_status
+from session_server.reducers.state.status import is_same, marked, touched, updated, with_status
 from session_server.schemas.ahp.actions import InputAnswerChanged, InputCompleted, InputRequested
 from session_server.schemas.ahp.questions import InputRequest
 from session_server.schemas.ahp.session import SessionState, Status
@@ -41,9 +41,12 @@ def input_answer_changed(state: SessionState, action: InputAnswerChanged, at: in
     answers = dict(request.answers or {})
     if action.answer is None:
         answers.pop(action.question_id, None)
+        answered = updated(request, answers=answers or None)
+    elif is_same(answers.get(action.question_id), action.answer):
+        answered = request
     else:
         answers[action.question_id] = action.answer
-    answered = updated(request, answers=answers or None)
+        answered = msgspec.structs.replace(request, answers=answers)
     if answered is request:
         return touched(state, at)
     # The hot path: what is known to differ is not compared again.

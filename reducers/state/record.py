@@ -1,11 +1,10 @@
-"""The reducer of a session's whole record: the public state and, beside it, the private one."""
+"""The reducer of a session's whole record: the public state and, next to it, the private one."""
 
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
-
 from session_server.reducers.calls import lifecycle as calls
+from session_server.reducers.state import chat as chats
 from session_server.reducers.state.input_requests import open_request
 from session_server.reducers.state.session import TRANSITIONS
 from session_server.reducers.state.status import latest, updated
@@ -35,12 +34,17 @@ from session_server.schemas.record import (
     CallStarted,
     CallUnsent,
     ChangeDeferred,
+    ClientJoined,
+    ClientLeft,
     CompletionHeld,
+    MessageDrafted,
     OutcomeCollected,
     OutcomeRecorded,
     PrivateState,
     RecordAction,
     SessionRecord,
+    TurnOwner,
+    TurnTaken,
 )
 
 PrivateTransition = Callable[[PrivateState, Any, int], PrivateState]
@@ -70,11 +74,24 @@ def completion_held(private: PrivateState, action: CompletionHeld, at: int) -> P
     return updated(private, held_completion=action.turn_id)
 
 
+def turn_taken(private: PrivateState, action: TurnTaken, at: int) -> PrivateState:
+    return updated(private, turn_owner=TurnOwner(turn_id=action.turn_id, node=action.node))
+
+
+def _unchanged(private: PrivateState, action: RecordAction, at: int) -> PrivateState:
+    """The action is about the chat alone."""
+    return private
+
+
 PRIVATE_TRANSITIONS: dict[type, PrivateTransition] = {
+    ClientJoined: _unchanged,
+    ClientLeft: _unchanged,
+    MessageDrafted: _unchanged,
     OutcomeRecorded: outcome_recorded,
     OutcomeCollected: outcome_collected,
     ChangeDeferred: change_deferred,
     CompletionHeld: completion_held,
+    TurnTaken: turn_taken,
     CallStarted: calls.call_started,
     CallSent: calls.call_sent,
     CallUnsent: calls.call_unsent,
@@ -101,12 +118,16 @@ def reduce_record(record: SessionRecord, action: RecordAction, at: int) -> Sessi
     """The record after the action; the same object if it changes nothing."""
     private_transition = PRIVATE_TRANSITIONS.get(type(action))
     if private_transition is not None:
-        return updated(record, private=private_transition(record.private, action, at))
+        private = private_transition(record.private, action, at)
+        chat_transition = chats.PRIVATE_TRANSITIONS.get(type(action))
+        chat = record.chat if chat_transition is None else chat_transition(record, action)
+        return updated(record, private=private, chat=chat)
     public = TRANSITIONS[type(action)](record.public, action, at)
     private = _after_public(record.private, public, action)
-    if public is record.public and private is record.private:
+    chat = chats.reduce_chat(record, public, action, at)
+    if public is record.public and private is record.private and chat is record.chat:
         return record
-    return msgspec.structs.replace(record, public=public, private=private)
+    return SessionRecord(public=public, private=private, chat=chat)
 
 
 def _after_public(

@@ -25,23 +25,27 @@ _encode = msgspec.json.Encoder(enc_hook=encode_variant, order="deterministic").e
 def updated(value: S, **changes: Any) -> S:
     """`value` with these fields, or the very same object if they hold already."""
     for name, new in changes.items():
-        if not _is_same(getattr(value, name), new):
+        if not is_same(getattr(value, name), new):
             return msgspec.structs.replace(value, **changes)
     return value
+
+
+def encoded_size(value: Any) -> int:
+    return len(_encode(value))
 
 
 def latest(values: Sequence[S], number: int, size: int) -> tuple[S, ...]:
     """The last of them: at most so many, with at most so many bytes; the very last always is."""
     first = len(values)
     while first > 0 and len(values) - first < number:
-        size -= len(_encode(values[first - 1]))
+        size -= encoded_size(values[first - 1])
         if size < 0 and first < len(values):
             break
         first -= 1
     return tuple(values[first:])
 
 
-def _is_same(old: Any, new: Any) -> bool:
+def is_same(old: Any, new: Any) -> bool:
     """Python takes `1`, `1.0` and `True` for equal; JSON, and so every mirror, does not."""
     return old is new or (old == new and _encode(old) == _encode(new))
 
@@ -62,7 +66,7 @@ def activity(state: SessionState) -> Status:
 
 
 def listed(state: SessionState) -> SessionSummary:
-    """The summary as lists of sessions show it: it also says when nobody waits for the answers."""
+    """The summary as lists of sessions show it: it also marks when nobody waits for the answers."""
     requests = state.input_requests
     if not requests or not all(map(is_left, requests)) or awaits_confirmation(state):
         return state.summary

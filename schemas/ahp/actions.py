@@ -311,7 +311,7 @@ class IsArchivedChanged(ActionBase, frozen=True, kw_only=True, tag="session/isAr
 
 
 class ActivityChanged(ActionBase, frozen=True, kw_only=True, tag="session/activityChanged"):
-    """What the session is doing, in words."""
+    """What the session is doing, as text."""
 
     activity: str | None = None
 
@@ -391,7 +391,7 @@ class CustomizationRemoved(
 class McpServerStateChanged(
     ActionBase, frozen=True, kw_only=True, tag="session/mcpServerStateChanged"
 ):
-    """Where an MCP server stands now."""
+    """The new state of an MCP server."""
 
     id: str
     state: McpServerState

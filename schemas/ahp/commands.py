@@ -39,7 +39,7 @@ class PresenceUpdateParams(Wire, frozen=True, kw_only=True):
 
 
 class Present(Wire, frozen=True, kw_only=True):
-    """`role` lets a client say why its own controls are off, and show who can answer."""
+    """`role` lets a client explain why controls are disabled, and show who can answer."""
 
     client_id: str
     by: Author
@@ -82,12 +82,24 @@ class ClientCapabilities(Wire, frozen=True, kw_only=True):
     mcp_apps: Extra | None = None
 
 
+class Implementation(Wire, frozen=True, kw_only=True):
+    """The name of a program; 0.3.0 does not know it."""
+
+    name: str
+    version: str | None = None
+    title: str | None = None
+
+
 class InitializeParams(RootParams, frozen=True, kw_only=True):
+    """One shape for all versions: which one is spoken follows from it."""
+
     protocol_versions: tuple[str, ...]
     client_id: str
     initial_subscriptions: tuple[Uri, ...] | None = None
     locale: str | None = None
     capabilities: ClientCapabilities | None = None
+    client_info: Implementation | None = None
+    meta: Extra | None = msgspec.field(default=None, name="_meta")
 
 
 class TelemetryCapabilities(Wire, frozen=True, kw_only=True):
@@ -105,7 +117,10 @@ class InitializeResult(Wire, frozen=True, kw_only=True):
     telemetry: TelemetryCapabilities | None = None
 
 
-class ReconnectParams(RootParams, frozen=True, kw_only=True):
+class ReconnectParams(Wire, frozen=True, kw_only=True):
+    """Some clients name no channel here."""
+
+    channel: Literal["ahp-root://"] | None = None
     client_id: str
     last_seen_server_seq: Seq
     subscriptions: tuple[Uri, ...]
@@ -135,7 +150,7 @@ class DispatchActionParams(Params, frozen=True, kw_only=True):
 
 
 class AgentDispatchActionParams(Params, frozen=True, kw_only=True):
-    """The same from a connection of role `agent`, which may say host actions too."""
+    """The same from a connection of role `agent`, which may dispatch host actions too."""
 
     client_seq: Count
     action: Action
@@ -154,7 +169,7 @@ class AuthenticateParams(RootParams, frozen=True, kw_only=True):
 
 
 class AuthenticateResult(Wire, frozen=True, kw_only=True):
-    """Nothing to say: that it came at all means that the token was taken."""
+    """Empty: the answer itself means that the token was accepted."""
 
 
 class ListSessionsParams(RootParams, frozen=True, kw_only=True):

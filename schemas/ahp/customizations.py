@@ -65,7 +65,7 @@ class AuthRequiredReason(StrEnum):
 
 
 class McpStateBase(Wire, frozen=True, kw_only=True, tag_field="kind"):
-    """Where an MCP server stands."""
+    """The state of an MCP server."""
 
 
 class McpStarting(McpStateBase, frozen=True, kw_only=True, tag="starting"):
@@ -116,11 +116,17 @@ class Customization(Variant):
     discriminator: ClassVar[str] = "type"
 
 
-class ChildCustomization(Variant):
-    """An entry inside a plugin or a directory."""
+class ChildEntry(Variant):
+    """An entry inside a plugin or a directory, of any version."""
 
     __slots__ = ()
     discriminator: ClassVar[str] = "type"
+
+
+class ChildCustomization(ChildEntry):
+    """An entry inside a plugin or a directory."""
+
+    __slots__ = ()
 
 
 class CustomizationBase(Wire, frozen=True, kw_only=True, tag_field="type"):

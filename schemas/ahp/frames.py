@@ -1,4 +1,4 @@
-"""JSON-RPC 2.0 frames, one per WebSocket text message, told apart by `method`.
+"""JSON-RPC 2.0 frames, one per WebSocket text message, distinguished by `method`.
 
 Methods that this host does not offer have no frame here, so that decoding one is already the
 answer: `METHOD_NOT_FOUND`.
@@ -51,14 +51,14 @@ class FrameBase(Wire, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class RequestBase(Wire, frozen=True, kw_only=True, tag_field="method"):
-    """A client must say that it speaks JSON-RPC."""
+    """A client must send the version of JSON-RPC."""
 
     jsonrpc: Literal["2.0"]
     id: RequestId
 
 
 class ClientNotificationBase(Wire, frozen=True, kw_only=True, tag_field="method"):
-    """One that is sent with an id is a request all the same, and gets its answer."""
+    """One that is sent with an id is treated as a request, and answered."""
 
     jsonrpc: Literal["2.0"]
     id: RequestId | None = None
@@ -203,7 +203,7 @@ class SummaryChanges(Wire, frozen=True, kw_only=True):
     """The fields of a summary that changed; none is ever `null`.
 
     `activity` and `_meta` are empty where there is none any more. That another field was cleared
-    cannot be told: what is left out has not changed.
+    cannot be sent: what is left out has not changed.
     """
 
     title: str | msgspec.UnsetType = msgspec.UNSET

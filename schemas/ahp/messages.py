@@ -1,4 +1,4 @@
-"""What people, agents and the host say to start or steer a turn."""
+"""Messages of people, agents and the host that start or steer a turn."""
 
 from typing import ClassVar
 

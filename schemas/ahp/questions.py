@@ -109,7 +109,7 @@ Value: TypeAlias = TextValue | NumberValue | BooleanValue | SelectedValue | Sele
 
 
 class AnswerMeta(Wire, frozen=True, kw_only=True):
-    """Host extension: who gave this answer, when and how. Always the host's, never a client's.
+    """Host extension: who gave this answer, when and how. Only the host sets it.
 
     `covers` is the answer that a draft was written over. If it was submitted or skipped, it still
     counts until the draft is submitted, and it comes back when the draft is cleared.
@@ -151,7 +151,7 @@ class ResponseKind(StrEnum):
 
 
 class OnExpiry(StrEnum):
-    """What a deadline brings: `cancel` is hard; `defaults` stops for good at the first draft."""
+    """What happens at a deadline: `cancel` is hard; `defaults` is off after the first draft."""
 
     CANCEL = "cancel"
     DEFAULTS = "defaults"

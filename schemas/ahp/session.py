@@ -57,7 +57,7 @@ class SessionConfigState(Wire, frozen=True, kw_only=True):
 
 
 class Status(IntFlag):
-    """Bits 0–4 say what the session does, and are derived; bits 5–6 are people's marks on it."""
+    """Bits 0–4 are the activity of the session, derived; bits 5–6 are set by people."""
 
     IDLE = 1
     ERROR = 2

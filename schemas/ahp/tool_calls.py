@@ -119,8 +119,12 @@ class FileEditContent(
 class TerminalContent(
     Wire, ToolContent, frozen=True, kw_only=True, tag_field="type", tag="terminal"
 ):
+    """`is_pty` and `result`, how the command ended, are of versions after 0.3.0."""
+
     resource: Uri
     title: str
+    is_pty: bool | None = None
+    result: Extra | None = None
 
 
 class SubagentContent(

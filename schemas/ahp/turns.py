@@ -18,11 +18,17 @@ class UsageInfo(Wire, frozen=True, kw_only=True):
     meta: Extra | None = msgspec.field(default=None, name="_meta")
 
 
-class ResponsePart(Variant):
-    """One piece of an agent's response."""
+class ChatPart(Variant):
+    """One piece of what a chat shows after a message. Versions after 0.3.0 have some more."""
 
     __slots__ = ()
     discriminator: ClassVar[str] = "kind"
+
+
+class ResponsePart(ChatPart):
+    """One piece of an agent's response."""
+
+    __slots__ = ()
 
 
 class PartBase(Wire, frozen=True, kw_only=True, tag_field="kind"):

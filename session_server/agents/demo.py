@@ -1,10 +1,22 @@
-"""The built-in agents: `demo` asks something in every turn, `people` never does."""
+"""The built-in agents, and what `serve --demo` opens.
+
+`demo` asks something in every turn, `people` never does. The demo sessions are a trip that the
+agent `demo` asks about, and a call of the example server's deploy tool, blocked on its questions.
+"""
+
+import contextlib
+import sys
+from pathlib import Path
 
 from session_server.agents.interface import TurnContext
+from session_server.calls.service import Calls
+from session_server.host.awaiting import Settling
+from session_server.host.changes import ActionChange
 from session_server.host.host import Host
+from session_server.mcp_client.config import ServerConfig
 from session_server.reducers.forms.answer_checks import label
 from session_server.reducers.rules.turn_rules import PASSIVE_PROVIDER
-from session_server.reducers.texts import ending, name_of, value_words
+from session_server.reducers.texts import ending, name_of, value_text
 from session_server.schemas.ahp.actions import TurnStarted
 from session_server.schemas.ahp.commands import CreateSessionParams
 from session_server.schemas.ahp.messages import USER, Message, MessageOrigin
@@ -21,8 +33,10 @@ from session_server.schemas.ahp.questions import (
     TextQuestion,
 )
 from session_server.schemas.ahp.session import AgentInfo
+from session_server.schemas.errors import CommandError, NotSavedError, RefusedError
 from session_server.schemas.principals import Principal, Role
 from session_server.schemas.record import Outcome
+from session_server.schemas.wire import Uri
 
 TRIP: tuple[Question, ...] = (
     TextQuestion(
@@ -86,7 +100,7 @@ class DemoAgent:
 
 
 class PeopleAgent:
-    """Behind sessions that programs make in order to ask; it has no turns of its own."""
+    """For sessions that programs make in order to ask; it never runs turns."""
 
     info = AgentInfo(
         provider=PASSIVE_PROVIDER,
@@ -101,37 +115,42 @@ class PeopleAgent:
 
 
 DEMO_SESSION = "ahp-session:/demo"
+DEPLOY_SESSION = "ahp-session:/deploy"
+OWNER = Principal(id="local", role=Role.OWNER)
 
 
-def open_demo(host: Host) -> None:
-    """A session to look at, with a question open: a new one if the one before was answered."""
-    owner = Principal(id="local", role=Role.OWNER)
-    if DEMO_SESSION in host.unreadable:
+async def open_demo(host: Host) -> None:
+    """Both sessions exist afterwards; in that of the trip, a turn that asks has begun.
+
+    A trip that was answered is asked about again. Ignored if refused: the session is used for
+    something else.
+    """
+    if not await _exists(host, DEMO_SESSION, "demo", "A trip"):
         return
-    if DEMO_SESSION in host.sessions:
-        record = host.record(DEMO_SESSION)
-        if record is not None and record.public.active_turn is None:
-            _start_turn(host, owner, f"again-{host.now()}")
-        return
-    host.create_session(
-        owner,
-        CreateSessionParams(channel=DEMO_SESSION, provider="demo"),
-        title="A trip",
-        done=lambda: _start_turn(host, owner, "first"),
-        failed=lambda _: None,
-    )
+    await host.loaded.loaded(DEMO_SESSION)
+    record = host.record(DEMO_SESSION)
+    if record is not None and record.public.active_turn is None:
+        message = Message(text="Plan a trip for us", origin=MessageOrigin(kind=USER))
+        turn_id = f"trip-{host.now()}" if record.public.turns else "first"
+        started = TurnStarted(turn_id=turn_id, message=message)
+        host.submit(DEMO_SESSION, ActionChange(OWNER, started))
+    await _exists(host, DEPLOY_SESSION, PASSIVE_PROVIDER, "A deployment")
 
 
-def _start_turn(host: Host, owner: Principal, turn_id: str) -> None:
-    """Nothing happens if it is refused: somebody has that session for something else."""
-    message = Message(text="Plan a trip for us", origin=MessageOrigin(kind=USER))
-    host.dispatch(
-        owner,
-        host.sessions[DEMO_SESSION],
-        TurnStarted(turn_id=turn_id, message=message),
-        refused=lambda _: None,
-        failed=lambda _: None,
-    )
+async def _exists(host: Host, uri: Uri, provider: str, title: str) -> bool:
+    """Whether there is the session now; a new one, unless there was one."""
+    if uri in host.unreadable:
+        return False
+    if uri in host.sessions:
+        return True
+    made = Settling()
+    params = CreateSessionParams(channel=uri, provider=provider)
+    try:
+        host.lifecycle.create(OWNER, params, title=title, done=made.succeed, failed=made.fail)
+        await made.future
+    except (CommandError, NotSavedError):
+        return False
+    return True
 
 
 def summary(outcome: Outcome) -> str:
@@ -140,5 +159,35 @@ def summary(outcome: Outcome) -> str:
         answer = (outcome.answers or {}).get(question.id)
         if isinstance(answer, Submitted) and answer.value is not None:
             by = f" ({name_of(answer.meta.by)})" if answer.meta is not None else ""
-            lines.append(f"- **{label(question)}**: {value_words(question, answer.value)}{by}")
+            lines.append(f"- **{label(question)}**: {value_text(question, answer.value)}{by}")
     return "\n".join(lines)
+
+
+DEPLOY_SERVER = "ops"
+PROGRAM = Path(__file__).with_name("deploy_server.py")
+"""Started by its path, like any MCP server: it imports nothing of this package."""
+
+KEY = "only for the demo: sealed with what everybody knows"
+ARGUMENTS = {"service": "web", "version": "1.4.2", "token": "not-a-real-token"}
+
+
+def demo_servers() -> dict[str, ServerConfig]:
+    config = ServerConfig(
+        command=sys.executable,
+        args=("-P", str(PROGRAM)),
+        env={"DEPLOY_SERVER_KEY": KEY},
+        private_arguments=("token",),
+    )
+    return {DEPLOY_SERVER: config}
+
+
+async def call_deploy(host: Host, calls: Calls) -> None:
+    """A call in the session of the deployment, if the one before has ended."""
+    await host.loaded.loaded(DEPLOY_SESSION)
+    record = host.record(DEPLOY_SESSION)
+    if record is None or any(call.is_open for call in record.private.calls.values()):
+        return
+    params = {"name": "deploy", "arguments": ARGUMENTS}
+    key = f"demo-{host.now()}"
+    with contextlib.suppress(CommandError, NotSavedError, RefusedError):
+        await calls.start(OWNER, DEPLOY_SESSION, DEPLOY_SERVER, "tools/call", params, key=key)

@@ -50,11 +50,11 @@ def plan(service: str, version: str) -> Elicit[Plan]:
 def approval(
     service: str, version: str, planned: Annotated[Plan, Resolve(plan)]
 ) -> Elicit[Approval] | Approval:
-    """Staging needs nobody's leave."""
+    """Staging needs no approval."""
     if planned.environment == "staging":
         return Approval(approved=True)
-    words = f"{service} {version} for {planned.percent} % of production's traffic. Go?"
-    return Elicit(words, Approval)
+    text = f"{service} {version} for {planned.percent} % of production's traffic. Go?"
+    return Elicit(text, Approval)
 
 
 @server.tool(title="Deploy", annotations=ToolAnnotations(destructive_hint=True))
@@ -75,8 +75,8 @@ async def deploy(
     for number, step in enumerate(STEPS, start=1):
         await ctx.report_progress(number, len(STEPS), step)
         await asyncio.sleep(0.5)
-    told = "; the team is told" if planned.notify else ""
-    return f"{service} {version} is out in {where}{told}."
+    notified = "; the team is notified" if planned.notify else ""
+    return f"{service} {version} is out in {where}{notified}."
 
 
 def main() -> None:

@@ -7,6 +7,7 @@ from session_server.schemas.ahp.messages import Message
 from session_server.schemas.ahp.questions import Question
 from session_server.schemas.ahp.session import AgentInfo
 from session_server.schemas.ahp.tool_calls import ToolResult
+from session_server.schemas.errors import SessionServerError
 from session_server.schemas.mcp import CallMethod
 from session_server.schemas.record import Outcome
 from session_server.schemas.wire import Text, Uri
@@ -16,7 +17,7 @@ class TurnContext(Protocol):
     """A turn, as its agent sees it.
 
     `key` names a step within the turn. A step that was done before a restart is not done again:
-    what was said is not repeated, and an answered question returns its outcome at once.
+    what was written is not repeated, and an answered question returns its outcome at once.
     """
 
     @property
@@ -76,8 +77,10 @@ class TurnContext(Protocol):
         ...
 
 
-class CallFailedError(Exception):
+class CallFailedError(SessionServerError):
     """A call that an agent made has no result, and will have none."""
+
+    code = "callFailed"
 
 
 class Agent(Protocol):

@@ -9,13 +9,12 @@ from typing import Any
 from session_server.agents.demo import DemoAgent, PeopleAgent
 from session_server.agents.interface import Agent, CallFailedError
 from session_server.calls.service import Calls, id_of_step
-from session_server.host.channel import Submission
+from session_server.host.changes import Change, PlannedChange
 from session_server.host.effects import SessionChannel
 from session_server.host.host import Host
-from session_server.mcp_client.errors import UnknownCallError
-from session_server.reducers.batches import batch_of
+from session_server.host.nodes import Nodes
+from session_server.reducers.batches import batch_of, judged_batch
 from session_server.reducers.rules.input_rules import outcome_of
-from session_server.reducers.rules.judge import judge
 from session_server.reducers.state.input_requests import open_request
 from session_server.reducers.state.turns import active_turn
 from session_server.schemas.ahp.actions import (
@@ -33,10 +32,16 @@ from session_server.schemas.ahp.messages import Message
 from session_server.schemas.ahp.questions import InputRequest, Question, RequestMeta
 from session_server.schemas.ahp.tool_calls import ConfirmationReason, ToolResult
 from session_server.schemas.ahp.turns import MarkdownPart, ReasoningPart, ResponsePart, ToolCallPart
-from session_server.schemas.errors import Refusal, RefusalCode
+from session_server.schemas.errors import (
+    CommandError,
+    Refusal,
+    RefusalCode,
+    SessionServerError,
+    UnknownCallError,
+)
 from session_server.schemas.mcp import CallMethod
 from session_server.schemas.principals import Principal, Role, Stamp
-from session_server.schemas.record import Outcome, SessionRecord
+from session_server.schemas.record import Outcome, SessionRecord, TurnTaken
 from session_server.schemas.wire import ErrorInfo, Text, Uri
 
 ENTRY_POINTS = "session_server.agents"
@@ -57,8 +62,10 @@ def installed_agents() -> dict[str, Agent]:
 logger = logging.getLogger("session_server.agents")
 
 
-class TurnIsOver(Exception):  # noqa: N818 - not an error: the turn ended under the agent
-    """Somebody else ended the turn; there is nothing left to say in it."""
+class TurnEndedError(SessionServerError):
+    """The turn was ended by somebody else while the agent was working in it."""
+
+    code = "turnEnded"
 
 
 class AgentTurns:
@@ -70,6 +77,7 @@ class AgentTurns:
         self._agents = agents
         self._running: dict[tuple[Uri, str], asyncio.Task[None]] = {}
         self._waiters: dict[tuple[Uri, str], list[asyncio.Future[None]]] = {}
+        host.on_committed.append(self._committed)
 
     def run(self, channel: SessionChannel, turn_id: str, *, resumed: bool) -> None:
         record = channel.committed
@@ -78,8 +86,7 @@ class AgentTurns:
         if agent is None or key in self._running:
             return
         turn = RunningTurn(self, self._host, channel, turn_id, agent)
-        work = turn.run() if not resumed or agent.resumes else turn.give_up()
-        task = self._host.spawn(work)
+        task = self._host.spawn(turn.begin(resumed=resumed))
         self._running[key] = task
         task.add_done_callback(lambda _: self._running.pop(key, None))
 
@@ -88,13 +95,19 @@ class AgentTurns:
         if task is not None:
             task.cancel()
 
+    def _committed(self, channel: SessionChannel, change: Change) -> None:
+        """Another node has taken a turn over, since this one was silent for too long."""
+        action = change.actions[-1]
+        if isinstance(action, TurnTaken) and action.node != self._host.node:
+            self.stop(channel, action.turn_id)
+
     def deliver(self, channel: SessionChannel, request_id: str) -> None:
         for waiter in self._waiters.pop((channel.uri, request_id), ()):
             if not waiter.done():
                 waiter.set_result(None)
 
     async def outcome(self, channel: SessionChannel, request_id: str) -> Outcome:
-        """The outcome, from the record: the future only says when to look."""
+        """The outcome, read from the record; the future only says when to read it."""
         while True:
             record = channel.committed
             outcome = None if record is None else outcome_of(record, request_id)
@@ -128,23 +141,51 @@ class RunningTurn:
     def message(self) -> Message:
         turn = active_turn(self._record().public, self.turn_id)
         if turn is None:
-            raise TurnIsOver
+            raise TurnEndedError
         return turn.message
 
-    async def run(self) -> None:
+    async def begin(self, *, resumed: bool) -> None:
+        """Unless another node runs it."""
+        if self._host.nodes is not None and not await self._taken(self._host.nodes):
+            return
+        if resumed and not self._agent.resumes:
+            self._give_up()
+        else:
+            await self._run()
+
+    async def _taken(self, nodes: Nodes) -> bool:
+        """Whether this node is the one that runs it: durable before it does anything."""
+        won = False
+        written: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def plan(record: SessionRecord, _: Stamp) -> Any:
+            nonlocal won
+            owner = record.private.turn_owner
+            is_new = owner is None or owner.turn_id != self.turn_id
+            is_free = owner is None or is_new or not nodes.is_alive(owner.node)
+            won = active_turn(record.public, self.turn_id) is not None and is_free
+            return (TurnTaken(turn_id=self.turn_id, node=nodes.name),) if won else ()
+
+        self._host.write(self._channel, plan, done=lambda: _settle(written, None))
+        await written
+        return won
+
+    async def _run(self) -> None:
         try:
             await self._agent.run(self)
             self._end(TurnComplete(turn_id=self.turn_id))
-        except TurnIsOver:
+        except TurnEndedError:
             return
         except Exception as error:
             logger.exception("the agent %s failed", self._agent.info.provider)
             self._fail("agentFailed", f"The agent failed: {type(error).__name__}.")
 
-    async def give_up(self) -> None:
-        """Honest about a restart that the agent cannot survive."""
-        words = "The host was restarted, and this agent cannot go on where it was."
-        self._fail("interrupted", words)
+    def _give_up(self) -> None:
+        """Fails the turn, since the agent cannot resume after a restart."""
+        message = (
+            "The process that ran this turn has ended, and this agent cannot resume its turns."
+        )
+        self._fail("interrupted", message)
 
     async def say(self, text: str, *, key: str) -> None:
         await self._add(MarkdownPart(id=self._id(key), content=text))
@@ -236,7 +277,7 @@ class RunningTurn:
     def _record(self) -> SessionRecord:
         record = self._channel.committed
         if record is None:
-            raise TurnIsOver
+            raise TurnEndedError
         return record
 
     def _has_part(self, part_id: str) -> bool:
@@ -247,16 +288,16 @@ class RunningTurn:
         if not self._has_part(_id_of(part) or ""):
             await self._write(ResponsePartAdded(turn_id=self.turn_id, part=part))
 
-    def _fail(self, kind: str, words: str) -> None:
-        error = ErrorInfo(error_type=kind, message=words)
+    def _fail(self, kind: str, text: str) -> None:
+        error = ErrorInfo(error_type=kind, message=text)
         self._end(TurnFailed(turn_id=self.turn_id, error=error))
 
     def _end(self, action: TurnComplete | TurnFailed) -> None:
-        """Said sooner or later: no turn stays without its agent."""
+        """Ends the turn. The host repeats this until it is saved, so that no turn stays open."""
 
         def plan(record: SessionRecord, stamp: Stamp) -> Any:
-            is_over = active_turn(record.public, self.turn_id) is None
-            return () if is_over else batch_of(record, action, stamp)
+            has_ended = active_turn(record.public, self.turn_id) is None
+            return () if has_ended else batch_of(record, action, stamp)
 
         self._host.write(self._channel, plan, by=self._principal.author)
 
@@ -267,23 +308,24 @@ class RunningTurn:
         def plan(record: SessionRecord | None, stamp: Stamp) -> Any:
             assert record is not None
             if active_turn(record.public, self.turn_id) is None:
-                return Refusal(code=RefusalCode.NO_TURN, message="The turn is over.")
-            refusal = judge(self._principal, record, action)
-            return batch_of(record, action, stamp) if refusal is None else refusal
+                return Refusal(code=RefusalCode.NO_TURN, message="The turn has ended.")
+            return judged_batch(self._principal, record, action, stamp)
 
         def refused(refusal: Refusal) -> None:
-            is_over = active_turn(self._record().public, self.turn_id) is None
-            _settle(written, TurnIsOver() if is_over else ValueError(refusal.message))
+            has_ended = active_turn(self._record().public, self.turn_id) is None
+            _settle(written, TurnEndedError() if has_ended else ValueError(refusal.message))
 
-        self._channel.submit(
-            Submission(
-                plan,
-                by=self._principal.author,
-                done=lambda: _settle(written, None),
-                refused=refused,
-                failed=lambda words: _settle(written, OSError(words)),
-            )
+        change = PlannedChange(
+            plan,
+            self._principal.author,
+            done=lambda: _settle(written, None),
+            refused=refused,
+            failed=lambda reason: _settle(written, OSError(reason)),
         )
+        try:
+            self._host.submit(self._channel.uri, change)
+        except CommandError:
+            raise TurnEndedError from None
         await written
 
 

@@ -1,4 +1,8 @@
-"""MCP calls that live in sessions: started and read (service), driven (driver) and answered.
+"""MCP calls that live in sessions. `mcp_client` has the servers; `gateway` and `http` make calls.
 
-`mcp_client` below has the servers; `gateway` and `http` above make the calls.
+service       starts calls, waits for their results, shows and abandons them
+driver        sends the legs that records call for, and logs what comes back
+replies       what came back for one leg
+elicitation   questions of 2025-era servers, answered while they wait
+requesters    which clients are connected for a call, and which results were fetched
 """

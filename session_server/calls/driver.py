@@ -1,17 +1,19 @@
 """Drives calls: sends the legs that records call for and writes down what comes back.
 
 Whatever it does is planned on the record as it then is, so that a leg goes out once and a late
-answer changes nothing. Above it `calls` starts calls; below it are the servers and the host.
+answer changes nothing. Above it `service` starts calls; below it are the servers and the host.
 """
 
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from functools import partial
 from typing import Any
 
 from mcp_types import LOG_LEVEL_META_KEY
 
+from session_server.backoff import Backoff
 from session_server.calls.elicitation import CallAsker
 from session_server.calls.replies import (
     Asks,
@@ -25,57 +27,150 @@ from session_server.calls.replies import (
     exchange,
     failure_of,
 )
-from session_server.host.acting import NotSavedError, RefusedError, StateWaiters, write
-from session_server.host.channel import Plan
+from session_server.host.awaiting import StateWaiters, write
+from session_server.host.changes import Plan
 from session_server.host.effects import SessionChannel
-from session_server.host.errors import CommandError
 from session_server.host.host import Host
 from session_server.host.timers import Tasks
-from session_server.mcp_client.config import LEGACY, MODERN
-from session_server.mcp_client.errors import UnknownServerError
-from session_server.mcp_client.pool import Line
+from session_server.mcp_client.config import LEGACY, MODERN, Era
+from session_server.mcp_client.pool import BorrowedLink
 from session_server.mcp_client.progress import Logs, Reporter, Reports
 from session_server.mcp_client.servers import Server, Servers
 from session_server.reducers.batches import Batch
-from session_server.reducers.calls import rounds
-from session_server.schemas.effects import RecoverCall, SendCall, StopCall
+from session_server.reducers.calls import recovery, rounds
+from session_server.reducers.effects import RecoverCall, SendCall, StopCall
+from session_server.schemas.errors import (
+    CommandError,
+    InDoubtError,
+    NotSavedError,
+    Refusal,
+    RefusedError,
+    UnknownServerError,
+)
+from session_server.schemas.log_entries import LoggedAction
 from session_server.schemas.principals import HOST, Author, Stamp
 from session_server.schemas.record import Call, CallSent, FailureKind, Sent, SessionRecord, ToSend
 from session_server.schemas.wire import Uri
 
 logger = logging.getLogger("session_server.calls")
 
-FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
+SAVE_AGAIN = (0.1, 5.0)
+"""The first and the longest pause, in seconds."""
+
 GRACE_SECONDS = 3.0
 """What legs get to come back when the host is stopped; a person is asked about the others."""
+
+
+Claim = Callable[[BorrowedLink], Awaitable[bool]]
+"""Whether this process is the one that sends a leg over the connection; if so, that is durable."""
+
+
+class _Start:
+    """How a call starts, for whom, and when that is durable."""
+
+    def __init__(self, plan: Plan, by: Author) -> None:
+        self.plan = plan
+        self.by = by
+        self.durable: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    @property
+    def is_durable(self) -> bool:
+        return self.durable.done() and self.durable.exception() is None
+
+    def fail(self, error: Exception) -> None:
+        if not self.durable.done():
+            self.durable.set_exception(error)
+            self.durable.exception()  # its maker may have left
 
 
 class CallDriver:
     """The host's `CallRunner`."""
 
-    def __init__(self, host: Host, waiting: StateWaiters) -> None:
-        self._tasks = Tasks("the calls", logger)
-        self.spawn = self._tasks.spawn
+    def __init__(self, host: Host, waiting: StateWaiters, servers: Servers, tasks: Tasks) -> None:
+        self.spawn = tasks.spawn
+        self.servers = servers
         self.reports = Reports()
         self.logs = Logs()
-        self.servers: Servers = Servers({}, self.spawn, lambda *_: None)
+        self._tasks = tasks
         self._host = host
         self._waiting = waiting
         self._legs: dict[tuple[Uri, str], asyncio.Task[None]] = {}
         self._is_stopping = False
 
+    # New calls
+
+    async def start(self, uri: Uri, call: Call, plan: Plan, by: Author) -> None:
+        """Writes down that a call starts, as planned; durable when it returns.
+
+        Where a connection is at hand, "sent" is written with it, and its first leg goes out.
+        """
+        server = self.servers[call.server]
+        if not server.is_at_hand(name_of(call), _preferred(call)):
+            await write(self._host, uri, plan, by)
+            return
+        start = _Start(plan, by)
+        self._run((uri, call.id), self._first_leg(uri, call, start))
+        await asyncio.shield(start.durable)  # a client that leaves takes nothing along
+
+    async def _first_leg(self, uri: Uri, call: Call, start: "_Start") -> None:
+        try:
+            reply = await self._exchanged(uri, call, 0, partial(self._started, uri, call, start))
+            if not start.durable.done():  # no connection after all: an effect sends it later
+                await self._write(uri, start, start.plan)
+            elif reply is not None:
+                await self.record(uri, planned(call.id, 0, reply))
+        finally:
+            start.fail(NotSavedError("The host is stopping."))
+
+    async def _started(self, uri: Uri, call: Call, start: "_Start", borrowed: BorrowedLink) -> bool:
+        """Whether the call is new, and its first leg this process's to send."""
+        sent, is_new = self._sent(call, 0, borrowed), False
+
+        def plan(record: SessionRecord, stamp: Stamp) -> Sequence[LoggedAction] | Refusal:
+            nonlocal is_new
+            batch = start.plan(record, stamp)
+            if isinstance(batch, Refusal) or not batch:
+                return batch
+            is_new = True
+            return (*batch, sent)
+
+        await self._write(uri, start, plan)
+        is_doubted = isinstance(start.durable.exception(), InDoubtError)
+        return await self._is_known(uri, call.id) if is_doubted else is_new and start.is_durable
+
+    async def _write(self, uri: Uri, start: "_Start", plan: Plan) -> None:
+        try:
+            await write(self._host, uri, plan, start.by)
+        except Exception as error:  # noqa: BLE001 - it is raised where the call was made
+            start.fail(error)
+        else:
+            start.durable.set_result(None)
+
+    async def _is_known(self, uri: Uri, call_id: str) -> bool:
+        """Once the log has answered whether it has the call."""
+        found = False
+
+        def plan(record: SessionRecord, _: Stamp) -> Batch:
+            nonlocal found
+            found = call_id in record.private.calls
+            return ()
+
+        await self.record(uri, plan)
+        return found
+
     # What effects ask for
 
     def send(self, channel: SessionChannel, effect: SendCall) -> None:
         key = (channel.uri, effect.call_id)
-        before = self._legs.get(key)
-        task = self.spawn(self._send(channel.uri, effect, before))
-        self._legs[key] = task
+        self._run(key, self._send(channel.uri, effect, self._legs.get(key)))
+
+    def _run(self, key: tuple[Uri, str], leg: Coroutine[Any, Any, None]) -> None:
+        task = self._legs[key] = self.spawn(leg)
         task.add_done_callback(lambda done: self._forget(key, done))
 
     def recover(self, channel: SessionChannel, effect: RecoverCall) -> None:
         def plan(record: SessionRecord, stamp: Stamp) -> Batch:
-            return rounds.after_crash(record, effect.call_id, effect.leg, stamp)
+            return recovery.after_crash(record, effect.call_id, effect.leg, stamp)
 
         self.spawn(self.record(channel.uri, plan))
 
@@ -128,12 +223,13 @@ class CallDriver:
         call = self._call(uri, effect)
         if call is None or self._is_stopping:
             return
-        reply = await self._exchanged(uri, call, effect.leg)
+        claim = partial(self._claimed, uri, call, effect.leg)
+        reply = await self._exchanged(uri, call, effect.leg, claim)
         if reply is not None:
             await self.record(uri, planned(effect.call_id, effect.leg, reply))
 
-    async def _exchanged(self, uri: Uri, call: Call, leg: int) -> Reply | None:
-        """What came back; `None` if somebody else has sent this leg."""
+    async def _exchanged(self, uri: Uri, call: Call, leg: int, claim: "Claim") -> Reply | None:
+        """What came back; `None` if the leg is not this process's to send."""
         try:
             server = self.servers[call.server]
         except UnknownServerError as error:
@@ -142,11 +238,11 @@ class CallDriver:
         reply: Reply | None = None
         try:
             asker = CallAsker(self, uri, call.id, leg, _log_level(call))
-            async with self._lent(server, asker, call) as line:
-                claimed = await self._claimed(uri, call, leg, line)
+            async with self._lent(server, asker, call) as borrowed:
+                claimed = await claim(borrowed)
                 if claimed:
-                    reply = await self._over(line, uri, call, leg)
-                if isinstance(reply, Asks) and line.link.is_modern:
+                    reply = await self._over(borrowed, uri, call, leg)
+                if isinstance(reply, Asks) and borrowed.link.is_modern:
                     server.asked_by_result(name_of(call))
             if isinstance(reply, OtherRevision) and not await server.needs(
                 name_of(call), reply.era
@@ -156,51 +252,60 @@ class CallDriver:
             if reply is None:
                 reply = _without_answer(error, server, is_out=claimed)
         if isinstance(reply, Unsent) and reply.is_general:
-            server.unreachable()
+            server.main.lose()
         return reply
 
     def _lent(
         self, server: Server, asker: CallAsker, call: Call
-    ) -> contextlib.AbstractAsyncContextManager[Line]:
+    ) -> contextlib.AbstractAsyncContextManager[BorrowedLink]:
         """A connection that declares what the call's client can answer, in that client's era."""
-        client = call.client
-        is_clients = client is not None and client.capabilities is not None
         return server.lend(
             asker,
             name_of(call),
-            capabilities=None if client is None else client.capabilities,
+            capabilities=None if call.client is None else call.client.capabilities,
             principal="" if call.by is None else call.by.id,
             era=None if call.request_state is None else MODERN,
-            preferred=LEGACY if client is not None and is_clients and client.is_2025 else MODERN,
+            preferred=_preferred(call),
         )
 
-    async def _claimed(self, uri: Uri, call: Call, leg: int, line: Line) -> bool:
-        """Whether this process is the one that sends the leg: durable before it goes out."""
-        repeatable = None
-        if call.method == "tools/call":
-            repeatable = line.is_repeatable(call.target)
+    async def _claimed(self, uri: Uri, call: Call, leg: int, borrowed: BorrowedLink) -> bool:
+        """Whether this process is the one that sends the leg: durable before it goes out.
+
+        A claim whose fate was in doubt is planned again: what the log has of it then is this
+        process's own if it names this node, for nothing else here sends this leg.
+        """
+        sent = self._sent(call, leg, borrowed)
         won = False
 
         def plan(record: SessionRecord, _: Stamp) -> Batch:
             nonlocal won
             now = record.private.calls.get(call.id)
-            won = now is not None and isinstance(now.phase, ToSend) and now.phase.leg == leg
-            sent = CallSent(call_id=call.id, leg=leg, repeatable=repeatable)
-            return (sent,) if won else ()
+            phase = None if now is None else now.phase
+            if isinstance(phase, ToSend) and phase.leg == leg:
+                won = True
+                return (sent,)
+            is_sent = isinstance(phase, Sent) and phase.leg == leg
+            won = won and is_sent and now is not None and now.node == self._host.node
+            return ()
 
         await self.record(uri, plan)
         return won
 
-    async def _over(self, line: Line, uri: Uri, call: Call, leg: int) -> Reply:
+    def _sent(self, call: Call, leg: int, borrowed: BorrowedLink) -> CallSent:
+        is_tool = call.method == "tools/call"
+        repeatable = borrowed.is_repeatable(call.target) if is_tool else None
+        return CallSent(call_id=call.id, leg=leg, repeatable=repeatable, node=self._host.node)
+
+    async def _over(self, borrowed: BorrowedLink, uri: Uri, call: Call, leg: int) -> Reply:
         reporter = Reporter(self, uri, call.id, leg)
         try:
             params = rounds.next_params(call)
             level = _log_level(call)
-            if level is not None and line.link.is_modern:
+            if level is not None and borrowed.link.is_modern:
                 params["_meta"] = {**params.get("_meta", {}), LOG_LEVEL_META_KEY: level}
-            reply = await exchange(line, call.method, params, reporter.progress)
+            reply = await exchange(borrowed, call.method, params, reporter.progress)
             if isinstance(reply, Unsent | Lost):
-                line.link.lost.set()  # and so is the next thing that would be sent over it
+                borrowed.link.lost.set()  # and so is the next thing that would be sent over it
             return reply
         finally:
             reporter.close()
@@ -214,8 +319,8 @@ class CallDriver:
     # Writing
 
     async def record(self, uri: Uri, plan: Plan, by: Author = HOST) -> None:
-        """Durable when it returns: what a server said is kept until it could be written down."""
-        pause = FIRST_PAUSE
+        """Durable when it returns: it is tried until what the server answered is in the log."""
+        backoff = Backoff(*SAVE_AGAIN)
         while True:
             try:
                 await write(self._host, uri, plan, by)
@@ -223,8 +328,7 @@ class CallDriver:
                 return  # the session is gone or only a recording, and so is the call
             except NotSavedError as error:
                 logger.debug("what became of a call could not be saved: %s", error)
-                await asyncio.sleep(pause)
-                pause = min(pause * 2, LONGEST_PAUSE)
+                await backoff.sleep()
             else:
                 return
 
@@ -239,6 +343,13 @@ def _without_answer(error: Exception, server: Server, *, is_out: bool) -> Reply:
     if isinstance(reply, Lost) and not is_out:
         return Unsent("the connection failed", is_general=True)
     return reply
+
+
+def _preferred(call: Call) -> Era:
+    """The revision of a client that is asked itself, where the server speaks both."""
+    client = call.client
+    is_asked = client is not None and client.capabilities is not None
+    return LEGACY if client is not None and is_asked and client.is_2025 else MODERN
 
 
 def _log_level(call: Call) -> str | None:
@@ -260,16 +371,16 @@ def planned(call_id: str, leg: int, reply: Reply) -> Plan:
             case Asks(required, raw):
                 return rounds.open_round(record, call_id, leg, required, stamp, raw=raw)
             case Expired():
-                return rounds.after_expired_state(record, call_id, leg, stamp)
-            case Rejected(kind, words, data):
-                return rounds.failure(record, call_id, leg, kind, words, stamp, data)
-            case Unsent(words=words):
-                return rounds.after_no_connection(record, call_id, leg, words, stamp)
+                return recovery.after_expired_state(record, call_id, leg, stamp)
+            case Rejected(kind, reason, data):
+                return rounds.failure(record, call_id, leg, kind, reason, stamp, data)
+            case Unsent(reason=reason):
+                return recovery.after_no_connection(record, call_id, leg, reason, stamp)
             case OtherRevision(era=era, has_only_asked=has_only_asked):
-                return rounds.in_other_revision(
+                return recovery.in_other_revision(
                     record, call_id, leg, era, stamp, has_only_asked=has_only_asked
                 )
             case Lost():
-                return rounds.after_crash(record, call_id, leg, stamp)
+                return recovery.after_crash(record, call_id, leg, stamp)
 
     return plan

@@ -13,9 +13,9 @@ from mcp_types import (
     LoggingMessageNotificationParams,
 )
 
-from session_server.host.channel import Plan
-from session_server.mcp_client.pool import Question
+from session_server.host.changes import Plan
 from session_server.mcp_client.progress import LEVELS, Logs
+from session_server.mcp_client.shared_connections import Question
 from session_server.reducers.batches import Batch
 from session_server.reducers.calls import rounds
 from session_server.schemas.mcp import InputRequired
@@ -55,8 +55,8 @@ class CallAsker:
         try:
             required = msgspec.convert(round_, InputRequired)
         except msgspec.ValidationError:
-            words = f"That is not a request of {question['method']}."
-            return ErrorData(code=INVALID_PARAMS, message=words)
+            reason = f"That is not a request of {question['method']}."
+            return ErrorData(code=INVALID_PARAMS, message=reason)
         async with self._one_at_a_time:
             return await self._asked(required, {key: question})
 

@@ -1,4 +1,4 @@
-"""What came back for one leg, told apart: a result, a round, a refusal, or no answer at all."""
+"""What came back for one leg of a call: a result, a round, a refusal, or no answer at all."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeAlias
@@ -19,11 +19,12 @@ from pydantic import ValidationError
 from session_server.mcp_client import failures, sdk
 from session_server.mcp_client.config import LEGACY, MODERN, Era, ServerConfig
 from session_server.mcp_client.connections import Link
-from session_server.mcp_client.errors import UnauthorizedError, UnreachableError
 from session_server.mcp_client.http_bounds import TOO_LARGE, reason_in
-from session_server.mcp_client.pool import Line
+from session_server.mcp_client.http_link import HttpLink
+from session_server.mcp_client.pool import BorrowedLink
 from session_server.reducers.calls.input_required import is_expired_state, recognize_input_required
 from session_server.schemas.codec import encode, is_too_deep
+from session_server.schemas.errors import UnauthorizedError, UnreachableError
 from session_server.schemas.limits import JSON_DEPTH, RESULT_BYTES
 from session_server.schemas.mcp import Elicitation, ElicitRequest, InputRequired, InvalidResult
 from session_server.schemas.record import FailureKind
@@ -31,11 +32,6 @@ from session_server.schemas.wire import Json, Wire
 
 NEVER_LEFT = (UnreachableError, httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 NOT_MCP = "the server's answer is not MCP"
-UNPARSED = "Failed to parse"
-"""The SDK quotes what it could not read, which people need not see."""
-
-SESSION_GONE = "Session terminated"
-"""The SDK's word for a 2025-era HTTP server that no longer knows the connection."""
 
 
 class Completed(NamedTuple):
@@ -55,7 +51,7 @@ class Expired(NamedTuple):
 
 class Rejected(NamedTuple):
     kind: FailureKind
-    words: str
+    reason: str
     data: Json = None
 
 
@@ -65,7 +61,7 @@ class Unsent(NamedTuple):
     `is_general`: nothing else would fare better, so the server has to be connected to anew.
     """
 
-    words: str
+    reason: str
     is_general: bool = False
 
 
@@ -88,18 +84,18 @@ Reply: TypeAlias = Completed | Asks | Expired | Rejected | Unsent | Lost | Other
 
 
 async def exchange(
-    line: Line, method: str, params: Mapping[str, Any], progress: ProgressFnT | None
+    borrowed: BorrowedLink, method: str, params: Mapping[str, Any], progress: ProgressFnT | None
 ) -> Reply:
     """Sends one leg and waits for what comes back, however long that takes."""
-    link = line.link
+    link = borrowed.link
     try:
-        result = await line.request(method, params, progress)
+        result = await borrowed.request(method, params, progress)
     except ValidationError:
         return Rejected(FailureKind.INVALID_RESULT, NOT_MCP)
     except MCPError as error:
         reply = _turned_away(link, error) or refusal_of(error)
-        return _in_other_revision(line, reply, error.message)
-    return _in_other_revision(line, reply_of(result), text_of_error(result))
+        return _in_other_revision(borrowed, reply, error.message)
+    return _in_other_revision(borrowed, reply_of(result), text_of_error(result))
 
 
 def text_of_error(result: Mapping[str, Any]) -> str:
@@ -110,28 +106,28 @@ def text_of_error(result: Mapping[str, Any]) -> str:
     return "\n".join(str(one.get("text")) for one in content if isinstance(one, dict))
 
 
-def era_needed(line: Line, text: str) -> Era | None:
+def era_needed(borrowed: BorrowedLink, text: str) -> Era | None:
     """The revision without which the tool that failed with this text cannot ask."""
-    if line.link.is_modern:
-        return LEGACY if sdk.needs_2025(text, can_sample=line.can_sample) else None
+    if borrowed.link.is_modern:
+        return LEGACY if sdk.needs_2025(text, can_sample=borrowed.can_sample) else None
     return MODERN if sdk.needs_2026(text) else None
 
 
-def _in_other_revision(line: Line, reply: Reply, text: str) -> Reply:
-    era = era_needed(line, text)
+def _in_other_revision(borrowed: BorrowedLink, reply: Reply, text: str) -> Reply:
+    era = era_needed(borrowed, text)
     if era is None or not isinstance(reply, Completed | Rejected):
         return reply
     return OtherRevision(era, reply, sdk.returned_questions(text))
 
 
-def _turned_away(link: Link, error: MCPError) -> Reply | None:
+def _turned_away(link: Link | HttpLink, error: MCPError) -> Reply | None:
     """What an answer means that was HTTP, but no message."""
-    trouble = failures.refusal_of(error, link.config, link.heard)
-    if trouble is None:
+    error_of_http = failures.refusal_of(error, link.config, link.latest_response)
+    if error_of_http is None:
         return None
-    if failures.did_not_run(link.heard):
-        return Unsent(str(trouble), is_general=isinstance(trouble, UnauthorizedError))
-    return Rejected(FailureKind.UPSTREAM, str(trouble))
+    if failures.did_not_run(link.latest_response):
+        return Unsent(str(error_of_http), is_general=isinstance(error_of_http, UnauthorizedError))
+    return Rejected(FailureKind.UPSTREAM, str(error_of_http))
 
 
 def reply_of(result: dict[str, Any]) -> Reply:
@@ -155,17 +151,17 @@ def refusal_of(error: MCPError) -> Reply:
     reason = reason_in(error.message)
     if reason is not None:
         return Rejected(FailureKind.INVALID_RESULT, reason)
-    if code == PARSE_ERROR and error.message.startswith(UNPARSED):
+    if code == PARSE_ERROR and error.message.startswith(sdk.UNPARSED):
         return Rejected(FailureKind.INVALID_RESULT, NOT_MCP)
     if code == CONNECTION_CLOSED:
         return Lost()
-    if code == INVALID_REQUEST and error.message == SESSION_GONE:
+    if code == INVALID_REQUEST and error.message == sdk.SESSION_GONE:
         return Unsent("it no longer knew the connection")
     if code == URL_ELICITATION_REQUIRED:
         visits = _visits(data)
         if visits is not None:
             return Asks(visits)
-    return Rejected(FailureKind.UPSTREAM, _words(error), {"code": code, **_with_data(error)})
+    return Rejected(FailureKind.UPSTREAM, _reason(error), {"code": code, **_with_data(error)})
 
 
 def failure_of(error: BaseException, config: ServerConfig) -> Reply:
@@ -174,7 +170,7 @@ def failure_of(error: BaseException, config: ServerConfig) -> Reply:
         error = error.exceptions[0]
     if isinstance(error, NEVER_LEFT):
         is_news = not isinstance(error, UnreachableError)
-        return Unsent(str(failures.trouble_of(error, config)), is_general=is_news)
+        return Unsent(str(failures.unreachable_error(error, config)), is_general=is_news)
     return Lost()
 
 
@@ -210,11 +206,11 @@ def _visits(data: Any) -> InputRequired | None:
     return InputRequired(result_type="input_required", input_requests=dict(requests))
 
 
-def _words(error: MCPError) -> str:
-    words = error.message.rstrip(".") or "it gave no reason"
+def _reason(error: MCPError) -> str:
+    reason = error.message.rstrip(".") or "it gave no reason"
     if error.code == MISSING_REQUIRED_CLIENT_CAPABILITY:
-        return f"it needs what this host does not offer: {_capabilities(error.data) or words}"
-    return f"{words} ({error.code})"
+        return f"it needs what this host does not offer: {_capabilities(error.data) or reason}"
+    return f"{reason} ({error.code})"
 
 
 def _capabilities(data: Any) -> str:
@@ -223,5 +219,5 @@ def _capabilities(data: Any) -> str:
 
 
 def _with_data(error: MCPError) -> dict[str, Any]:
-    told = {"message": error.message, "data": error.data}
-    return told if unstorable(told) is None else {"message": error.message}
+    whole = {"message": error.message, "data": error.data}
+    return whole if unstorable(whole) is None else {"message": error.message}

@@ -8,19 +8,19 @@ from typing import Any
 
 import msgspec
 
-from session_server.calls.deliveries import Attendance, Delivery
-from session_server.calls.driver import CallDriver
-from session_server.host.acting import NotSavedError, RefusedError, StateWaiters, write
+from session_server.calls.driver import CallDriver, logger
+from session_server.calls.requesters import Requester, Requesters
 from session_server.host.active_clients import Askers
-from session_server.host.errors import CommandError
+from session_server.host.awaiting import StateWaiters, write
 from session_server.host.host import Host
+from session_server.host.timers import Tasks
 from session_server.mcp_client.config import ServerConfig
-from session_server.mcp_client.errors import CallsError, UnknownCallError
 from session_server.mcp_client.revisions import Revisions
 from session_server.mcp_client.server_states import ServerStates
 from session_server.mcp_client.servers import Servers
 from session_server.reducers.batches import Batch
 from session_server.reducers.calls import rounds
+from session_server.reducers.calls.presentation import view_of
 from session_server.reducers.calls.starting import (
     check_caller,
     fingerprint_of_request,
@@ -30,62 +30,26 @@ from session_server.reducers.calls.starting import (
 )
 from session_server.reducers.texts import subject_name
 from session_server.schemas.codec import encode, is_too_deep
-from session_server.schemas.errors import Refusal, RefusalCode
-from session_server.schemas.http import CallState, CallView
+from session_server.schemas.errors import (
+    CommandError,
+    InvalidCallError,
+    NotSavedError,
+    Refusal,
+    RefusalCode,
+    RefusedError,
+    UnknownCallError,
+)
+from session_server.schemas.http import CallView
 from session_server.schemas.limits import FRAME_BYTES, JSON_DEPTH
 from session_server.schemas.mcp import CallMethod
 from session_server.schemas.principals import Principal, Role, Stamp
 from session_server.schemas.record import (
-    Abandoned,
     Call,
     CallClient,
     CallCollected,
-    Failed,
-    Finished,
-    Sent,
     SessionRecord,
-    ToSend,
-    Uncertain,
-    Waiting,
 )
 from session_server.schemas.wire import Millis, Uri
-
-
-def view_of(record: SessionRecord, call: Call) -> CallView:
-    phase = call.phase
-    return CallView(
-        id=call.id,
-        session=record.public.summary.resource,
-        server=call.server,
-        method=call.method,
-        target=call.target,
-        state=_STATES[type(phase)],
-        round=call.round,
-        started_at=call.started_at,
-        turn_id=call.turn_id,
-        ended_at=phase.at if isinstance(phase, Finished | Failed | Abandoned) else None,
-        by=call.by,
-        requests=tuple(
-            request.id
-            for request in record.public.input_requests or ()
-            if request.meta is not None and request.meta.call == call.id
-        ),
-        result=phase.result if isinstance(phase, Finished) else None,
-        error=phase.error if isinstance(phase, Failed) else None,
-        reason=phase.reason if isinstance(phase, Abandoned) else None,
-    )
-
-
-_STATES: dict[type, CallState] = {
-    ToSend: CallState.SENDING,
-    Sent: CallState.RUNNING,
-    Waiting: CallState.WAITING,
-    Uncertain: CallState.UNCERTAIN,
-    Finished: CallState.FINISHED,
-    Failed: CallState.FAILED,
-    Abandoned: CallState.ABANDONED,
-}
-
 
 REMEMBERED_CALLS = 10_000
 TITLE_SECONDS = 3.0
@@ -106,21 +70,17 @@ class Calls:
         self._waiting = waiting
         self._states = ServerStates(host)
         self._where: dict[str, Uri] = {}
-        self.attendance = Attendance()
-        self.driver = CallDriver(host, waiting)
-        self.driver.servers = Servers(
-            configs or {}, self.driver.spawn, self._states.changed, revisions
-        )
+        self.requesters = Requesters()
+        tasks = Tasks("the calls", logger)
+        self.servers = Servers(configs or {}, tasks.spawn, self._states.changed, revisions)
+        self.driver = CallDriver(host, waiting, self.servers, tasks)
+        host.loaded.on_loaded.append(self._states.loaded)
         host.on_disposed.append(self.driver.forget_session)
 
     @property
     def askers(self) -> Askers:
         """Who waits for calls, and is known to by the people they ask."""
         return self._host.askers
-
-    @property
-    def servers(self) -> Servers:
-        return self.driver.servers
 
     def now(self) -> Millis:
         return self._host.now()
@@ -148,25 +108,25 @@ class Calls:
         key: str | None = None,
         call_id: str | None = None,
         lease: float | None = None,
-        delivery: Delivery | None = None,
+        requester: Requester | None = None,
         client: CallClient | None = None,
     ) -> str:
         """The id of the call, durable and on its way; or of the one that this request is already.
 
         `key` tells apart requests that are the same on purpose; `call_id` names the call oneself.
         With a `lease`, its maker waits for the result, and people see when it no longer does.
-        Whoever gets the answer by this `delivery` is there for the call from now on. `client` is
-        the MCP client that makes it.
-        Refused: `RefusedError`. No such session: `CommandError`. No such server: `CallsError`.
+        `requester` is connected for the call from now on. `client` is the MCP client that makes it.
+        Refused: `RefusedError`. No such session: `CommandError`. Else: `InvalidCallError`.
         """
-        record = self._host.record(uri)
+        record = await self._record(uri)
         refusal = None if record is None else check_caller(principal, record)
         if refusal is not None:  # before anything that says which servers there are
             raise RefusedError(refusal)
         call = self._new_call(principal, server, method, params, key, call_id, client)
         call = msgspec.structs.replace(call, lease=lease)
-        await self.servers[server].started(TITLE_SECONDS)
-        await self.attendance.noticed()
+        await self.servers[server].main.started(TITLE_SECONDS)
+        known = None if record is None or call_id else same_call(record, call, self._host.now())
+        await self.requesters.settled(None if known is None else known.id)
         found = call.id
 
         def plan(record: SessionRecord, stamp: Stamp) -> Batch | Refusal:
@@ -176,22 +136,22 @@ class Calls:
                 return refusal
             same = None
             if call_id is None:
-                same = same_call(record, call, stamp.at, self.attendance)
+                same = same_call(record, call, stamp.at, self.requesters)
             found = call.id if same is None else same.id
-            if delivery is not None:
-                delivery.attend(self.attendance, found)
+            if requester is not None:
+                requester.join(self.requesters, found)
             if same is not None:
                 return ()
             return start(record, call, self._title(call), self._states.customization(server), stamp)
 
-        await write(self._host, uri, plan, principal.author)
+        await self.driver.start(uri, call, plan, principal.author)
         self._remember(found, uri)
         return found
 
     async def result(self, principal: Principal, call_id: str, wait: float | None = 0) -> CallView:
         """Where the call is after at most `wait` seconds; without a number, once it has ended.
 
-        For its maker and for owners. Whoever hands the result over says so with `collect`.
+        For its maker and for owners. When it was handed over, `collect` is to be called.
         """
         uri = self.session_of(call_id)
 
@@ -201,22 +161,22 @@ class Calls:
                 raise UnknownCallError(call_id)
             return None if call.is_open else view_of(record, call)
 
-        view = self._look(principal, uri, call_id)
+        view = await self._look(principal, uri, call_id)
         is_own = view.by is not None and view.by.id == principal.id and wait != 0
         with self._host.askers.waiting(uri, call_id) if is_own else contextlib.nullcontext():
             found = await self._waiting.until(uri, ended, wait)
-        return self._look(principal, uri, call_id) if found is None else found
+        return await self._look(principal, uri, call_id) if found is None else found
 
-    def hand_over(self, principal: Principal, call_id: str, delivery: Delivery) -> None:
-        """The answer that holds the result is on its way."""
-        delivery.attend(self.attendance, call_id)
-        delivery.carry(partial(self.collect, principal, call_id))
+    def hand_over(self, principal: Principal, call_id: str, requester: Requester) -> None:
+        """The response that follows holds the result."""
+        requester.join(self.requesters, call_id)
+        requester.when_fetched(partial(self.collect, principal, call_id))
 
     async def collect(self, principal: Principal, call_id: str) -> None:
         """Its maker has the result, so that the same request is a new call from now on.
 
-        To be said after the result went out: if the process dies in between, the result is given
-        again, and nothing is run twice.
+        To be called after the result was written: if the process dies in between, the result is
+        given again, and nothing is run twice.
         """
 
         def plan(record: SessionRecord, _: Stamp) -> Batch:
@@ -232,17 +192,17 @@ class Calls:
     async def abandon(self, principal: Principal, call_id: str, reason: str | None = None) -> None:
         """The result is no longer wanted; what the server has begun, it may still do."""
         uri = self.session_of(call_id)
-        self._look(principal, uri, call_id)
-        words = reason or f"{subject_name(principal.author)} gave it up."
+        await self._look(principal, uri, call_id)
+        why = reason or f"{subject_name(principal.author)} gave it up."
 
         def plan(record: SessionRecord, stamp: Stamp) -> Batch | Refusal:
-            return check_caller(principal, record) or rounds.abandon(record, call_id, words, stamp)
+            return check_caller(principal, record) or rounds.abandon(record, call_id, why, stamp)
 
         await write(self._host, uri, plan, principal.author)
 
-    def calls_of(self, principal: Principal, uri: Uri) -> tuple[CallView, ...]:
+    async def calls_of(self, principal: Principal, uri: Uri) -> tuple[CallView, ...]:
         """The calls of a session that this principal may look at, the latest first."""
-        record = self._host.record(uri)
+        record = await self._record(uri)
         if record is None or self._host.channel(principal, uri) is None:
             raise UnknownCallError(uri)
         calls = reversed(record.private.calls.values())
@@ -302,23 +262,31 @@ class Calls:
         )
 
     def _title(self, call: Call) -> str | None:
-        tool = self.servers[call.server].tools.get(call.target)
+        tool = self.servers[call.server].main.tools.get(call.target)
         if tool is None or call.method != "tools/call":
             return None
         return tool.title or (tool.annotations.title if tool.annotations is not None else None)
 
-    def _has(self, uri: Uri, call_id: str) -> bool:
-        record = self._host.record(uri)
-        return record is not None and call_id in record.private.calls
+    async def _record(self, uri: Uri) -> SessionRecord | None:
+        channel = await self._host.loaded.loaded(uri)
+        return None if channel is None else channel.committed
 
-    def _look(self, principal: Principal, uri: Uri, call_id: str) -> CallView:
-        record = self._host.record(uri)
+    def _has(self, uri: Uri, call_id: str) -> bool:
+        channel = self._host.sessions.get(uri)
+        if channel is None:
+            return False
+        if channel.outline is not None:
+            return call_id in channel.outline.calls
+        return channel.committed is not None and call_id in channel.committed.private.calls
+
+    async def _look(self, principal: Principal, uri: Uri, call_id: str) -> CallView:
+        record = await self._record(uri)
         call = None if record is None else record.private.calls.get(call_id)
         if record is None or call is None or self._host.channel(principal, uri) is None:
             raise UnknownCallError(call_id)
         if not _may_look(principal, call):
-            words = "Only its maker and owners can look at a call."
-            raise RefusedError(Refusal(code=RefusalCode.ROLE, message=words))
+            message = "Only its maker and owners can look at a call."
+            raise RefusedError(Refusal(code=RefusalCode.ROLE, message=message))
         return view_of(record, call)
 
 
@@ -336,14 +304,14 @@ def _may_look(principal: Principal, call: Call) -> bool:
 def check_params(method: CallMethod, params: Mapping[str, Any]) -> None:
     name = NAMES[method]
     if not isinstance(params.get(name), str) or not params[name]:
-        raise CallsError(f"{method} needs a {name!r}.")
+        raise InvalidCallError(f"{method} needs a {name!r}.")
     if not isinstance(params.get("arguments", {}), dict):
-        raise CallsError("The arguments must be an object.")
+        raise InvalidCallError("The arguments must be an object.")
     try:
         text = encode(params)
     except (TypeError, ValueError, OverflowError, RecursionError):
-        raise CallsError("The parameters hold what JSON cannot.") from None
+        raise InvalidCallError("The parameters hold what JSON cannot.") from None
     if len(text) > FRAME_BYTES:
-        raise CallsError(f"The parameters are larger than {FRAME_BYTES} bytes.")
+        raise InvalidCallError(f"The parameters are larger than {FRAME_BYTES} bytes.")
     if is_too_deep(text, JSON_DEPTH):
-        raise CallsError(f"The parameters are nested deeper than {JSON_DEPTH} levels.")
+        raise InvalidCallError(f"The parameters are nested deeper than {JSON_DEPTH} levels.")

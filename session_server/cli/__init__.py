@@ -1,19 +1,26 @@
-"""The `session-server` command: reads arguments, prints answers, and owns the exit codes.
+"""The `session-server` command. Each module is one command, or something that several share.
 
-Nothing else in the package reads a command line. Each module here is one command or one thing that
-several of them need.
+program serve sessions watch ask answer call access recordings stores doctor mcp_bridge: commands
+failures       errors as messages, advice and exit codes
+http_client    `--url`, `--token`, `--json`, and how a command runs
+output         printing for people and for programs
+session_names  sessions found by name, or made
+setting_options, values, questions, polling: options, values, one-line questions, waiting
+fixtures       answering from a file
+form/          the form of `answer`
+answer_texts, transcript: questions, answers and turns as text
 """
 
 import sys
 from typing import Any
 
-from session_server.cli.exit_codes import ExitCode
+from session_server.cli.failures import ExitCode
 
 __all__ = ["main"]
 
 
 def main() -> None:
-    """Loads the program only now: who presses Ctrl-C while it loads is understood too."""
+    """Loads the program here, so that Ctrl-C while it loads is handled too."""
     try:
         from session_server.cli.program import main as run  # noqa: PLC0415
 

@@ -9,7 +9,7 @@ import typer
 from rich import box
 from rich.table import Table
 
-from session_server.cli.exit_codes import ExitCode
+from session_server.cli.failures import ExitCode
 from session_server.cli.http_client import JSON, Reach, reaching, session_path
 from session_server.cli.output import err, out, print_json
 from session_server.cli.session_names import (
@@ -110,20 +110,20 @@ def token_table(tokens: tuple[IssuedToken, ...]) -> Table:
 def show_link(url: str, warning: str | None, *, qr: bool) -> None:
     """A QR code is for other devices: a link that works only here has none."""
     if qr and warning is None:
-        _picture(url)
+        _print_qr_code(url)
     out.print(url, markup=False, soft_wrap=True)
     if warning is not None:
         err.print(warning, style="yellow", markup=False)
 
 
-def _picture(url: str) -> None:
+def _print_qr_code(url: str) -> None:
     code = segno.make_qr(url, error="l")
     width, _ = code.symbol_size(scale=1, border=2)
     if not out.is_terminal:
         return
     if width > out.width:
-        words = f"The terminal is too narrow for a QR code: {out.width} columns of {width}."
-        err.print(words, style="dim")
+        message = f"The terminal is too narrow for a QR code: {out.width} columns of {width}."
+        err.print(message, style="dim")
         return
     text = io.StringIO()
     code.terminal(out=text, border=2, compact=True)

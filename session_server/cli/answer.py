@@ -8,12 +8,10 @@ from typing import Annotated
 
 import typer
 
-from session_server.cli.exit_codes import ExitCode
-from session_server.cli.failures import Trouble, UsageTrouble
-from session_server.cli.fixtures import read_fixture
+from session_server.cli.failures import CliError, ExitCode, UsageError
+from session_server.cli.fixtures import Patience, Policy, read_fixture
 from session_server.cli.http_client import Reach
 from session_server.cli.output import err, out, print_json
-from session_server.cli.policy import Patience, Policy
 from session_server.cli.session_names import OptionalSessionArgument, found, short_name
 from session_server.cli.sessions import State, in_order, state_of
 from session_server.cli.values import check_given, duration, plain_of
@@ -111,48 +109,49 @@ async def answer(
     response = _response(given or [], accept, decline, cancel)
     if fixture is not None:
         if response is not None or request is not None:
-            raise UsageTrouble(
+            raise UsageError(
                 "--fixture decides what is answered. Leave out the other answers and --request."
             )
         patience = Patience(count if wait is None else count or 1, wait, is_endless=follow)
-        by_rules = Policy(read_fixture(fixture), patience, as_json=reach.as_json)
-        return await _by_rules(reach, by_rules, session, wait, follow, everywhere, name)
+        rules = Policy(read_fixture(fixture), patience, as_json=reach.as_json)
+        async with reach.client(policy=True, name=name) as client:
+            uri = None if everywhere else await _uri(client, session, wait, follow=follow)
+            return await rules.run(client, uri)
     if everywhere or count is not None:
-        raise UsageTrouble("--all and --count need --fixture.")
+        raise UsageError("--all and --count need --fixture.")
     if response is None:
-        _check_terminal()
+        return await _in_terminal(reach, session, request, wait, follow, policy, name)
     async with reach.client(policy=policy, name=name) as client:
-        try:
-            uri = await _uri(client, session, wait, follow=follow)
-        except SeveralNeedInput as several:
-            if response is not None:
-                raise
-            uri = await _picked(several.sessions)
-        async with client.session(uri, present=response is None) as watched:
-            if response is None:
-                return await _with_forms(client, watched, request, wait, follow)
+        uri = await _uri(client, session, wait, follow=follow)
+        async with client.session(uri, present=False) as watched:
             first = await _open(watched, request, wait)
             return await _directly(reach, watched, first, response, given or [])
 
 
-async def _by_rules(
+async def _in_terminal(
     reach: Reach,
-    policy: Policy,
     session: str | None,
+    request: str | None,
     wait: float | None,
     follow: bool,
-    everywhere: bool,
+    policy: bool,
     name: str | None,
 ) -> ExitCode:
-    async with reach.client(policy=True, name=name) as client:
-        uri = None if everywhere else await _uri(client, session, wait, follow=follow)
-        return await policy.run(client, uri)
+    """With forms; where several sessions need input, one of them is picked first."""
+    _check_terminal()
+    async with reach.client(policy=policy, name=name) as client:
+        try:
+            uri = await _uri(client, session, wait, follow=follow)
+        except SeveralNeedInputError as several:
+            uri = await _picked(several.sessions)
+        async with client.session(uri, present=True) as watched:
+            return await _with_forms(client, watched, request, wait, follow)
 
 
 def _check_terminal() -> None:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         advice = "Use --set, --accept, --decline, --cancel or --fixture."
-        raise UsageTrouble("A form needs a terminal.", advice)
+        raise UsageError("A form needs a terminal.", advice)
 
 
 def _response(given: list[str], accept: bool, decline: bool, cancel: bool) -> ResponseKind | None:
@@ -163,7 +162,7 @@ def _response(given: list[str], accept: bool, decline: bool, cancel: bool) -> Re
     }
     chosen = [response for response, is_wanted in wanted.items() if is_wanted]
     if len(chosen) > 1:
-        raise UsageTrouble("Give only one of --accept (or --set), --decline and --cancel.")
+        raise UsageError("Give only one of --accept (or --set), --decline and --cancel.")
     return chosen[0] if chosen else None
 
 
@@ -171,7 +170,7 @@ def _response(given: list[str], accept: bool, decline: bool, cancel: bool) -> Re
 
 
 async def _uri(client: Client, name: str | None, wait: float | None, *, follow: bool) -> Uri:
-    """The session that is meant; one that is not there yet is waited for if anything is."""
+    """The session to answer in; with `--wait` or `--follow`, one that does not exist yet too."""
     if wait is None and not follow:
         return _meant(await client.list_sessions(), name)
     try:
@@ -179,13 +178,13 @@ async def _uri(client: Client, name: str | None, wait: float | None, *, follow: 
             async for sessions in client.sessions():
                 try:
                     return _meant(sessions, name)
-                except Trouble as trouble:
-                    if trouble.code is not ExitCode.NOT_FOUND:
+                except CliError as failure:
+                    if failure.exit_code is not ExitCode.NOT_FOUND:
                         raise
     except TimeoutError:
         pass
     what = "No session needed input" if name is None else f"There was no session {name!r}"
-    raise Trouble(f"{what} within {wait:g} s.", ExitCode.TIMED_OUT)
+    raise CliError(f"{what} within {wait:g} s.", ExitCode.TIMED_OUT)
 
 
 def _meant(sessions: Sequence[SessionSummary], name: str | None) -> Uri:
@@ -196,13 +195,15 @@ def _meant(sessions: Sequence[SessionSummary], name: str | None) -> Uri:
     if len(needy) == 1:
         return needy[0].resource
     if not needy:
-        words = "No session needs input."
-        raise Trouble(words, ExitCode.NOT_FOUND, "To wait for one, add --wait 10m.")
-    raise SeveralNeedInput(in_order(needy))
+        message = "No session needs input."
+        raise CliError(message, ExitCode.NOT_FOUND, "To wait for one, add --wait 10m.")
+    raise SeveralNeedInputError(in_order(needy))
 
 
-class SeveralNeedInput(UsageTrouble):
-    """In a terminal one of them is picked; elsewhere it has to be named."""
+class SeveralNeedInputError(UsageError):
+    """Several sessions need input: in a terminal one is picked, elsewhere it has to be named."""
+
+    code = "severalNeedInput"
 
     def __init__(self, sessions: Sequence[SessionSummary]) -> None:
         self.sessions = sessions
@@ -234,11 +235,11 @@ async def _open(session: Session, request: str | None, wait: float | None) -> In
         try:
             first = await session.wait_for_request(request, wait)
         except TimeoutError:
-            words = f"Nothing was asked within {wait:g} s."
-            raise Trouble(words, ExitCode.TIMED_OUT) from None
+            message = f"Nothing was asked within {wait:g} s."
+            raise CliError(message, ExitCode.TIMED_OUT) from None
     if first is None:
-        words = "No question is open." if request is None else f"No request {request!r} is open."
-        raise Trouble(words, ExitCode.NOT_FOUND, "To wait for one, add --wait 10m.")
+        message = "No question is open." if request is None else f"No request {request!r} is open."
+        raise CliError(message, ExitCode.NOT_FOUND, "To wait for one, add --wait 10m.")
     return first
 
 
@@ -268,7 +269,7 @@ async def _with_forms(
 
 async def _with_form(client: Client, session: Session, request: InputRequest) -> ExitCode:
     # It takes a while to load, and only forms need it.
-    from session_server.cli.screen import Screen  # noqa: PLC0415
+    from session_server.cli.form.screen import Screen  # noqa: PLC0415
 
     screen = Screen(client, session, request)
     ending = await screen.run()
@@ -278,16 +279,16 @@ async def _with_form(client: Client, session: Session, request: InputRequest) ->
         out.print(f"You {VERBS[ending.response]} “{subject(request)}”.", markup=False)
         return EXITS[ending.response]
     if ending.is_left:
-        words = f"“{subject(request)}” stays open, with what you wrote as a draft."
-        out.print(words, markup=False)
+        message = f"“{subject(request)}” stays open, with what you wrote as a draft."
+        out.print(message, markup=False)
         return ExitCode.UNANSWERED
-    out.print(closed_words(request, ending.envelope), markup=False)
+    out.print(closed_text(request, ending.envelope), markup=False)
     for line in screen.form.unsent():
         out.print(f"  not sent: {line}", markup=False)
     return ExitCode.OK
 
 
-def closed_words(request: InputRequest, envelope: ActionEnvelope | None) -> str:
+def closed_text(request: InputRequest, envelope: ActionEnvelope | None) -> str:
     what = f"“{subject(request)}”"
     match envelope:
         case ActionEnvelope(action=InputCompleted(response=response), meta=meta):
@@ -325,11 +326,13 @@ async def _directly(
 
 
 def _answers(request: InputRequest, given: list[str]) -> dict[str, Answer] | None:
+    if given and not request.questions:
+        raise UsageError("This request has no questions.", "Use --accept or --decline.")
     plain: dict[str, Plain | None] = {}
     for text in given:
         name, sign, value = text.partition("=")
         if not sign or not name:
-            raise UsageTrouble(f"{text!r}: write QUESTION=VALUE.")
+            raise UsageError(f"{text!r}: write QUESTION=VALUE.")
         question = asked(request, name)
         plain[name] = plain_of(question, value)
         check_given(question, plain[name])

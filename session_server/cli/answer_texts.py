@@ -1,4 +1,4 @@
-"""Questions and answers in words: what is asked, what is allowed, and what was said by whom."""
+"""Questions and answers as text: what is asked, what is allowed, and who answered what."""
 
 from rich.text import Text
 
@@ -6,7 +6,7 @@ from session_server.cli.sessions import clock
 from session_server.reducers.forms.answer_checks import label
 from session_server.reducers.forms.formats import FORMATS
 from session_server.reducers.forms.review import decided
-from session_server.reducers.texts import name_of, value_words
+from session_server.reducers.texts import name_of, value_text
 from session_server.schemas.ahp.questions import (
     Answer,
     AnswerMeta,
@@ -31,13 +31,13 @@ def heading(request: InputRequest) -> str:
 
 
 def asker(request: InputRequest) -> str:
-    """Which server and tool it is for; empty if nobody else asks than the agent."""
+    """The MCP server and tool that ask; empty for the agent itself."""
     meta = request.meta
     named = () if meta is None else (meta.server, meta.tool)
     return " · ".join(name for name in named if name)
 
 
-def author_words(by: Author | None, me: Author | None = None) -> str:
+def author_text(by: Author | None, me: Author | None = None) -> str:
     return "you" if by is not None and by == me else name_of(by)
 
 
@@ -46,20 +46,20 @@ def answer_text(question: Question, answer: Answer | None, me: Author | None = N
     if answer is None:
         return Text("–", style="dim")
     meta = answer.meta or AnswerMeta()
-    who = author_words(meta.by, me)
+    who = author_text(meta.by, me)
     how = " (a policy)" if meta.via is Provenance.POLICY else ""
     at = "" if meta.at is None else f" {clock(meta.at)}"
     if isinstance(answer, Skipped):
         return Text(f"skipped by {who}{how}{at}", style="dim")
-    said = "" if answer.value is None else value_words(question, answer.value)
+    value = "" if answer.value is None else value_text(question, answer.value)
     if isinstance(answer, Draft):
-        words = f"  {draft_words(answer, f'{who}{how}')}{covered_words(question, answer, me)}"
-        return Text.assemble((said, "italic"), (words, "yellow"))
-    return Text.assemble((said, "bold"), (f"  submitted by {who}{how}{at}", "green"))
+        text = f"  {draft_text(answer, f'{who}{how}')}{covered_text(question, answer, me)}"
+        return Text.assemble((value, "italic"), (text, "yellow"))
+    return Text.assemble((value, "bold"), (f"  submitted by {who}{how}{at}", "green"))
 
 
-def draft_words(draft: Draft, who: str) -> str:
-    """Whose draft it is and from when. Who is writing just now is known from presence alone."""
+def draft_text(draft: Draft, who: str) -> str:
+    """The author and time of a draft; who is typing right now comes from presence."""
     meta = draft.meta or AnswerMeta()
     if meta.before_change:
         return f"{who} wrote this before the question changed"
@@ -69,47 +69,47 @@ def draft_words(draft: Draft, who: str) -> str:
     return f"draft by {who}{at}"
 
 
-def covered_words(question: Question, draft: Draft, me: Author | None = None) -> str:
+def covered_text(question: Question, draft: Draft, me: Author | None = None) -> str:
     """Which answer counts as long as this draft is not submitted."""
     covered = decided(draft)
     if covered is None:
         return ""
-    who = author_words(None if covered.meta is None else covered.meta.by, me)
+    who = author_text(None if covered.meta is None else covered.meta.by, me)
     if isinstance(covered, Skipped) or covered.value is None:
         return f"; until it is submitted, the skip by {who} counts"
-    said = value_words(question, covered.value)
-    return f"; until it is submitted, “{said}” by {who} counts"
+    value = value_text(question, covered.value)
+    return f"; until it is submitted, “{value}” by {who} counts"
 
 
-def review_words(question: Question, item: ReviewItem, me: Author | None = None) -> str:
+def review_text(question: Question, item: ReviewItem, me: Author | None = None) -> str:
     """What is sent for one question, whose it is, and which draft is not included."""
-    words = "" if item.value is None else value_words(question, item.value)
-    who = None if item.meta is None else author_words(item.meta.by, me)
+    text = "" if item.value is None else value_text(question, item.value)
+    who = None if item.meta is None else author_text(item.meta.by, me)
     match item.source:
         case Source.DEFAULT:
-            words = f"{words} (default)"
+            text = f"{text} (default)"
         case Source.SKIPPED:
-            words = "skipped" if who is None else f"skipped by {who}"
+            text = "skipped" if who is None else f"skipped by {who}"
         case Source.UNANSWERED:
-            words = "an answer is required" if question.required else "–"
+            text = "an answer is required" if question.required else "–"
         case _:
-            words = words if who is None else f"{words}  submitted by {who}"
+            text = text if who is None else f"{text}  submitted by {who}"
     if item.draft is None or item.draft.value is None:
-        return words
-    by = author_words(None if item.draft.meta is None else item.draft.meta.by, me)
+        return text
+    by = author_text(None if item.draft.meta is None else item.draft.meta.by, me)
     whose = "your" if by == "you" else f"{by}'s"
-    return f"{words}; {whose} draft “{value_words(question, item.draft.value)}” is not included"
+    return f"{text}; {whose} draft “{value_text(question, item.draft.value)}” is not included"
 
 
 def needs(question: Question) -> str:
-    """What an answer has to be, in words."""
-    words = [*_bounds(question)]
+    """What a valid answer is, as text."""
+    text = [*_bounds(question)]
     if isinstance(question, TextQuestion) and question.format in FORMATS:
-        words.insert(0, FORMATS[question.format][1])
+        text.insert(0, FORMATS[question.format][1])
     if getattr(question, "allow_freeform_input", False):
-        words.append("or something else")
-    words.insert(0, "required" if question.required else "optional")
-    return ", ".join(words)
+        text.append("or something else")
+    text.insert(0, "required" if question.required else "optional")
+    return ", ".join(text)
 
 
 _UNITS: dict[type, str] = {TextQuestion: " characters", MultiSelectQuestion: " choices"}
@@ -120,15 +120,15 @@ def _bounds(question: Question) -> list[str]:
         return []
     low, high = question.min, question.max
     unit = _UNITS.get(type(question), "")
-    words = ["a whole number"] if isinstance(question, IntegerQuestion) else []
-    words += ["a number"] if isinstance(question, NumberQuestion) else []
+    text = ["a whole number"] if isinstance(question, IntegerQuestion) else []
+    text += ["a number"] if isinstance(question, NumberQuestion) else []
     if low is not None and high is not None:
-        words.append(f"{low}–{high}{unit}")
+        text.append(f"{low}–{high}{unit}")
     elif low is not None:
-        words.append(f"at least {low}{unit}")
+        text.append(f"at least {low}{unit}")
     elif high is not None:
-        words.append(f"at most {high}{unit}")
-    return words
+        text.append(f"at most {high}{unit}")
+    return text
 
 
 def question_line(question: Question) -> str:

@@ -6,19 +6,22 @@ from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import quote
 
-import httpx
+import httpx2
 import msgspec
 import typer
 
-from session_server.cli.exit_codes import ExitCode
-from session_server.cli.failures import Trouble, UsageTrouble
+from session_server.cli.failures import CliError, ExitCode, UsageError
 from session_server.cli.fixtures import read_document
 from session_server.cli.http_client import JSON, Reach, session_path
-from session_server.cli.output import err, out, print_json, tell
+from session_server.cli.output import err, out, print_json, print_text
 from session_server.cli.polling import Deadline, WaitOption, polled, withdrawn_when_interrupted
 from session_server.cli.questions import parsed_questions
-from session_server.cli.session_names import complete_session, short_name
-from session_server.cli.target_session import how_to_answer, venue
+from session_server.cli.session_names import (
+    complete_session,
+    how_to_answer,
+    session_to_ask_in,
+    short_name,
+)
 from session_server.cli.values import lasting
 from session_server.reducers.texts import ending
 from session_server.schemas.ahp.questions import BooleanQuestion, OnExpiry, ResponseKind
@@ -39,7 +42,7 @@ def wanted_request(
     message: str | None, lines: list[str], file: Path | None, link: str | None
 ) -> NewRequest:
     if lines and file is not None:
-        raise UsageTrouble("Give --question or --file, not both.")
+        raise UsageError("Give --question or --file, not both.")
     fields: dict[str, Any] = {} if file is None else _from_file(file)
     if message is not None:
         fields["message"] = message
@@ -48,14 +51,14 @@ def wanted_request(
     try:
         wanted = msgspec.convert(fields, NewRequest)
     except msgspec.ValidationError as error:
-        raise UsageTrouble(f"{file} cannot be asked: {error}") from None
+        raise UsageError(f"{file} cannot be asked: {error}") from None
     if lines:
         wanted = msgspec.structs.replace(wanted, questions=parsed_questions(lines))
     if not (
         (wanted.message or "").strip() or wanted.questions or wanted.requested_schema or wanted.url
     ):
         advice = 'As in: session-server ask "Deploy?" -q "env:select:Where?=staging|prod*"'
-        raise UsageTrouble("There is nothing to ask.", advice)
+        raise UsageError("There is nothing to ask.", advice)
     return wanted
 
 
@@ -74,14 +77,14 @@ def _from_file(path: Path) -> dict[str, Any]:
         case dict() as fields:
             return fields
         case _:
-            words = f"{path} holds neither a list of questions nor an object."
-            raise UsageTrouble(words)
+            message = f"{path} holds neither a list of questions nor an object."
+            raise UsageError(message)
 
 
 decode_state: Decoder[RequestState] = Decoder(RequestState)
 
 PRINTABLE = "".join(chr(code) for code in range(0x21, 0x7F))
-"""What a header takes as it is."""
+"""Characters that a header can have without encoding."""
 
 MessageArgument = Annotated[
     str | None,
@@ -174,37 +177,28 @@ def ask(
     For example: `session-server ask "Deploy?" -q "env:select:Where to?=staging|prod*"`
     """
     if key is not None and session is None:
-        raise UsageTrouble("--key needs --session, so that the question can be found again.")
+        raise UsageError("--key needs --session, so that the question can be found again.")
     if title is not None and len(title) > TITLE_CHARS:
-        raise UsageTrouble(f"--title: at most {TITLE_CHARS} characters.")
-    wanted = wanted_request(message, question or [], file, link)
-    stays = key is None and not no_wait
+        raise UsageError(f"--title: at most {TITLE_CHARS} characters.")
     wanted = msgspec.structs.replace(
-        wanted,
+        wanted_request(message, question or [], file, link),
         expires_in=expires_in,
         on_expiry=on_expiry,
-        lease=lease if stays else None,
+        lease=lease if key is None and not no_wait else None,
     )
     with reach.http() as http:
-        with venue(http, session, title or title_of(wanted)) as uri:
+        with session_to_ask_in(http, session, title or title_of(wanted)) as uri:
             state = _asked(http, uri, wanted, key)
         if no_wait:
-            return _asked_only(reach, state)
+            return _print_asked(reach, state)
         state = _awaited(reach, http, state, wait, keeps_open=key is not None)
         is_late = not isinstance(state, EndedRequest)
         if is_late and key is None:
             state = _withdrawn(http, state)
-    if reach.as_json:
-        print_json(state, pretty=True)
-    if is_late and _is_unanswered(state):
-        raise _timed_out(reach, state, wait)
-    assert isinstance(state, EndedRequest)
-    if not reach.as_json:
-        _tell_outcome(state)
-    return exit_code(state)
+    return _report(reach, state, wait if is_late else None)
 
 
-def _asked(http: httpx.Client, uri: Uri, wanted: NewRequest, key: str | None) -> RequestState:
+def _asked(http: httpx2.Client, uri: Uri, wanted: NewRequest, key: str | None) -> RequestState:
     headers = JSON if key is None else {**JSON, "Idempotency-Key": quote(key, safe=PRINTABLE)}
     response = http.post(f"{session_path(uri)}/requests", content=encode(wanted), headers=headers)
     return decode_state(response.content)
@@ -214,25 +208,25 @@ def _asked(http: httpx.Client, uri: Uri, wanted: NewRequest, key: str | None) ->
 
 
 def _awaited(
-    reach: Reach, http: httpx.Client, state: RequestState, wait: float | None, *, keeps_open: bool
+    reach: Reach, http: httpx2.Client, state: RequestState, wait: float | None, *, keeps_open: bool
 ) -> RequestState:
-    """Until it has ended or the time is up."""
+    """Waits until it has ended or the time is up."""
     deadline = Deadline(wait)
     with withdrawn_when_interrupted(
         http, _path(state), "The question was withdrawn.", on_sigterm=not keeps_open
     ):
-        _say_where(reach, state)
+        _print_where(reach, state)
         with _waiting():
             while not isinstance(state, EndedRequest) and (left := deadline.left(WAIT_SECONDS)):
                 state = polled(http, _path(state), left, decode_state) or state
     return state
 
 
-def _withdrawn(http: httpx.Client, state: RequestState) -> RequestState:
-    """Nobody will read an answer that comes later. If one has just come, it counts."""
-    with contextlib.suppress(httpx.HTTPError, Trouble):
+def _withdrawn(http: httpx2.Client, state: RequestState) -> RequestState:
+    """Withdraws it, since a later answer would not be read. One that has just come counts."""
+    with contextlib.suppress(httpx2.HTTPError, CliError):
         http.delete(_path(state))
-    with contextlib.suppress(httpx.HTTPError, Trouble):
+    with contextlib.suppress(httpx2.HTTPError, CliError):
         return decode_state(http.get(_path(state)).content)
     return state
 
@@ -250,42 +244,54 @@ def _waiting() -> Generator[None]:
         yield
 
 
-# Telling
+# Printing
 
 
-def _say_where(reach: Reach, state: RequestState) -> None:
-    words = f"Asked in {short_name(state.session)}. {how_to_answer(reach, state.session)}"
-    err.print(words, markup=False, soft_wrap=True)
+def _print_where(reach: Reach, state: RequestState) -> None:
+    text = f"Asked in {short_name(state.session)}. {how_to_answer(reach, state.session)}"
+    err.print(text, markup=False, soft_wrap=True)
 
 
-def _asked_only(reach: Reach, state: RequestState) -> ExitCode:
+def _print_asked(reach: Reach, state: RequestState) -> ExitCode:
     if reach.as_json:
         print_json(state, pretty=True)
     else:
         out.print(state.id, markup=False, soft_wrap=True)
-        _say_where(reach, state)
+        _print_where(reach, state)
     return ExitCode.OK
 
 
-def _timed_out(reach: Reach, state: RequestState, wait: float | None) -> Trouble:
+def _report(reach: Reach, state: RequestState, waited: float | None) -> ExitCode:
+    """`waited` is the time that was too short, if it was."""
+    if reach.as_json:
+        print_json(state, pretty=True)
+    if waited is not None and _is_unanswered(state):
+        raise _timed_out(reach, state, waited)
+    assert isinstance(state, EndedRequest)
+    if not reach.as_json:
+        _print_outcome(state)
+    return exit_code(state)
+
+
+def _timed_out(reach: Reach, state: RequestState, wait: float) -> CliError:
     what = f"Nobody answered within {wait:g} s"
     if isinstance(state, EndedRequest):
         advice = "With --session and --key it stays open, and asking again goes on waiting."
-        return Trouble(f"{what}, so the question was withdrawn.", ExitCode.TIMED_OUT, advice)
+        return CliError(f"{what}, so the question was withdrawn.", ExitCode.TIMED_OUT, advice)
     advice = how_to_answer(reach, state.session)
-    return Trouble(f"{what}. The question stays open.", ExitCode.TIMED_OUT, advice)
+    return CliError(f"{what}. The question stays open.", ExitCode.TIMED_OUT, advice)
 
 
 def _is_unanswered(state: RequestState) -> bool:
     return not isinstance(state, EndedRequest) or state.outcome.via is Provenance.WITHDRAWN
 
 
-def _tell_outcome(state: EndedRequest) -> None:
-    """Answers for a program to read; how it ended for a person, unless that is as usual."""
+def _print_outcome(state: EndedRequest) -> None:
+    """Prints the answers on stdout; how it ended on stderr, unless a person just accepted."""
     is_accepted = state.outcome.response is ResponseKind.ACCEPT
     if is_accepted:
         for line in answer_lines(state):
-            tell(line)
+            print_text(line)
     if not is_accepted or state.outcome.via is not Provenance.PERSON:
         err.print(ending(state.outcome), markup=False, soft_wrap=True)
 

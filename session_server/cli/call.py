@@ -4,28 +4,33 @@ import sys
 from typing import Annotated, Any
 from urllib.parse import quote
 
-import httpx
+import httpx2
 import msgspec
 import typer
 
-from session_server.cli.exit_codes import ExitCode
-from session_server.cli.failures import Trouble, UsageTrouble
+from session_server.backoff import Backoff
+from session_server.cli.failures import CliError, ExitCode, UsageError
 from session_server.cli.http_client import JSON, Reach, session_path
-from session_server.cli.output import err, out, print_json, tell
+from session_server.cli.output import err, out, print_json, print_text
 from session_server.cli.polling import Deadline, WaitOption, polled, withdrawn_when_interrupted
-from session_server.cli.session_names import complete_session, short_name
-from session_server.cli.target_session import how_to_answer, venue
+from session_server.cli.session_names import (
+    complete_session,
+    how_to_answer,
+    session_to_ask_in,
+    short_name,
+)
+from session_server.cli.values import lasting
 from session_server.reducers.calls.presentation import shown_content
 from session_server.schemas.ahp.tool_calls import ResourceContent, TextContent
 from session_server.schemas.codec import Decoder, encode
 from session_server.schemas.http import CallState, CallView, NewCall
-from session_server.schemas.limits import LEASE_SECONDS
+from session_server.schemas.limits import LEASE_LIMIT_SECONDS, LEASE_SECONDS
 from session_server.schemas.mcp import CallMethod
 
 decode_call: Decoder[CallView] = Decoder(CallView)
 
-FIRST_LOOK, LONGEST_LOOK = 0.25, 5.0
-"""Between looks at what it waits for; that it has ended is known at once."""
+LOOKS = (0.25, 5.0)
+"""The first and the longest time between two looks at what it asks."""
 
 ArgOption = Annotated[
     list[str] | None,
@@ -41,6 +46,15 @@ SessionOption = Annotated[
     typer.Option(
         help="Session to call in; created if it does not exist. By default one per server.",
         autocompletion=complete_session,
+    ),
+]
+LeaseOption = Annotated[
+    float,
+    typer.Option(
+        help="How long this program may be gone, killed or cut off, before people see that nobody"
+        " waits for the result. Not with --no-wait.",
+        parser=lasting(LEASE_LIMIT_SECONDS),
+        metavar="TIME",
     ),
 ]
 
@@ -60,6 +74,7 @@ def call(
     ] = False,
     session: SessionOption = None,
     wait: WaitOption = None,
+    lease: LeaseOption = LEASE_SECONDS,
     no_wait: Annotated[bool, typer.Option("--no-wait", help="Call, and do not wait.")] = False,
 ) -> ExitCode:
     """Call a tool of an MCP server; when it asks, the people in the session answer.
@@ -74,10 +89,10 @@ def call(
         server=server,
         method=_method(prompt=prompt, resource=resource),
         params=_params(tool, arguments_of(arg or []), is_resource=resource),
-        lease=None if no_wait else LEASE_SECONDS,
+        lease=None if no_wait else lease,
     )
     with reach.http() as http:
-        with venue(http, session or f"call-{server}", f"Calls to {server}") as uri:
+        with session_to_ask_in(http, session or f"call-{server}", f"Calls to {server}") as uri:
             path = f"{session_path(uri)}/calls"
             view = decode_call(http.post(path, content=encode(wanted), headers=JSON).content)
         if no_wait:
@@ -86,7 +101,7 @@ def call(
             http, _path(view), "The call was abandoned.", on_sigterm=False
         ):
             view = _awaited(reach, http, view, wait)
-    return _told(reach, view, wait)
+    return _report(reach, view, wait)
 
 
 def arguments_of(given: list[str]) -> dict[str, Any]:
@@ -95,17 +110,17 @@ def arguments_of(given: list[str]) -> dict[str, Any]:
         name, equals, value = word.partition("=")
         is_json = name.endswith(":")
         if not equals or not name.rstrip(":"):
-            raise UsageTrouble(f"{word!r} is not an argument.", "Write NAME=TEXT or NAME:=JSON.")
+            raise UsageError(f"{word!r} is not an argument.", "Write NAME=TEXT or NAME:=JSON.")
         try:
             arguments[name.removesuffix(":")] = msgspec.json.decode(value) if is_json else value
         except msgspec.DecodeError:
-            raise UsageTrouble(f"The value of {word!r} is not JSON.") from None
+            raise UsageError(f"The value of {word!r} is not JSON.") from None
     return arguments
 
 
 def _method(*, prompt: bool, resource: bool) -> CallMethod:
     if prompt and resource:
-        raise UsageTrouble("Give --prompt or --resource, not both.")
+        raise UsageError("Give --prompt or --resource, not both.")
     return "prompts/get" if prompt else "resources/read" if resource else "tools/call"
 
 
@@ -113,7 +128,7 @@ def _params(target: str, arguments: dict[str, Any], *, is_resource: bool) -> dic
     if not is_resource:
         return {"name": target, "arguments": arguments}
     if arguments:
-        raise UsageTrouble("A resource takes no arguments.")
+        raise UsageError("A resource takes no arguments.")
     return {"uri": target}
 
 
@@ -125,67 +140,66 @@ def _started(reach: Reach, view: CallView) -> ExitCode:
         print_json(view, pretty=True)
     else:
         out.print(view.id, markup=False, soft_wrap=True)
-        words = f"Called in {short_name(view.session)}. {how_to_answer(reach, view.session)}"
-        err.print(words, markup=False, soft_wrap=True)
+        text = f"Called in {short_name(view.session)}. {how_to_answer(reach, view.session)}"
+        err.print(text, markup=False, soft_wrap=True)
     return ExitCode.OK
 
 
-def _awaited(reach: Reach, http: httpx.Client, view: CallView, wait: float | None) -> CallView:
-    """Until it has ended or the time is over; who watches is told what it waits for."""
+def _awaited(reach: Reach, http: httpx2.Client, view: CallView, wait: float | None) -> CallView:
+    """Waits until it has ended or the time is up, and prints what it waits for."""
     deadline = Deadline(wait)
-    told: tuple[str, ...] = ()
-    look = FIRST_LOOK
-    while view.is_open and (left := deadline.left(look)):
-        if view.requests and view.requests != told:
-            told = view.requests
-            _say_what_it_asks(reach, view)
+    printed: tuple[str, ...] = ()
+    backoff = Backoff(*LOOKS)
+    while view.is_open and (left := deadline.left(backoff.pause())):
+        if view.requests and view.requests != printed:
+            printed = view.requests
+            _print_questions(reach, view)
         view = polled(http, _path(view), left, decode_call) or view
-        look = min(look * 2, LONGEST_LOOK)
     return view
 
 
-def _say_what_it_asks(reach: Reach, view: CallView) -> None:
+def _print_questions(reach: Reach, view: CallView) -> None:
     asked = "a question" if len(view.requests) == 1 else f"{len(view.requests)} questions"
     where = short_name(view.session)
-    words = f"It asks {asked} in {where}. {how_to_answer(reach, view.session)}"
-    err.print(words, markup=False, soft_wrap=True)
+    text = f"It asks {asked} in {where}. {how_to_answer(reach, view.session)}"
+    err.print(text, markup=False, soft_wrap=True)
 
 
 def _path(view: CallView) -> str:
     return f"/v1/calls/{quote(view.id, safe='')}"
 
 
-# Telling
+# Printing
 
 
-def _told(reach: Reach, view: CallView, wait: float | None) -> ExitCode:
+def _report(reach: Reach, view: CallView, wait: float | None) -> ExitCode:
     if reach.as_json:
         print_json(view, pretty=True)
     if view.is_open:
-        words = f"It has not finished within {wait:g} s. It is still running."
-        raise Trouble(
-            words, ExitCode.TIMED_OUT, "Run the same command again to wait for its result."
+        message = f"It has not finished within {wait:g} s. It is still running."
+        raise CliError(
+            message, ExitCode.TIMED_OUT, "Run the same command again to wait for its result."
         )
     if view.state is CallState.ABANDONED:
         reason = view.reason or "no reason was given."
-        raise Trouble(f"The call was abandoned: {reason}", ExitCode.CANCELLED)
+        raise CliError(f"The call was abandoned: {reason}", ExitCode.CANCELLED)
     if view.result is None:
         reason = "no reason was given" if view.error is None else view.error.message
-        raise Trouble(f"{view.server}/{view.target} failed: {reason}.")
+        raise CliError(f"{view.server}/{view.target} failed: {reason}.")
     is_error = view.result.get("isError") is True
     if not reach.as_json:
         for line in result_lines(view.result):
-            tell(line, on=err if is_error else out)
+            print_text(line, on=err if is_error else out)
     return ExitCode.FAILED if is_error else ExitCode.OK
 
 
 def result_lines(result: dict[str, Any]) -> list[str]:
-    """Whole texts, however long: programs read them."""
+    """The whole texts, since programs read them."""
     lines: list[str] = []
     for piece in shown_content(result, room=sys.maxsize):
         match piece:
-            case TextContent(text=words):
-                lines.append(words)
+            case TextContent(text=text):
+                lines.append(text)
             case ResourceContent(uri=uri):
                 lines.append(uri)
             case _:

@@ -1,4 +1,4 @@
-"""`doctor`: looks at everything that has to be right, and says what to do about what is not."""
+"""`doctor`: checks the installation, the store, the MCP servers and the host, with advice."""
 
 import asyncio
 import email.utils
@@ -12,16 +12,15 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-import httpx
+import httpx2
 import msgspec
 import typer
 from rich.table import Table
 from rich.text import Text
 
 from session_server import __version__
-from session_server.cli.exit_codes import ExitCode
-from session_server.cli.failures import START_ONE, Trouble, UsageTrouble
-from session_server.cli.http_client import Reach, explained
+from session_server.cli.failures import START_ONE, CliError, ExitCode, UsageError, cli_error
+from session_server.cli.http_client import Reach
 from session_server.cli.output import out, print_json
 from session_server.cli.session_names import session_list, short_name
 from session_server.cli.setting_options import (
@@ -33,15 +32,15 @@ from session_server.cli.setting_options import (
     settings_of,
 )
 from session_server.client import ClientError
-from session_server.host.channel_kinds import CLIENTS_CHANNEL, TOKENS_CHANNEL
 from session_server.host.host import Host
 from session_server.log import Sync
-from session_server.log.errors import InUseError, LogError, OpenError
-from session_server.log.opening import database_of, is_postgres, open_log, redacted
+from session_server.log.opening import database_of, is_nats, is_postgres, open_log, redacted
+from session_server.log.protocol import InUseError, OpenError
 from session_server.log.sqlite.backup import examined
 from session_server.log.sqlite.claim import claim_of
 from session_server.reducers.texts import PREFIX
 from session_server.schemas.ahp.commands import PROTOCOL_VERSION, ROOT_CHANNEL
+from session_server.schemas.log_entries import CLIENTS_CHANNEL, TOKENS_CHANNEL
 from session_server.schemas.principals import LOCAL_ID, OWNER_ID, Principal
 from session_server.schemas.wire import Uri
 from session_server.settings import Settings, SettingsError, load_settings
@@ -61,20 +60,20 @@ class Finding(StrEnum):
 class Check(NamedTuple):
     name: str
     finding: Finding
-    words: str
+    message: str
     advice: str = ""
 
 
-def fine(name: str, words: str) -> Check:
-    return Check(name, Finding.FINE, words)
+def fine(name: str, text: str) -> Check:
+    return Check(name, Finding.FINE, text)
 
 
-def odd(name: str, words: str, advice: str = "") -> Check:
-    return Check(name, Finding.ODD, words, advice)
+def odd(name: str, text: str, advice: str = "") -> Check:
+    return Check(name, Finding.ODD, text, advice)
 
 
-def bad(name: str, words: str, advice: str = "") -> Check:
-    return Check(name, Finding.BAD, words, advice)
+def bad(name: str, text: str, advice: str = "") -> Check:
+    return Check(name, Finding.BAD, text, advice)
 
 
 def doctor(
@@ -116,10 +115,10 @@ def _table(checks: list[Check]) -> Table:
     grid.add_column()
     for check in checks:
         mark, style = _MARKS[check.finding]
-        words = Text(check.words)
+        text = Text(check.message)
         if check.advice:
-            words.append(f"\n{check.advice}", style="dim")
-        grid.add_row(Text(mark, style=f"bold {style}"), Text(check.name), words)
+            text.append(f"\n{check.advice}", style="dim")
+        grid.add_row(Text(mark, style=f"bold {style}"), Text(check.name), text)
     return grid
 
 
@@ -147,10 +146,10 @@ def _installation(config: Path | None, given: Mapping[str, Any]) -> Iterator[Che
 
 def _python() -> Check:
     version = ".".join(map(str, sys.version_info[:3]))
-    words = f"session-server {__version__} on Python {version}"
+    message = f"session-server {__version__} on Python {version}"
     if sys.version_info[:2] < LEAST_PYTHON:
-        return bad("python", words, "Python 3.11 or newer is needed.")
-    return fine("python", words)
+        return bad("python", message, "Python 3.11 or newer is needed.")
+    return fine("python", message)
 
 
 def _space(settings: Settings) -> Check:
@@ -158,12 +157,12 @@ def _space(settings: Settings) -> Check:
     while not folder.exists():
         folder = folder.parent
     free = shutil.disk_usage(folder).free
-    words = f"{free / 1024**3:.1f} GiB free for {settings.data_dir}"
+    message = f"{free / 1024**3:.1f} GiB free for {settings.data_dir}"
     if free < NO_SPACE:
-        return bad("disk", words, "Make room: without it nothing can be saved.")
+        return bad("disk", message, "Make room: without it nothing can be saved.")
     if free < LITTLE_SPACE:
-        return odd("disk", words, "Make room soon: a full disk stops every session.")
-    return fine("disk", words)
+        return odd("disk", message, "Make room soon: a full disk stops every session.")
+    return fine("disk", message)
 
 
 def _store(settings: Settings) -> Iterator[Check]:
@@ -183,7 +182,7 @@ def _store(settings: Settings) -> Iterator[Check]:
             unreadable = examined(file).damaged
         else:
             yield fine("store", f"{redacted(store)} can be opened.")
-            if is_postgres(store):
+            if is_postgres(store) or is_nats(store):
                 yield from _database_server(store)
     except OpenError as error:
         yield bad("store", str(error))
@@ -193,8 +192,10 @@ def _store(settings: Settings) -> Iterator[Check]:
 
 
 def _database_server(store: str) -> Iterator[Check]:
-    from session_server.log.postgres.examination import examined_server  # noqa: PLC0415
-
+    if is_nats(store):
+        from session_server.log.nats.examination import examined_server  # noqa: PLC0415
+    else:
+        from session_server.log.postgres.examination import examined_server  # noqa: PLC0415
     for fact in asyncio.run(examined_server(store)):
         finding = Finding.BAD if fact.is_bad else Finding.ODD if fact.advice else Finding.FINE
         yield Check("database", finding, fact.text, fact.advice)
@@ -230,13 +231,11 @@ async def _removed(settings: Settings, name: str) -> None:
         async with _loaded(settings, named_store(settings), is_exclusive=True) as host:
             uri = name if name in host.unreadable else f"{PREFIX}{name}"
             if uri not in host.unreadable:
-                raise UsageTrouble(f"{name} is not damaged, or not there: nothing was removed.")
+                raise UsageError(f"{name} is not damaged, or not there: nothing was removed.")
             await host.log.drop(uri)
     except InUseError as error:
         advice = f"Stop the host first, or remove a session with `session-server dispose {name}`."
-        raise Trouble(str(error), advice=advice) from None
-    except LogError as error:
-        raise Trouble(str(error)) from None
+        raise CliError(str(error), advice=advice) from None
     out.print(f"{uri} is removed.", markup=False)
 
 
@@ -246,7 +245,7 @@ async def _loaded(settings: Settings, store: str, *, is_exclusive: bool) -> Asyn
     log = await open_log(store, sync=Sync(settings.sync), is_exclusive=is_exclusive)
     host = Host(log, ())
     try:
-        await host.load()
+        await host.load_all()
         yield host
     finally:
         await log.close()
@@ -257,10 +256,10 @@ def _port(settings: Settings) -> Check:
     if _can_listen(settings.host, settings.port):
         return fine("port", f"{where} is free for `serve`.")
     try:
-        answer = httpx.get(f"http://{where}/healthz", timeout=2)
+        answer = httpx2.get(f"http://{where}/healthz", timeout=2)
         if answer.text == "ok":
             return fine("port", f"{where} is used by a running session-server.")
-    except httpx.HTTPError:
+    except httpx2.HTTPError:
         pass
     return odd("port", f"{where} is used by another program.", "Use `serve --port` with another.")
 
@@ -289,46 +288,46 @@ def _host(reach: Reach) -> Iterator[Check]:
             yield access
             if access.finding is Finding.FINE:
                 yield from _damaged(http)
-    except (httpx.TransportError, Trouble) as error:
-        trouble = explained(error, reach)
-        yield bad("host", str(trouble), trouble.advice or START_ONE)
+    except (httpx2.TransportError, CliError) as error:
+        failure = cli_error(error, reach.shown)
+        yield bad("host", str(failure), failure.advice or START_ONE)
         return
     yield asyncio.run(_protocol(reach))
 
 
-def _ready(http: httpx.Client, reach: Reach) -> Check:
+def _ready(http: httpx2.Client, reach: Reach) -> Check:
     try:
         http.get("/readyz")
-    except Trouble as trouble:
+    except CliError as failure:
         advice = "Until that is fixed people can read, but nothing they do is saved."
-        return bad("host", f"{reach.url} answers and is not ready: {trouble}", advice)
+        return bad("host", f"{reach.url} answers and is not ready: {failure}", advice)
     return fine("host", f"{reach.url} answers and is ready.")
 
 
-def _clock(response: httpx.Response) -> Check:
-    said = response.headers.get("date")
-    if said is None:
-        return odd("clock", "The host does not say what time it is.")
-    ahead = time.time() - email.utils.parsedate_to_datetime(said).timestamp()
+def _clock(response: httpx2.Response) -> Check:
+    date = response.headers.get("date")
+    if date is None:
+        return odd("clock", "The host does not report its time.")
+    ahead = time.time() - email.utils.parsedate_to_datetime(date).timestamp()
     if abs(ahead) > CLOCK_SECONDS:
-        words = f"This machine's clock is {ahead:+.0f} s off the host's."
+        message = f"This machine's clock is {ahead:+.0f} s off the host's."
         advice = "Set it, for instance with NTP: deadlines and expiries are shown wrongly."
-        return odd("clock", words, advice)
+        return odd("clock", message, advice)
     return fine("clock", "It agrees with the host's.")
 
 
-def _access(http: httpx.Client) -> Check:
+def _access(http: httpx2.Client) -> Check:
     try:
         me = msgspec.json.decode(http.get("/v1/me").content, type=Principal)
-    except Trouble as trouble:
-        return bad("access", str(trouble), trouble.advice)
+    except CliError as failure:
+        return bad("access", str(failure), failure.advice)
     return fine("access", f"You are {_who(me)}.")
 
 
-def _damaged(http: httpx.Client) -> Iterator[Check]:
+def _damaged(http: httpx2.Client) -> Iterator[Check]:
     for lost in session_list(http).unreadable:
-        words = f"{lost.session} is damaged and not served: {lost.reason}."
-        yield bad("session", words, damaged_advice(lost.session))
+        message = f"{lost.session} is damaged and not served: {lost.reason}."
+        yield bad("session", message, damaged_advice(lost.session))
 
 
 def _who(me: Principal) -> str:
@@ -347,6 +346,6 @@ async def _protocol(reach: Reach) -> Check:
         async with reach.client() as client:
             seconds = await client.ping()
     except ClientError as error:
-        trouble = explained(error, reach)
-        return bad("protocol", str(trouble), trouble.advice)
+        failure = cli_error(error, reach.shown)
+        return bad("protocol", str(failure), failure.advice)
     return fine("protocol", f"AHP {PROTOCOL_VERSION}, answered in {seconds * 1000:.1f} ms.")

@@ -1,65 +1,120 @@
-"""What goes wrong, in words that say what to do next, and with an exit code."""
+"""Errors as the command line shows them: a message, advice on what to do next, an exit code."""
 
-import httpx
+from enum import IntEnum
+
+import httpx2
 import msgspec
 
-from session_server.cli.exit_codes import ExitCode
 from session_server.client import (
-    ClientError,
     CommandFailed,
     Disconnected,
     GaveUp,
     InvalidAnswer,
-    NotConnected,
-    Rejected,
     SessionGone,
     SessionNotFound,
 )
-from session_server.host.errors import CloseCode
-from session_server.schemas.errors import ErrorCode
+from session_server.schemas.errors import CloseCode, ConfigError, ErrorCode, SessionServerError
 
 START_ONE = "Start one with `session-server serve`, or name another with --url."
 GIVE_TOKEN = "Give a token with --token or SESSION_SERVER_TOKEN."  # noqa: S105
 OTHER_ROLE = "Ask the owner of the host for a token with a wider role."
 LIST_THEM = "`session-server sessions` lists all sessions."
 
+PLAIN_CHARS = 500
 
-class Trouble(Exception):  # noqa: N818 - what a person reads is no error of the program's
-    """`advice` is the next thing to try."""
 
-    def __init__(self, words: str, code: ExitCode = ExitCode.FAILED, advice: str = "") -> None:
-        super().__init__(words)
-        self.code = code
+class ExitCode(IntEnum):
+    """Scripts rely on them: a number never changes its meaning."""
+
+    OK = 0
+    FAILED = 1
+    USAGE = 2
+    DECLINED = 3
+    CANCELLED = 4
+    TIMED_OUT = 5
+    UNREACHABLE = 6
+    NOT_ALLOWED = 7
+    NOT_FOUND = 8
+    UNANSWERED = 9
+    NO = 10
+    INTERRUPTED = 130
+
+
+MEANINGS: dict[ExitCode, str] = {
+    ExitCode.OK: "Done; for `ask` and `answer`: accepted.",
+    ExitCode.FAILED: "Failed; the reason is on standard error.",
+    ExitCode.USAGE: "The command line, a question or a file is not valid.",
+    ExitCode.DECLINED: "A person declined; for a message without questions, that is the no.",
+    ExitCode.CANCELLED: "The question was closed without an answer: cancelled, withdrawn, or gone "
+    "with its turn.",
+    ExitCode.TIMED_OUT: "Timed out: the question's deadline, or `--wait`.",
+    ExitCode.UNREACHABLE: "Can't reach a server at the address.",
+    ExitCode.NOT_ALLOWED: "A token is required, or the given one is not valid or not sufficient.",
+    ExitCode.NOT_FOUND: "There is no such session, question or token.",
+    ExitCode.UNANSWERED: "A question was left open: a fixture has no answer for it, or more than "
+    "one, or the person who was answering left.",
+    ExitCode.NO: "The only question of an `ask` was a yes/no question, and the answer is not yes.",
+    ExitCode.INTERRUPTED: "Stopped with Ctrl-C.",
+}
+
+
+class CliError(SessionServerError):
+    """A command failed; `advice` is the next thing to try."""
+
+    code = "failed"
+
+    def __init__(
+        self, message: str, exit_code: ExitCode = ExitCode.FAILED, advice: str = ""
+    ) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
         self.advice = advice
 
 
-class UsageTrouble(Trouble):
-    def __init__(self, words: str, advice: str = "") -> None:
-        super().__init__(words, ExitCode.USAGE, advice)
+class UsageError(CliError):
+    """The command line, a question or a file is not valid."""
+
+    code = "usage"
+
+    def __init__(self, message: str, advice: str = "") -> None:
+        super().__init__(message, ExitCode.USAGE, advice)
 
 
-def of_client(error: ClientError) -> Trouble:
+EXIT_CODES: dict[type[SessionServerError], tuple[ExitCode, str]] = {
+    Disconnected: (ExitCode.UNREACHABLE, START_ONE),
+    SessionNotFound: (ExitCode.NOT_FOUND, LIST_THEM),
+    SessionGone: (ExitCode.NOT_FOUND, LIST_THEM),
+    InvalidAnswer: (ExitCode.USAGE, ""),
+    ConfigError: (ExitCode.USAGE, ""),
+    SessionServerError: (ExitCode.FAILED, ""),
+}
+"""By the nearest class."""
+
+
+def cli_error(error: SessionServerError | httpx2.TransportError, url: str = "") -> CliError:
+    """The one mapping of errors to the command line; `url` is where the command went."""
+    text = str(error)
     match error:
+        case CliError():
+            return error
+        case httpx2.TimeoutException():
+            return CliError(f"{url} did not answer in time.", ExitCode.UNREACHABLE, START_ONE)
+        case httpx2.TransportError():
+            text = f"Can't reach a server at {url}: {text}."
+            return CliError(text, ExitCode.UNREACHABLE, START_ONE)
         case GaveUp(status=401 | 403) | GaveUp(close_code=CloseCode.NOT_ALLOWED):
-            return Trouble(str(error), ExitCode.NOT_ALLOWED, GIVE_TOKEN)
+            return CliError(text, ExitCode.NOT_ALLOWED, GIVE_TOKEN)
         case GaveUp(close_code=int()):
-            return Trouble(str(error))
-        case NotConnected() | GaveUp() | Disconnected():
-            return Trouble(str(error), ExitCode.UNREACHABLE, START_ONE)
-        case SessionNotFound() | SessionGone():
-            return Trouble(str(error), ExitCode.NOT_FOUND, LIST_THEM)
-        case CommandFailed(code=ErrorCode.PERMISSION_DENIED):
-            return Trouble(str(error), ExitCode.NOT_ALLOWED, OTHER_ROLE)
-        case InvalidAnswer():
-            return UsageTrouble(str(error))
-        case Rejected():
-            return Trouble(error.reason)
+            return CliError(text)
+        case CommandFailed(rpc_code=ErrorCode.PERMISSION_DENIED):
+            return CliError(text, ExitCode.NOT_ALLOWED, OTHER_ROLE)
         case _:
-            return Trouble(str(error))
+            nearest = next(kind for kind in type(error).__mro__ if kind in EXIT_CODES)
+            return CliError(text, *EXIT_CODES[nearest])
 
 
 class Problem(msgspec.Struct):
-    """RFC 9457, as far as a person reads it."""
+    """The fields of an HTTP problem (RFC 9457) that are shown."""
 
     title: str = ""
     detail: str = ""
@@ -75,28 +130,19 @@ _OF_STATUS = {
 _ADVICE = {401: GIVE_TOKEN, 403: OTHER_ROLE}
 
 
-def of_response(response: httpx.Response) -> Trouble:
-    """From a response that says no; its body must have been read."""
+def of_response(response: httpx2.Response) -> CliError:
+    """From a response that is an error; its body must have been read."""
     status = response.status_code
     code = _OF_STATUS.get(status, ExitCode.FAILED)
-    return Trouble(words_of(response), code, _ADVICE.get(status, ""))
+    return CliError(message_of(response), code, _ADVICE.get(status, ""))
 
 
-PLAIN_CHARS = 500
-
-
-def words_of(response: httpx.Response) -> str:
+def message_of(response: httpx2.Response) -> str:
     try:
         problem = msgspec.json.decode(response.content, type=Problem)
-    except (msgspec.DecodeError, msgspec.ValidationError, httpx.ResponseNotRead):
+    except (msgspec.DecodeError, msgspec.ValidationError, httpx2.ResponseNotRead):
         problem = Problem()
-    words = problem.detail or problem.title
-    if not words and response.headers.get("content-type", "").startswith("text/plain"):
-        words = response.text[:PLAIN_CHARS]
-    return words or f"The host answered {response.status_code} {response.reason_phrase}."
-
-
-def of_transport(error: httpx.TransportError, url: str) -> Trouble:
-    if isinstance(error, httpx.TimeoutException):
-        return Trouble(f"{url} did not answer in time.", ExitCode.UNREACHABLE, START_ONE)
-    return Trouble(f"Can't reach a server at {url}: {error}.", ExitCode.UNREACHABLE, START_ONE)
+    message = problem.detail or problem.title
+    if not message and response.headers.get("content-type", "").startswith("text/plain"):
+        message = response.text[:PLAIN_CHARS]
+    return message or f"The host answered {response.status_code} {response.reason_phrase}."

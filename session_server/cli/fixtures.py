@@ -1,20 +1,34 @@
-"""Files written by hand, in JSON or YAML, and answers from such a file."""
+"""Answers from a JSON or YAML file: its rules, and answering by them as a policy."""
 
+import asyncio
 import json
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import yaml
 
-from session_server.cli.failures import UsageTrouble
+from session_server.cli.failures import CliError, ExitCode, UsageError
+from session_server.cli.output import err, out, print_json
 from session_server.cli.session_names import short_name
+from session_server.cli.sessions import State, state_of
 from session_server.cli.values import check_given
-from session_server.client import InvalidAnswer, Plain
+from session_server.client import (
+    Client,
+    InvalidAnswer,
+    Plain,
+    Rejected,
+    RequestClosed,
+    Session,
+    SessionNotFound,
+)
 from session_server.client.answer_values import answers_of, asked
+from session_server.reducers.texts import subject
+from session_server.schemas.ahp.actions import InputCompleted
 from session_server.schemas.ahp.questions import Answer, InputRequest, Question, ResponseKind
+from session_server.schemas.errors import SessionServerError
 from session_server.schemas.wire import Uri
 
 STDIN = Path("-")
@@ -22,7 +36,7 @@ FILE_BYTES = 8 * 1024 * 1024
 
 
 class Loader(yaml.SafeLoader):
-    """Dates stay the text that they are written as: that is what answers are."""
+    """Dates stay text, as answers are."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012 - as PyYAML has it
         sign: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith(":timestamp")]
@@ -42,7 +56,7 @@ def read_document(path: Path) -> Any:
     except (ValueError, RecursionError):
         document = _yaml(path, text)
     if _has_lone_surrogate(document):
-        raise UsageTrouble(f"{path} contains half of a surrogate pair, which is not a character.")
+        raise UsageError(f"{path} contains half of a surrogate pair, which is not a character.")
     return document
 
 
@@ -50,7 +64,7 @@ def _yaml(path: Path, text: str) -> Any:
     try:
         return yaml.load(text, Loader)  # noqa: S506 - a safe one
     except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise UsageTrouble(f"{path} is neither JSON nor YAML: {error}") from None
+        raise UsageError(f"{path} is neither JSON nor YAML: {error}") from None
 
 
 def _has_lone_surrogate(document: Any) -> bool:
@@ -69,12 +83,12 @@ def _text(path: Path) -> str:
     try:
         raw = sys.stdin.buffer.read() if path == STDIN else path.read_bytes()
         if len(raw) > FILE_BYTES:
-            raise UsageTrouble(f"{path} has more than {FILE_BYTES:,} bytes.")
+            raise UsageError(f"{path} has more than {FILE_BYTES:,} bytes.")
         return raw.decode()
     except OSError as error:
-        raise UsageTrouble(f"{path} cannot be read: {error.strerror}.") from None
+        raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError:
-        raise UsageTrouble(f"{path} is not text in UTF-8.") from None
+        raise UsageError(f"{path} is not text in UTF-8.") from None
 
 
 MATCHERS = ("request", "message", "server", "tool", "key", "question")
@@ -109,8 +123,10 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 FIELDS = Rule.__struct_fields__
 
 
-class Unanswerable(Exception):  # noqa: N818 - a finding for the author of the fixture
-    """No rule, several rules, or one whose answers do not fit."""
+class UnanswerableError(SessionServerError):
+    """A fixture has no rule for a request, several, or one whose answers do not fit."""
+
+    code = "unanswerable"
 
 
 def read_fixture(path: Path) -> tuple[Rule, ...]:
@@ -118,11 +134,11 @@ def read_fixture(path: Path) -> tuple[Rule, ...]:
     if isinstance(document, dict) and set(document) == {"rules"}:
         document = document["rules"]
     if not isinstance(document, list):
-        raise UsageTrouble(f"{path} must be a list of rules.", 'Start with: - message: "…"')
+        raise UsageError(f"{path} must be a list of rules.", 'Start with: - message: "…"')
     try:
         rules = msgspec.convert(document, tuple[Rule, ...])
     except msgspec.ValidationError as error:
-        raise UsageTrouble(f"{path}: {error}", f"A rule can have {', '.join(FIELDS)}.") from None
+        raise UsageError(f"{path}: {error}", f"A rule can have {', '.join(FIELDS)}.") from None
     for number, rule in enumerate(rules, 1):
         _check(path, number, rule)
     return rules
@@ -130,26 +146,26 @@ def read_fixture(path: Path) -> tuple[Rule, ...]:
 
 def _check(path: Path, number: int, rule: Rule) -> None:
     if all(getattr(rule, name) is None for name in MATCHERS):
-        words = f"{path}: rule {number} does not say which requests it matches."
-        raise UsageTrouble(words, f"Give it at least one of {', '.join(MATCHERS)}.")
+        message = f"{path}: rule {number} does not name the requests that it matches."
+        raise UsageError(message, f"Give it at least one of {', '.join(MATCHERS)}.")
     if rule.answers and rule.response is not ResponseKind.ACCEPT:
-        words = f"{path}: rule {number} has answers, but says {rule.response}."
-        raise UsageTrouble(words, "Answers need `response: accept`.")
+        message = f"{path}: rule {number} has answers, but its response is {rule.response}."
+        raise UsageError(message, "Answers need `response: accept`.")
 
 
 def rule_for(rules: Sequence[Rule], session: Uri, request: InputRequest) -> int:
     """The number of the one rule for this request."""
     numbers = [n for n, rule in enumerate(rules, 1) if rule.is_for(session, request)]
     if not numbers:
-        raise Unanswerable(f"No rule matches it. {_described(request)}")
+        raise UnanswerableError(f"No rule matches it. {_described(request)}")
     if len(numbers) > 1:
         several = " and ".join(map(str, numbers))
-        raise Unanswerable(f"Rules {several} both match it; make one of them more specific.")
+        raise UnanswerableError(f"Rules {several} both match it; make one of them more specific.")
     return numbers[0]
 
 
 def answers_from(rule: Rule, request: InputRequest) -> dict[str, Answer] | None:
-    """What the rule says, in the kinds of the questions; `null` skips a question."""
+    """The rule's answers, in the kinds of the questions; `null` skips a question."""
     if rule.response is not ResponseKind.ACCEPT:
         return None
     plain: dict[str, Plain | None] = {}
@@ -160,7 +176,7 @@ def answers_from(rule: Rule, request: InputRequest) -> dict[str, Answer] | None:
         for name, value in plain.items():
             check_given(asked(request, name), value)
     except InvalidAnswer as error:
-        raise Unanswerable(str(error)) from None
+        raise UnanswerableError(str(error)) from None
     return answers
 
 
@@ -171,9 +187,9 @@ def _question_id(request: InputRequest, name: str) -> str:
     called = [question.id for question in questions if _is_called(question, name)]
     if len(called) != 1:
         if not questions:
-            raise Unanswerable("It has no questions, so the rule must not have answers.")
+            raise UnanswerableError("It has no questions, so the rule must not have answers.")
         known = ", ".join(question.id for question in questions)
-        raise Unanswerable(f"It has no question {name!r}. Its questions are: {known}.")
+        raise UnanswerableError(f"It has no question {name!r}. Its questions are: {known}.")
     return called[0]
 
 
@@ -182,7 +198,7 @@ def _is_called(question: Question, name: str | None) -> bool:
 
 
 def _described(request: InputRequest) -> str:
-    """Everything that a rule could say of it."""
+    """Everything that a rule could match."""
     return f"It has {', '.join(_marks(request))}."
 
 
@@ -196,3 +212,121 @@ def _marks(request: InputRequest) -> Iterator[str]:
             yield f"{name}: {getattr(meta, name)}"
     for question in request.questions or ():
         yield f"question: {question.id}"
+
+
+class Patience(NamedTuple):
+    """When to stop: after what is open now, after a number of answers, or never."""
+
+    answers: int | None
+    seconds: float | None
+    is_endless: bool = False
+
+    @property
+    def is_none(self) -> bool:
+        return self.answers is None and not self.is_endless
+
+
+class Policy:
+    """Answers by rules, and counts what was answered and what was not."""
+
+    def __init__(self, rules: Sequence[Rule], patience: Patience, *, as_json: bool) -> None:
+        self._rules = rules
+        self._patience = patience
+        self._as_json = as_json
+        self._tried: dict[tuple[Uri, str], InputRequest] = {}
+        self.answered = 0
+        self.refused = 0
+
+    @property
+    def is_done(self) -> bool:
+        patience = self._patience
+        return patience.is_none or (
+            patience.answers is not None and self.answered >= patience.answers
+        )
+
+    async def run(self, client: Client, uri: Uri | None) -> ExitCode:
+        try:
+            async with asyncio.timeout(self._patience.seconds):
+                if uri is None:
+                    await self._all(client)
+                else:
+                    async with client.session(uri) as session:
+                        await self._one(session)
+        except TimeoutError:
+            if not self._patience.is_endless:
+                message = f"{self.answered} of {self._patience.answers} questions came in time."
+                raise CliError(message, ExitCode.TIMED_OUT) from None
+        return self._verdict()
+
+    async def _one(self, session: Session) -> None:
+        changes = session.changes()
+        await self._look(session)
+        while not self.is_done:
+            await anext(changes)
+            await self._look(session)
+
+    async def _all(self, client: Client) -> None:
+        async for sessions in client.sessions():
+            for summary in sessions:
+                if state_of(summary) is State.INPUT_NEEDED:
+                    await self._visit(client, summary.resource)
+            if self.is_done:
+                return
+
+    async def _visit(self, client: Client, uri: Uri) -> None:
+        try:
+            async with client.session(uri) as session:
+                await self._look(session)
+        except SessionNotFound:
+            return
+
+    async def _look(self, session: Session) -> None:
+        for request in session.confirmed.input_requests or ():
+            key, asked = (session.uri, request.id), msgspec.structs.replace(request, answers=None)
+            if self._tried.get(key) != asked:
+                self._tried[key] = asked
+                await self._try(session, request)
+
+    async def _try(self, session: Session, request: InputRequest) -> None:
+        try:
+            number = rule_for(self._rules, session.uri, request)
+            rule = self._rules[number - 1]
+            action = InputCompleted(
+                request_id=request.id,
+                response=rule.response,
+                answers=answers_from(rule, request),
+            )
+            await session.dispatch(action)
+        except RequestClosed:
+            return  # somebody was faster
+        except (UnanswerableError, Rejected) as error:
+            self.refused += 1
+            self._tell_refused(session.uri, request, str(error))
+            return
+        self.answered += 1
+        self._tell(session.uri, request, number, rule)
+
+    # Printing
+
+    def _tell(self, uri: Uri, request: InputRequest, number: int, rule: Rule) -> None:
+        if self._as_json:
+            answered = {"session": uri, "request": request.id, "response": rule.response}
+            print_json({**answered, "rule": number})
+            return
+        text = f"{short_name(uri)}: {rule.response} “{subject(request)}” (rule {number})"
+        out.print(text, markup=False, soft_wrap=True)
+
+    def _tell_refused(self, uri: Uri, request: InputRequest, text: str) -> None:
+        if self._as_json:
+            print_json({"session": uri, "request": request.id, "unanswered": text})
+            return
+        line = f"{short_name(uri)}: “{subject(request)}” is left open. {text}"
+        err.print(line, style="yellow", markup=False, soft_wrap=True)
+
+    def _verdict(self) -> ExitCode:
+        if self.refused:
+            return ExitCode.UNANSWERED
+        if not self.answered and not self._patience.is_endless:
+            message = "No question is open."
+            raise CliError(message, ExitCode.NOT_FOUND, "To wait for one, add --wait 10m.")
+        return ExitCode.OK

@@ -1,29 +1,30 @@
-"""How commands reach a host: its address, a token, and whether to answer in JSON.
+"""How commands reach a host: its address, a token, and whether to print JSON.
 
 `reaching` makes a command of a function that takes a `Reach`: it adds the options, runs it, and
-turns what goes wrong into words and an exit code.
+prints errors as a message with an exit code.
 """
 
 import asyncio
 import inspect
 import os
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import wraps
 from typing import Annotated, Any, NamedTuple
 from urllib.parse import SplitResult, parse_qs, urlsplit, urlunsplit
 
-import httpx
+import httpx2
 import typer
 
 from session_server import __version__
-from session_server.cli.exit_codes import ExitCode
-from session_server.cli.failures import Trouble, UsageTrouble, of_client, of_response, of_transport
-from session_server.cli.output import complain, err
-from session_server.client import Client, ClientError, connect
+from session_server.cli.failures import CliError, ExitCode, UsageError, cli_error, of_response
+from session_server.cli.output import err, print_error
+from session_server.client import Client, connect
 from session_server.client.connecting import headers_of
+from session_server.reducers.ahp1.versions import SUPPORTED_VERSIONS
 from session_server.reducers.texts import session_name
+from session_server.schemas.errors import SessionServerError
 from session_server.schemas.wire import Uri
 
 DEFAULT_URL = "http://127.0.0.1:8737"
@@ -36,7 +37,7 @@ URL_VARIABLE, TOKEN_VARIABLE = "SESSION_SERVER_URL", "SESSION_SERVER_TOKEN"
 URL_HELP = f"Address of the host, or a link to its page; {DEFAULT_URL} if not given."
 TOKEN_HELP = "Access token."  # noqa: S105
 
-# What is said once for all commands may come from the environment; what is said to one goes first.
+# Options of the program may come from the environment; options of a command take precedence.
 SharedUrl = Annotated[
     str | None,
     typer.Option("--url", envvar=URL_VARIABLE, help=URL_HELP, rich_help_panel=PANEL),
@@ -63,7 +64,7 @@ class Reach(NamedTuple):
 
     @classmethod
     def to(cls, url: str | None, token: str | None, *, as_json: bool = False) -> "Reach":
-        """A link as it is shared will do: its token is taken out of it."""
+        """A share link works too: its token is taken out of it."""
         parts = _address(url or DEFAULT_URL)
         shared = parse_qs(parts.query).get("tkn", [None])[0]
         path = parts.path.rstrip("/")
@@ -78,14 +79,18 @@ class Reach(NamedTuple):
         return urlunsplit((parts.scheme, netloc, parts.path, "", ""))
 
     def client(
-        self, *, policy: bool = False, name: str | None = None
+        self,
+        *,
+        policy: bool = False,
+        name: str | None = None,
+        versions: Sequence[str] = SUPPORTED_VERSIONS,
     ) -> AbstractAsyncContextManager[Client]:
-        """AHP, for what is live."""
-        return connect(self.url, token=self.token, policy=policy, name=name)
+        """AHP, for live sessions."""
+        return connect(self.url, token=self.token, policy=policy, name=name, versions=versions)
 
-    def http(self, *, policy: bool = False) -> httpx.Client:
-        """`/v1`, for what is asked once. A refusal is raised as `Trouble`."""
-        return httpx.Client(
+    def http(self, *, policy: bool = False) -> httpx2.Client:
+        """`/v1`, for single requests. An error response is raised as `CliError`."""
+        return httpx2.Client(
             base_url=self.url,
             headers={
                 "User-Agent": f"session-server/{__version__}",
@@ -107,17 +112,17 @@ def _address(url: str) -> SplitResult:
         pass
     shown = url.partition("?")[0].rpartition("@")[2]
     advice = f"It looks like this: {DEFAULT_URL}"
-    raise UsageTrouble(f"{shown!r} is not the address of a host.", advice)
+    raise UsageError(f"{shown!r} is not the address of a host.", advice)
 
 
 def _sendable(token: str | None) -> str | None:
     written = None if token is None else token.strip()
     if written and not (written.isascii() and written.isprintable()):
-        raise UsageTrouble("This is not a valid token: tokens are plain ASCII on one line.")
+        raise UsageError("This is not a valid token: tokens are plain ASCII on one line.")
     return written or None
 
 
-def _check(response: httpx.Response) -> None:
+def _check(response: httpx2.Response) -> None:
     if not response.is_success:
         response.read()
         raise of_response(response)
@@ -143,9 +148,9 @@ def reaching(command: Command) -> Callable[..., None]:
         wanted = as_json or bool(shared.get("as_json"))
         try:
             reach = Reach.to(url or shared.get("url"), token or shared.get("token"), as_json=wanted)
-        except Trouble as trouble:
-            complain(trouble, as_json=wanted)
-            raise typer.Exit(trouble.code) from None
+        except CliError as failure:
+            print_error(failure, as_json=wanted)
+            raise typer.Exit(failure.exit_code) from None
         raise typer.Exit(run(command, reach, given))
 
     parameters = [
@@ -162,31 +167,31 @@ def reaching(command: Command) -> Callable[..., None]:
 
 
 def run(command: Command, reach: Reach, given: dict[str, Any]) -> ExitCode:
-    """Runs it, and says in words what went wrong."""
+    """Runs it, and prints what went wrong."""
     try:
         _check_text(given)
         done = command(reach=reach, **given)
         code = asyncio.run(done) if isinstance(done, Coroutine) else done
-    except (Trouble, ClientError, httpx.TransportError) as error:
-        trouble = explained(error, reach)
-        complain(trouble, as_json=reach.as_json)
-        return trouble.code
+    except (SessionServerError, httpx2.TransportError) as error:
+        failure = cli_error(error, reach.shown)
+        print_error(failure, as_json=reach.as_json)
+        return failure.exit_code
     except (KeyboardInterrupt, asyncio.CancelledError):
         err.print("Stopped.")
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
-        # Whoever read has enough, as `head` has. Nothing more can be said, not even at the exit.
+        # The reader has closed the pipe, as `head` does. Nothing more can be written, even at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.OK
     return ExitCode.OK if code is None else code
 
 
 def _check_text(given: dict[str, Any]) -> None:
-    """Python lets bytes that are no text through as something that nobody can encode again."""
+    """Python decodes arguments that are not UTF-8 to surrogates, which cannot be encoded."""
     for value in given.values():
         for word in value if isinstance(value, list) else (value,):
             if isinstance(word, str) and not word.isascii() and not _is_text(word):
-                raise UsageTrouble(f"{word!a} is not text in UTF-8.")
+                raise UsageError(f"{word!a} is not text in UTF-8.")
 
 
 def _is_text(word: str) -> bool:
@@ -195,17 +200,6 @@ def _is_text(word: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def explained(error: Exception, reach: Reach) -> Trouble:
-    match error:
-        case ClientError():
-            return of_client(error)
-        case httpx.TransportError():
-            return of_transport(error, reach.shown)
-        case _:
-            assert isinstance(error, Trouble)
-            return error
 
 
 def _option(name: str, annotation: Any, default: object) -> inspect.Parameter:

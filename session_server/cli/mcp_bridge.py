@@ -4,12 +4,18 @@ import logging
 from typing import Annotated
 from urllib.parse import quote
 
-import httpx
+import httpx2
 import msgspec
 import typer
 
-from session_server.cli.exit_codes import ExitCode
-from session_server.cli.failures import GIVE_TOKEN, OTHER_ROLE, START_ONE, Trouble, of_response
+from session_server.cli.failures import (
+    GIVE_TOKEN,
+    OTHER_ROLE,
+    START_ONE,
+    CliError,
+    ExitCode,
+    of_response,
+)
 from session_server.cli.http_client import HTTP_SECONDS, Reach
 from session_server.client.connecting import headers_of
 
@@ -46,17 +52,17 @@ async def mcp(
     address = f"{reach.url}/mcp" if server is None else f"{reach.url}/mcp/{quote(server, safe='')}"
     _check(address, headers)
     if not await Bridge(address, f"{reach.url}/healthz", headers).run():
-        words = f"The host at {reach.url} stopped answering and did not come back."
-        raise Trouble(words, ExitCode.UNREACHABLE, START_ONE)
+        message = f"The host at {reach.url} stopped answering and did not come back."
+        raise CliError(message, ExitCode.UNREACHABLE, START_ONE)
 
 
 def _check(address: str, headers: dict[str, str]) -> None:
-    """Fails in words before anything is spoken; that it is no stream is all the same here."""
-    response = httpx.get(address, headers=headers, timeout=HTTP_SECONDS)
+    """Checks access before MCP starts, to fail with a message; any other answer will do."""
+    response = httpx2.get(address, headers=headers, timeout=HTTP_SECONDS)
     if response.status_code not in _REFUSED:
         return
     try:
-        words: str = msgspec.json.decode(response.content)["error"]["message"]
+        message: str = msgspec.json.decode(response.content)["error"]["message"]
     except (msgspec.DecodeError, KeyError, TypeError):
         raise of_response(response) from None
-    raise Trouble(words, *_REFUSED[response.status_code])
+    raise CliError(message, *_REFUSED[response.status_code])

@@ -7,11 +7,10 @@ from pathlib import Path
 
 from session_server.cli.doctor import Check, bad, fine, odd
 from session_server.mcp_client.config import ServerConfig, load_servers
-from session_server.mcp_client.connections import Link
-from session_server.mcp_client.errors import ConfigError
-from session_server.mcp_client.failures import trouble_of
-from session_server.mcp_client.pool import declared
+from session_server.mcp_client.connections import Link, callbacks_for_one_request
+from session_server.mcp_client.failures import unreachable_error
 from session_server.mcp_client.sdk import QUIET
+from session_server.schemas.errors import ConfigError
 
 
 def mcp_checks(file: Path) -> Iterator[Check]:
@@ -39,14 +38,14 @@ async def _check(config: ServerConfig) -> Check:
         return fine(name, "It is disabled.")
     if config.problem is not None:
         return bad(name, f"It cannot be used: {config.problem}.")
-    link = Link(config, declared(config))
+    link = Link(config, callbacks_for_one_request(config))
     try:
         async with asyncio.timeout(config.start_timeout), link.opened(config.protocol):
             count = len(await link.tools())
             revision = link.client.protocol_version
     except Exception as error:  # noqa: BLE001 - whatever it answered, it cannot be used
-        trouble = trouble_of(error, config, link.heard)
+        failure = unreachable_error(error, config, link.latest_response)
         lines = link.output.lines
         advice = f"It wrote: {lines[-1]}" if lines else ""
-        return bad(name, f"It cannot be used: {trouble}.", advice)
+        return bad(name, f"It cannot be used: {failure}.", advice)
     return fine(name, f"It answers: revision {revision}, {count} tools.")

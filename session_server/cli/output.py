@@ -1,4 +1,4 @@
-"""Where words go: answers to standard output, everything else to standard error."""
+"""Printing: answers to standard output, everything else to standard error."""
 
 import sys
 from typing import Any
@@ -14,7 +14,7 @@ from rich.console import (
 )
 from rich.segment import Segment
 
-from session_server.cli.failures import Trouble
+from session_server.cli.failures import CliError
 from session_server.schemas.codec import encode
 
 PIPE_WIDTH = 120
@@ -28,11 +28,11 @@ _SHOWN = {
 }
 
 
-class Harmless:
-    """Shows control characters instead of sending them: a terminal would do what they say.
+class Sanitized:
+    """Shows control characters as symbols, so that the terminal does not execute them.
 
-    Characters that turn the direction of writing are among them. Titles, questions and answers come
-    from anybody.
+    Characters that change the direction of text are among them. Titles, questions and answers can
+    come from anyone.
     """
 
     def __init__(self, renderable: RenderableType) -> None:
@@ -41,23 +41,23 @@ class Harmless:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         for segment in console.render(self._renderable, options):
             is_ours = segment.control is not None
-            yield segment if is_ours else Segment(harmless(segment.text), segment.style)
+            yield segment if is_ours else Segment(sanitized(segment.text), segment.style)
 
 
-class _EverythingHarmless(RenderHook):
+class _EverythingSanitized(RenderHook):
     def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
-        return [Harmless(renderable) for renderable in renderables]
+        return [Sanitized(renderable) for renderable in renderables]
 
 
-def harmless(text: str) -> str:
+def sanitized(text: str) -> str:
     return text.translate(_SHOWN)
 
 
 def _console(*, stderr: bool) -> Console:
-    """What goes into a pipe goes as it is: programs read it."""
+    """A pipe gets the text as it is: programs read it."""
     console = Console(stderr=stderr, highlight=False, emoji=False)
     if console.is_terminal:
-        console.push_render_hook(_EverythingHarmless())
+        console.push_render_hook(_EverythingSanitized())
     else:
         console.width = PIPE_WIDTH
     return console
@@ -67,8 +67,8 @@ out = _console(stderr=False)
 err = _console(stderr=True)
 
 
-def tell(text: str, *, on: Console = out) -> None:
-    """What somebody said, and nothing else: a pipe gets every character of it."""
+def print_text(text: str, *, on: Console = out) -> None:
+    """Prints a text as it is; a pipe gets every character."""
     if on.is_terminal:
         on.print(text, markup=False, soft_wrap=True)
     else:
@@ -77,19 +77,19 @@ def tell(text: str, *, on: Console = out) -> None:
 
 
 def print_json(value: Any, *, pretty: bool = False) -> None:
-    """One line for programs that read line by line; indented where it is the only thing said."""
+    """One line, for programs that read line by line; indented if it is the only output."""
     text = encode(value)
     sys.stdout.write((msgspec.json.format(text) if pretty else text).decode() + "\n")
     sys.stdout.flush()
 
 
-def complain(trouble: Trouble, *, as_json: bool) -> None:
+def print_error(failure: CliError, *, as_json: bool) -> None:
     if as_json:
-        said = {"error": str(trouble), "exitCode": int(trouble.code)}
-        if trouble.advice:
-            said["advice"] = trouble.advice
-        sys.stderr.write(encode(said).decode() + "\n")
+        report = {"error": str(failure), "exitCode": int(failure.exit_code)}
+        if failure.advice:
+            report["advice"] = failure.advice
+        sys.stderr.write(encode(report).decode() + "\n")
         return
-    err.print(str(trouble), style="red", markup=False, soft_wrap=True)
-    if trouble.advice:
-        err.print(trouble.advice, markup=False, soft_wrap=True)
+    err.print(str(failure), style="red", markup=False, soft_wrap=True)
+    if failure.advice:
+        err.print(failure.advice, markup=False, soft_wrap=True)

@@ -7,16 +7,16 @@ import time
 from collections.abc import Callable, Generator
 from typing import Annotated, TypeVar
 
-import httpx
+import httpx2
 import typer
 
-from session_server.cli.failures import Trouble
+from session_server.cli.failures import CliError
 from session_server.cli.output import err
 from session_server.cli.values import duration
 
 PAUSE_SECONDS = 1.0
 ANSWER_SECONDS = 10.0
-"""How much longer than it was asked to wait a host may take to answer."""
+"""How much longer than the requested wait an answer may take."""
 
 T = TypeVar("T")
 
@@ -31,23 +31,23 @@ WaitOption = Annotated[
 
 
 class Deadline:
-    """How much time is left; without a number there is no end to it."""
+    """How much time is left; `None` is forever."""
 
     def __init__(self, seconds: float | None) -> None:
         self._deadline = None if seconds is None else time.monotonic() + seconds
 
     def left(self, at_most: float) -> float:
-        """The length of the next wait; nothing if the time is over."""
+        """The length of the next wait; 0 if the time is up."""
         if self._deadline is None:
             return at_most
         return min(at_most, max(0.0, self._deadline - time.monotonic()))
 
 
-def polled(http: httpx.Client, path: str, wait: float, decode: Callable[[bytes], T]) -> T | None:
+def polled(http: httpx2.Client, path: str, wait: float, decode: Callable[[bytes], T]) -> T | None:
     """What is there after at most this time; `None` if the host is away just now."""
     try:
         response = http.get(path, params={"wait": wait}, timeout=wait + ANSWER_SECONDS)
-    except httpx.TransportError:
+    except httpx2.TransportError:
         time.sleep(min(PAUSE_SECONDS, wait))
         return None
     return decode(response.content)
@@ -55,18 +55,18 @@ def polled(http: httpx.Client, path: str, wait: float, decode: Callable[[bytes],
 
 @contextlib.contextmanager
 def withdrawn_when_interrupted(
-    http: httpx.Client, path: str, message: str, *, on_sigterm: bool = True
+    http: httpx2.Client, path: str, message: str, *, on_sigterm: bool = True
 ) -> Generator[None]:
     """Ctrl-C withdraws what was asked for, and so do SIGTERM and a closed terminal.
 
-    Without `on_sigterm` only Ctrl-C does: whoever asks again with the same key goes on waiting.
+    Without `on_sigterm` only Ctrl-C does: asking again with the same key goes on waiting.
     """
     try:
         with _termination_raises():
             yield
     except (KeyboardInterrupt, _Terminated) as stopped:
         if on_sigterm or isinstance(stopped, KeyboardInterrupt):
-            with contextlib.suppress(httpx.HTTPError, Trouble):
+            with contextlib.suppress(httpx2.HTTPError, CliError):
                 http.delete(path)
                 err.print(message)
         raise

@@ -14,25 +14,23 @@ from session_server.cli import access
 from session_server.cli.access import share
 from session_server.cli.answer import answer
 from session_server.cli.ask import ask
-from session_server.cli.backup import backup
 from session_server.cli.call import call
 from session_server.cli.doctor import doctor
-from session_server.cli.exit_codes import ExitCode
-from session_server.cli.failures import UsageTrouble
+from session_server.cli.failures import ExitCode, UsageError
 from session_server.cli.http_client import JsonOption, SharedToken, SharedUrl, reaching
 from session_server.cli.mcp_bridge import mcp
-from session_server.cli.migrate import migrate
-from session_server.cli.output import complain
+from session_server.cli.output import print_error
 from session_server.cli.recordings import export, replay
 from session_server.cli.serve import serve
 from session_server.cli.sessions import dispose, sessions
+from session_server.cli.stores import backup, migrate
 from session_server.cli.watch import watch
 
 PROGRAM = "session-server"
 
 
 class Program(TyperGroup):
-    """With `--json` a misunderstanding is told in JSON as well."""
+    """With `--json`, usage errors are printed as JSON too."""
 
     def main(
         self,
@@ -50,7 +48,7 @@ class Program(TyperGroup):
         try:
             code = run(standalone_mode=False)
         except TyperException as error:
-            complain(UsageTrouble(error.format_message()), as_json=True)
+            print_error(UsageError(error.format_message()), as_json=True)
             sys.exit(error.exit_code)
         except typer.Abort:
             sys.exit(ExitCode.FAILED)

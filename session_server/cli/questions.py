@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
-from session_server.cli.failures import UsageTrouble
+from session_server.cli.failures import UsageError
 from session_server.cli.values import number, truth, whole_number
 from session_server.schemas.ahp.questions import (
     BooleanQuestion,
@@ -57,7 +57,7 @@ def parsed_questions(lines: Iterable[str]) -> tuple[Question, ...]:
     seen: set[str] = set()
     for question in questions:
         if question.id in seen:
-            raise UsageTrouble(f"Two questions are called {question.id!r}.", _HELP)
+            raise UsageError(f"Two questions are called {question.id!r}.", _HELP)
         seen.add(question.id)
     return questions
 
@@ -69,16 +69,16 @@ def parsed_question(text: str, number: int = 1) -> Question:
         close = get_close_matches(line.kind, _KINDS, n=1)
         hint = f"Did you mean {close[0]}? " if close else ""
         known = ", ".join(_KINDS)
-        raise UsageTrouble(
+        raise UsageError(
             f"{text!r}: {line.kind!r} is not a kind of question.", f"{hint}Use one of: {known}."
         )
     if not line.prompt.strip():
-        raise UsageTrouble(f"{text!r}: the question has no text.", _HELP)
+        raise UsageError(f"{text!r}: the question has no text.", _HELP)
     fields = {"id": line.id, "message": line.prompt, "required": line.required or None}
     try:
         return build(line, fields)
     except ValueError as error:
-        raise UsageTrouble(f"{text!r}: {error}", _HELP) from None
+        raise UsageError(f"{text!r}: {error}", _HELP) from None
 
 
 def _parts(text: str, number: int) -> Line:
@@ -106,7 +106,7 @@ def _check_no_options(text: str, rest: str | None) -> None:
             " 'env:select:Which environment?=staging|prod'."
             " For free text with this default, write ID:text:PROMPT=DEFAULT."
         )
-        raise UsageTrouble(f"{text!r} lists options but does not say what kind it is.", advice)
+        raise UsageError(f"{text!r} lists options but does not name its kind.", advice)
 
 
 def _name(head: str, text: str) -> tuple[str, bool]:
@@ -114,8 +114,8 @@ def _name(head: str, text: str) -> tuple[str, bool]:
     required = not name.endswith("?")
     name = _plain(name.removesuffix("?")).strip()
     if not name or any(sign.isspace() for sign in name):
-        words = f"{text!r}: {name!r} cannot be a question's id."
-        raise UsageTrouble(words, f"Ids have no spaces; \\: is a colon in a question. {_HELP}")
+        message = f"{text!r}: {name!r} cannot be a question's id."
+        raise UsageError(message, f"Ids have no spaces; \\: is a colon in a question. {_HELP}")
     return name, required
 
 
@@ -129,14 +129,14 @@ def _bounds(kind: str, text: str | None, line: str) -> dict[str, Any]:
         return {}
     found = _BOUNDS.fullmatch(text)
     if found is None or kind not in _BOUNDED:
-        words = f"{line!r}: [{text}] is not understood after {kind}."
-        raise UsageTrouble(words, f"Bounds are [MIN..MAX], for {', '.join(_BOUNDED)}.")
+        message = f"{line!r}: [{text}] is not understood after {kind}."
+        raise UsageError(message, f"Bounds are [MIN..MAX], for {', '.join(_BOUNDED)}.")
     read: Callable[[str], Any] = number if kind == "number" else whole_number
     pairs = zip(("min", "max"), found.groups(), strict=True)
     try:
         return {name: read(written) for name, written in pairs if written}
     except ValueError as error:
-        raise UsageTrouble(f"{line!r}: {error}", _HELP) from None
+        raise UsageError(f"{line!r}: {error}", _HELP) from None
 
 
 # Kinds
@@ -169,8 +169,8 @@ def _boolean(line: Line, fields: dict[str, Any]) -> Question:
 def _select(line: Line, fields: dict[str, Any]) -> Question:
     options, freeform = _options(line)
     if sum(bool(option.recommended) for option in options) > 1:
-        words = f"{line.id!r}: a select recommends one option at most."
-        raise UsageTrouble(words, "Use `multi` where several can be chosen.")
+        message = f"{line.id!r}: a select recommends one option at most."
+        raise UsageError(message, "Use `multi` where several can be chosen.")
     return SingleSelectQuestion(**fields, options=options, allow_freeform_input=freeform or None)
 
 
@@ -204,7 +204,7 @@ _ALIASES = {
     "string": "text",
     "url": "uri",
 }
-"""What people write who know other tools, or AHP."""
+"""Names from other tools and from AHP."""
 
 _BOUNDED = ("text", "number", "integer", "multi")
 KINDS = tuple(_KINDS)
@@ -218,8 +218,8 @@ def _options(line: Line) -> tuple[tuple[Option, ...], bool]:
     freeform = written[-1].strip() in FREEFORM
     options = tuple(_option(part) for part in (written[:-1] if freeform else written) if part)
     if not options and not freeform:
-        words = f"{line.id!r}: there are no options to choose from."
-        raise UsageTrouble(words, "Options follow the question: PROMPT=staging|prod*")
+        message = f"{line.id!r}: there are no options to choose from."
+        raise UsageError(message, "Options follow the question: PROMPT=staging|prod*")
     return options, freeform
 
 
@@ -228,12 +228,12 @@ def _option(text: str) -> Option:
     recommended = stripped.endswith("*") and not stripped.endswith("\\*")
     name, *label = _split(stripped.removesuffix("*") if recommended else stripped, "=", 1)
     option_id = _plain(name).strip()
-    words = _plain(label[0]).strip() if label else option_id
-    return Option(id=option_id, label=words, recommended=recommended or None)
+    message = _plain(label[0]).strip() if label else option_id
+    return Option(id=option_id, label=message, recommended=recommended or None)
 
 
 def _split(text: str, sign: str, times: int = -1) -> list[str]:
-    """At signs that no backslash stands before; the pieces stay escaped."""
+    """Splits at signs that are not escaped; the pieces stay escaped."""
     pieces: list[str] = []
     piece, escaped = "", False
     for character in text:

@@ -6,17 +6,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
-import httpx
+import httpx2
 import msgspec
 import typer
 
-from session_server.cli.exit_codes import ExitCode
-from session_server.cli.failures import Trouble, UsageTrouble
+from session_server.cli.failures import CliError, ExitCode, UsageError
 from session_server.cli.http_client import Reach, session_path
 from session_server.cli.output import err, out, print_json
-from session_server.cli.session_names import SessionArgument, found_uri, short_name
+from session_server.cli.session_names import SessionArgument, found_uri, page_of, short_name
 from session_server.cli.sessions import as_json
-from session_server.cli.target_session import page_of
 from session_server.cli.values import duration
 from session_server.reducers.texts import session_uri
 from session_server.schemas.ahp.session import SessionSummary
@@ -31,7 +29,7 @@ class Moment(msgspec.Struct):
 
 
 class Head(msgspec.Struct):
-    """As much of a cassette's line as is needed to play it in time."""
+    """The fields of a cassette's line that are needed to play it in real time."""
 
     kind: str
     session: str | None = None
@@ -53,7 +51,7 @@ def export(
     last = cassette.rstrip(b"\n").rpartition(b"\n")[2]
     end = _head(last)
     if end is None or end.kind != "end":
-        raise Trouble("The connection to the host broke before the end.", advice="Try again.")
+        raise CliError("The connection to the host broke before the end.", advice="Try again.")
     if end.damaged:
         err.print("What follows in the session's log is damaged and not in the file.")
     if output == STDOUT:
@@ -63,7 +61,7 @@ def export(
     try:
         output.write_bytes(cassette)
     except OSError as error:
-        raise Trouble(f"{output} cannot be written: {error.strerror}.") from None
+        raise CliError(f"{output} cannot be written: {error.strerror}.") from None
     if reach.as_json:
         print_json({"file": str(output), "bytes": len(cassette), "session": uri})
     else:
@@ -100,7 +98,7 @@ def replay(
         name = session_uri(as_name)
         lines = _renamed(file, lines, name)
     if idle_limit is not None and speed is None:
-        raise UsageTrouble("--idle-limit needs --speed.")
+        raise UsageError("--idle-limit needs --speed.")
     with reach.http() as http:
         _check_free(http, name)
         if speed is None:
@@ -119,7 +117,7 @@ def _lines(file: Path) -> list[bytes]:
     try:
         raw = sys.stdin.buffer.read() if file == Path("-") else file.read_bytes()
     except OSError as error:
-        raise UsageTrouble(f"{file} cannot be read: {error.strerror}.") from None
+        raise UsageError(f"{file} cannot be read: {error.strerror}.") from None
     return [line for line in raw.split(b"\n") if line.strip()]
 
 
@@ -131,7 +129,7 @@ def _session_of(file: Path, lines: list[bytes]) -> str:
 
 
 def _renamed(file: Path, lines: list[bytes], name: str) -> list[bytes]:
-    """The name stands in the header, and in the record that the first entry opens with."""
+    """The name is in the header, and in the record of the first entry."""
     try:
         header, opening = (msgspec.json.decode(line) for line in lines[:2])
         header["session"] = name
@@ -141,8 +139,8 @@ def _renamed(file: Path, lines: list[bytes], name: str) -> list[bytes]:
     return [msgspec.json.encode(header), msgspec.json.encode(opening), *lines[2:]]
 
 
-def _not_a_recording(file: Path) -> UsageTrouble:
-    return UsageTrouble(f"{file} is not a session recording.", "Create one with `export`.")
+def _not_a_recording(file: Path) -> UsageError:
+    return UsageError(f"{file} is not a session recording.", "Create one with `export`.")
 
 
 def _head(line: bytes) -> Head | None:
@@ -152,19 +150,19 @@ def _head(line: bytes) -> Head | None:
         return None
 
 
-def _check_free(http: httpx.Client, name: str) -> None:
-    """Said before anything is played: a host cannot interrupt somebody who sends slowly."""
+def _check_free(http: httpx2.Client, name: str) -> None:
+    """Checked before the upload: a host cannot interrupt a slow upload with an error."""
     try:
         http.get(session_path(name))
-    except Trouble as trouble:
-        if trouble.code is ExitCode.NOT_FOUND:
+    except CliError as failure:
+        if failure.exit_code is ExitCode.NOT_FOUND:
             return
         raise
-    words = f"There is a session {short_name(name)} already."
-    raise Trouble(words, advice="Play the recording under another name with --as NAME.")
+    message = f"There is a session {short_name(name)} already."
+    raise CliError(message, advice="Play the recording under another name with --as NAME.")
 
 
-def _posted(http: httpx.Client, content: Any, params: dict[str, str]) -> SessionSummary:
+def _posted(http: httpx2.Client, content: Any, params: dict[str, str]) -> SessionSummary:
     response = http.post(
         "/v1/replay", content=content, params=params, headers=JSON_LINES, timeout=None
     )
@@ -172,7 +170,7 @@ def _posted(http: httpx.Client, content: Any, params: dict[str, str]) -> Session
 
 
 def _in_time(lines: list[bytes], speed: float, limit: float | None) -> Iterator[bytes]:
-    """Each line when its moment has come."""
+    """Yields each line at its time."""
     before: int | None = None
     for number, line in enumerate(lines, 1):
         head = _head(line)

@@ -6,10 +6,11 @@ import socket
 
 import typer
 
+from session_server.cli.failures import CliError
 from session_server.cli.setting_options import named_store, with_settings
-from session_server.log import Sync
-from session_server.log.errors import LogError
-from session_server.log.opening import open_log
+from session_server.log import Log, Sync
+from session_server.log.opening import open_log, open_shared_log
+from session_server.schemas.errors import UnreadableTokensError
 from session_server.settings import Settings
 
 
@@ -18,9 +19,7 @@ def serve(settings: Settings) -> None:
     """Run the host."""
     # The server takes a while to load, and no other command needs it.
     from session_server.app import create_app  # noqa: PLC0415
-    from session_server.host.errors import StartError  # noqa: PLC0415
     from session_server.identity.binding import binding_of  # noqa: PLC0415
-    from session_server.mcp_client.errors import ConfigError  # noqa: PLC0415
     from session_server.server import run  # noqa: PLC0415
 
     binding = binding_of(settings)
@@ -31,20 +30,9 @@ def serve(settings: Settings) -> None:
         is_used = error.errno == errno.EADDRINUSE
         reason = "the address is already in use" if is_used else error.strerror
         message = f"Can't listen on {settings.host}:{settings.port}: {reason}."
-        typer.echo(f"{message} Choose another port with --port.", err=True)
-        raise typer.Exit(1) from None
-    try:
-        asyncio.run(
-            check_log(store, Sync(settings.sync), accept_data_loss=settings.accept_data_loss)
-        )
-    except (LogError, StartError) as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(1) from None
-    try:
-        app = create_app(store, demo=settings.demo, settings=settings, access=binding.access)
-    except ConfigError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(2) from None
+        raise CliError(message, advice="Choose another port with --port.") from None
+    asyncio.run(check_log(settings, store))
+    app = create_app(store, demo=settings.demo, settings=settings, access=binding.access)
     if not run(app, settings, binding):
         raise typer.Exit(1)
 
@@ -56,7 +44,7 @@ def store_of(settings: Settings) -> str:
 
 
 def check_address(host: str, port: int) -> None:
-    """Tries it once before the server does, to fail in words and not in a log line."""
+    """Binds once before the server does, to fail with a message and not with a log line."""
     family, kind, protocol, _, address = socket.getaddrinfo(
         host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )[0]
@@ -65,17 +53,20 @@ def check_address(host: str, port: int) -> None:
         trial.bind(address)
 
 
-async def check_log(store: str, sync: Sync, *, accept_data_loss: bool = False) -> None:
-    """Opens the log once before the server does, to fail in words and not in a traceback."""
-    from session_server.host.channel_kinds import TOKENS_CHANNEL  # noqa: PLC0415
-    from session_server.host.errors import tokens_unreadable  # noqa: PLC0415
+async def check_log(settings: Settings, store: str) -> None:
+    """Opens the log once before the server does, to fail with a message and no traceback."""
     from session_server.host.host import Host  # noqa: PLC0415
+    from session_server.schemas.log_entries import TOKENS_CHANNEL  # noqa: PLC0415
 
-    log = await open_log(store, sync=sync, accept_data_loss=accept_data_loss)
+    sync = Sync(settings.sync)
+    if settings.shared:
+        log: Log = await open_shared_log(store, sync=sync)
+    else:
+        log = await open_log(store, sync=sync, accept_data_loss=settings.accept_data_loss)
     host = Host(log, ())
     try:
-        await host.load((TOKENS_CHANNEL,))
+        await host.load_all((TOKENS_CHANNEL,))
     finally:
         await log.close()
     if TOKENS_CHANNEL in host.unreadable:
-        raise tokens_unreadable(host.unreadable[TOKENS_CHANNEL])
+        raise UnreadableTokensError(host.unreadable[TOKENS_CHANNEL])

@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import Annotated, Any
 
-import httpx
+import httpx2
 import msgspec
 import typer
 from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from session_server.cli.failures import UsageTrouble
+from session_server.cli.failures import UsageError
 from session_server.cli.http_client import Reach, session_path
 from session_server.cli.output import err, out, print_json
 from session_server.cli.session_names import (
@@ -65,14 +65,14 @@ def is_left(summary: SessionSummary) -> bool:
 
 
 def is_hidden(summary: SessionSummary) -> bool:
-    """An archived session with open questions stays in sight: somebody may wait for the answers."""
+    """An archived session with open questions is listed: somebody may wait for the answers."""
     is_archived = bool(summary.status & Status.IS_ARCHIVED)
     return is_archived and state_of(summary) is not State.INPUT_NEEDED
 
 
 def shown_state(summary: SessionSummary) -> Text:
-    mark, style, words = LEFT if is_left(summary) else _STYLES[state_of(summary)]
-    return Text(f"{mark} {words}", style=style)
+    mark, style, text = LEFT if is_left(summary) else _STYLES[state_of(summary)]
+    return Text(f"{mark} {text}", style=style)
 
 
 def ago(at: int) -> str:
@@ -88,12 +88,12 @@ def clock(at: int) -> str:
 
 
 def when(at: int) -> str:
-    """A moment that may be on another day."""
+    """A date and time."""
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(at / 1000))
 
 
 def asker_gone(request: InputRequest) -> str | None:
-    """That nobody waits for the answer to this, if so."""
+    """A note if nobody waits for the answer to this."""
     since = None if request.meta is None else request.meta.asker_gone_since
     if since is None:
         return None
@@ -114,8 +114,8 @@ def sessions(
         found = session_list(http)
     listed = in_order(s for s in found.items if everything or not is_hidden(s))
     for damaged in found.unreadable:
-        words = f"{short_name(damaged.session)} is damaged: {damaged.reason}."
-        err.print(f"{words} `session-server doctor` says what to do.", markup=False)
+        text = f"{short_name(damaged.session)} is damaged: {damaged.reason}."
+        err.print(f"{text} Run `session-server doctor` for advice.", markup=False)
     if reach.as_json:
         print_json([as_json(summary) for summary in listed], pretty=True)
     elif listed:
@@ -129,13 +129,13 @@ def in_order(sessions: Iterable[SessionSummary]) -> list[SessionSummary]:
 
 
 def as_json(summary: SessionSummary) -> dict[str, Any]:
-    """AHP's summary, and its status in a word."""
+    """AHP's summary, and its status as one word."""
     plain: dict[str, Any] = msgspec.to_builtins(summary)
     return {"state": state_of(summary).value, **plain}
 
 
 def table(sessions: Iterable[SessionSummary]) -> Table:
-    """Where it is narrow, without what can be done without: a session's name cannot."""
+    """Without the less important columns where the terminal is narrow."""
     is_wide = out.width >= WIDE
     grid = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     grid.add_column("State", no_wrap=True)
@@ -169,14 +169,14 @@ def dispose(
         err.print(f"{name} is deleted.", markup=False)
 
 
-def _titled(http: httpx.Client, uri: Uri) -> str:
+def _titled(http: httpx2.Client, uri: Uri) -> str:
     titles = {summary.resource: summary.title for summary in all_sessions(http)}
     return f"{short_name(uri)} ({f'“{titles[uri]}”' if uri in titles else 'damaged'})"
 
 
-def _confirm(words: str) -> None:
+def _confirm(message: str) -> None:
     if not sys.stdin.isatty():
-        raise UsageTrouble(
+        raise UsageError(
             "Not a terminal, so this can't ask for confirmation.", "Pass --yes to confirm."
         )
-    typer.confirm(words, abort=True, err=True)
+    typer.confirm(message, abort=True, err=True)

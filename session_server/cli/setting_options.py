@@ -9,8 +9,10 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import typer
 from pydantic.fields import FieldInfo
 
-from session_server.cli.failures import UsageTrouble
-from session_server.settings import CONFIG_FILE, Settings, SettingsError, load_settings
+from session_server.cli.failures import cli_error
+from session_server.cli.output import print_error
+from session_server.schemas.errors import SessionServerError
+from session_server.settings import CONFIG_FILE, Settings, load_settings
 
 CONFIG_HELP = f"TOML file with settings; {CONFIG_FILE} in the working folder if there is one."
 
@@ -22,11 +24,11 @@ def with_settings(command: Callable[[Settings], None]) -> Callable[..., None]:
     def runner(*, config: Path | None, **flags: Any) -> None:
         given = {name: value for name, value in flags.items() if value not in (None, [], ())}
         try:
-            settings = load_settings(given, config)
-            command(settings)
-        except SettingsError as error:
-            typer.echo(str(error), err=True)
-            raise typer.Exit(2) from None
+            command(load_settings(given, config))
+        except SessionServerError as error:
+            failure = cli_error(error)
+            print_error(failure, as_json=False)
+            raise typer.Exit(failure.exit_code) from None
 
     option = typer.Option("--config", help=CONFIG_HELP, dir_okay=False)
     annotations: dict[str, Any] = {"config": Annotated[Path | None, option]}
@@ -60,10 +62,7 @@ McpConfigOption = Annotated[
 
 def settings_of(config: Path | None, store: str | None, data_dir: Path | None) -> Settings:
     """The settings that a host would have here, for commands that look at its files."""
-    try:
-        return load_settings({"store": store, "data_dir": data_dir}, config)
-    except SettingsError as error:
-        raise UsageTrouble(str(error)) from None
+    return load_settings({"store": store, "data_dir": data_dir}, config)
 
 
 def named_store(settings: Settings) -> str:
@@ -75,14 +74,14 @@ def flag_of(name: str) -> str:
 
 
 def _option(name: str, field: FieldInfo) -> Any:
-    """What was not given is `None`, so that the default is shown but never sent."""
+    """Options that are not given are `None`; their defaults are only shown."""
     shown = "" if field.default in (None, False, ()) else f" By default {field.default}."
     help_text = f"{field.description}{shown}"
     return Annotated[_typed(field), typer.Option(flag_of(name), help=help_text)]
 
 
 def _typed(field: FieldInfo) -> Any:
-    """As typer can read it; what a value must be beyond that, the settings check."""
+    """The type for typer; the settings check the rest."""
     annotation: Any = field.annotation
     if get_origin(annotation) is Literal:
         return annotation | None

@@ -41,53 +41,53 @@ RESULT_CHARS = 400
 """As much of a tool's result as is shown; `call` and the page show all of it."""
 
 
-class Told(NamedTuple):
-    """How much of a turn has been printed for good: its message, and this many parts."""
+class Printed(NamedTuple):
+    """How much of a turn was printed: its message, and this many parts."""
 
     turn_id: str
     parts: int
-    is_over: bool = False
+    has_ended: bool = False
 
 
 class Transcript:
-    """What is new for good, and what may still change.
+    """Separates what is final, which is printed once, from what may still change.
 
-    The first is printed once and scrolls away; the second is drawn again with every change.
+    The latter is drawn again with every change.
     """
 
     def __init__(self, turns_shown: int) -> None:
         self._turns_shown = turns_shown
-        self._told: dict[str, Told] | None = None
+        self._printed: dict[str, Printed] | None = None
 
     def news(self, state: SessionState) -> Iterator[RenderableType]:
         turns: tuple[Turn | ActiveTurn, ...] = state.turns
         if state.active_turn is not None:
             turns = (*turns, state.active_turn)
-        if self._told is None:
-            self._told = {}
+        if self._printed is None:
+            self._printed = {}
             skipped = turns[: -self._turns_shown] if self._turns_shown else turns
             for turn in skipped:
-                self._told[turn.id] = Told(turn.id, len(turn.response_parts), is_over=True)
+                self._printed[turn.id] = Printed(turn.id, len(turn.response_parts), has_ended=True)
             if skipped:
                 yield Text(f"… {len(skipped)} earlier turns", style="dim")
         for turn in turns:
-            yield from self._turn(self._told, turn, state)
+            yield from self._turn(self._printed, turn, state)
 
     def _turn(
-        self, known: dict[str, Told], turn: Turn | ActiveTurn, state: SessionState
+        self, known: dict[str, Printed], turn: Turn | ActiveTurn, state: SessionState
     ) -> Iterator[RenderableType]:
-        told = known.get(turn.id)
-        if told is not None and told.is_over:
+        printed = known.get(turn.id)
+        if printed is not None and printed.has_ended:
             return
-        if told is None:
+        if printed is None:
             yield message(turn)
         settled = settled_parts(turn, is_paused=bool(state.input_requests))
-        for part in turn.response_parts[told.parts if told else 0 : settled]:
+        for part in turn.response_parts[printed.parts if printed else 0 : settled]:
             yield part_text(part)
-        is_over = isinstance(turn, Turn)
+        has_ended = isinstance(turn, Turn)
         if isinstance(turn, Turn) and turn.error is not None:
             yield Text(f"✗ {turn.error.message}", style="red")
-        known[turn.id] = Told(turn.id, settled, is_over=is_over)
+        known[turn.id] = Printed(turn.id, settled, has_ended=has_ended)
 
     def unsettled(self, state: SessionState) -> Iterator[RenderableType]:
         turn = state.active_turn
@@ -136,22 +136,22 @@ def tool_call_text(call: ToolCall) -> Text:
     match call:
         case Completed(success=success):
             mark, style = ("✓", "green") if success else ("✗", "red")
-            said = Text(f"{mark} {plain(call.past_tense_message)}", style=style)
-            return said.append(result_text(call))
+            line = Text(f"{mark} {plain(call.past_tense_message)}", style=style)
+            return line.append(result_text(call))
         case Cancelled():
             return Text(f"✗ {call.display_name} was cancelled", style="red")
         case PendingConfirmation() | PendingResultConfirmation():
-            words = f"● {call.display_name} waits for a confirmation"
-            return Text(f"{words}: {plain(call.invocation_message)}", style="yellow")
+            text = f"● {call.display_name} waits for a confirmation"
+            return Text(f"{text}: {plain(call.invocation_message)}", style="yellow")
         case _:
-            words = plain(call.invocation_message) if call.invocation_message else call.display_name
-            return Text(f"◐ {words} …", style="cyan")
+            text = plain(call.invocation_message) if call.invocation_message else call.display_name
+            return Text(f"◐ {text} …", style="cyan")
 
 
 def result_text(call: Completed) -> Text:
     texts = (piece.text for piece in call.content or () if isinstance(piece, TextContent))
-    words = "\n".join(texts).strip()
-    cut = f"{words[:RESULT_CHARS]} …" if len(words) > RESULT_CHARS else words
+    text = "\n".join(texts).strip()
+    cut = f"{text[:RESULT_CHARS]} …" if len(text) > RESULT_CHARS else text
     return Text("".join(f"\n  {line}" for line in cut.splitlines()), style="dim")
 
 

@@ -52,13 +52,13 @@ def duration(given: Any) -> float:
 
 
 def lasting(at_most: float) -> Callable[[Any], float]:
-    """For options that say how long something lives: longer than no time, and bounded."""
+    """For options with a lifetime: more than 0, and bounded."""
 
     def checked(given: Any) -> float:
         length = duration(given)
         if not 0 < length <= at_most:
-            words = f"{given!r} is too short or too long: at most {at_most / 86_400:g} days."
-            raise typer.BadParameter(words)
+            message = f"{given!r} is too short or too long: at most {at_most / 86_400:g} days."
+            raise typer.BadParameter(message)
         return length
 
     return checked
@@ -71,7 +71,7 @@ _THOUSANDS = re.compile(r"[+-]?\d+,\d{3}", re.ASCII)
 
 
 def number(text: str) -> int | float:
-    """With a point or a comma; raises `ValueError` in words for anything else."""
+    """With a point or a comma; raises `ValueError` with a message for anything else."""
     written = text.strip()
     if not _NUMBER.fullmatch(written):
         raise ValueError(f"{text!r} is not a number.")
@@ -101,7 +101,7 @@ def truth(text: str) -> bool:
 
 
 def plain_of(question: Question, text: str) -> Plain | None:
-    """What a text says to this question; nothing is no answer, but where text is asked for."""
+    """The text as a value of the question's kind; an empty text is `None`, except for text."""
     match question:
         case TextQuestion():
             return text
@@ -123,7 +123,7 @@ def _read(question: NumberQuestion | IntegerQuestion | BooleanQuestion, text: st
 
 
 def check_given(question: Question, plain: Plain | None) -> None:
-    """Blanks are no answer where one is required; raises `InvalidAnswer`."""
+    """Raises `InvalidAnswer` for blanks where an answer is required."""
     if question.required and plain is not None and is_blank(question, plain):
         raise InvalidAnswer(f"{label(question)}: an answer is required.", question.id)
 

@@ -5,17 +5,16 @@ import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Annotated, Any, NamedTuple
 
-import httpx
+import httpx2
 import msgspec
 import typer
 from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from session_server.cli.exit_codes import ExitCode
-from session_server.cli.failures import Trouble
+from session_server.cli.failures import CliError, ExitCode
 from session_server.cli.http_client import Reach, session_path
-from session_server.cli.output import Harmless, err, out, print_json, tell
+from session_server.cli.output import Sanitized, err, out, print_json, print_text
 from session_server.cli.session_names import OptionalSessionArgument, found, short_name
 from session_server.cli.sessions import (
     LEFT_NAME,
@@ -33,12 +32,18 @@ from session_server.cli.values import duration
 from session_server.client import Change, Client, Session
 from session_server.reducers.forms.ask_forms import ask_result
 from session_server.reducers.texts import outcome_note, subject
+from session_server.schemas.ahp.commands import PROTOCOL_VERSION
 from session_server.schemas.ahp.questions import ResponseKind
 from session_server.schemas.ahp.session import SessionState, SessionSummary
 from session_server.schemas.http import EndedRequest, RequestList
 from session_server.schemas.wire import Uri
 
 REFRESHES_PER_SECOND = 8
+
+VERSIONS = (PROTOCOL_VERSION,)
+"""Only in 0.3.0 does the time of a session change with each question that ends in it, which is how
+endings are found. `--json` shows the actions of this version, too.
+"""
 
 
 async def watch(
@@ -60,7 +65,7 @@ async def watch(
     """
     wanted = frozenset(until or ())
     try:
-        async with asyncio.timeout(wait), reach.client() as client:
+        async with asyncio.timeout(wait), reach.client(versions=VERSIONS) as client:
             if session is None:
                 await _watch_all(reach, client, wanted)
             else:
@@ -70,19 +75,19 @@ async def watch(
                     await _watch_one(client, watched, wanted, turns, reach.as_json)
     except TimeoutError:
         awaited = " or ".join(sorted(wanted))
-        words = (
+        message = (
             f"The state was not {awaited} within {wait:g} s."
             if awaited
             else f"Stopped after {wait:g} s."
         )
-        raise Trouble(words, ExitCode.TIMED_OUT) from None
+        raise CliError(message, ExitCode.TIMED_OUT) from None
     return None
 
 
 # All sessions
 
 
-class News(NamedTuple):
+class Update(NamedTuple):
     """All sessions as they are now, and the questions that have ended since the last time."""
 
     sessions: tuple[SessionSummary, ...]
@@ -90,20 +95,20 @@ class News(NamedTuple):
 
 
 class Endings:
-    """How questions end while one watches: the list of sessions says only which have changed."""
+    """Finds how questions ended: the list of sessions only shows which sessions changed."""
 
-    def __init__(self, http: httpx.Client) -> None:
+    def __init__(self, http: httpx2.Client) -> None:
         self._http = http
         self._first: dict[Uri, int] | None = None
-        """When each session had last changed as we began; what ended until then is no news."""
+        """When each session had last changed at the start; what ended before is not reported."""
         self._last: dict[Uri, int] = {}
         self._known: set[str] = set()
 
     async def follow(
         self, listing: AsyncIterator[tuple[SessionSummary, ...]]
-    ) -> AsyncIterator[News]:
+    ) -> AsyncIterator[Update]:
         async for sessions in listing:
-            yield News(sessions, await asyncio.to_thread(self._since, sessions))
+            yield Update(sessions, await asyncio.to_thread(self._since, sessions))
 
     def _since(self, sessions: tuple[SessionSummary, ...]) -> tuple[EndedRequest, ...]:
         last, self._last = self._last, {s.resource: s.modified_at for s in sessions}
@@ -117,8 +122,8 @@ class Endings:
         """The oldest first."""
         try:
             found = self._http.get(f"{session_path(uri)}/requests", params={"state": "ended"})
-        except Trouble as trouble:
-            if trouble.code is not ExitCode.NOT_FOUND:
+        except CliError as failure:
+            if failure.exit_code is not ExitCode.NOT_FOUND:
                 raise
             return  # the session has just been removed
         for state in reversed(msgspec.json.decode(found.content, type=RequestList).items):
@@ -130,21 +135,21 @@ class Endings:
 
 async def _watch_all(reach: Reach, client: Client, wanted: frozenset[State]) -> None:
     with reach.http() as http:
-        news = Endings(http).follow(client.sessions())
+        updates = Endings(http).follow(client.sessions())
         if reach.as_json:
-            await _list_as_lines(news, wanted)
+            await _list_as_lines(updates, wanted)
         elif out.is_terminal:
-            await _list_live(client, news, wanted)
+            await _list_live(client, updates, wanted)
         else:
-            await _list_plainly(news, wanted)
+            await _list_plainly(updates, wanted)
 
 
-async def _list_as_lines(news: AsyncIterator[News], wanted: frozenset[State]) -> None:
+async def _list_as_lines(updates: AsyncIterator[Update], wanted: frozenset[State]) -> None:
     """One line per session that changed and per question that ended; one that is gone has nothing
     but its name.
     """
     known: dict[str, SessionSummary] = {}
-    async for sessions, ended in news:
+    async for sessions, ended in updates:
         for state in ended:
             print_json(_ended_json(state))
         now = {summary.resource: summary for summary in sessions}
@@ -164,10 +169,10 @@ def _ended_json(state: EndedRequest) -> dict[str, Any]:
     return {"state": "ended", "resource": result.pop("session"), "message": message, **result}
 
 
-async def _list_plainly(news: AsyncIterator[News], wanted: frozenset[State]) -> None:
+async def _list_plainly(updates: AsyncIterator[Update], wanted: frozenset[State]) -> None:
     """Into a pipe: a line whenever a session's state changes or a question ends."""
     known: dict[str, str] = {}
-    async for sessions, ended in news:
+    async for sessions, ended in updates:
         for request in ended:
             _print_line(_outcome_name(request), request.session, outcome_note(request.outcome))
         for summary in sessions:
@@ -180,14 +185,16 @@ async def _list_plainly(news: AsyncIterator[News], wanted: frozenset[State]) -> 
 
 
 def _print_line(what: str, uri: Uri, text: str) -> None:
-    tell(f"{what}\t{short_name(uri)}\t{text}")
+    print_text(f"{what}\t{short_name(uri)}\t{text}")
 
 
 def _outcome_name(state: EndedRequest) -> str:
     return ask_result(state.outcome, state.session).outcome.name.lower().replace("_", "-")
 
 
-async def _list_live(client: Client, news: AsyncIterator[News], wanted: frozenset[State]) -> None:
+async def _list_live(
+    client: Client, updates: AsyncIterator[Update], wanted: frozenset[State]
+) -> None:
     latest: tuple[SessionSummary, ...] = ()
 
     def drawn() -> RenderableType:
@@ -198,7 +205,7 @@ async def _list_live(client: Client, news: AsyncIterator[News], wanted: frozense
         return Group(table(shown), Text(foot, style="dim"))
 
     with _live(drawn) as live:
-        async for sessions, ended in news:
+        async for sessions, ended in updates:
             latest = sessions
             for request in ended:
                 live.console.print(_ended_line(request))
@@ -242,7 +249,7 @@ async def _watch_one(
 
 
 def _verdict(session: Session) -> str:
-    """The state, and how the latest question ended: idle alone would hide a no."""
+    """The state, and how the latest question ended: `idle` alone would hide a decline."""
     state = session.confirmed
     ended = last_note(state) if state.input_requests is None else None
     reason = "" if ended is None else f" {ended}"
@@ -250,7 +257,7 @@ def _verdict(session: Session) -> str:
 
 
 def _print_plainly(news: RenderableType) -> None:
-    """Into a pipe: without the spaces that fill up a line on a screen."""
+    """Into a pipe: without the trailing spaces of a screen line."""
     with out.capture() as captured:
         out.print(news)
     sys.stdout.writelines(f"{line.rstrip()}\n" for line in captured.get().splitlines())
@@ -262,14 +269,14 @@ async def _tell(
     changes: AsyncIterator[Change[SessionState]],
     wanted: frozenset[State],
     transcript: Transcript,
-    tell: Callable[[RenderableType], None],
+    show: Callable[[RenderableType], None],
 ) -> None:
     for news in transcript.news(session.confirmed):
-        tell(news)
+        show(news)
     while state_of(session.confirmed.summary) not in wanted:
         await anext(changes)
         for news in transcript.news(session.confirmed):
-            tell(news)
+            show(news)
 
 
 def session_view(transcript: Transcript, state: SessionState, connection: str) -> RenderableType:
@@ -301,7 +308,7 @@ async def _session_as_lines(
 
 def _live(drawn: Callable[[], RenderableType]) -> Live:
     return Live(
-        get_renderable=lambda: Harmless(drawn()),
+        get_renderable=lambda: Sanitized(drawn()),
         console=out,
         refresh_per_second=REFRESHES_PER_SECOND,
         vertical_overflow="ellipsis",

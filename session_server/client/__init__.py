@@ -1,12 +1,29 @@
 """A client of the Agent Host Protocol: `async with connect(url) as client: …`
 
-It keeps a mirror of what it watches, shows its own actions at once, and takes care of broken
-connections by itself. It stands on `schemas` and `reducers` and knows nothing of the server.
+It keeps a mirror of what it watches, shows its own actions at once, and reconnects by itself. It
+uses `schemas` and `reducers` and nothing of the server.
+
+client           commands, sessions, the status of the connection
+handles          a session or the root, as programs use it
+connecting       the WebSocket: connect, reconnect, give up
+client_protocol  the protocol without a socket: frames in, frames out
+dialects         what differs between versions of AHP
+conversations    sessions of AHP 0.9 and 1.x in the shapes of all versions
+exchange         requests and their answers, and what is still to be sent
+channels         the watched channels, kept across connections
+mirror, mirror_kinds, echoes   confirmed state, own actions on top of it, and their confirmation
+watching         changes, conditions, the list of sessions
+answer_values    plain Python values as answers
+http_commands    `ask` and `call_tool`, over HTTP
+errors           everything that it raises
 """
 
 from session_server.client.answer_values import Plain
 from session_server.client.client import Client
+from session_server.client.client_protocol import Phase, Status
 from session_server.client.connecting import connect
+from session_server.client.conversations import Conversation
+from session_server.client.dialects import UnknownAction
 from session_server.client.errors import (
     AskRefused,
     CallFailed,
@@ -29,10 +46,10 @@ from session_server.client.errors import (
     TooLarge,
     TooManyPending,
     Unconfirmed,
+    Unsupported,
 )
 from session_server.client.handles import Root, Session
 from session_server.client.mirror import Cause, Change
-from session_server.client.protocol import Phase, Status
 from session_server.client.watching import Changes
 from session_server.schemas.mcp import AskedQuestion, AskOutcome, AskResult
 
@@ -51,6 +68,7 @@ __all__ = [
     "Closed",
     "CommandFailed",
     "ConnectionLost",
+    "Conversation",
     "Disconnected",
     "GaveUp",
     "InvalidAnswer",
@@ -70,5 +88,7 @@ __all__ = [
     "TooLarge",
     "TooManyPending",
     "Unconfirmed",
+    "UnknownAction",
+    "Unsupported",
     "connect",
 ]

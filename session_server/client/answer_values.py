@@ -55,10 +55,10 @@ def asked(request: InputRequest, question_id: str) -> Question:
     question = question_of(request, question_id)
     if question is None:
         known = [q.id for q in request.questions or ()]
-        words = f"This request has no question {question_id!r}: {_has(question_id, known)}"
+        message = f"This request has no question {question_id!r}: {_has(question_id, known)}"
         if not known:
-            words = "This request has no questions: accept or decline it."
-        raise InvalidAnswer(words)
+            message = "This request has no questions: accept or decline it."
+        raise InvalidAnswer(message)
     return question
 
 
@@ -139,13 +139,13 @@ def _option(options: Iterable[Option], word: str) -> str | None:
 
 def _no_option(question: SingleSelectQuestion | MultiSelectQuestion, word: str) -> InvalidAnswer:
     known = [option.id for option in question.options]
-    words = f"{label(question)}: {word!r} is not one of the options: {_has(word, known)}"
-    return InvalidAnswer(words, question.id)
+    text = f"{label(question)}: {word!r} is not one of the options: {_has(word, known)}"
+    return InvalidAnswer(text, question.id)
 
 
 def _wrong(question: Question, wanted: str, plain: object) -> InvalidAnswer:
-    words = f"{label(question)}: takes {wanted}, not {plain!r} ({type(plain).__name__})."
-    return InvalidAnswer(words, question.id)
+    text = f"{label(question)}: takes {wanted}, not {plain!r} ({type(plain).__name__})."
+    return InvalidAnswer(text, question.id)
 
 
 def _has(word: str, known: list[str]) -> str:

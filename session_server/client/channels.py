@@ -1,4 +1,4 @@
-"""What a client watches: a mirror per channel, kept up to date over any number of connections."""
+"""The channels a client watches: their mirrors, kept across connections."""
 
 import logging
 from collections import Counter
@@ -6,44 +6,58 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, TypeAlias
 
-import msgspec
-
+from session_server.client.dialects import Dialect
 from session_server.client.errors import (
     ClientError,
     Closed,
+    CommandFailed,
     ConnectionLost,
     NotUnderstood,
     SessionGone,
+    Unsupported,
 )
-from session_server.client.exchange import (
-    Answer,
-    Delivery,
-    Exchange,
-    decode_subscribed,
-    envelope_of,
-)
+from session_server.client.exchange import Answer, Delivery, Exchange, decode_subscribed
 from session_server.client.mirror import Mirror, Pending
-from session_server.client.mirror_kinds import mirror_of, state_of
+from session_server.client.mirror_kinds import ConversationMirror
 from session_server.schemas.ahp.commands import ROOT_CHANNEL, Params, Snapshot
 from session_server.schemas.ahp.frames import Subscribe
-from session_server.schemas.errors import DecodingError, UnknownKindError
+from session_server.schemas.errors import DecodingError, ErrorCode, UnknownKindError
 from session_server.schemas.wire import Uri
 
 logger = logging.getLogger("session_server.client")
 
 Watched: TypeAlias = Mirror[Any] | ClientError
+Found: TypeAlias = Callable[[Watched], None]
+Key: TypeAlias = tuple[Uri, Uri | None]
+"""What is watched: a session or the root, and which chat of the session, if not the default."""
+
+
+NOT_THERE = (ErrorCode.SESSION_NOT_FOUND, ErrorCode.NOT_FOUND)
 
 
 class Channels:
+    """`dialect` is set once the version is known, before anything is watched."""
+
+    dialect: Dialect
+
     def __init__(self, client_id: str, clock: Callable[[], int], exchange: Exchange) -> None:
-        self.mirrors: dict[Uri, Mirror[Any]] = {}
+        self.mirrors: dict[Key, Mirror[Any]] = {}
         self.last_seen = 0
         self.is_live = False
         self._client_id = client_id
         self._clock = clock
         self._exchange = exchange
-        self._wanted: dict[Uri, list[Callable[[Watched], None]]] = {}
-        self._users: Counter[Uri] = Counter()
+        self._wanted: dict[Key, list[Found]] = {}
+        self._users: Counter[Key] = Counter()
+        self._asked: set[tuple[Key, Uri]] = set()
+        """Subscriptions that were asked for on this connection to complete a mirror."""
+        self._held: dict[Key, list[Delivery]] = {}
+        """Mirrors that wait for snapshots of all their channels, and what came meanwhile."""
+
+    @property
+    def uris(self) -> tuple[Uri, ...]:
+        """All channels that are watched."""
+        return tuple(dict.fromkeys(uri for m in self.mirrors.values() for uri in m.positions))
 
     @property
     def pending(self) -> list[Pending]:
@@ -55,67 +69,129 @@ class Channels:
     def waiting(self) -> int:
         return sum(len(mirror.pending) for mirror in self.mirrors.values())
 
-    # Those who watch
+    # Watchers
 
-    def watch(self, channel: Uri, found: Callable[[Watched], None]) -> None:
-        """Gives the channel's mirror as soon as there is one. Each `watch` needs an `unwatch`."""
-        self._users[channel] += 1
-        mirror = self.mirrors.get(channel)
-        if mirror is not None:
+    def watch(self, channel: Uri, found: Found, chat: Uri | None = None) -> None:
+        """Gives the mirror as soon as there is one. Each `watch` needs an `unwatch`."""
+        key = (channel, chat)
+        self._users[key] += 1
+        mirror = self.mirrors.get(key)
+        if mirror is not None and key not in self._wanted:
             found(mirror)
             return
-        waiting = self._wanted.setdefault(channel, [])
+        waiting = self._wanted.setdefault(key, [])
         waiting.append(found)
         if self.is_live and len(waiting) == 1:
-            self._subscribe(channel)
+            self._subscribe(key, channel)
 
-    def unwatch(self, channel: Uri) -> None:
-        """The root stays subscribed: it says which sessions are gone."""
-        self._users[channel] -= 1
-        if self._users[channel] > 0:
+    def unwatch(self, channel: Uri, chat: Uri | None = None) -> None:
+        """The root stays subscribed: it announces which sessions are gone."""
+        key = (channel, chat)
+        self._users[key] -= 1
+        if self._users[key] > 0:
             return
-        del self._users[channel]
-        if channel in self.mirrors and channel != ROOT_CHANNEL:
-            self.mirrors.pop(channel).end(Closed(f"{channel} is no longer watched."))
-            if self.is_live:
-                self._exchange.unsubscribe(channel)
+        del self._users[key]
+        if key in self.mirrors and key not in self._wanted and channel != ROOT_CHANNEL:
+            self._drop(key, Closed(f"{channel} is no longer watched."))
+
+    def _drop(self, key: Key, error: ClientError) -> None:
+        mirror = self.mirrors.pop(key)
+        self._held.pop(key, None)
+        self._asked -= {(key, uri) for uri in mirror.positions}
+        mirror.end(error)
+        for uri in mirror.positions:
+            if self.is_live and uri not in self.uris:
+                self._exchange.unsubscribe(uri)
 
     # Connections
 
     def lost(self) -> None:
         self.is_live = False
+        self._asked.clear()
+        self._held.clear()
         for mirror in self.mirrors.values():
             mirror.compact()
 
     def restart(self, snapshots: Iterable[Snapshot], position: int) -> None:
-        """All goes on from snapshots; a channel without one is no longer there.
+        """Everything continues from snapshots; a channel without one does not exist any more.
 
         Another epoch may count from anywhere, so the old position means nothing now.
         """
         self.last_seen = position
-        missing = set(self.mirrors)
-        for snapshot in snapshots:
-            mirror = self.mirrors.get(snapshot.resource)
-            missing.discard(snapshot.resource)
-            if mirror is not None:
-                self._renew(mirror, snapshot, mirror.resume)
-            elif snapshot.resource == ROOT_CHANNEL:
-                self._add(snapshot)
-        for channel in missing:
-            self.gone(channel)
+        found = {snapshot.resource: snapshot for snapshot in snapshots}
+        for mirror in tuple(self.mirrors.values()):
+            if mirror.channel not in found:
+                self.gone(mirror.channel)
+                continue
+            own = [found[uri] for uri in mirror.positions if uri in found]
+            self._renew(mirror, mirror.resume, own)
+        if ROOT_CHANNEL in found and (ROOT_CHANNEL, None) not in self.mirrors:
+            self._add((ROOT_CHANNEL, None), found[ROOT_CHANNEL])
 
     def go_live(self, resumed: Iterable[Uri]) -> None:
-        """What waited for a connection goes out; `resumed` is what the host thinks we watch."""
+        """Sends what waited for a connection; `resumed` is what the host thinks we watch."""
         self.is_live = True
+        watched = self.uris
         for channel in resumed:
-            if channel not in self.mirrors and channel != ROOT_CHANNEL:
+            if channel not in watched and channel != ROOT_CHANNEL:
                 self._exchange.unsubscribe(channel)
-        for channel in self._wanted:
-            self._subscribe(channel)
-        for mirror in tuple(self.mirrors.values()):
-            mirror.drop_outdated()
+        for key in self._wanted:
+            if key not in self.mirrors:
+                self._subscribe(key, key[0])
+        for key, mirror in tuple(self.mirrors.items()):
+            if key in self._held:
+                self._restore(key, mirror, [])
+            else:
+                self._complete(key, mirror)
+                mirror.drop_outdated()
+        held = {id(pending) for key in self._held for pending in self.mirrors[key].pending}
         for pending in self.pending:
+            if id(pending) not in held:
+                self._exchange.send(pending)
+
+    def send(self, mirror: Mirror[Any], pending: Pending) -> bool:
+        """Whether it could be sent now; if not, it is as soon as that is possible."""
+        is_held = any(self.mirrors[key] is mirror for key in self._held)
+        if self.is_live and not is_held:
             self._exchange.send(pending)
+        return self.is_live and not is_held
+
+    def missing(self, uris: Iterable[Uri]) -> None:
+        """A host may have unloaded what nobody watched; if it can be subscribed to, it is there."""
+        gone = set(uris)
+        for key, mirror in self.mirrors.items():
+            if gone.intersection(mirror.positions):
+                self._held[key] = []
+
+    def _restore(self, key: Key, mirror: Mirror[Any], found: list[Snapshot]) -> None:
+        """Asks for one channel after the other; then the mirror goes on from all of them."""
+        lacking = [uri for uri in mirror.positions if uri not in {s.resource for s in found}]
+        if lacking:
+            self._ask_for(lacking[0], partial(self._restored, key, mirror, found))
+            return
+        early = self._held.pop(key)
+        self._renew(mirror, mirror.resume, found)
+        for delivery in early:
+            self._receive(key, mirror, delivery)
+        mirror.drop_outdated()
+        for pending in mirror.pending:
+            self._exchange.send(pending)
+
+    def _restored(
+        self, key: Key, mirror: Mirror[Any], found: list[Snapshot], channel: Uri, answer: Answer
+    ) -> None:
+        if isinstance(answer, ConnectionLost) or self.mirrors.get(key) is not mirror:
+            return  # asked for again on the next connection, or left
+        if isinstance(answer, ClientError):
+            is_gone = isinstance(answer, CommandFailed) and answer.rpc_code in NOT_THERE
+            self.gone(channel, None if is_gone else answer)
+            return
+        snapshot = decode_subscribed(bytes(answer)).snapshot
+        if snapshot is None:
+            self.gone(channel)
+            return
+        self.last_seen = max(self.last_seen, snapshot.from_seq)
+        self._restore(key, mirror, [*found, snapshot])
 
     def end(self, error: ClientError) -> None:
         self.is_live = False
@@ -127,36 +203,48 @@ class Channels:
             for found in waiting:
                 found(error)
 
-    # What the host says
+    # From the host
 
     def deliver(self, delivery: Delivery) -> None:
-        mirror = self.mirrors.get(delivery.channel)
-        if mirror is None:
+        watching = [(k, m) for k, m in self.mirrors.items() if delivery.channel in m.positions]
+        if not watching:
             return
         origin = delivery.origin
         if delivery.rejection_reason is not None:
             if origin is not None and origin.client_id == self._client_id:
-                mirror.reject(origin.client_seq, delivery.rejection_reason)
+                for _, mirror in watching:
+                    mirror.reject(origin.client_seq, delivery.rejection_reason)
             return
         self.last_seen = max(self.last_seen, delivery.server_seq)
+        for key, mirror in watching:
+            self._receive(key, mirror, delivery)
+
+    def _receive(self, key: Key, mirror: Mirror[Any], delivery: Delivery) -> None:
+        if key in self._held:
+            self._held[key].append(delivery)
+            return
         try:
-            envelope = envelope_of(delivery)
-        except DecodingError as error:
+            envelope, document = self.dialect.received(delivery)
+            at = self._clock() if envelope.meta is None else envelope.meta.at
+            mirror.receive(envelope, at, document)
+        except (DecodingError, NotUnderstood) as error:
             self._not_understood(mirror, delivery, error)
             return
-        mirror.receive(envelope, self._clock() if envelope.meta is None else envelope.meta.at)
+        self._complete(key, mirror)
 
     def gone(self, channel: Uri, error: ClientError | None = None) -> None:
-        mirror = self.mirrors.pop(channel, None)
-        if mirror is not None:
-            mirror.end(error or SessionGone(channel))
+        for key, mirror in tuple(self.mirrors.items()):
+            if channel in mirror.positions:
+                del self.mirrors[key]
+                self._held.pop(key, None)
+                mirror.end(error or SessionGone(mirror.channel))
+                for found in self._wanted.pop(key, []):
+                    found(mirror.error or SessionGone(mirror.channel))
 
-    def _not_understood(
-        self, mirror: Mirror[Any], delivery: Delivery, error: DecodingError
-    ) -> None:
+    def _not_understood(self, mirror: Mirror[Any], delivery: Delivery, error: Exception) -> None:
         """A kind of action that is new to us is left out; for any other the state is fetched."""
         logger.warning("an action of %s was not understood: %s", delivery.channel, error)
-        mirror.skip(delivery.server_seq)
+        mirror.skip(delivery.channel, delivery.server_seq)
         if not (isinstance(error, UnknownKindError) and error.path == "$.type"):
             # A host sends no second snapshot of what it thinks we have.
             self._exchange.unsubscribe(delivery.channel)
@@ -164,52 +252,86 @@ class Channels:
 
     # Subscriptions
 
-    def _subscribe(self, channel: Uri) -> None:
-        self._ask_for(channel, self._subscribed)
-
     def _ask_for(self, channel: Uri, answered: Callable[[Uri, Answer], None]) -> None:
         self._exchange.ask(Subscribe, Params(channel=channel), partial(answered, channel))
 
-    def _subscribed(self, channel: Uri, answer: Answer) -> None:
+    def _subscribe(self, key: Key, channel: Uri) -> None:
+        """A channel that another mirror shows is taken from there."""
+        holder = next((m for m in self.mirrors.values() if channel in m.positions), None)
+        if isinstance(holder, ConversationMirror):
+            self._opened(key, holder.held(channel))
+        else:
+            self._ask_for(channel, partial(self._subscribed, key))
+
+    def _subscribed(self, key: Key, channel: Uri, answer: Answer) -> None:
         if isinstance(answer, ConnectionLost):
             return  # asked again on the next connection
-        waiting = self._wanted.pop(channel, [])
-        watched = answer if isinstance(answer, ClientError) else self._found(channel, answer)
-        if isinstance(watched, Mirror) and not self._users[channel]:
-            del self.mirrors[channel]
-            self._exchange.unsubscribe(channel)
-        for found in waiting:
-            found(watched)
-
-    def _found(self, channel: Uri, answer: msgspec.Raw) -> Watched:
+        if isinstance(answer, ClientError):
+            self._failed(key, answer)
+            return
         snapshot = decode_subscribed(bytes(answer)).snapshot
         if snapshot is None:
-            return NotUnderstood(f"The channel {channel} has no state.")
+            self._failed(key, NotUnderstood(f"The channel {channel} has no state."))
+            return
         self.last_seen = max(self.last_seen, snapshot.from_seq)
+        self._opened(key, snapshot)
+
+    def _opened(self, key: Key, snapshot: Snapshot) -> None:
+        mirror = self.mirrors.get(key)
         try:
-            return self._add(snapshot)
-        except NotUnderstood as error:
-            return error
+            if mirror is None:
+                mirror = self._add(key, snapshot)
+            else:
+                mirror.replace([snapshot])
+        except (NotUnderstood, Unsupported) as error:
+            self._failed(key, error)
+            return
+        self._complete(key, mirror)
+
+    def _complete(self, key: Key, mirror: Mirror[Any]) -> None:
+        """Subscribes to what the mirror has to show besides; then it is handed out."""
+        lacking = mirror.lacking()
+        if lacking is not None:
+            if (key, lacking) not in self._asked:
+                self._asked.add((key, lacking))
+                self._subscribe(key, lacking)
+            return
+        waiting = self._wanted.pop(key, [])
+        if waiting and not self._users[key]:
+            del self._users[key]
+            self._drop(key, Closed(f"{mirror.channel} is no longer watched."))
+        for found in waiting:
+            found(mirror)
+
+    def _failed(self, key: Key, error: ClientError) -> None:
+        waiting = self._wanted.pop(key, [])
+        if waiting and key in self.mirrors:
+            self._drop(key, error)
+        for found in waiting:
+            found(error)
 
     def _fetched(self, channel: Uri, answer: Answer) -> None:
-        mirror = self.mirrors.get(channel)
-        if mirror is None or isinstance(answer, ConnectionLost):
+        if isinstance(answer, ConnectionLost):
             return
         if isinstance(answer, ClientError):
             self.gone(channel)
             return
         snapshot = decode_subscribed(bytes(answer)).snapshot
-        if snapshot is not None:
-            self._renew(mirror, snapshot, mirror.replace)
+        for mirror in tuple(self.mirrors.values()):
+            if snapshot is not None and channel in mirror.positions:
+                self._renew(mirror, mirror.replace, [snapshot])
 
-    def _add(self, snapshot: Snapshot) -> Mirror[Any]:
-        mirror = self.mirrors[snapshot.resource] = mirror_of(self._client_id, snapshot)
+    def _add(self, key: Key, snapshot: Snapshot) -> Mirror[Any]:
+        mirror = self.mirrors[key] = self.dialect.mirror(self._client_id, snapshot, key[1])
         return mirror
 
     def _renew(
-        self, mirror: Mirror[Any], snapshot: Snapshot, renew: Callable[[Any, int], None]
+        self,
+        mirror: Mirror[Any],
+        renew: Callable[[Iterable[Snapshot]], None],
+        snapshots: list[Snapshot],
     ) -> None:
         try:
-            renew(state_of(snapshot), snapshot.from_seq)
+            renew(snapshots)
         except NotUnderstood as error:
             self.gone(mirror.channel, error)

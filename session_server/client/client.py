@@ -1,32 +1,31 @@
-"""A connected client: commands, sessions, and how the connection stands."""
+"""A connected client: commands, sessions, and the status of the connection."""
 
 import asyncio
 import time
 import uuid
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
+from contextlib import aclosing
 from typing import Any, Literal, TypeVar
 
+from session_server.client.client_protocol import ClientProtocol, Status
 from session_server.client.errors import ClientError, ConnectionLost, NotUnderstood
 from session_server.client.exchange import Answer
 from session_server.client.handles import Root, Session
-from session_server.client.http_commands import HttpDoor
-from session_server.client.protocol import ClientProtocol, Status
-from session_server.client.session_listing import Listing
+from session_server.client.http_commands import HttpApi
+from session_server.client.watching import Listing
 from session_server.reducers.texts import session_uri
 from session_server.schemas.ahp import frames
 from session_server.schemas.ahp.commands import (
     ROOT_CHANNEL,
     CreateSessionParams,
-    FetchTurnsParams,
     FetchTurnsResult,
     ForkSource,
-    ListSessionsParams,
-    ListSessionsResult,
     Params,
     RootParams,
 )
 from session_server.schemas.ahp.questions import OnExpiry
 from session_server.schemas.ahp.session import ModelSelection, SessionSummary
+from session_server.schemas.ahp1 import methods
 from session_server.schemas.codec import Decoder
 from session_server.schemas.errors import DecodingError
 from session_server.schemas.http import NewRequest
@@ -38,17 +37,17 @@ T = TypeVar("T")
 
 SESSION_PREFIX = "ahp-session:/"
 
-_decode_nothing: Decoder[None] = Decoder(None)
-_decode_sessions: Decoder[ListSessionsResult] = Decoder(ListSessionsResult)
 _decode_turns: Decoder[FetchTurnsResult] = Decoder(FetchTurnsResult)
+_decode_anything: Decoder[Any] = Decoder(Any)
+"""For results in which nothing is looked for."""
 
 
 class Client:
     """Made by `connect`. Everything here waits for a connection if there is none just now."""
 
-    def __init__(self, protocol: ClientProtocol, door: HttpDoor | None = None) -> None:
+    def __init__(self, protocol: ClientProtocol, api: HttpApi | None = None) -> None:
         self._protocol = protocol
-        self._door = door
+        self._api = api
         self._status = protocol.status
         self._status_changed = asyncio.Event()
         protocol.on_status = self._look_at_status
@@ -58,6 +57,11 @@ class Client:
         """The label of this client in everything that it does."""
         return self._protocol.client_id
 
+    @property
+    def version(self) -> str | None:
+        """The version of AHP that is spoken with this host, once it is known."""
+        return self._protocol.version
+
     # Connection
 
     @property
@@ -65,7 +69,7 @@ class Client:
         return self._status
 
     async def statuses(self) -> AsyncIterator[Status]:
-        """The status now, and each time it changes; who reads slowly sees the latest one."""
+        """The status now, and each time it changes; a slow reader sees the latest one."""
         shown: Status | None = None
         while True:
             if shown != self._status:
@@ -98,26 +102,27 @@ class Client:
 
     # Channels
 
-    def session(self, uri: Uri, *, present: bool = False) -> Session:
+    def session(self, uri: Uri, *, chat: Uri | None = None, present: bool = False) -> Session:
         """`async with client.session(uri) as session: …`; raises `SessionNotFound`.
 
-        With `present`, the others in the session see you among those who are there.
+        Where sessions have several chats, `chat` is the one to follow, and otherwise the default
+        one. With `present`, the others in the session see you among those who are there.
         """
-        return Session(self._protocol, uri, present=present)
+        return Session(self._protocol, uri, chat=chat, present=present)
 
     def root(self) -> Root:
         """`async with client.root() as root: …`"""
         return Root(self._protocol, ROOT_CHANNEL)
 
-    def sessions(self) -> AsyncIterator[tuple[SessionSummary, ...]]:
+    def sessions(self) -> AsyncGenerator[tuple[SessionSummary, ...], None]:
         """All sessions now, and again each time one of them changes, comes or goes."""
         return Listing(self._protocol).run()
 
     # Commands
 
     async def list_sessions(self) -> tuple[SessionSummary, ...]:
-        params = ListSessionsParams(channel=ROOT_CHANNEL)
-        return (await self._read(frames.ListSessions, params, _decode_sessions)).items
+        async with aclosing(Listing(self._protocol).run()) as listing:
+            return await anext(listing)
 
     async def create_session(
         self,
@@ -135,7 +140,7 @@ class Client:
         own, trying again then either makes the session or raises `SessionExists`.
         """
         uri = uri or f"{SESSION_PREFIX}{uuid.uuid4()}"
-        params = CreateSessionParams(
+        wanted = CreateSessionParams(
             channel=uri,
             provider=provider,
             model=None if model is None else ModelSelection(id=model),
@@ -143,19 +148,41 @@ class Client:
             fork=fork,
             config=config,
         )
-        await self._command(frames.CreateSession, params, _decode_nothing)
+        await self.wait_until_live()
+        await self._command(*self._protocol.dialect.create_session(wanted), _decode_anything)
         return uri
 
     async def dispose_session(self, uri: Uri) -> None:
         """Ends the session for everybody; its history is gone."""
-        await self._command(frames.DisposeSession, Params(channel=uri), _decode_nothing)
+        await self._command(frames.DisposeSession, Params(channel=uri), _decode_anything)
 
     async def fetch_turns(
         self, uri: Uri, *, before: str | None = None, limit: int | None = None
     ) -> FetchTurnsResult:
         """Older turns, oldest first: those before a turn, or the latest ones."""
-        params = FetchTurnsParams(channel=uri, before=before, limit=limit)
-        return await self._read(frames.FetchTurns, params, _decode_turns)
+        await self.wait_until_live()
+        command = self._protocol.dialect.fetch_turns(uri, before, limit)
+        if command is not None:
+            return await self._read(*command, _decode_turns)
+        async with self.session(uri) as session:
+            return await self._turns(session, before, limit)
+
+    async def _turns(
+        self, session: Session, before: str | None, limit: int | None
+    ) -> FetchTurnsResult:
+        """Where a host shows only the latest at first, the others come as actions."""
+        while True:
+            turns = session.confirmed.turns
+            ids = [turn.id for turn in turns]
+            if before is not None and before in ids:
+                turns = turns[: ids.index(before)]
+            cursor = session.older_turns
+            if cursor is None or (limit is not None and len(turns) >= limit):
+                shown = turns if limit is None else turns[max(0, len(turns) - limit) :]
+                has_more = cursor is not None or len(shown) < len(turns)
+                return FetchTurnsResult(turns=shown, has_more=has_more)
+            params = methods.FetchTurnsParams(channel=session.chat or session.uri, cursor=cursor)
+            await self._read(methods.FetchTurns, params, _decode_anything)
 
     async def ask(  # noqa: PLR0913 - each can be left out
         self,
@@ -186,7 +213,7 @@ class Client:
         """
         from session_server.client.http_commands import Ask, ahp_questions, asked  # noqa: PLC0415
 
-        assert self._door is not None, "made by `connect`"
+        assert self._api is not None, "made by `connect`"
         if key is not None and session is None:
             raise ValueError("A `key` needs a `session` in which the question can be found again.")
         asked_questions = ahp_questions(questions)
@@ -201,7 +228,7 @@ class Client:
         )
         topic = asked_questions[0].message if asked_questions else "A question"
         place = None if session is None else session_uri(session)
-        return await asked(self._door, Ask(wanted, place, title or message or topic, key), timeout)
+        return await asked(self._api, Ask(wanted, place, title or message or topic, key), timeout)
 
     async def call_tool(
         self,
@@ -220,13 +247,13 @@ class Client:
         """
         from session_server.client.http_commands import called, tool_call  # noqa: PLC0415 - few need it
 
-        assert self._door is not None, "made by `connect`"
-        return await called(self._door, session, tool_call(server, tool, arguments), timeout)
+        assert self._api is not None, "made by `connect`"
+        return await called(self._api, session, tool_call(server, tool, arguments), timeout)
 
     async def ping(self) -> float:
         """Seconds until the host has answered."""
         started = time.perf_counter()
-        await self._read(frames.Ping, RootParams(channel=ROOT_CHANNEL), _decode_nothing)
+        await self._read(frames.Ping, RootParams(channel=ROOT_CHANNEL), _decode_anything)
         return time.perf_counter() - started
 
     async def _read(self, frame: Any, params: Any, decode: Decoder[T]) -> T:

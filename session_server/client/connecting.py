@@ -1,11 +1,11 @@
-"""The socket under the protocol: connects, reconnects with back-off, feeds and writes."""
+"""The socket under the protocol: connects, reconnects with backoff, feeds and writes."""
 
 import asyncio
 import logging
 import random
 import time
 import uuid
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
 from ssl import SSLCertVerificationError, SSLContext
 from typing import Any
@@ -15,7 +15,9 @@ from websockets.asyncio.client import ClientConnection
 from websockets.asyncio.client import connect as open_socket
 from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
 
+from session_server.backoff import Backoff
 from session_server.client.client import Client
+from session_server.client.client_protocol import ClientProtocol
 from session_server.client.errors import (
     ClientError,
     Closed,
@@ -23,8 +25,8 @@ from session_server.client.errors import (
     GaveUp,
     NotConnected,
 )
-from session_server.client.http_commands import HttpDoor
-from session_server.client.protocol import ClientProtocol
+from session_server.client.http_commands import HttpApi
+from session_server.reducers.ahp1.versions import SUPPORTED_VERSIONS
 from session_server.schemas.principals import VIA_HEADER, Provenance
 
 FIRST_DELAY = 0.1
@@ -38,23 +40,8 @@ COME_BACK_RANGE = range(4000, 4500)
 PASSING_STATUS = frozenset({408, 425, 429})
 
 
-class BackOff:
-    """Delays that double up to a limit, each shortened by chance so that clients spread out."""
-
-    def __init__(self, chance: Callable[[], float] = random.random) -> None:
-        self._chance = chance
-        self._failures = 0
-
-    def next_delay(self, lasted: float) -> float:
-        """`lasted` is for how long the connection was there."""
-        self._failures = 0 if lasted >= STEADY_SECONDS else self._failures
-        longest = min(LONGEST_DELAY, FIRST_DELAY * 2.0**self._failures)
-        self._failures = min(self._failures + 1, 32)
-        return longest * (0.5 + 0.5 * self._chance())
-
-
 def final_error(error: Exception) -> GaveUp | None:
-    """The error to give up with, or `None` where coming back may help."""
+    """The error to give up with, or `None` if reconnecting may help."""
     match error:
         case GaveUp():
             return error
@@ -74,7 +61,8 @@ def _closed(error: ConnectionClosed) -> GaveUp | None:
     if code in COME_BACK or code in COME_BACK_RANGE:
         return None
     reason = close.reason if close is not None and close.reason else "no reason given"
-    return GaveUp(f"The connection was closed for good ({code}: {reason}).", close_code=code)
+    message = f"The host closed the connection; reconnecting does not help ({code}: {reason})."
+    return GaveUp(message, close_code=code)
 
 
 def _turned_away(status: int) -> GaveUp | None:
@@ -98,30 +86,32 @@ _SCHEMES = {"http": "ws", "https": "wss", "ws": "ws", "wss": "wss"}
 
 
 @asynccontextmanager
-async def connect(
+async def connect(  # noqa: PLR0913 - each can be left out
     url: str,
     *,
     client_id: str | None = None,
     token: str | None = None,
     name: str | None = None,
     policy: bool = False,
+    versions: Sequence[str] = SUPPORTED_VERSIONS,
     timeout: float | None = 10.0,  # noqa: ASYNC109 - of the first connection alone
     ssl: SSLContext | None = None,
 ) -> AsyncGenerator[Client, None]:
-    """A client of the host at `url`, which may be the address of its page.
+    """A client of the AHP host at `url`, which may be the address of its page.
 
     Within `async with` the client stays connected: when the connection breaks it comes back by
     itself, resumes where it was and sends what was done meanwhile. The first connection is tried
-    for `timeout` seconds (`None`: for ever), then `NotConnected` is raised; `GaveUp` means that
+    for `timeout` seconds (`None`: forever), then `NotConnected` is raised; `GaveUp` means that
     trying again would not help. `token`, or that of a link as it is shared, goes into a bearer
-    header. `name` is shown to others beside what this client does, where the token does not say who
-    it is. With `policy` everything that this client does is recorded as a policy's and not a
-    person's. A `client_id` should be new, or have been this program's before, with the same token.
+    header. `name` is shown to others next to what this client does, if the token has no
+    name. With `policy` everything that this client does is recorded as a policy's and not a
+    person's. Of the `versions` of AHP the host chooses one. A `client_id` should be new, or have
+    been this program's before, with the same token.
     """
-    protocol = ClientProtocol(client_id or uuid.uuid4().hex, _now, name=name)
+    protocol = ClientProtocol(client_id or uuid.uuid4().hex, _now, name=name, versions=versions)
     headers = headers_of(token or token_in(url), policy=policy)
     line = Line(protocol, endpoint(url), headers, ssl)
-    client = Client(protocol, HttpDoor.beside(endpoint(url), headers, ssl))
+    client = Client(protocol, HttpApi.of(endpoint(url), headers, ssl))
     running = asyncio.create_task(line.run())
     try:
         await _first_connection(client, line, url, timeout)
@@ -142,23 +132,26 @@ async def _first_connection(
     try:
         await client.wait_until_live(timeout)
     except TimeoutError:
-        why = "" if line.trouble is None else f": {line.trouble}"
-        words = f"No connection to {_without_secrets(url)} within {timeout:g} s{why}"
-        raise NotConnected(words) from line.trouble
+        why = "" if line.failure is None else f": {line.failure}"
+        message = f"No connection to {_without_secrets(url)} within {timeout:g} s{why}"
+        raise NotConnected(message) from line.failure
 
 
 def endpoint(url: str) -> str:
     """The WebSocket address of a host: `http://127.0.0.1:8737` is enough.
 
-    An HTTP address may have a path, where the host is mounted; AHP is spoken below it. A token is
-    left out: addresses are logged on the way.
+    An HTTP address may have a path, where the host is mounted; AHP is spoken below it, at `/ahp`. A
+    token is left out: addresses are logged on the way. A WebSocket address is taken as it is, with
+    its token: other hosts may look for it there.
     """
     parts = urlsplit(url)
     if parts.scheme not in _SCHEMES or not parts.netloc:
         shown = _without_secrets(url)
         raise ValueError(f"{shown!r} is not the address of a host, as in http://127.0.0.1:8737.")
+    if parts.scheme.startswith("ws"):
+        return urlunsplit(parts._replace(fragment=""))
     path = parts.path.rstrip("/")
-    if not path or (parts.scheme.startswith("http") and not path.endswith(AHP_PATH)):
+    if not path.endswith(AHP_PATH):
         path += AHP_PATH
     query = "&".join(part for part in parts.query.split("&") if not part.startswith(_TOKEN))
     return urlunsplit((_SCHEMES[parts.scheme], parts.netloc, path, query, ""))
@@ -169,7 +162,7 @@ def token_in(url: str) -> str | None:
 
 
 def headers_of(token: str | None, *, policy: bool = False) -> dict[str, str]:
-    """What a connection says about who is behind it."""
+    """The headers that identify a connection."""
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     return headers | {VIA_HEADER: Provenance.POLICY.value} if policy else headers
 
@@ -186,7 +179,7 @@ class Line:
     def __init__(
         self, protocol: ClientProtocol, url: str, headers: dict[str, str], ssl: SSLContext | None
     ) -> None:
-        self.trouble: Exception | None = None
+        self.failure: Exception | None = None
         self._protocol = protocol
         self._url = url
         self._headers = headers
@@ -196,12 +189,13 @@ class Line:
         protocol.exchange.on_output = self._has_output
 
     async def run(self) -> None:
-        """Until it is cancelled, or the host says that coming back does not help."""
-        back_off = BackOff()
+        """Until it is cancelled, or the host says that reconnecting does not help."""
+        backoff = Backoff(FIRST_DELAY, LONGEST_DELAY, random.random)
         try:
             while True:
-                lasted = await self._connection()
-                await asyncio.sleep(back_off.next_delay(lasted))
+                if await self._connection() >= STEADY_SECONDS:
+                    backoff.reset()
+                await backoff.sleep()
         except GaveUp as error:
             self._protocol.close(error)
         except Exception as error:
@@ -230,7 +224,7 @@ class Line:
                 began = clock()
                 await self._converse(socket)
         except (OSError, WebSocketException, ClientError) as error:
-            self.trouble = error
+            self.failure = error
             final = final_error(error)
             if final is not None:
                 raise final from error
@@ -241,7 +235,7 @@ class Line:
         return clock() - began
 
     async def _converse(self, socket: ClientConnection) -> None:
-        """Reading says how a connection ends; writing just stops then."""
+        """Reading reports how a connection ends; writing just stops then."""
         self._protocol.connected()
         tasks = (
             asyncio.create_task(self._read(socket)),

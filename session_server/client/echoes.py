@@ -93,8 +93,9 @@ def is_closing(older: Action, newer: Action) -> bool:
 
 
 def fate_in(state: SessionState, action: Action) -> Fate:
-    """What a snapshot says about an action that was sent on a connection that broke."""
-    is_visible = _VISIBLE.get(type(action))
+    """What a snapshot shows about an action that was sent on a connection that broke."""
+    kinds = type(action).__mro__  # those of later versions are subclasses
+    is_visible = next((_VISIBLE[kind] for kind in kinds if kind in _VISIBLE), None)
     if is_visible is not None and is_visible(state, action):
         return Fate.DONE
     if isinstance(action, InputAnswerChanged) and action.answer is None:
@@ -120,7 +121,7 @@ _NOT_TWICE = (
 
 
 def answer_in(state: SessionState, action: InputAnswerChanged) -> Answer | None:
-    """What stands there as the answer that this action changes."""
+    """The current answer that this action changes."""
     request = open_request(state, action.request_id)
     return None if request is None else (request.answers or {}).get(action.question_id)
 

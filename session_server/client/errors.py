@@ -3,9 +3,9 @@
 ClientError
 ├── Disconnected          there is no connection to work with
 │   ├── NotConnected      the first connection could not be made in time
-│   ├── ConnectionLost    it broke while a command was under way; whether it was done is not known
-│   ├── GaveUp            the host will not have us: coming back would not help
-│   └── Closed            the client or the session was left by its own side
+│   ├── ConnectionLost    it broke while a command was under way, which may have been carried out
+│   ├── GaveUp            the host does not let us in: trying again would not help
+│   └── Closed            the client or the session was closed on this side
 ├── CommandFailed         the host answered a command with an error
 │   ├── SessionNotFound
 │   └── SessionExists
@@ -14,44 +14,58 @@ ClientError
 │   └── RequestClosed     the question is no longer open; `by` is who closed it
 ├── Unconfirmed           it was sent, and nobody can say any more whether it was accepted
 ├── InvalidAnswer         a value that does not fit its question; nothing was sent
-├── TooManyPending        too many actions wait to be confirmed; this one was not taken
+├── Unsupported           the version of AHP that is spoken has no such thing; nothing was sent
+├── TooManyPending        too many actions wait to be confirmed; this one was not sent
+├── TooLarge              an action larger than a frame may be; it was not sent
 ├── Refused               the host does not do what was asked for; `code` says why
 │   ├── AskRefused        this question cannot be asked, or not by us
 │   └── CallRefused       this call is not made
 ├── CallFailed            a call of an MCP server has ended without a result
-├── TooLarge              an action larger than a frame may be; it was not taken
 └── NotUnderstood         the host sent something that is not AHP
 """
 # ruff: noqa: N818 - an error is named after what happened
 
-from typing import Any, ClassVar
+from typing import Any
 
 from session_server.schemas.ahp.actions import Action
-from session_server.schemas.errors import ErrorCode, RpcError
+from session_server.schemas.errors import ErrorCode, RpcError, SessionServerError, rpc_code_name
 from session_server.schemas.principals import Author
 from session_server.schemas.wire import Uri
 
 
-class ClientError(Exception):
-    """`can_retry` says whether the very same thing may work when it is tried again."""
+class ClientError(SessionServerError):
+    """Base of everything that the client raises on purpose."""
 
-    can_retry: ClassVar[bool] = False
+    code = "clientError"
 
 
 class Disconnected(ClientError):
     """There is no connection to work with."""
 
+    code = "disconnected"
+
 
 class NotConnected(Disconnected):
+    """The first connection could not be made in time."""
+
+    code = "notConnected"
     can_retry = True
 
 
 class ConnectionLost(Disconnected):
+    """The connection broke while a command was under way, which may have been carried out."""
+
+    code = "connectionLost"
     can_retry = True
 
 
 class GaveUp(Disconnected):
-    """`close_code` is the WebSocket's, `status` the HTTP answer to the upgrade, where known."""
+    """The host does not let us in, and trying again would not help.
+
+    `close_code` is the WebSocket's, `status` the HTTP answer to the upgrade, where known.
+    """
+
+    code = "gaveUp"
 
     def __init__(
         self, reason: str, *, close_code: int | None = None, status: int | None = None
@@ -62,32 +76,52 @@ class GaveUp(Disconnected):
 
 
 class Closed(Disconnected):
-    """Left by its own side: there is nobody to blame."""
+    """The client or the session was closed on this side."""
+
+    code = "closed"
 
 
 class CommandFailed(ClientError):
+    """The host answered a command with an error; `rpc_code` is its JSON-RPC code."""
+
+    code = "commandFailed"
+
     def __init__(self, error: RpcError) -> None:
         super().__init__(error.message)
-        self.code = error.code
+        self.code = rpc_code_name(error.code)
+        self.rpc_code = error.code
         self.data: Any = error.data
 
 
 class SessionNotFound(CommandFailed):
-    """There is no such session, or it is not for us to see."""
+    """There is no such session, or we may not see it."""
+
+    code = "sessionNotFound"
 
 
 class SessionExists(CommandFailed):
-    """The URI is taken."""
+    """There is a session with this URI already."""
+
+    code = "sessionExists"
 
 
 class SessionGone(ClientError):
+    """The session was disposed of while it was watched."""
+
+    code = "sessionGone"
+
     def __init__(self, session: Uri) -> None:
         super().__init__(f"The session {session} is gone.")
         self.session = session
 
 
 class Rejected(ClientError):
-    """`is_repeated`: it, or a draft that it replaced, was sent before and may have counted."""
+    """The host refused an action; `reason` says why.
+
+    `is_repeated`: it, or a draft that it replaced, was sent before and may have counted.
+    """
+
+    code = "rejected"
 
     def __init__(self, reason: str, action: Action, *, is_repeated: bool = False) -> None:
         super().__init__(reason)
@@ -97,7 +131,9 @@ class Rejected(ClientError):
 
 
 class RequestClosed(Rejected):
-    """`by` is empty where the host did not say, or where the question went with its turn."""
+    """The question is no longer open; `by` is who closed it, where the host says so."""
+
+    code = "requestClosed"
 
     def __init__(
         self,
@@ -112,7 +148,12 @@ class RequestClosed(Rejected):
 
 
 class Unconfirmed(ClientError):
-    """Not repeated by the client, since twice would not be the same as once."""
+    """The connection broke before the action was confirmed; it may have counted.
+
+    The client does not send it again, since twice would not be the same as once.
+    """
+
+    code = "unconfirmed"
 
     def __init__(self, action: Action) -> None:
         kind = action.__struct_config__.tag
@@ -121,23 +162,70 @@ class Unconfirmed(ClientError):
 
 
 class InvalidAnswer(ClientError, ValueError):
-    """`question_id` is empty where there is no such question."""
+    """A value does not fit its question, or there is no such question; nothing was sent."""
 
-    def __init__(self, words: str, question_id: str | None = None) -> None:
-        super().__init__(words)
+    code = "invalidAnswer"
+
+    def __init__(self, message: str, question_id: str | None = None) -> None:
+        super().__init__(message)
         self.question_id = question_id
 
 
+class Unsupported(ClientError):
+    """The version of AHP that is spoken with this host has no such thing; nothing was sent."""
+
+    code = "unsupported"
+
+
 class TooManyPending(ClientError):
+    """Too many actions wait to be confirmed; this one was not sent."""
+
+    code = "tooManyPending"
     can_retry = True
 
 
 class TooLarge(ClientError):
-    """The host would close the connection over it."""
+    """The action is larger than a frame may be; it was not sent."""
+
+    code = "tooLarge"
 
 
 class NotUnderstood(ClientError):
     """The host sent something that is not AHP."""
+
+    code = "notUnderstood"
+
+
+class Refused(ClientError):
+    """The host does not do what was asked for; `code` says why: `badForm`, `unknownServer`, …"""
+
+    code = "refused"
+
+    def __init__(self, reason: str, code: str) -> None:
+        super().__init__(reason)
+        self.code = code
+
+
+class AskRefused(Refused):
+    """The question cannot be asked, or not by us. Nothing was asked."""
+
+
+class CallRefused(Refused):
+    """The call is not made. Nothing was called."""
+
+
+class CallFailed(ClientError):
+    """A call of an MCP server has ended without a result.
+
+    `kind` is stable: `upstream`, `roundLimit`, `abandoned`, …; `data` may hold the server's.
+    """
+
+    code = "callFailed"
+
+    def __init__(self, reason: str, kind: str, data: Any = None) -> None:
+        super().__init__(reason)
+        self.kind = kind
+        self.data = data
 
 
 _OF_CODE: dict[int, type[CommandFailed]] = {
@@ -148,28 +236,3 @@ _OF_CODE: dict[int, type[CommandFailed]] = {
 
 def command_failed(error: RpcError) -> CommandFailed:
     return _OF_CODE.get(error.code, CommandFailed)(error)
-
-
-class Refused(ClientError):
-    """`code` is stable: `badForm`, `unknownServer`, `role`, …"""
-
-    def __init__(self, reason: str, code: str) -> None:
-        super().__init__(reason)
-        self.code = code
-
-
-class AskRefused(Refused):
-    """Nothing was asked."""
-
-
-class CallRefused(Refused):
-    """Nothing was called."""
-
-
-class CallFailed(ClientError):
-    """`kind` is stable: `upstream`, `roundLimit`, `abandoned`, …; `data` may hold the server's."""
-
-    def __init__(self, reason: str, kind: str, data: Any = None) -> None:
-        super().__init__(reason)
-        self.kind = kind
-        self.data = data

@@ -2,25 +2,24 @@
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
 from session_server.client.errors import ClientError
 from session_server.client.mirror import Pending
 from session_server.schemas.ahp import frames
-from session_server.schemas.ahp.actions import Action
 from session_server.schemas.ahp.commands import (
     ROOT_CHANNEL,
-    InitializeResult,
     Params,
     PresenceChangedParams,
     PresenceUpdateParams,
     Snapshot,
     SubscribeResult,
 )
-from session_server.schemas.ahp.envelopes import ActionEnvelope, ActionOrigin, EnvelopeMeta
+from session_server.schemas.ahp.envelopes import ActionOrigin
 from session_server.schemas.ahp.frames import JSONRPC, SessionRemovedParams
+from session_server.schemas.ahp1.methods import InitializeResult
 from session_server.schemas.codec import Decoder, encode
 from session_server.schemas.errors import RpcError
 from session_server.schemas.wire import Extra, Json, Seq, Uri, Wire
@@ -31,6 +30,7 @@ ABSENT = msgspec.Raw(b"")
 class HostMessage(Wire, frozen=True, kw_only=True):
     """Any frame: an answer has an `id`, a notification a `method`."""
 
+    jsonrpc: Literal["2.0"]
     id: Json = None
     method: str | None = None
     params: msgspec.Raw = ABSENT
@@ -39,7 +39,7 @@ class HostMessage(Wire, frozen=True, kw_only=True):
 
 
 class Delivery(Wire, frozen=True, kw_only=True):
-    """The params of `action`, accepted or refused; what the action says is still raw."""
+    """The params of `action`, accepted or refused; the action itself is still raw."""
 
     channel: Uri
     action: msgspec.Raw
@@ -67,26 +67,6 @@ decode_initialized: Decoder[InitializeResult] = Decoder(InitializeResult)
 decode_subscribed: Decoder[SubscribeResult] = Decoder(SubscribeResult)
 decode_presence: Decoder[PresenceChangedParams] = Decoder(PresenceChangedParams)
 decode_removed: Decoder[SessionRemovedParams] = Decoder(SessionRemovedParams)
-_decode_action: Decoder[Action] = Decoder(Action)
-
-
-def envelope_of(delivery: Delivery) -> ActionEnvelope:
-    """Raises a `DecodingError` for an action that this version does not know."""
-    return ActionEnvelope(
-        channel=delivery.channel,
-        action=_decode_action(bytes(delivery.action)),
-        server_seq=delivery.server_seq,
-        origin=delivery.origin,
-        meta=_known_meta(delivery.meta),
-    )
-
-
-def _known_meta(meta: dict[str, Any] | None) -> EnvelopeMeta | None:
-    """Another host may use `_meta` for something else."""
-    try:
-        return msgspec.convert(meta, EnvelopeMeta | None)
-    except msgspec.ValidationError:
-        return None
 
 
 Answer: TypeAlias = msgspec.Raw | ClientError
@@ -121,7 +101,7 @@ class Exchange:
         self._put(Outgoing(pending.frame, pending))
 
     def introduce(self, name: str) -> None:
-        """What we want to be called; the host puts it beside what comes after it."""
+        """Sends our name, which the host shows next to what we do from then on."""
         self.report(PresenceUpdateParams(channel=ROOT_CHANNEL, name=name))
 
     def report(self, params: PresenceUpdateParams) -> None:
@@ -146,7 +126,7 @@ class Exchange:
         return [outgoing.frame for outgoing in taken]
 
     def end(self, error: ClientError) -> None:
-        """The connection is over: no answer will come. Ids start again on the next one."""
+        """The connection has ended: no answer will come. Ids start again on the next one."""
         self._out.clear()
         self._request_id = 0
         asked, self._asked = self._asked, {}

@@ -10,10 +10,11 @@ from weakref import WeakSet
 import msgspec
 
 from session_server.client.answer_values import Plain, answer_of, answers_of, asked
+from session_server.client.client_protocol import ClientProtocol, Presence
+from session_server.client.conversations import Conversation
 from session_server.client.errors import ClientError, Closed, RequestClosed
 from session_server.client.mirror import Mirror, Verdict
-from session_server.client.mirror_kinds import SessionMirror
-from session_server.client.protocol import ClientProtocol, Presence
+from session_server.client.mirror_kinds import ConversationMirror, SessionMirror
 from session_server.client.watching import Changes, Condition
 from session_server.reducers.forms.review import reviewed as reviewed_now
 from session_server.reducers.state.input_requests import open_request
@@ -37,6 +38,7 @@ from session_server.schemas.ahp.questions import (
     Skipped,
 )
 from session_server.schemas.ahp.session import RootState, SessionState
+from session_server.schemas.ahp1.state import ChatSummary
 from session_server.schemas.principals import Author
 from session_server.schemas.wire import Uri
 
@@ -53,8 +55,9 @@ class Watch(Generic[S, A]):
     `settled()` first where that matters.
     """
 
-    def __init__(self, protocol: ClientProtocol, uri: Uri) -> None:
+    def __init__(self, protocol: ClientProtocol, uri: Uri, chat: Uri | None = None) -> None:
         self.uri = uri
+        self._wanted_chat = chat
         self._protocol = protocol
         self._entered: Mirror[S] | None = None
         self._left = False
@@ -66,11 +69,11 @@ class Watch(Generic[S, A]):
         def watched(result: Mirror[Any] | ClientError) -> None:
             _resolve(found, result)
 
-        self._protocol.watch(self.uri, watched)
+        self._protocol.watch(self.uri, watched, self._wanted_chat)
         try:
             self._entered = await found
         except BaseException:
-            self._protocol.unwatch(self.uri)
+            self._protocol.unwatch(self.uri, self._wanted_chat)
             raise
         self._left = False
         return self
@@ -84,7 +87,7 @@ class Watch(Generic[S, A]):
         self._left = True
         for changes in tuple(self._changes):
             changes.ended(self._closed())
-        self._protocol.unwatch(self.uri)
+        self._protocol.unwatch(self.uri, self._wanted_chat)
 
     @property
     def _mirror(self) -> Mirror[S]:
@@ -175,11 +178,19 @@ class Root(Watch[RootState, RootAction]):
 class Session(Watch[SessionState, SessionAction]):
     """One session: its turns, and the questions that it asks.
 
-    With `present`, the others in the session see that we are there.
+    In AHP 0.9 and 1.x it is shown with one of its chats; `state` is then a `Conversation`. With
+    `present`, the others in the session see that we are there.
     """
 
-    def __init__(self, protocol: ClientProtocol, uri: Uri, *, present: bool = False) -> None:
-        super().__init__(protocol, uri)
+    def __init__(
+        self,
+        protocol: ClientProtocol,
+        uri: Uri,
+        *,
+        chat: Uri | None = None,
+        present: bool = False,
+    ) -> None:
+        super().__init__(protocol, uri, chat)
         has_room = present and uri.startswith(SESSION_PREFIX)
         self._presence = Presence(uri, protocol.exchange) if has_room else None
 
@@ -198,6 +209,27 @@ class Session(Watch[SessionState, SessionAction]):
         if self._presence is not None:
             self._protocol.leave(self._presence)
         await super().__aexit__(kind, error, trace)
+
+    # Chats
+
+    @property
+    def chat(self) -> Uri | None:
+        """The chat that is followed; `None` in AHP 0.3.0, and before the session has one."""
+        mirror = self._mirror
+        return mirror.chat if isinstance(mirror, ConversationMirror) else None
+
+    @property
+    def chats(self) -> tuple[ChatSummary, ...]:
+        """All chats of the session, as AHP 0.9 and 1.x show them."""
+        state = self.state
+        return state.chats if isinstance(state, Conversation) else ()
+
+    @property
+    def older_turns(self) -> str | None:
+        """A cursor, while the host has turns from before those in `state`."""
+        state = self.confirmed
+        chat = state.chat if isinstance(state, Conversation) else None
+        return None if chat is None else chat.get("turnsNextCursor")
 
     # Presence
 
@@ -227,7 +259,7 @@ class Session(Watch[SessionState, SessionAction]):
 
     @property
     def author(self) -> Author | None:
-        """Who the host says we are; known once it has confirmed something that we did here."""
+        """Our author as the host reports it; known once it has confirmed an action of ours here."""
         mirror = self._mirror
         assert isinstance(mirror, SessionMirror)
         return mirror.author
@@ -262,7 +294,7 @@ class Session(Watch[SessionState, SessionAction]):
         return await self.dispatch(msgspec.structs.replace(cleared, answer=answer))
 
     async def skip(self, request_id: str, question_id: str) -> ActionEnvelope:
-        """Says that this question is deliberately left without an answer."""
+        """Skips the question: it is left without an answer on purpose."""
         cleared = _change(request_id, question_id)
         return await self.dispatch(msgspec.structs.replace(cleared, answer=Skipped()))
 
@@ -300,7 +332,7 @@ class Session(Watch[SessionState, SessionAction]):
         return reviewed_now(request, answers_of(request, answers) if answers else None)
 
     async def start_turn(self, text: str, *, turn_id: str | None = None) -> str:
-        """Says something to the agent; returns the id of the turn that this begins."""
+        """Sends a message to the agent; returns the id of the turn that this starts."""
         started = TurnStarted(
             turn_id=turn_id or uuid.uuid4().hex,
             message=Message(text=text, origin=MessageOrigin(kind=USER)),
@@ -318,8 +350,8 @@ class Session(Watch[SessionState, SessionAction]):
         if closing is None:
             raise RequestClosed(f"No request {action.request_id!r} is open.", action)
         who = name_of(closing.by)
-        words = f"Too late: “{subject(closing.request)}” was closed by {who}."
-        raise RequestClosed(words, action, by=closing.by)
+        message = f"Too late: “{subject(closing.request)}” was closed by {who}."
+        raise RequestClosed(message, action, by=closing.by)
 
 
 def _change(request_id: str, question_id: str) -> InputAnswerChanged:

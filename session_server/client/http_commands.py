@@ -8,7 +8,7 @@ from ssl import SSLContext
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import quote, urlsplit, urlunsplit
 
-import httpx
+import httpx2
 import msgspec
 
 from session_server.client.errors import AskRefused, CallFailed, CallRefused, ClientError, Refused
@@ -35,7 +35,7 @@ TOO_BUSY = (429, 503)
 JSON = {"Content-Type": "application/json"}
 
 
-class HttpDoor(NamedTuple):
+class HttpApi(NamedTuple):
     """The address, and how to be let in."""
 
     url: str
@@ -43,16 +43,16 @@ class HttpDoor(NamedTuple):
     ssl: SSLContext | None = None
 
     @classmethod
-    def beside(cls, socket_url: str, headers: dict[str, str], ssl: SSLContext | None) -> "HttpDoor":
-        """Of the host whose AHP is at this address."""
+    def of(cls, socket_url: str, headers: dict[str, str], ssl: SSLContext | None) -> "HttpApi":
+        """The HTTP API of the host whose AHP endpoint is at this address."""
         parts = urlsplit(socket_url)
         scheme = {"ws": "http", "wss": "https"}[parts.scheme]
         path = parts.path.removesuffix("/ahp")
         return cls(urlunsplit((scheme, parts.netloc, path, "", "")), headers, ssl)
 
-    def http(self) -> httpx.AsyncClient:
+    def http(self) -> httpx2.AsyncClient:
         verify: SSLContext | bool = True if self.ssl is None else self.ssl
-        return httpx.AsyncClient(
+        return httpx2.AsyncClient(
             base_url=self.url,
             headers=self.headers,
             verify=verify,
@@ -61,7 +61,7 @@ class HttpDoor(NamedTuple):
 
 
 async def answered(
-    http: httpx.AsyncClient, method: str, path: str, refused: type[Refused], **options: Any
+    http: httpx2.AsyncClient, method: str, path: str, refused: type[Refused], **options: Any
 ) -> bytes:
     """The body of the answer. It is asked again while the host is away or too busy, so what is
     asked for must be safe to repeat. Raises `refused` if the host says no.
@@ -69,7 +69,7 @@ async def answered(
     while True:
         try:
             response = await http.request(method, path, **options)
-        except httpx.TransportError:
+        except httpx2.TransportError:
             await asyncio.sleep(PAUSE_SECONDS)
             continue
         if response.is_success:
@@ -84,7 +84,7 @@ class _Problem(msgspec.Struct):
     detail: str = ""
 
 
-def _refusal(response: httpx.Response, refused: type[Refused]) -> Refused:
+def _refusal(response: httpx2.Response, refused: type[Refused]) -> Refused:
     try:
         problem = msgspec.json.decode(response.content, type=_Problem)
     except msgspec.MsgspecError:
@@ -97,10 +97,10 @@ decode_call: Decoder[CallView] = Decoder(CallView)
 
 
 async def called(
-    door: HttpDoor, uri: Uri, wanted: NewCall, seconds: float | None = None
+    api: HttpApi, uri: Uri, wanted: NewCall, seconds: float | None = None
 ) -> dict[str, Any]:
     """The result of the call, once it has ended; `TimeoutError` if that takes too long."""
-    async with asyncio.timeout(seconds), door.http() as http:
+    async with asyncio.timeout(seconds), api.http() as http:
         path = f"/v1/sessions/{session_name(uri)}/calls"
         headers = {**JSON, "Idempotency-Key": uuid.uuid4().hex}
         content = encode(wanted)
@@ -161,9 +161,9 @@ def _written(question: AskableQuestion) -> AskedQuestion:
     return msgspec.convert(dict(question), AskedQuestion)
 
 
-async def asked(door: HttpDoor, ask: Ask, seconds: float | None) -> AskResult:
+async def asked(api: HttpApi, ask: Ask, seconds: float | None) -> AskResult:
     """How it ended. `TimeoutError` after this many seconds, and then the question is withdrawn."""
-    async with door.http() as http:
+    async with api.http() as http:
         asking = asyncio.create_task(_asked(http, ask))
         try:
             async with asyncio.timeout(seconds):
@@ -183,7 +183,7 @@ async def asked(door: HttpDoor, ask: Ask, seconds: float | None) -> AskResult:
             await asyncio.wait((asking,))
 
 
-async def _asked(http: httpx.AsyncClient, ask: Ask) -> str:
+async def _asked(http: httpx2.AsyncClient, ask: Ask) -> str:
     """The path of the request. Repeated after a break, it is still asked once."""
     uri = ask.session or session_uri(uuid.uuid4().hex)
     is_new = await _made(http, uri, ask.title)
@@ -194,13 +194,13 @@ async def _asked(http: httpx.AsyncClient, ask: Ask) -> str:
         body = await answered(http, "POST", path, AskRefused, content=content, headers=headers)
     except AskRefused:
         if is_new:
-            with suppress(httpx.HTTPError):
+            with suppress(httpx2.HTTPError):
                 await http.delete(f"/v1/sessions/{session_name(uri)}")
         raise
     return f"{path}/{quote(_decode_state(body).id, safe='')}"
 
 
-async def _made(http: httpx.AsyncClient, uri: Uri, title: str) -> bool:
+async def _made(http: httpx2.AsyncClient, uri: Uri, title: str) -> bool:
     """Makes the session if there is none; whether this has made it."""
     content = encode(NewSession(resource=uri, title=title[:TITLE_CHARS]))
     try:
@@ -219,7 +219,7 @@ async def _made(http: httpx.AsyncClient, uri: Uri, title: str) -> bool:
     return True
 
 
-async def _ended(http: httpx.AsyncClient, path: str) -> AskResult:
+async def _ended(http: httpx2.AsyncClient, path: str) -> AskResult:
     while True:
         state = _decode_state(
             await answered(http, "GET", path, AskRefused, params={"wait": WAIT_SECONDS})
@@ -228,9 +228,9 @@ async def _ended(http: httpx.AsyncClient, path: str) -> AskResult:
             return ask_result(state.outcome, state.session)
 
 
-async def _withdrawn(http: httpx.AsyncClient, asking: "asyncio.Task[str]") -> AskResult | None:
+async def _withdrawn(http: httpx2.AsyncClient, asking: "asyncio.Task[str]") -> AskResult | None:
     """Nobody would read an answer. If one has just come, it counts; `None` if nothing is known."""
-    with suppress(TimeoutError, httpx.HTTPError, ClientError):
+    with suppress(TimeoutError, httpx2.HTTPError, ClientError):
         async with asyncio.timeout(WITHDRAWAL_SECONDS):
             path = await asking
             await http.delete(path)

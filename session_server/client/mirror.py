@@ -4,7 +4,7 @@ No I/O, no clock, no waiting: envelopes come in, changes and verdicts go out thr
 protocol above decides when actions are sent; reducers below say what they do.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import StrEnum
 from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 from weakref import WeakSet
@@ -18,13 +18,14 @@ from session_server.client.echoes import (
 )
 from session_server.client.errors import ClientError, Rejected, Unconfirmed
 from session_server.schemas.ahp.actions import Action
+from session_server.schemas.ahp.commands import Snapshot
 from session_server.schemas.ahp.envelopes import ActionEnvelope, ActionOrigin
-from session_server.schemas.wire import Uri
+from session_server.schemas.wire import Extra, Uri
 
 S = TypeVar("S")
 
 Verdict: TypeAlias = ActionEnvelope | ClientError
-"""What became of an own action."""
+"""The result of an own action."""
 
 
 class Cause(StrEnum):
@@ -39,7 +40,7 @@ class Cause(StrEnum):
     SNAPSHOT = "snapshot"
     """The host sent the whole state, because we were away for too long."""
     SEVERAL = "several"
-    """Changes came faster than they were read; this one stands for all of them."""
+    """Changes came faster than they were read; this one replaces all of them."""
 
 
 class Change(NamedTuple, Generic[S]):
@@ -52,6 +53,14 @@ class Change(NamedTuple, Generic[S]):
     reason: str | None = None
 
 
+class Event(NamedTuple):
+    """An action as reducers get it; `document` is the JSON object that it came as, if needed."""
+
+    channel: Uri
+    action: Any
+    document: Extra | None = None
+
+
 class Observer(Protocol[S]):
     def changed(self, change: Change[S]) -> None: ...
 
@@ -61,17 +70,28 @@ class Observer(Protocol[S]):
 class Pending:
     """An own action that the host has not judged yet. It keeps its number on every connection."""
 
-    __slots__ = ("action", "at", "client_seq", "frame", "is_repeated", "is_sent", "waiters")
+    __slots__ = (
+        "action",
+        "at",
+        "channel",
+        "client_seq",
+        "frame",
+        "is_repeated",
+        "is_sent",
+        "waiters",
+    )
 
     def __init__(
         self,
         client_seq: int,
+        channel: Uri,
         action: Action,
         at: int,
         frame: bytes,
         settled: Callable[[Verdict], None],
     ) -> None:
         self.client_seq = client_seq
+        self.channel = channel
         self.action = action
         self.at = at
         self.frame = frame
@@ -85,23 +105,29 @@ class Pending:
 
 
 class Mirror(Generic[S]):
+    """`positions`: up to which `serverSeq` each channel that it shows is complete."""
+
     def __init__(
         self,
         channel: Uri,
         client_id: str,
-        reduce: Callable[[S, Any, int], S],
+        reduce: Callable[[S, Event, int], S],
         state: S,
         position: int,
     ) -> None:
         self.channel = channel
         self.confirmed = state
         self.state = state
-        self.position = position
+        self.positions = {channel: position}
         self.pending: list[Pending] = []
         self.error: ClientError | None = None
         self._client_id = client_id
         self._reduce = reduce
         self._observers: WeakSet[Observer[S]] = WeakSet()
+
+    @property
+    def position(self) -> int:
+        return max(self.positions.values())
 
     # Own actions
 
@@ -116,7 +142,7 @@ class Mirror(Generic[S]):
             self.supersede(pending)
 
     def supersede(self, newer: Pending) -> None:
-        """Drops a draft that this one of ours replaces; whoever waits for it waits for this."""
+        """Drops an own draft that this one replaces; its waiters wait for this one instead."""
         older = self._replaced_by(newer)
         if older is not None:
             self.pending.remove(older)
@@ -137,13 +163,14 @@ class Mirror(Generic[S]):
 
     # From the host
 
-    def receive(self, envelope: ActionEnvelope, at: int) -> None:
+    def receive(self, envelope: ActionEnvelope, at: int, document: Extra | None = None) -> None:
         """An accepted action; one that we have already, from before a reconnect, is passed over."""
-        if envelope.server_seq <= self.position:
+        if envelope.server_seq <= self.positions[envelope.channel]:
             return
         before, known = self.state, self.confirmed
-        self.position = envelope.server_seq
-        self.confirmed = self._reduce(known, envelope.action, at)
+        event = Event(envelope.channel, envelope.action, document)
+        self.confirmed = self._reduce(known, event, at)
+        self.positions[envelope.channel] = envelope.server_seq
         self._note(known, envelope)
         settled = [pending for pending in self.pending if self._settles(envelope, pending)]
         for pending in settled:
@@ -164,22 +191,27 @@ class Mirror(Generic[S]):
         self._tell(Cause.REJECTED, before, reason=reason)
         pending.settle(verdict)
 
-    def skip(self, position: int) -> None:
+    def skip(self, channel: Uri, position: int) -> None:
         """An action of a kind that we do not know: like AHP's own reducers, we leave it out."""
-        self.position = max(self.position, position)
+        self.positions[channel] = max(self.positions[channel], position)
 
-    def replace(self, state: S, position: int) -> None:
-        """A snapshot: whatever happened meanwhile is in it."""
+    def replace(self, snapshots: Iterable[Snapshot]) -> None:
+        """Whatever happened meanwhile is in them. Raises `NotUnderstood`."""
+        self._show(self._state_of(snapshots), snapshots)
+
+    def _show(self, state: S, snapshots: Iterable[Snapshot]) -> None:
         before = self.state
-        self.confirmed, self.position = state, position
+        self.confirmed = state
+        self.positions |= {snapshot.resource: snapshot.from_seq for snapshot in snapshots}
         self._rebase()
         self._tell(Cause.SNAPSHOT, before)
 
-    def resume(self, state: S, position: int) -> None:
-        """A snapshot on a new connection, after which nothing of the old one will be answered."""
+    def resume(self, snapshots: Iterable[Snapshot]) -> None:
+        """Snapshots on a new connection, after which nothing of the old one will be answered."""
+        state = self._state_of(snapshots)
         fates = [(p, self._fate(state, p.action) if p.is_sent else None) for p in self.pending]
         self.pending = [p for p, fate in fates if fate in (None, Fate.REPEAT)]
-        self.replace(state, position)
+        self._show(state, snapshots)
         for pending, fate in fates:
             if fate is Fate.DONE:
                 pending.settle(self._as_seen(pending))
@@ -205,10 +237,10 @@ class Mirror(Generic[S]):
         for own in pending:
             own.settle(error)
 
-    # Those who watch
+    # Observers
 
     def observe(self, observer: Observer[S]) -> None:
-        """Told as long as somebody holds it; letting go of it is enough."""
+        """Calls the observer for as long as somebody holds a reference to it."""
         self._observers.add(observer)
 
     # How
@@ -228,7 +260,7 @@ class Mirror(Generic[S]):
         """The envelope was missed; this is what is known of it."""
         origin = ActionOrigin(client_id=self._client_id, client_seq=pending.client_seq)
         return ActionEnvelope(
-            channel=self.channel, action=pending.action, server_seq=self.position, origin=origin
+            channel=pending.channel, action=pending.action, server_seq=self.position, origin=origin
         )
 
     def _rebase(self) -> None:
@@ -250,9 +282,16 @@ class Mirror(Generic[S]):
 
     # What kinds of channels do differently
 
+    def lacking(self) -> Uri | None:
+        """A channel that it should show and does not yet."""
+        return None
+
+    def _state_of(self, snapshots: Iterable[Snapshot]) -> S:
+        raise NotImplementedError
+
     def _foreseen(self, state: S, pending: Pending) -> S:
         """What the state will be once the host has accepted the action."""
-        return self._reduce(state, pending.action, pending.at)
+        return self._reduce(state, Event(pending.channel, pending.action), pending.at)
 
     def _note(self, known: S, envelope: ActionEnvelope) -> None:
         """Called with the confirmed state from before the envelope."""

@@ -1,12 +1,17 @@
-"""Ways to wait for changes: an iterator with a bounded memory, and a condition."""
+"""Ways to wait for changes: of a channel, until a condition holds, of the list of sessions."""
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from typing import Generic, TypeVar
 
-from session_server.client.errors import ClientError, Closed
+from session_server.client.client_protocol import ClientProtocol
+from session_server.client.errors import ClientError, Closed, ConnectionLost, NotUnderstood
+from session_server.client.exchange import Answer, HostMessage, decode_removed
 from session_server.client.mirror import Cause, Change, Mirror
+from session_server.schemas.ahp.session import SessionSummary
+from session_server.schemas.errors import DecodingError
+from session_server.schemas.wire import Uri
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -20,7 +25,7 @@ class Changes(Generic[S]):
     It keeps up to `limit` changes that were not read yet. One more, and they all become a single
     one of cause `SEVERAL`, from the oldest state to the newest: a slow reader skips what happened
     in between, but never misses where it led. It ends when the session is left, raises when the
-    session or the connection is gone for good, and stops listening when it is let go of.
+    session is gone or the client has given up, and stops listening when it is not referenced.
     """
 
     def __init__(self, mirror: Mirror[S], limit: int = CHANGES_KEPT) -> None:
@@ -72,7 +77,7 @@ class Condition(Generic[S, T]):
             return
         try:
             found = self._look(self._mirror.confirmed)
-        except Exception as error:  # noqa: BLE001 - whatever it is, it belongs to who waits
+        except Exception as error:  # noqa: BLE001 - any error belongs to the waiter
             self._found.set_exception(error)
             return
         if found is not None:
@@ -89,3 +94,95 @@ class Condition(Generic[S, T]):
         self._mirror.observe(self)
         async with asyncio.timeout(timeout):
             return await self._found
+
+
+class Listing:
+    """Yields all sessions each time one of them changes; a slow reader sees the latest.
+
+    Announcements are never replayed, so the whole list is asked for on every new connection.
+    """
+
+    def __init__(self, protocol: ClientProtocol) -> None:
+        self._protocol = protocol
+        self._sessions: dict[Uri, SessionSummary] | None = None
+        self._pages: dict[Uri, SessionSummary] = {}
+        self._is_asked = False
+        self._is_outdated = False
+        self._error: ClientError | None = None
+        self._wake = asyncio.Event()
+
+    async def run(self) -> AsyncGenerator[tuple[SessionSummary, ...], None]:
+        self._protocol.listings.add(self)
+        self.look()
+        try:
+            while True:
+                await self._wake.wait()
+                self._wake.clear()
+                if self._error is not None:
+                    raise self._error
+                if self._sessions is not None:
+                    yield tuple(self._sessions.values())
+        finally:
+            self._protocol.listings.discard(self)
+
+    def look(self) -> None:
+        if self._protocol.error is not None:
+            self._fail(self._protocol.error)
+        elif not self._protocol.is_live:
+            self._is_asked = False
+        elif not self._is_asked:
+            self._is_asked = True
+            self._ask(None)
+
+    def _ask(self, cursor: str | None) -> None:
+        if cursor is None:
+            self._pages, self._is_outdated = {}, False
+        self._protocol.request(*self._protocol.dialect.list_sessions(cursor), self._listed)
+
+    def announced(self, message: HostMessage) -> None:
+        """What came before the first page is in the list already."""
+        method, params = message.method or "", bytes(message.params)
+        if self._pages:
+            is_known = self._announced(self._pages, method, params)
+            self._is_outdated |= not is_known
+        if self._sessions is not None:
+            self._announced(self._sessions, method, params)
+            self._wake.set()
+
+    def _announced(self, sessions: dict[Uri, SessionSummary], method: str, params: bytes) -> bool:
+        """Whether it is about a session that is among them now, or is gone."""
+        if method == "root/sessionRemoved":
+            sessions.pop(decode_removed(params).session, None)
+            return True
+        dialect = self._protocol.dialect
+        is_new = method == "root/sessionAdded"
+        summary = dialect.added(params) if is_new else dialect.changed(params, sessions)
+        if summary is not None:
+            sessions[summary.resource] = summary
+        return summary is not None
+
+    def _listed(self, answer: Answer) -> None:
+        """Page by page. A session that has moved from a page to one before it is looked for."""
+        if isinstance(answer, ConnectionLost):
+            return
+        if isinstance(answer, ClientError):
+            self._fail(answer)
+            return
+        try:
+            items, cursor = self._protocol.dialect.listed(bytes(answer))
+        except (DecodingError, NotUnderstood) as error:
+            self._fail(NotUnderstood(f"The list of sessions is not AHP: {error}"))
+            return
+        for summary in items:
+            self._pages.setdefault(summary.resource, summary)
+        if cursor is not None:
+            self._ask(cursor)
+        elif self._is_outdated:
+            self._ask(None)
+        else:
+            self._sessions, self._pages = self._pages, {}
+            self._wake.set()
+
+    def _fail(self, error: ClientError) -> None:
+        self._error = error
+        self._wake.set()

@@ -19,23 +19,22 @@ from mcp_types import (
 )
 
 from session_server import __version__
-from session_server.calls.deliveries import Attendance, Delivery
-from session_server.gateway.holding import Patience, Pulse, carried_in, hold, try_again
+from session_server.calls.requesters import Requester, Requesters
+from session_server.gateway.carried_state import carried_in, sealing, try_again
+from session_server.gateway.gateway_sessions import GatewaySessions, session_for
+from session_server.gateway.long_requests import HoldLimits, LegProgress, hold
 from session_server.gateway.mcp_callers import (
     Context,
-    Visitor,
+    McpCaller,
     as_asker,
-    delivery_of,
-    place_to_answer,
-    visitor_of,
+    caller_of,
+    requester_of,
+    where_to_answer,
 )
-from session_server.gateway.mcp_errors import invalid, lost_state, told_in_mcp
-from session_server.gateway.session_choice import Places, place_of
-from session_server.gateway.state_codec import sealing
-from session_server.host.acting import NotSavedError, RefusedError, StateWaiters, write
-from session_server.host.errors import CommandError
+from session_server.gateway.mcp_errors import as_mcp_errors, invalid, lost_state_error
+from session_server.host.awaiting import StateWaiters, write
 from session_server.host.host import Host
-from session_server.reducers.batches import Batch, batch_of, note
+from session_server.reducers.batches import Batch, judged_batch, note
 from session_server.reducers.forms.ask_forms import (
     UnaskableError,
     ask_result,
@@ -43,11 +42,17 @@ from session_server.reducers.forms.ask_forms import (
     same_ask,
 )
 from session_server.reducers.rules.input_rules import outcome_of
-from session_server.reducers.rules.judge import judge
 from session_server.reducers.texts import outcome_note, subject
 from session_server.schemas.ahp.actions import ActivityChanged, InputRequested
 from session_server.schemas.codec import Decoder, encode
-from session_server.schemas.errors import DecodingError, Refusal, RefusalCode
+from session_server.schemas.errors import (
+    CommandError,
+    DecodingError,
+    NotSavedError,
+    Refusal,
+    RefusalCode,
+    RefusedError,
+)
 from session_server.schemas.limits import TITLE_CHARS
 from session_server.schemas.mcp import (
     AskQuestions,
@@ -131,13 +136,13 @@ decode_status: Decoder[NotifyStatus] = Decoder(NotifyStatus)
 
 class AskTools:
     def __init__(
-        self, host: Host, waiting: StateWaiters, places: Places, patience: Patience
+        self, host: Host, waiting: StateWaiters, sessions: GatewaySessions, limits: HoldLimits
     ) -> None:
         self._host = host
         self._waiting = waiting
-        self._places = places
-        self._patience = patience
-        self._attendance = Attendance()
+        self._sessions = sessions
+        self._limits = limits
+        self._requesters = Requesters()
 
     def server(self, key: Callable[[], bytes]) -> Server[Any]:
         server: Server[Any] = Server(
@@ -156,78 +161,79 @@ class AskTools:
         return ListToolsResult(tools=TOOLS)
 
     async def _call(self, ctx: Context, params: CallToolRequestParams) -> Any:
-        visitor = visitor_of(ctx)
-        with told_in_mcp(), delivery_of(ctx).attending():
+        caller = caller_of(ctx)
+        with as_mcp_errors(), requester_of(ctx).connected():
             try:
                 if params.name == ASK:
-                    return await self._ask(ctx, visitor, params)
+                    return await self._ask(ctx, caller, params)
                 if params.name == NOTIFY:
-                    return await self._notify(visitor, params)
+                    return await self._notify(caller, params)
             except (DecodingError, UnaskableError, RefusedError) as error:
-                return _mistake(error, HOW_TO_ASK if params.name == ASK else "")
+                return _tool_error(error, HOW_TO_ASK if params.name == ASK else "")
         raise invalid(f"There is no tool {params.name!r}.")
 
     # Asking
 
-    async def _ask(self, ctx: Context, visitor: Visitor, params: CallToolRequestParams) -> Any:
+    async def _ask(self, ctx: Context, caller: McpCaller, params: CallToolRequestParams) -> Any:
         state = carried_in(ctx.params)
-        uri: Uri = state.get("session") or place_of(visitor, "ask", None)
+        uri: Uri = state.get("session") or session_for(caller, "ask", None)
         asked = decode_ask(encode(params.arguments or {}))
-        delivery = delivery_of(ctx)
-        request_id: str = state.get("request") or await self._asked(visitor, uri, asked, delivery)
-        record = self._host.record(uri)
-        if record is None or not visitor.principal.reaches(uri):
-            raise lost_state()
-        delivery.attend(self._attendance, request_id)
+        requester = requester_of(ctx)
+        request_id: str = state.get("request") or await self._asked(caller, uri, asked, requester)
+        if self._host.channel(caller.principal, uri) is None:
+            raise lost_state_error()
+        requester.join(self._requesters, request_id)
 
         async def wait(seconds: float) -> Outcome | None:
             return await self._waiting.until(uri, lambda r: outcome_of(r, request_id), seconds)
 
-        words = f"Waiting for people to answer in {place_to_answer(ctx, uri)}"
-        with delivery.while_there(self._host.askers.waiting(uri, request_id)):
-            outcome = await hold(visitor, wait, self._patience, Pulse(ctx), lambda: words)
+        message = f"Waiting for people to answer in {where_to_answer(ctx, uri)}"
+        with requester.while_connected(self._host.askers.waiting(uri, request_id)):
+            outcome = await hold(caller, wait, self._limits, LegProgress(ctx), lambda: message)
         if outcome is None:
-            return try_again(delivery, state, {"session": uri, "request": request_id})
-        delivery.carry(partial(self._collect, uri, request_id))
+            return try_again(requester, state, {"session": uri, "request": request_id})
+        requester.when_fetched(partial(self._collect, uri, request_id))
         return _ended(outcome, uri)
 
     async def _asked(
-        self, visitor: Visitor, uri: Uri, asked: AskQuestions, delivery: Delivery
+        self, caller: McpCaller, uri: Uri, asked: AskQuestions, requester: Requester
     ) -> str:
-        """The id of what is asked now, or of what whoever asked it before has lost."""
-        stem = f"ask-{_fingerprint(visitor, asked)}-"
+        """The id of a new request, or of the same one whose client is no longer connected."""
+        stem = f"ask-{_fingerprint(caller, asked)}-"
         request = asked_request(
-            asked, stem + uuid.uuid4().hex[:12], self._host.now(), self._patience.lease
+            asked, stem + uuid.uuid4().hex[:12], self._host.now(), self._limits.lease
         )
-        title = _title(visitor, subject(request))
-        await self._places.ready(visitor, uri, title)
-        await self._attendance.noticed()
+        title = _title(caller, subject(request))
+        await self._sessions.ready(caller, uri, title)
+        await self._host.loaded.loaded(uri)
+        record = self._host.record(uri)
+        same = None if record is None else same_ask(record, stem, self._host.now())
+        await self._requesters.settled(same)
         found = request.id
 
         def plan(record: SessionRecord, stamp: Stamp) -> Batch | Refusal:
             nonlocal found
-            known = same_ask(record, stem, stamp.at, self._attendance)
+            known = same_ask(record, stem, stamp.at, self._requesters)
             found = known or request.id
-            delivery.attend(self._attendance, found)
+            requester.join(self._requesters, found)
             if known is not None:
                 return ()
             action = InputRequested(request=request)
-            refusal = judge(as_asker(visitor.principal), record, action)
-            return refusal or batch_of(record, action, stamp)
+            return judged_batch(as_asker(caller.principal), record, action, stamp)
 
-        await write(self._host, uri, plan, by=visitor.principal.author)
-        await self._retitle(visitor, uri, title)
+        await write(self._host, uri, plan, by=caller.principal.author)
+        await self._retitle(caller, uri, title)
         return found
 
-    async def _retitle(self, visitor: Visitor, uri: Uri, title: str) -> None:
-        """The title says what is asked now, unless somebody has given the session another one."""
+    async def _retitle(self, caller: McpCaller, uri: Uri, title: str) -> None:
+        """The title says what is asked now, unless a person has set another one."""
 
         def new_title(record: SessionRecord) -> str | None:
             known = record.public.summary.title
-            is_ours = known == _title(visitor) or known.startswith(_title(visitor, ""))
+            is_ours = known == _title(caller) or known.startswith(_title(caller, ""))
             return title if is_ours else None
 
-        await self._places.retitle(visitor, uri, new_title)
+        await self._sessions.retitle(caller, uri, new_title)
 
     async def _collect(self, uri: Uri, request_id: str) -> None:
         """Where it cannot be written down, the outcome is given again."""
@@ -239,42 +245,42 @@ class AskTools:
         with contextlib.suppress(CommandError, NotSavedError, RefusedError):
             await write(self._host, uri, plan, HOST)
 
-    # Telling
+    # Status
 
-    async def _notify(self, visitor: Visitor, params: CallToolRequestParams) -> CallToolResult:
+    async def _notify(self, caller: McpCaller, params: CallToolRequestParams) -> CallToolResult:
         status = decode_status(encode(params.arguments or {})).status
-        uri = place_of(visitor, "ask", None)
-        await self._places.ready(visitor, uri, _title(visitor))
+        uri = session_for(caller, "ask", None)
+        await self._sessions.ready(caller, uri, _title(caller))
         action = ActivityChanged(activity=status or None)
 
         def plan(record: SessionRecord, stamp: Stamp) -> Batch | Refusal:
-            refusal = judge(as_asker(visitor.principal), record, action)
-            told = note(record.public, status) if status else ()
-            return refusal or (*batch_of(record, action, stamp), *told)
+            batch = judged_batch(as_asker(caller.principal), record, action, stamp)
+            shown = note(record.public, status) if status else ()
+            return batch if isinstance(batch, Refusal) else (*batch, *shown)
 
-        await write(self._host, uri, plan, by=visitor.principal.author)
+        await write(self._host, uri, plan, by=caller.principal.author)
         return _result(f"Shown in {uri}.", StatusShown(session=uri))
 
 
-def _title(visitor: Visitor, topic: str | None = None) -> str:
-    return (visitor.client if topic is None else f"{visitor.client}: {topic}")[:TITLE_CHARS]
+def _title(caller: McpCaller, topic: str | None = None) -> str:
+    return (caller.client if topic is None else f"{caller.client}: {topic}")[:TITLE_CHARS]
 
 
-def _fingerprint(visitor: Visitor, asked: AskQuestions) -> str:
-    told = msgspec.json.encode((visitor.principal.id, asked), order="deterministic")
-    return hashlib.sha256(told).hexdigest()[:24]
+def _fingerprint(caller: McpCaller, asked: AskQuestions) -> str:
+    asked_by = msgspec.json.encode((caller.principal.id, asked), order="deterministic")
+    return hashlib.sha256(asked_by).hexdigest()[:24]
 
 
 def _ended(outcome: Outcome, uri: Uri) -> CallToolResult:
     return _result(outcome_note(outcome), ask_result(outcome, uri))
 
 
-def _result(words: str, shape: msgspec.Struct) -> CallToolResult:
+def _result(text: str, shape: msgspec.Struct) -> CallToolResult:
     plain: dict[str, Any] = msgspec.to_builtins(shape)
-    return CallToolResult(content=[TextContent(text=words)], structured_content=plain)
+    return CallToolResult(content=[TextContent(text=text)], structured_content=plain)
 
 
-def _mistake(error: Exception, help_text: str) -> CallToolResult:
+def _tool_error(error: Exception, help_text: str) -> CallToolResult:
     """For the model to read and correct; help with the arguments only if they are the problem."""
     is_about_arguments = not isinstance(error, RefusedError) or (
         error.refusal.code in (RefusalCode.BAD_FORM, RefusalCode.DUPLICATE)

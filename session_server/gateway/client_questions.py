@@ -28,12 +28,12 @@ from mcp_types import (
 from pydantic import BaseModel, ValidationError
 
 from session_server.calls.service import Calls
-from session_server.gateway.mcp_callers import Context, Visitor
-from session_server.host.acting import StateWaiters
-from session_server.host.errors import CommandError
+from session_server.gateway.mcp_callers import Context, McpCaller
+from session_server.host.awaiting import StateWaiters
 from session_server.reducers.calls.client_answers import AGAIN, client_answered, client_round
 from session_server.reducers.calls.input_required import TASKS_EXTENSION
 from session_server.reducers.calls.rounds import CLIENT_CAPABILITIES
+from session_server.schemas.errors import CommandError
 from session_server.schemas.principals import Author, Stamp
 from session_server.schemas.record import ClientAnswers, ClientRound, SessionRecord
 from session_server.schemas.wire import Extra, Uri
@@ -56,13 +56,13 @@ class ClientQuestions:
         calls: Calls,
         waiting: StateWaiters,
         ctx: Context,
-        visitor: Visitor,
+        caller: McpCaller,
         where: tuple[Uri, str],
     ) -> None:
         self._calls = calls
         self._waiting = waiting
         self._ctx = ctx
-        self._visitor = visitor
+        self._caller = caller
         self._uri, self._call_id = where
         self._passed: tuple[int, int | None] | None = None
 
@@ -101,7 +101,7 @@ class ClientQuestions:
 
     def next(self, record: SessionRecord) -> ClientRound | None:
         """What a 2026-era client is to be asked; not twice what people can answer as well."""
-        if not self._visitor.is_modern:
+        if not self._caller.is_modern:
             return None
         found = answerable(record, self._call_id, self._ctx)
         if found is None or found.name == self._passed:
@@ -121,7 +121,7 @@ class ClientQuestions:
     @contextlib.asynccontextmanager
     async def passing_on(self) -> AsyncGenerator[None]:
         """Asks whatever there is to ask while the block runs."""
-        if self._visitor.is_modern:
+        if self._caller.is_modern:
             yield
             return
         task = asyncio.ensure_future(self._passing_on())
@@ -171,7 +171,7 @@ class ClientQuestions:
         if isinstance(answer, dict):
             answers = msgspec.structs.replace(answers, given={key: answer})
         elif answer.code == CONNECTION_CLOSED:
-            return  # somebody else may yet bring the answer
+            return  # the answer may still come in another way
         else:
             error = answer.model_dump(mode="json", exclude_none=True)
             answers = msgspec.structs.replace(answers, errors={key: error})
@@ -190,7 +190,7 @@ class ClientQuestions:
 
     def _author(self) -> Author:
         """The person at the client is known by the client's name, and whose credential it has."""
-        principal, client = self._visitor.principal, self._visitor.client
+        principal, client = self._caller.principal, self._caller.client
         name = client if principal.name is None else f"{principal.name} in {client}"
         return Author(id=principal.id, name=name)
 

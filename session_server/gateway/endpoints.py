@@ -1,101 +1,168 @@
 """Where MCP clients come in: `/mcp` for the ask tools, `/mcp/{server}` for each gateway."""
 
-from collections.abc import Callable
-from typing import NamedTuple
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
 
-from fastapi import FastAPI
 from mcp_types import INTERNAL_ERROR, INVALID_REQUEST
 from starlette.requests import HTTPConnection
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from session_server.gateway.gateway import Gateway
-from session_server.gateway.mcp_callers import introduce
-from session_server.gateway.mcp_errors import InWords, refusal
+from session_server.calls.service import Calls
+from session_server.gateway.announcements import Announcements
+from session_server.gateway.ask_tools import AskTools
+from session_server.gateway.carried_state import sealing
+from session_server.gateway.client_calls import ClientCalls
+from session_server.gateway.gateway_sessions import GatewaySessions
+from session_server.gateway.long_requests import HoldLimits
+from session_server.gateway.mcp_callers import Context, caller_of, introduce
+from session_server.gateway.mcp_errors import ErrorBodies, refusal
+from session_server.gateway.proxy import Perform, offer
+from session_server.gateway.server_app import ServerApp
+from session_server.host.awaiting import StateWaiters
 from session_server.host.host import Host
 from session_server.identity.credentials import while_allowed
-from session_server.identity.errors import BadCredentialError
-from session_server.mcp_client.errors import UnknownServerError, UnreachableError
+from session_server.mcp_client.connections import Link
+from session_server.mcp_client.servers import Server
+from session_server.schemas.errors import BadCredentialError, UnknownServerError, UnreachableError
+from session_server.schemas.mcp import CallMethod
 from session_server.schemas.principals import Principal, Role
 
 NO_CALLS = "Only owners and agents can make calls."
 NO_QUESTIONS = "Only owners and agents can ask questions here."
 
-PrincipalOf = Callable[[HTTPConnection], Principal]
+PrincipalOf = Callable[[HTTPConnection], Awaitable[Principal]]
 
 
-def include_doors(app: FastAPI, principal_of: PrincipalOf) -> None:
-    """Who comes in is proved as everywhere else, and turned away as everywhere else."""
-    app.router.routes.append(Route("/mcp", _AskDoor(principal_of)))
-    app.router.routes.append(Route("/mcp/{server}", _ServerDoor(principal_of)))
+class Gateway:
+    """Our MCP servers: one for each configured server, and one with the ask tools.
+
+    `key` is asked for when the first state is sealed.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        waiting: StateWaiters,
+        calls: Calls,
+        key: Callable[[], bytes],
+        limits: HoldLimits,
+    ) -> None:
+        self.host = host
+        self._waiting = waiting
+        self._calls = calls
+        self._key = key
+        self._limits = limits
+        self._sessions = GatewaySessions(host)
+        self._served: dict[str, ServerApp] = {}
+        self._building = asyncio.Lock()
+        ask = AskTools(host, waiting, self._sessions, self._limits)
+        self.ask_tools = ServerApp(host, ask.server(key), waiting.over)
+
+    async def served(self, name: str) -> ServerApp:
+        """Built when it is first asked for, when what the server offers is known."""
+        known = self._served.get(name)
+        if known is not None:
+            return known
+        server = self._calls.servers[name]
+        main = await server.main.ready()
+        async with self._building:
+            if name not in self._served:
+                self._served[name] = self._built(name, server, main)
+        return self._served[name]
+
+    def _built(self, name: str, server: Server, main: Link) -> ServerApp:
+        announcements = Announcements(server, main.client.server_capabilities, self.host.spawn)
+        offered = offer(self._calls.servers, name, main, self._perform(name), announcements)
+        sealed = sealing(self._key, f"gateway:{name}")
+        offered.middleware[:] = [announcements.introduced, sealed, offered.unchanged]
+        return ServerApp(self.host, offered, self._waiting.over, announcements.close)
+
+    def _perform(self, name: str) -> Perform:
+        calls = ClientCalls(self._calls, self._waiting, self._sessions, name, self._limits)
+
+        async def perform(ctx: Context, method: CallMethod) -> dict[str, Any]:
+            return await calls.perform(ctx, caller_of(ctx), method)
+
+        return perform
 
 
-class _AskDoor:
+class McpEndpoints:
+    """Principals are proved as everywhere else. `gateway` is set when the application starts."""
+
     def __init__(self, principal_of: PrincipalOf) -> None:
+        self.gateway: Gateway | None = None
         self._principal_of = principal_of
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        entered = _entered(scope, self._principal_of)
-        if entered.may_call:
-            await entered.served(entered.gateway.ask_tools, scope, receive, send)
-        else:
-            await refusal(403, INVALID_REQUEST, NO_QUESTIONS)(scope, receive, send)
+    def routes(self) -> tuple[Route, ...]:
+        return (
+            Route("/mcp", _Endpoint(self._ask_tools)),
+            Route("/mcp/{server}", _Endpoint(self._server)),
+        )
 
+    async def _ask_tools(self, scope: Scope, receive: Receive, send: Send) -> None:
+        gateway, principal = await self._entered(scope)
+        app: ASGIApp = gateway.ask_tools
+        if not _may_call(principal):
+            app = refusal(403, INVALID_REQUEST, NO_QUESTIONS)
+        await _answer(gateway.host, principal, app, scope, receive, send)
 
-class _ServerDoor:
-    def __init__(self, principal_of: PrincipalOf) -> None:
-        self._principal_of = principal_of
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        entered = _entered(scope, self._principal_of)
-        if not entered.may_call:
-            await refusal(403, INVALID_REQUEST, NO_CALLS)(scope, receive, send)
-            return
+    async def _server(self, scope: Scope, receive: Receive, send: Send) -> None:
+        gateway, principal = await self._entered(scope)
+        app: ASGIApp
         name: str = scope["path_params"]["server"]
         try:
-            served = await entered.gateway.served(name)
+            if _may_call(principal):
+                app = await gateway.served(name)
+            else:
+                app = refusal(403, INVALID_REQUEST, NO_CALLS)
         except UnknownServerError as error:
-            await refusal(404, INVALID_REQUEST, str(error))(scope, receive, send)
+            app = refusal(404, INVALID_REQUEST, str(error))
         except UnreachableError as error:
-            words = f"The MCP server {name!r} cannot be used: {error}."
-            await refusal(503, INTERNAL_ERROR, words)(scope, receive, send)
-        else:
-            await entered.served(served, scope, receive, send)
+            reason = f"The MCP server {name!r} cannot be used: {error}."
+            app = refusal(503, INTERNAL_ERROR, reason)
+        await _answer(gateway.host, principal, app, scope, receive, send)
+
+    async def _entered(self, scope: Scope) -> tuple[Gateway, Principal]:
+        assert self.gateway is not None
+        principal = await self._principal_of(HTTPConnection(scope))
+        introduce(scope, principal)
+        return self.gateway, principal
 
 
-class _Entered(NamedTuple):
-    gateway: Gateway
-    host: Host
-    principal: Principal
+class _Endpoint:
+    """An ASGI application, which a route takes a method for something else."""
 
-    @property
-    def may_call(self) -> bool:
-        """Whoever may only look on or answer is not even told what there is to call."""
-        return self.principal.role in (Role.OWNER, Role.AGENT)
+    def __init__(self, answer: Callable[[Scope, Receive, Send], Awaitable[None]]) -> None:
+        self._answer = answer
 
-    async def served(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
-        """Until the answer is out, or the credential is no longer one."""
-        has_begun = has_ended = False
-        words = InWords(send)
-
-        async def noting(message: Message) -> None:
-            nonlocal has_begun, has_ended
-            has_begun = True
-            has_ended = message["type"] == "http.response.body" and not message.get("more_body")
-            await words.send(message)
-
-        try:
-            await while_allowed(self.host, self.principal, app(scope, receive, noting))
-        except BadCredentialError:
-            if not has_begun:
-                raise
-            if not has_ended:  # an event stream that is cancelled ends itself
-                await send({"type": "http.response.body", "body": b"", "more_body": False})
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._answer(scope, receive, send)
 
 
-def _entered(scope: Scope, principal_of: PrincipalOf) -> _Entered:
-    connection = HTTPConnection(scope)
-    principal = principal_of(connection)
-    introduce(scope, principal)
-    state = connection.app.state
-    return _Entered(state.gateway, state.host, principal)
+def _may_call(principal: Principal) -> bool:
+    """A principal that may only watch or answer does not learn what there is to call."""
+    return principal.role in (Role.OWNER, Role.AGENT)
+
+
+async def _answer(
+    host: Host, principal: Principal, app: ASGIApp, scope: Scope, receive: Receive, send: Send
+) -> None:
+    """Until the response has ended, or the credential has expired or was revoked."""
+    has_begun = has_ended = False
+    bodies = ErrorBodies(send)
+
+    async def noting(message: Message) -> None:
+        nonlocal has_begun, has_ended
+        has_begun = True
+        has_ended = message["type"] == "http.response.body" and not message.get("more_body")
+        await bodies.send(message)
+
+    try:
+        await while_allowed(host, principal, app(scope, receive, noting))
+    except BadCredentialError:
+        if not has_begun:
+            raise
+        if not has_ended:  # an event stream that is cancelled ends itself
+            await send({"type": "http.response.body", "body": b"", "more_body": False})

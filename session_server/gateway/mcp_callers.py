@@ -6,13 +6,15 @@ from typing import Any, NamedTuple, TypeAlias
 import msgspec
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
+from mcp.server.connection import Connection
 from mcp.server.context import ServerRequestContext
 from mcp_types import LOG_LEVEL_META_KEY
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.requests import HTTPConnection
 
-from session_server.calls.deliveries import Delivery, delivery_in
+from session_server.calls.requesters import Requester
 from session_server.mcp_client.progress import LEVELS
+from session_server.mcp_client.sdk import connection_of
 from session_server.reducers.texts import session_name, visible_name
 from session_server.schemas.principals import Principal, Role
 from session_server.schemas.wire import Uri
@@ -21,12 +23,13 @@ SESSION_HEADER = "Session-Server-Session"
 NAMELESS = "unnamed client"
 
 _PRINCIPAL = "session_server.principal"
+_REQUESTER = "session_server.requester"
 _LOG_LEVEL = "session_server.log_level"
 
 Context: TypeAlias = ServerRequestContext[Any, Any]
 
 
-class Visitor(NamedTuple):
+class McpCaller(NamedTuple):
     """`session` is what the header names, if it names one."""
 
     principal: Principal
@@ -48,10 +51,10 @@ def principal_in(scope: MutableMapping[str, Any]) -> Principal:
     return principal
 
 
-def visitor_of(ctx: Context) -> Visitor:
+def caller_of(ctx: Context) -> McpCaller:
     request: HTTPConnection | None = ctx.request
     assert request is not None  # everything comes in over HTTP
-    return Visitor(
+    return McpCaller(
         principal=principal_in(request.scope),
         client=_client_name(ctx),
         is_modern=ctx.protocol_version in MODERN_PROTOCOL_VERSIONS,
@@ -59,20 +62,19 @@ def visitor_of(ctx: Context) -> Visitor:
     )
 
 
-def delivery_of(ctx: Context) -> Delivery:
-    """Of the answer to this request."""
+def requester_in(scope: MutableMapping[str, Any]) -> Requester:
+    """The client of this request, until its response has ended."""
+    requester: Requester = scope.setdefault(_REQUESTER, Requester())
+    return requester
+
+
+def requester_of(ctx: Context) -> Requester:
     assert ctx.request is not None  # everything comes in over HTTP
-    return delivery_in(ctx.request.scope)
+    return requester_in(ctx.request.scope)
 
 
-def was_cancelled(ctx: Context) -> bool:
-    """Whether the client has said that it does not want the answer (2025 era)."""
-    outbound: Any = ctx.session._request_outbound  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-    return bool(outbound.cancel_requested.is_set())
-
-
-def place_to_answer(ctx: Context, uri: Uri) -> str:
-    """For whoever reads it in the client: the session, and its page as the client reaches it."""
+def where_to_answer(ctx: Context, uri: Uri) -> str:
+    """For the user of the client: the session, and its page as the client reaches it."""
     assert ctx.request is not None  # everything comes in over HTTP
     reached = ctx.request.url
     return f"{uri}, at {reached.scheme}://{reached.netloc}/#/s/{session_name(uri)}"
@@ -83,28 +85,36 @@ def log_level_of(ctx: Context) -> str | None:
     if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
         level = ((ctx.params or {}).get("_meta") or {}).get(LOG_LEVEL_META_KEY)
         return level if level in LEVELS else None
-    connection = ctx.session._connection  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-    return str(connection.state.get(_LOG_LEVEL, LEVELS[0]))
+    return log_level_in(connection_of(ctx)) or LEVELS[0]
+
+
+def log_level_in(connection: Connection) -> str | None:
+    """The level that a 2025-era client has set."""
+    level: str | None = connection.state.get(_LOG_LEVEL)
+    return level
 
 
 def set_log_level(ctx: Context, level: str) -> None:
     """For the connection of a 2025-era client."""
-    connection = ctx.session._connection  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-    connection.state[_LOG_LEVEL] = level
+    connection_of(ctx).state[_LOG_LEVEL] = level
+
+
+def principal_of(ctx: Context) -> Principal:
+    assert ctx.request is not None  # everything comes in over HTTP
+    return principal_in(ctx.request.scope)
 
 
 def principal_id(ctx: Context) -> str:
-    assert ctx.request is not None  # everything comes in over HTTP
-    return principal_in(ctx.request.scope).id
+    return principal_of(ctx).id
 
 
 def _client_name(ctx: Context) -> str:
-    hello = ctx.session.client_params
-    return visible_name(hello.client_info.name if hello is not None else "") or NAMELESS
+    params = ctx.session.client_params
+    return visible_name(params.client_info.name if params is not None else "") or NAMELESS
 
 
 def as_asker(principal: Principal) -> Principal:
-    """Whoever owns a session may ask in it, as its agent does."""
+    """An owner may ask in a session, as its agent does."""
     if principal.role is not Role.OWNER:
         return principal
     return msgspec.structs.replace(principal, role=Role.AGENT)

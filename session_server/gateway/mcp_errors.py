@@ -10,48 +10,54 @@ from pydantic import ValidationError
 from starlette.responses import Response
 from starlette.types import Message, Send
 
-from session_server.host.acting import InDoubtError, NotSavedError, RefusedError
-from session_server.host.errors import CommandError
-from session_server.mcp_client.errors import CallsError, UnreachableError
+from session_server.schemas.errors import (
+    CommandError,
+    InvalidCallError,
+    NotSavedError,
+    RefusedError,
+    SessionServerError,
+    UnreachableError,
+)
 from session_server.schemas.limits import MCP_BODY_BYTES
+
+MCP_CODES: dict[type[SessionServerError], int] = {
+    RefusedError: INVALID_REQUEST,
+    CommandError: INVALID_REQUEST,
+    InvalidCallError: INVALID_PARAMS,
+    UnreachableError: INTERNAL_ERROR,
+    NotSavedError: INTERNAL_ERROR,
+}
 
 
 @contextmanager
-def told_in_mcp() -> Generator[None]:
-    """Errors of the host's become errors of MCP, with the same words."""
+def as_mcp_errors() -> Generator[None]:
+    """The one mapping of errors to MCP: errors of the host become JSON-RPC errors."""
     try:
         yield
-    except RefusedError as error:
-        reason = {"reason": error.refusal.code.value}
-        raise MCPError(INVALID_REQUEST, error.refusal.message, reason) from None
-    except CommandError as error:
-        raise MCPError(INVALID_REQUEST, error.error.message) from None
-    except CallsError as error:
-        raise MCPError(INVALID_PARAMS, str(error)) from None
-    except UnreachableError as error:
-        words = f"The MCP server behind this gateway cannot be used: {error}."
-        raise MCPError(INTERNAL_ERROR, words) from None
     except ValidationError:
-        words = "The MCP server behind this gateway answered with what is not MCP."
-        raise MCPError(INTERNAL_ERROR, words) from None
-    except InDoubtError as error:
-        raise MCPError(INTERNAL_ERROR, f"{error} Look before you do it again.") from None
-    except NotSavedError as error:
-        words = f"This could not be saved, and nothing has changed; try again. {error}"
-        raise MCPError(INTERNAL_ERROR, words) from None
+        message = "The MCP server behind this gateway answered with what is not MCP."
+        raise MCPError(INTERNAL_ERROR, message) from None
+    except tuple(MCP_CODES) as error:
+        code = next(MCP_CODES[kind] for kind in type(error).__mro__ if kind in MCP_CODES)
+        message, data = str(error), None
+        if isinstance(error, UnreachableError):
+            message = f"The MCP server behind this gateway cannot be used: {error}."
+        elif isinstance(error, RefusedError):
+            data = {"reason": error.code}
+        raise MCPError(code, message, data) from None
 
 
-def lost_state(words: str = "Invalid or expired requestState") -> MCPError:
-    """As every server of the 2026 era says that a state is worth nothing any more."""
+def lost_state_error() -> MCPError:
+    """As every server of the 2026 era reports that it does not accept a state."""
     reason = {"reason": "invalid_request_state"}
-    return MCPError(INVALID_PARAMS, words, reason)
+    return MCPError(INVALID_PARAMS, "Invalid or expired requestState", reason)
 
 
-def invalid(words: str) -> MCPError:
-    return MCPError(INVALID_PARAMS, words)
+def invalid(message: str) -> MCPError:
+    return MCPError(INVALID_PARAMS, message)
 
 
-WORDS = {
+REASONS = {
     400: "The body must be JSON, sent as Content-Type: application/json.",
     405: "Send messages with POST.",
     406: "The Accept header must allow application/json and text/event-stream.",
@@ -60,17 +66,17 @@ WORDS = {
 JSON = b"application/json"
 
 
-def refusal(status: int, code: int, words: str) -> Response:
-    return Response(_body(code, words), status, media_type=JSON.decode())
+def refusal(status: int, code: int, message: str) -> Response:
+    return Response(_body(code, message), status, media_type=JSON.decode())
 
 
-def _body(code: int, words: str) -> bytes:
-    error = {"code": code, "message": words}
+def _body(code: int, message: str) -> bytes:
+    error = {"code": code, "message": message}
     return msgspec.json.encode({"jsonrpc": "2.0", "id": None, "error": error})
 
 
-class InWords:
-    """What the SDK refuses with a status alone, or with plain text, is said as an error."""
+class ErrorBodies:
+    """Gives responses that the SDK refuses with a status or plain text a JSON-RPC error as body."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
@@ -86,11 +92,11 @@ class InWords:
 
     def _begun(self, message: Message) -> Message:
         headers = [(name.lower(), value) for name, value in message.get("headers", ())]
-        words = WORDS.get(message["status"])
+        reason = REASONS.get(message["status"])
         kind = dict(headers).get(b"content-type", b"")
-        if words is None or kind.startswith(JSON):
+        if reason is None or kind.startswith(JSON):
             return message
-        self._body = _body(INVALID_REQUEST, words)
+        self._body = _body(INVALID_REQUEST, reason)
         kept = [pair for pair in headers if pair[0] not in (b"content-type", b"content-length")]
         own = [(b"content-type", JSON), (b"content-length", str(len(self._body)).encode())]
         return {**message, "headers": [*kept, *own]}

@@ -23,10 +23,10 @@ from mcp_types import (
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from session_server.gateway.announcements import Announcements
 from session_server.gateway.client_questions import declared_by
-from session_server.gateway.list_changes import Announcements
 from session_server.gateway.mcp_callers import Context, principal_id, set_log_level
-from session_server.gateway.mcp_errors import told_in_mcp
+from session_server.gateway.mcp_errors import as_mcp_errors
 from session_server.mcp_client.connections import Link
 from session_server.mcp_client.servers import Servers
 from session_server.reducers.calls.input_required import TASKS_EXTENSION
@@ -68,7 +68,7 @@ FRESH = CacheHint(ttl_ms=0, scope="private")
 """A 2025-era server says nothing of how long its lists hold."""
 
 
-class Offered(Server[Any]):
+class ProxyServer(Server[Any]):
     """Says of changes what the server itself says of them, and passes its results on unchanged."""
 
     announcements: Announcements
@@ -109,10 +109,10 @@ class Offered(Server[Any]):
 
 def offer(
     servers: Servers, name: str, main: Link, perform: Perform, announcements: Announcements
-) -> Offered:
+) -> ProxyServer:
     """What the server has now, under its own name."""
     known = main.client.server_info
-    server = Offered(
+    server = ProxyServer(
         known.name if known is not None else name,
         version=known.version if known is not None else "",
         title=known.title if known is not None else None,
@@ -152,13 +152,13 @@ def offer(
     return server
 
 
-def _passing(server: Offered, servers: Servers, name: str) -> Any:
+def _passing(server: ProxyServer, servers: Servers, name: str) -> Any:
     known = servers[name]
 
     async def passed(ctx: Context, _: RequestParams) -> dict[str, Any]:
         can = declared_by(ctx) if known.config.answers == "client" else None
         params = own_params(ctx.params or {})
-        with told_in_mcp():
+        with as_mcp_errors():
             result = await known.request(ctx.method, params, can, principal_id(ctx))
         return server.passed_on(ctx, result)
 
@@ -174,7 +174,7 @@ def _levelling(servers: Servers, name: str) -> Any:
     return levelled
 
 
-def _calling(server: Offered, method: CallMethod, perform: Perform) -> Any:
+def _calling(server: ProxyServer, method: CallMethod, perform: Perform) -> Any:
     async def called(ctx: Context, _: RequestParams) -> dict[str, Any]:
         return server.passed_on(ctx, await perform(ctx, method))
 
@@ -205,5 +205,5 @@ def _without_2026(result: dict[str, Any]) -> dict[str, Any]:
 
 
 def _input_schema(servers: Servers, name: str, tool: str) -> Any:
-    known = servers[name].tools.get(tool)
+    known = servers[name].main.tools.get(tool)
     return None if known is None else known.input_schema

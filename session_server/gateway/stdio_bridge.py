@@ -37,30 +37,38 @@ from mcp_types import (
 )
 from pydantic import ValidationError
 
+from session_server.backoff import Backoff
+from session_server.mcp_client.sdk import SESSION_GONE
+from session_server.schemas.errors import SessionServerError
 from session_server.schemas.limits import MCP_BODY_BYTES
 
 CONNECT_SECONDS = 30.0
 LAST_SECONDS = 2.0
 PAUSE_SECONDS = 0.02
-FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
+LOOK_AGAIN = (0.1, 5.0)
+"""The first and the longest pause between two looks whether the host is back, in seconds."""
+
 PATIENCE_SECONDS = 600.0
 """How long a host that went away is waited for."""
 
 EVENT_BYTES = 16 * 1_048_576
-SESSION_GONE = "Session terminated"
-"""The SDK's word for a host that no longer knows a 2025-era connection."""
-
 LOST = "The connection to the host was lost. Ask again: what was under way goes on there."
-REPEATED_HELLO = "session-server:hello"
-HELLO_AGAIN = JSONRPCNotification(jsonrpc="2.0", method="notifications/initialized")
+REPEATED_INITIALIZE = "session-server:initialize"
+INITIALIZED = JSONRPCNotification(jsonrpc="2.0", method="notifications/initialized")
 
 
-class ConnectionLostError(Exception):
+class ConnectionLostError(SessionServerError):
     """The stream of an answer broke off: the host went away, or something between."""
 
+    code = "connectionLost"
+    can_retry = True
 
-class SessionGoneError(Exception):
-    """The host has restarted: say hello again, and then what it did not take."""
+
+class SessionGoneError(SessionServerError):
+    """The host has restarted: initialize again, and then repeat what it did not take."""
+
+    code = "mcpSessionGone"
+    can_retry = True
 
 
 class Bridge:
@@ -70,7 +78,7 @@ class Bridge:
         self._headers = dict(headers)
         self._pending: dict[Any, JSONRPCRequest] = {}
         self._again: list[JSONRPCRequest] = []
-        self._hello: JSONRPCRequest | None = None
+        self._initialize: JSONRPCRequest | None = None
         self._version: str | None = None
         self._is_abandoned = False
         self._tool_headers: dict[str, dict[tuple[str, ...], str]] = {}
@@ -102,11 +110,11 @@ class Bridge:
             ),
             anyio.create_task_group() as tasks,
         ):
-            await self._greet_again(answers, requests)
+            await self._initialize_again(answers, requests)
             tasks.start_soon(self._bring_back, answers, out)
             async for item in lines:
                 if not isinstance(item, SessionMessage):
-                    await out.send(SessionMessage(_rubbish(item)))
+                    await out.send(SessionMessage(_invalid_line(item)))
                 elif _is_too_large(item.message):
                     await out.send(SessionMessage(_too_large(item.message)))
                 else:
@@ -115,22 +123,22 @@ class Bridge:
             tasks.cancel_scope.cancel()
 
     async def _answered_soon(self) -> None:
-        """Whoever closes its end right after asking may still read what comes at once."""
+        """A client that closes stdin right after a request may still read what comes at once."""
         with anyio.move_on_after(LAST_SECONDS):
             while self._pending:  # noqa: ASYNC110 - for two seconds at most, at the very end
                 await anyio.sleep(PAUSE_SECONDS)
             await anyio.sleep(PAUSE_SECONDS)  # the last of them is being written
 
-    async def _greet_again(self, answers: Any, requests: Any) -> None:
-        """A 2025-era client says hello once; to a host that has restarted, this does."""
+    async def _initialize_again(self, answers: Any, requests: Any) -> None:
+        """A 2025-era client initializes once; for a host that has restarted, this repeats it."""
         again, self._again = self._again, []
-        if self._hello is not None and self._version is not None:
-            hello = self._hello.model_copy(update={"id": REPEATED_HELLO})
-            await requests.send(SessionMessage(hello))
+        if self._initialize is not None and self._version is not None:
+            repeated = self._initialize.model_copy(update={"id": REPEATED_INITIALIZE})
+            await requests.send(SessionMessage(repeated))
             async for item in answers:
-                if getattr(getattr(item, "message", None), "id", None) == REPEATED_HELLO:
+                if getattr(getattr(item, "message", None), "id", None) == REPEATED_INITIALIZE:
                     break
-            await requests.send(self._stamped(HELLO_AGAIN))
+            await requests.send(self._stamped(INITIALIZED))
         for request in again:
             await self._pass_on(request, requests)
 
@@ -138,7 +146,7 @@ class Bridge:
         if isinstance(message, JSONRPCRequest):
             self._pending[message.id] = message
             if message.method == "initialize":
-                self._hello, self._version = message, None
+                self._initialize, self._version = message, None
         await requests.send(self._stamped(message))
 
     async def _bring_back(self, answers: Any, out: Any) -> None:
@@ -156,7 +164,7 @@ class Bridge:
         if request is None:
             return
         if isinstance(message, JSONRPCError):
-            if message.error.message == SESSION_GONE and self._hello is not None:
+            if message.error.message == SESSION_GONE and self._initialize is not None:
                 self._again.append(request)
                 raise SessionGoneError
         elif request.method == "initialize":
@@ -200,24 +208,23 @@ class Bridge:
             self._is_abandoned = True
 
     async def _poll(self) -> None:
-        pause = FIRST_PAUSE
+        backoff = Backoff(*LOOK_AGAIN)
         async with httpx2.AsyncClient(timeout=CONNECT_SECONDS) as http:
             while True:
                 with contextlib.suppress(httpx2.TransportError):
                     if (await http.get(self._ready_url)).is_success:
                         return
-                await asyncio.sleep(pause)
-                pause = min(pause * 2, LONGEST_PAUSE)
+                await backoff.sleep()
 
 
-def _rubbish(error: Exception) -> JSONRPCError:
+def _invalid_line(error: Exception) -> JSONRPCError:
     """A line that is no message belongs to no request, as far as anyone can tell."""
     kinds = {one["type"] for one in error.errors()} if isinstance(error, ValidationError) else set()
     if "json_invalid" in kinds:
-        told = ErrorData(code=PARSE_ERROR, message="Parse error: this line is not JSON.")
+        error_data = ErrorData(code=PARSE_ERROR, message="Parse error: this line is not JSON.")
     else:
-        told = ErrorData(code=INVALID_REQUEST, message="This line is not a JSON-RPC message.")
-    return JSONRPCError(jsonrpc="2.0", id=None, error=told)
+        error_data = ErrorData(code=INVALID_REQUEST, message="This line is not a JSON-RPC message.")
+    return JSONRPCError(jsonrpc="2.0", id=None, error=error_data)
 
 
 def _is_too_large(message: Any) -> bool:
@@ -227,8 +234,8 @@ def _is_too_large(message: Any) -> bool:
 
 
 def _too_large(message: Any) -> JSONRPCError:
-    words = f"The message is larger than {MCP_BODY_BYTES} bytes."
-    error = ErrorData(code=INVALID_REQUEST, message=words)
+    reason = f"The message is larger than {MCP_BODY_BYTES} bytes."
+    error = ErrorData(code=INVALID_REQUEST, message=reason)
     request_id = message.id if isinstance(message, JSONRPCRequest) else None
     return JSONRPCError(jsonrpc="2.0", id=request_id, error=error)
 

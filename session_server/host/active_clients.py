@@ -1,36 +1,31 @@
 """What happens when somebody goes away for good: a session's active client, or one who asked."""
 
-import asyncio
 import contextlib
 from collections import Counter
 from collections.abc import Callable, Generator
 from functools import partial
 from typing import Any
 
-from session_server.host.channel import Channel, Plan
-from session_server.host.channel_kinds import LoggedAction
+import msgspec
+
+from session_server.host.changes import Change, Plan
+from session_server.host.channel import Channel
 from session_server.host.connection.rate_limit import Allowances
-from session_server.host.session_opening import is_recording
-from session_server.host.timers import Timer, WallTimers
+from session_server.host.nodes import Nodes
+from session_server.host.timers import Clock, Handle, Timer, WallTimers
 from session_server.reducers.batches import Batch
-from session_server.reducers.deadlines import leased, marked_as_left
+from session_server.reducers.deadlines import active_client_ids, leased, marked_as_left, released
 from session_server.reducers.state.input_requests import open_request
-from session_server.schemas.ahp.actions import (
-    ActiveClientChanged,
-    InputAnswerChanged,
-    ToolCallComplete,
-)
-from session_server.schemas.ahp.tool_calls import ClientContributor, Running, ToolError, ToolResult
-from session_server.schemas.ahp.turns import ToolCallPart
 from session_server.schemas.codec import encode
 from session_server.schemas.principals import Stamp
 from session_server.schemas.record import SessionRecord
 from session_server.schemas.wire import Millis, Uri
 
+CLIENT, ASKER = "client", "asker"
+"""What nodes tell each other of: who is connected to them."""
+
 GRACE_SECONDS = 30.0
 """How long an active client may be away before its role and its tool calls are given up."""
-
-GONE = "The client that ran this tool is gone."
 
 
 class ActiveClients:
@@ -44,27 +39,65 @@ class ActiveClients:
         self,
         sessions: dict[Uri, Channel[SessionRecord]],
         write: Callable[[Channel[SessionRecord], Plan], None],
-        grace: float = GRACE_SECONDS,
+        clock: Clock,
+        nodes: Nodes | None = None,
     ) -> None:
         self._sessions = sessions
         self._write = write
-        self.grace = grace
+        self._clock = clock
+        self._nodes = nodes
+        if nodes is not None:
+            nodes.listen(CLIENT, self._moved)
+            nodes.on_lost.append(self._look_for_gone)
         self._connections: Counter[str] = Counter()
-        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._timers: dict[str, Handle] = {}
         self._holds: dict[str, set[Uri]] = {}
 
     def arrived(self, client_id: str) -> None:
         self._connections[client_id] += 1
-        timer = self._timers.pop(client_id, None)
-        if timer is not None:
-            timer.cancel()
+        self._stop_timer(client_id)
+        self._tell_nodes(client_id)
 
     def left(self, client_id: str) -> None:
         self._connections[client_id] -= 1
         if self._connections[client_id] <= 0:
             del self._connections[client_id]
-            loop = asyncio.get_running_loop()
-            self._timers[client_id] = loop.call_later(self.grace, self._release, client_id)
+            self._tell_nodes(client_id)
+            self._release_later(client_id)
+
+    def _release_later(self, client_id: str) -> None:
+        self._stop_timer(client_id)
+        release = self._clock.call_later(GRACE_SECONDS, self._release, client_id)
+        self._timers[client_id] = release
+
+    def _stop_timer(self, client_id: str) -> None:
+        timer = self._timers.pop(client_id, None)
+        if timer is not None:
+            timer.cancel()
+
+    def _tell_nodes(self, client_id: str) -> None:
+        """Only of clients that are active somewhere: for the others nobody asks."""
+        if self._nodes is not None:
+            is_needed = client_id in self._connections and client_id in self._holds
+            self._nodes.have(CLIENT, client_id, True if is_needed else None)
+
+    def _is_connected(self, client_id: str) -> bool:
+        """At whichever node."""
+        if client_id in self._connections:
+            return True
+        return self._nodes is not None and bool(self._nodes.elsewhere(CLIENT, client_id))
+
+    def _moved(self, client_id: str) -> None:
+        """To another node, or away from one."""
+        if self._is_connected(client_id):
+            self._stop_timer(client_id)
+        elif client_id in self._holds and client_id not in self._timers:
+            self._release_later(client_id)
+
+    def _look_for_gone(self) -> None:
+        """A node is gone: with it may be clients of which nobody else knew."""
+        for client_id in tuple(self._holds):
+            self._moved(client_id)
 
     def restarted(self) -> None:
         """After a start nobody is connected: everyone who was active gets the grace period."""
@@ -75,65 +108,45 @@ class ActiveClients:
             self.left(client_id)
 
     def opened(self, channel: Channel[SessionRecord]) -> None:
-        record = channel.committed
-        if record is not None and record.public.active_client is not None:
-            self._holds.setdefault(record.public.active_client.client_id, set()).add(channel.uri)
+        for client_id in () if channel.committed is None else active_client_ids(channel.committed):
+            self._hold(client_id, channel.uri)
 
-    def committed(
-        self,
-        channel: Channel[SessionRecord],
-        before: SessionRecord,
-        _: LoggedAction,
-        after: SessionRecord,
-    ) -> None:
-        old, new = before.public.active_client, after.public.active_client
-        if old is not new:
-            if old is not None:
-                self._let_go(old.client_id, channel.uri)
-            if new is not None:
-                self._holds.setdefault(new.client_id, set()).add(channel.uri)
+    def committed(self, channel: Channel[SessionRecord], change: Change) -> None:
+        before, after = change.before, change.after
+        if before.chat is not after.chat or before.public.active_client is not (
+            after.public.active_client
+        ):
+            old, new = active_client_ids(before), active_client_ids(after)
+            for client_id in old - new:
+                self._let_go(client_id, channel.uri)
+            for client_id in new - old:
+                self._hold(client_id, channel.uri)
 
     def disposed(self, uri: Uri) -> None:
         channel = self._sessions.get(uri)
         record = None if channel is None else channel.committed
-        if record is not None and record.public.active_client is not None:
-            self._let_go(record.public.active_client.client_id, uri)
+        for client_id in () if record is None else active_client_ids(record):
+            self._let_go(client_id, uri)
+
+    def _hold(self, client_id: str, uri: Uri) -> None:
+        self._holds.setdefault(client_id, set()).add(uri)
+        self._tell_nodes(client_id)
 
     def _let_go(self, client_id: str, uri: Uri) -> None:
         held = self._holds.get(client_id, set())
         held.discard(uri)
         if not held:
             self._holds.pop(client_id, None)
+            self._tell_nodes(client_id)
 
     def _release(self, client_id: str) -> None:
         self._timers.pop(client_id, None)
         for uri in tuple(self._holds.get(client_id, ())):
             self._write(self._sessions[uri], partial(self._released, client_id))
 
-    def _released(self, client_id: str, record: SessionRecord, stamp: Stamp) -> Any:
+    def _released(self, client_id: str, record: SessionRecord, _: Stamp) -> Any:
         """Nothing if it is back: writing this may have taken a while."""
-        return () if client_id in self._connections else released(record, stamp, client_id)
-
-
-def released(record: SessionRecord, _: Stamp, client_id: str) -> Any:
-    """Its running tool calls end without success; then the role is free."""
-    active = record.public.active_client
-    if active is None or active.client_id != client_id or is_recording(record):
-        return ()
-    return (*lost_tool_calls(record, client_id), ActiveClientChanged(active_client=None))
-
-
-def lost_tool_calls(record: SessionRecord, client_id: str) -> tuple[ToolCallComplete, ...]:
-    turn = record.public.active_turn
-    result = ToolResult(success=False, past_tense_message=GONE, error=ToolError(message=GONE))
-    return tuple(
-        ToolCallComplete(turn_id=turn.id, tool_call_id=part.tool_call.tool_call_id, result=result)
-        for part in (() if turn is None else turn.response_parts)
-        if turn is not None
-        and isinstance(part, ToolCallPart)
-        and isinstance(part.tool_call, Running)
-        and part.tool_call.contributor == ClientContributor(client_id=client_id)
-    )
+        return () if self._is_connected(client_id) else released(record, client_id)
 
 
 Asker = tuple[Uri, str]
@@ -154,12 +167,17 @@ class Askers:
         timers: WallTimers,
         allowances: Allowances,
         now: Callable[[], Millis],
+        nodes: Nodes | None = None,
     ) -> None:
         self._sessions = sessions
         self._write = write
         self._wall = timers
         self._allowances = allowances
         self._now = now
+        self._nodes = nodes
+        if nodes is not None:
+            nodes.listen(ASKER, self._moved)
+            nodes.on_lost.append(self.restarted)
         self._waiting: Counter[Asker] = Counter()
         self._timers: dict[Asker, Timer] = {}
         self._is_stopping = False
@@ -171,6 +189,7 @@ class Askers:
         A mark that it was left is removed. `asker` may be unknown, or ask nothing at all.
         """
         self._waiting[uri, asker] += 1
+        self._tell_nodes((uri, asker))
         self._returned(uri, asker)
         try:
             yield
@@ -178,12 +197,29 @@ class Askers:
             self._waiting[uri, asker] -= 1
             if not self._waiting[uri, asker]:
                 del self._waiting[uri, asker]
+                self._tell_nodes((uri, asker))
                 self._watch(uri)
 
     def is_waiting(self, uri: Uri, asker: str) -> bool:
-        return (uri, asker) in self._waiting
+        """At whichever node."""
+        if (uri, asker) in self._waiting:
+            return True
+        return self._nodes is not None and bool(self._nodes.elsewhere(ASKER, _name((uri, asker))))
+
+    def _tell_nodes(self, asker: Asker) -> None:
+        if self._nodes is not None:
+            self._nodes.have(ASKER, _name(asker), True if asker in self._waiting else None)
+
+    def _moved(self, name: str) -> None:
+        """To another node, or away from one."""
+        uri, asker = msgspec.json.decode(name, type=Asker)
+        if self.is_waiting(uri, asker):
+            self._stop_timer((uri, asker))
+        else:
+            self._watch(uri)
 
     def restarted(self) -> None:
+        """Also when a node is gone, which may have taken askers with it."""
         for uri in self._sessions:
             self._watch(uri)
 
@@ -194,15 +230,8 @@ class Askers:
             timer.cancel()
         self._timers.clear()
 
-    def committed(
-        self,
-        channel: Channel[SessionRecord],
-        before: SessionRecord,
-        action: LoggedAction,
-        after: SessionRecord,
-    ) -> None:
-        if type(action) is InputAnswerChanged:
-            return
+    def committed(self, channel: Channel[SessionRecord], change: Change) -> None:
+        before, after = change.before, change.after
         if before.public.input_requests is not after.public.input_requests:
             for name in {n for n, _ in leased(before)} - {n for n, _ in leased(after)}:
                 self._stop_timer((channel.uri, name))
@@ -233,8 +262,12 @@ class Askers:
         record = self._record(uri)
         for name, request in () if record is None or self._is_stopping else leased(record):
             asker, meta = (uri, name), request.meta
-            is_away = asker not in self._waiting and asker not in self._timers
-            if is_away and meta is not None and meta.lease and meta.asker_gone_since is None:
+            if meta is not None and meta.asker_gone_since is not None:
+                if asker in self._waiting:  # another node could not know
+                    self._returned(*asker)
+                continue
+            is_away = asker not in self._timers and not self.is_waiting(*asker)
+            if is_away and meta is not None and meta.lease:
                 since = self._now()
                 left = partial(self._left, asker, since)
                 self._timers[asker] = self._wall.at(since + round(meta.lease * 1000), left)
@@ -243,7 +276,7 @@ class Askers:
         del self._timers[asker]
 
         def plan(record: SessionRecord, _: Stamp) -> Any:
-            return () if asker in self._waiting else marked_as_left(record, asker[1], since)
+            return () if self.is_waiting(*asker) else marked_as_left(record, asker[1], since)
 
         channel = self._sessions.get(asker[0])
         if channel is not None:
@@ -257,3 +290,8 @@ class Askers:
         timer = self._timers.pop(asker, None)
         if timer is not None:
             timer.cancel()
+
+
+def _name(asker: Asker) -> str:
+    """For other nodes."""
+    return msgspec.json.encode(asker).decode()

@@ -5,21 +5,16 @@ show. One batch is in flight at a time; what comes meanwhile makes the next one.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import inf
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
-from session_server.host.append_order import InDoubt, NotStored, Settled, Verdict
-from session_server.host.channel_kinds import (
-    Kind,
-    Logged,
-    LoggedAction,
-    SessionOpened,
-    decode_logged,
-)
-from session_server.host.delivery import Message, Outbox, deliver
+from session_server.host.ahp1_views import Views
+from session_server.host.changes import Change, ReadChange
+from session_server.host.channel_kinds import Kind
+from session_server.host.delivery import BROKEN, Message, Outbox, deliver
 from session_server.host.history import EnvelopeMemory, History
 from session_server.host.metrics import Counts
 from session_server.host.state_size import StateMemory, StateSize
@@ -32,19 +27,23 @@ from session_server.log import (
     RefusedBecause,
     StoredSnapshot,
 )
-from session_server.reducers.state.record import is_decision
-from session_server.schemas.ahp.envelopes import ActionEnvelope, ActionOrigin, EnvelopeMeta
-from session_server.schemas.codec import encode
-from session_server.schemas.errors import DecodingError, Refusal
+from session_server.reducers.ahp1.envelopes import Committed
+from session_server.reducers.state.record import DECISIONS
+from session_server.schemas.ahp.envelopes import ActionEnvelope, EnvelopeMeta
+from session_server.schemas.codec import decode_logged, encode
+from session_server.schemas.errors import CloseCode, DecodingError, Refusal, SessionServerError
 from session_server.schemas.limits import DECISION_LIFETIME_MS
-from session_server.schemas.principals import Author, Provenance, Stamp
-from session_server.schemas.wire import Uri
+from session_server.schemas.log_entries import Logged, LoggedAction, SessionOpened
+from session_server.schemas.principals import Stamp
+from session_server.schemas.record import Outline
+from session_server.schemas.wire import Seq, Uri
 
 logger = logging.getLogger("session_server.host")
 
 R = TypeVar("R", bound=msgspec.Struct)
 
 ENTRIES_PER_BATCH = 512
+ENTRIES_BETWEEN_SNAPSHOTS = 1_000
 TRIES = 3
 """How often in a row a batch may turn out not to be stored before its senders are told."""
 
@@ -52,76 +51,47 @@ NOTHING_SHOWN = (None, b"null")
 
 _BEFORE_ENVELOPE = b'{"jsonrpc":"2.0","method":"action","params":'
 
-Plan = Callable[[Any, Stamp], Sequence[LoggedAction] | Refusal]
-"""What to write, given the record that it will follow; asked again if that record changes."""
+
+NOT_JUDGED = "Something went wrong here."
+GONE = "This session is gone, or another one has its name."
 
 
-def _nothing(*_: object) -> None:
-    pass
+def _entries(change: Change, seqs: Sequence[Seq]) -> list[Committed]:
+    """The actions of a change as entries of the log."""
+    at, by = change.stamp.at, change.stamp.by
+    return [
+        Committed(seq, action, at, by, change.origin_of(action))  # type: ignore[arg-type]
+        for seq, action in zip(seqs, change.actions, strict=True)
+    ]
 
 
-def in_doubt(words: str) -> str:
-    return f"It is not known yet whether this was saved; if it was, it will show. {words}"
-
-
-class UnreadableError(Exception):
+class UnreadableError(SessionServerError):
     """What the log holds of a channel cannot be folded. The text says what is damaged, and how."""
 
-
-def _lasts_until(logged: Logged) -> int:
-    """Decisions stay in the log for longer than what people typed on the way to them."""
-    return logged.stamp.at + DECISION_LIFETIME_MS if is_decision(logged.action) else 0
+    code = "unreadable"
 
 
-class Submission(msgspec.Struct, frozen=True):
-    """Something that wants to change a channel, and whom to tell what became of it.
+class NotStored(NamedTuple):
+    """The doubt is gone: nothing of the batch is in the log, and it may be tried again."""
 
-    `own` is the type of the sender's action: of all that it brings, only this carries its origin.
-    `is_exempt`: the host's own bookkeeping, which a full session takes too.
-    `doubted` is told when nobody knows for long whether it is written; `done` or `failed` follows.
-    """
-
-    plan: Plan
-    by: Author | None
-    via: Provenance = Provenance.PERSON
-    origin: ActionOrigin | None = None
-    own: type | None = None
-    done: Callable[[], None] = _nothing
-    refused: Callable[[Refusal], None] = _nothing
-    failed: Callable[[str], None] = _nothing
-    is_exempt: bool = False
-    doubted: Callable[[str], None] = _nothing
+    reason: str
 
 
-class Step(msgspec.Struct, Generic[R], frozen=True):
-    """A submission that was judged: a refusal, or entries that lead from one record to another."""
+class InDoubt(NamedTuple):
+    """The log has not answered for too long. Another verdict follows, once it does."""
 
-    submission: Submission
-    before: R | None
-    after: R | None
-    logged: Sequence[Logged] = ()
-    entries: Sequence[NewEntry] = ()
-    refusal: Refusal | None = None
+    reason: str
 
 
-class World(Protocol):
-    """What a channel needs from outside: time, names, and someone who can wait."""
+Verdict: TypeAlias = Durable | Refused | NotStored | InDoubt
+Settled: TypeAlias = Callable[[Verdict], None]
 
-    @property
-    def counts(self) -> Counts: ...
 
-    @property
-    def envelopes(self) -> EnvelopeMemory: ...
+class Writer(Protocol):
+    """The way into the log."""
 
-    @property
-    def states(self) -> StateMemory: ...
-
-    def now(self) -> int: ...
-
-    def new_id(self) -> str: ...
-
-    def reached(self, seq: int) -> None:
-        """Everything up to this seq has been handed to its subscribers."""
+    def launch_soon(self, launch: Callable[[], None]) -> None:
+        """Calls back at the end of this turn of the event loop."""
         ...
 
     def append(self, batch: Batch, settled: Settled) -> None:
@@ -132,23 +102,53 @@ class World(Protocol):
         """Reads what others wrote, then calls `channel.absorb`."""
         ...
 
-    def committed(
-        self, channel: "Channel[Any]", before: Any, action: LoggedAction, after: Any
-    ) -> None:
-        """A step became durable: its effects are due."""
+
+class World(Protocol):
+    """What a channel needs from outside: time, names, and the log."""
+
+    @property
+    def counts(self) -> Counts: ...
+
+    @property
+    def envelopes(self) -> EnvelopeMemory: ...
+
+    @property
+    def states(self) -> StateMemory: ...
+
+    @property
+    def writer(self) -> Writer: ...
+
+    def now(self) -> int: ...
+
+    def new_id(self) -> str: ...
+
+    def reached(self, seq: int) -> None:
+        """Everything up to this seq has been handed to its subscribers."""
+        ...
+
+    def committed(self, channel: "Channel[Any]", change: Change) -> None:
+        """A change became durable: its effects are due."""
         ...
 
     def overdue(self, channel: "Channel[Any]") -> None:
         """The time has come for something in it, and what is due is to be submitted first."""
         ...
 
-    def written(self, channel: "Channel[Any]") -> None:
-        """A batch is through, with all that follows from it."""
+    def take_snapshot(self, channel: "Channel[Any]") -> None:
+        """Much was written since the last one."""
+        ...
+
+    def load(self, channel: "Channel[Any]") -> None:
+        """Something waits for it to be in memory again: `loaded` or `not_loaded` follows."""
         ...
 
 
 class Channel(Generic[R]):
-    """`due_at`: something may happen by itself then, and goes before whatever comes later."""
+    """`due_at`: something may happen by itself then, and goes before whatever comes later.
+
+    `outline` is what is left of it while it is not in memory; then there is no record.
+    `outlined_at` is the seq of its stored snapshot, if that has an outline too.
+    """
 
     def __init__(self, uri: Uri, kind: Kind[R], world: World) -> None:
         self.uri = uri
@@ -159,58 +159,74 @@ class Channel(Generic[R]):
         self.history = History(world.envelopes)
         self.size = StateSize(world.states)
         self.entries_since_snapshot = 0
+        self.outlined_at: Seq = 0
+        self.outline: Outline | None = None
         self.due_at: float = inf
         self.subscribers: dict[Outbox, None] = {}
         self._leaving: list[Message] = []
         self._world = world
-        self._flying: list[Step[R]] | None = None
-        self._next: list[Step[R]] = []
-        self._parked: list[Submission] | None = None
+        self._writer = world.writer
+        self._flying: list[Change] | None = None
+        self._next: list[Change] = []
+        self._parked: list[Change] | None = None
+        self._expected: Seq = 0
         self._closed: str | None = None
         self._doubted: str | None = None
         self._tries = 0
         self._shown: tuple[R | None, bytes] = NOTHING_SHOWN
+        self.views: Views | None = None
+        """From when on a client of a later version has come for it."""
 
     # Coming in
 
-    def submit(self, submission: Submission) -> None:
+    def submit(self, change: Change) -> None:
+        """Judges it on the head. What comes in one turn of the event loop is appended together."""
         stopped = self._closed or self._doubted
         if stopped is not None:
-            self._tell(submission.failed, stopped)
+            self._tell(change.failed, stopped)
             return
         if self._parked is not None:
-            self._parked.append(submission)
+            self._parked.append(change)
+            if self.outline is not None:
+                self._world.load(self)
             return
-        if self._world.now() >= self.due_at:
+        now = self._world.now()
+        if now >= self.due_at:
             self._world.overdue(self)
-        step = self._judged(submission)
-        if not step.entries and self._flying is None and not self._next:
-            self._report(step)
-            return
-        self._next.append(step)
-        self._launch()
+        self._judge(change, now)
+        if change.entries or self._flying is not None or self._next:
+            self._next.append(change)
+            if self._flying is None and len(self._next) == 1:
+                self._writer.launch_soon(self._launch)
+        else:
+            self._report(change)
 
-    def _judged(self, submission: Submission) -> Step[R]:
-        stamp = Stamp(at=self._world.now(), by=submission.by, via=submission.via)
+    def _judge(self, change: Change, now: int) -> None:
+        """A refusal, or entries that lead from the head to a new one."""
+        stamp = change.stamp = Stamp(at=now, by=change.by, via=change.via)
         before = after = self.head
-        planned = submission.plan(before, stamp)
+        planned = change.plan(before, stamp)
         if isinstance(planned, Refusal):
-            return Step(submission, before, before, refusal=planned)
-        logged: list[Logged] = []
+            change.judged(before, planned)
+            return
+        entries: list[NewEntry] = []
+        growth = 0
         for action in planned:
-            after = self.kind.reduce(after, action, stamp.at)
-            origin = submission.origin if type(action) is submission.own else None
-            logged.append(Logged(action=action, stamp=stamp, origin=origin))
-        new_id = self._world.new_id
-        entries = [NewEntry(new_id(), encode(entry), _lasts_until(entry)) for entry in logged]
-        growth = sum([len(entry.data) for entry in entries])
-        if self.size.is_reached(growth) and not submission.is_exempt:
-            refusal = self._refusal_of_growth(before, planned, growth, stamp.at)
+            after = self.kind.reduce(after, action, now)
+            data = encode(Logged(action=action, stamp=stamp, origin=change.origin_of(action)))
+            # Decisions stay in the log for longer than what people typed on the way to them.
+            lasts_until = now + DECISION_LIFETIME_MS if type(action) in DECISIONS else 0
+            entries.append(NewEntry(self._world.new_id(), data, lasts_until))
+            growth += len(data)
+        if self.size.is_reached(growth) and not change.is_exempt:
+            refusal = self._refusal_of_growth(before, planned, growth, now)
             if refusal is not None:
-                return Step(submission, before, before, refusal=refusal)
+                change.judged(before, refusal)
+                return
         self.size.add(growth)
         self.head = after
-        return Step(submission, before, after, logged, entries)
+        change.before, change.after = before, after
+        change.actions, change.entries, change.refusal = planned, entries, None
 
     def _refusal_of_growth(
         self, before: R | None, planned: Sequence[LoggedAction], growth: int, now: int
@@ -220,18 +236,23 @@ class Channel(Generic[R]):
         refusal = self.size.refusal(growth, lambda: len(encode(before)), now)
         return None if refusal is None or self.kind.makes_room(before, planned) else refusal
 
-    def measure(self) -> None:
-        """Puts the estimate of its size right; takes as long as a snapshot."""
-        self.size.set(len(encode(self.committed)))
+    def measure(self) -> bytes:
+        """Puts the estimate of its size right; returns what is committed, as a snapshot holds it.
 
-    def close(self, words: str) -> None:
+        What is being written counts in addition, as it did before.
+        """
+        data = encode(self.committed)
+        self.size.set(len(data) + _size_of((*(self._flying or ()), *self._next)))
+        return data
+
+    def close(self, reason: str) -> None:
         """Takes nothing more. What is being written is still reported; what waits has failed."""
-        self._closed = words
+        self._closed = reason
         waiting, self._next = self._next, []
         self._give_back(waiting)
         self.head = self._flying[-1].after if self._flying else self.committed
-        for submission in (*(step.submission for step in waiting), *(self._parked or ())):
-            self._tell(submission.failed, words)
+        for change in (*waiting, *(self._parked or ())):
+            self._tell(change.failed, reason)
         self._parked = None if self._parked is None else []
 
     def reopen(self) -> None:
@@ -250,21 +271,26 @@ class Channel(Generic[R]):
             flying, entries = self._taken()
             if entries:
                 self._flying = flying
-                self._world.append(Batch(self.uri, self.last_seq, entries), self._settled)
+                self._expected = self.last_seq
+                self._writer.append(Batch(self.uri, self.last_seq, entries), self._settled)
                 return
-            for step in flying:
-                self._report(step)
+            for change in flying:
+                self._report(change)
 
-    def _taken(self) -> tuple[list[Step[R]], tuple[NewEntry, ...]]:
-        """The next batch: whole steps, up to a number of entries."""
-        taken: list[Step[R]] = []
+    def _taken(self) -> tuple[list[Change], tuple[NewEntry, ...]]:
+        """The next batch: whole changes, up to a number of entries."""
+        waiting = self._next
+        if len(waiting) == 1:
+            self._next = []
+            return waiting, tuple(waiting[0].entries)
+        taken: list[Change] = []
         entries: list[NewEntry] = []
-        for step in self._next:
-            if taken and len(entries) + len(step.entries) > ENTRIES_PER_BATCH:
+        for change in waiting:
+            if taken and len(entries) + len(change.entries) > ENTRIES_PER_BATCH:
                 break
-            taken.append(step)
-            entries += step.entries
-        del self._next[: len(taken)]
+            taken.append(change)
+            entries += change.entries
+        del waiting[: len(taken)]
         return taken, tuple(entries)
 
     def _settled(self, verdict: Verdict) -> None:
@@ -273,55 +299,72 @@ class Channel(Generic[R]):
         if isinstance(verdict, Durable):
             self._commit(flying, verdict.seqs)
         elif isinstance(verdict, InDoubt):
-            self._doubt(flying, verdict.words)
+            self._doubt(flying, verdict.reason)
         else:
             self._fall_back(flying, verdict)
 
-    def _commit(self, flying: list[Step[R]], seqs: tuple[int, ...]) -> None:
+    def _commit(self, flying: list[Change], seqs: Sequence[Seq]) -> None:
         """Everything is delivered before anything that follows from it is begun."""
         self._doubted, self._tries = None, 0
-        places = iter(seqs)
-        for step in flying:
-            for logged in step.logged:
-                self._publish(next(places), logged)
-            if step.refusal is not None:
-                self._report(step)
-            else:
-                self.committed = step.after
+        place = shown = 0
+        accepted: list[Change] = []
+        for change in flying:
+            if change.refusal is not None:
+                self._show(accepted, seqs[shown:place])
+                accepted, shown = [], place
+                self._report(change)
+                continue
+            for action in change.actions:
+                self._publish(seqs[place], change, action)
+                place += 1
+            self.committed = change.after
+            accepted.append(change)
+        if self.views is not None:
+            self._show(accepted, seqs[shown:place])
         self._shown = NOTHING_SHOWN  # as large as the state itself, and of no use any more
         self.entries_since_snapshot += len(seqs)
         self._world.counts.entries += len(seqs)
         self._hand_over()
-        for step in flying:
-            if step.refusal is None:
-                self._conclude(step)
-        self._tell(self._world.written, self)
+        self._flying = []  # nothing is being written, and the next batch waits for the listeners
+        for change in flying:
+            if change.refusal is None:
+                self._conclude(change)
+        if self.entries_since_snapshot >= ENTRIES_BETWEEN_SNAPSHOTS:
+            self._tell(self._world.take_snapshot, self)
         self._flying = None
-        self._launch()
+        if self._next:  # together with what those send who were just delivered to
+            self._writer.launch_soon(self._launch)
 
-    def _conclude(self, step: Step[R]) -> None:
-        if step.logged:
-            last = step.logged[-1].action
-            self._tell(self._world.committed, self, step.before, last, step.after)
-        self._tell(step.submission.done)
+    def _conclude(self, change: Change) -> None:
+        """A listener that fails keeps neither the channel nor anyone else from going on."""
+        try:
+            if change.actions:
+                self._world.committed(self, change)
+        except Exception:
+            logger.exception("the effects of a change of %s failed", self.uri)
+        try:
+            change.done()
+        except Exception:
+            logger.exception("a listener of %s failed", self.uri)
+        change.forget()
 
-    def _doubt(self, flying: list[Step[R]], words: str) -> None:
+    def _doubt(self, flying: list[Change], reason: str) -> None:
         """Nobody waits any longer. What writes nothing of its own was only judged on the rest."""
-        self._doubted = words
-        self._flying = [step for step in flying if step.entries]
+        self._doubted = reason
+        self._flying = [change for change in flying if change.entries]
         waiting, self._next = self._next, []
         self._give_back(waiting)
         self.head = flying[-1].after
-        for step in self._flying:
-            self._tell(step.submission.doubted, words)
-        for step in (*(step for step in flying if not step.entries), *waiting):
-            self._tell(step.submission.failed, words)
+        for change in self._flying:
+            self._tell(change.doubted, reason)
+        for change in (*(change for change in flying if not change.entries), *waiting):
+            self._tell(change.failed, reason)
 
-    def _fall_back(self, flying: list[Step[R]], verdict: Refused | NotStored) -> None:
-        """Nothing of it happened: judge again on what is really there, or say that it failed."""
-        submissions = [step.submission for step in (*flying, *self._next)]
+    def _fall_back(self, flying: list[Change], verdict: Refused | NotStored) -> None:
+        """Nothing of it happened: judge again on what is really there, or report the failure."""
+        changes = [*flying, *self._next]
         was_doubted = self._doubted is not None
-        self._give_back((*flying, *self._next))
+        self._give_back(changes)
         self._flying, self._next, self.head = None, [], self.committed
         self._doubted = None
         self._tries += 1
@@ -329,22 +372,28 @@ class Channel(Generic[R]):
         may_try_again = isinstance(verdict, NotStored) and self._tries < TRIES
         if was_doubted or not (is_conflict or may_try_again):
             self._tries = 0
-            for submission in submissions:
-                self._tell(submission.failed, verdict.words)
-            submissions = []
+            for change in changes:
+                self._tell(change.failed, verdict.reason)
+            changes = []
+        parked, self._parked = self._parked or [], None
         if is_conflict:
-            self._parked = submissions
-            self._world.catch_up(self)
+            self._parked = [*changes, *parked]
+            self._writer.catch_up(self)
         else:
-            self._resubmit(submissions)
+            self._resubmit([*changes, *parked])
 
-    def _give_back(self, steps: Sequence[Step[R]]) -> None:
+    def _give_back(self, changes: Sequence[Change]) -> None:
         """What does not become part of the record does not count as a part of it."""
-        self.size.add(-sum([len(entry.data) for step in steps for entry in step.entries]))
+        self.size.add(-_size_of(changes))
 
-    def _resubmit(self, submissions: Sequence[Submission]) -> None:
-        for submission in submissions:
-            self.submit(submission)
+    def _resubmit(self, changes: Sequence[Change]) -> None:
+        """One that cannot be judged any more keeps no other from it."""
+        for change in changes:
+            try:
+                self.submit(change)
+            except Exception:
+                logger.exception("a change of %s could not be judged again", self.uri)
+                self._tell(change.failed, NOT_JUDGED)
 
     def absorb(self, entries: Sequence[Entry]) -> None:
         """Others wrote to this channel: fold and deliver that, then go on."""
@@ -352,31 +401,87 @@ class Channel(Generic[R]):
             self.close("The log no longer agrees with what was read from it.")
         for entry in entries:
             self._take(entry, deliver=True)
+        self._judge_again()
+
+    def take_in(self, entry: Entry) -> None:
+        """Another node wrote this, and its turn has come. What was judged before is judged again.
+
+        What is being written will be refused, as it expects another end of the channel.
+        """
+        is_waiting = self._parked is not None
+        if self._parked is None:  # what follows from it is judged after it
+            self._parked = []
+        self._take(entry, deliver=True)
+        if self._flying is None and not is_waiting:
+            self._judge_again()
+
+    def resume(self) -> None:
+        """After a conflict, when what others wrote has been taken in."""
+        if self.last_seq == self._expected:
+            self.close(GONE)  # nobody wrote to it: it was dropped
+        self._judge_again()
+
+    def _judge_again(self) -> None:
+        waiting, self._next = self._next, []
+        self._give_back(waiting)
         self.head = self.committed
         parked, self._parked = self._parked or [], None
-        self._resubmit(parked)
+        self._resubmit([*waiting, *parked])
 
     # Being seen
 
-    def _publish(self, seq: int, logged: Logged) -> None:
+    def _publish(self, seq: Seq, change: Change, action: LoggedAction) -> None:
         self.last_seq = seq
-        if not self.kind.is_public(logged.action):
+        if not self.kind.is_public(action):
             if not self.kind.is_watched:
                 self.history.skip(seq)
-            elif isinstance(logged.action, SessionOpened):
+            elif isinstance(action, SessionOpened):
                 self.history.begin(seq)
             return
-        envelope = ActionEnvelope(
-            channel=self.uri,
-            action=logged.action,  # type: ignore[arg-type]  # public ones are just these
-            server_seq=seq,
-            origin=logged.origin,
-            meta=EnvelopeMeta(at=logged.stamp.at, by=logged.stamp.by),
+        stamp = change.stamp
+        envelope = encode(
+            ActionEnvelope(
+                channel=self.uri,
+                action=action,  # type: ignore[arg-type]  # public ones are just these
+                server_seq=seq,
+                origin=change.origin_of(action),
+                meta=EnvelopeMeta(at=stamp.at, by=stamp.by),
+            )
         )
-        text = encode(envelope)
-        self.history.keep(seq, logged.stamp.at, text)
+        self.history.keep(seq, stamp.at, envelope)
         if self.subscribers:
-            self._leaving.append(Message(b"%b%b}" % (_BEFORE_ENVELOPE, text)))
+            self._leaving.append(Message(b"%b%b}" % (_BEFORE_ENVELOPE, envelope)))
+
+    def _show(self, changes: Sequence[Change], seqs: Sequence[Seq], size: int = 0) -> None:
+        """The same to clients of later versions. If that fails, they alone have to come back."""
+        views = self.views
+        if views is None or not seqs:
+            return
+        entries: list[Committed] = []
+        for change in changes:
+            first = len(entries)
+            entries += _entries(change, seqs[first : first + len(change.actions)])
+        size += _size_of(changes)
+        try:
+            self._world.counts.deliveries += views.committed(changes[0].before, entries, size)
+            if views.are_useless:
+                self._drop_views()
+        except Exception:
+            logger.exception("what clients of later versions see of %s cannot be made", self.uri)
+            self._drop_views()
+            for outbox in views.watchers:
+                outbox.close(CloseCode.INTERNAL_ERROR, BROKEN)
+
+    def ahp1_views(self) -> Views:
+        if self.views is None:
+            assert self.kind.ahp1 is not None
+            self.views = Views(self.kind.ahp1, self.last_seq, self._world.envelopes)
+        return self.views
+
+    def _drop_views(self) -> None:
+        if self.views is not None:
+            self.views.let_go()
+            self.views = None
 
     def _hand_over(self) -> None:
         """What a commit publishes leaves together, and before anybody is told of what follows."""
@@ -386,16 +491,16 @@ class Channel(Generic[R]):
             self._world.counts.deliveries += len(leaving) * len(self.subscribers)
             deliver(leaving, self.subscribers)
 
-    def _report(self, step: Step[R]) -> None:
-        if step.refusal is not None:
-            self._world.counts.refusals[step.refusal.code] += 1
+    def _report(self, change: Change) -> None:
+        if change.refusal is not None:
+            self._world.counts.refusals[change.refusal.code] += 1
             self._hand_over()
-            self._tell(step.submission.refused, step.refusal)
+            self._tell(change.refused, change.refusal)
         else:
-            self._tell(step.submission.done)
+            self._tell(change.done)
 
     def _tell(self, listener: Callable[..., None], *about: object) -> None:
-        """Whoever fails to listen keeps neither the channel nor anyone else from going on."""
+        """A listener that fails keeps neither the channel nor anyone else from going on."""
         try:
             listener(*about)
         except Exception:
@@ -414,9 +519,68 @@ class Channel(Generic[R]):
         if not self.history.rest(before):
             return False
         self._shown = NOTHING_SHOWN
+        if self.views is not None and not self.views.watchers:
+            self._drop_views()
         return True
 
+    # Leaving memory, and coming back
+
+    @property
+    def overview(self) -> R | None:
+        """The record; while it is not in memory, the part of it that lists show."""
+        return self.committed if self.outline is None else self.outline.record  # type: ignore[return-value]
+
+    @property
+    def is_idle(self) -> bool:
+        """Nobody watches it, nothing is on its way into it, and nothing is due."""
+        return (
+            self.committed is not None
+            and not self.subscribers
+            and (self.views is None or not self.views.watchers)
+            and self._flying is None
+            and not self._next
+            and self._parked is None
+            and self._doubted is None
+            and not self.is_closed
+            and self.due_at == inf
+        )
+
+    def evict(self, outline: Outline) -> None:
+        """Only the outline stays. What is submitted from now on waits until it is loaded."""
+        self.outline = outline
+        self.head = self.committed = None
+        self._parked = []
+        self._shown = NOTHING_SHOWN
+        self._drop_views()
+        self.history.let_go()
+        self.size.evict()
+
+    def loaded(self, read: "Channel[R]") -> None:
+        """Becomes what was read. What has waited for it is judged now."""
+        read.history.inherit(self.history)
+        self.size.remove()
+        self.history, self.size, self.last_seq = read.history, read.size, read.last_seq
+        self.entries_since_snapshot, self.outlined_at = (
+            read.entries_since_snapshot,
+            read.outlined_at,
+        )
+        self.committed, self.outline = read.committed, None
+        self._judge_again()
+
+    def not_loaded(self, reason: str) -> None:
+        """It stays as it is; what waits has failed."""
+        waiting, self._parked = self._parked or [], []
+        for change in waiting:
+            self._tell(change.failed, reason)
+
     # Starting from what is stored
+
+    def begin_evicted(self, seq: Seq, outline: Outline) -> None:
+        """It is not needed yet: the stored snapshot at this position has all of it."""
+        self.last_seq = self.outlined_at = seq
+        self.history.resume(seq, self._world.now())
+        self.size.set(outline.size)
+        self.evict(outline)
 
     def restore(self, stored: StoredSnapshot) -> None:
         """Raises `UnreadableError`, and then has changed nothing."""
@@ -425,9 +589,12 @@ class Channel(Generic[R]):
         try:
             self.head = self.committed = self.kind.decode(stored.data)
         except DecodingError as error:
-            words = f"its snapshot at {stored.seq} cannot be decoded: {error}"
-            raise UnreadableError(words) from error
+            reason = f"its snapshot at {stored.seq} cannot be decoded: {error}"
+            raise UnreadableError(reason) from error
         self.last_seq = stored.seq
+        self.outlined_at = stored.seq if stored.outline else 0
+        self.entries_since_snapshot = 0
+        self.history.let_go()
         self.history.resume(stored.seq, self._world.now())
         self.size.set(len(stored.data))
 
@@ -448,23 +615,31 @@ class Channel(Generic[R]):
         """It is gone, or cannot be used: the memory that it counts for is free."""
         self.history.let_go()
         self.size.remove()
+        self._drop_views()
 
     def _take(self, entry: Entry, *, deliver: bool) -> None:
         """Raises `UnreadableError`, and then has changed nothing."""
-        before = self.committed
-        logged, self.committed = self._folded(before, entry)
+        change = self._read(entry)
+        self.committed = change.after
         self.size.add(len(entry.data))
-        self._publish(entry.seq, logged)
-        self._hand_over()
+        self._publish(entry.seq, change, change.actions[0])
+        self._show((change,), (entry.seq,), len(entry.data))
         if deliver:
-            self._tell(self._world.committed, self, before, logged.action, self.committed)
+            self._hand_over()
+            self._conclude(change)
 
-    def _folded(self, record: R | None, entry: Entry) -> tuple[Logged, R]:
+    def _read(self, entry: Entry) -> ReadChange:
         if not entry.is_intact:
             raise UnreadableError(f"its entry {entry.seq} does not match its checksum")
+        before = self.committed
         try:
             logged = decode_logged(entry.data)
-            return logged, self.kind.reduce(record, logged.action, logged.stamp.at)
+            after = self.kind.reduce(before, logged.action, logged.stamp.at)
         except Exception as error:
-            words = f"its entry {entry.seq} cannot be read: {str(error) or type(error).__name__}"
-            raise UnreadableError(words) from error
+            reason = f"its entry {entry.seq} cannot be read: {str(error) or type(error).__name__}"
+            raise UnreadableError(reason) from error
+        return ReadChange(before, logged.action, after, logged.stamp, logged.origin)
+
+
+def _size_of(changes: Iterable[Change]) -> int:
+    return sum([len(entry.data) for change in changes for entry in change.entries])

@@ -1,9 +1,16 @@
 """Messages on their way out: encoded once, handed to any number of outboxes, never waited for."""
 
+import asyncio
+import logging
 from collections.abc import Collection, Sequence
 from typing import Any, Protocol
 
 from session_server.schemas.codec import encode
+from session_server.schemas.errors import CloseCode
+
+logger = logging.getLogger("session_server.host")
+
+BROKEN = "something went wrong here; reconnect to resume"
 
 
 class Message:
@@ -54,12 +61,46 @@ class Outbox(Protocol):
     def close(self, code: int, reason: str) -> None: ...
 
 
+class Flushable(Protocol):
+    def flush(self) -> None: ...
+
+
+class LoopTurns:
+    """Counts turns of the event loop in which something is written, so that each outbox knows
+    whether it has written in this one. At the end of a turn outboxes write what they gathered.
+    """
+
+    def __init__(self) -> None:
+        self.number = 0
+        self.is_ending = False
+        self._outboxes: list[Flushable] = []
+
+    def end_soon(self, outbox: Flushable) -> None:
+        if not self.is_ending:
+            self.is_ending = True
+            asyncio.get_running_loop().call_soon(self._end)
+        self._outboxes.append(outbox)
+
+    def _end(self) -> None:
+        outboxes, self._outboxes = self._outboxes, []
+        self.is_ending = False
+        self.number += 1
+        for outbox in outboxes:
+            try:
+                outbox.flush()
+            except Exception:
+                logger.exception("a connection could not be written to")
+
+
 def deliver(messages: Sequence[Message], outboxes: Collection[Outbox]) -> None:
-    """To each of them, without waiting for any."""
-    if len(messages) == 1:
-        for outbox in tuple(outboxes):
-            outbox.send(messages[0])
-        return
-    burst = Burst(messages)
+    """To each of them, without waiting for any; one that fails keeps no other from getting it."""
+    burst = None if len(messages) == 1 else Burst(messages)
     for outbox in tuple(outboxes):
-        outbox.send_all(burst)
+        try:
+            if burst is None:
+                outbox.send(messages[0])
+            else:
+                outbox.send_all(burst)
+        except Exception:
+            logger.exception("a message could not be sent")
+            outbox.close(CloseCode.INTERNAL_ERROR, BROKEN)

@@ -1,7 +1,7 @@
 """Doing what records call for: turns, timers, changes that waited, news.
 
-Effects are derived by the core; here is where each kind of them is carried out. Doing one twice is
-harmless, because whatever it writes is planned on the record as it then is.
+Effects are derived by `reducers.effects`; here is where each kind of them is carried out. Doing one
+twice is harmless, because whatever it writes is planned on the record as it then is.
 """
 
 import logging
@@ -10,24 +10,15 @@ from functools import partial
 from math import inf
 from typing import Any, Protocol
 
-from session_server.host.channel import Channel, Submission
-from session_server.host.channel_kinds import LoggedAction
+from session_server.host.changes import Change, PlannedChange, ReadChange
+from session_server.host.channel import Channel
 from session_server.host.host import Host
 from session_server.host.session_list import SummaryNews
 from session_server.host.timers import Timer
 from session_server.reducers.batches import batch_of
 from session_server.reducers.calls.client_answers import client_expired
 from session_server.reducers.deadlines import expired
-from session_server.reducers.effects import effects_after_restart, effects_of, expiries
-from session_server.reducers.state.turns import active_turn
-from session_server.schemas.ahp.actions import (
-    InputAnswerChanged,
-    PendingKind,
-    PendingMessageRemoved,
-    TurnComplete,
-    TurnStarted,
-)
-from session_server.schemas.effects import (
+from session_server.reducers.effects import (
     ApplyDeferred,
     CompleteTurn,
     DeliverOutcome,
@@ -41,6 +32,17 @@ from session_server.schemas.effects import (
     StartQueuedTurn,
     StopCall,
     StopTurn,
+    effects_after_restart,
+    effects_of,
+    expiries,
+)
+from session_server.reducers.state.status import listed
+from session_server.reducers.state.turns import active_turn
+from session_server.schemas.ahp.actions import (
+    PendingKind,
+    PendingMessageRemoved,
+    TurnComplete,
+    TurnStarted,
 )
 from session_server.schemas.principals import HOST, Stamp
 from session_server.schemas.record import SessionRecord
@@ -50,6 +52,16 @@ logger = logging.getLogger("session_server.host")
 
 SessionChannel = Channel[SessionRecord]
 Expiry = ExpireRequest | ExpireCall
+
+ON_EVERY_NODE = (
+    DeliverOutcome,
+    ExpireCall,
+    ExpireRequest,
+    PublishSummary,
+    StopCall,
+    StopTurn,
+)
+"""The rest is done by the node that wrote what led to it."""
 
 AGAIN_MS = 1_000
 """After a deadline could not be written."""
@@ -99,36 +111,76 @@ class EffectRunner:
                 StopCall: calls.stop,
             }
         host.on_committed.append(self.committed)
+        host.on_drafted.append(self.drafted)
         host.on_disposed += (self._news.forget, self._stop_timer)
         host.on_overdue.append(self._overdue)
+        host.loaded.on_loaded.append(self._loaded)
 
-    def committed(
-        self,
-        channel: SessionChannel,
-        before: SessionRecord,
-        action: LoggedAction,
-        after: SessionRecord,
-    ) -> None:
-        if type(action) is InputAnswerChanged and self._news.is_due(channel.uri):
-            return  # all that follows from a draft is news, and that is about to be told
-        for effect in effects_of(before, action, after):  # type: ignore[arg-type]
-            self._do(channel, effect)
+    def drafted(self, channel: SessionChannel, change: Change) -> None:
+        """All that follows from a draft is news; nothing, while that is about to be sent anyway."""
+        if not self._news.is_due(channel.uri):
+            self.committed(channel, change)
+
+    def committed(self, channel: SessionChannel, change: Change) -> None:
+        is_elsewhere = isinstance(change, ReadChange)
+        for effect in effects_of(change.before, change.actions, change.after):  # type: ignore[arg-type]
+            if not is_elsewhere or isinstance(effect, ON_EVERY_NODE):
+                self._do(channel, effect)
 
     def restarted(self) -> None:
-        """After a start: everything that is still to be done."""
+        """After a start: everything that is still to be done, and no other node is at."""
+        self._resume(is_start=True)
+        if self._host.nodes is not None:
+            self._host.nodes.on_lost.append(self._node_lost)
+
+    def _node_lost(self) -> None:
+        self._host.spawn(self._take_over())
+
+    async def _take_over(self) -> None:
+        """Of a node that is gone, once all that it wrote is known."""
+        await self._host.caught_up()
+        self._resume(is_start=False)
+
+    def _loaded(self, channel: SessionChannel, before: SessionRecord) -> None:
+        """What leaves memory has nothing to do; but other nodes may have written to it since."""
+        self._resume_in(channel, is_start=False)
+        record = channel.committed
+        if record is not None and listed(record.public) != listed(before.public):
+            self._news.changed(listed(before.public), listed(record.public))
+
+    def _resume(self, *, is_start: bool) -> None:
         for channel in tuple(self._host.sessions.values()):
-            for effect in effects_after_restart(channel.committed) if channel.committed else ():
-                if isinstance(effect, RunTurn):
-                    self._turns.run(channel, effect.turn_id, resumed=True)
-                else:
-                    self._do(channel, effect)
+            self._resume_in(channel, is_start=is_start)
+
+    def _resume_in(self, channel: SessionChannel, *, is_start: bool) -> None:
+        record = channel.committed
+        for effect in effects_after_restart(record) if record is not None else ():
+            if record is None or not self._is_free(record, effect):
+                continue
+            if isinstance(effect, RunTurn):
+                owner = record.private.turn_owner
+                was_begun = owner is not None and owner.turn_id == effect.turn_id
+                self._turns.run(channel, effect.turn_id, resumed=is_start or was_begun)
+            else:
+                self._do(channel, effect)
+
+    def _is_free(self, record: SessionRecord, effect: Effect) -> bool:
+        """Whether no living node is at it; of the rest, doing it twice is harmless."""
+        nodes = self._host.nodes
+        if nodes is None:
+            return True
+        if isinstance(effect, RecoverCall):
+            return not nodes.is_alive(record.private.calls[effect.call_id].node)
+        if isinstance(effect, RunTurn):
+            owner = record.private.turn_owner
+            if owner is None or owner.turn_id != effect.turn_id:
+                return nodes.is_settled
+            return not nodes.is_alive(owner.node)
+        return True
 
     def _do(self, channel: SessionChannel, effect: Effect) -> None:
-        work = self._work.get(type(effect))
-        if work is None:
-            return
         try:
-            work(channel, effect)
+            self._work[type(effect)](channel, effect)
         except Exception:
             logger.exception("an effect failed: %s", type(effect).__name__)
 
@@ -207,4 +259,4 @@ class EffectRunner:
                 return client_expired(record, effect.call_id, stamp)
             return expired(record, effect.request_id, stamp.at)
 
-        channel.submit(Submission(plan, by=HOST, failed=again, is_exempt=True))
+        channel.submit(PlannedChange(plan, failed=again, is_exempt=True))

@@ -6,7 +6,7 @@ same when all channels together keep too much: the one that was quiet for the lo
 """
 
 from collections import OrderedDict, deque
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -42,7 +42,7 @@ class History:
         self._kept: deque[Kept] = deque()
         self._bytes = 0
         self._memory = memory
-        self._resting: Resting | None = None
+        self.resting: Resting | None = None
 
     def keep(self, seq: Seq, at: Millis, envelope: bytes) -> None:
         self._kept.append(Kept(seq, at, envelope))
@@ -58,7 +58,13 @@ class History:
     def resume(self, seq: Seq, now: Millis) -> None:
         """After a start: up to here a snapshot has it all, and the log maybe some."""
         self.begin(seq)
-        self._resting = Resting(seq, now)
+        self.resting = Resting(seq, now)
+
+    def inherit(self, before: "History") -> None:
+        """It was read again, and what it rests on is as old as it was."""
+        old = before.resting
+        if self.resting is not None and old is not None and self.resting.seq == old.seq:
+            self.resting = old
 
     def skip(self, seq: Seq) -> None:
         """An entry that nobody will ever ask for."""
@@ -79,7 +85,7 @@ class History:
         """Keeps nothing at hand any more; the log still has it."""
         if self._kept:
             last = self._kept[-1]
-            self._resting = Resting(last.seq, last.at)
+            self.resting = Resting(last.seq, last.at)
             self.floor = last.seq
         self._memory.let_go(self, self._bytes)
         self._kept.clear()
@@ -88,9 +94,9 @@ class History:
     def forget(self, before: Millis) -> bool:
         """Drops what is older; whether there was any."""
         outlived = self.outlived
-        if self._resting is not None and self._resting.at < before:
-            self.outlived = max(outlived, self._resting.seq)
-            self._resting = None
+        if self.resting is not None and self.resting.at < before:
+            self.outlived = max(outlived, self.resting.seq)
+            self.resting = None
         while self._kept and self._kept[0].at < before:
             self._forget_oldest()
         return self.outlived > outlived
@@ -113,21 +119,27 @@ class History:
         return newer[::-1]
 
 
+class Keeping(Protocol):
+    """What has something at hand, and can let go of it."""
+
+    def let_go(self) -> None: ...
+
+
 class EnvelopeMemory:
-    """What the histories of all channels keep together, in bytes."""
+    """What is kept at hand of all channels together, in bytes."""
 
     def __init__(self) -> None:
         self.bytes = 0
-        self._histories: OrderedDict[History, None] = OrderedDict()
+        self._histories: OrderedDict[Keeping, None] = OrderedDict()
         """Those that keep something; the one that was used last is the last."""
 
-    def kept(self, history: History, size: int) -> None:
+    def kept(self, history: "Keeping", size: int) -> None:
         self.bytes += size
         self._histories[history] = None
         self._histories.move_to_end(history)
         while self.bytes > ENVELOPE_BYTES_PER_HOST:
             next(iter(self._histories)).let_go()
 
-    def let_go(self, history: History, size: int) -> None:
+    def let_go(self, history: "Keeping", size: int) -> None:
         self.bytes -= size
         self._histories.pop(history, None)

@@ -7,161 +7,211 @@ and nothing in here waits except `start` and `stop`.
 import asyncio
 import logging
 import secrets
-from collections.abc import Callable, Collection, Coroutine, Iterator, Sequence
-from functools import partial
-from heapq import nlargest
+from collections.abc import Callable, Collection, Coroutine, Iterator
+from contextlib import suppress
 from itertools import count
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
+from session_server.backoff import Backoff
 from session_server.host.active_clients import ActiveClients, Askers
-from session_server.host.append_order import Settled
-from session_server.host.channel import Channel, Plan, Submission, in_doubt
-from session_server.host.channel_kinds import (
-    CLIENTS,
+from session_server.host.changes import Change, Plan, PlannedChange, ReadChange
+from session_server.host.channel import Channel, UnreadableError
+from session_server.host.channel_kinds import CLIENTS, ROOT, SESSION, TOKENS
+from session_server.host.connection.rate_limit import DEFAULT_BOUNDS, Allowances, Bounds
+from session_server.host.deferred_actions import HeldActions
+from session_server.host.delivery import LoopTurns
+from session_server.host.folding import Folding
+from session_server.host.following import Follower
+from session_server.host.history import EnvelopeMemory
+from session_server.host.known_clients import Clients
+from session_server.host.lifecycle import SessionLifecycle
+from session_server.host.list_watchers import ListWatchers
+from session_server.host.loaded_sessions import LoadedSessions
+from session_server.host.log_writer import FIRST_PAUSE, LONGEST_PAUSE, LogWriter
+from session_server.host.metrics import Counts, QuestionTimes
+from session_server.host.nodes import Nodes
+from session_server.host.open_connections import Connections
+from session_server.host.presence import Presence
+from session_server.host.state_size import StateMemory
+from session_server.host.storage import Storage
+from session_server.host.timers import CLOCK, Clock, Tasks, WallTimers
+from session_server.host.upkeep import Upkeep
+from session_server.log import Entry, Log, StoredSnapshot
+from session_server.log.protocol import SharedLog
+from session_server.reducers.state.opening import (
+    readiness,
+)
+from session_server.reducers.state.status import listed
+from session_server.schemas.ahp.actions import (
+    InputAnswerChanged,
+    RootActiveSessionsChanged,
+    RootAgentsChanged,
+)
+from session_server.schemas.ahp.commands import ROOT_CHANNEL, Snapshot
+from session_server.schemas.ahp.envelopes import ActionOrigin
+from session_server.schemas.ahp.session import AgentInfo, RootState, SessionSummary
+from session_server.schemas.codec import decode_outline, encode
+from session_server.schemas.errors import (
+    CommandError,
+    DecodingError,
+    UnreadableSessionError,
+    UnreadableTokensError,
+    no_session,
+)
+from session_server.schemas.log_entries import (
     CLIENTS_CHANNEL,
-    ROOT,
-    SESSION,
-    TOKENS,
     TOKENS_CHANNEL,
     IssuedTokens,
     LoggedAction,
-    SessionOpened,
+    SessionDisposed,
+    TokenRevoked,
 )
-from session_server.host.connection.rate_limit import DEFAULT_BOUNDS, Allowances, Bounds
-from session_server.host.deferred_actions import HeldActions
-from session_server.host.delivery import Message, Outbox
-from session_server.host.errors import (
-    CommandError,
-    UnreadableSessionError,
-    no_session,
-    not_permitted,
-    tokens_unreadable,
-)
-from session_server.host.history import EnvelopeMemory
-from session_server.host.known_clients import Clients
-from session_server.host.log_writer import FIRST_PAUSE, LONGEST_PAUSE, Journal
-from session_server.host.maintenance import Upkeep
-from session_server.host.metrics import Counts, QuestionTimes
-from session_server.host.open_connections import Connections
-from session_server.host.presence import Presence
-from session_server.host.session_opening import (
-    check_selections,
-    check_uri,
-    opening_record,
-    readiness,
-    retitled,
-)
-from session_server.host.state_size import StateMemory
-from session_server.host.storage import PROBE_SECONDS, Storage
-from session_server.host.timers import Tasks, WallTimers, wall_millis
-from session_server.log import Batch, Log, RefusedBecause, StoredSnapshot
-from session_server.log.errors import FailedError, LogError
-from session_server.reducers.batches import batch_of
-from session_server.reducers.rules.input_rules import provenance_of
-from session_server.reducers.rules.judge import judge, judge_root
-from session_server.reducers.state.status import listed
-from session_server.schemas.ahp.actions import (
-    Action,
-    AgentChanged,
-    ModelChanged,
-    RootActiveSessionsChanged,
-    RootAgentsChanged,
-    TurnComplete,
-)
-from session_server.schemas.ahp.commands import ROOT_CHANNEL, CreateSessionParams, Snapshot
-from session_server.schemas.ahp.envelopes import ActionOrigin
-from session_server.schemas.ahp.frames import (
-    SessionAdded,
-    SessionAddedParams,
-    SessionRemoved,
-    SessionRemovedParams,
-)
-from session_server.schemas.ahp.session import ActiveClient, AgentInfo, RootState, SessionSummary
-from session_server.schemas.codec import encode
-from session_server.schemas.errors import ErrorCode, Refusal
-from session_server.schemas.principals import HOST, Author, Principal, Role, Stamp
-from session_server.schemas.record import SessionRecord
+from session_server.schemas.principals import HOST, Author, Principal, Stamp
+from session_server.schemas.record import Outline, SessionRecord
 from session_server.schemas.wire import Seq, Uri
 
 logger = logging.getLogger("session_server.host")
 
-MAKERS = (Role.OWNER, Role.AGENT)
-
-Committed = Callable[[Channel[SessionRecord], SessionRecord, LoggedAction, SessionRecord], None]
+Committed = Callable[[Channel[SessionRecord], Change], None]
 
 
 class Host:
     def __init__(
-        self, log: Log, agents: tuple[AgentInfo, ...], bounds: Bounds = DEFAULT_BOUNDS
+        self,
+        log: Log,
+        agents: tuple[AgentInfo, ...],
+        bounds: Bounds = DEFAULT_BOUNDS,
+        clock: Clock = CLOCK,
+        *,
+        is_shared: bool = False,
+        is_first: bool = True,
     ) -> None:
+        """`is_shared`: other nodes have the same log; `is_first`: none of them runs yet."""
         self.log = log
+        self.is_first = is_first
+        self.clock = clock
+        self.now = clock.now
         self.agents = agents
         self.bounds = bounds
         self.counts = Counts()
         self.envelopes = EnvelopeMemory()
+        self.turns = LoopTurns()
         self.states = StateMemory(bounds.session_bytes, bounds.state_bytes)
+        self._run = f"{self.now():012x}{secrets.token_hex(6)}"
+        self._numbers = count()
+        self.nodes: Nodes | None = None
+        if is_shared:
+            lease = bounds.node_lease_seconds
+            shared = cast("SharedLog", log)
+            self.nodes = Nodes(shared, self._run, clock, lease, is_first=is_first)
+        self.loaded = LoadedSessions(self, bounds.loaded_bytes, bounds.idle_seconds)
         self._tasks = Tasks("the host", logger)
-        self.storage = Storage(self.counts, self._tasks, self._probe)
-        self._journal = Journal(
-            log, self._tasks, self.storage, self.counts.append_seconds, bounds.store_seconds
+        self.storage = Storage(self.counts, self._tasks, self._probe, clock)
+        self.writer = LogWriter(
+            log, self._tasks, self.storage, self.counts.append_seconds, bounds.store_seconds, clock
         )
-        self.upkeep = Upkeep(log, self._tasks, self.storage, self.now)
+        self.upkeep = Upkeep(log, self._tasks, self.storage, clock)
         self.sessions: dict[Uri, Channel[SessionRecord]] = {}
         self.unreadable: dict[Uri, str] = {}
         self.root: Channel[RootState] = Channel(ROOT_CHANNEL, ROOT, self)
         self.clients = Clients(Channel(CLIENTS_CHANNEL, CLIENTS, self), self.storage, self.now)
         self.tokens: Channel[IssuedTokens] = Channel(TOKENS_CHANNEL, TOKENS, self)
-        self.timers = WallTimers(self.now)
-        self.allowances = Allowances(bounds.actions_per_second)
+        self._own: dict[Uri, Channel[Any]] = {
+            channel.uri: channel for channel in (self.root, self.clients.channel, self.tokens)
+        }
+        self.timers = WallTimers(clock)
+        self.allowances = Allowances(bounds.actions_per_second, clock.monotonic)
         self.connections = Connections(
             self.allowances, bounds.connections_per_principal, self.counts, self.timers
         )
-        self.presence = Presence()
-        self._guests: dict[Uri, dict[Outbox, None]] = {}
-        self.active_clients = ActiveClients(self.sessions, self.write)
-        self.askers = Askers(self.sessions, self.write, self.timers, self.allowances, self.now)
+        self.presence = Presence(clock, self.nodes)
+        self.list_watchers = ListWatchers(self.root)
+        self.active_clients = ActiveClients(self.sessions, self.write, clock, self.nodes)
+        self.askers = Askers(
+            self.sessions, self.write, self.timers, self.allowances, self.now, self.nodes
+        )
+        self.lifecycle = SessionLifecycle(self)
         self.position = 0
         self.on_committed: list[Committed] = []
+        self.on_drafted: list[Committed] = []
+        """For drafts instead, which are most of all changes and concern few."""
         self.on_disposed: list[Callable[[Uri], None]] = []
         self.on_overdue: list[Callable[[Channel[SessionRecord]], None]] = []
         self._held = HeldActions()
+        self._listen()
+        self.follower = Follower(self, cast("SharedLog", log)) if is_shared else None
+        self.writer.follower = self.follower
+
+    def _listen(self) -> None:
         times = QuestionTimes(self.counts)
+        self.on_drafted.append(times.drafted)
         for care in (times, self._held, self.active_clients, self.askers):
             self.on_committed.append(care.committed)
             self.on_disposed.append(care.disposed)
-        self.on_disposed.append(self.upkeep.disposed)
-        self.on_disposed.append(self.presence.disposed)
-        self._run = f"{self.now():012x}{secrets.token_hex(6)}"
-        self._numbers = count()
-        self._opening: dict[Uri, list[Callable[[], None]]] = {}
-        self._in_doubt: set[Uri] = set()
-        self._disposing: set[Uri] = set()
+        self.on_disposed += (
+            self.upkeep.disposed,
+            self.loaded.disposed,
+            self.presence.disposed,
+            self.list_watchers.disposed,
+        )
+        self.loaded.on_loaded.append(lambda channel, _: self.active_clients.opened(channel))
 
     # Life
 
     async def start(self) -> None:
-        """Folds what the log holds; from then on the host is ready."""
-        await self.load()
+        """Folds what is needed of what the log holds; from then on the host is ready."""
+        durable = self.log.last_seq
+        await self._load_what_is_needed()
+        if self.follower is not None and self.nodes is not None:
+            self.spawn(self.follower.run(durable))
+            self.spawn(self.nodes.run())
         await self._replace_unreadable()
         if self.states.is_full:  # by what the entries add up to
             for channel in self._channels():
-                channel.measure()
+                if channel.outline is None:
+                    channel.measure()
         self._tell_root(lambda: RootAgentsChanged(agents=self.agents))
-        self._count_sessions()
-        self.active_clients.restarted()
-        self.askers.restarted()
+        self.count_sessions()
+        if self.is_first:
+            self.active_clients.restarted()
+            self.askers.restarted()
+        else:  # who is needed here may be connected to another node
+            for channel in self.sessions.values():
+                self.active_clients.opened(channel)
         self.spawn(self.upkeep.age(self._channels))
+        self.spawn(self.loaded.sweep())
         for channel in self.sessions.values():
-            self.write(channel, readiness)
+            if channel.outline is None:
+                self.write(channel, readiness)
 
-    async def load(self, channels: Collection[Uri] | None = None) -> None:
+    async def load_all(self, channels: Collection[Uri] | None = None) -> None:
         """Folds what the log holds, of these channels or of all, and writes nothing.
 
         Damaged sessions are set aside with the reason: `unreadable`. Nobody can write to them.
         """
-        self.unreadable = await self._journal.fold_into(self._stored_channel, channels)
+        folding = Folding(self.log, self._stored_channel)
+        if channels is None:
+            await folding.everything()
+        else:
+            await folding.some(dict.fromkeys(channels, 0))
+        self._folded(folding)
+
+    async def _load_what_is_needed(self) -> None:
+        """Of a session at rest only the outline, if its stored snapshot has one."""
+        outlines: dict[Uri, tuple[Seq, Outline]] = {}
+        for stored in await self.log.outlines():
+            if stored.outline:
+                with suppress(DecodingError):
+                    outlines[stored.channel] = (stored.seq, decode_outline(stored.outline))
+        folding = Folding(self.log, self._stored_channel)
+        for uri in await folding.everything({uri: seq for uri, (seq, _) in outlines.items()}):
+            self._stored_channel(uri).begin_evicted(*outlines[uri])
+        self._folded(folding)
+
+    def _folded(self, folding: Folding) -> None:
+        self.unreadable = folding.unreadable
         for uri in self.unreadable:
             channel = self.sessions.pop(uri, None)
             if channel is not None:
@@ -174,7 +224,7 @@ class Host:
         """
         reason = self.unreadable.get(TOKENS_CHANNEL)
         if reason is not None:
-            raise tokens_unreadable(reason)
+            raise UnreadableTokensError(reason)
         own: tuple[Channel[Any], ...] = (self.root, self.clients.channel)
         for channel in own:
             reason = self.unreadable.pop(channel.uri, None)
@@ -188,26 +238,22 @@ class Host:
     async def stop(self) -> None:
         """No new work; what is being written is finished."""
         await self._tasks.stop()
-        for uri in self._disposing:
-            self.sessions.pop(uri, None)  # the next start knows whether the log has dropped it
+        self.lifecycle.forget_disposing()
         if self.storage.reason is None:
             await self.upkeep.finish(self.sessions.values())
+        if self.nodes is not None:
+            self.nodes.leave()
         await self.log.close()
 
     def _stored_channel(self, uri: Uri) -> Channel[Any]:
-        if uri == ROOT_CHANNEL:
-            return self.root
-        if uri == CLIENTS_CHANNEL:
-            return self.clients.channel
-        if uri == TOKENS_CHANNEL:
-            return self.tokens
+        if uri in self._own:
+            return self._own[uri]
         if uri not in self.sessions:
             self.sessions[uri] = Channel(uri, SESSION, self)
         return self.sessions[uri]
 
     def _channels(self) -> tuple[Channel[Any], ...]:
-        own: tuple[Channel[Any], ...] = (self.root, self.clients.channel, self.tokens)
-        return (*own, *self.sessions.values())
+        return (*self._own.values(), *self.sessions.values())
 
     async def _probe(self) -> None:
         """Writes what does no harm, to see whether anything can be written."""
@@ -218,10 +264,12 @@ class Host:
         """A task of the host's own."""
         return self._tasks.spawn(work)
 
-    # What channels need (World)
+    @property
+    def node(self) -> str:
+        """The name under which this node does its work; nothing where there is no other."""
+        return "" if self.nodes is None else self.nodes.name
 
-    def now(self) -> int:
-        return wall_millis()
+    # What channels need (World)
 
     def new_id(self) -> str:
         """Never used before: the run's own name and a number. Each sorts after the last, so that
@@ -232,61 +280,87 @@ class Host:
     def reached(self, seq: int) -> None:
         self.position = max(self.position, seq)
 
-    def append(self, batch: Batch, settled: Settled) -> None:
-        self._journal.append(batch, settled)
+    def committed(self, channel: Channel[Any], change: Change) -> None:
+        if isinstance(change.before, SessionRecord):
+            actions = change.actions
+            is_draft = len(actions) == 1 and type(actions[0]) is InputAnswerChanged
+            for hook in self.on_drafted if is_draft else self.on_committed:
+                hook(channel, change)
+        elif isinstance(change, ReadChange):
+            self._done_elsewhere(change.actions[0])
 
-    def catch_up(self, channel: Channel[Any]) -> None:
-        self._journal.catch_up(channel)
+    def _done_elsewhere(self, action: LoggedAction) -> None:
+        """Another node has changed something about the host itself."""
+        if isinstance(action, SessionDisposed):
+            self.lifecycle.disposed_elsewhere(action.session, action.last_seq)
+        elif isinstance(action, TokenRevoked):
+            self.connections.revoke(action.token_id)
 
-    def write(
-        self,
-        channel: Channel[Any],
-        plan: Plan,
-        by: Author = HOST,
-        *,
-        origin: ActionOrigin | None = None,
-        own: type | None = None,
-        pause: float = FIRST_PAUSE,
-    ) -> None:
-        """What must be said: tried until it is written, or there is nothing to write it to.
+    def take(self, entry: Entry) -> None:
+        """What another node wrote, in the order of the log."""
+        uri = entry.channel
+        channel = self.stored(uri)
+        if uri in self.unreadable or (channel is not None and entry.seq <= channel.last_seq):
+            return
+        if channel is None and self.lifecycle.is_gone(uri, entry.seq):
+            return
+        known = channel is not None
+        channel = channel or Channel(uri, SESSION, self)
+        try:
+            channel.take_in(entry)
+        except UnreadableError as error:
+            logger.exception("session %s is damaged and is not served", uri)
+            self.unreadable[uri] = str(error)
+            if known:
+                channel.close(f"This session cannot go on: {error}.")
+            else:
+                channel.forget()
+        else:
+            if not known:
+                self.lifecycle.opened_elsewhere(channel)
 
-        `origin` is for what a client has said and the host has put off; `own` is its type.
-        """
-
-        def again(_: str) -> None:
-            if not channel.is_closed and not self._tasks.is_over:
-                longer = min(pause * 2, LONGEST_PAUSE)
-                retry = partial(self.write, channel, plan, by, origin=origin, own=own, pause=longer)
-                asyncio.get_running_loop().call_later(pause, retry)
-
-        channel.submit(
-            Submission(plan, by=by, origin=origin, own=own, failed=again, is_exempt=True)
-        )
-
-    def committed(
-        self, channel: Channel[Any], before: Any, action: LoggedAction, after: Any
-    ) -> None:
-        if isinstance(before, SessionRecord):
-            for hook in self.on_committed:
-                hook(channel, before, action, after)
+    def stored(self, uri: Uri) -> Channel[Any] | None:
+        """A channel that is in the log, whoever may look at it."""
+        return self._own.get(uri) or self.sessions.get(uri)
 
     def overdue(self, channel: Channel[Any]) -> None:
         for hook in self.on_overdue:
             hook(channel)
 
-    def written(self, channel: Channel[Any]) -> None:
-        self.upkeep.written(channel)
+    def take_snapshot(self, channel: Channel[Any]) -> None:
+        self.upkeep.take_snapshot(channel)
+
+    def load(self, channel: Channel[Any]) -> None:
+        self.loaded.load(channel)
+
+    def set_aside(self, channel: Channel[SessionRecord], reason: str) -> None:
+        """It was found to be damaged when it was needed."""
+        logger.error("session %s is damaged and is not served: %s", channel.uri, reason)
+        self.unreadable[channel.uri] = reason
+        channel.close(f"This session cannot go on: {reason}.")
+        self.sessions.pop(channel.uri, None)
+        channel.forget()
+        self.count_sessions()
 
     # Looking
 
+    async def caught_up(self) -> bool:
+        """Whether what other nodes have written by now is applied here: see `Follower.caught_up`.
+
+        At once where this host is alone, or is known not to reach its log.
+        """
+        if self.follower is None:
+            return True
+        return self.storage.reason is None and await self.follower.caught_up()
+
     def channel(self, principal: Principal, uri: Uri) -> Channel[Any] | None:
         """A channel that this principal may look at."""
-        if not principal.reaches(uri):
+        if principal.sessions is not None and uri not in principal.sessions:
             return None
-        if uri == ROOT_CHANNEL:
-            return self.root
         channel = self.sessions.get(uri)
-        return None if channel is None or channel.committed is None else channel
+        if channel is None:
+            return self.root if uri == ROOT_CHANNEL else None
+        return channel
 
     def is_position(self, seq: Seq) -> bool:
         """Whether a client can have seen just this of the log as it is.
@@ -302,9 +376,15 @@ class Host:
         )
 
     def summaries(self, principal: Principal) -> Iterator[SessionSummary]:
+        for record in self.overviews(principal):
+            yield listed(record.public)
+
+    def overviews(self, principal: Principal) -> Iterator[SessionRecord]:
+        """What lists show of the sessions that this principal may look at."""
         for uri, channel in self.sessions.items():
-            if channel.committed is not None and principal.reaches(uri):
-                yield listed(channel.committed.public)
+            record = channel.overview
+            if record is not None and principal.reaches(uri):
+                yield record
 
     def missing(self, principal: Principal, uri: Uri) -> CommandError:
         """Why `channel` has found nothing."""
@@ -313,256 +393,56 @@ class Host:
             return no_session(uri)
         return UnreadableSessionError(uri, reason)
 
-    def is_opening(self, uri: Uri) -> bool:
-        """Whether it is on its way to being there: neither to be used yet nor unknown."""
-        return uri in self._opening
-
-    def when_settled(self, uris: Collection[Uri], then: Callable[[], None]) -> None:
-        """Calls back once none of these channels is on its way any more; maybe at once.
-
-        Whether each is there is to be looked up then: it may have failed.
-        """
-        for uri in uris:
-            waiting = self._opening.get(uri)
-            if waiting is not None:
-                waiting.append(partial(self.when_settled, uris, then))
-                return
-        then()
-
-    def _settled(self, uri: Uri) -> None:
-        """It is there, or will not be. Who made it is answered before who waited for it."""
-        loop = asyncio.get_running_loop()
-        for then in self._opening.pop(uri, ()):
-            loop.call_soon(then)
-
     def record(self, uri: Uri) -> SessionRecord | None:
+        """Of a session that is in memory."""
         channel = self.sessions.get(uri)
         return None if channel is None else channel.committed
 
     # Changing
 
-    def dispatch(  # noqa: PLR0913  # four ways to end, and whoever listens names them
+    def submit(self, uri: Uri, change: Change) -> None:
+        """A change from outside the host; it is told what became of it.
+
+        Raises a `CommandError` if its principal cannot see such a channel.
+        """
+        principal = change.principal
+        if principal is None:
+            channel = self.stored(uri)
+            if channel is None:
+                raise no_session(uri)
+        else:
+            channel = self.channel(principal, uri)
+            if channel is None:
+                raise self.missing(principal, uri)
+        channel.submit(change)
+
+    def write(
         self,
-        principal: Principal,
         channel: Channel[Any],
-        action: Action,
-        origin: ActionOrigin | None = None,
+        plan: Plan,
+        by: Author = HOST,
         *,
-        refused: Callable[[Refusal], None],
-        failed: Callable[[str], None],
-        doubted: Callable[[str], None] = lambda _: None,
+        origin: ActionOrigin | None = None,
+        own: type | None = None,
         done: Callable[[], None] = lambda: None,
     ) -> None:
-        """An action of somebody's: judged by the rules, then on its way.
+        """What must be written: tried until it is, or there is nothing to write it to.
 
-        `refused` may still follow `done`: for what was put off, and then could not happen any more.
+        `origin` is for what a client has sent and the host has put off; `own` is its type.
+        `done` is called once it is durable.
         """
-        plan = _root_plan if channel is self.root else _session_plan
-        if isinstance(action, TurnComplete):
-            done = partial(self._held.completion_durable, channel.uri, done, refused)
-        elif isinstance(action, ModelChanged | AgentChanged):
-            done = partial(self._held.change_durable, channel, origin, done, refused)
-        channel.submit(
-            Submission(
-                partial(plan, principal, action, origin),
-                by=principal.author,
-                via=provenance_of(principal, action),
-                origin=origin,
-                own=type(action),
-                done=done,
-                refused=refused,
-                failed=failed,
-                doubted=doubted,
-            )
+        backoff = Backoff(FIRST_PAUSE, LONGEST_PAUSE)
+
+        def again(_: str) -> None:
+            if not channel.is_closed and not self._tasks.is_over:
+                self.clock.call_later(backoff.pause(), channel.submit, change)
+
+        change = PlannedChange(
+            plan, by, origin=origin, own=own, done=done, failed=again, is_exempt=True
         )
+        channel.submit(change)
 
-    def create_session(
-        self,
-        principal: Principal,
-        params: CreateSessionParams,
-        *,
-        done: Callable[[], None],
-        failed: Callable[[str], None],
-        title: str | None = None,
-        opened_with: str | None = None,
-    ) -> None:
-        """Durable before it is answered; then ready, and made known."""
-        uri = params.channel
-        self._check_maker(principal)
-        self._check_free(uri)
-        provider = params.provider or self.agents[0].provider
-        if all(agent.provider != provider for agent in self.agents):
-            raise CommandError(ErrorCode.PROVIDER_NOT_FOUND, f"There is no provider {provider!r}.")
-        if params.active_client is not None:
-            self._check_active_client(principal, params.active_client)
-        check_selections(params)
-        source = self._fork_source(principal, params)
-        record = retitled(opening_record(params, provider, self.now(), source, opened_with), title)
-        channel = self.reserve(uri)
-        is_told = False
-
-        def opened() -> None:
-            self.admit(channel)
-            if not is_told:
-                done()
-            self.write(channel, readiness)
-
-        def not_opened(words: str) -> None:
-            self.give_up(channel)
-            if not is_told:
-                failed(words)
-
-        def doubted(words: str) -> None:
-            nonlocal is_told
-            is_told = True
-            self.doubt(channel)
-            failed(in_doubt(words))
-
-        channel.submit(
-            Submission(
-                lambda *_: (SessionOpened(record=record),),
-                by=principal.author,
-                done=opened,
-                failed=not_opened,
-                doubted=doubted,
-            )
-        )
-
-    def reserve(self, uri: Uri) -> Channel[SessionRecord]:
-        """A channel under a name that is taken from now on; `admit` or `give_up` follows."""
-        self._check_free(uri)
-        self._opening[uri] = []
-        return Channel(uri, SESSION, self)
-
-    def admit(self, channel: Channel[SessionRecord]) -> None:
-        """Its opening is durable: it is one of the sessions."""
-        assert channel.committed is not None
-        self.sessions[channel.uri] = channel
-        self._in_doubt.discard(channel.uri)
-        self._settled(channel.uri)
-        self.active_clients.opened(channel)
-        summary = channel.committed.public.summary
-        self.announce(
-            SessionAdded(params=SessionAddedParams(channel=ROOT_CHANNEL, summary=summary)),
-            about=channel.uri,
-        )
-        self._count_sessions()
-
-    def doubt(self, channel: Channel[SessionRecord]) -> None:
-        """Nobody waits for it any longer, but its name stays taken: it may be there after all."""
-        self._in_doubt.add(channel.uri)
-        self._settled(channel.uri)
-
-    def give_up(self, channel: Channel[SessionRecord]) -> None:
-        self._in_doubt.discard(channel.uri)
-        self._settled(channel.uri)
-        channel.size.remove()
-
-    def dispose_session(
-        self,
-        principal: Principal,
-        uri: Uri,
-        *,
-        done: Callable[[], None],
-        failed: Callable[[str], None],
-    ) -> None:
-        self._check_maker(principal)
-        channel = self.channel(principal, uri)
-        if uri in self.unreadable and principal.reaches(uri):
-            channel = Channel(uri, SESSION, self)  # nothing of it can be seen or written to
-        if channel is None or channel is self.root or uri in self._disposing:
-            raise no_session(uri)
-        self._disposing.add(uri)
-        channel.close("This session is gone.")
-
-        async def dispose() -> None:
-            dropping = asyncio.ensure_future(self._drop(uri))
-            is_told = False
-            try:
-                answered, _ = await asyncio.wait({dropping}, timeout=self.bounds.store_seconds)
-                if not answered:
-                    is_told = True
-                    failed(in_doubt(self.storage.reason or ""))
-                await dropping
-            except LogError as error:
-                self._disposing.discard(uri)
-                channel.reopen()
-                if not is_told:
-                    failed(str(error))
-                return
-            finally:
-                dropping.cancel()
-            self._disposing.discard(uri)
-            for hook in self.on_disposed:
-                hook(uri)
-            self.sessions.pop(uri, None)
-            self.unreadable.pop(uri, None)
-            channel.forget()
-            removed = SessionRemovedParams(channel=ROOT_CHANNEL, session=uri)
-            news = SessionRemoved(params=removed)
-            self.announce(news, about=uri, also=tuple(channel.subscribers))
-            channel.subscribers.clear()
-            self._count_sessions()
-            if not is_told:
-                done()
-
-        self.spawn(dispose())
-
-    async def _drop(self, uri: Uri) -> None:
-        """Until it is known: when a disk fails, the session may be gone from it or not."""
-        while True:
-            try:
-                await self.storage.watched(self.log.drop(uri))
-            except FailedError as error:
-                if error.because is not RefusedBecause.BROKEN:
-                    raise
-                await asyncio.sleep(PROBE_SECONDS)
-            else:
-                return
-
-    # What these need
-
-    def _check_maker(self, principal: Principal) -> None:
-        if principal.role not in MAKERS or principal.is_limited:
-            raise not_permitted("Only owners and agents can make or dispose of sessions.")
-
-    def _check_free(self, uri: Uri) -> None:
-        check_uri(uri)
-        if any(uri in known for known in (self.sessions, self._opening, self._in_doubt)):
-            raise CommandError(ErrorCode.SESSION_EXISTS, f"There is a session {uri} already.")
-        if uri in self.unreadable:
-            words = f"There is a session {uri} already, and it is damaged: {self.unreadable[uri]}."
-            raise CommandError(ErrorCode.SESSION_EXISTS, words)
-        most = self.bounds.sessions
-        if most and len(self.sessions) + len(self._opening) >= most:
-            words = f"This host holds at most {most} sessions; dispose of some first."
-            raise CommandError(ErrorCode.CONFLICT, words)
-        if self.states.is_full and not self._has_room_after_all():
-            message = "This host holds as much as it may; dispose of some sessions first."
-            raise CommandError(ErrorCode.CONFLICT, message)
-
-    def _has_room_after_all(self) -> bool:
-        """Measures the few sessions whose estimated sizes are most likely too high."""
-        for channel in nlargest(4, self.sessions.values(), key=lambda channel: channel.size.grown):
-            if channel.size.grown * 8 > channel.size.bytes:
-                channel.measure()
-        return not self.states.is_full
-
-    def _check_active_client(self, principal: Principal, wanted: ActiveClient) -> None:
-        """As for `activeClientChanged`: nobody else could give the role up again."""
-        if wanted.client_id != principal.client_id:
-            words = "A client can only make itself the active one: activeClient.clientId is yours."
-            raise not_permitted(words)
-
-    def _fork_source(
-        self, principal: Principal, params: CreateSessionParams
-    ) -> SessionRecord | None:
-        if params.fork is None:
-            return None
-        source = self.record(params.fork.session)
-        if source is None:
-            raise self.missing(principal, params.fork.session)
-        return source
+    # The list of sessions
 
     def _tell_root(self, news: Callable[[], LoggedAction]) -> None:
         """Writes to the root channel unless it says so already: what is so when it is written."""
@@ -573,44 +453,5 @@ class Host:
 
         self.write(self.root, plan)
 
-    def _count_sessions(self) -> None:
+    def count_sessions(self) -> None:
         self._tell_root(lambda: RootActiveSessionsChanged(active_sessions=len(self.sessions)))
-
-    def announce(self, notification: Any, about: Uri, also: tuple[Outbox, ...] = ()) -> None:
-        """A notification about one session, to everyone who watches the list; never replayed."""
-        message = Message.of(notification)
-        guests = self._guests.get(about, ())
-        for outbox in dict.fromkeys((*self.root.subscribers, *guests, *also)):
-            outbox.send(message)
-
-    def join_list(self, principal: Principal, outbox: Outbox) -> None:
-        """For a principal that is limited to some sessions, the list has only these.
-
-        The root channel's state and actions are about the whole host, so it gets announcements
-        alone.
-        """
-        for uri in principal.sessions or ():
-            self._guests.setdefault(uri, {})[outbox] = None
-
-    def leave_list(self, principal: Principal, outbox: Outbox) -> None:
-        for uri in principal.sessions or ():
-            guests = self._guests.get(uri, {})
-            guests.pop(outbox, None)
-            if not guests:
-                self._guests.pop(uri, None)
-
-
-def _session_plan(
-    principal: Principal,
-    action: Any,
-    origin: ActionOrigin | None,
-    record: SessionRecord,
-    stamp: Stamp,
-) -> Sequence[LoggedAction] | Refusal:
-    return judge(principal, record, action) or batch_of(record, action, stamp, origin)
-
-
-def _root_plan(
-    principal: Principal, action: Action, _: ActionOrigin | None, state: RootState, __: Stamp
-) -> Sequence[LoggedAction] | Refusal:
-    return judge_root(principal, state, action) or (action,)

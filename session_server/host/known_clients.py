@@ -1,16 +1,23 @@
 """Which `clientId` belongs to whom, and when it was last seen."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from session_server.host.channel import Channel, Submission
-from session_server.host.channel_kinds import CLIENTS, ClientSeen, KnownClient, KnownClients
-from session_server.host.errors import not_permitted
+from session_server.host.changes import Change, PlannedChange
+from session_server.host.channel import Channel
+from session_server.host.channel_kinds import CLIENTS
 from session_server.host.storage import Storage
 from session_server.schemas.ahp.commands import PROTOCOL_VERSION
-from session_server.schemas.errors import Refusal, RefusalCode
+from session_server.schemas.errors import Refusal, RefusalCode, not_permitted
 from session_server.schemas.limits import CLIENT_LIFETIME_MS
+from session_server.schemas.log_entries import (
+    ClientSeen,
+    KnownClient,
+    KnownClients,
+    LoggedAction,
+    Spelling,
+)
 from session_server.schemas.principals import Principal, Stamp
 
 SEEN_EVERY_MS = 24 * 3_600_000
@@ -71,6 +78,8 @@ class Clients:
     def know(
         self,
         principal: Principal,
+        version: str = PROTOCOL_VERSION,
+        spelling: Spelling | None = None,
         *,
         done: Callable[[], None] = _nothing,
         refused: Callable[[Refusal], None] = _nothing,
@@ -79,63 +88,87 @@ class Clients:
 
         While nothing can be written it is kept in memory, and written down when that works again.
         """
-        client_id = principal.client_id
-        assert client_id is not None
+        assert principal.client_id is not None
         if self.is_taken(self.channel.committed, principal):
-            raise not_permitted(_taken(client_id))
+            raise not_permitted(_taken(principal.client_id))
         seen = ClientSeen(
-            client_id=client_id,
+            client_id=principal.client_id,
             principal_id=principal.id,
-            version=PROTOCOL_VERSION,
+            version=version,
+            spelling=spelling,
         )
-        is_let_in = False
+        introduction = _Introduction(self, principal, seen, done, refused)
+        if self._storage.reason is None:
+            self.channel.submit(introduction)
+        else:
+            introduction.failed(self._storage.reason)
 
-        def let_in() -> None:
-            nonlocal is_let_in
-            if not is_let_in:
-                is_let_in = True
-                done()
-
-        def written() -> None:
-            self._written(client_id)
-            let_in()
-
-        def keep(_: str) -> None:
-            self._unsaved = CLIENTS.reduce(self._unsaved, seen, self._now())
-            let_in()
-
-        def plan(clients: KnownClients, _: Stamp) -> Any:
-            if self.is_taken(clients, principal):
-                return Refusal(code=RefusalCode.NOT_YOURS, message=_taken(client_id))
-            return (seen,)
-
-        if self._storage.reason is not None:
-            keep(self._storage.reason)
-            return
-        self.channel.submit(
-            Submission(
-                plan,
-                by=principal.author,
-                done=written,
-                refused=refused,
-                failed=keep,
-                doubted=keep,
-            )
-        )
+    def keep(self, seen: ClientSeen) -> None:
+        """In memory, until it can be written down."""
+        self._unsaved = CLIENTS.reduce(self._unsaved, seen, self._now())
 
     def _save(self) -> None:
-        """What is kept in memory is written down; what fails again stays there."""
+        """What is kept in memory is written down; what fails again stays there.
+
+        Another node may have written meanwhile that it is someone else's.
+        """
         for client_id, client in tuple(self._unsaved.clients.items()):
             seen = ClientSeen(
                 client_id=client_id,
                 principal_id=client.principal_id,
                 version=client.version,
+                spelling=client.spelling,
             )
-            written = partial(self._written, client_id)
-            self.channel.submit(Submission(lambda *_, seen=seen: (seen,), by=None, done=written))
+            plan, written = partial(self._still_free, seen), partial(self.written, client_id)
+            self.channel.submit(PlannedChange(plan, None, done=written))
 
-    def _written(self, client_id: str) -> None:
+    def _still_free(self, seen: ClientSeen, known: KnownClients, _: Stamp) -> Any:
+        owner = self._remembered(known, seen.client_id)
+        return () if owner is not None and owner.principal_id != seen.principal_id else (seen,)
+
+    def written(self, client_id: str) -> None:
         self._unsaved.clients.pop(client_id, None)
+
+
+class _Introduction(Change):
+    """Writes down a client, and lets it in once: when that is done, or cannot be done for now."""
+
+    def __init__(
+        self,
+        clients: Clients,
+        principal: Principal,
+        seen: ClientSeen,
+        let_in: Callable[[], None],
+        refuse: Callable[[Refusal], None],
+    ) -> None:
+        super().__init__(None, principal.author)
+        self._clients = clients
+        self._client = principal
+        self._seen = seen
+        self._let_in = let_in
+        self._refuse = refuse
+
+    def plan(self, record: Any, stamp: Stamp) -> Sequence[LoggedAction] | Refusal:  # noqa: ARG002
+        if self._clients.is_taken(record, self._client):
+            return Refusal(code=RefusalCode.NOT_YOURS, message=_taken(self._seen.client_id))
+        return (self._seen,)
+
+    def done(self) -> None:
+        self._clients.written(self._seen.client_id)
+        self._enter()
+
+    def refused(self, refusal: Refusal) -> None:
+        self._refuse(refusal)
+
+    def failed(self, reason: str) -> None:  # noqa: ARG002
+        self._clients.keep(self._seen)
+        self._enter()
+
+    doubted = failed
+
+    def _enter(self) -> None:
+        let_in, self._let_in = self._let_in, _nothing
+        let_in()
 
 
 def _taken(client_id: str) -> str:

@@ -1,32 +1,79 @@
-"""The host's side of the log: verdicts in one order; questions are asked until answered."""
+"""The host's side of the log: what is appended, in which order outcomes arrive, what is read.
+
+Outcomes reach their channels in the order of the log. A batch whose fate is unknown may turn out to
+be stored, and then its place is before those of batches that settled after it; so these wait until
+it is known. Otherwise a client's one position could be beyond something that it has not seen. But
+nobody waits for ever: after a while everyone is told, and until the log answers, new batches are
+refused at once.
+"""
 
 import asyncio
 import logging
-import time
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
-from session_server.host.append_order import InDoubt, Order, Settled, Verdict
-from session_server.host.channel import Channel, UnreadableError
+from session_server.backoff import Backoff
+from session_server.host.channel import (
+    Channel,
+    InDoubt,
+    NotStored,
+    Settled,
+    UnreadableError,
+    Verdict,
+)
+from session_server.host.folding import READ_AT_ONCE
 from session_server.host.metrics import Histogram
-from session_server.host.storage import Storage
-from session_server.host.timers import Tasks
-from session_server.log import Batch, Entry, Log
-from session_server.log.errors import LogError
-from session_server.schemas.wire import Uri
+from session_server.host.storage import NOT_THE_DISK, UNKNOWN, Storage
+from session_server.host.timers import Clock, Handle, Tasks
+from session_server.log import (
+    AppendResult,
+    Batch,
+    Durable,
+    Entry,
+    Log,
+    Refused,
+    RefusedBecause,
+    Unknown,
+)
+from session_server.log.protocol import LogError
+from session_server.schemas.wire import Seq
+
+if TYPE_CHECKING:
+    from session_server.host.following import Follower
 
 logger = logging.getLogger("session_server.host")
 
 T = TypeVar("T")
 
-READ_AT_ONCE = 5_000
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 5.0
 LONGEST_DOUBT = 1.0
 """Seconds between two questions to a log that does not answer: everything waits for it."""
 
 
-class Journal:
+class Pending:
+    """A batch without a verdict; `seen` are those of its entries that the log was read up to."""
+
+    __slots__ = ("_settled", "batch", "begun", "is_doubted", "seen")
+
+    def __init__(self, batch: Batch, settled: Settled, begun: float) -> None:
+        self._settled = settled
+        self.batch = batch
+        self.begun = begun
+        self.seen: list[Seq] = []
+        self.is_doubted = False
+
+    def tell(self, verdict: Verdict) -> None:
+        """A listener that fails keeps no other batch from its verdict."""
+        try:
+            self._settled(verdict)
+        except Exception:
+            logger.exception("a listener for a batch of %s failed", self.batch.channel)
+
+
+class LogWriter:
+    """`patience` is how long a batch may wait for its verdict, in seconds."""
+
     def __init__(
         self,
         log: Log,
@@ -34,83 +81,169 @@ class Journal:
         storage: Storage,
         append_seconds: Histogram,
         patience: float,
+        clock: Clock,
     ) -> None:
         self._log = log
         self._tasks = tasks
+        self._storage = storage
         self._append_seconds = append_seconds
-        self._order = Order(log, self._find_out, storage, patience)
+        self._patience = patience
+        self._clock = clock
+        self._launching: list[Callable[[], None]] = []
+        self._pending: dict[Pending, None] = {}
+        self._held: list[tuple[Pending, Durable | Refused | NotStored]] = []
+        self._timer: Handle | None = None
+        self._is_stuck = False
+        self.follower: Follower | None = None
+        """Where other nodes write too: it knows what stands ahead of a batch."""
+        self._own: dict[str, Pending] = {}
 
-    async def fold_into(
-        self, channel_of: Callable[[Uri], Channel[Any]], channels: Collection[Uri] | None = None
-    ) -> dict[Uri, str]:
-        """What the log holds of these channels, or of all, into the channels.
+    # Appending
 
-        Returns the channels that cannot be read, each with the reason. What was folded of them
-        before the damage is not to be used.
-        """
-        floors = await self._log.floors()
-        wanted = frozenset(floors) if channels is None else frozenset(channels)
-        unreadable = dict.fromkeys(wanted & floors.keys(), "its snapshot is missing")
-        whole = set(channels or ())
-        for stored in await self._log.snapshots():
-            if channels is not None and stored.channel not in wanted:
-                continue
+    def launch_soon(self, launch: Callable[[], None]) -> None:
+        """At the end of this turn of the event loop, so that what comes together is one commit."""
+        if not self._launching:
+            asyncio.get_running_loop().call_soon(self._launch)
+        self._launching.append(launch)
+
+    def _launch(self) -> None:
+        launching, self._launching = self._launching, []
+        for launch in launching:
             try:
-                channel_of(stored.channel).restore(stored)
-                unreadable.pop(stored.channel, None)
-            except UnreadableError as error:
-                if stored.channel in floors:
-                    unreadable[stored.channel] = str(error)
-                else:
-                    logger.warning("%s: %s; its entries are read instead", stored.channel, error)
-                    whole.add(stored.channel)
-        if whole:
-            await self._replay(partial(self._log.read, channels=whole), channel_of, unreadable)
-        if channels is None:
-            await self._replay(self._log.read_uncovered, channel_of, unreadable)
-        for uri in wanted & floors.keys():
-            channel_of(uri).history.begin(floors[uri])
-        return unreadable
-
-    async def _replay(
-        self,
-        read: Callable[..., Awaitable[Sequence[Entry]]],
-        channel_of: Callable[[Uri], Channel[Any]],
-        unreadable: dict[Uri, str],
-    ) -> None:
-        after = 0
-        while entries := await read(after=after, limit=READ_AT_ONCE):
-            for entry in entries:
-                channel = channel_of(entry.channel)
-                if entry.seq > channel.last_seq and entry.channel not in unreadable:
-                    try:
-                        channel.replay(entry)
-                    except UnreadableError as error:
-                        unreadable[entry.channel] = str(error)
-            after = entries[-1].seq
+                launch()
+            except Exception:
+                logger.exception("changes could not be handed to the log")
 
     def append(self, batch: Batch, settled: Settled) -> None:
-        begun = time.perf_counter()
+        if self._is_stuck:
+            refused = Refused(RefusedBecause.BROKEN, self._reason)
+            asyncio.get_running_loop().call_soon(settled, refused)
+            return
+        pending = Pending(batch, settled, self._clock.monotonic())
+        self._pending[pending] = None
+        if self._timer is None:
+            self._timer = self._clock.call_later(self._patience, self._check_patience)
+        if self.follower is not None:
+            self._own.update((entry.id, pending) for entry in batch.entries)
+        self._log.append(batch, partial(self._arrived, pending))
 
-        def timed(verdict: Verdict) -> None:
-            if not isinstance(verdict, InDoubt):
-                self._append_seconds.observe(time.perf_counter() - begun)
-            settled(verdict)
+    def _arrived(self, pending: Pending, outcome: AppendResult) -> None:
+        storage = self._storage
+        if isinstance(outcome, Unknown):
+            storage.in_doubt += 1
+            storage.failed(UNKNOWN, outcome.reason)
+            self._tasks.spawn(self._find_out(pending))
+            return
+        if isinstance(outcome, Durable):
+            if storage.reason is not None:
+                storage.worked()
+            if self.follower is not None:
+                self._placed(self.follower, pending, outcome)
+                return
+        elif outcome.because not in NOT_THE_DISK:
+            storage.failed(outcome.because, outcome.reason)
+        if storage.in_doubt:
+            self._held.append((pending, outcome))
+            if self._is_stuck:
+                self._refuse_held()
+        else:
+            self._settle(pending, outcome)
 
-        self._order.append(batch, timed)
+    def _placed(self, follower: "Follower", pending: Pending, outcome: Durable) -> None:
+        """Where nothing stands between, it is its turn. Else the follower comes to it in time."""
+        if pending in self._pending and outcome.seqs[0] == follower.position + 1:
+            self._settle(pending, outcome)
+            follower.advance(outcome.seqs[-1])
 
-    def _find_out(self, ids: tuple[str, ...], then: Callable[[dict[str, int]], None]) -> None:
-        async def find() -> None:
-            then(await _insist(lambda: self._log.find(ids)))
+    def recognised(self, entry: Entry) -> bool:
+        """Whether an entry of the log is this node's; with its last one a batch is settled."""
+        pending = self._own.get(entry.id)
+        if pending is None:
+            return False
+        pending.seen.append(entry.seq)
+        if len(pending.seen) == len(pending.batch.entries):
+            self._settle(pending, Durable(tuple(pending.seen)))
+        return True
 
-        self._tasks.spawn(find())
+    def is_pending(self, entry: Entry) -> bool:
+        """Whether it belongs to a batch of this node that is not settled yet."""
+        return entry.id in self._own
+
+    def _settle(self, pending: Pending, verdict: Verdict) -> None:
+        del self._pending[pending]
+        if not self._storage.in_doubt:
+            self._is_stuck = False
+        if self.follower is not None:
+            for entry in pending.batch.entries:
+                self._own.pop(entry.id, None)
+        self._append_seconds.observe(self._clock.monotonic() - pending.begun)
+        pending.tell(verdict)
+
+    async def _find_out(self, pending: Pending) -> None:
+        """Looks for the entries of a batch: all of it is stored, or none of it."""
+        ids = tuple(entry.id for entry in pending.batch.entries)
+        found = await self._insist(lambda: self._log.find(ids))
+        is_stored = all(entry_id in found for entry_id in ids)
+        if is_stored and self.follower is not None:
+            pass  # it is settled when its turn comes, or was by now
+        elif is_stored:
+            self._held.append((pending, Durable(tuple(found[entry_id] for entry_id in ids))))
+        else:
+            self._held.append((pending, NotStored(self._reason)))
+        self._storage.in_doubt -= 1
+        if not self._storage.in_doubt:
+            self._release()
+
+    def _release(self) -> None:
+        """What the log refused meanwhile, it refused because of the same failure."""
+        self._is_stuck = False
+        self._storage.worked()
+        held, self._held = sorted(self._held, key=_place), []
+        for pending, verdict in held:
+            self._settle(pending, NotStored(verdict.reason) if _is_failure(verdict) else verdict)
+
+    @property
+    def _reason(self) -> str:
+        silent = f"The log's disk has not answered for {self._patience:g} seconds."
+        return self._storage.reason or silent
+
+    def _check_patience(self) -> None:
+        """Whether the oldest has waited for too long. Each batch is in doubt once."""
+        self._timer = None
+        waiting = [pending for pending in self._pending if not pending.is_doubted]
+        if not waiting:
+            return
+        left = waiting[0].begun + self._patience - self._clock.monotonic()
+        if left > 0:
+            self._timer = self._clock.call_later(left, self._check_patience)
+            return
+        if self._storage.reason is None:
+            self._storage.failed(UNKNOWN, self._reason)
+        self._is_stuck = True
+        self._refuse_held()
+        for pending in waiting:
+            if pending in self._pending:
+                pending.is_doubted = True
+                pending.tell(InDoubt(self._reason))
+
+    def _refuse_held(self) -> None:
+        """What is surely not stored need not wait for what is in doubt."""
+        refused = [(pending, verdict) for pending, verdict in self._held if _is_failure(verdict)]
+        self._held = [held for held in self._held if held not in refused]
+        for pending, verdict in refused:
+            self._settle(pending, verdict)
+
+    # Reading
 
     def catch_up(self, channel: Channel[Any]) -> None:
         """Reads what others wrote to it, and lets it take that in."""
 
         async def read() -> None:
+            if self.follower is not None:
+                await self._see_others(self.follower, channel)
+                return
             channels = (channel.uri,)
-            entries = await _insist(
+            entries = await self._insist(
                 lambda: self._log.read(
                     after=channel.last_seq, limit=READ_AT_ONCE, channels=channels
                 )
@@ -123,16 +256,34 @@ class Journal:
 
         self._tasks.spawn(read())
 
+    async def _see_others(self, follower: "Follower", channel: Channel[Any]) -> None:
+        """Waits until what others wrote to it has been applied."""
+        entries = await self._insist(
+            lambda: self._log.read(
+                after=channel.last_seq, limit=READ_AT_ONCE, channels=(channel.uri,)
+            )
+        )
+        if entries:
+            await follower.reached(entries[-1].seq)
+        channel.resume()
 
-async def _insist(question: Callable[[], Awaitable[T]]) -> T:
-    """Asks the log until it answers: a channel that does not know cannot go on.
+    async def _insist(self, question: Callable[[], Awaitable[T]]) -> T:
+        """Asks the log until it answers: a channel that does not know cannot go on.
 
-    That it does not is known to the operator: the write that led to the question has failed.
-    """
-    pause = FIRST_PAUSE
-    while True:
-        try:
-            return await question()
-        except LogError:
-            await asyncio.sleep(pause)
-            pause = min(pause * 2, LONGEST_DOUBT)
+        The operator knows of the failure: the write that led to the question has failed.
+        """
+        backoff = Backoff(FIRST_PAUSE, LONGEST_DOUBT)
+        while True:
+            try:
+                return await question()
+            except LogError:
+                await self._clock.sleep(backoff.pause())
+
+
+def _is_failure(verdict: Verdict) -> TypeGuard[Refused]:
+    return isinstance(verdict, Refused) and verdict.because not in NOT_THE_DISK
+
+
+def _place(held: tuple[Pending, Verdict]) -> int:
+    verdict = held[1]
+    return verdict.seqs[0] if isinstance(verdict, Durable) and verdict.seqs else 0

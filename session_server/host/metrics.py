@@ -16,8 +16,8 @@ from session_server.schemas.record import Outcome, SessionRecord
 from session_server.schemas.wire import Millis, Uri
 
 if TYPE_CHECKING:
+    from session_server.host.changes import Change
     from session_server.host.channel import Channel
-    from session_server.host.channel_kinds import LoggedAction
 
 APPEND_BOUNDS = (0.0002, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5)
 HUMAN_BOUNDS = (1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3_600.0, 14_400.0, 86_400.0)
@@ -46,6 +46,8 @@ class Counts:
         self.deliveries = 0
         self.replays = 0
         self.snapshots = 0
+        self.loads = 0
+        self.evictions = 0
         self.refusals: Counter[RefusalCode] = Counter()
         self.closes: Counter[int] = Counter()
         self.store_failures: Counter[str] = Counter()
@@ -63,21 +65,19 @@ class QuestionTimes:
         self._asked: dict[tuple[Uri, str], Millis] = {}
         self._untouched: dict[tuple[Uri, str], Millis] = {}
 
-    def committed(
-        self,
-        channel: "Channel[SessionRecord]",
-        before: SessionRecord,
-        action: "LoggedAction",
-        after: SessionRecord,
-    ) -> None:
+    def drafted(self, channel: "Channel[SessionRecord]", change: "Change") -> None:
+        (action,) = change.actions
+        assert isinstance(action, InputAnswerChanged)
+        asked = self._untouched.pop((channel.uri, action.request_id), None)
+        if asked is not None:
+            now = change.after.public.summary.modified_at
+            self._counts.first_draft_seconds.observe((now - asked) / 1000)
+
+    def committed(self, channel: "Channel[SessionRecord]", change: "Change") -> None:
+        before, after = change.before, change.after
         if after.private.is_recording:
             return
-        if type(action) is InputAnswerChanged:
-            asked = self._untouched.pop((channel.uri, action.request_id), None)
-            if asked is not None:
-                now = after.public.summary.modified_at
-                self._counts.first_draft_seconds.observe((now - asked) / 1000)
-        elif before.public.input_requests is not after.public.input_requests:
+        if before.public.input_requests is not after.public.input_requests:
             self._changed(channel.uri, before, after)
         if before.private.outcomes is not after.private.outcomes:
             for outcome in new_outcomes(before, after):

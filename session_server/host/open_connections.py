@@ -6,10 +6,10 @@ WebSockets and event streams are counted. A request that waits is not, but ends 
 from functools import partial
 from typing import Protocol
 
-from session_server.host.connection.rate_limit import Allowances, TooFastError
-from session_server.host.errors import CloseCode
+from session_server.host.connection.rate_limit import Allowances
 from session_server.host.metrics import Counts
 from session_server.host.timers import Timer, WallTimers
+from session_server.schemas.errors import CloseCode, RateLimitError
 from session_server.schemas.limits import CONNECTIONS_PER_PRINCIPAL
 from session_server.schemas.principals import Principal
 
@@ -29,8 +29,8 @@ class Closable(Protocol):
     def close(self, code: int, reason: str) -> None: ...
 
 
-class TooManyConnectionsError(TooFastError):
-    """Trying again helps once some of the others are closed."""
+class TooManyConnectionsError(RateLimitError):
+    """One principal has too many connections; trying again helps once some are closed."""
 
     code = "tooManyConnections"
 
@@ -48,11 +48,11 @@ class Connections:
         self.number = 0
         self._allowances = allowances
         self._closes = (counts or Counts()).closes
-        self._timers = timers or WallTimers()
+        self._timers = WallTimers() if timers is None else timers
         self._of_token: dict[str, dict[Closable, Timer | None]] = {}
 
     def check(self, principal: Principal) -> None:
-        """Before one more is opened: takes its price, or raises `TooFastError`."""
+        """Before one more is opened: takes its price, or raises `RateLimitError`."""
         allowance = self._allowances.of(principal.id)
         if self.per_principal and allowance.connections >= self.per_principal:
             raise TooManyConnectionsError(self._too_many, 1)

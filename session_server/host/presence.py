@@ -1,10 +1,15 @@
-"""Who is looking at a session right now, and where they type. Never logged, never in state."""
+"""Who is looking at a session right now, and where they type. Never logged, never in state.
 
-import asyncio
+Where the host has several nodes, each tells the others who is connected to it.
+"""
+
+from typing import Any
 
 import msgspec
 
 from session_server.host.delivery import Message, Outbox
+from session_server.host.nodes import Nodes
+from session_server.host.timers import CLOCK, Clock, Handle
 from session_server.schemas.ahp.commands import (
     ROOM_PREFIX,
     SESSION_PREFIX,
@@ -13,6 +18,7 @@ from session_server.schemas.ahp.commands import (
     Present,
 )
 from session_server.schemas.ahp.frames import PresenceChanged
+from session_server.schemas.codec import encode
 from session_server.schemas.limits import (
     EDITING_SECONDS,
     PRESENCE_BYTES_PER_SECOND,
@@ -20,6 +26,10 @@ from session_server.schemas.limits import (
 )
 from session_server.schemas.principals import Principal
 from session_server.schemas.wire import Uri
+
+ROOM = "room"
+ROOM_BYTES = 6_000
+"""Of the people in a session at one node, as many are told to other nodes as go into this."""
 
 TOLD_EVERY_SECONDS = 1 / PRESENCE_NEWS_PER_SECOND
 """News of one room is gathered for this long, so that typing does not flood it."""
@@ -33,14 +43,16 @@ def session_of(room: Uri) -> Uri | None:
 
 
 class Presence:
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock = CLOCK, nodes: Nodes | None = None) -> None:
+        self._clock = clock
+        self._nodes = nodes
+        if nodes is not None:
+            nodes.listen(ROOM, self._changed_elsewhere)
         self._rooms: dict[Uri, dict[Outbox, Present]] = {}
         self._due: set[Uri] = set()
         self._pauses: dict[Uri, float] = {}
         """Seconds between news of a room, where so many are present that it needs longer ones."""
-        self._expiries: dict[tuple[Uri, Outbox], asyncio.TimerHandle] = {}
-        self.editing_seconds: float = EDITING_SECONDS
-        """A page that was suspended does not report that nobody writes there any more."""
+        self._expiries: dict[tuple[Uri, Outbox], Handle] = {}
 
     def join(self, room: Uri, principal: Principal, outbox: Outbox) -> None:
         assert principal.client_id is not None
@@ -54,8 +66,9 @@ class Presence:
             return
         self._stop_expiry(params.channel, outbox)
         if params.editing is not None:
-            self._expiries[params.channel, outbox] = asyncio.get_running_loop().call_later(
-                self.editing_seconds, self._expire_editing, params.channel, outbox
+            # A page that was suspended does not report that nobody writes there any more.
+            self._expiries[params.channel, outbox] = self._clock.call_later(
+                EDITING_SECONDS, self._expire_editing, params.channel, outbox
             )
         now = msgspec.structs.replace(
             present, by=principal.author, editing=params.editing, idle=params.idle
@@ -86,27 +99,54 @@ class Presence:
         else:
             del self._rooms[room]
             self._pauses.pop(room, None)
+            self._tell_nodes(room, {})
 
     def is_in(self, room: Uri, outbox: Outbox) -> bool:
         return outbox in self._rooms.get(room, {})
 
     def disposed(self, session: Uri) -> None:
-        self._rooms.pop(f"{ROOM_PREFIX}{session.removeprefix(SESSION_PREFIX)}", None)
+        room = f"{ROOM_PREFIX}{session.removeprefix(SESSION_PREFIX)}"
+        self._rooms.pop(room, None)
+        self._tell_nodes(room, {})
 
     def leave_all(self, outbox: Outbox) -> None:
         for room in [room for room, people in self._rooms.items() if outbox in people]:
             self.leave(room, outbox)
 
+    def _changed_elsewhere(self, room: Uri) -> None:
+        if room in self._rooms:
+            self._tell_soon(room)
+
+    def _tell_nodes(self, room: Uri, people: dict[Outbox, Present]) -> None:
+        if self._nodes is None:
+            return
+        told: list[Any] = []
+        size = 0
+        for present in people.values():
+            size += len(encode(present)) + 1
+            if size > ROOM_BYTES:
+                break
+            told.append(msgspec.to_builtins(present))
+        self._nodes.have(ROOM, room, told or None)
+
+    def _elsewhere(self, room: Uri) -> tuple[Present, ...]:
+        if self._nodes is None:
+            return ()
+        told = self._nodes.elsewhere(ROOM, room)
+        return tuple(present for people in told for present in _decoded(people))
+
     def _tell_soon(self, room: Uri) -> None:
         if room not in self._due:
             self._due.add(room)
             pause = self._pauses.get(room, TOLD_EVERY_SECONDS)
-            asyncio.get_running_loop().call_later(pause, self._tell, room)
+            self._clock.call_later(pause, self._tell, room)
 
     def _tell(self, room: Uri) -> None:
         self._due.discard(room)
         people = self._rooms.get(room, {})
-        params = PresenceChangedParams(channel=room, present=tuple(people.values()))
+        self._tell_nodes(room, people)
+        present = (*people.values(), *self._elsewhere(room))
+        params = PresenceChangedParams(channel=room, present=present)
         message = Message.of(PresenceChanged(params=params))
         pause = len(message.text) * len(people) / PRESENCE_BYTES_PER_SECOND
         if pause > TOLD_EVERY_SECONDS:
@@ -115,3 +155,11 @@ class Presence:
             self._pauses.pop(room, None)
         for outbox in tuple(people):
             outbox.send(message)
+
+
+def _decoded(people: Any) -> tuple[Present, ...]:
+    """As another node told of them; one of another release may tell what this one cannot read."""
+    try:
+        return msgspec.convert(people, tuple[Present, ...])
+    except msgspec.ValidationError:
+        return ()

@@ -8,32 +8,33 @@ only be watched. Exported again it is the same, byte for byte: positions are in 
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import ExitStack
 from functools import partial
 from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from session_server.host.acting import Settling
-from session_server.host.append_order import InDoubt, Verdict
-from session_server.host.channel import Channel
-from session_server.host.channel_kinds import (
-    SESSION,
-    Logged,
-    SessionOpened,
-    decode_logged,
-    decode_record,
-)
-from session_server.host.errors import CommandError, UnreadableSessionError, no_session
+from session_server.host.awaiting import Settling
+from session_server.host.channel import Channel, InDoubt, Verdict
+from session_server.host.channel_kinds import SESSION
 from session_server.host.host import Host
-from session_server.host.session_opening import is_recording
 from session_server.log import Batch, Durable, Entry, NewEntry, StoredSnapshot
 from session_server.reducers.calls.export_redaction import redacted, redacted_record
+from session_server.reducers.state.opening import is_recording
 from session_server.reducers.state.record import PRIVATE_TRANSITIONS, is_decision
 from session_server.reducers.state.session import TRANSITIONS
 from session_server.schemas.ahp.session import ProjectInfo
-from session_server.schemas.codec import Decoder, encode
-from session_server.schemas.errors import DecodingError, ErrorCode
+from session_server.schemas.codec import Decoder, decode_logged, decode_session_record, encode
+from session_server.schemas.errors import (
+    CommandError,
+    DecodingError,
+    ErrorCode,
+    SessionServerError,
+    UnreadableSessionError,
+    no_session,
+)
 from session_server.schemas.limits import CASSETTE_ENTRIES
+from session_server.schemas.log_entries import Logged, SessionOpened
 from session_server.schemas.principals import HOST, Stamp
 from session_server.schemas.record import Call, CallStarted, SessionRecord
 from session_server.schemas.wire import Count, Uri, Wire
@@ -69,8 +70,10 @@ CassetteLine: TypeAlias = Header | Line | End
 decode_line: Decoder[CassetteLine] = Decoder(CassetteLine)
 
 
-class CassetteError(Exception):
+class CassetteError(SessionServerError):
     """This is not a cassette, or not a whole one; nothing was played that does not fit."""
+
+    code = "badCassette"
 
 
 # Out
@@ -78,7 +81,7 @@ class CassetteError(Exception):
 
 async def exported(host: Host, uri: Uri) -> Iterator[bytes]:
     """The lines of a session as its log is now."""
-    if host.record(uri) is None and uri not in host.unreadable:
+    if uri not in host.sessions and uri not in host.unreadable:
         raise no_session(uri)
     return _lines(uri, await _story(host, uri))
 
@@ -94,14 +97,14 @@ async def _story(host: Host, uri: Uri) -> Story:
     """Everything that the log holds of a session; of a damaged one, as far as it can be folded."""
     stored = await host.log.read(after=0, limit=CASSETTE_ENTRIES + 1, channels=(uri,))
     if len(stored) > CASSETTE_ENTRIES:
-        words = f"This session has more than {CASSETTE_ENTRIES} entries, too many for a cassette."
-        raise CommandError(ErrorCode.CONFLICT, words)
+        reason = f"This session has more than {CASSETTE_ENTRIES} entries, too many for a cassette."
+        raise CommandError(ErrorCode.CONFLICT, reason)
     whole = await asyncio.to_thread(_folded, None, stored)
     if len(whole) == len(stored) > 0:
         return Story(whole, is_damaged=False)
     reached = stored[len(whole) - 1].seq if whole else 0
-    for snapshot in await host.log.snapshots():
-        if snapshot.channel == uri and snapshot.seq > reached:
+    for snapshot in await host.log.snapshots((uri,)):
+        if snapshot.seq > reached:
             story = await asyncio.to_thread(_reopened, snapshot, stored)
             if story is not None:
                 return story
@@ -139,7 +142,7 @@ def _reopened(snapshot: StoredSnapshot, stored: Sequence[Entry]) -> Story | None
     if not snapshot.is_intact:
         return None
     try:
-        record = decode_record(snapshot.data)
+        record = decode_session_record(snapshot.data)
     except DecodingError:
         return None
     before = [_decoded(entry) for entry in stored if entry.seq <= snapshot.seq]
@@ -221,7 +224,7 @@ class Playback:
         self._record: SessionRecord | None = None
 
     def take(self, text: bytes) -> Logged | None:
-        """The entry of a line, if it is one; raises `CassetteError` in words."""
+        """The entry of a line, if it is one; raises `CassetteError` with the reason."""
         self._number += 1
         try:
             line = decode_line(text)
@@ -243,14 +246,14 @@ class Playback:
         if self.session is not None:
             raise self._error("is a second header")
         if header.version != VERSION:
-            words = f"is of version {header.version}; this host reads version {VERSION}"
-            raise self._error(words)
+            reason = f"is of version {header.version}; this host reads version {VERSION}"
+            raise self._error(reason)
         self.session = header.session
 
     def _end(self, end: End) -> None:
         if end.entries != self._entries or not self._entries:
-            words = f"says that there are {end.entries} entries, and there are {self._entries}"
-            raise self._error(words)
+            reason = f"says that there are {end.entries} entries, and there are {self._entries}"
+            raise self._error(reason)
         self.is_over = True
 
     def _entry(self, line: Line) -> Logged:
@@ -279,8 +282,8 @@ class Playback:
         record = _marked(action.record, is_recording=True)
         return replace(logged, action=replace(action, record=record))
 
-    def _error(self, words: str) -> CassetteError:
-        return CassetteError(f"Line {self._number} {words}.")
+    def _error(self, reason: str) -> CassetteError:
+        return CassetteError(f"Line {self._number} {reason}.")
 
 
 _PLAYED = frozenset({*TRANSITIONS, *PRIVATE_TRANSITIONS})
@@ -299,15 +302,17 @@ async def played(host: Host, lines: AsyncIterator[bytes]) -> Uri:
     """Plays a cassette as its lines come, for whoever watches; what was played stays."""
     playback = Playback()
     channel: Channel[SessionRecord] | None = None
-    async for text in lines:
-        logged = playback.take(text)
-        if logged is None:
-            continue
-        if channel is None:
-            assert playback.session is not None  # entries come after the header
-            channel = await _open(host, playback.session, [logged])
-        else:
-            await _append(host, channel, [logged], channel.absorb)
+    with ExitStack() as stack:
+        async for text in lines:
+            logged = playback.take(text)
+            if logged is None:
+                continue
+            if channel is None:
+                assert playback.session is not None  # entries come after the header
+                stack.enter_context(host.loaded.pinned(playback.session))
+                channel = await _open(host, playback.session, [logged])
+            else:
+                await _append(host, channel, [logged], channel.absorb)
     return _whole(playback)
 
 
@@ -318,15 +323,18 @@ def _whole(playback: Playback) -> Uri:
 
 
 async def _open(host: Host, uri: Uri, story: Sequence[Logged]) -> Channel[SessionRecord]:
-    channel = host.reserve(uri)
+    channel = host.lifecycle.reserve(uri)
 
     def opened(entries: Sequence[Entry]) -> None:
         for entry in entries:
             channel.replay(entry)
         channel.measure()
-        host.admit(channel)
+        host.lifecycle.admit(channel)
 
-    give_up, doubt = partial(host.give_up, channel), partial(host.doubt, channel)
+    give_up, doubt = (
+        partial(host.lifecycle.give_up, channel),
+        partial(host.lifecycle.doubt, channel),
+    )
     await _append(host, channel, story, opened, give_up, doubt)
     return channel
 
@@ -353,10 +361,10 @@ def _append(
             done.succeed()
         elif isinstance(verdict, InDoubt):
             doubted()
-            done.doubt(verdict.words)
+            done.doubt(verdict.reason)
         else:
             lost()
-            done.fail(verdict.words)
+            done.fail(verdict.reason)
 
-    host.append(Batch(channel.uri, channel.last_seq, new), settled)
+    host.writer.append(Batch(channel.uri, channel.last_seq, new), settled)
     return done.future

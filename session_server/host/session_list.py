@@ -1,11 +1,11 @@
 """News of sessions for everyone who watches the list of them."""
 
-import asyncio
 from typing import Any
 
 import msgspec
 
 from session_server.host.host import Host
+from session_server.host.timers import Handle
 from session_server.reducers.state.status import listed
 from session_server.schemas.ahp.commands import ROOT_CHANNEL
 from session_server.schemas.ahp.frames import (
@@ -39,7 +39,7 @@ class SummaryNews:
     def __init__(self, host: Host) -> None:
         self._host = host
         self._told: dict[Uri, SessionSummary] = {}
-        self._timers: dict[Uri, asyncio.TimerHandle] = {}
+        self._timers: dict[Uri, Handle] = {}
 
     def changed(self, before: SessionSummary, after: SessionSummary) -> None:
         uri = after.resource
@@ -48,8 +48,8 @@ class SummaryNews:
         if not quiet:
             self._tell(uri, after)
         elif uri not in self._timers:
-            loop = asyncio.get_running_loop()
-            self._timers[uri] = loop.call_later(QUIET_SECONDS, self._tell_latest, uri)
+            later = self._host.clock.call_later(QUIET_SECONDS, self._tell_latest, uri)
+            self._timers[uri] = later
 
     def is_due(self, uri: Uri) -> bool:
         """Whether its latest summary will be told soon, whatever it is then."""
@@ -57,7 +57,8 @@ class SummaryNews:
 
     def _tell_latest(self, uri: Uri) -> None:
         self._timers.pop(uri, None)
-        record = self._host.record(uri)
+        channel = self._host.sessions.get(uri)
+        record = None if channel is None else channel.overview
         if record is not None:
             self._tell(uri, listed(record.public))
 
@@ -68,7 +69,9 @@ class SummaryNews:
         changes = changes_between(self._told[uri], summary)
         self._told[uri] = summary
         params = SessionSummaryChangedParams(channel=ROOT_CHANNEL, session=uri, changes=changes)
-        self._host.announce(SessionSummaryChanged(params=params), about=uri)
+        channel = self._host.sessions.get(uri)
+        if channel is not None:
+            self._host.list_watchers.announce(SessionSummaryChanged(params=params), channel)
 
     def forget(self, uri: Uri) -> None:
         self._told.pop(uri, None)

@@ -1,9 +1,9 @@
 """How large session states are, so that a session and all of them together stay within bounds.
 
 The size is that of the whole record, public and private, as JSON. Measuring it means encoding it,
-so each entry only adds its own size to an estimate, which is never too low by more than what is
-being written. When the estimate reaches the limit, the record is measured, at most once a second or
-after it may have grown by an eighth of the limit.
+so each entry only adds its own size to an estimate, from before it is written. When the estimate
+reaches the limit, the record is measured, at most once a second or after it may have grown by an
+eighth of the limit.
 """
 
 from collections.abc import Callable
@@ -23,12 +23,19 @@ class StateMemory:
     ) -> None:
         self.bytes = 0
         self.sessions = 0
+        self.evicted_bytes = 0
+        self.evicted_sessions = 0
         self.per_session = per_session
-        self._per_host = per_host
+        self.per_host = per_host
+
+    @property
+    def loaded_bytes(self) -> int:
+        """Of the states that are in memory."""
+        return self.bytes - self.evicted_bytes
 
     @property
     def is_full(self) -> bool:
-        return bool(self._per_host) and self.bytes > self._per_host
+        return self.bytes > self.per_host > 0
 
     def limit(self) -> int:
         """For one session: when the host is full, no more than an equal share; 0 is without limit.
@@ -37,20 +44,21 @@ class StateMemory:
         """
         if not self.is_full:
             return self.per_session
-        share = self._per_host // max(1, self.sessions)
+        share = self.per_host // max(1, self.sessions)
         return min(self.per_session or share, share)
 
 
 class StateSize:
-    """An estimate of one session's size."""
+    """An estimate of one session's size. It counts while the session is not in memory, too."""
 
-    __slots__ = ("_measured", "_measured_at", "_memory", "bytes")
+    __slots__ = ("_is_evicted", "_measured", "_measured_at", "_memory", "bytes")
 
     def __init__(self, memory: StateMemory) -> None:
         self.bytes = 0
         self._memory = memory
         self._measured = 0
         self._measured_at: Millis = 0
+        self._is_evicted = False
         memory.sessions += 1
 
     def add(self, size: int) -> None:
@@ -62,8 +70,17 @@ class StateSize:
         self.add(size - self.bytes)
         self._measured = size
 
+    def evict(self) -> None:
+        """The session has left memory, and is as large as it is now until it is removed."""
+        self._is_evicted = True
+        self._memory.evicted_bytes += self.bytes
+        self._memory.evicted_sessions += 1
+
     def remove(self) -> None:
         """The session is gone."""
+        if self._is_evicted:
+            self._memory.evicted_bytes -= self.bytes
+            self._memory.evicted_sessions -= 1
         self.add(-self.bytes)
         self._memory.sessions -= 1
 
@@ -75,7 +92,7 @@ class StateSize:
     def is_reached(self, growth: int) -> bool:
         """Whether the estimate, and so perhaps the session, goes beyond a limit with this."""
         memory = self._memory
-        return (self.bytes + growth > memory.per_session > 0) or memory.is_full
+        return (self.bytes + growth > memory.per_session > 0) or memory.bytes > memory.per_host > 0
 
     def refusal(self, growth: int, measure: Callable[[], int], now: Millis) -> Refusal | None:
         """The refusal of an entry of this size, if the session really has no room for it."""

@@ -1,6 +1,6 @@
 """Whether the log takes what is written: what operators, `/readyz` and metrics are told of it.
 
-The journal and the upkeep report every failure and every success here. As long as nothing can be
+The log writer and the upkeep report every failure and every success here. As long as nothing can be
 written the host is read-only, and tries again by itself.
 """
 
@@ -8,13 +8,12 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from time import monotonic
 from typing import TypeVar
 
 from session_server.host.metrics import Counts
-from session_server.host.timers import Tasks
+from session_server.host.timers import Clock, Tasks
 from session_server.log import RefusedBecause
-from session_server.log.errors import FailedError, LogError
+from session_server.log.protocol import FailedError, LogError
 
 logger = logging.getLogger("session_server.host")
 
@@ -34,31 +33,34 @@ class Storage:
     `in_doubt` counts the batches of which it is not known whether they are stored.
     """
 
-    def __init__(self, counts: Counts, tasks: Tasks, probe: Callable[[], Awaitable[None]]) -> None:
+    def __init__(
+        self, counts: Counts, tasks: Tasks, probe: Callable[[], Awaitable[None]], clock: Clock
+    ) -> None:
         self.reason: str | None = None
         self.in_doubt = 0
         self.on_back: list[Callable[[], None]] = []
         self._counts = counts
         self._tasks = tasks
         self._probe = probe
+        self._clock = clock
         self._since = 0.0
         self._next_line = 0.0
         self._unlogged = 0
         self._is_logged = False
 
-    def failed(self, because: str, words: str) -> None:
+    def failed(self, because: str, reason: str) -> None:
         """Something was not stored."""
         self._counts.store_failures[because] += 1
-        now = monotonic()
+        now = self._clock.monotonic()
         if self.reason is None:
             self._since = now
             self._tasks.spawn(self._until_back())
-        self.reason = words
+        self.reason = reason
         if now < self._next_line:
             self._unlogged += 1
             return
         more = f" ({self._unlogged} failures since the last such line)" if self._unlogged else ""
-        logger.error("the log cannot be written, the host is read-only: %s%s", words, more)
+        logger.error("the log cannot be written, the host is read-only: %s%s", reason, more)
         self._next_line = now + LOGGED_EVERY_SECONDS
         self._unlogged = 0
         self._is_logged = True
@@ -69,7 +71,7 @@ class Storage:
             return
         self.reason = None
         if self._is_logged:
-            seconds = monotonic() - self._since
+            seconds = self._clock.monotonic() - self._since
             logger.warning("the log can be written again, after %.1f seconds", seconds)
             self._is_logged = False
         for back in self.on_back:
@@ -81,14 +83,14 @@ class Storage:
             result = await work
         except FailedError as error:
             if error.because not in NOT_THE_DISK:
-                self.failed(error.because, error.words)
+                self.failed(error.because, error.reason)
             raise
         self.worked()
         return result
 
     async def _until_back(self) -> None:
         while self.reason is not None:
-            await asyncio.sleep(PROBE_SECONDS)
+            await self._clock.sleep(PROBE_SECONDS)
             with suppress(LogError):
                 await self._probe()
                 self.worked()

@@ -1,4 +1,4 @@
-"""Timers by the wall clock, and tasks that end with their owner."""
+"""The host's clock, timers by the time of day, and tasks that end with their owner."""
 
 import asyncio
 import heapq
@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Coroutine
 from itertools import count
-from typing import Any
+from typing import Any, Protocol
 
 from session_server.schemas.wire import Millis
 
@@ -47,8 +47,28 @@ RECHECK_SECONDS = 1.0
 COMPACT_AT = 64
 
 
-def wall_millis() -> Millis:
-    return time.time_ns() // 1_000_000
+class Handle(Protocol):
+    def cancel(self) -> object: ...
+
+
+class Clock:
+    """Where the host reads the time, and waits. Tests give it one that they set themselves."""
+
+    def now(self) -> Millis:
+        """The time of day."""
+        return time.time_ns() // 1_000_000
+
+    monotonic = staticmethod(time.monotonic)
+    """Seconds that only go forward."""
+
+    def call_later(self, seconds: float, call: Callable[..., object], *args: Any) -> Handle:
+        return asyncio.get_running_loop().call_later(seconds, call, *args)
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+CLOCK = Clock()
 
 
 class Timer:
@@ -69,12 +89,12 @@ class Timer:
 
 
 class WallTimers:
-    def __init__(self, now: Callable[[], Millis] = wall_millis) -> None:
-        self._now = now
+    def __init__(self, clock: Clock = CLOCK) -> None:
+        self._clock = clock
         self._waiting: list[tuple[Millis, int, Timer]] = []
         self._numbers = count()
         self._cancelled = 0
-        self._handle: asyncio.TimerHandle | None = None
+        self._handle: Handle | None = None
 
     def __len__(self) -> int:
         return len(self._waiting) - self._cancelled
@@ -99,12 +119,11 @@ class WallTimers:
             self._handle.cancel()
             self._handle = None
         if self._waiting:
-            until = max(0, self._waiting[0][0] - self._now()) / 1000
-            loop = asyncio.get_running_loop()
-            self._handle = loop.call_later(min(until, RECHECK_SECONDS), self._check)
+            until = max(0, self._waiting[0][0] - self._clock.now()) / 1000
+            self._handle = self._clock.call_later(min(until, RECHECK_SECONDS), self._check)
 
     def _check(self) -> None:
-        now = self._now()
+        now = self._clock.now()
         while self._waiting and self._waiting[0][0] <= now:
             timer = heapq.heappop(self._waiting)[2]
             if timer.is_over:

@@ -5,16 +5,15 @@ from typing import Annotated
 from fastapi import APIRouter, Depends
 from starlette.responses import Response
 
-from session_server.host.acting import perform, write
+from session_server.host.awaiting import perform, write
 from session_server.host.host import Host
-from session_server.http.access import Caller, TheHost
 from session_server.http.bodies import JsonBody, QuestionId, RequestId, SessionUri, json_response
+from session_server.http.dependencies import Caller, TheHost
 from session_server.http.openapi import described
 from session_server.http.request_routes import request_state, visible_record
-from session_server.reducers.batches import Batch, batch_of
+from session_server.reducers.batches import Batch, judged_batch
 from session_server.reducers.forms.plain_values import value_of
 from session_server.reducers.rules.input_rules import provenance_of, question_of
-from session_server.reducers.rules.judge import judge
 from session_server.reducers.state.input_requests import open_request
 from session_server.schemas.ahp.actions import InputAnswerChanged, InputCompleted
 from session_server.schemas.ahp.questions import (
@@ -64,7 +63,7 @@ async def _changed(
 ) -> Response:
     action = InputAnswerChanged(request_id=rid, question_id=qid, answer=answer)
     await perform(host, who, uri, action)
-    return json_response(request_state(visible_record(host, who, uri), rid))
+    return json_response(request_state(await visible_record(host, who, uri), rid))
 
 
 @router.post(
@@ -82,7 +81,7 @@ async def complete(
 
     With `reviewed` as the request showed it, accepting is refused if anything else would be sent.
     """
-    visible_record(host, who, uri)
+    await visible_record(host, who, uri)
     bare = InputCompleted(request_id=rid, response=wanted.response)
 
     def plan(record: SessionRecord, stamp: Stamp) -> Batch | Refusal:
@@ -93,10 +92,10 @@ async def complete(
             answers=_answers(request, wanted),
             meta=CompletionMeta(reviewed=wanted.reviewed),
         )
-        return judge(who, record, action) or batch_of(record, action, stamp)
+        return judged_batch(who, record, action, stamp)
 
     await write(host, uri, plan, by=who.author, via=provenance_of(who, bare))
-    return json_response(request_state(visible_record(host, who, uri), rid))
+    return json_response(request_state(await visible_record(host, who, uri), rid))
 
 
 def _answers(request: InputRequest | None, wanted: Completion) -> dict[str, Answer] | None:

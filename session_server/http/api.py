@@ -17,10 +17,10 @@ from session_server.http import (
     session_routes,
     token_routes,
 )
-from session_server.http.access import Caller
 from session_server.http.bodies import SentPaths, json_response
+from session_server.http.dependencies import Caller
 from session_server.http.openapi import described, include_docs, include_openapi
-from session_server.http.problems import answer_to, include_problems
+from session_server.http.problems import include_problems, respond_to
 from session_server.http.prometheus import include_metrics
 from session_server.schemas.principals import Principal
 
@@ -29,7 +29,7 @@ router = APIRouter(prefix="/v1/me", tags=["access"])
 
 @router.get("", **described(200, Principal))
 async def read_me(who: Caller) -> Response:
-    """Whom your credential proves, what that lets you do, and until when."""
+    """The principal of your credential: its role, its sessions, and its expiry."""
     return json_response(who)
 
 
@@ -60,13 +60,13 @@ def include_api(app: FastAPI) -> None:
 
 
 async def _other_method(request: Request, error: Exception) -> Response:
-    """Each method has a route of its own, and the router tells only the first one's."""
+    """Each method has its own route; the router alone would list only the first one's."""
     assert isinstance(error, HTTPException)
     headers = dict(error.headers or {})
     methods = {method for router in ROUTERS for method in _methods(router.routes, request)}
     if methods:
         headers["Allow"] = ", ".join(sorted(methods))
-    return answer_to(HTTPException(405, headers=headers))
+    return respond_to(HTTPException(405, headers=headers))
 
 
 def _methods(routes: list[Any], request: Request) -> set[str]:

@@ -1,4 +1,4 @@
-"""What HTTP reads and writes: JSON bodies, names in paths, and idempotency keys."""
+"""Parts of requests and answers: JSON bodies, ids in paths, and idempotency keys."""
 
 import hashlib
 import re
@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from session_server.http.access import Caller
+from session_server.http.dependencies import Caller
 from session_server.http.problems import ProblemError
 from session_server.reducers.texts import session_uri
 from session_server.schemas.codec import Decoder, encode
@@ -24,7 +24,7 @@ _KEPT = re.compile(rb"(%2[Ff5])")
 
 
 class SentPaths:
-    """Middleware: slashes that were percent-encoded do not part a path."""
+    """Middleware: a percent-encoded slash does not split a path."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -44,15 +44,15 @@ def partly_decoded(raw: bytes) -> str:
     )
 
 
-def _named(name: str, words: str, example: str) -> Any:
-    """A name in an address; the examples are of the demo session."""
-    return Path(alias=name, description=words, openapi_examples={example: {"value": example}})
+def _named(name: str, text: str, example: str) -> Any:
+    """An id in a path; the examples are of the demo session."""
+    return Path(alias=name, description=text, openapi_examples={example: {"value": example}})
 
 
-SESSION_WORDS = "The path of an `ahp-session:/` URI, or a whole URI, percent-encoded."
+SESSION_HELP = "The path of an `ahp-session:/` URI, or a whole URI, percent-encoded."
 
 
-async def _session(name: Annotated[str, _named("id", SESSION_WORDS, "demo")]) -> Uri:
+async def _session(name: Annotated[str, _named("id", SESSION_HELP, "demo")]) -> Uri:
     return session_uri(unquote(name))
 
 
@@ -74,24 +74,24 @@ QuestionId = Annotated[str, Depends(_question)]
 
 
 REPLAYED = {"Idempotency-Replayed": "true"}
-"""A header of answers that say again what an earlier request made."""
+"""A header of answers that repeat what an earlier request made."""
 
 
 class RetryKey(NamedTuple):
-    """`digest` stands for who asks and the key; nobody can guess another's."""
+    """`digest` is a hash of the principal and the key: no principal can use another's keys."""
 
     digest: str
 
     def name(self, wanted: msgspec.Struct) -> str:
-        """What the thing that is made is called: `<who and key>-<what>`."""
+        """The id of what is made: `<digest>-<hash of the body>`."""
         return f"{self.digest}-{_digest(encode(wanted), 5)}"
 
     def found(self, wanted: msgspec.Struct, names: Iterable[str]) -> bool:
-        """Whether it was made before; an error if the key stands for something else."""
+        """Whether it was made before; an error if the key was used for another body."""
         mine = {name for name in names if name.startswith(f"{self.digest}-")}
         if mine and self.name(wanted) not in mine:
-            words = "This Idempotency-Key was used for another body; take a new one."
-            raise ProblemError(422, "idempotencyKeyReused", words)
+            message = "This Idempotency-Key was used for another body; use a new one."
+            raise ProblemError(422, "idempotencyKeyReused", message)
         return bool(mine)
 
 
@@ -130,10 +130,10 @@ JSON = "application/json"
 
 
 class JsonBody(Generic[T]):
-    """A dependency that reads the request's body as one shape; no body is an empty object.
+    """A dependency that decodes the request's body; no body counts as an empty object.
 
-    Bounded like a WebSocket frame. Other media types are refused: a form or plain text could be
-    sent by any web page without the browser asking first.
+    Bounded like a WebSocket frame. Other media types are refused: any web page could send a form or
+    plain text without a preflight request.
     """
 
     def __init__(self, shape: Any) -> None:
@@ -143,8 +143,8 @@ class JsonBody(Generic[T]):
     async def __call__(self, request: Request) -> T:
         raw = await read_bounded(request)
         if raw and media_type(request) != JSON:
-            words = "Send JSON, with the header Content-Type: application/json (curl: --json)."
-            raise ProblemError(415, "unsupportedMediaType", words)
+            message = "Send JSON, with the header Content-Type: application/json (curl: --json)."
+            raise ProblemError(415, "unsupportedMediaType", message)
         return self._decode(raw or b"{}")
 
 
@@ -153,9 +153,9 @@ async def read_bounded(request: Request) -> bytes:
 
 
 async def chunks_of(request: Request, limit: int) -> AsyncIterator[bytes]:
-    """The body. A client that asks before it sends one that is too big is refused at once.
+    """The body, bounded. With `Expect: 100-continue`, one that is too big is refused at once.
 
-    Others are sending already, and would lose the answer with a connection that is closed.
+    Other clients are sending already, and would not see an answer on a connection that is closed.
     """
     announced = request.headers.get("content-length", "")
     if "expect" in request.headers and announced.isdecimal():

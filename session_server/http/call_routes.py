@@ -1,4 +1,4 @@
-"""Calls of MCP servers over HTTP: make one, wait for its result, give it up."""
+"""Calls of MCP servers over HTTP: make one, wait for its result, abandon it."""
 
 from collections.abc import Callable
 from functools import partial
@@ -6,13 +6,11 @@ from typing import Annotated, Any
 from urllib.parse import quote, unquote
 
 from fastapi import APIRouter, Depends, Path
-from starlette.requests import HTTPConnection
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from session_server.calls.deliveries import Delivery
+from session_server.calls.requesters import Requester
 from session_server.calls.service import Calls
-from session_server.http.access import Caller, TheHost, on_the_loop
 from session_server.http.bodies import (
     REPLAYED,
     JsonBody,
@@ -21,21 +19,17 @@ from session_server.http.bodies import (
     TheKey,
     json_response,
 )
+from session_server.http.dependencies import Caller, TheCalls, TheHost, TheLongPoll
 from session_server.http.openapi import described, link
 from session_server.http.request_routes import visible_record
-from session_server.http.streaming import TheLongPoll
-from session_server.mcp_client.errors import CallsError
+from session_server.schemas.errors import InvalidCallError
 from session_server.schemas.http import CallList, CallView, NewCall
 from session_server.schemas.principals import Principal
+from session_server.watched_response import WatchedResponse
 
 router = APIRouter(prefix="/v1", tags=["calls"])
 
 LINKS = {name: link(name, cid="$response.body#/id") for name in ("read_call", "abandon_call")}
-
-
-def calls_of(connection: HTTPConnection) -> Calls:
-    calls: Calls = connection.app.state.calls
-    return calls
 
 
 async def _call(
@@ -44,7 +38,6 @@ async def _call(
     return unquote(cid)
 
 
-TheCalls = Annotated[Calls, Depends(on_the_loop(calls_of))]
 CallId = Annotated[str, Depends(_call)]
 
 
@@ -65,7 +58,7 @@ async def start_call(
     When the server asks, the people in the session answer. The same request again, while it is open
     or its result was not fetched, is the same call.
     """
-    known = set(visible_record(host, who, uri).private.calls)
+    known = set((await visible_record(host, who, uri)).private.calls)
     call_id = None if key is None else f"call-{_named(key, wanted, known)}"
     made = await calls.start(
         who,
@@ -84,19 +77,19 @@ async def start_call(
 @router.get("/sessions/{id}/calls", **described(200, CallList, 404))
 async def list_calls(uri: SessionUri, host: TheHost, calls: TheCalls, who: Caller) -> Response:
     """The session's calls that you may look at, the latest first."""
-    visible_record(host, who, uri)
-    return json_response(CallList(items=calls.calls_of(who, uri)))
+    await visible_record(host, who, uri)
+    return json_response(CallList(items=await calls.calls_of(who, uri)))
 
 
 @router.get("/calls/{cid}", **described(200, CallView, 404))
 async def read_call(call_id: CallId, calls: TheCalls, who: Caller, poll: TheLongPoll) -> Response:
-    """The call as it is; with `wait`, as soon as it has ended, or when the time is over."""
+    """The call as it is; with `wait`, as soon as it has ended, or when the time is up."""
     return _handed_over(calls, who, await poll.until(calls.result(who, call_id, poll.seconds)))
 
 
 @router.delete("/calls/{cid}", **described(200, CallView, 404))
 async def abandon_call(call_id: CallId, calls: TheCalls, who: Caller) -> Response:
-    """Give the call up: its questions close. What the server has begun, it may still do."""
+    """Abandon the call: its questions close. The server may still finish what it has begun."""
     await calls.abandon(who, call_id)
     return json_response(await calls.result(who, call_id))
 
@@ -108,35 +101,37 @@ def _handed_over(
     status: int = 200,
     headers: dict[str, str] | None = None,
 ) -> Response:
-    """Only when the answer is out is the result fetched."""
+    """The result counts as fetched when the whole answer was written."""
     response = json_response(view, status, headers)
     if view.is_open:
         return response
-    return _Delivered(response, partial(calls.hand_over, who, view.id))
+    return _ResultResponse(response, partial(calls.hand_over, who, view.id))
 
 
-class _Delivered(Response):
-    """The same answer, with a result in it that its client is owed."""
+class _ResultResponse(Response):
+    """The same answer, which marks its result as fetched when it was written."""
 
-    def __init__(self, answer: Response, hand_over: Callable[[Delivery], None]) -> None:
+    def __init__(self, answer: Response, hand_over: Callable[[Requester], None]) -> None:
         super().__init__(answer.body, answer.status_code)
         self.raw_headers = answer.raw_headers
         self._hand_over = hand_over
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async with Delivery(scope, receive, send) as delivery:
-            self._hand_over(delivery)
-            await super().__call__(scope, delivery.receive, delivery.send)
+        requester = Requester()
+        async with WatchedResponse(requester, receive, send) as response:
+            response.listen()
+            self._hand_over(requester)
+            await super().__call__(scope, response.receive, response.send)
 
 
 def params_of(wanted: NewCall) -> dict[str, Any]:
-    """Either way of saying what is to be called, as MCP's parameters."""
+    """The parameters of MCP, from either way to name what is called."""
     if wanted.params is not None:
         if wanted.tool is not None or wanted.arguments is not None:
-            raise CallsError("Give `params`, or `tool` and `arguments`, not both.")
+            raise InvalidCallError("Give `params`, or `tool` and `arguments`, not both.")
         return wanted.params
     if wanted.tool is None or wanted.method != "tools/call":
-        raise CallsError(f"Say which `tool` to call, or give `params` for {wanted.method}.")
+        raise InvalidCallError(f"Name the `tool` to call, or give `params` for {wanted.method}.")
     return {"name": wanted.tool, "arguments": wanted.arguments or {}}
 
 

@@ -1,6 +1,6 @@
 """Watching over HTTP: a session's actions, and the list of sessions, as Server-Sent Events."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Query
@@ -8,11 +8,11 @@ from starlette.responses import StreamingResponse
 
 from session_server.host.channel import Channel
 from session_server.host.host import Host
-from session_server.http.access import Caller, TheHost
 from session_server.http.bodies import SessionUri
+from session_server.http.dependencies import Caller, TheHost, TheStreams
 from session_server.http.openapi import described
 from session_server.http.request_routes import visible_channel
-from session_server.http.streaming import EventOutbox, OpenStreams, SessionOutbox, TheStreams
+from session_server.http.streaming import EventOutbox, OpenStreams, SessionOutbox
 from session_server.schemas.ahp.commands import ROOT_CHANNEL, ListSessionsResult
 from session_server.schemas.codec import encode
 from session_server.schemas.limits import ID_CHARS
@@ -43,7 +43,7 @@ async def _last_seen(
         ),
     ] = None,
 ) -> Seq | None:
-    """An id that is none of ours is as good as none."""
+    """An id that is not one of ours is ignored."""
     text = header or query or ""
     is_number = text.isascii() and text.isdigit() and len(text) <= len(str(SAFE_INTEGER))
     return int(text) if is_number else None
@@ -60,14 +60,16 @@ async def session_events(
 
     Events: `snapshot` (state and position), `action` (an envelope), `sessionRemoved`, `end`.
     """
-    channel = visible_channel(host, who, uri)
+    await visible_channel(host, who, uri)
     outbox = SessionOutbox(host)
 
-    def begin() -> None:
+    async def begin() -> Channel[Any]:
+        channel = await visible_channel(host, who, uri)
         for event in missed(outbox, host, channel, seen):
             outbox.put(event)
+        return channel
 
-    return _stream(host, streams, who, channel, outbox, begin)
+    return _stream(host, streams, who, outbox, begin)
 
 
 @router.get("/events", **described(200, {"type": "string"}, media_type=EVENTS))
@@ -80,18 +82,18 @@ async def list_events(
     Events: `sessions` (all of them), `sessionAdded`, `sessionRemoved`, `sessionSummaryChanged`,
     `action` (of the host: its agents, its number of sessions), `end`.
     """
-    channel = host.channel(who, ROOT_CHANNEL)
     outbox = EventOutbox(host)
 
-    def begin() -> None:
+    async def begin() -> Channel[Any] | None:
         sessions = ListSessionsResult(items=tuple(host.summaries(who)))
         outbox.put(outbox.event("sessions", encode(sessions), host.position))
+        return host.channel(who, ROOT_CHANNEL)
 
-    return _stream(host, streams, who, channel, outbox, begin)
+    return _stream(host, streams, who, outbox, begin)
 
 
 def missed(outbox: EventOutbox, host: Host, channel: Channel[Any], seen: Seq | None) -> list[bytes]:
-    """What the reader has not seen: envelopes where they are at hand, otherwise a snapshot."""
+    """What the reader has not seen: envelopes if they are in memory, otherwise a snapshot."""
     since = None
     if seen is not None and host.is_position(seen):
         since = channel.history.since(seen)
@@ -106,29 +108,30 @@ def _stream(
     host: Host,
     streams: OpenStreams,
     who: Principal,
-    channel: Channel[Any] | None,
     outbox: EventOutbox,
-    begin: Callable[[], None],
+    begin: Callable[[], Awaitable[Channel[Any] | None]],
 ) -> StreamingResponse:
-    """Without a channel it is the list, for a principal that is limited to some sessions."""
+    """`begin` sends what comes first, and returns the channel. Without one it is the list, for a
+    principal that is limited to some sessions.
+    """
     host.connections.check(who)
 
     async def body() -> AsyncIterator[bytes]:
         # Only from here on is it certain that the end is noticed too.
         host.connections.opened(who, outbox)
         streams.opened(outbox)
-        if channel is None:
-            host.join_list(who, outbox)
-        else:
-            channel.subscribers[outbox] = None
-        begin()
+        channel: Channel[Any] | None = None
         try:
+            channel = await begin()
+            if channel is None:
+                host.list_watchers.join(who, outbox)
+            else:
+                channel.subscribers[outbox] = None
             async for chunk in outbox.chunks():
                 yield chunk
         finally:
-            if channel is None:
-                host.leave_list(who, outbox)
-            else:
+            host.list_watchers.leave(who, outbox)
+            if channel is not None:
                 channel.subscribers.pop(outbox, None)
             streams.closed(outbox)
             host.connections.closed(who, outbox)

@@ -103,7 +103,7 @@ def link(operation: str, **parameters: str) -> Schema:
 
 
 def operation_name(route: APIRoute) -> str:
-    """Operations are called what their functions are."""
+    """Operations have the names of their functions."""
     return route.name
 
 
@@ -161,7 +161,9 @@ def document(app: FastAPI) -> Schema:
 
 def _all_schemas(paths: Schema, of_parameters: Schema) -> dict[str, Schema]:
     named = _names(paths) - {*UNIONS, *HTTP_UNIONS, *of_parameters}
-    structs = [struct for struct in _structs(Wire) if struct.__name__ in named]
+    # HTTP shows states as AHP 0.3.0 does; later versions have shapes of the same names.
+    shown = (struct for struct in _structs(Wire) if ".ahp1." not in struct.__module__)
+    structs = [struct for struct in shown if struct.__name__ in named]
     schemas: dict[str, Schema] = relocated(http_definitions(structs))
     missing = named - set(schemas)
     assert not missing, f"routes name shapes that are ambiguous or not there: {missing}"
@@ -246,7 +248,7 @@ async def asset(request: Request) -> Response:
 
 @lru_cache
 def _kept(name: str) -> PageFile:
-    """In memory, once for all: what many slow readers are sent is then not copied for each."""
+    """Kept in memory once, so that slow readers do not need a copy each."""
     return PageFile.of(TYPES[name], (ASSETS / name).read_bytes())
 
 

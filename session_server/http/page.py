@@ -89,7 +89,7 @@ class PageFile(NamedTuple):
 
 
 class Page:
-    """The files as they are now. While somebody works on them they are read again."""
+    """The files of the page, read again when they change."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -100,7 +100,7 @@ class Page:
         self._refresh()
 
     def front(self) -> PageFile:
-        """Each visit begins here, so this is where changes are looked for, once a second."""
+        """Each visit starts here, so changes are looked for here, at most once a second."""
         now = monotonic()
         if now >= self._looked_at + LOOKED_EVERY_SECONDS:
             self._looked_at = now
@@ -113,7 +113,7 @@ class Page:
         return self._files[name]
 
     def versioned(self, version: str, name: str) -> tuple[PageFile, str]:
-        """Of another version there is only what is here now, and nobody may keep it as that."""
+        """For another version the current file is sent, and must not be cached as that."""
         if Path(name).suffix not in VERSIONED_TYPES:
             raise HTTPException(404)
         found = self.file(name)

@@ -1,6 +1,6 @@
-"""`/metrics` for Prometheus: the host's plain counts, read when they are asked for.
+"""`/metrics` for Prometheus: the host's counters, read on request.
 
-Each application has a registry of its own. Nothing in here has a label that a client can choose.
+Each application has its own registry. No client can choose the value of a label.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,15 +23,15 @@ from starlette.routing import Route
 from session_server.host.host import Host
 from session_server.host.metrics import Histogram
 from session_server.host.storage import NOT_THE_DISK, UNKNOWN
-from session_server.http.access import caller
-from session_server.identity.errors import NotAllowedError
-from session_server.identity.throttle import FailedCredentials
+from session_server.http.dependencies import caller, services_of
+from session_server.identity.failed_credentials import FailedCredentials
 from session_server.log import RefusedBecause
+from session_server.schemas.errors import NotAllowedError
 from session_server.schemas.principals import Provenance
 
 PREFIX = "session_server"
 WHY_NOT_STORED = (*(b.value for b in RefusedBecause if b not in NOT_THE_DISK), UNKNOWN)
-WHOLE_HOST = "Metrics are of the whole host, and your access is to single sessions."
+WHOLE_HOST = "Metrics are of the whole host, and your token is only for some sessions."
 
 
 class HostCollector(Collector):
@@ -55,20 +55,29 @@ class HostCollector(Collector):
     def _open_things(self) -> Iterator[Metric]:
         records = [channel.committed for channel in self._host.sessions.values()]
         requests = sum(len(r.public.input_requests or ()) for r in records if r is not None)
+        states = self._host.states
         yield gauge("sessions", "Sessions that the host holds.", len(records))
+        loaded = len(records) - states.evicted_sessions
+        yield gauge("loaded_sessions", "Sessions that are in memory.", loaded)
         damaged = len(self._host.unreadable)
         yield gauge("unreadable_sessions", "Sessions that are damaged and not served.", damaged)
         yield gauge("open_requests", "Input requests that wait for an answer.", requests)
         yield gauge("connections", "WebSockets and event streams.", self._host.connections.number)
-        yield gauge("state_bytes", "Session states as JSON, estimated.", self._host.states.bytes)
-        yield gauge("envelope_bytes", "Envelopes at hand for replays.", self._host.envelopes.bytes)
+        yield gauge("state_bytes", "Session states as JSON, estimated.", states.bytes)
+        text = "Session states in memory, as JSON, estimated."
+        yield gauge("loaded_state_bytes", text, states.loaded_bytes)
+        yield gauge("envelope_bytes", "Envelopes kept for replays.", self._host.envelopes.bytes)
         yield gauge("position", "The last serverSeq.", self._host.position)
         is_read_only = self._host.storage.reason is not None
         yield gauge("read_only", "1 while the log cannot be written.", is_read_only)
+        nodes = 1 if self._host.nodes is None else self._host.nodes.number
+        yield gauge("nodes", "Nodes that live, as this one knows.", nodes)
 
     def _totals(self) -> Iterator[Metric]:
         counts = self._host.counts
         yield counter("entries", "Entries written to the log.", counts.entries)
+        yield counter("evictions", "Sessions that have left memory.", counts.evictions)
+        yield counter("loads", "Sessions that were read into memory again.", counts.loads)
         yield counter("deliveries", "Envelopes times their subscribers.", counts.deliveries)
 
     def _by_label(self) -> Iterator[Metric]:
@@ -85,28 +94,28 @@ class HostCollector(Collector):
         yield labelled("closes", "Connections that the host ended.", "code", counts.closes)
 
 
-def gauge(name: str, words: str, value: float) -> Metric:
-    return GaugeMetricFamily(f"{PREFIX}_{name}", words, value)
+def gauge(name: str, text: str, value: float) -> Metric:
+    return GaugeMetricFamily(f"{PREFIX}_{name}", text, value)
 
 
-def counter(name: str, words: str, value: float) -> Metric:
-    return CounterMetricFamily(f"{PREFIX}_{name}", words, value)
+def counter(name: str, text: str, value: float) -> Metric:
+    return CounterMetricFamily(f"{PREFIX}_{name}", text, value)
 
 
-def labelled(name: str, words: str, label: str, values: Mapping[Any, int]) -> Metric:
-    family = CounterMetricFamily(f"{PREFIX}_{name}", words, labels=[label])
+def labelled(name: str, text: str, label: str, values: Mapping[Any, int]) -> Metric:
+    family = CounterMetricFamily(f"{PREFIX}_{name}", text, labels=[label])
     for value, number in values.items():
         family.add_metric([str(value)], number)
     return family
 
 
-def histogram(name: str, words: str, values: Histogram) -> Metric:
+def histogram(name: str, text: str, values: Histogram) -> Metric:
     """Prometheus wants each bucket to hold all that is below its bound."""
     so_far, buckets = 0, []
     for bound, number in zip((*values.bounds, "+Inf"), values.counts, strict=True):
         so_far += number
         buckets.append((str(bound), so_far))
-    return HistogramMetricFamily(f"{PREFIX}_{name}", words, buckets, sum_value=values.total)
+    return HistogramMetricFamily(f"{PREFIX}_{name}", text, buckets, sum_value=values.total)
 
 
 def include_metrics(app: FastAPI) -> None:
@@ -114,10 +123,10 @@ def include_metrics(app: FastAPI) -> None:
 
 
 async def metrics(request: Request) -> Response:
-    """For whoever may look at the whole host."""
-    if caller(request).is_limited:
+    """For principals with access to the whole host."""
+    if (await caller(request)).is_limited:
         raise NotAllowedError(WHOLE_HOST)
-    state = request.app.state
+    services = services_of(request)
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(HostCollector(state.host, state.identities.failures))
+    registry.register(HostCollector(services.host, services.identities.failures))
     return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)

@@ -7,14 +7,14 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response, StreamingResponse
 
 from session_server.host.recordings import CassetteError, exported, played, replayed
-from session_server.http.access import Caller, Owner, TheHost
 from session_server.http.bodies import SessionUri, chunks_of, json_response, media_type
+from session_server.http.dependencies import Caller, Owner, TheHost
 from session_server.http.openapi import described
 from session_server.http.problems import ProblemError
 from session_server.http.request_routes import visible_record
-from session_server.identity.errors import NotAllowedError
 from session_server.reducers.texts import session_name
 from session_server.schemas.ahp.session import SessionSummary
+from session_server.schemas.errors import NotAllowedError
 from session_server.schemas.limits import CASSETTE_BYTES
 from session_server.schemas.principals import Role
 
@@ -36,7 +36,7 @@ async def export_session(uri: SessionUri, host: TheHost, who: Caller) -> Respons
     Of a damaged session, what can be read up to the damage.
     """
     if uri not in host.unreadable or not who.reaches(uri):
-        visible_record(host, who, uri)
+        await visible_record(host, who, uri)
     if who.role is not Role.OWNER:
         raise NotAllowedError("A cassette holds what only the log knows; it is the owner's.")
     lines = await exported(host, uri)
@@ -65,19 +65,19 @@ async def replay_session(
 ) -> Response:
     """Play a cassette back into a session that does not exist yet. It can then be watched."""
     if media_type(request) != JSON_LINES:
-        words = f"Send a cassette, with the header Content-Type: {JSON_LINES}."
-        raise ProblemError(415, "unsupportedMediaType", words)
+        message = f"Send a cassette, with the header Content-Type: {JSON_LINES}."
+        raise ProblemError(415, "unsupportedMediaType", message)
     play = played if live else replayed
     try:
         uri = await play(host, _lines(request))
     except CassetteError as error:
         raise ProblemError(422, "badCassette", str(error)) from None
-    summary = visible_record(host, who, uri).public.summary
+    summary = (await visible_record(host, who, uri)).public.summary
     return json_response(summary, 201, {"Location": f"/v1/sessions/{session_name(uri)}"})
 
 
 async def _lines(request: Request) -> AsyncIterator[bytes]:
-    begun: list[bytes] = []  # the pieces of a line that is not over, joined only once
+    begun: list[bytes] = []  # the pieces of an incomplete line, joined only once
     async for chunk in chunks_of(request, CASSETTE_BYTES):
         *ends, rest = chunk.split(b"\n")
         for end in ends:

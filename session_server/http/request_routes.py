@@ -9,11 +9,9 @@ import msgspec
 from fastapi import APIRouter, Depends, Query
 from starlette.responses import Response
 
-from session_server.host.acting import RefusedError, write
+from session_server.host.awaiting import write
 from session_server.host.channel import Channel
-from session_server.host.errors import not_permitted
 from session_server.host.host import Host
-from session_server.http.access import Caller, TheHost, TheWaiting
 from session_server.http.bodies import (
     REPLAYED,
     JsonBody,
@@ -23,10 +21,10 @@ from session_server.http.bodies import (
     json_response,
     new_name,
 )
+from session_server.http.dependencies import Caller, TheHost, TheLongPoll, TheWaiting
 from session_server.http.openapi import described, link
 from session_server.http.problems import ProblemError
-from session_server.http.streaming import TheLongPoll
-from session_server.reducers.batches import Batch, batch_of
+from session_server.reducers.batches import Batch, judged_batch
 from session_server.reducers.deadlines import withdrawn
 from session_server.reducers.forms.formats import is_web_address
 from session_server.reducers.forms.mcp_forms import questions_of
@@ -38,7 +36,6 @@ from session_server.reducers.rules.input_rules import (
     left_request,
     outcome_of,
 )
-from session_server.reducers.rules.judge import judge
 from session_server.reducers.state.input_requests import open_request
 from session_server.reducers.texts import session_name
 from session_server.schemas.ahp.actions import InputRequested
@@ -51,7 +48,7 @@ from session_server.schemas.ahp.questions import (
     ResponseKind,
     TextQuestion,
 )
-from session_server.schemas.errors import Refusal, RefusalCode
+from session_server.schemas.errors import Refusal, RefusalCode, RefusedError, not_permitted
 from session_server.schemas.http import (
     EndedRequest,
     NewRequest,
@@ -87,8 +84,8 @@ def _questions(wanted: NewRequest) -> tuple[Question, ...]:
         raise _bad_form("Send `questions` or a `requestedSchema`, not both.", "$.questions")
     questions = questions_of(wanted.requested_schema)
     if isinstance(questions, Unshowable):
-        words = f"This form cannot be asked: {questions.reason}."
-        raise _bad_form(words, "$.requestedSchema")
+        message = f"This form cannot be asked: {questions.reason}."
+        raise _bad_form(message, "$.requestedSchema")
     return questions
 
 
@@ -98,8 +95,8 @@ def _meta(wanted: NewRequest, now: int) -> RequestMeta:
         raise _bad_form("Send `expiresAt` or `expiresIn`, not both.", "$.expiresIn")
     if wanted.expires_at is None and wanted.expires_in is None:
         if wanted.on_expiry is not None:
-            words = "`onExpiry` needs a deadline: `expiresAt` or `expiresIn`."
-            raise _bad_form(words, "$.onExpiry")
+            message = "`onExpiry` needs a deadline: `expiresAt` or `expiresIn`."
+            raise _bad_form(message, "$.onExpiry")
         return RequestMeta(lease=wanted.lease)
     at = wanted.expires_at
     if wanted.expires_in is not None:
@@ -108,21 +105,22 @@ def _meta(wanted: NewRequest, now: int) -> RequestMeta:
     return RequestMeta(expires_at=at, on_expiry=on_expiry, lease=wanted.lease)
 
 
-def _bad_form(words: str, path: str = "$") -> ProblemError:
-    return ProblemError(422, RefusalCode.BAD_FORM, words, path=path)
+def _bad_form(message: str, path: str = "$") -> ProblemError:
+    return ProblemError(422, RefusalCode.BAD_FORM, message, path=path)
 
 
-def visible_channel(host: Host, who: Principal, uri: Uri) -> Channel[SessionRecord]:
-    """The session's channel, for somebody who may see the session."""
-    channel = host.channel(who, uri)
-    if channel is None or channel is host.root:
+async def visible_channel(host: Host, who: Principal, uri: Uri) -> Channel[SessionRecord]:
+    """The session's channel, in memory, for somebody who may see the session."""
+    known = host.channel(who, uri)
+    channel = None if known is None or known is host.root else await host.loaded.loaded(uri)
+    if channel is None:
         raise host.missing(who, uri)
     return channel
 
 
-def visible_record(host: Host, who: Principal, uri: Uri) -> SessionRecord:
-    record = visible_channel(host, who, uri).committed
-    assert record is not None  # a channel that can be seen has one
+async def visible_record(host: Host, who: Principal, uri: Uri) -> SessionRecord:
+    record = (await visible_channel(host, who, uri)).committed
+    assert record is not None  # a channel that is in memory has one
     return record
 
 
@@ -170,8 +168,8 @@ def _ended(record: SessionRecord, outcome: Outcome) -> EndedRequest:
 
 
 def _unknown(request_id: str) -> RequestState:
-    words = "There is no such request, or it ended too long ago to be remembered."
-    raise RefusedError(Refusal(code=RefusalCode.NO_REQUEST, message=words, request_id=request_id))
+    message = "There is no such request, or it ended too long ago to be remembered."
+    raise RefusedError(Refusal(code=RefusalCode.NO_REQUEST, message=message, request_id=request_id))
 
 
 router = APIRouter(prefix="/v1/sessions/{id}/requests", tags=["requests"])
@@ -211,14 +209,14 @@ async def ask(
     The same question that you asked with a `lease` and left is taken up, and not asked twice.
     """
     request = asked(wanted, new_name(key, wanted), host.now())
-    record = visible_record(host, who, uri)
+    record = await visible_record(host, who, uri)
     left = None if key is not None else left_request(who, record, request)
     replayed = left is not None or (key is not None and key.found(wanted, _known_ids(record)))
     request = left or request
     if not replayed:
         await _open(host, who, uri, request)
-    with host.askers.waiting(uri, request.id):  # whoever asks again is back
-        state = request_state(visible_record(host, who, uri), request.id)
+    with host.askers.waiting(uri, request.id):  # an asker that repeats its question is back
+        state = request_state(await visible_record(host, who, uri), request.id)
     where = {"Location": f"/v1/sessions/{session_name(uri)}/requests/{request.id}"}
     return json_response(state, 201, where | (REPLAYED if replayed else {}))
 
@@ -229,7 +227,7 @@ async def _open(host: Host, who: Principal, uri: Uri, request: InputRequest) -> 
     def plan(record: SessionRecord, stamp: Stamp) -> Batch | Refusal:
         if request.id in _known_ids(record):
             return ()  # the same key at the same time
-        return judge(asker, record, action) or batch_of(record, action, stamp)
+        return judged_batch(asker, record, action, stamp)
 
     await write(host, uri, plan, by=who.author)
 
@@ -240,7 +238,7 @@ def _known_ids(record: SessionRecord) -> set[str]:
 
 
 def as_asker(who: Principal) -> Principal:
-    """Whoever owns a session may ask in it, as its agent does."""
+    """An owner may ask in a session as its agent does."""
     return msgspec.structs.replace(who, role=Role.AGENT) if who.role is Role.OWNER else who
 
 
@@ -259,7 +257,7 @@ async def list_requests(
     def look(record: SessionRecord) -> tuple[RequestState, ...] | None:
         return tuple(states(record)) or None
 
-    visible_record(host, who, uri)
+    await visible_record(host, who, uri)
     items = await poll.until(waiting.until(uri, look, poll.seconds))
     return json_response(RequestList(items=items or ()))
 
@@ -273,8 +271,8 @@ async def read_request(
     who: Caller,
     poll: TheLongPoll,
 ) -> Response:
-    """The request as it is; with `wait`, as soon as it has ended, or when the time is over."""
-    record = visible_record(host, who, uri)
+    """The request as it is; with `wait`, as soon as it has ended, or when the time is up."""
+    record = await visible_record(host, who, uri)
     state = request_state(record, rid)
     request = open_request(record.public, rid)
     is_own = request is not None and is_asker(who, request) and poll.seconds > 0
@@ -282,19 +280,19 @@ async def read_request(
         ended = await poll.until(
             waiting.until(uri, lambda record: ended_state(record, rid), poll.seconds)
         )
-    return json_response(ended or request_state(visible_record(host, who, uri), state.id))
+    return json_response(ended or request_state(await visible_record(host, who, uri), state.id))
 
 
 @router.delete("/{rid}", **described(200, RequestState, 404, 409))
 async def withdraw(uri: SessionUri, rid: RequestId, host: TheHost, who: Caller) -> Response:
-    """Withdraw the question; who asked it and owners may. Doing it again changes nothing."""
+    """Withdraw the question, as its asker or an owner. Doing it again changes nothing."""
     if who.role not in (Role.OWNER, Role.AGENT):
-        raise not_permitted("Only who asked it and owners withdraw a question; you may decline it.")
-    before = ended_state(visible_record(host, who, uri), rid)
+        raise not_permitted("Only its asker and owners can withdraw a question. You can decline.")
+    before = ended_state(await visible_record(host, who, uri), rid)
     if before is None or before.outcome.via is not Provenance.WITHDRAWN:
 
         def plan(record: SessionRecord, stamp: Stamp) -> Batch | Refusal:
             return check_withdrawal(who, record, rid) or withdrawn(record.public, rid, stamp)
 
         await write(host, uri, plan, by=who.author)
-    return json_response(request_state(visible_record(host, who, uri), rid))
+    return json_response(request_state(await visible_record(host, who, uri), rid))

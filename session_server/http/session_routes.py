@@ -5,9 +5,8 @@ from typing import Annotated
 from fastapi import APIRouter, Depends
 from starlette.responses import Response
 
-from session_server.host.acting import RefusedError, Settling, perform, write
+from session_server.host.awaiting import Settling, perform, write
 from session_server.host.host import Host
-from session_server.http.access import Caller, TheHost
 from session_server.http.bodies import (
     REPLAYED,
     JsonBody,
@@ -17,17 +16,17 @@ from session_server.http.bodies import (
     json_response,
     new_name,
 )
+from session_server.http.dependencies import Caller, TheHost
 from session_server.http.openapi import described
 from session_server.http.problems import RETRY_AFTER, ProblemError
 from session_server.http.request_routes import visible_channel, visible_record
-from session_server.reducers.batches import Batch, batch_of
-from session_server.reducers.rules.judge import judge
+from session_server.reducers.batches import Batch, judged_batch
 from session_server.reducers.texts import PREFIX, session_name
 from session_server.schemas.ahp.actions import TurnCancelled, TurnStarted
 from session_server.schemas.ahp.commands import CreateSessionParams
 from session_server.schemas.ahp.messages import USER, Message, MessageOrigin
 from session_server.schemas.ahp.session import SessionState, SessionSummary
-from session_server.schemas.errors import Refusal, RefusalCode
+from session_server.schemas.errors import Refusal, RefusalCode, RefusedError
 from session_server.schemas.http import (
     NewSession,
     NewTurn,
@@ -70,7 +69,7 @@ async def create_session(
         name = new_name(key, wanted)
         uri = wanted.resource or f"{PREFIX}{name}"
         await _create(host, who, uri, wanted, None if key is None else name)
-    summary = visible_record(host, who, uri).public.summary
+    summary = (await visible_record(host, who, uri)).public.summary
     where = {"Location": f"/v1/sessions/{session_name(uri)}"}
     return json_response(summary, 201, where | (REPLAYED if replayed else {}))
 
@@ -78,14 +77,14 @@ async def create_session(
 def _made_before(host: Host, key: RetryKey, wanted: NewSession) -> Uri | None:
     named: dict[str, Uri] = {}
     for uri, channel in host.sessions.items():
-        record = channel.committed
+        record = channel.overview
         if record is not None and record.private.opened_with is not None:
             named[record.private.opened_with] = uri
     if key.found(wanted, named):
         return named[key.name(wanted)]
-    if host.is_opening(wanted.resource or f"{PREFIX}{key.name(wanted)}"):
-        words = "The first request with this Idempotency-Key is still at work; try again."
-        raise ProblemError(409, "stillAtWork", words, RETRY_AFTER)
+    if host.lifecycle.is_opening(wanted.resource or f"{PREFIX}{key.name(wanted)}"):
+        message = "The first request with this Idempotency-Key is still in progress; try again."
+        raise ProblemError(409, "stillAtWork", message, RETRY_AFTER)
     return None
 
 
@@ -100,8 +99,10 @@ async def _create(
         working_directory=wanted.working_directory,
         fork=wanted.fork,
     )
+    if wanted.fork is not None:
+        await host.loaded.loaded(wanted.fork.session)
     made = Settling()
-    host.create_session(
+    host.lifecycle.create(
         who,
         params,
         title=wanted.title,
@@ -115,14 +116,14 @@ async def _create(
 @router.get("/{id}", **described(200, SessionState, 404))
 async def read_session(uri: SessionUri, host: TheHost, who: Caller) -> Response:
     """The session's public state, as every subscriber has it."""
-    return json_response(visible_channel(host, who, uri).shown())
+    return json_response((await visible_channel(host, who, uri)).shown())
 
 
 @router.delete("/{id}", **described(204, None, 404))
 async def dispose_session(uri: SessionUri, host: TheHost, who: Caller) -> Response:
-    """Remove the session and all that is known of it."""
+    """Delete the session and its history."""
     gone = Settling()
-    host.dispose_session(who, uri, done=gone.succeed, failed=gone.fail)
+    host.lifecycle.dispose(who, uri, done=gone.succeed, failed=gone.fail)
     await gone.future
     return Response(status_code=204)
 
@@ -143,7 +144,7 @@ async def start_turn(
 ) -> Response:
     """Send a message to the session's agent; the answer is in the session's state and events."""
     turn_id = new_name(key, wanted)
-    record = visible_record(host, who, uri)
+    record = await visible_record(host, who, uri)
     replayed = key is not None and key.found(wanted, _known_ids(record))
     if not replayed:
         await _start(host, who, uri, turn_id, wanted.text)
@@ -158,7 +159,7 @@ async def _start(host: Host, who: Principal, uri: Uri, turn_id: str, text: str) 
     def plan(record: SessionRecord, stamp: Stamp) -> Batch | Refusal:
         if turn_id in _known_ids(record):
             return ()  # the same key at the same time
-        return judge(who, record, action) or batch_of(record, action, stamp)
+        return judged_batch(who, record, action, stamp)
 
     await write(host, uri, plan, by=who.author)
 
@@ -172,7 +173,7 @@ def _known_ids(record: SessionRecord) -> set[str]:
 @turn_router.delete("/active", **described(204, None, 404))
 async def cancel_turn(uri: SessionUri, host: TheHost, who: Caller) -> Response:
     """Stop the turn in progress; the questions that were open in it are abandoned."""
-    active = visible_record(host, who, uri).public.active_turn
+    active = (await visible_record(host, who, uri)).public.active_turn
     if active is None:
         raise RefusedError(Refusal(code=RefusalCode.NO_TURN, message="No turn is in progress."))
     await perform(host, who, uri, TurnCancelled(turn_id=active.id))

@@ -2,23 +2,20 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
-from typing import Annotated, NamedTuple, TypeVar
+from collections.abc import AsyncIterator, Awaitable
+from typing import NamedTuple, TypeVar
 
 import msgspec
-from fastapi import Depends, Query
-from starlette.requests import ClientDisconnect, HTTPConnection, Request
+from starlette.requests import ClientDisconnect, Request
 
-from session_server.host.acting import StateWaiters
-from session_server.host.connection.rate_limit import TooFastError
+from session_server.host.awaiting import StateWaiters
 from session_server.host.delivery import Message, Outbox
-from session_server.host.errors import CloseCode
 from session_server.host.host import Host
-from session_server.http.access import Caller, TheHost
 from session_server.identity.credentials import while_allowed
 from session_server.schemas.codec import encode
+from session_server.schemas.errors import CloseCode, RateLimitError
 from session_server.schemas.http import StreamEnd
-from session_server.schemas.limits import LONG_POLLS_PER_PRINCIPAL, OUTBOX_BYTES, WAIT_SECONDS
+from session_server.schemas.limits import LONG_POLLS_PER_PRINCIPAL, OUTBOX_BYTES
 from session_server.schemas.principals import Principal
 from session_server.schemas.wire import Seq, Wire
 
@@ -33,7 +30,7 @@ _HEAD_BYTES = 128
 
 
 class Sent(Wire, frozen=True, kw_only=True):
-    """What a stream needs to know of a message of the host's."""
+    """The fields of a host message that a stream needs."""
 
     method: str
     params: msgspec.Raw
@@ -69,11 +66,11 @@ class EventOutbox(Outbox):
         return self.event(name, bytes(sent.params), self._host.position if seq is None else seq)
 
     def event(self, name: str, data: bytes, seq: Seq) -> bytes:
-        """JSON has no line breaks, so one line of data is all that is needed."""
+        """JSON has no line breaks, so one `data` line is enough."""
         return b"id: %d\nevent: %b\ndata: %b\n\n" % (seq, name.encode(), data)
 
     def put(self, event: bytes) -> None:
-        """At most one event goes beyond the bound: one that is bigger alone must get through."""
+        """One event may exceed the bound, so that a single large one gets through."""
         if self._is_over:
             return
         if self._backlog > OUTBOX_BYTES:
@@ -85,7 +82,7 @@ class EventOutbox(Outbox):
         self._wake.set()
 
     def close(self, code: int, reason: str) -> None:
-        """The last event has no id, so that whoever comes back resumes after the one before."""
+        """The last event has no id: a reader that reconnects resumes after the one before."""
         if not self._is_over:
             self.closed_with = code
             end = encode(StreamEnd(code=code, reason=reason))
@@ -93,12 +90,12 @@ class EventOutbox(Outbox):
             self.finish()
 
     def finish(self) -> None:
-        """What is there still goes out."""
+        """Ends after what is queued."""
         self._is_over = True
         self._wake.set()
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """All that is ready at a time, in one piece; a comment where there is nothing for long."""
+        """All ready events in one chunk; a comment as heartbeat."""
         while True:
             if self._ready:
                 ready, self._ready, self._backlog = self._ready, [], 0
@@ -114,7 +111,7 @@ class EventOutbox(Outbox):
 
 
 class SessionOutbox(EventOutbox):
-    """Of one session: when that is removed, so ends its stream."""
+    """The stream of one session, which ends when the session is removed."""
 
     def send(self, message: Message) -> None:
         super().send(message)
@@ -127,7 +124,9 @@ T = TypeVar("T")
 STOPPING = "the host stops; come back to resume"
 
 
-class TooManyLongPollsError(TooFastError):
+class TooManyLongPollsError(RateLimitError):
+    """One principal has too many HTTP requests with `wait` at a time."""
+
     code = "tooManyLongPolls"
 
     def __init__(self) -> None:
@@ -162,23 +161,11 @@ class OpenStreams:
         if not self._long_polls[who.id]:
             del self._long_polls[who.id]
 
-    @property
-    def long_polls(self) -> int:
-        return self._long_polls.total()
-
     def end(self) -> None:
         self._is_over = True
         self._waiting.close()
         for stream in self._streams:
             stream.close(CloseCode.RESTARTING, STOPPING)
-
-
-async def _streams(connection: HTTPConnection) -> OpenStreams:
-    streams: OpenStreams = connection.app.state.streams
-    return streams
-
-
-TheStreams = Annotated[OpenStreams, Depends(_streams)]
 
 
 class LongPoll(NamedTuple):
@@ -190,7 +177,7 @@ class LongPoll(NamedTuple):
     seconds: float
 
     async def until(self, work: Awaitable[T]) -> T:
-        """What the work brings, unless its client leaves or its credential ends before that."""
+        """The result of the work, unless the client leaves or its credential ends before."""
         if not self.seconds:
             return await work
         allowed = asyncio.ensure_future(while_allowed(self.host, self.who, work))
@@ -208,27 +195,3 @@ class LongPoll(NamedTuple):
     async def _left(self) -> None:
         while (await self.request.receive())["type"] != "http.disconnect":
             pass
-
-
-async def _long_poll(
-    request: Request,
-    host: TheHost,
-    who: Caller,
-    streams: TheStreams,
-    wait: Annotated[
-        float,
-        Query(ge=0, le=WAIT_SECONDS, description="Seconds that the answer may be waited for."),
-    ] = 0,
-) -> AsyncGenerator[LongPoll]:
-    """Its place is taken before anything is done, so that a refusal has changed nothing."""
-    if not wait:
-        yield LongPoll(request, host, who, 0)
-        return
-    streams.begin_long_poll(who)
-    try:
-        yield LongPoll(request, host, who, wait)
-    finally:
-        streams.end_long_poll(who)
-
-
-TheLongPoll = Annotated[LongPoll, Depends(_long_poll)]

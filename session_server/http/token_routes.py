@@ -1,23 +1,30 @@
 """Tokens and share links over HTTP: issue, list, revoke."""
 
 import asyncio
+from collections.abc import Callable, Iterable
 from typing import Annotated
 
 import segno
 from fastapi import APIRouter, Depends, Path, Request
 from starlette.responses import Response
 
-from session_server.host.errors import no_session
 from session_server.host.host import Host
-from session_server.http.access import Owner, TheHost, TheIdentities
-from session_server.http.bodies import REPLAYED, JsonBody, SessionUri, TheKey, json_response
+from session_server.http.bodies import (
+    REPLAYED,
+    JsonBody,
+    RetryKey,
+    SessionUri,
+    TheKey,
+    json_response,
+)
+from session_server.http.dependencies import Owner, TheHost, TheIdentities, services_of
 from session_server.http.openapi import described
 from session_server.http.problems import ProblemError
 from session_server.identity.binding import Reachable, reachable
 from session_server.identity.credentials import is_reserved
-from session_server.identity.tokens import new_id
+from session_server.identity.tokens import Tokens, new_id
 from session_server.reducers.texts import session_name, visible_name
-from session_server.schemas.errors import RefusalCode
+from session_server.schemas.errors import RefusalCode, no_session
 from session_server.schemas.http import (
     IssuedToken,
     ShareGiven,
@@ -48,29 +55,44 @@ async def issue_token(
     identities: TheIdentities,
     wanted: Annotated[TokenWanted, Depends(JsonBody(TokenWanted))],
 ) -> Response:
-    """Give somebody access. The token's text is in this answer and nowhere else."""
+    """Create a token. Its text is in this answer and nowhere else."""
     _check(host, wanted)
     tokens = identities.tokens
-    ids = (token.id for token in tokens.listed(TokenKind.TOKEN))
-    if key is not None and key.found(wanted, ids):
-        known = tokens.find(key.name(wanted))
-        assert known is not None
-        given = _given(request, tokens.text_of(known), known)
-        return json_response(given, 201, NOT_KEPT | REPLAYED)
-    issued = _granted(wanted, who, new_id() if key is None else key.name(wanted), host.now())
-    text = await tokens.issue(issued)
-    return json_response(_given(request, text, issued), 201, NOT_KEPT)
+    known = tokens.listed(TokenKind.TOKEN)
+
+    def granted(token_id: str) -> IssuedToken:
+        return _granted(wanted, who, token_id, host.now())
+
+    issued, headers = await _issued(tokens, key, wanted, known, granted)
+    return json_response(_given(request, tokens.text_of(issued), issued), 201, headers)
+
+
+async def _issued(
+    tokens: Tokens,
+    key: RetryKey | None,
+    wanted: TokenWanted | ShareWanted,
+    known: Iterable[IssuedToken],
+    granted: Callable[[str], IssuedToken],
+) -> tuple[IssuedToken, dict[str, str]]:
+    """A new token; with a key that was used before, the token of that time."""
+    if key is not None:
+        by_id = {token.id: token for token in known}
+        if key.found(wanted, by_id):
+            return by_id[key.name(wanted)], NOT_KEPT | REPLAYED
+    token = granted(new_id() if key is None else key.name(wanted))
+    await tokens.issue(token)
+    return token, NOT_KEPT
 
 
 @router.get("", **described(200, TokenList))
 async def list_tokens(_: Owner, identities: TheIdentities) -> Response:
-    """Every token that may still be used, without its text. Share links have lists of their own."""
+    """Every valid token, without its text. Share links are listed per session."""
     return json_response(TokenList(items=tuple(identities.tokens.listed(TokenKind.TOKEN))))
 
 
 @router.delete("/{token}", **described(204, None, 404))
 async def revoke_token(token: TokenId, who: Owner, identities: TheIdentities) -> Response:
-    """Take a token back. Whoever is connected with it is let go at once."""
+    """Revoke a token. Anyone using it is disconnected at once."""
     found = identities.tokens.find(token)
     if found is None or found.kind is not TokenKind.TOKEN:
         raise ProblemError(404, "noToken", "There is no such token; it may be revoked already.")
@@ -79,7 +101,7 @@ async def revoke_token(token: TokenId, who: Owner, identities: TheIdentities) ->
 
 
 def where_reached(request: Request) -> Reachable:
-    settings = request.app.state.settings
+    settings = services_of(request).settings
     server: tuple[str, int | None] | None = request.scope.get("server")
     port = settings.port if server is None or server[1] is None else server[1]
     where = reachable(settings, request.headers.get("host", ""), port, request.url.scheme)
@@ -95,24 +117,23 @@ def _given(request: Request, text: str, issued: IssuedToken) -> TokenGiven:
 
 
 def shown_name(name: str) -> str:
-    """A name as others see it; one that nobody can see is refused."""
+    """A name as others see it; one without visible characters is refused."""
     shown = visible_name(name)
     if not shown:
-        words = "A name needs at least one character that can be seen."
-        raise ProblemError(422, "invisibleName", words, path="$.name")
+        message = "A name needs at least one visible character."
+        raise ProblemError(422, "invisibleName", message, path="$.name")
     return shown
 
 
 def _check(host: Host, wanted: TokenWanted) -> None:
     shown_name(wanted.name)
     if wanted.id is not None and (is_reserved(wanted.id) or visible_name(wanted.id) != wanted.id):
-        words = (
-            "This id is one that the host gives itself, or has characters that are not seen; choose"
-            " another, or leave it out."
+        message = (
+            "This id is reserved for the host, or has invisible characters; choose another or none."
         )
-        raise ProblemError(422, "reservedId", words, path="$.id")
+        raise ProblemError(422, "reservedId", message, path="$.id")
     for uri in wanted.sessions or ():
-        if host.record(uri) is None:
+        if uri not in host.sessions:
             raise no_session(uri)
 
 
@@ -146,29 +167,26 @@ async def share(
     identities: TheIdentities,
     wanted: Annotated[ShareWanted, Depends(JsonBody(ShareWanted))],
 ) -> Response:
-    """Make a link that opens this session, in a role, until it expires or is revoked."""
+    """Create a link that opens this session, in a role, until it expires or is revoked."""
     _check_share(host, uri, wanted)
     tokens = identities.tokens
     known = [token for token in tokens.listed(TokenKind.SHARE) if token.sessions == (uri,)]
-    replayed = key is not None and key.found(wanted, (token.id for token in known))
-    if key is not None and replayed:
-        issued = next(token for token in known if token.id == key.name(wanted))
-        text = tokens.text_of(issued)
-    else:
+
+    def granted(token_id: str) -> IssuedToken:
         _check_number(len(known))
-        token_id = new_id() if key is None else key.name(wanted)
-        issued = _share_granted(wanted, who, uri, token_id, host.now())
-        text = await tokens.issue(issued)
-    headers = NOT_KEPT | (REPLAYED if replayed else {})
-    return json_response(await _share_given(issued, text, where_reached(request)), 201, headers)
+        return _share_granted(wanted, who, uri, token_id, host.now())
+
+    issued, headers = await _issued(tokens, key, wanted, known, granted)
+    given = await _share_given(issued, tokens.text_of(issued), where_reached(request))
+    return json_response(given, 201, headers)
 
 
 @share_router.get("", **described(200, TokenList, 404))
 async def list_shares(
     uri: SessionUri, host: TheHost, _: Owner, identities: TheIdentities
 ) -> Response:
-    """The links of this session that may still be used, without their tokens."""
-    if host.record(uri) is None:
+    """The valid links of this session, without their tokens."""
+    if uri not in host.sessions:
         raise no_session(uri)
     shares = identities.tokens.listed(TokenKind.SHARE)
     return json_response(TokenList(items=tuple(s for s in shares if s.sessions == (uri,))))
@@ -178,7 +196,7 @@ async def list_shares(
 async def revoke_share(
     share: ShareId, uri: SessionUri, who: Owner, identities: TheIdentities
 ) -> Response:
-    """Take a link back. Whoever came by it is let go at once."""
+    """Revoke a link. Anyone using it is disconnected at once."""
     found = identities.tokens.find(share)
     if found is None or found.kind is not TokenKind.SHARE or found.sessions != (uri,):
         raise ProblemError(404, "noShare", "There is no such link; it may be revoked already.")
@@ -187,17 +205,17 @@ async def revoke_share(
 
 
 def _check_share(host: Host, uri: Uri, wanted: ShareWanted) -> None:
-    if host.record(uri) is None:
+    if uri not in host.sessions:
         raise no_session(uri)
     if wanted.role is Role.AGENT:
-        words = "A link is for people; give an agent a token of its own."
-        raise ProblemError(422, "roleNotShared", words, path="$.role")
+        message = "A link is for people; give an agent a token of its own."
+        raise ProblemError(422, "roleNotShared", message, path="$.role")
 
 
 def _check_number(known: int) -> None:
     if known >= SHARES_PER_SESSION:
-        words = f"This session has {SHARES_PER_SESSION} links already; revoke some first."
-        raise ProblemError(422, RefusalCode.LIMIT, words)
+        message = f"This session has {SHARES_PER_SESSION} links already; revoke some first."
+        raise ProblemError(422, RefusalCode.LIMIT, message)
 
 
 def _share_granted(
@@ -226,11 +244,11 @@ async def _share_given(issued: IssuedToken, text: str, where: Reachable) -> Shar
         token=text,
         role=issued.role,
         expires_at=issued.expires_at,
-        qr=await asyncio.to_thread(picture, url),
+        qr=await asyncio.to_thread(qr_code, url),
         warning=where.warning,
     )
 
 
-def picture(url: str) -> str:
-    """Takes as long as thousands of actions do, so never on the event loop."""
+def qr_code(url: str) -> str:
+    """As slow as thousands of actions, so never on the event loop."""
     return segno.make_qr(url).svg_inline(omitsize=True, light="#fff")

@@ -1,4 +1,9 @@
-"""Who is calling: credentials become principals, and strangers are turned away at the door.
+"""Who may connect: credentials become principals, and everyone else is refused.
 
-Above it stand HTTP and the WebSocket endpoint; below it the host, whose log keeps the tokens.
+binding      where the host listens, and whether that requires a token
+origins      the allowed hosts, origins and proxies
+credentials  credentials in requests, and the principals they prove
+tokens       tokens and share links that the host issues
+signing_key  the key that signs them, and files that only their owner may read
+failed_credentials   counted, logged, throttled
 """

@@ -15,7 +15,7 @@ from session_server.settings import Settings, SettingsError
 
 ALL_ADDRESSES = ("", "0.0.0.0", "::")  # noqa: S104
 _NOWHERE = (("192.0.2.1", socket.AF_INET), ("2001:db8::1", socket.AF_INET6))
-"""Addresses that are nobody's: a route to them shows which of ours leads outside."""
+"""Documentation addresses, used by nobody: the route to them shows our address outside."""
 
 ONLY_HERE = (
     "This host listens only on loopback, so the link works on this machine alone. For other devices"
@@ -35,7 +35,7 @@ class Reachable(NamedTuple):
 
 
 def reachable(settings: Settings, called_by: str, port: int, scheme: str = "http") -> Reachable:
-    """`called_by` is the name by which this request called us: if others can use it, it will do."""
+    """`called_by` is the `Host` of the request: used if it is not a name of this machine alone."""
     if settings.public_url is not None:
         return Reachable(settings.public_url.rstrip("/"))
     if called_by and not is_local(called_by):
@@ -52,7 +52,7 @@ def reachable(settings: Settings, called_by: str, port: int, scheme: str = "http
 
 
 def is_local(netloc: str) -> bool:
-    """Whether this names the machine it is said on: no use to anybody elsewhere."""
+    """Whether the name means the local machine wherever it is used."""
     name = netloc.rpartition("@")[2]
     name = name[1:].partition("]")[0] if name.startswith("[") else name.partition(":")[0]
     return is_loopback_name(name) or name in ALL_ADDRESSES
@@ -85,7 +85,7 @@ def _netloc(address: str, port: int) -> str:
 
 GENERATE = "generate"
 ANY_PAGE = frozenset({ANY, "null"})
-"""Every page can have the origin `null`: a frame in a sandbox has."""
+"""Any page can have the origin `null`, with a sandboxed frame."""
 
 TOKEN_BYTES = 24
 
@@ -104,7 +104,7 @@ NEEDED = (
 
 
 class Binding(NamedTuple):
-    """`token` is the connection token if it is new and has to be told, `file` where it was put."""
+    """`token` is the connection token if it is new and must be printed, `file` where it is kept."""
 
     access: Access
     is_loopback: bool
@@ -113,7 +113,7 @@ class Binding(NamedTuple):
 
 
 def binding_of(settings: Settings) -> Binding:
-    """What the settings ask for, or a `SettingsError` that says what to do."""
+    """The binding for these settings; raises a `SettingsError` that says what to do."""
     _check_one(settings)
     is_loopback = is_loopback_address(settings.host)
     if settings.connection_token_file is not None:
@@ -123,8 +123,8 @@ def binding_of(settings: Settings) -> Binding:
     if settings.connection_token is not None:
         given = settings.connection_token.get_secret_value()
         token = _generated() if given == GENERATE else _checked(given)
-        told = token if given == GENERATE else None
-        return Binding(access_of(settings, token, is_loopback=is_loopback), is_loopback, told)
+        new = token if given == GENERATE else None
+        return Binding(access_of(settings, token, is_loopback=is_loopback), is_loopback, new)
     reason = _exposure(settings, is_loopback=is_loopback)
     if reason is not None and not settings.without_connection_token:
         raise SettingsError(NEEDED.format(reason=reason))
@@ -132,7 +132,7 @@ def binding_of(settings: Settings) -> Binding:
 
 
 def _exposure(settings: Settings, *, is_loopback: bool) -> str | None:
-    """Why people elsewhere, or pages of theirs, could reach this host."""
+    """Why people on other machines, or their pages, could reach this host."""
     if not is_loopback:
         return f"{settings.host or 'Every address'} can be reached by others"
     public = None if settings.public_url is None else urlsplit(settings.public_url).hostname
@@ -187,7 +187,7 @@ def _generated() -> str:
 
 
 def _checked(token: str) -> str:
-    """Safe in a URL as it stands, and too long to be guessed."""
+    """Checked to be safe in a URL without encoding, and too long to guess."""
     if not _TOKEN.fullmatch(token) or len(token) < CONNECTION_TOKEN_CHARS:
         raise SettingsError(
             f"A connection token has at least {CONNECTION_TOKEN_CHARS} characters out of A–Z, a–z,"

@@ -1,4 +1,4 @@
-"""Credentials: from one to its principal, out of logs, and the end of what depended on it."""
+"""Credentials: found in a request, hidden from logs, turned into a principal, and their end."""
 
 import asyncio
 import logging
@@ -11,14 +11,14 @@ from urllib.parse import unquote_plus
 from starlette.requests import HTTPConnection
 
 from session_server.host.host import Host
-from session_server.identity.errors import (
+from session_server.identity.failed_credentials import FailedCredentials
+from session_server.identity.origins import Access
+from session_server.identity.tokens import Tokens
+from session_server.schemas.errors import (
     AmbiguousRequestError,
     BadCredentialError,
     NoCredentialError,
 )
-from session_server.identity.origins import Access
-from session_server.identity.throttle import FailedCredentials
-from session_server.identity.tokens import Tokens
 from session_server.schemas.principals import (
     AGENT_PREFIX,
     HOST,
@@ -39,7 +39,7 @@ _IN_JSON = re.compile(r'("token"\s*:\s*")[^"]+')
 
 
 def redacted(text: str, known: tuple[str, ...] = ()) -> str:
-    """Without what looks like a credential, and without those that are known, wherever they are."""
+    """The text without known credentials and without anything that looks like one."""
     for secret in known:
         text = text.replace(secret, HIDDEN)
     text = _ISSUED.sub(HIDDEN, text)
@@ -78,7 +78,7 @@ class _Waiting:
 
 
 async def while_allowed(host: Host, principal: Principal, work: Awaitable[T]) -> T:
-    """What the work brings; a `BadCredentialError` as soon as the credential is no longer one."""
+    """The result of the work; raises `BadCredentialError` once the credential is not valid."""
     if principal.credential is None:
         return await work
     waiting, task = _Waiting(), asyncio.ensure_future(work)
@@ -97,7 +97,7 @@ async def while_allowed(host: Host, principal: Principal, work: Awaitable[T]) ->
 
 PARAMETER = "tkn"
 SUBPROTOCOL = "ahp"
-"""What the host answers to a client that offers it; the subprotocol with the token never is."""
+"""Accepted if the client offers it; the subprotocol with the token is never echoed."""
 
 TOKEN_SUBPROTOCOL = "bearer."  # noqa: S105
 _OFFERED = b"sec-websocket-protocol"
@@ -154,19 +154,19 @@ def credential_of(connection: HTTPConnection) -> str | None:
 
 
 def chosen_subprotocol(connection: HTTPConnection) -> str | None:
-    """What a WebSocket is answered with; a browser ends one whose offers are all ignored."""
+    """The subprotocol to accept; a browser closes a WebSocket that accepts none of its offers."""
     return SUBPROTOCOL if SUBPROTOCOL in connection.scope.get("subprotocols", []) else None
 
 
 LOCAL = Principal(id=LOCAL_ID, role=Role.OWNER)
-"""Whoever comes without a credential, where none is needed."""
+"""Anyone without a credential, where none is required."""
 
 OWNER = Principal(id=OWNER_ID, role=Role.OWNER)
-"""Whoever has the connection token."""
+"""Anyone with the connection token."""
 
 RESERVED = frozenset({HOST.id, LOCAL.id, OWNER.id})
 RESERVED_PREFIXES = (AGENT_PREFIX, "call:", SHARE_PREFIX, "token:")
-"""Names that nobody can be given, because the host gives them itself."""
+"""Ids that tokens cannot have, because the host uses them itself."""
 
 NO_CREDENTIAL = "A token is required: as `Authorization: Bearer …`, or as `?tkn=…` in the URL."
 
@@ -178,7 +178,7 @@ class Identities:
         self._connection_token = access.connection_token
 
     def principal(self, credential: str | None, address: str | None = None) -> Principal:
-        """Whom it proves; a failure is counted, and throttled by the address that it came from."""
+        """The principal of a credential; failures are counted and throttled by their address."""
         if credential is None:
             if self._connection_token is not None:
                 raise NoCredentialError(NO_CREDENTIAL)
@@ -191,7 +191,7 @@ class Identities:
             raise self.failures.failed(error, address) from None
 
     def _is_connection_token(self, credential: str) -> bool:
-        """In a time that says nothing about how much of it was right."""
+        """In constant time, so that the time does not show how much of it was right."""
         known = self._connection_token
         return known is not None and secrets.compare_digest(credential.encode(), known.encode())
 

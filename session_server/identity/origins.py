@@ -1,4 +1,4 @@
-"""The terms of access to the host: its token, and the hosts and origins that requests may name."""
+"""Who may send requests: the connection token, and the allowed hosts, origins and proxies."""
 
 import re
 from collections.abc import Mapping
@@ -6,21 +6,17 @@ from ipaddress import ip_address
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from session_server.identity.errors import (
-    AmbiguousRequestError,
-    ForeignOriginError,
-    ProxiedError,
-)
+from session_server.schemas.errors import AmbiguousRequestError, ForeignOriginError, ProxiedError
 from session_server.settings import Settings
 
 ANY = "*"
 
 
 class Access(NamedTuple):
-    """`hosts` are names it may be called by beside loopback's, `None` for any.
+    """`hosts` are the names it may be called by besides those of loopback, `None` for any.
 
-    Without a connection token everyone who brings no credential is an owner. `is_open`: the
-    operator wants that for everyone who reaches the address, through a proxy too.
+    Without a connection token, everyone without a credential is an owner. `is_open`: the operator
+    wants this for everyone who reaches the address, also through a proxy.
     """
 
     connection_token: str | None = None
@@ -32,7 +28,7 @@ class Access(NamedTuple):
 def access_of(
     settings: Settings, connection_token: str | None = None, *, is_loopback: bool = True
 ) -> Access:
-    """Elsewhere than on loopback a token guards the door, whatever the host is called."""
+    """Off loopback a token protects the host, so any `Host` is allowed."""
     origins = {origin.rstrip("/").lower() for origin in settings.allowed_origins}
     hosts = {name.lower() for name in settings.allowed_hosts}
     if settings.public_url is not None:
@@ -51,70 +47,27 @@ def access_of(
 DEFAULT_PORTS = (None, 80, 443)
 
 SINGLE_HEADERS = ("host", "origin", "authorization")
-"""Whoever stands in between could read another one of two than this host does."""
+"""With two of them, a proxy might read another one than this host does."""
 
 _HOST = re.compile(r"(?:[A-Za-z0-9._~-]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]{0,5})?")
 
-PROXY_HEADERS = frozenset(
-    {
-        "cdn-loop",
-        "client-ip",
-        "do-connecting-ip",
-        "early-data",
-        "forwarded",
-        "front-end-https",
-        "incap-client-ip",
-        "proxy-client-ip",
-        "remote-addr",
-        "remote-user",
-        "rndr-id",
-        "surrogate-capability",
-        "true-client-ip",
-        "via",
-        "wl-proxy-client-ip",
-        "x-client-ip",
-        "x-cluster-client-ip",
-        "x-host",
-        "x-remote-addr",
-        "x-remote-ip",
-        "x-remote-user",
-        "x-scheme",
-        "x-varnish",
-    }
-)
+# fmt: off
+PROXY_HEADERS = frozenset((
+    "cdn-loop", "client-ip", "do-connecting-ip", "early-data", "forwarded", "front-end-https",
+    "incap-client-ip", "proxy-client-ip", "remote-addr", "remote-user", "rndr-id",
+    "surrogate-capability", "true-client-ip", "via", "wl-proxy-client-ip", "x-client-ip",
+    "x-cluster-client-ip", "x-host", "x-remote-addr", "x-remote-ip", "x-remote-user", "x-scheme",
+    "x-varnish",
+))
 PROXY_PREFIXES = (
-    "akamai-",
-    "cf-",
-    "cloudfront-",
-    "fastly-",
-    "fly-",
-    "ngrok-",
-    "render-proxy-",
-    "tailscale-",
-    "x-akamai-",
-    "x-amz",
-    "x-appengine-",
-    "x-appgw-",
-    "x-arr-",
-    "x-auth-request-",
-    "x-authentik-",
-    "x-azure-",
-    "x-envoy-",
-    "x-fd-",
-    "x-forwarded",
-    "x-goog-",
-    "x-haproxy-",
-    "x-ms-client-principal",
-    "x-nf-",
-    "x-original",
-    "x-pomerium-",
-    "x-proxy",
-    "x-real-",
-    "x-sucuri-",
-    "x-tunnel-",
-    "x-vercel-",
+    "akamai-", "cf-", "cloudfront-", "fastly-", "fly-", "ngrok-", "render-proxy-", "tailscale-",
+    "x-akamai-", "x-amz", "x-appengine-", "x-appgw-", "x-arr-", "x-auth-request-", "x-authentik-",
+    "x-azure-", "x-envoy-", "x-fd-", "x-forwarded", "x-goog-", "x-haproxy-",
+    "x-ms-client-principal", "x-nf-", "x-original", "x-pomerium-", "x-proxy", "x-real-",
+    "x-sucuri-", "x-tunnel-", "x-vercel-",
 )
-"""What reverse proxies, tunnels, load balancers and content networks add to what they pass on."""
+# fmt: on
+"""Headers that reverse proxies, tunnels, load balancers and CDNs add to requests."""
 
 PROXIED = (
     "This request came through a proxy, and this host has no connection token: everyone on the"
@@ -124,7 +77,7 @@ PROXIED = (
 
 
 def check_unambiguous(names: Mapping[str, int], headers: Mapping[str, str]) -> None:
-    """`names` is how often each header stands in the request."""
+    """`names` counts each header of the request."""
     for name in SINGLE_HEADERS:
         if names.get(name, 0) > 1:
             raise AmbiguousRequestError(f"The request has two `{name.title()}` headers; send one.")
@@ -133,10 +86,10 @@ def check_unambiguous(names: Mapping[str, int], headers: Mapping[str, str]) -> N
 
 
 def check_direct(access: Access, names: Mapping[str, int], http_version: str = "1.1") -> None:
-    """Where everyone is an owner who comes from this machine, nobody comes through a proxy.
+    """Without a token, everyone on this machine is an owner: requests through a proxy are refused.
 
-    A proxy on the same machine connects from loopback and may call the host by a loopback name;
-    what it adds to a request gives it away. nginx adds nothing, but speaks HTTP/1.0 by default.
+    A proxy on the same machine connects from loopback and may use a loopback name; it is recognised
+    by the headers that it adds. nginx adds none, but speaks HTTP/1.0 by default.
     """
     if access.connection_token is not None or access.is_open:
         return
@@ -161,10 +114,17 @@ def check_host(access: Access, headers: Mapping[str, str]) -> None:
         )
 
 
-def check_origin(access: Access, headers: Mapping[str, str]) -> None:
+VSCODE_ORIGIN = "vscode-file://vscode-app"
+"""The window of VS Code. No web page can have this origin: browsers know no such scheme, and pages
+inside of VS Code have others. So it is a program on somebody's machine, like those without one."""
+
+
+def check_origin(access: Access, headers: Mapping[str, str], *, is_upgrade: bool = False) -> None:
     origin = headers.get("origin")
     if origin is None:
         _check_fetch(headers)
+    elif is_upgrade and origin == VSCODE_ORIGIN:
+        return
     elif not is_allowed(access, origin, headers):
         raise ForeignOriginError(
             "Pages of this origin may not use this host; set allowed_origins if they should."
@@ -189,7 +149,7 @@ def is_loopback_name(name: str) -> bool:
 
 
 def _check_fetch(headers: Mapping[str, str]) -> None:
-    """Pictures, scripts and frames of a foreign page come without `Origin`; a link is no harm."""
+    """Images, scripts and frames of other sites come without `Origin`; links are harmless."""
     if headers.get("sec-fetch-site") not in ("cross-site", "same-site"):
         return
     is_link = headers.get("sec-fetch-mode") == "navigate"
@@ -213,7 +173,7 @@ def _host(headers: Mapping[str, str]) -> tuple[str, int | None]:
 
 
 def _named(netloc: str) -> tuple[str, int | None]:
-    """Name and port; what is neither is no name at all."""
+    """Name and port; anything else gives an empty name."""
     try:
         parts = urlsplit(f"//{netloc}")
         name, port = parts.hostname or "", parts.port

@@ -37,6 +37,12 @@ GUESSABLE_KEY = (
 )
 
 
+NO_SHARED_KEY = (
+    "Nodes that share a store need the same key: set secret (SESSION_SERVER_SECRET) to the same"
+    " text on all of them, or copy the secret.key of one to {path}."
+)
+
+
 class SigningKey:
     """The file is made when the first token is: a host without tokens leaves none behind."""
 
@@ -84,7 +90,10 @@ def signing_key(settings: Settings, *, is_kept: bool) -> SigningKey:
                 " pattern."
             )
         return SigningKey(key=hashlib.sha256(b"session-server:" + secret.encode()).digest())
-    return SigningKey(settings.data_dir / FILE if is_kept else None)
+    path = settings.data_dir / FILE
+    if settings.shared and not path.exists():
+        raise SettingsError(NO_SHARED_KEY.format(path=path))
+    return SigningKey(path if is_kept else None)
 
 
 def is_guessable(secret: str) -> bool:

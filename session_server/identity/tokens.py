@@ -1,6 +1,6 @@
-"""Tokens that this host issues: signed, listed in its log, and gone as soon as they are revoked.
+"""Tokens that this host issues: signed, listed in its log, invalid as soon as they are revoked.
 
-A token's text says only which one it is and until when; what it proves stands in the log.
+The text of a token holds only its id and expiry; the principal it proves is in the log.
 """
 
 import logging
@@ -11,14 +11,24 @@ from typing import Any
 import jwt
 import msgspec
 
-from session_server.host.acting import NotSavedError, write_to
-from session_server.host.channel_kinds import IssuedTokens, TokenIssued, TokenRevoked
+from session_server.host.awaiting import write
 from session_server.host.host import Host
-from session_server.identity.errors import BadCredentialError, CredentialFailure
 from session_server.identity.signing_key import SigningKey
-from session_server.schemas.errors import Refusal, RefusalCode
+from session_server.schemas.errors import (
+    BadCredentialError,
+    CredentialFailure,
+    NotSavedError,
+    Refusal,
+    RefusalCode,
+)
 from session_server.schemas.http import IssuedToken, TokenKind
 from session_server.schemas.limits import TOKENS_KEPT
+from session_server.schemas.log_entries import (
+    TOKENS_CHANNEL,
+    IssuedTokens,
+    TokenIssued,
+    TokenRevoked,
+)
 from session_server.schemas.principals import Author, Principal, Stamp
 from session_server.schemas.wire import Uri
 
@@ -87,14 +97,14 @@ class Tokens:
         return {} if issued is None else issued.tokens
 
     def listed(self, kind: TokenKind) -> Iterator[IssuedToken]:
-        """Those that still open something, oldest first."""
+        """The valid ones, oldest first."""
         return (t for t in self._all().values() if t.kind is kind and self._is_current(t))
 
     def find(self, token_id: str) -> IssuedToken | None:
         return self._all().get(token_id)
 
     async def issue(self, token: IssuedToken) -> str:
-        """The text of the token, which is said this once."""
+        """Saves the token; returns its text, which is shown only once."""
         try:
             self._key.made()
         except OSError as error:
@@ -105,29 +115,29 @@ class Tokens:
                 return Refusal(code=RefusalCode.LIMIT, message=TOO_MANY)
             return (TokenIssued(token=token),)
 
-        await write_to(self._host.tokens, plan, token.created_by)
+        await write(self._host, TOKENS_CHANNEL, plan, token.created_by)
         return self.text_of(token)
 
     def text_of(self, token: IssuedToken) -> str:
-        """The same every time: nothing but who holds it makes it a secret."""
+        """The same text every time."""
         claims: dict[str, Any] = {"jti": token.id}
         if token.expires_at is not None:
             claims["exp"] = -(-token.expires_at // 1000)
         return jwt.encode(claims, self._key.made(), algorithm=ALGORITHM)
 
     async def revoke(self, token_id: str, by: Author) -> bool:
-        """Whether there was such a token. Whoever is connected with it is let go."""
+        """Disconnects everyone who uses the token; returns whether there was one."""
         if token_id not in self._all():
             return False
         revoked = TokenRevoked(token_id=token_id)
-        await write_to(self._host.tokens, lambda *_: (revoked,), by)
+        await write(self._host, TOKENS_CHANNEL, lambda *_: (revoked,), by)
         self._host.connections.revoke(token_id)
         return True
 
     # Sessions that go
 
     def restarted(self) -> None:
-        """What a crash kept from being written: tokens for sessions that are gone."""
+        """Revokes tokens of deleted sessions, which a crash may have left."""
         if self._key.known() is None and self._all():
             logger.warning(LOST_KEY, len(self._all()))
         for uri in {uri for token in self._all().values() for uri in token.sessions or ()}:
@@ -135,7 +145,7 @@ class Tokens:
                 self._close_session(uri)
 
     def _close_session(self, uri: Uri) -> None:
-        """A token for a session does not open the next one of that name."""
+        """A token for a session must not open a later session of the same name."""
         touched = [token for token in self._all().values() if uri in (token.sessions or ())]
         if not touched:
             return

@@ -1,16 +1,23 @@
 """The log: what makes an action durable and gives it its place in the host's one order.
 
-Above it stands the host, which knows only this Protocol; below, one backend per URL scheme.
+protocol   what every log promises: shapes, outcomes, errors
+memory     the reference, for tests and throw-away runs
+sqlite/    one file, one process: the default
+postgres/  nats/   several nodes on one log
+opening    from a URL to a log
+settling   how writers and followers are told
+loss_detection  how far a log had come, kept outside of it
+migration  copying a log to another backend
 """
 
 from session_server.log.protocol import (
+    AppendResult,
     Batch,
     Durable,
     Entry,
     Epoch,
     Log,
     NewEntry,
-    Outcome,
     Refused,
     RefusedBecause,
     StoredSnapshot,
@@ -19,13 +26,13 @@ from session_server.log.protocol import (
 )
 
 __all__ = [
+    "AppendResult",
     "Batch",
     "Durable",
     "Entry",
     "Epoch",
     "Log",
     "NewEntry",
-    "Outcome",
     "Refused",
     "RefusedBecause",
     "StoredSnapshot",

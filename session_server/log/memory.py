@@ -2,19 +2,35 @@
 
 import asyncio
 from bisect import bisect_right
-from collections.abc import AsyncIterator, Collection, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
 from itertools import islice
 from operator import attrgetter
 
-from session_server.log.errors import CLOSED, KNOWN_ID, FailedError, ahead, conflict
-from session_server.log.protocol import Batch, Durable, Entry, Epoch, Outcome, StoredSnapshot
+from session_server.log.protocol import (
+    CLOSED,
+    KNOWN_ID,
+    AppendResult,
+    Batch,
+    Durable,
+    Entry,
+    Epoch,
+    FailedError,
+    StoredSnapshot,
+    ahead,
+    conflict,
+)
 from session_server.log.settling import Progress, Settled, follow, settle
 from session_server.schemas.limits import DECISION_BYTES_KEPT, DECISIONS_KEPT
 from session_server.schemas.wire import Millis, Seq, Uri
 
 
 class MemoryLog:
-    """What is appended in one turn of the event loop is settled together in the next."""
+    """What is appended in one turn of the event loop is settled together in the next.
+
+    Several hosts in one process can share it.
+    """
+
+    is_first = is_joined = True
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -28,6 +44,7 @@ class MemoryLog:
         self._floors: dict[Uri, Seq] = {}
         self._lasting: dict[Seq, Millis] = {}
         self._waiting: list[tuple[Batch, Settled]] = []
+        self._listeners: list[Callable[[str], None]] = []
 
     @property
     def epoch(self) -> Epoch:
@@ -51,23 +68,22 @@ class MemoryLog:
         self._progress.reach(self._reached)
         settle(self._loop, settlements)
 
-    def _outcome(self, batch: Batch) -> Outcome:
+    def _outcome(self, batch: Batch) -> AppendResult:
         last = self._lasts.get(batch.channel, 0)
         if last != batch.expected:
             return conflict(batch, last)
-        ids = {entry.id for entry in batch.entries}
-        if len(ids) < len(batch.entries) or any(id_ in self._seqs for id_ in ids):
+        channel, entries, seqs = batch.channel, batch.entries, self._seqs
+        ids = [entry.id for entry in entries]
+        if not seqs.keys().isdisjoint(ids) or len(set(ids)) < len(ids):
             return KNOWN_ID
-        return Durable(tuple(self._stored(batch)))
-
-    def _stored(self, batch: Batch) -> Iterator[Seq]:
-        for entry in batch.entries:
-            self._reached = seq = self._reached + 1
-            self._entries.append(Entry(seq, batch.channel, entry.id, entry.data))
+        first = self._reached + 1
+        self._reached += len(entries)
+        for seq, entry in enumerate(entries, first):
+            self._entries.append(Entry(seq, channel, entry.id, entry.data))
+            seqs[entry.id] = self._lasts[channel] = seq
             if entry.lasts_until:
                 self._lasting[seq] = entry.lasts_until
-            self._seqs[entry.id] = self._lasts[batch.channel] = seq
-            yield seq
+        return Durable(tuple(range(first, self._reached + 1)))
 
     async def read(
         self, *, after: Seq, limit: int, channels: Collection[Uri] | None = None
@@ -79,6 +95,16 @@ class MemoryLog:
             wanted = frozenset(channels)
             entries = (entry for entry in entries if entry.channel in wanted)
         return list(islice(entries, limit))
+
+    async def refresh(self) -> None:
+        self._catch_up()
+
+    def tell(self, message: str) -> None:
+        for heard in self._listeners:
+            self._loop.call_soon(heard, message)
+
+    def listen(self, heard: Callable[[str], None]) -> None:
+        self._listeners.append(heard)
 
     async def read_uncovered(self, *, after: Seq, limit: int) -> Sequence[Entry]:
         covered = {uri: snapshot.seq for uri, snapshot in self._snapshots.items()}
@@ -101,9 +127,13 @@ class MemoryLog:
         if older is None or older.seq <= snapshot.seq:
             self._snapshots[snapshot.channel] = snapshot
 
-    async def snapshots(self) -> Sequence[StoredSnapshot]:
+    async def snapshots(self, channels: Collection[Uri] | None = None) -> Sequence[StoredSnapshot]:
         self._check_open()
-        return list(self._snapshots.values())
+        wanted = self._snapshots if channels is None else frozenset(channels)
+        return [stored for uri, stored in self._snapshots.items() if uri in wanted]
+
+    async def outlines(self) -> Sequence[StoredSnapshot]:
+        return [stored._replace(data=b"") for stored in await self.snapshots()]
 
     async def trim(self, channel: Uri, up_to: Seq, now: Millis = 0) -> None:
         self._catch_up()
@@ -132,11 +162,12 @@ class MemoryLog:
         self._check_open()
         return dict(self._floors)
 
-    async def drop(self, channel: Uri) -> None:
+    async def drop(self, channel: Uri) -> Seq:
         self._catch_up()
         self._forget(frozenset(e.seq for e in self._entries if e.channel == channel))
         for known in (self._lasts, self._snapshots, self._floors):
             known.pop(channel, None)
+        return self._reached
 
     def _forget(self, seqs: frozenset[Seq]) -> None:
         self._entries = [entry for entry in self._entries if entry.seq not in seqs]

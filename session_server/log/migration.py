@@ -7,9 +7,16 @@ that come back get snapshots.
 from collections.abc import AsyncIterator, Sequence
 from typing import NamedTuple, Protocol, TypeAlias
 
-from session_server.log.errors import DamagedError, FailedError, LogError, OpenError, UrlError
 from session_server.log.opening import open_log, redacted
-from session_server.log.protocol import Entry, Log
+from session_server.log.protocol import (
+    DamagedError,
+    Entry,
+    FailedError,
+    Log,
+    LogError,
+    OpenError,
+    UrlError,
+)
 from session_server.schemas.wire import Millis, Seq, Uri
 
 READ_AT_ONCE = 2_000
@@ -100,7 +107,7 @@ async def _copy(source: Copyable, target: Copyable) -> None:
         try:
             await target.save_snapshot(snapshot)
         except FailedError as error:
-            raise UnlikeError(error.words) from error
+            raise UnlikeError(error.reason) from error
     await target.forget_epoch()
 
 

@@ -1,4 +1,8 @@
-"""What every log promises, and the few shapes it deals in."""
+"""What every log promises: its shapes, its outcomes and its errors.
+
+Shapes that are made for every action are Structs: they are made faster than named tuples, and hold
+nothing that the garbage collector would have to look at.
+"""
 
 import secrets
 import time
@@ -6,10 +10,13 @@ from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from enum import StrEnum
 from typing import NamedTuple, Protocol, TypeAlias
 
+import msgspec
+
+from session_server.schemas.errors import SessionServerError
 from session_server.schemas.wire import Millis, Seq, Uri
 
 
-class NewEntry(NamedTuple):
+class NewEntry(msgspec.Struct, frozen=True, gc=False):
     """An entry on its way into the log. `id` is the writer's own and never used twice.
 
     `lasts_until`: trimming does not remove it before that time.
@@ -20,7 +27,7 @@ class NewEntry(NamedTuple):
     lasts_until: Millis = 0
 
 
-class Entry(NamedTuple):
+class Entry(msgspec.Struct, frozen=True, gc=False):
     """`is_intact` is false when the stored bytes do not match their checksum."""
 
     seq: Seq
@@ -30,7 +37,7 @@ class Entry(NamedTuple):
     is_intact: bool = True
 
 
-class Batch(NamedTuple):
+class Batch(msgspec.Struct, frozen=True, gc=False):
     """Entries of one channel that become durable together, or not at all.
 
     `expected` is the seq of the channel's last entry as the writer knows it, 0 for none.
@@ -41,7 +48,7 @@ class Batch(NamedTuple):
     entries: tuple[NewEntry, ...]
 
 
-class Durable(NamedTuple):
+class Durable(msgspec.Struct, frozen=True, gc=False):
     """All of it is stored; `seqs` are the entries' places, in their order."""
 
     seqs: tuple[Seq, ...]
@@ -56,19 +63,19 @@ class RefusedBecause(StrEnum):
 
 
 class Refused(NamedTuple):
-    """None of it is stored, and never will be. `words` tell an operator what to do."""
+    """None of it is stored, and never will be. `reason` tell an operator what to do."""
 
     because: RefusedBecause
-    words: str
+    reason: str
 
 
 class Unknown(NamedTuple):
     """It may be stored or not: look for the entries' ids before saying anything."""
 
-    words: str
+    reason: str
 
 
-Outcome: TypeAlias = Durable | Refused | Unknown
+AppendResult: TypeAlias = Durable | Refused | Unknown
 
 
 class Sync(StrEnum):
@@ -82,12 +89,17 @@ class Sync(StrEnum):
 
 
 class StoredSnapshot(NamedTuple):
-    """A channel's state after its entry `seq`; `data` is the channel's own encoding."""
+    """A channel's state after its entry `seq`; `data` is the channel's own encoding.
+
+    `outline` is the part of it that a start needs, if that is not all of it; it can be read alone.
+    One that is damaged is empty.
+    """
 
     channel: Uri
     seq: Seq
     data: bytes
     is_intact: bool = True
+    outline: bytes = b""
 
 
 EPOCH_ORIGIN = 1_767_225_600
@@ -159,7 +171,7 @@ class Log(Protocol):
         """The highest seq that is durable; where none is of this epoch, the epoch's first."""
         ...
 
-    def append(self, batch: Batch, settled: Callable[[Outcome], None]) -> None:
+    def append(self, batch: Batch, settled: Callable[[AppendResult], None]) -> None:
         """Takes the batch and returns at once."""
         ...
 
@@ -194,8 +206,12 @@ class Log(Protocol):
         """
         ...
 
-    async def snapshots(self) -> Sequence[StoredSnapshot]:
-        """The latest snapshot of every channel that has one."""
+    async def snapshots(self, channels: Collection[Uri] | None = None) -> Sequence[StoredSnapshot]:
+        """The latest snapshot of each of these channels, or of all, that have one."""
+        ...
+
+    async def outlines(self) -> Sequence[StoredSnapshot]:
+        """The same of every channel, without `data`: only outlines are read."""
         ...
 
     async def trim(self, channel: Uri, up_to: Seq, now: Millis = 0) -> None:
@@ -214,10 +230,148 @@ class Log(Protocol):
         """
         ...
 
-    async def drop(self, channel: Uri) -> None:
-        """Forgets a channel altogether: its entries, its snapshot and its floor."""
+    async def drop(self, channel: Uri) -> Seq:
+        """Forgets a channel altogether: its entries, its snapshot and its floor.
+
+        Whatever of it was stored before has at most the returned seq; if there is one of its name
+        later, all of that has a higher one.
+        """
         ...
 
     async def close(self) -> None:
         """Settles what is in flight, then refuses the rest as `CLOSED`."""
         ...
+
+
+MESSAGE_BYTES = 7_500
+"""Of a message between nodes; PostgreSQL takes less than 8,000."""
+
+
+class SharedLog(Log, Protocol):
+    """One that several nodes can have open at the same time.
+
+    They can tell each other messages, which are not stored. A message reaches all nodes that are
+    connected, the one that sent it too, those of one node in their order; while there is no
+    connection it is lost.
+    """
+
+    @property
+    def is_first(self) -> bool:
+        """Whether no other node had it open when this one opened it."""
+        ...
+
+    @property
+    def is_joined(self) -> bool:
+        """Whether it may be written to: no host has it for itself."""
+        ...
+
+    async def refresh(self) -> None:
+        """Afterwards `last_seq` is not below any entry that was durable when this was called.
+
+        Whoever wrote it. Raises a `FailedError` while the log cannot be asked.
+        """
+        ...
+
+    def tell(self, message: str) -> None:
+        """Returns at once. The message has at most `MESSAGE_BYTES`, and no NUL."""
+        ...
+
+    def listen(self, heard: Callable[[str], None]) -> None:
+        """Calls with every message from now on."""
+        ...
+
+
+class LogError(SessionServerError):
+    """A log cannot be opened, read or written; `reason` tell an operator what to do."""
+
+    code = "log"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class OpenError(LogError):
+    """The log cannot be opened."""
+
+    code = "notOpened"
+
+
+class UrlError(OpenError):
+    """The address of the log is not valid."""
+
+    code = "url"
+
+
+class BackendMissingError(OpenError):
+    """The backend's driver is not installed; the message names the extra to install."""
+
+    code = "backendMissing"
+
+
+class InUseError(OpenError):
+    """Another process uses the log; `pid` is that process, where it is known."""
+
+    code = "inUse"
+    can_retry = True
+
+    def __init__(self, reason: str, pid: int | None) -> None:
+        super().__init__(reason)
+        self.pid = pid
+
+
+class NotWritableError(OpenError):
+    """The log can be read but not written."""
+
+    code = "notWritable"
+
+
+class DataLostError(OpenError):
+    """Entries that were stored before are missing; it opens with `accept_data_loss`."""
+
+    code = "dataLost"
+
+
+class DamagedError(OpenError):
+    """The stored data is damaged."""
+
+    code = "damaged"
+
+
+class TooNewError(OpenError):
+    """A newer release has written the log.
+
+    `version` is the file's, `known` the highest that this program can read.
+    """
+
+    code = "tooNew"
+
+    def __init__(self, reason: str, version: int, known: int) -> None:
+        super().__init__(reason)
+        self.version = version
+        self.known = known
+
+
+class FailedError(LogError):
+    """An operation failed and changed nothing: reading, taking a snapshot, trimming, dropping."""
+
+    def __init__(self, because: RefusedBecause, reason: str) -> None:
+        super().__init__(reason)
+        self.because = because
+        self.code = because.value
+        self.can_retry = because not in {RefusedBecause.CLOSED, RefusedBecause.CONFLICT}
+
+
+CLOSED = Refused(RefusedBecause.CLOSED, "The log is closed.")
+KNOWN_ID = Refused(RefusedBecause.CONFLICT, "The log has an entry with one of these ids already.")
+
+
+def conflict(batch: Batch, last: Seq) -> Refused:
+    reason = f"{batch.channel} ends at {last}, not at {batch.expected}."
+    return Refused(RefusedBecause.CONFLICT, reason)
+
+
+def ahead(snapshot: StoredSnapshot, last: Seq) -> FailedError:
+    """A snapshot of what never happened, or of a channel that was dropped meanwhile."""
+    reason = f"{snapshot.channel} ends at {last}, before the snapshot's {snapshot.seq}."
+    return FailedError(RefusedBecause.CONFLICT, reason)

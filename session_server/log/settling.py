@@ -7,17 +7,18 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import TypeAlias
 
-from session_server.log.errors import FailedError
-from session_server.log.protocol import Entry, Log, Outcome, RefusedBecause
+from session_server.log.protocol import AppendResult, Entry, FailedError, Log, RefusedBecause
 from session_server.schemas.wire import Seq
 
 PIECE = 1_000
 """Entries that a follower gets at once. No queue: what it is slow to read, the log keeps."""
 
-Settled: TypeAlias = Callable[[Outcome], None]
+Settled: TypeAlias = Callable[[AppendResult], None]
 
 
-def settle(loop: asyncio.AbstractEventLoop, settlements: Iterable[tuple[Settled, Outcome]]) -> None:
+def settle(
+    loop: asyncio.AbstractEventLoop, settlements: Iterable[tuple[Settled, AppendResult]]
+) -> None:
     """Tells each writer; one that fails to listen keeps no other from being told."""
     for settled, outcome in settlements:
         try:

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from session_server.mcp_client.errors import ConfigError
+from session_server.schemas.errors import ConfigError, SessionServerError
 from session_server.schemas.limits import ROUNDS_PER_CALL
 from session_server.schemas.mcp import Root
 from session_server.schemas.record import Answerers
@@ -73,7 +73,7 @@ class ServerConfig(Wire, frozen=True, kw_only=True):
 SECTIONS = ("mcpServers", "servers", "context_servers", "mcp")
 """Where programs keep their servers; `mcp` may hold `servers` once more."""
 
-BESIDE = ("inputs", "$schema")
+IGNORED = ("inputs", "$schema")
 """What stands next to them and means nothing here; `${input:…}` is reported where it is used."""
 
 ALIASES = {
@@ -112,13 +112,13 @@ _COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[}\]])', re.DOTALL)
 
 
 class Loaded(NamedTuple):
-    """`warnings`: what was not understood, for whoever wrote the file."""
+    """`warnings`: what was not understood, for the author of the file."""
 
     servers: dict[str, ServerConfig]
     warnings: tuple[str, ...]
 
 
-class _ProblemError(Exception):
+class _ProblemError(SessionServerError):
     """Leaves the reading of one entry; never this module."""
 
 
@@ -159,7 +159,7 @@ class _File:
     def loaded(self, content: dict[str, Any]) -> Loaded:
         found = [key for key in SECTIONS if key in content]
         for key in content:
-            if key not in (*SECTIONS, *BESIDE):
+            if key not in (*SECTIONS, *IGNORED):
                 self._warn(f"`{key}` is not understood{_nearest(key, SECTIONS)}")
         if not found:
             self._warn("there is no `mcpServers`, so no MCP server is configured")
@@ -175,8 +175,8 @@ class _File:
                 self._add(name, entry)
         return Loaded(self._servers, tuple(self._warnings))
 
-    def _warn(self, words: str) -> None:
-        self._warnings.append(f"{self._path}: {words}.")
+    def _warn(self, reason: str) -> None:
+        self._warnings.append(f"{self._path}: {reason}.")
 
     def _add(self, given: str, entry: Any) -> None:
         name = _UNUSABLE.sub("-", given).strip("-._")[:NAME_CHARS]
@@ -253,8 +253,10 @@ class _File:
         def expand(text: str) -> str:
             left = _LEFT_OVER.search(_VARIABLE.sub("", text))
             if left is not None and not is_off:
-                words = "which this host cannot fill in: put the value into the environment"
-                raise _ProblemError(f"it uses {left[0]}, {words}, and write ${{NAME}}")
+                raise _ProblemError(
+                    f"it uses {left[0]}, which this host cannot fill in: put the value into the"
+                    " environment, and write ${NAME}"
+                )
             return _VARIABLE.sub(replaced, text)
 
         return expand
@@ -279,9 +281,9 @@ def _bare(key: str) -> str:
     return re.sub(r"[_\s-]", "", key).lower()
 
 
-def _placed(words: str) -> str:
-    """msgspec's words name types and places, and never hold a value."""
-    return words.replace("`$.", "`")
+def _placed(reason: str) -> str:
+    """msgspec's errors name types and places, and never hold a value."""
+    return reason.replace("`$.", "`")
 
 
 def _variables_in(file: Path) -> dict[str, str]:

@@ -10,15 +10,27 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from typing import Any, NamedTuple
 
 from mcp import Client, MCPError
-from mcp.client.session import ElicitationFnT, ListRootsFnT, MessageHandlerFnT, SamplingFnT
+from mcp.client.session import (
+    ClientRequestContext,
+    ElicitationFnT,
+    IncomingMessage,
+    ListRootsFnT,
+    MessageHandlerFnT,
+    SamplingFnT,
+)
 from mcp.shared.dispatcher import CallOptions, ProgressFnT
 from mcp.shared.inbound import find_invalid_x_mcp_header, mcp_param_headers, x_mcp_header_map
 from mcp_types import (
     HEADER_MISMATCH,
+    INTERNAL_ERROR,
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
     UNSUPPORTED_PROTOCOL_VERSION,
+    ElicitRequestParams,
+    ErrorData,
     Implementation,
+    LoggingMessageNotification,
+    LoggingMessageNotificationParams,
     RequestId,
     Tool,
 )
@@ -27,19 +39,21 @@ from pydantic import ValidationError
 
 from session_server import __version__
 from session_server.mcp_client.config import LEGACY, MODERN, Protocol, ServerConfig
-from session_server.mcp_client.errors import UnreachableError
-from session_server.mcp_client.failures import Heard, trouble_of
+from session_server.mcp_client.failures import HttpResponseInfo, unreachable_error
 from session_server.mcp_client.sdk import (
+    Change,
+    RequestIds,
     Unanswered,
-    completing,
-    narrowed,
-    numbered,
+    Watch,
+    add_result_type,
+    changed_streams,
+    declaring,
     send_raw,
-    watched,
 )
-from session_server.mcp_client.server_credentials import credentials_of, without_credentials
+from session_server.mcp_client.server_credentials import credentials_of, hiding
 from session_server.mcp_client.transports import Output, transport
 from session_server.schemas.codec import encode
+from session_server.schemas.errors import UnreachableError
 from session_server.schemas.limits import RESULT_BYTES
 
 LISTED_PAGES = 100
@@ -59,8 +73,8 @@ def refuses_the_handshake(error: BaseException) -> bool:
     return isinstance(error, MCPError) and error.code in codes
 
 
-class Answering(NamedTuple):
-    """Who answers what a server asks; what nobody answers is not declared to it.
+class Callbacks(NamedTuple):
+    """What answers a server's requests; what has no callback is not declared to it.
 
     `answered` is called when the server has answered a call.
     """
@@ -73,7 +87,33 @@ class Answering(NamedTuple):
     answered: Callable[[], object] = bool
 
 
-NOBODY = Answering()
+NO_CALLBACKS = Callbacks()
+Logged = Callable[[LoggingMessageNotificationParams], None]
+
+
+def callbacks_for_one_request(config: ServerConfig, logged: Logged | None = None) -> Callbacks:
+    """What a connection for one request declares; revision 2026-07-28 asks nothing on it.
+
+    `logged` gets the log messages.
+    """
+
+    async def elicit(context: ClientRequestContext, params: ElicitRequestParams) -> ErrorData:
+        del context, params
+        return ErrorData(code=INTERNAL_ERROR, message="Ask by input_required.")
+
+    async def list_roots(context: ClientRequestContext) -> ErrorData:
+        del context
+        return ErrorData(code=INTERNAL_ERROR, message="Ask by input_required.")
+
+    async def notified(message: IncomingMessage) -> None:
+        if logged is not None and isinstance(message, LoggingMessageNotification):
+            logged(message.params)
+
+    return Callbacks(
+        elicit=elicit,
+        list_roots=None if config.roots is None else list_roots,
+        notified=notified,
+    )
 
 
 class Listing:
@@ -99,26 +139,26 @@ class Listing:
     def headers_of(self, tool: str, arguments: Mapping[str, Any]) -> dict[str, str]:
         """MCP forbids calling a tool whose marks are not valid."""
         if tool in self._invalid:
-            words = f"The definition of {tool!r} is not valid: {self._invalid[tool]}"
-            raise MCPError(INVALID_PARAMS, words)
+            reason = f"The definition of {tool!r} is not valid: {self._invalid[tool]}"
+            raise MCPError(INVALID_PARAMS, reason)
         return mcp_param_headers(self._headers.get(tool, {}), arguments)
 
 
 class Link:
     """`lost` is set when the other side has ended; nothing sent afterwards arrives.
 
-    `heard` is how the latest request was answered over HTTP.
+    `latest_response` is how the latest request was answered over HTTP.
     """
 
-    def __init__(self, config: ServerConfig, answering: Answering = NOBODY) -> None:
+    def __init__(self, config: ServerConfig, callbacks: Callbacks = NO_CALLBACKS) -> None:
         self.config = config
         self.lost = asyncio.Event()
-        self.heard: Heard | None = None
+        self.latest_response: HttpResponseInfo | None = None
         self.listing = Listing()
         self.output = Output(config)
-        self.unanswered = Unanswered(answering.answered)
+        self.unanswered = Unanswered(callbacks.answered)
         self._client: Client | None = None
-        self._answering = answering
+        self._callbacks = callbacks
 
     @property
     def client(self) -> Client:
@@ -147,7 +187,7 @@ class Link:
             except Exception as error:
                 if protocol == LEGACY and refuses_the_handshake(error):
                     raise UnreachableError(NOT_2025) from error
-                raise trouble_of(error, self.config, self.heard) from error
+                raise unreachable_error(error, self.config, self.latest_response) from error
             if protocol == MODERN and client.protocol_version not in MODERN_PROTOCOL_VERSIONS:
                 raise UnreachableError(NOT_2026)
             self._client = client
@@ -227,34 +267,38 @@ class Link:
         self.listing = listing
         return listing.tools
 
-    def _hear(self, heard: Heard) -> None:
-        self.heard = heard
+    def _answered(self, response: HttpResponseInfo) -> None:
+        self.latest_response = response
 
     def _new_client(self, mode: str, known: Any) -> Client:
-        answering = self._answering
-        plain = transport(self.config, self._hear, self.output)
-        way = completing(watched(plain, self.lost.set, self.unanswered))
+        callbacks = self._callbacks
+        incoming: list[Change] = [add_result_type]
+        outgoing: list[Change] = []
         credentials = credentials_of(self.config)
         if credentials:
-            way = without_credentials(way, credentials)
+            incoming.append(hiding(credentials))
+        if callbacks.capabilities is not None:
+            outgoing.append(declaring(callbacks.capabilities))
         if self.config.url is not None:
-            way = numbered(way)
-        if answering.capabilities is not None:
-            way = narrowed(way, answering.capabilities)
+            ids = RequestIds()
+            incoming.append(ids.remove_prefix)
+            outgoing.append(ids.add_prefix)
+        plain = transport(self.config, self._answered, self.output)
+        watch = Watch(self.unanswered, self.lost.set)
         return Client(
-            way,
+            changed_streams(plain, watch, incoming, outgoing),
             mode=mode,
             prior_discover=known,
             cache=None,
             client_info=Implementation(name="session-server", version=__version__),
-            elicitation_callback=answering.elicit,
-            sampling_callback=answering.sample,
-            list_roots_callback=answering.list_roots,
-            message_handler=answering.notified,
+            elicitation_callback=callbacks.elicit,
+            sampling_callback=callbacks.sample,
+            list_roots_callback=callbacks.list_roots,
+            message_handler=callbacks.notified,
         )
 
 
-class KeptLink:
+class LinkTask:
     """A link in a task of its own, open until it is closed or lost."""
 
     def __init__(self, link: Link, protocol: Protocol) -> None:
@@ -301,4 +345,6 @@ class KeptLink:
 
     def _fail(self, error: BaseException) -> None:
         if not self._opened.done():
-            self._opened.set_exception(trouble_of(error, self.link.config, self.link.heard))
+            self._opened.set_exception(
+                unreachable_error(error, self.link.config, self.link.latest_response)
+            )

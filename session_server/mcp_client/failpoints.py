@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from session_server.log.protocol import Batch, Log, Outcome
+from session_server.log.protocol import AppendResult, Batch, Log
 
 logger = logging.getLogger("session_server.calls")
 
@@ -69,14 +69,14 @@ class _GuardedLog:
     def __getattr__(self, name: str) -> object:
         return getattr(self._log, name)
 
-    def append(self, batch: Batch, settled: Callable[[Outcome], None]) -> None:
+    def append(self, batch: Batch, settled: Callable[[AppendResult], None]) -> None:
         names = [_name(entry.data) for entry in batch.entries]
-        told = [name for name in names if name is not None]
-        for name in told:
+        known = [name for name in names if name is not None]
+        for name in known:
             hit(f"append.{name}")
 
-        def reported(outcome: Outcome) -> None:
-            for name in told:
+        def reported(outcome: AppendResult) -> None:
+            for name in known:
                 hit(f"appended.{name}")
             settled(outcome)
 

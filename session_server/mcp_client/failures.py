@@ -1,7 +1,7 @@
-"""Why a server cannot be used, in words that say what to do: never with a value of its own.
+"""Why a server cannot be used, and what to do about it; never with a value of its own.
 
 The SDK tells apart few of the things that can go wrong over HTTP, so the transport notes how the
-server answered (`Heard`), and here both are read together.
+server answered (`HttpResponseInfo`), and here both are read together.
 """
 
 import re
@@ -15,11 +15,9 @@ from mcp import MCPError
 from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST, PARSE_ERROR
 
 from session_server.mcp_client.config import ServerConfig
-from session_server.mcp_client.errors import UnauthorizedError, UnreachableError
 from session_server.mcp_client.http_bounds import reason_in
-
-STAND_INS = ("Server returned an error response", "Not Found", "Unexpected content type: ")
-"""What the SDK says for an HTTP answer that holds no message."""
+from session_server.mcp_client.sdk import NO_MESSAGE
+from session_server.schemas.errors import UnauthorizedError, UnreachableError
 
 DID_NOT_RUN = (401, 403, 429)
 """Not 503: proxies say it too of a server that broke off in the middle of its work."""
@@ -32,7 +30,7 @@ NO_CREDENTIALS = (
 )
 BAD_CREDENTIALS = (
     "it does not accept the credentials in its `headers` in mcp.json (HTTP 401):"
-    " mend them, and start the host again"
+    " correct them, and start the host again"
 )
 TOO_FEW_RIGHTS = (
     "it forbids this (HTTP 403): the credentials in its `headers` in mcp.json need more rights"
@@ -40,7 +38,7 @@ TOO_FEW_RIGHTS = (
 NOT_MCP = "what answers there does not speak MCP; check its `url` in mcp.json"
 
 
-class Heard(NamedTuple):
+class HttpResponseInfo(NamedTuple):
     """How the server answered the latest request over HTTP."""
 
     status: int
@@ -48,7 +46,7 @@ class Heard(NamedTuple):
     challenge: str = ""
 
     @classmethod
-    def of(cls, response: httpx2.Response) -> "Heard":
+    def of(cls, response: httpx2.Response) -> "HttpResponseInfo":
         headers = response.headers
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         return cls(response.status_code, kind, headers.get("www-authenticate", ""))
@@ -59,8 +57,8 @@ class Heard(NamedTuple):
         return tuple(found[1].split()) if found is not None else ()
 
 
-def trouble_of(
-    error: BaseException, config: ServerConfig, heard: Heard | None = None
+def unreachable_error(
+    error: BaseException, config: ServerConfig, response: HttpResponseInfo | None = None
 ) -> UnreachableError:
     """Why a connection could not be opened, or a listing not be had."""
     while isinstance(error, BaseExceptionGroup) and error.exceptions:
@@ -68,29 +66,31 @@ def trouble_of(
     if isinstance(error, UnreachableError):
         return error
     if isinstance(error, MCPError):
-        refused = refusal_of(error, config, heard)
-        return UnreachableError(_words_of_message(error)) if refused is None else refused
-    return UnreachableError(_words_of_failure(error, config))
+        refused = refusal_of(error, config, response)
+        return UnreachableError(_reason_of_message(error)) if refused is None else refused
+    return UnreachableError(_reason_of_failure(error, config))
 
 
 def refusal_of(
-    error: MCPError, config: ServerConfig, heard: Heard | None
+    error: MCPError, config: ServerConfig, response: HttpResponseInfo | None
 ) -> UnreachableError | None:
     """What an answer means that was HTTP, but no message; `None` if it was one."""
-    if heard is None or not error.message.startswith(STAND_INS):
+    if response is None or not error.message.startswith(NO_MESSAGE):
         return None
-    if heard.status in (401, 403):
-        return UnauthorizedError(_words_of_status(heard, config), heard.status, heard.scopes)
-    return UnreachableError(_words_of_status(heard, config))
+    if response.status in (401, 403):
+        return UnauthorizedError(
+            _reason_of_status(response, config), response.status, response.scopes
+        )
+    return UnreachableError(_reason_of_status(response, config))
 
 
-def did_not_run(heard: Heard | None) -> bool:
+def did_not_run(response: HttpResponseInfo | None) -> bool:
     """Whether the request was turned away before anything was done with it."""
-    return heard is not None and heard.status in DID_NOT_RUN
+    return response is not None and response.status in DID_NOT_RUN
 
 
-def _words_of_status(heard: Heard, config: ServerConfig) -> str:
-    status = heard.status
+def _reason_of_status(response: HttpResponseInfo, config: ServerConfig) -> str:
+    status = response.status
     if status == 401:
         has_some = any(name.lower() == "authorization" for name in config.headers)
         return BAD_CREDENTIALS if has_some else NO_CREDENTIALS
@@ -103,12 +103,12 @@ def _words_of_status(heard: Heard, config: ServerConfig) -> str:
     return NOT_MCP
 
 
-def _words_of_message(error: MCPError) -> str:
+def _reason_of_message(error: MCPError) -> str:
     reason = reason_in(error.message)
     if reason is not None:
         return reason
     if error.code == CONNECTION_CLOSED:
-        return "it ended at once; if it said why, that is in the host's log"
+        return "it ended at once; if it wrote why, that is in the host's log"
     if error.code == INVALID_REQUEST and error.message.startswith("Redirect"):
         return "it has moved to another address; put that into its `url` in mcp.json"
     if error.code == PARSE_ERROR:
@@ -116,23 +116,23 @@ def _words_of_message(error: MCPError) -> str:
     return f"it refused the connection (MCP error {error.code})"
 
 
-def _words_of_failure(error: BaseException, config: ServerConfig) -> str:
+def _reason_of_failure(error: BaseException, config: ServerConfig) -> str:
     match error:
         case TimeoutError():
             return f"it did not answer within {config.start_timeout:g} seconds"
         case httpx2.ConnectTimeout():
             return "its address does not answer; check its `url` in mcp.json, and the network"
         case httpx2.ConnectError():
-            return _words_of_connecting(error)
+            return _reason_of_connecting(error)
         case httpx2.UnsupportedProtocol() | httpx2.InvalidURL():
-            return "its `url` in mcp.json is no address"
+            return "its `url` in mcp.json is not a valid address"
         case OSError() if config.command is not None:
-            return _words_of_starting(error, config)
+            return _reason_of_starting(error, config)
         case _:
             return f"the connection failed ({type(error).__name__})"
 
 
-def _words_of_connecting(error: BaseException) -> str:
+def _reason_of_connecting(error: BaseException) -> str:
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ssl.SSLCertVerificationError):
@@ -145,9 +145,9 @@ def _words_of_connecting(error: BaseException) -> str:
     return "nothing answers at its address; check its `url` in mcp.json, and whether it runs"
 
 
-def _words_of_starting(error: OSError, config: ServerConfig) -> str:
+def _reason_of_starting(error: OSError, config: ServerConfig) -> str:
     if config.cwd is not None and not Path(config.cwd).is_dir():
-        return "its `cwd` in mcp.json is no folder that can be used"
+        return "its `cwd` in mcp.json is not a folder that can be used"
     match error:
         case FileNotFoundError():
             return "its `command` in mcp.json was not found: install it, or give its whole path"

@@ -14,15 +14,13 @@ import httpx2
 import msgspec
 from mcp_types import INTERNAL_ERROR
 
+from session_server.mcp_client.sdk import TOO_LARGE_EVENT
 from session_server.schemas.limits import RESULT_BYTES
 
 TOO_LARGE = f"the server's answer is larger than {RESULT_BYTES} bytes"
 COMPRESSED = (
     "the server compresses its answers although it was asked not to, and this is not accepted"
 )
-TOO_LARGE_EVENT = "Server-sent event exceeded"
-"""How the error of the SDK begins for an event of more than `EVENT_BYTES`."""
-
 EVENT_BYTES = RESULT_BYTES + 65_536
 """For all lines of an event, its name and id included; of these, one line has the answer."""
 

@@ -1,7 +1,7 @@
-"""What one server says has changed: its lists, and the resources that somebody watches.
+"""What one server reports by itself: changed lists and resources, and log messages of no call.
 
-A 2025-era server says so on its connection; one of 2026 is listened to. Above it is the gateway,
-whose clients hear of it; below it is the server's main connection.
+A 2025-era server sends these on its connection; one of 2026 has streams for changes. Above it is
+the gateway, which notifies its clients; below it is the server's main connection.
 """
 
 import asyncio
@@ -23,22 +23,26 @@ from mcp.shared.subscriptions import (
 )
 from mcp_types import (
     INTERNAL_ERROR,
+    LoggingMessageNotificationParams,
     PromptListChangedNotification,
     ResourceListChangedNotification,
     ResourceUpdatedNotification,
     ToolListChangedNotification,
 )
 
+from session_server.backoff import Backoff
 from session_server.mcp_client.connections import Link
-from session_server.mcp_client.errors import UnreachableError
+from session_server.schemas.errors import UnreachableError
 from session_server.schemas.limits import WATCHED_RESOURCES, WATCHED_RESOURCES_PER_PRINCIPAL
 
 TOO_MANY = "{} resources of this server are watched already; stop watching others first."
 TOO_MANY_OF_YOURS = "You watch {} resources of this server already; stop watching others first."
 GONE = (MCPError, UnreachableError, RuntimeError, OSError, anyio.ClosedResourceError)
-"""What the SDK raises when a connection ends under it, or the server will not have it."""
+"""What the SDK raises when a connection ends under it, or the server refuses."""
 
-FIRST_PAUSE, LONGEST_PAUSE = 0.25, 30.0
+RECONNECT = (0.25, 30.0)
+"""The first and the longest pause, in seconds."""
+
 LISTS: tuple[ServerEvent, ...] = (
     ToolsListChanged(),
     PromptsListChanged(),
@@ -46,10 +50,11 @@ LISTS: tuple[ServerEvent, ...] = (
 )
 
 Listener = Callable[[ServerEvent], None]
+LogListener = Callable[[LoggingMessageNotificationParams], None]
 Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
 
 
-def tidings_in(message: IncomingMessage) -> ServerEvent | None:
+def event_in(message: IncomingMessage) -> ServerEvent | None:
     match message:
         case ToolListChangedNotification():
             return ToolsListChanged()
@@ -64,7 +69,7 @@ def tidings_in(message: IncomingMessage) -> ServerEvent | None:
 
 
 class Watch:
-    """One resource, for as long as somebody watches it; `users` counts by principal."""
+    """One resource that is watched; `users` counts by principal."""
 
     def __init__(self) -> None:
         self.users: Counter[str] = Counter()
@@ -80,18 +85,19 @@ class Watch:
             self.began.set_exception(error)
 
 
-class Tidings:
-    """A bus of the SDK's; every listener hears everything and takes what it wants."""
+class Notifications:
+    """A bus of the SDK's: every listener gets every event. A `shared_connections.Listener`."""
 
     def __init__(self, spawn: Spawn, most: int = WATCHED_RESOURCES) -> None:
         self._spawn = spawn
         self._most = most
         self._listeners: dict[object, Listener] = {}
+        self._log_listeners: dict[object, LogListener] = {}
         self._watches: dict[str, Watch] = {}
         self._link: Link | None = None
         self._is_known = False
 
-    # Who hears
+    # Listeners
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         token = object()
@@ -103,13 +109,27 @@ class Tidings:
         return unsubscribe
 
     async def publish(self, event: ServerEvent) -> None:
-        self.hear(event)
+        self.changed(event)
 
-    def hear(self, event: ServerEvent) -> None:
+    def changed(self, event: ServerEvent) -> None:
         for listener in tuple(self._listeners.values()):
             listener(event)
 
-    # What is watched
+    def subscribe_to_log(self, listener: LogListener) -> Callable[[], None]:
+        token = object()
+        self._log_listeners[token] = listener
+
+        def unsubscribe() -> None:
+            self._log_listeners.pop(token, None)
+
+        return unsubscribe
+
+    def logged(self, message: LoggingMessageNotificationParams) -> None:
+        """A message that cannot be attributed to a call."""
+        for listener in tuple(self._log_listeners.values()):
+            listener(message)
+
+    # Watched resources
 
     @contextlib.asynccontextmanager
     async def watching(self, uris: tuple[str, ...], principal: str) -> AsyncGenerator[None]:
@@ -146,7 +166,7 @@ class Tidings:
             if len(self._watches) >= self._most:
                 raise MCPError(INTERNAL_ERROR, TOO_MANY.format(self._most))
             watch = self._watches[uri] = Watch()
-            watch.began.add_done_callback(lambda done: done.exception())  # maybe nobody asks
+            watch.began.add_done_callback(lambda done: done.exception())  # maybe nobody awaits it
             self._follow(uri, watch)
         watch.users[principal] += 1
         return watch
@@ -162,13 +182,13 @@ class Tidings:
             way = self._listened if link.is_modern else self._subscribed
             watch.task = self._spawn(way(link, uri, watch))
 
-    # What the server says
+    # Following the server
 
     async def follow(self, link: Link) -> None:
-        """As long as the connection stands. Behind a new one, anything may be new."""
+        """As long as the connection stands. After a reconnect, everything may have changed."""
         self._link = link
         for event in (*LISTS, *map(ResourceUpdated, self._watches)) if self._is_known else ():
-            self.hear(event)
+            self.changed(event)
         self._is_known = True
         for uri, watch in self._watches.items():
             self._follow(uri, watch)
@@ -205,19 +225,18 @@ class Tidings:
     async def _listen(
         self, link: Link, began: Callable[[], None], missed: tuple[ServerEvent, ...], **wanted: Any
     ) -> None:
-        """Again whenever the stream ends; what may have been `missed` is said each time."""
-        pause = FIRST_PAUSE
+        """Again whenever the stream ends; what may have been `missed` is announced each time."""
+        backoff = Backoff(*RECONNECT)
         while not link.lost.is_set():
             with contextlib.suppress(SubscriptionLost):
                 async with link.client.listen(**wanted) as stream:
                     began()
                     async for event in stream:
-                        pause = FIRST_PAUSE
-                        self.hear(event)
-            await asyncio.sleep(pause)
-            pause = min(pause * 2, LONGEST_PAUSE)
+                        backoff.reset()
+                        self.changed(event)
+            await backoff.sleep()
             for event in missed:
-                self.hear(event)
+                self.changed(event)
 
     async def _subscribed(self, link: Link, uri: str, watch: Watch) -> None:
         try:
@@ -235,6 +254,6 @@ class Tidings:
                 self._spawn(self._unsubscribed(link, uri))
 
     async def _unsubscribed(self, link: Link, uri: str) -> None:
-        if uri not in self._watches:  # otherwise somebody has just begun to watch it again
+        if uri not in self._watches:  # otherwise it has just been watched again
             with contextlib.suppress(*GONE):
                 await link.request("resources/unsubscribe", {"uri": uri})

@@ -1,16 +1,16 @@
-"""Progress of a server: as text for the people of a session, and as it is for who made the call.
+"""Progress of a server: as text for the people of a session, unchanged for the maker of the call.
 
 Its log messages are for the MCP client that made the call, and for nobody else.
 """
 
 import asyncio
 import contextlib
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Any, NamedTuple, Protocol, get_args
 
 from mcp_types import LoggingLevel, LoggingMessageNotificationParams
 
-from session_server.host.channel import Plan
+from session_server.host.changes import Plan
 from session_server.reducers.batches import Batch
 from session_server.reducers.calls import rounds
 from session_server.schemas.limits import LOG_BYTES_HELD, LOG_MESSAGES_HELD
@@ -19,10 +19,10 @@ from session_server.schemas.record import SessionRecord
 from session_server.schemas.wire import Uri
 
 EVERY_SECONDS = 0.5
-"""People are told no more often than they can read."""
+"""People are shown progress no more often than they can read."""
 
 REPORTS_KEPT = 1_000
-"""The latest of as many calls; whoever comes back hears it again."""
+"""The latest of as many calls; a client that comes back gets it again."""
 
 
 class Report(NamedTuple):
@@ -38,26 +38,28 @@ class Report(NamedTuple):
         return f"{done}: {self.message}" if self.message else done
 
 
+def nobody() -> None:
+    """Nobody is told that there is news."""
+
+
 class Listener:
     """The latest report that was not taken yet; those before it are left out."""
 
     def __init__(self, latest: Report | None) -> None:
+        self.notify: Callable[[], None] = nobody
         self._latest = latest
-        self._has_news = asyncio.Event()
-        if latest is not None:
-            self._has_news.set()
 
-    def hear(self, report: Report) -> None:
+    def add(self, report: Report) -> None:
         self._latest = report
-        self._has_news.set()
+        self.notify()
+
+    @property
+    def has_news(self) -> bool:
+        return self._latest is not None
 
     def taken(self) -> Report | None:
         latest, self._latest = self._latest, None
-        self._has_news.clear()
         return latest
-
-    async def news(self) -> None:
-        await self._has_news.wait()
 
 
 class Reports:
@@ -73,7 +75,7 @@ class Reports:
         if len(self._latest) > REPORTS_KEPT:
             del self._latest[next(iter(self._latest))]
         for listener in self._listeners.get(call_id, ()):
-            listener.hear(report)
+            listener.add(report)
 
     @contextlib.contextmanager
     def listening(self, call_id: str) -> Generator[Listener]:
@@ -101,7 +103,7 @@ class Log:
         self._messages: list[LoggingMessageNotificationParams] = []
         self._bytes = 0
         self._left_out = 0
-        self._has_news = asyncio.Event()
+        self.notify: Callable[[], None] = nobody
 
     def add(self, message: LoggingMessageNotificationParams) -> None:
         size = len(message.model_dump_json())
@@ -110,7 +112,11 @@ class Log:
         else:
             self._messages.append(message)
             self._bytes += size
-        self._has_news.set()
+        self.notify()
+
+    @property
+    def has_news(self) -> bool:
+        return bool(self._messages or self._left_out)
 
     def taken(self) -> list[LoggingMessageNotificationParams] | None:
         messages, self._messages, self._bytes = self._messages, [], 0
@@ -122,11 +128,7 @@ class Log:
                 )
             )
             self._left_out = 0
-        self._has_news.clear()
         return messages or None
-
-    async def news(self) -> None:
-        await self._has_news.wait()
 
 
 class Logs:

@@ -1,18 +1,21 @@
 """Everything that changes or goes around what the MCP SDK does, each with its reason.
 
-Transports hand the SDK two streams; most of this is streams that change messages on the way. Two
-neighbours build on it: `credentials` hides secrets in what arrives, `bounds` limits its size.
+Transports hand the SDK two streams; most of this changes messages on these. Two neighbours do so
+too: `server_credentials` hides secrets in what arrives, `http_bounds` limits its size. The gateway
+uses the last part, for the SDK's servers.
 """
 
 import contextlib
 import logging
 import uuid
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from types import TracebackType
 from typing import Any, Self
 
 from mcp import Client
+from mcp.server.connection import Connection
+from mcp.server.context import ServerRequestContext
 from mcp.shared.dispatcher import CallOptions
 from mcp.shared.message import SessionMessage
 from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY
@@ -51,18 +54,30 @@ async def send_raw(
     know. It also declares the same capabilities with every request, although revision 2026-07-28
     has them per request (https://modelcontextprotocol.io/specification/2026-07-28/basic).
     """
-    session = client.session
+    data = stamped(client, method, params, options, capabilities)
+    dispatcher = client.session._dispatcher  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    return await dispatcher.send_raw_request(method, data, options)
+
+
+def stamped(
+    client: Client,
+    method: str,
+    params: Mapping[str, Any],
+    options: CallOptions,
+    capabilities: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The parameters as they are sent; headers that belong to them are put into the options."""
     data: dict[str, Any] = {"method": method, "params": {**params}}
     if "_meta" in params:
         data["params"]["_meta"] = {**params["_meta"]}
     headers = options.get("headers", {})
-    session._stamp(data, options)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    client.session._stamp(data, options)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     if headers:
         options.setdefault("headers", {}).update(headers)
     if capabilities is not None:
         _declare(data["params"], capabilities)
-    dispatcher = session._dispatcher  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-    return await dispatcher.send_raw_request(method, data["params"], options)
+    sent: dict[str, Any] = data["params"]
+    return sent
 
 
 def _declare(params: dict[str, Any], capabilities: Mapping[str, Any]) -> None:
@@ -116,59 +131,10 @@ def returned_questions(text: str) -> bool:
     return any(part in text for part in _RETURNED_QUESTIONS)
 
 
-# Streams
+# Streams that change messages on the way
 
-
-class Passing:
-    """A stream that is another one."""
-
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
-
-    async def __aenter__(self) -> Self:
-        await self._stream.__aenter__()
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> bool | None:
-        result: bool | None = await self._stream.__aexit__(kind, error, trace)
-        return result
-
-
-class Outgoing(Passing):
-    async def send(self, item: SessionMessage, /) -> None:
-        await self._stream.send(self.changed(item))
-
-    def changed(self, item: SessionMessage) -> SessionMessage:
-        return item
-
-
-class Incoming(Passing):
-    @property
-    def last_context(self) -> Any:
-        return getattr(self._stream, "last_context", None)
-
-    async def receive(self) -> Any:
-        return self.changed(await self._stream.receive())
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> Any:
-        return self.changed(await self._stream.__anext__())
-
-    def changed(self, item: Any) -> Any:
-        return item
-
-
-# Noticing what the SDK does not report: the end of the other side, and late answers
+Change = Callable[[Any], None]
+"""Changes a message in place."""
 
 
 class Unanswered:
@@ -195,28 +161,18 @@ class Unanswered:
         return True
 
 
-@contextlib.asynccontextmanager
-async def watched(
-    way: AbstractAsyncContextManager[Streams], ended: Callable[[], None], unanswered: Unanswered
-) -> AsyncGenerator[Streams]:
-    """The same streams, with the failpoints of every message of a call.
+class Watch:
+    """Notices what the SDK does not report: late answers, and the end of the other side.
 
-    `ended` is called when nothing more can come: the SDK reports this to pending requests alone.
+    `ended` is called when nothing more can come; the SDK reports that to pending requests alone.
     """
-    async with way as (read, write):
-        watch = _Watch(unanswered)
-        yield _Watched(read, watch, ended), _Sending(write, watch)
 
-
-class _Watch:
-    """Which messages belong to calls: the failpoints are for these."""
-
-    def __init__(self, unanswered: Unanswered) -> None:
+    def __init__(self, unanswered: Unanswered, ended: Callable[[], None]) -> None:
+        self.ended = ended
         self._unanswered = unanswered
         self._asked: set[Any] = set()
 
-    def is_outgoing(self, item: SessionMessage) -> bool:
-        message = item.message
+    def is_sent_for_call(self, message: Any) -> bool:
         if isinstance(message, JSONRPCRequest) and message.method in CALLS:
             self._unanswered.sent(message.id)
             return True
@@ -227,8 +183,7 @@ class _Watch:
         self._asked.discard(message.id)
         return True
 
-    def is_incoming(self, item: SessionMessage | Exception) -> bool:
-        message = item.message if isinstance(item, SessionMessage) else None
+    def is_received_for_call(self, message: Any) -> bool:
         if isinstance(message, JSONRPCRequest) and message.method == "elicitation/create":
             self._asked.add(message.id)
             return True
@@ -237,22 +192,77 @@ class _Watch:
         return self._unanswered.answered(message.id)
 
 
-class _Watched(Incoming):
-    def __init__(self, stream: Any, watch: _Watch, ended: Callable[[], None]) -> None:
-        super().__init__(stream)
+@contextlib.asynccontextmanager
+async def changed_streams(
+    streams: AbstractAsyncContextManager[Streams],
+    watch: Watch,
+    incoming: Sequence[Change],
+    outgoing: Sequence[Change],
+) -> AsyncGenerator[Streams]:
+    """The same streams, with these changes in order, and the failpoints of calls."""
+    async with streams as (read, write):
+        yield _Incoming(read, watch, incoming), _Outgoing(write, watch, outgoing)
+
+
+class _Stream:
+    def __init__(self, stream: Any, watch: Watch, changes: Sequence[Change]) -> None:
+        self._stream = stream
         self._watch = watch
-        self._ended = ended
+        self._changes = changes
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    async def __aenter__(self) -> Self:
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool | None:
+        result: bool | None = await self._stream.__aexit__(kind, error, trace)
+        return result
+
+
+class _Outgoing(_Stream):
+    async def send(self, item: SessionMessage, /) -> None:
+        for change in self._changes:
+            change(item.message)
+        is_of_call = self._watch.is_sent_for_call(item.message)
+        if is_of_call:
+            hit("mcp.send")
+        await self._stream.send(item)
+        if is_of_call:
+            hit("mcp.sent")
+
+
+class _Incoming(_Stream):
+    @property
+    def last_context(self) -> Any:
+        return getattr(self._stream, "last_context", None)
+
+    async def receive(self) -> Any:
+        return self._changed(await self._stream.receive())
+
+    def __aiter__(self) -> Self:
+        return self
 
     async def __anext__(self) -> Any:
         try:
-            return await super().__anext__()
+            return self._changed(await self._stream.__anext__())
         except StopAsyncIteration:
-            self._ended()
+            self._watch.ended()
             raise
 
-    def changed(self, item: Any) -> Any:
-        if self._watch.is_incoming(item):
-            hit("mcp.receive")
+    def _changed(self, item: Any) -> Any:
+        if isinstance(item, SessionMessage):
+            if self._watch.is_received_for_call(item.message):
+                hit("mcp.receive")
+            for change in self._changes:
+                change(item.message)
         return item
 
     async def __aexit__(
@@ -261,93 +271,49 @@ class _Watched(Incoming):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> bool | None:
-        self._ended()
+        self._watch.ended()
         return await super().__aexit__(kind, error, trace)
 
 
-class _Sending(Outgoing):
-    def __init__(self, stream: Any, watch: _Watch) -> None:
-        super().__init__(stream)
-        self._watch = watch
-
-    async def send(self, item: SessionMessage, /) -> None:
-        is_of_call = self._watch.is_outgoing(item)
-        if is_of_call:
-            hit("mcp.send")
-        await super().send(item)
-        if is_of_call:
-            hit("mcp.sent")
-
-
-# Results without a type
+# The changes
 
 COMPLETE = {"resultType": "complete"}
+CANCELLED = "notifications/cancelled"
 
 
-@contextlib.asynccontextmanager
-async def completing(way: AbstractAsyncContextManager[Streams]) -> AsyncGenerator[Streams]:
+def add_result_type(message: Any) -> None:
     """A result that does not name its type is complete, which the SDK refuses in 2026.
 
     https://modelcontextprotocol.io/specification/2026-07-28/basic
     On a connection of the 2025 era it is dropped again.
     """
-    async with way as (read, write):
-        yield _Completing(read), write
+    if isinstance(message, JSONRPCResponse):
+        message.result = COMPLETE | message.result
 
 
-class _Completing(Incoming):
-    def changed(self, item: Any) -> Any:
-        message = item.message if isinstance(item, SessionMessage) else None
-        if isinstance(message, JSONRPCResponse):
-            message.result = COMPLETE | message.result
-        return item
-
-
-# Ids of requests
-
-CANCELLED = "notifications/cancelled"
-
-
-@contextlib.asynccontextmanager
-async def numbered(way: AbstractAsyncContextManager[Streams]) -> AsyncGenerator[Streams]:
+class RequestIds:
     """Ids of requests that no other connection uses: a retry may go out on a new one.
 
     The SDK counts from 1 on every connection, and MCP wants a new id for every retry.
     """
-    prefix = f"{uuid.uuid4().hex[:12]}-"
-    async with way as (read, write):
-        yield _Answers(read, prefix), _Requests(write, prefix)
 
+    def __init__(self) -> None:
+        self._prefix = f"{uuid.uuid4().hex[:12]}-"
 
-class _Requests(Outgoing):
-    def __init__(self, stream: Any, prefix: str) -> None:
-        super().__init__(stream)
-        self._prefix = prefix
-
-    def changed(self, item: SessionMessage) -> SessionMessage:
-        message = item.message
+    def add_prefix(self, message: Any) -> None:
         if isinstance(message, JSONRPCRequest):
             message.id = f"{self._prefix}{message.id}"
         elif isinstance(message, JSONRPCNotification) and message.method == CANCELLED:
             params = message.params or {}
             message.params = {**params, "requestId": f"{self._prefix}{params.get('requestId')}"}
-        return item
 
-
-class _Answers(Incoming):
-    def __init__(self, stream: Any, prefix: str) -> None:
-        super().__init__(stream)
-        self._prefix = prefix
-
-    def changed(self, item: Any) -> Any:
-        message = item.message if isinstance(item, SessionMessage) else None
+    def remove_prefix(self, message: Any) -> None:
         if isinstance(message, JSONRPCResponse | JSONRPCError):
             message.id = self._plain(message.id)
         if isinstance(message, JSONRPCResponse):
             message.result = self._with_plain_subscription(message.result)
         elif isinstance(message, JSONRPCNotification) and message.params is not None:
             message.params = self._with_plain_subscription(message.params)
-        return item
 
     def _with_plain_subscription(self, params: dict[str, Any]) -> dict[str, Any]:
         """A subscription is named by the id of the request that listens."""
@@ -362,30 +328,47 @@ class _Answers(Incoming):
         return int(number) if number.isdecimal() else number
 
 
-# Declaring less than the SDK would
-
-
-@contextlib.asynccontextmanager
-async def narrowed(
-    way: AbstractAsyncContextManager[Streams], capabilities: Mapping[str, Any]
-) -> AsyncGenerator[Streams]:
+def declaring(capabilities: Mapping[str, Any]) -> Change:
     """The handshake of the 2025 era, and every other request, declares these capabilities.
 
     The SDK offers forms and URLs together, and nothing that it has no callback for.
     """
-    async with way as (read, write):
-        yield read, _Declaring(write, capabilities)
 
-
-class _Declaring(Outgoing):
-    def __init__(self, stream: Any, capabilities: Mapping[str, Any]) -> None:
-        super().__init__(stream)
-        self._capabilities = dict(capabilities)
-
-    def changed(self, item: SessionMessage) -> SessionMessage:
-        message = item.message
+    def declare(message: Any) -> None:
         if isinstance(message, JSONRPCRequest) and message.params is not None:
             if message.method == "initialize":
-                message.params["capabilities"] = self._capabilities
-            _declare(message.params, self._capabilities)
-        return item
+                message.params["capabilities"] = dict(capabilities)
+            _declare(message.params, capabilities)
+
+    return declare
+
+
+# Texts of the SDK that stand for what it has no code for
+
+ERROR_RESPONSE, NOT_FOUND = "Server returned an error response", "Not Found"
+UNEXPECTED_TYPE = "Unexpected content type: "
+NO_MESSAGE = (ERROR_RESPONSE, NOT_FOUND, UNEXPECTED_TYPE)
+"""How its errors begin for an HTTP response that holds no message."""
+
+UNPARSED = "Failed to parse"
+"""How its error begins for a message that it cannot read, which it then quotes."""
+
+SESSION_GONE = "Session terminated"
+"""Its error for a 2025-era HTTP server that no longer knows the connection."""
+
+TOO_LARGE_EVENT = "Server-sent event exceeded"
+"""How its error begins for an event that is larger than its limit."""
+
+
+# Servers of the SDK
+
+
+def connection_of(ctx: ServerRequestContext[Any, Any]) -> Connection:
+    """Of a 2025-era client: what is kept for it lives as long. The SDK has no other way to it."""
+    return ctx.session._connection  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+
+
+def was_cancelled(ctx: ServerRequestContext[Any, Any]) -> bool:
+    """Whether a 2025-era client has cancelled this request; the SDK only cancels its task."""
+    outbound: Any = ctx.session._request_outbound  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    return bool(outbound.cancel_requested.is_set())

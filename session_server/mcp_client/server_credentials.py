@@ -4,18 +4,14 @@ Credentials are values of `headers`, `env` and the query of `url` under names th
 password in a `url`. They are replaced as messages arrive, except in what only the server reads.
 """
 
-import contextlib
 import re
-from collections.abc import AsyncGenerator
-from contextlib import AbstractAsyncContextManager
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
 from session_server.mcp_client.config import ServerConfig
-from session_server.mcp_client.sdk import Incoming, Streams
+from session_server.mcp_client.sdk import Change
 from session_server.reducers.calls.redaction import hidden
 
 SHORTEST_CREDENTIAL = 8
@@ -46,32 +42,26 @@ def _values_in(header: str) -> list[str]:
     return [part.partition("=")[2].strip('"') for part in _PARTS.split(header) if "=" in part]
 
 
-@contextlib.asynccontextmanager
-async def without_credentials(
-    way: AbstractAsyncContextManager[Streams], credentials: frozenset[str]
-) -> AsyncGenerator[Streams]:
-    """The same streams; what comes from the server shows none of these."""
-    async with way as (read, write):
-        yield _Hiding(read, credentials), write
+def hide_in_result(result: dict[str, Any], credentials: frozenset[str]) -> dict[str, Any]:
+    opaque = {name: result[name] for name in _OPAQUE if name in result}
+    shown: dict[str, Any] = hidden(result, credentials)
+    return shown | opaque
 
 
-class _Hiding(Incoming):
-    def __init__(self, stream: Any, credentials: frozenset[str]) -> None:
-        super().__init__(stream)
-        self._credentials = credentials
+def hiding(credentials: frozenset[str]) -> Change:
+    """What comes from the server shows none of these."""
 
-    def changed(self, item: Any) -> Any:
-        message = item.message if isinstance(item, SessionMessage) else None
+    def hide(message: Any) -> None:
         match message:
             case JSONRPCResponse():
-                opaque = {name: message.result[name] for name in _OPAQUE if name in message.result}
-                message.result = hidden(message.result, self._credentials) | opaque
+                message.result = hide_in_result(message.result, credentials)
             case JSONRPCError():
                 error = message.error
-                error.message = hidden(error.message, self._credentials)
-                error.data = hidden(error.data, self._credentials)
+                error.message = hidden(error.message, credentials)
+                error.data = hidden(error.data, credentials)
             case JSONRPCRequest() | JSONRPCNotification():
-                message.params = hidden(message.params, self._credentials)
+                message.params = hidden(message.params, credentials)
             case _:
                 pass
-        return item
+
+    return hide

@@ -1,7 +1,6 @@
-"""The way to one MCP server: its process or its URL, as streams that the SDK can use.
+"""The transport to one MCP server: its process or its URL, as streams that the SDK can use.
 
-What is done to messages on that way stands in `watching`, `completing`, `credentials`,
-`numbering` and `narrowing`.
+What changes messages on these streams is in `sdk` and `server_credentials`.
 """
 
 import asyncio
@@ -25,7 +24,7 @@ from mcp.client.stdio import StdioServerParameters, get_default_environment, std
 from mcp.client.streamable_http import streamable_http_client
 
 from session_server.mcp_client.config import ServerConfig
-from session_server.mcp_client.failures import Heard
+from session_server.mcp_client.failures import HttpResponseInfo
 from session_server.mcp_client.http_bounds import EVENT_BYTES, LINES, BoundedHttp
 from session_server.mcp_client.sdk import Streams
 from session_server.mcp_client.server_credentials import credentials_of
@@ -37,7 +36,7 @@ CONNECT_SECONDS = 30.0
 OUTPUT_LINES, OUTPUT_CHARS = 20, 1_000
 """Of what a process writes to its stderr, to say why it ended."""
 
-LEASH = Path(__file__).with_name("child_process.py")
+PARENT_DEATH = Path(__file__).with_name("parent_death.py")
 
 # A person may take hours while a response is awaited, so there is no read timeout; that the other
 # side is gone is noticed by the kernel instead.
@@ -72,9 +71,9 @@ class Output(asyncio.Protocol):
 
 
 def transport(
-    config: ServerConfig, answered: Callable[[Heard], None], output: Output
+    config: ServerConfig, answered: Callable[[HttpResponseInfo], None], output: Output
 ) -> AbstractAsyncContextManager[Streams]:
-    """Streams to the server; `answered` hears how it answers over HTTP."""
+    """Streams to the server; `answered` gets its responses over HTTP."""
     if config.url is not None:
         return _http(config.url, config, answered)
     assert config.command is not None  # the configuration has one of the two
@@ -84,7 +83,7 @@ def transport(
 @contextlib.asynccontextmanager
 async def _stdio(command: str, config: ServerConfig, output: Output) -> AsyncGenerator[Streams]:
     check_command(command, config)
-    line = [*leash(), command, *config.args]
+    line = [*supervisor(), command, *config.args]
     process = StdioServerParameters(
         command=line[0], args=line[1:], env=config.env, cwd=config.cwd, encoding=LINES
     )
@@ -109,15 +108,15 @@ async def _collected(output: Output) -> AsyncGenerator[TextIO]:
         pipe.close()
 
 
-def leash() -> list[str]:
+def supervisor() -> list[str]:
     """What a command is started with, where the system can tell it that the host has ended."""
     if sys.platform != "linux" or not sys.executable:
         return []
-    return [sys.executable, "-I", "-S", str(LEASH), str(os.getpid())]
+    return [sys.executable, "-I", "-S", str(PARENT_DEATH), str(os.getpid())]
 
 
 def check_command(command: str, config: ServerConfig) -> None:
-    """Raises what starting it would: on a leash it is no longer seen."""
+    """Raises what starting it would: the supervisor's own start always succeeds."""
     path = (get_default_environment() | config.env).get("PATH", os.defpath)
     is_path = Path(command).name != command
     whole = str(Path(config.cwd or "") / command) if is_path else command
@@ -130,18 +129,21 @@ def check_command(command: str, config: ServerConfig) -> None:
 
 @contextlib.asynccontextmanager
 async def _http(
-    url: str, config: ServerConfig, answered: Callable[[Heard], None]
+    url: str, config: ServerConfig, answered: Callable[[HttpResponseInfo], None]
 ) -> AsyncGenerator[Streams]:
     credentials = credentials_of(config)
 
     async def noted(response: httpx2.Response) -> None:
         if response.request.method == "POST":
-            heard = Heard.of(response)
-            answered(heard._replace(challenge=hidden(heard.challenge, credentials)))
+            info = HttpResponseInfo.of(response)
+            answered(info._replace(challenge=hidden(info.challenge, credentials)))
 
-    way = BoundedHttp(verify=certificates(), socket_options=KEEP_ALIVE)
+    transport = BoundedHttp(verify=certificates(), socket_options=KEEP_ALIVE)
     client = httpx2.AsyncClient(
-        headers=config.headers, timeout=TIMEOUT, transport=way, event_hooks={"response": [noted]}
+        headers=config.headers,
+        timeout=TIMEOUT,
+        transport=transport,
+        event_hooks={"response": [noted]},
     )
     client.headers["Accept-Encoding"] = "identity"
     async with (

@@ -7,14 +7,13 @@ from collections import deque
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from session_server.host.connection.protocol import Connection
-from session_server.host.delivery import Message, Outbox
-from session_server.host.errors import CloseCode
+from session_server.host.delivery import BROKEN, Message, Outbox
 from session_server.host.host import Host
+from session_server.schemas.errors import CloseCode
 from session_server.schemas.limits import FRAME_BYTES, OUTBOX_BYTES, OUTBOX_PAUSE_BYTES
 from session_server.schemas.principals import Principal
 from session_server.transport.outbox import TOO_SLOW
 from session_server.transport.websocket_protocol import (
-    BROKEN,
     CLOSE_SECONDS,
     NOT_TEXT,
     sink_protocol,
@@ -32,7 +31,7 @@ async def serve(
     await socket.accept(subprotocol)
     protocol = sink_protocol(socket.scope)
     if protocol is not None:
-        connection = Connection(host, principal, protocol.take_over())
+        connection = Connection(host, principal, protocol.take_over(host.turns))
         protocol.feed(connection)
         return
     outbox = QueueOutbox(socket)

@@ -14,6 +14,7 @@ import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from session_server.host.open_connections import AUTHENTICATED
+from session_server.schemas.errors import SessionServerError
 from session_server.schemas.limits import (
     BODY_BYTES_AFTER_ANSWER,
     BODY_BYTES_PER_PERIOD,
@@ -56,8 +57,8 @@ class Awaited(Enum):
     BODY = "body"
 
 
-class RefusedRequestError(Exception):
-    """Raised out of the parser's callbacks, which stops it."""
+class RefusedRequestError(SessionServerError):
+    """A request that breaks a limit of HTTP; raised out of the parser's callbacks to stop it."""
 
     def __init__(self, status: HTTPStatus, reason: str) -> None:
         super().__init__(reason)

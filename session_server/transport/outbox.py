@@ -1,14 +1,13 @@
-"""Frames on their way to one socket: all that was sent during a turn of the loop, in one write.
+"""Frames on their way to one socket: the first of a turn of the loop at once, the rest together.
 
-A protocol (see `sink`) makes it and tells it when the socket is full; the host only sends.
+A protocol (see `websocket_protocol`) makes it and tells it when the socket is full; the host only
+sends.
 """
 
 from collections.abc import Callable
 
-from websockets.frames import Frame, Opcode
-
-from session_server.host.delivery import Burst, Message
-from session_server.host.errors import CloseCode
+from session_server.host.delivery import Burst, LoopTurns, Message
+from session_server.schemas.errors import CloseCode
 from session_server.schemas.limits import OUTBOX_BYTES, OUTBOX_PAUSE_BYTES
 
 TOO_SLOW = "reads too slowly; reconnect to resume"
@@ -24,15 +23,17 @@ class FrameOutbox:
     def __init__(
         self,
         write: Callable[[bytes], None],
-        soon: Callable[[Callable[[], None]], object],
+        turns: LoopTurns,
         part: Callable[[int, str], None],
     ) -> None:
         self._write = write
-        self._soon = soon
+        self._turns = turns
         self._part = part
-        self._ready: list[bytes] = []
+        self._written_in = -1
+        """The turn in which something was written at once."""
+        self._kept: list[bytes] = []
+        """What else was sent in that turn, or since the socket is full."""
         self._size = 0
-        self._scheduled = False
         self._is_over = False
         self.is_paused = False
         self.wake: Callable[[], None] | None = None
@@ -43,51 +44,48 @@ class FrameOutbox:
         return self._size > OUTBOX_PAUSE_BYTES
 
     def send(self, message: Message) -> None:
-        framed = message.framed
-        if framed is None:
-            framed = message.framed = text_frame(message.text)
-        self._ready.append(framed)
-        self._size += len(framed)
-        if not self._scheduled or self._size > OUTBOX_BYTES:
-            self._schedule(len(framed))
+        self._put(message.framed or _framed(message))
 
     def send_all(self, burst: Burst) -> None:
-        framed = burst.framed
-        if framed is None:
-            framed = burst.framed = b"".join(text_frame(m.text) for m in burst.messages)
-        self._ready.append(framed)
-        self._size += len(framed)
-        if not self._scheduled or self._size > OUTBOX_BYTES:
-            self._schedule(len(framed))
+        self._put(burst.framed or _framed_together(burst))
 
-    def _schedule(self, size: int) -> None:
-        if self._is_over:
-            self._forget()
-        elif self.is_paused:
-            self._keep(size)
-        elif self._size > OUTBOX_BYTES:
-            self._write_ready()  # the rest of this turn may bring as much again
-        if not self._scheduled and not self._is_over and not self.is_paused:
-            self._scheduled = True
-            self._soon(self._flush)
+    def _put(self, framed: bytes) -> None:
+        turn = self._turns.number
+        if self._kept or self.is_paused or self._written_in == turn:
+            self._keep(framed)
+            return
+        self._written_in = turn
+        self._write(framed)
+        if self.wake is not None or not self._turns.is_ending:
+            self._turns.end_soon(self)
 
-    def _keep(self, size: int) -> None:
+    def _keep(self, framed: bytes) -> None:
         """At most one message goes beyond the bound: one that is bigger alone must get through."""
-        if self._size - size > OUTBOX_BYTES:
-            self._forget()
-            self.close(CloseCode.TOO_SLOW, TOO_SLOW)
+        if self._is_over:
+            return
+        if self._size > OUTBOX_BYTES:
+            if self.is_paused:
+                self._forget()
+                self.close(CloseCode.TOO_SLOW, TOO_SLOW)
+                return
+            self._write_kept()  # the rest of this turn may bring as much again
+        if not self._kept and not self.is_paused:
+            self._turns.end_soon(self)
+        self._kept.append(framed)
+        self._size += len(framed)
 
-    def _flush(self) -> None:
-        self._scheduled = False
+    def flush(self) -> None:
+        """At the end of a turn."""
         if not self.is_paused:
-            self._write_ready()
-        if not self.is_full:
+            self._write_kept()
+        if self.wake is not None and not self.is_full:
             self._has_room()
 
-    def _write_ready(self) -> None:
-        frames, self._ready, self._size = self._ready, [], 0
-        if frames and not self._is_over:
-            self._write(frames[0] if len(frames) == 1 else b"".join(frames))
+    def _write_kept(self) -> None:
+        kept = self._kept
+        if kept:
+            self._forget()
+            self._write(kept[0] if len(kept) == 1 else b"".join(kept))
 
     def _has_room(self) -> None:
         wake, self.wake = self.wake, None
@@ -95,7 +93,7 @@ class FrameOutbox:
             wake()
 
     def _forget(self) -> None:
-        self._ready.clear()
+        self._kept = []
         self._size = 0
 
     def pause(self) -> None:
@@ -103,7 +101,7 @@ class FrameOutbox:
 
     def resume(self) -> None:
         self.is_paused = False
-        self._write_ready()
+        self._write_kept()
         self._has_room()
 
     def close(self, code: int, reason: str) -> None:
@@ -111,14 +109,39 @@ class FrameOutbox:
 
     def finish(self) -> None:
         """What was sent so far goes out; what comes later goes nowhere."""
-        self._write_ready()
+        self._write_kept()
         self._is_over = True
+        self._write = _write_nowhere
 
     def drop(self) -> None:
         """The socket is gone, and nothing can be written to it."""
         self._is_over = True
         self._forget()
+        self.wake = None
+        self._write, self._part = _write_nowhere, _part_from_nobody  # its protocol can be freed
+
+
+def _write_nowhere(_: bytes) -> None: ...
+
+
+def _part_from_nobody(_: int, __: str) -> None: ...
+
+
+def _framed(message: Message) -> bytes:
+    framed = message.framed = text_frame(message.text)
+    return framed
+
+
+def _framed_together(burst: Burst) -> bytes:
+    framed = burst.framed = b"".join([text_frame(message.text) for message in burst.messages])
+    return framed
 
 
 def text_frame(text: bytes) -> bytes:
-    return Frame(Opcode.TEXT, text).serialize(mask=False, extensions=[])
+    """A server's frame: one text message, not masked (RFC 6455, 5.2)."""
+    size = len(text)
+    if size < 126:
+        return b"\x81%c%b" % (size, text)
+    if size < 65_536:
+        return b"\x81\x7e%b%b" % (size.to_bytes(2), text)
+    return b"\x81\x7f%b%b" % (size.to_bytes(8), text)

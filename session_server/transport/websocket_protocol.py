@@ -1,13 +1,12 @@
 """A uvicorn WebSocket protocol that hands whole text frames to a sink, past the ASGI queue.
 
 An endpoint accepts the connection as usual and then takes it over. From there on no task and no
-queue stands between the socket and the host: frames come in by a call, and all that was sent
-during one turn of the event loop leaves in one write.
+queue stands between the socket and the host: frames come in by a call, and what is sent leaves at
+once or, after the first message of a turn of the event loop, with all others of that turn.
 """
 
 import asyncio
 import logging
-from collections import deque
 from typing import Any, Protocol
 
 from uvicorn.protocols.utils import ClientDisconnected
@@ -15,11 +14,17 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from websockets.frames import Opcode
 from websockets.protocol import State
 
-from session_server.host.errors import CloseCode
+from session_server.host.delivery import BROKEN, LoopTurns
 from session_server.host.open_connections import AUTHENTICATED
-from session_server.schemas.limits import FRAGMENTS_PER_MESSAGE
+from session_server.schemas.errors import CloseCode
+from session_server.schemas.limits import FRAGMENTS_PER_MESSAGE, FRAME_BYTES
 from session_server.transport.admission import Slot
 from session_server.transport.outbox import FrameOutbox
+
+try:
+    from websockets.speedups import apply_mask
+except ImportError:  # where websockets has no compiled part
+    from websockets.utils import apply_mask
 
 logger = logging.getLogger("session_server.transport")
 
@@ -38,10 +43,18 @@ READ_BYTES = 8_192
 BYTES_AFTER_CLOSE = 65_536
 """So much is looked through for the answer to our goodbye; the rest is read and dropped."""
 
+TEXT_FRAME = 0x81
+"""The first byte of a text message in one frame."""
+
+MASKED = 0x80
+"""In the second byte: every frame of a client is masked. The rest of that byte is its length."""
+
+REGULAR = frozenset({0x00, 0x01, 0x02, 0x08, 0x09, 0x0A})
+"""First bytes of frames without extensions, but for the mark of a message's last frame."""
+
 TOO_MANY_FRAGMENTS = f"a message comes in at most {FRAGMENTS_PER_MESSAGE} fragments"
 NOT_TEXT = "binary frames are not AHP"
 NOT_UTF8 = "text frames are UTF-8"
-BROKEN = "something went wrong here; reconnect to resume"
 RESTARTING = "the server stops; reconnect to resume"
 
 
@@ -80,8 +93,8 @@ class SinkProtocol(WebSocketsSansIOProtocol):
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
         self._unread = bytearray()
-        self._events: deque[Any] = deque()
         self._is_going_on = False
+        self._is_irregular = False
         self._bytes_after_close = 0
 
     def handle_connect(self, event: Any) -> None:
@@ -92,7 +105,7 @@ class SinkProtocol(WebSocketsSansIOProtocol):
     async def send(self, message: Any) -> None:
         await super().send(message)
         if self.initial_response is not None and self.close_sent:
-            self.handshake_complete = True  # a refusal in words is an answer, and no mishap
+            self.handshake_complete = True  # a refusal with a body is an answer, not a failure
 
     async def receive(self) -> Any:
         """Only for an application that does not take over; it too gets what came early."""
@@ -110,9 +123,9 @@ class SinkProtocol(WebSocketsSansIOProtocol):
 
     # Being taken over
 
-    def take_over(self) -> FrameOutbox:
+    def take_over(self, turns: LoopTurns) -> FrameOutbox:
         """From now on messages go out through this, past ASGI."""
-        self.outbox = FrameOutbox(self.transport.write, self.loop.call_soon, self.part)
+        self.outbox = FrameOutbox(self.transport.write, turns, self.part)
         return self.outbox
 
     def feed(self, sink: Sink) -> None:
@@ -153,55 +166,97 @@ class SinkProtocol(WebSocketsSansIOProtocol):
     def data_received(self, data: bytes) -> None:
         if self.outbox is None:
             self._receive_before(data)
-        elif self.read_paused:
+        elif self.read_paused or self._unread:
             self._unread += data
-        elif len(data) <= READ_BYTES:
-            self._read(data)
+            if not self.read_paused:
+                self._read_unread()
         else:
-            self._unread += data
-            self._read_next()
+            read = self._read(data)
+            if read < len(data):
+                self._unread += memoryview(data)[read:]
 
     def _receive_before(self, data: bytes) -> None:
-        """Whoever is not let in yet may have its request looked at, and nothing else."""
+        """Before the connection is accepted, only its request is parsed."""
         if self.handshake_initiated and not self.handshake_complete:
             self._unread += data
             self._stop_reading()
         else:
             super().data_received(data)
 
-    def _read(self, data: bytes) -> None:
-        if self.close_sent:
-            self._bytes_after_close += len(data)
-            if self._bytes_after_close > BYTES_AFTER_CLOSE:
-                data = b""
-        self.conn.receive_data(data)
-        self._events.extend(self.conn.events_received())
-        self._handle_events()
+    def _read(self, data: bytes | bytearray) -> int:
+        """Handles the whole frames at the start of the data; returns where it stopped.
 
-    def _read_next(self) -> None:
-        data = bytes(self._unread[:READ_BYTES])
-        del self._unread[:READ_BYTES]
-        self._read(data)
-
-    def _handle_events(self) -> None:
-        """What came before a broken frame still counts."""
-        assert self.outbox is not None
-        events = self._events
-        while events:
-            if (self.outbox.is_full or self._sink.is_busy) and not self.close_sent:
+        A text message in one frame, as nearly all are, is cut out here. Every other frame goes
+        through the library, and everything once there was a frame that it will refuse.
+        """
+        outbox, sink = self.outbox, self._sink
+        assert outbox is not None
+        at, size = 0, len(data)
+        while at < size:
+            if (outbox.is_full or sink.is_busy) and not self.close_sent:
                 self._stop_reading()
-                self.outbox.wake = self._go_on
-                return
-            self._handle(events.popleft())
-        if self.conn.parser_exc is not None:
-            self._unread.clear()
-            self.handle_parser_exception()
-        if self._unread:
-            self._stop_reading()
-            self._go_on_soon()
-        elif self.read_paused and not self.transport.is_closing():
+                outbox.wake = self._go_on
+                return at
+            if at >= READ_BYTES:
+                self._stop_reading()
+                self._go_on_soon()
+                return at
+            head, end = self._frame_at(data, at)
+            if end > size:
+                break
+            if self.close_sent:
+                self._bytes_after_close += end - at
+                if self._bytes_after_close > BYTES_AFTER_CLOSE:
+                    at = size
+                    break
+            if data[at] == TEXT_FRAME and head and self.conn.current_size is None:
+                text = at + head
+                self._take(apply_mask(data[text:end], data[text - 4 : text]))
+            else:
+                self._read_by_library(bytes(data[at:end]))
+            at = end
+        if self.read_paused and not self.transport.is_closing():
             self.read_paused = False
             self.transport.resume_reading()
+        return at
+
+    def _frame_at(self, data: bytes | bytearray, at: int) -> tuple[int, int]:
+        """The size of a frame's header, and where the frame ends.
+
+        Without a header (0) it is for the library alone, which ends the connection because of it.
+        """
+        size = len(data)
+        if self._is_irregular or data[at] & 0x7F not in REGULAR:
+            self._is_irregular = True
+            return 0, size
+        if size - at < 2:
+            return 0, size + 1
+        length, head = data[at + 1] - MASKED, 6
+        if length < 0:
+            self._is_irregular = True
+            return 0, size
+        if length > 125:
+            head = 8 if length == 126 else 14
+            if size - at < head - 4:
+                return 0, size + 1
+            length = int.from_bytes(data[at + 2 : at + head - 4])
+            # As the library counts: the fragments of a message together, before they are there.
+            if length > FRAME_BYTES - (self.conn.current_size or 0):
+                self._is_irregular = True
+                return 0, size
+        return head, at + head + length
+
+    def _read_by_library(self, data: bytes) -> None:
+        """What came before a broken frame still counts."""
+        self.conn.receive_data(data)
+        for frame in self.conn.events_received():
+            self._handle(frame)
+        if self.conn.parser_exc is not None:
+            self.handle_parser_exception()
+
+    def _read_unread(self) -> None:
+        read = self._read(self._unread)
+        del self._unread[:read]
 
     def _stop_reading(self) -> None:
         if not self.read_paused:
@@ -216,12 +271,8 @@ class SinkProtocol(WebSocketsSansIOProtocol):
 
     def _go_on(self) -> None:
         self._is_going_on = False
-        if self.disconnected:
-            return
-        if self._events or not self._unread:
-            self._handle_events()
-        else:
-            self._read_next()
+        if not self.disconnected:
+            self._read_unread()
 
     def _handle(self, frame: Any) -> None:
         opcode = frame.opcode
@@ -242,11 +293,8 @@ class SinkProtocol(WebSocketsSansIOProtocol):
             self.conn.data_to_send()  # the library's answers to pings, which are not sent
 
     def handle_text(self, event: Any) -> None:
-        """A message in one frame, as nearly all are, need not be put together."""
-        if event.fin and self.outbox is not None:
-            self._take(bytes(event.data))
-        else:
-            super().handle_text(event)
+        super().handle_text(event)
+        if not event.fin:
             self._begin_message()
 
     def handle_bytes(self, event: Any) -> None:
@@ -275,20 +323,18 @@ class SinkProtocol(WebSocketsSansIOProtocol):
             super().send_receive_event_to_app()
             return
         data, self.frames = b"".join(self.frames), []
-        self._take(data if self.curr_msg_data_type == "text" else None)
+        if self.curr_msg_data_type == "text":
+            self._take(data)
+        elif not self.close_sent:
+            self.part(CloseCode.UNSUPPORTED_DATA, NOT_TEXT)
 
-    def _take(self, text: bytes | None) -> None:
+    def _take(self, text: bytes) -> None:
+        """A message that cannot be handled costs its sender the connection, and nobody else."""
         if self.close_sent:
             return
-        if text is None:
-            self.part(CloseCode.UNSUPPORTED_DATA, NOT_TEXT)
-        elif not is_utf8(text):
+        if not text.isascii() and not is_utf8(text):
             self.part(CloseCode.INVALID_DATA, NOT_UTF8)
-        else:
-            self._give(text)
-
-    def _give(self, text: bytes) -> None:
-        """A frame that the sink stumbles over costs its sender the connection, and nobody else."""
+            return
         try:
             self._sink.receive(text)
         except Exception:
@@ -386,11 +432,18 @@ class SinkProtocol(WebSocketsSansIOProtocol):
         super().connection_lost(exc)
         if self._slot is not None:
             self._slot.leave()
-        self._events.clear()
         self._unread.clear()
         if self.outbox is not None:
             self.outbox.drop()
             self._end()
+            self._break_cycles()
+
+    def _break_cycles(self) -> None:
+        """So that all of it is freed now, with any large message that it has half of: the garbage
+        collector rarely comes to what has lived for a while.
+        """
+        self.frames = []
+        self.conn.parser.close()
 
     def _write_out(self) -> None:
         """What the library has to say."""
@@ -416,8 +469,6 @@ class SinkProtocol(WebSocketsSansIOProtocol):
 
 
 def is_utf8(text: bytes) -> bool:
-    if text.isascii():
-        return True
     try:
         text.decode()
     except UnicodeDecodeError:

@@ -1,17 +1,18 @@
 """Agents at work: every step is in the session, and questions wait for people."""
 
 import asyncio
-from typing import Any
 
 import pytest
 
-from session_server.agents.demo import TRIP, open_demo
+from session_server.agents.demo import DEMO_SESSION, DEPLOY_SESSION, TRIP, open_demo
 from session_server.agents.interface import TurnContext
 from session_server.host.host import Host
 from session_server.schemas.ahp.questions import TextQuestion
 from session_server.schemas.ahp.session import AgentInfo
 from session_server.schemas.ahp.tool_calls import ToolResult
-from tests.host.harness import ANA, BO, ROOT, SESSION, Client, hosting, joined, run, with_session
+from tests.ahp.actions import input_completed, turn_cancelled, turn_started
+from tests.ahp.client import ROOT
+from tests.host.harness import ANA, BO, SESSION, Client, hosting, joined, with_session
 
 ANSWERS = {
     "name": {"state": "submitted", "value": {"kind": "text", "value": "Summer"}},
@@ -20,25 +21,11 @@ ANSWERS = {
 }
 
 
-def start(text: str = "Go", turn_id: str = "t") -> dict[str, Any]:
-    message = {"text": text, "origin": {"kind": "user"}}
-    return {"type": "session/turnStarted", "turnId": turn_id, "message": message}
-
-
-def complete(request_id: str, response: str = "accept", **answers: Any) -> dict[str, Any]:
-    return {
-        "type": "session/inputCompleted",
-        "requestId": request_id,
-        "response": response,
-        "answers": answers,
-    }
-
-
 async def turn_over(client: Client) -> None:
     await client.wait_for_action("session/turnComplete")
 
 
-def words(host: Host, uri: str = SESSION) -> list[str]:
+def texts(host: Host, uri: str = SESSION) -> list[str]:
     """What the last finished turn says."""
     record = host.record(uri)
     assert record is not None
@@ -47,88 +34,83 @@ def words(host: Host, uri: str = SESSION) -> list[str]:
 
 
 @pytest.mark.proves("design.names.demo")
-@run
 async def test_the_demo_asks_in_every_kind_and_says_what_it_got() -> None:
     async with hosting() as host:
         client = await with_session(host, "demo")
-        await client.act(start())
+        await client.act(turn_started())
         asked = await client.wait_for_action("session/inputRequested")
         kinds = {question["kind"] for question in asked["action"]["request"]["questions"]}
         assert len(kinds) == len(TRIP) == 6
-        await client.act(complete("t:trip", **ANSWERS))
+        await client.act(input_completed("t:trip", **ANSWERS))
         await turn_over(client)
-        assert words(host)[-1] == (
+        assert texts(host)[-1] == (
             "Here is what I have:\n\n- **Name**: Summer (Ana)\n- **City**: Oslo (Ana)\n"
             "- **People**: 3 (Ana)"
         )
 
 
-@run
 async def test_the_demo_takes_no_for_an_answer() -> None:
     async with hosting() as host:
         client = await with_session(host, "demo")
-        await client.act(start())
+        await client.act(turn_started())
         await client.wait_for_action("session/inputRequested")
         phone = await joined(host, BO, "phone", SESSION)
-        await phone.act(complete("t:trip", "decline"))
+        await phone.act(input_completed("t:trip", "decline"))
         await turn_over(client)
-        assert words(host)[-1] == "No trip, then. Bo declined “Planning your trip”."
+        assert texts(host)[-1] == "No trip, then. Bo declined “Planning your trip”."
 
 
-@run
 async def test_the_demo_shows_a_link_when_asked_for_one() -> None:
     async with hosting() as host:
         client = await with_session(host, "demo")
-        await client.act(start("With a link please"))
+        await client.act(turn_started(text="With a link please"))
         await client.wait_for_action("session/inputRequested")
-        await client.act(complete("t:trip", **ANSWERS))
+        await client.act(input_completed("t:trip", **ANSWERS))
         await client.wait_for(
             lambda f: (
                 f.get("method") == "action"
                 and f["params"]["action"].get("request", {}).get("url") is not None
             )
         )
-        await client.act(complete("t:link"))
+        await client.act(input_completed("t:link"))
         await turn_over(client)
 
 
-@run
-async def test_the_demo_session_opens_itself_once() -> None:
+async def test_the_demo_sessions_open_once() -> None:
     async with hosting() as host:
-        open_demo(host)
+        await open_demo(host)
+        assert set(host.sessions) == {DEMO_SESSION, DEPLOY_SESSION}
         client = await joined(host, ANA, "laptop", ROOT)
         asks = lambda f: f.get("params", {}).get("changes", {}).get("status") == 24  # noqa: E731
         await client.wait_for(asks)
-        open_demo(host)
+        await open_demo(host)
         assert await client.call("ping") is None
-        assert len(host.sessions) == 1
+        assert len(host.sessions) == 2
 
 
-@run
 async def test_cancelling_a_turn_stops_the_agent_and_closes_its_question() -> None:
     async with hosting() as host:
         client = await with_session(host, "demo")
-        await client.act(start())
+        await client.act(turn_started())
         await client.wait_for_action("session/inputRequested")
-        await client.act({"type": "session/turnCancelled", "turnId": "t"})
+        await client.act(turn_cancelled())
         record = host.record(SESSION)
         assert record is not None
         assert record.public.input_requests is None
         assert record.private.outcomes[-1].via == "abandoned"
-        await client.act(start(turn_id="u"))
+        await client.act(turn_started("u"))
         assert "rejectionReason" not in client.received[-1].get("params", {})
 
 
-@run
 async def test_a_turn_that_is_cancelled_before_its_question_leaves_none_behind() -> None:
     """The agent may be about to ask at that moment, at any of its steps."""
     for steps in range(12):
         async with hosting() as host:
             client = await with_session(host, "demo")
-            client.dispatch(start())
+            client.dispatch(turn_started())
             for _ in range(steps):
                 await asyncio.sleep(0)
-            await client.act({"type": "session/turnCancelled", "turnId": "t"})
+            await client.act(turn_cancelled())
             for _ in range(50):
                 await asyncio.sleep(0)
             record = host.record(SESSION)
@@ -137,7 +119,6 @@ async def test_a_turn_that_is_cancelled_before_its_question_leaves_none_behind()
 
 
 @pytest.mark.proves("ahp.queue.order", "design.names.demo")
-@run
 async def test_queued_messages_become_turns_one_after_the_other() -> None:
     async with hosting() as host:
         client = await with_session(host, "demo")
@@ -168,20 +149,19 @@ async def test_queued_messages_become_turns_one_after_the_other() -> None:
                     and f["params"]["action"].get("request", {}).get("id") == f"{turn_id}:trip"
                 )
             )
-            await client.act(complete(f"{turn_id}:trip", "decline"))
+            await client.act(input_completed(f"{turn_id}:trip", "decline"))
         record = host.record(SESSION)
         assert record is not None
         assert record.public.queued_messages is None
 
 
-@run
 async def test_a_change_of_model_waits_for_the_turn_to_end() -> None:
     async with hosting() as host:
         client = await with_session(host, "demo")
-        await client.act(start())
+        await client.act(turn_started())
         await client.wait_for_action("session/inputRequested")
         client.dispatch({"type": "session/modelChanged", "model": {"id": "m"}})
-        await client.act(complete("t:trip", "decline"))
+        await client.act(input_completed("t:trip", "decline"))
         changed = await client.wait_for_action("session/modelChanged")
         over = await client.wait_for_action("session/turnComplete")
         assert changed["serverSeq"] > over["serverSeq"]
@@ -210,25 +190,23 @@ class ScriptedAgent:
                 await turn.finish_tool_call(key="tool", result=done)
 
 
-@run
 async def test_an_agent_can_think_stream_and_show_tools() -> None:
     async with hosting(agents={"scripted": ScriptedAgent()}) as host:
         client = await with_session(host, "scripted")
-        await client.act(start())
+        await client.act(turn_started())
         await turn_over(client)
         record = host.record(SESSION)
         assert record is not None
         kinds = [type(part).__name__ for part in record.public.turns[-1].response_parts]
         assert kinds == ["ReasoningPart", "MarkdownPart", "ToolCallPart"]
-        assert words(host)[1] == "Hello"
+        assert texts(host)[1] == "Hello"
 
 
-@run
 async def test_an_agent_that_fails_fails_its_turn_without_telling_secrets() -> None:
     async with hosting(agents={"scripted": ScriptedAgent()}) as host:
         client = await with_session(host, "scripted")
         for turn_id, text in (("t", "fail"), ("u", "bad question")):
-            await client.act(start(text, turn_id))
+            await client.act(turn_started(turn_id, text))
             await client.wait_for(
                 lambda f, turn_id=turn_id: (
                     f.get("method") == "action"
@@ -242,9 +220,8 @@ async def test_an_agent_that_fails_fails_its_turn_without_telling_secrets() -> N
         assert "secret" not in str(record.public)
 
 
-@run
 async def test_a_message_reaches_an_agent_that_the_session_is_of() -> None:
     async with hosting() as host:
         client = await with_session(host, "people")
-        refused = await client.act(start())
+        refused = await client.act(turn_started())
         assert "No agent listens" in refused["rejectionReason"]

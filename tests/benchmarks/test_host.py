@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from benchmarks import draft, gateway, host
+from benchmarks import draft, gateway, host, versions
 from benchmarks.fanout.peers import MEMORY
 from benchmarks.results import Results
 
@@ -49,6 +49,14 @@ def test_idle_connections_starts_and_growth_are_measured() -> None:
     assert measured(results, host.GROWTH, "grown")["CPU per action, µs"] > 0
 
 
+def test_clients_of_several_versions_are_measured_together() -> None:
+    results = Results()
+    versions.run(results, rounds=1, seconds=0.05)
+    assert results.rows(versions.VERSIONS) == [*versions.CROWDS]
+    for row in versions.CROWDS:
+        assert measured(results, versions.VERSIONS, row)[versions.COLUMN] > 0
+
+
 def test_the_number_of_typing_sessions_is_searched_for() -> None:
     results = Results()
     host.typing(results, most=host.TYPING_STEP, seconds=0.2)
@@ -58,8 +66,13 @@ def test_the_number_of_typing_sessions_is_searched_for() -> None:
 
 def test_the_gateway_is_measured_next_to_the_direct_call() -> None:
     results = Results()
-    gateway.run(results, calls=2, rounds=1)
-    assert results.rows(gateway.GATEWAY) == ["direct", "client mode", "session mode"]
+    gateway.run(results, gateway.CASES[::3], gateway.Effort(calls=gateway.AT_ONCE, rounds=1))
+    rows = [
+        f"{case}: {mode}"
+        for case in ("HTTP, 2026", "stdio, 2025")
+        for mode in ("direct", "client mode", "session mode")
+    ]
+    assert results.rows(gateway.GATEWAY) == results.rows(gateway.GATEWAY_AT_ONCE) == rows
 
 
 def test_one_draft_is_measured_next_to_other_ways_to_write_it(

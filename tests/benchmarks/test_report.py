@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.fanout.peers import LOOP, MEMORY
 from benchmarks.fanout.shapes import CPU_DELIVERY, RATE
-from benchmarks.report import BLOCK, PAGE, ratio_cells, write
+from benchmarks.report import BLOCK, PAGE, ratio_cells, shows, write
 from benchmarks.results import Figure, Results
 
 
@@ -46,6 +46,13 @@ def test_blocks_of_the_page_are_filled_and_its_text_stays(tmp_path: Path, result
     assert f"| {MEMORY.name} | 11.0 ±9% |\n" in text
     assert "old" not in text
     assert text.endswith("text\n<!-- bench: idle -->\nkept\n<!-- end -->\n")
+
+
+def test_a_page_is_written_only_when_something_in_it_was_measured(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("<!-- bench: origin -->\n<!-- end -->\n<!-- bench: nodes -->\n<!-- end -->\n")
+    assert shows(page, {"nodes"})
+    assert not shows(page, {RATE})
 
 
 def test_plots_are_well_formed_and_name_every_peer(tmp_path: Path, results: Results) -> None:

@@ -17,7 +17,7 @@ from session_server.mcp_client.config import ServerConfig
 from session_server.mcp_client.server_credentials import credentials_of
 from session_server.reducers.calls.redaction import HIDDEN
 from session_server.schemas.codec import encode
-from tests.calls.desk import Desk, desk, http
+from tests.calls.running_host import RunningHost, http, running_host
 from tests.mcp.servers import odd
 
 TOKEN = 'canary "4711"/ü'
@@ -65,7 +65,7 @@ def repeating() -> Iterator[str]:
         server.server_close()
 
 
-async def looked_through(at: Desk) -> None:
+async def looked_through(at: RunningHost) -> None:
     """A question, a result and an error, each with the credential in several encodings."""
     asked = await at.call("repeat", how="ask")
     (request,) = await at.asked("Use ")
@@ -83,28 +83,25 @@ async def looked_through(at: Desk) -> None:
 def test_a_header_that_a_server_repeats_is_hidden() -> None:
     async def main(url: str) -> None:
         header = quote(TOKEN)
-        async with desk(http(f"{url}/mcp", headers={"X-API-Key": header})) as at:
+        async with running_host(http(f"{url}/mcp", headers={"X-API-Key": header})) as at:
             await looked_through(at)
 
     with repeating() as url:
         asyncio.run(main(url))
 
 
-def test_a_variable_that_a_server_repeats_is_hidden() -> None:
-    async def main() -> None:
-        config = ServerConfig(
-            command=sys.executable, args=(str(Path(odd.__file__)),), env={"API_TOKEN": TOKEN}
-        )
-        async with desk(config) as at:
-            await looked_through(at)
-
-    asyncio.run(main())
+async def test_a_variable_that_a_server_repeats_is_hidden() -> None:
+    config = ServerConfig(
+        command=sys.executable, args=(str(Path(odd.__file__)),), env={"API_TOKEN": TOKEN}
+    )
+    async with running_host(config) as at:
+        await looked_through(at)
 
 
 def test_scopes_that_hold_a_credential_are_hidden() -> None:
     async def main(url: str) -> None:
         header = quote(TOKEN)
-        async with desk(http(f"{url}/forbidden", headers={"X-API-Key": header})) as at:
+        async with running_host(http(f"{url}/forbidden", headers={"X-API-Key": header})) as at:
             await at.error(await at.call("repeat"))
             shown = encode(at.record.public).decode()
             assert "canary" not in shown

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from session_server.host.acting import perform
+from session_server.host.awaiting import perform
 from session_server.mcp_client.config import ServerConfig
 from session_server.schemas.ahp.actions import InputAnswerChanged
 from session_server.schemas.ahp.questions import (
@@ -20,7 +20,7 @@ from session_server.schemas.ahp.questions import (
     Submitted,
     TextValue,
 )
-from tests.calls.desk import BO, OWNER, SESSION, Desk, desk, http, stdio
+from tests.calls.running_host import BO, OWNER, SESSION, RunningHost, http, running_host, stdio
 from tests.mcp import zoo
 from tests.servers import sqlite_store
 
@@ -28,14 +28,16 @@ SUBMITTED = Submitted(value=TextValue(value="it was time"))
 DRAFT = Draft(value=TextValue(value="it is ti"))
 
 
-async def write(at: Desk, request: InputRequest, answer: Answer, question: str = "reason") -> None:
+async def write(
+    at: RunningHost, request: InputRequest, answer: Answer, question: str = "reason"
+) -> None:
     action = InputAnswerChanged(request_id=request.id, question_id=question, answer=answer)
     await perform(at.host, BO, SESSION, action)
 
 
 async def cut_off(config: ServerConfig, cut: Callable[[int], None], answer: Answer) -> None:
     """The connection is cut in the second question, of which something is answered already."""
-    async with desk(config) as at:
+    async with running_host(config) as at:
         pid = json.loads(await at.text(await at.call("mirror")))["pid"]
         call_id = await at.call("deploy", service="web")
         await at.answer("Where should web go?", environment="production")
@@ -94,7 +96,7 @@ def test_what_was_written_is_found_again_in_whatever_order_a_server_asks(tmp_pat
     draft = Draft(value=SelectedValue(value="staging"))
 
     async def first(config: ServerConfig) -> str:
-        async with desk(config, store) as at:
+        async with running_host(config, store) as at:
             call_id = await at.call("unordered")
             await at.answer("Which city?", city="Oslo")
             (request,) = await at.asked("Where to?")
@@ -102,7 +104,7 @@ def test_what_was_written_is_found_again_in_whatever_order_a_server_asks(tmp_pat
             return call_id
 
     async def second(config: ServerConfig, call_id: str) -> None:
-        async with desk(config, store) as at:
+        async with running_host(config, store) as at:
             await at.answer("It may already have run. Run it again?", by=OWNER)
             (request,) = await at.asked("Where to?")
             assert request.meta is not None

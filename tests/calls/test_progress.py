@@ -10,8 +10,9 @@ from mcp_types import (
 )
 
 from session_server.mcp_client.config import ServerConfig
-from session_server.mcp_client.pool import Changes, Slot
+from session_server.mcp_client.notifications import Notifications
 from session_server.mcp_client.progress import LOGS_KEPT, Log, Logs
+from session_server.mcp_client.shared_connections import SharedLink, Signal
 from session_server.schemas.limits import LOG_BYTES_HELD, LOG_MESSAGES_HELD
 
 
@@ -64,23 +65,21 @@ class Hearer:
         raise NotImplementedError
 
 
-def test_what_may_belong_to_anothers_call_is_passed_on_to_nobody() -> None:
-    ada, again, bob = Hearer(), Hearer(), Hearer()
+async def test_a_message_that_may_belong_to_anothers_call_goes_to_no_call() -> None:
+    ada, again, bob, unattributed = Hearer(), Hearer(), Hearer(), Hearer()
+    notifications = Notifications(asyncio.create_task)
+    notifications.subscribe_to_log(unattributed.logged)
+    shared = SharedLink(ServerConfig(command="none"), Signal(), notifications)
 
-    async def story() -> None:
-        slot = Slot("shared", ServerConfig(command="none"), Changes())
+    async def say(data: str) -> None:
+        await shared._notified(LoggingMessageNotification(params=message(data)))
 
-        async def say(data: str) -> None:
-            await slot._notified(LoggingMessageNotification(params=message(data)))
-
-        with slot.hearing(ada, "ada"):
-            await say("alone")
-            with slot.hearing(again, "ada"):
-                await say("one principal")
-            with slot.hearing(bob, "bob"):
-                await say("whose?")
-        await say("nobody calls")
-
-    asyncio.run(story())
+    with shared.logging_to(ada, "ada"):
+        await say("alone")
+        with shared.logging_to(again, "ada"):
+            await say("one principal")
+        with shared.logging_to(bob, "bob"):
+            await say("two principals")
+    await say("no call")
     assert (ada.heard, again.heard) == (["alone", "one principal"], ["one principal"])
-    assert bob.heard == []
+    assert (bob.heard, unattributed.heard) == ([], ["two principals", "no call"])

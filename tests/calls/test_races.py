@@ -5,26 +5,26 @@ from pathlib import Path
 
 import pytest
 
-from session_server.host.acting import perform
+from session_server.host.awaiting import perform
 from session_server.schemas.ahp.actions import TurnCancelled
 from session_server.schemas.ahp.questions import ResponseKind
 from session_server.schemas.http import CallState
 from session_server.schemas.principals import Provenance
 from session_server.schemas.record import FailureKind
-from tests.calls.desk import BO, OWNER, SESSION, Desk, desk, http, stdio
+from tests.calls.running_host import BO, OWNER, SESSION, RunningHost, http, running_host, stdio
 from tests.mcp import zoo
 from tests.servers import sqlite_store
 
 KEY = "a key that outlives any process of this server"
 
 
-async def cancel_turn(at: Desk) -> None:
+async def cancel_turn(at: RunningHost) -> None:
     turn = at.record.public.active_turn
     assert turn is not None
     await perform(at.host, OWNER, SESSION, TurnCancelled(turn_id=turn.id))
 
 
-async def is_tried_again(at: Desk) -> None:
+async def is_tried_again(at: RunningHost) -> None:
     await at.until(lambda _: any("is tried again" in note for note in at.notes()) or None)
 
 
@@ -34,7 +34,7 @@ def test_a_turn_cancelled_while_its_call_is_tried_again_ends_the_call(tmp_path: 
     arguments = ("--key", KEY, "--effects", str(tmp_path / "effects"))
 
     async def main(old: zoo.ZooServer) -> None:
-        async with desk(http(old.url)) as at:
+        async with running_host(http(old.url)) as at:
             call_id = await at.call("deploy", service="web")
             await at.asked("Where should web go?")
             old.kill()
@@ -56,36 +56,34 @@ def test_a_turn_cancelled_while_its_call_is_tried_again_ends_the_call(tmp_path: 
 
 
 @pytest.mark.slow
-def test_a_question_of_a_call_that_was_given_up_is_not_asked_in_anothers_name() -> None:
+async def test_a_question_of_a_call_that_was_given_up_is_not_asked_in_anothers_name() -> None:
     """A 2025-era server does not say for which call it asks: another gets another connection."""
-
-    async def main() -> None:
-        async with desk(stdio("legacy", connections=1)) as at:
-            first = await at.call("weather", key="first")
-            await at.asked("Which city?")
-            await at.calls.abandon(OWNER, first)
-            second = await at.call("deploy", service="web")
-            (asked,) = await at.asked("Where should web go?")
-            assert asked.meta is not None
-            assert asked.meta.call == second
-            await at.answer("Where should web go?", environment="staging")
-            assert await at.text(second) == "web is in staging"
-
-    asyncio.run(main())
+    async with running_host(stdio("legacy", connections=1)) as at:
+        first = await at.call("weather", key="first")
+        await at.asked("Which city?")
+        await at.calls.abandon(OWNER, first)
+        second = await at.call("deploy", service="web")
+        (asked,) = await at.asked("Where should web go?")
+        assert asked.meta is not None
+        assert asked.meta.call == second
+        await at.answer("Where should web go?", environment="staging")
+        assert await at.text(second) == "web is in staging"
 
 
 @pytest.mark.slow
-def test_a_call_to_a_server_that_is_no_longer_configured_fails_in_words(tmp_path: Path) -> None:
+def test_a_call_to_a_server_that_is_no_longer_configured_fails_with_a_reason(
+    tmp_path: Path,
+) -> None:
     store = sqlite_store(tmp_path)
 
     async def first() -> str:
-        async with desk(stdio("modern", "--key", KEY), store) as at:
+        async with running_host(stdio("modern", "--key", KEY), store) as at:
             call_id = await at.call("weather")
             await at.asked("Which city?")
             return call_id
 
     async def second(call_id: str) -> None:
-        async with desk({"other": stdio("modern", disabled=True)}, store) as at:
+        async with running_host({"other": stdio("modern", disabled=True)}, store) as at:
             await at.answer("Which city?", city="Oslo")
             assert await at.error(call_id) == (
                 "There is no MCP server 'zoo'. Configured are: other"
@@ -100,13 +98,13 @@ def test_a_deadline_that_passed_while_the_host_was_away_is_a_timeout(tmp_path: P
     store = sqlite_store(tmp_path)
 
     async def first() -> str:
-        async with desk(stdio("modern", "--key", KEY, answerWithin=1.5), store) as at:
+        async with running_host(stdio("modern", "--key", KEY, answerWithin=1.5), store) as at:
             call_id = await at.call("survey")
             await at.asked("Which city?")
             return call_id
 
     async def second(call_id: str) -> None:
-        async with desk(stdio("modern", "--key", KEY), store) as at:
+        async with running_host(stdio("modern", "--key", KEY), store) as at:
             assert await at.text(call_id) == "cancel"
             (outcome,) = at.record.private.outcomes
             assert outcome.via is Provenance.TIMEOUT
@@ -117,13 +115,13 @@ def test_a_deadline_that_passed_while_the_host_was_away_is_a_timeout(tmp_path: P
 
 
 @pytest.mark.slow
-def test_a_deadline_of_one_question_while_the_other_is_answered_sends_one_leg(
+async def test_a_deadline_of_one_question_while_the_other_is_answered_sends_one_leg(
     tmp_path: Path,
 ) -> None:
     """Answered in the last moment or too late: either way the round is sent once."""
     effects = tmp_path / "effects"
 
-    async def raced(at: Desk, number: int) -> None:
+    async def raced(at: RunningHost, number: int) -> None:
         call_id = await at.call("survey", key=str(number))
 
         def is_its(record: object) -> object:
@@ -138,31 +136,28 @@ def test_a_deadline_of_one_question_while_the_other_is_answered_sends_one_leg(
         )
         assert await at.text(call_id) == ("cancel" if late[0] is not None else "decline")
 
-    async def main() -> None:
-        config = stdio("modern", "--effects", str(effects), answerWithin=0.3)
-        async with desk(config) as at:
-            await at.calls.servers["zoo"].ready()
-            await asyncio.gather(*(raced(at, number) for number in range(20)))
-
-    asyncio.run(main())
+    config = stdio("modern", "--effects", str(effects), answerWithin=0.3)
+    async with running_host(config) as at:
+        await at.calls.servers["zoo"].main.ready()
+        await asyncio.gather(*(raced(at, number) for number in range(20)))
     assert len(zoo.effects(effects, "survey")) == 20
 
 
 @pytest.mark.slow
-def test_a_call_in_doubt_that_nobody_decides_about_in_time_is_not_run_again(
+def test_a_call_in_doubt_is_not_run_again_when_no_decision_comes_in_time(
     tmp_path: Path,
 ) -> None:
     store, effects = sqlite_store(tmp_path), tmp_path / "effects"
     config = stdio("legacy", "--effects", str(effects), answerWithin=2)
 
     async def first() -> str:
-        async with desk(config, store) as at:
+        async with running_host(config, store) as at:
             call_id = await at.call("weather")
             await at.asked("Which city?")
             return call_id
 
     async def second(call_id: str) -> None:
-        async with desk(config, store) as at:
+        async with running_host(config, store) as at:
             view = await at.result(call_id)
             assert view.error is not None
             assert view.error.kind is FailureKind.NOT_REPEATED

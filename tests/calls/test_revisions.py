@@ -12,7 +12,7 @@ from session_server.mcp_client.config import LEGACY, MODERN, ServerConfig
 from session_server.mcp_client.revisions import Revisions
 from session_server.schemas.ahp.questions import ResponseKind
 from session_server.schemas.limits import REMEMBERED_TOOLS
-from tests.calls.desk import OWNER, Desk, desk, http, stdio
+from tests.calls.running_host import OWNER, RunningHost, http, running_host, stdio
 from tests.mcp import zoo
 
 AGAIN = "Run it again from the start, over that revision?"
@@ -45,7 +45,7 @@ every_server = pytest.mark.parametrize("dual", SERVERS, indirect=True)
 one_server = pytest.mark.parametrize("dual", ["dual-stdio", "dual-http"], indirect=True)
 
 
-async def answered(at: Desk, tool: str) -> str:
+async def answered(at: RunningHost, tool: str) -> str:
     """The result of a tool that asks one question."""
     call_id = await at.call(tool)
     await at.answer("Which city?", city="Oslo")
@@ -55,43 +55,36 @@ async def answered(at: Desk, tool: str) -> str:
 @pytest.mark.slow
 @pytest.mark.proves("mcp.servers.revision")
 @every_server
-def test_a_tool_that_asks_on_the_connection_runs_again_only_if_people_say_so(dual: Dual) -> None:
-    async def story() -> None:
-        async with desk(dual.config) as at:
-            call_id = await at.call("book")
-            await at.asked(AGAIN)
-            assert (dual.count("begun"), dual.count("booked")) == (1, 0)
-            await at.answer(AGAIN, by=OWNER)
-            await at.answer("Which city?", city="Oslo")
-            assert await at.text(call_id) == "booked Oslo"
-            assert (dual.count("begun"), dual.count("booked")) == (2, 1)
-
-    asyncio.run(story())
+async def test_a_tool_that_asks_on_the_connection_runs_again_only_if_people_say_so(
+    dual: Dual,
+) -> None:
+    async with running_host(dual.config) as at:
+        call_id = await at.call("book")
+        await at.asked(AGAIN)
+        assert (dual.count("begun"), dual.count("booked")) == (1, 0)
+        await at.answer(AGAIN, by=OWNER)
+        await at.answer("Which city?", city="Oslo")
+        assert await at.text(call_id) == "booked Oslo"
+        assert (dual.count("begun"), dual.count("booked")) == (2, 1)
 
 
 @pytest.mark.slow
 @one_server
-def test_a_tool_that_is_not_to_run_again_does_not(dual: Dual) -> None:
-    async def story() -> None:
-        async with desk(dual.config) as at:
-            call_id = await at.call("book")
-            (request,) = await at.asked(AGAIN)
-            await at.complete(request, ResponseKind.DECLINE, None)
-            assert "not run again" in await at.error(call_id)
-        assert dual.count("begun") == 1
-
-    asyncio.run(story())
+async def test_a_tool_that_is_not_to_run_again_does_not(dual: Dual) -> None:
+    async with running_host(dual.config) as at:
+        call_id = await at.call("book")
+        (request,) = await at.asked(AGAIN)
+        await at.complete(request, ResponseKind.DECLINE, None)
+        assert "not run again" in await at.error(call_id)
+    assert dual.count("begun") == 1
 
 
 @pytest.mark.slow
 @every_server
-def test_a_harmless_tool_runs_again_by_itself(dual: Dual) -> None:
-    async def story() -> None:
-        async with desk(dual.config) as at:
-            assert await answered(at, "look") == "looked at Oslo"
-            assert any("runs again over MCP 2025-11-25" in note for note in at.notes())
-
-    asyncio.run(story())
+async def test_a_harmless_tool_runs_again_by_itself(dual: Dual) -> None:
+    async with running_host(dual.config) as at:
+        assert await answered(at, "look") == "looked at Oslo"
+        assert any("runs again over MCP 2025-11-25" in note for note in at.notes())
 
 
 @pytest.mark.slow
@@ -101,13 +94,13 @@ def test_what_a_tool_needs_is_seen_once_and_outlives_the_host(dual: Dual, tmp_pa
     file = tmp_path / "data" / "revisions.json"
 
     async def seen() -> None:
-        async with desk(dual.config, revisions=Revisions(file)) as at:
+        async with running_host(dual.config, revisions=Revisions(file)) as at:
             assert await answered(at, "look") == "looked at Oslo"
             assert await answered(at, "book") == "booked Oslo"
         assert (dual.count("begun"), dual.count("booked")) == (1, 1)
 
     async def remembered() -> None:
-        async with desk(dual.config, revisions=Revisions(file)) as at:
+        async with running_host(dual.config, revisions=Revisions(file)) as at:
             assert await answered(at, "cancel") == "cancelled Oslo"
         assert (dual.count("cancelling"), dual.count("cancelled")) == (1, 1)
 
@@ -117,95 +110,72 @@ def test_what_a_tool_needs_is_seen_once_and_outlives_the_host(dual: Dual, tmp_pa
 
 @pytest.mark.slow
 @every_server
-def test_a_tool_that_asks_by_its_result_keeps_its_revision_beside_others(dual: Dual) -> None:
-    async def story() -> None:
-        async with desk(dual.config) as at:
-            assert await answered(at, "pick") == "picked Oslo"
-            assert await answered(at, "look") == "looked at Oslo"
-            assert await answered(at, "pick") == "picked Oslo"
-        assert dual.count("picked") == 2
-
-    asyncio.run(story())
+async def test_a_tool_that_asks_by_its_result_keeps_its_own_revision(dual: Dual) -> None:
+    async with running_host(dual.config) as at:
+        assert await answered(at, "pick") == "picked Oslo"
+        assert await answered(at, "look") == "looked at Oslo"
+        assert await answered(at, "pick") == "picked Oslo"
+    assert dual.count("picked") == 2
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dual", ["fastmcp-stdio", "fastmcp-http"], indirect=True)
-def test_a_tool_that_has_only_asked_runs_again_by_itself(dual: Dual) -> None:
+async def test_a_tool_that_has_only_asked_runs_again_by_itself(dual: Dual) -> None:
     """FastMCP reports that it returned its questions, so it did nothing else."""
-
-    async def story() -> None:
-        async with desk(dual.config) as at:
-            assert await answered(at, "look") == "looked at Oslo"
-            assert await answered(at, "pick") == "picked Oslo"
-        assert dual.count("picked") == 1
-
-    asyncio.run(story())
+    async with running_host(dual.config) as at:
+        assert await answered(at, "look") == "looked at Oslo"
+        assert await answered(at, "pick") == "picked Oslo"
+    assert dual.count("picked") == 1
 
 
 @pytest.mark.slow
 @one_server
-def test_a_tool_that_may_have_done_more_than_ask_is_asked_about(dual: Dual) -> None:
+async def test_a_tool_that_may_have_done_more_than_ask_is_asked_about(dual: Dual) -> None:
     """The SDK does not report what was wrong with a result that it could not send."""
-
-    async def story() -> None:
-        async with desk(dual.config) as at:
-            assert await answered(at, "look") == "looked at Oslo"
-            call_id = await at.call("pick")
-            await at.answer(AGAIN, by=OWNER)
-            await at.answer("Which city?", city="Oslo")
-            assert await at.text(call_id) == "picked Oslo"
-
-    asyncio.run(story())
+    async with running_host(dual.config) as at:
+        assert await answered(at, "look") == "looked at Oslo"
+        call_id = await at.call("pick")
+        await at.answer(AGAIN, by=OWNER)
+        await at.answer("Which city?", city="Oslo")
+        assert await at.text(call_id) == "picked Oslo"
 
 
 @pytest.mark.slow
 @one_server
-def test_a_chosen_revision_is_spoken_and_failures_are_passed_on(dual: Dual) -> None:
-
-    async def story() -> None:
-        async with desk(replace(dual.config, protocol=LEGACY)) as at:
-            assert await answered(at, "book") == "booked Oslo"
-            assert "invalid result" in await at.error(await at.call("pick"))
-        async with desk(replace(dual.config, protocol=MODERN)) as at:
-            assert await answered(at, "pick") == "picked Oslo"
-            assert "no back-channel" in await at.error(await at.call("book"))
-
-    asyncio.run(story())
+async def test_a_chosen_revision_is_spoken_and_failures_are_passed_on(dual: Dual) -> None:
+    async with running_host(replace(dual.config, protocol=LEGACY)) as at:
+        assert await answered(at, "book") == "booked Oslo"
+        assert "invalid result" in await at.error(await at.call("pick"))
+    async with running_host(replace(dual.config, protocol=MODERN)) as at:
+        assert await answered(at, "pick") == "picked Oslo"
+        assert "no back-channel" in await at.error(await at.call("book"))
 
 
 @pytest.mark.slow
-def test_a_server_of_one_revision_is_not_asked_for_the_other(tmp_path: Path) -> None:
+async def test_a_server_of_one_revision_is_not_asked_for_the_other(tmp_path: Path) -> None:
     """Nobody is asked to run again what cannot go better."""
     effects = tmp_path / "effects"
-
-    async def story() -> None:
-        config = stdio("dual", "--only-2026", "--effects", str(effects), name="zoo")
-        async with desk(config) as at:
-            assert "no back-channel" in await at.error(await at.call("book"))
-        assert len(zoo.effects(effects, "begun")) == 1
-        async with desk(stdio("dual", "--only-2026", protocol=LEGACY)) as at:
-            error = await at.error(await at.call("book"))
-            assert "it does not speak revision 2025-11-25; set its `protocol`" in error
-        async with desk(stdio("legacy", protocol=MODERN)) as at:
-            error = await at.error(await at.call("echo", text="hello"))
-            assert "it does not speak revision 2026-07-28; set its `protocol`" in error
-
-    asyncio.run(story())
+    config = stdio("dual", "--only-2026", "--effects", str(effects), name="zoo")
+    async with running_host(config) as at:
+        assert "no back-channel" in await at.error(await at.call("book"))
+    assert len(zoo.effects(effects, "begun")) == 1
+    async with running_host(stdio("dual", "--only-2026", protocol=LEGACY)) as at:
+        error = await at.error(await at.call("book"))
+        assert "it does not speak revision 2025-11-25; set its `protocol`" in error
+    async with running_host(stdio("legacy", protocol=MODERN)) as at:
+        error = await at.error(await at.call("echo", text="hello"))
+        assert "it does not speak revision 2026-07-28; set its `protocol`" in error
 
 
-def test_a_remembered_server_starts_in_one_process_only(tmp_path: Path) -> None:
+async def test_a_remembered_server_starts_in_one_process_only(tmp_path: Path) -> None:
     """On stdin and stdout a second revision is a second process, with a state of its own."""
     known = Revisions(tmp_path / "revisions.json")
     config = stdio("dual", name="zoo")
     known.learn(config, "book", LEGACY)
-
-    async def story() -> None:
-        async with desk(config, revisions=Revisions(tmp_path / "revisions.json")) as at:
-            first = await at.text(await at.call("whereabouts"))
-            assert await answered(at, "book") == "booked Oslo"
-            assert await at.text(await at.call("whereabouts")) == first
-
-    asyncio.run(story())
+    async with running_host(config, revisions=Revisions(tmp_path / "revisions.json")) as at:
+        first = await at.text(await at.call("whereabouts"))
+        assert await answered(at, "book") == "booked Oslo"
+        assert await at.text(await at.call("whereabouts")) == first
 
 
 def test_another_server_of_the_same_name_is_not_taken_for_the_first(tmp_path: Path) -> None:

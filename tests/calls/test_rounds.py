@@ -18,7 +18,7 @@ from session_server.schemas.http import CallState
 from session_server.schemas.principals import Provenance
 from session_server.schemas.record import Sent, SessionRecord
 from session_server.schemas.record import Waiting as CallWaiting
-from tests.calls.desk import BO, OWNER, Desk, desk, http, stdio, value_of
+from tests.calls.running_host import BO, OWNER, RunningHost, http, running_host, stdio, value_of
 from tests.mcp import zoo
 
 Way = Callable[..., contextlib.AbstractContextManager[ServerConfig]]
@@ -51,7 +51,7 @@ def test_people_answer_and_the_call_is_finished(kind: zoo.Kind, way: Way, tmp_pa
     file = tmp_path / "effects"
 
     async def main(config: ServerConfig) -> None:
-        async with desk(config) as at:
+        async with running_host(config) as at:
             call_id = await at.call("deploy", service="web")
             (request,) = await at.asked("Where should web go?")
             assert request.meta is not None
@@ -92,9 +92,9 @@ def legacy(effects: Path) -> Iterator[ServerConfig]:
         yield config
 
 
-def run(config: ServerConfig, work: Callable[[Desk], Coroutine[Any, Any, None]]) -> None:
+def run(config: ServerConfig, work: Callable[[RunningHost], Coroutine[Any, Any, None]]) -> None:
     async def main() -> None:
-        async with desk(config) as at:
+        async with running_host(config) as at:
             await work(at)
 
     asyncio.run(main())
@@ -108,8 +108,8 @@ def changed(config: ServerConfig, **fields: Any) -> ServerConfig:
 def test_a_call_shows_the_title_of_its_tool_also_when_its_server_is_just_starting(
     modern: ServerConfig,
 ) -> None:
-    async def work(at: Desk) -> None:
-        assert isinstance(at.calls.servers["zoo"].state, McpStarting)
+    async def work(at: RunningHost) -> None:
+        assert isinstance(at.calls.servers["zoo"].main.state, McpStarting)
         call_id = await at.call("echo", text="x")
         shown = at.tool_call(call_id)
         assert shown is not None
@@ -119,25 +119,22 @@ def test_a_call_shows_the_title_of_its_tool_also_when_its_server_is_just_startin
 
 
 @pytest.mark.slow
-def test_a_server_that_takes_long_to_start_does_not_keep_a_call_from_being_made() -> None:
-    async def main() -> None:
-        silent = ServerConfig(command="sleep", args=("60",))
-        async with desk(silent) as at:
-            call_id = await at.call("echo", text="x")
-            assert (await at.calls.result(OWNER, call_id)).state is CallState.SENDING
-            shown = at.tool_call(call_id)
-            assert shown is not None
-            assert shown.display_name == "echo"
-            await at.calls.abandon(OWNER, call_id)
-
-    asyncio.run(main())
+async def test_a_server_that_takes_long_to_start_does_not_keep_a_call_from_being_made() -> None:
+    silent = ServerConfig(command="sleep", args=("60",))
+    async with running_host(silent) as at:
+        call_id = await at.call("echo", text="x")
+        assert (await at.calls.result(OWNER, call_id)).state is CallState.SENDING
+        shown = at.tool_call(call_id)
+        assert shown is not None
+        assert shown.display_name == "echo"
+        await at.calls.abandon(OWNER, call_id)
 
 
 @pytest.mark.parametrize("how", [*ResponseKind])
-def test_accepted_declined_and_cancelled_are_told_apart_to_the_end(
+def test_accepted_declined_and_cancelled_reach_the_server_as_such(
     modern: ServerConfig, how: ResponseKind
 ) -> None:
-    async def work(at: Desk) -> None:
+    async def work(at: RunningHost) -> None:
         call_id = await at.call("survey")
         if how is ResponseKind.ACCEPT:
             await at.answer("Which city?", city="Oslo")
@@ -150,8 +147,10 @@ def test_accepted_declined_and_cancelled_are_told_apart_to_the_end(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", [ResponseKind.DECLINE, ResponseKind.CANCEL])
-def test_a_2025_era_server_is_told_them_apart_too(legacy: ServerConfig, how: ResponseKind) -> None:
-    async def work(at: Desk) -> None:
+def test_accepted_declined_and_cancelled_reach_a_2025_era_server_as_such(
+    legacy: ServerConfig, how: ResponseKind
+) -> None:
+    async def work(at: RunningHost) -> None:
         call_id = await at.call("weather")
         await at.refuse("Which city?", how)
         assert await at.text(call_id) == how.value
@@ -160,7 +159,7 @@ def test_a_2025_era_server_is_told_them_apart_too(legacy: ServerConfig, how: Res
 
 
 def test_all_questions_of_a_round_are_open_at_once(modern: ServerConfig) -> None:
-    async def work(at: Desk) -> None:
+    async def work(at: RunningHost) -> None:
         call_id = await at.call("pair")
         await at.asked("Your name?", "Your age?")
         await at.answer("Your age?", by=BO, age=7)
@@ -172,7 +171,7 @@ def test_all_questions_of_a_round_are_open_at_once(modern: ServerConfig) -> None
 
 
 def test_a_round_without_state_is_answered_without_state(modern: ServerConfig) -> None:
-    async def work(at: Desk) -> None:
+    async def work(at: RunningHost) -> None:
         call_id = await at.call("stateless")
         await at.answer("A colour?", colour="green")
         assert await at.text(call_id) == "green, state None"
@@ -181,7 +180,7 @@ def test_a_round_without_state_is_answered_without_state(modern: ServerConfig) -
 
 
 def test_every_kind_of_question_arrives_as_its_own(modern: ServerConfig) -> None:
-    async def work(at: Desk) -> None:
+    async def work(at: RunningHost) -> None:
         call_id = await at.call("every_kind")
         await at.answer("One of each", email="a@example.com", whole=4, many=["1", "3"], titled="x")
         assert await at.text(call_id) == (
@@ -195,7 +194,7 @@ def test_every_kind_of_question_arrives_as_its_own(modern: ServerConfig) -> None
 @pytest.mark.proves("mcp.legacy.url")
 @pytest.mark.parametrize("era", ["modern", "legacy"])
 def test_a_url_is_consented_to_in_both_eras(era: str, request: pytest.FixtureRequest) -> None:
-    async def work(at: Desk) -> None:
+    async def work(at: RunningHost) -> None:
         call_id = await at.call("visit")
         (asked,) = await at.asked("Sign in, please.")
         assert asked.url == "https://example.com/in?a=b"
@@ -210,7 +209,7 @@ def test_a_url_is_consented_to_in_both_eras(era: str, request: pytest.FixtureReq
 @pytest.mark.slow
 @pytest.mark.proves("mcp.legacy.url")
 def test_a_2025_era_server_that_wants_a_visit_first_is_called_again(tmp_path: Path) -> None:
-    async def work(at: Desk) -> None:
+    async def work(at: RunningHost) -> None:
         call_id = await at.call("gated")
         (asked,) = await at.asked("Sign in first.")
         assert asked.url == "https://example.com/first"
@@ -224,13 +223,13 @@ def test_a_2025_era_server_that_wants_a_visit_first_is_called_again(tmp_path: Pa
 
 @pytest.mark.proves("mcp.legacy.timeout")
 def test_people_may_take_their_time_while_a_2025_era_call_is_held(legacy: ServerConfig) -> None:
-    async def work(at: Desk) -> None:
+    async def work(at: RunningHost) -> None:
         call_id = await at.call("weather")
         await at.asked("Which city?")
         phase = at.record.private.calls[call_id].phase
         assert isinstance(phase, CallWaiting)
         assert phase.held
-        link = await at.calls.servers["zoo"].ready()
+        link = await at.calls.servers["zoo"].main.ready()
         assert link.client.read_timeout_seconds is None
         await at.answer("Which city?", city="Oslo")
         assert await at.text(call_id) == "Sunny in Oslo"
@@ -242,13 +241,13 @@ def test_people_may_take_their_time_while_a_2025_era_call_is_held(legacy: Server
 def test_two_questions_at_once_of_a_2025_era_server_are_asked_in_turn(
     legacy: ServerConfig,
 ) -> None:
-    async def work(at: Desk) -> None:
+    async def work(at: RunningHost) -> None:
         call_id = await at.call("both")
         await at.asked("")
         first = (at.record.public.input_requests or ())[0].message or ""
-        for words in (first, "Which city?" if first == "Where to?" else "Where to?"):
-            values = {"city": "Oslo"} if words == "Which city?" else {"environment": "staging"}
-            await at.answer(words, **values)
+        for reason in (first, "Which city?" if first == "Where to?" else "Where to?"):
+            values = {"city": "Oslo"} if reason == "Which city?" else {"environment": "staging"}
+            await at.answer(reason, **values)
         assert await at.text(call_id) == "Oslo staging"
 
     run(legacy, work)
@@ -258,7 +257,7 @@ def test_two_questions_at_once_of_a_2025_era_server_are_asked_in_turn(
 def test_calls_to_a_2025_era_server_wait_for_a_connection_of_their_own(
     legacy: ServerConfig,
 ) -> None:
-    async def work(at: Desk) -> None:
+    async def work(at: RunningHost) -> None:
         ids = [await at.call("weather", key=str(n)) for n in range(3)]
 
         def two_are_asked(record: SessionRecord) -> bool | None:
@@ -286,14 +285,14 @@ def test_calls_to_a_2025_era_server_wait_for_a_connection_of_their_own(
 
 @pytest.mark.slow
 def test_a_server_that_wants_patience_gets_it(modern: ServerConfig) -> None:
-    async def work(at: Desk) -> None:
+    async def work(at: RunningHost) -> None:
         assert await at.text(await at.call("busy", times=3)) == "ready after 3"
 
     run(modern, work)
 
 
 def test_the_limit_of_rounds_is_a_setting(modern: ServerConfig) -> None:
-    async def work(at: Desk) -> None:
+    async def work(at: RunningHost) -> None:
         call_id = await at.call("ladder", rounds=3)
         await at.answer("Step 1", text="a")
         await at.answer("Step 2", text="b")
@@ -304,7 +303,7 @@ def test_the_limit_of_rounds_is_a_setting(modern: ServerConfig) -> None:
 
 @pytest.mark.proves("mcp.servers.tasks")
 @pytest.mark.parametrize(
-    ("tool", "words"),
+    ("tool", "reason"),
     [
         ("task", "io.modelcontextprotocol/tasks"),
         ("sample", "sampling/createMessage"),
@@ -313,11 +312,13 @@ def test_the_limit_of_rounds_is_a_setting(modern: ServerConfig) -> None:
         ("missing", "Unknown tool"),
     ],
 )
-def test_what_cannot_be_done_fails_in_words(modern: ServerConfig, tool: str, words: str) -> None:
-    async def work(at: Desk) -> None:
+def test_calls_that_cannot_be_completed_fail_with_a_reason(
+    modern: ServerConfig, tool: str, reason: str
+) -> None:
+    async def work(at: RunningHost) -> None:
         view = await at.result(await at.call(tool))
         said = view.error.message if view.error is not None else zoo.text_of(view.result or {})
-        assert words in said, said
+        assert reason in said, said
 
     run(modern, work)
 
@@ -328,7 +329,7 @@ def test_what_cannot_be_done_fails_in_words(modern: ServerConfig, tool: str, wor
 def test_a_connection_declares_what_can_be_answered_and_no_more(
     era: str, roots: list[Any] | None, request: pytest.FixtureRequest
 ) -> None:
-    async def work(at: Desk) -> None:
+    async def work(at: RunningHost) -> None:
         told = json.loads(await at.text(await at.call("mirror")))
         declared = {name for name, value in told["capabilities"].items() if value is not None}
         assert declared == {"elicitation"} | ({"roots"} if roots else set())
@@ -337,14 +338,14 @@ def test_a_connection_declares_what_can_be_answered_and_no_more(
 
 
 def test_roots_are_answered_from_the_settings(modern: ServerConfig) -> None:
-    async def work(at: Desk) -> None:
+    async def work(at: RunningHost) -> None:
         assert await at.text(await at.call("folders")) == "file:///work"
 
     run(changed(modern, roots=[{"uri": "file:///work"}]), work)
 
 
 def test_prompts_and_resources_may_ask_too(modern: ServerConfig) -> None:
-    async def work(at: Desk) -> None:
+    async def work(at: RunningHost) -> None:
         prompt = await at.request("prompts/get", name="brief")
         await at.answer("About what?", subject="fjords")
         view = await at.result(prompt)
@@ -365,7 +366,7 @@ def test_prompts_and_resources_may_ask_too(modern: ServerConfig) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("era", ["modern", "legacy"])
 def test_progress_of_the_server_is_seen(era: str, request: pytest.FixtureRequest) -> None:
-    async def work(at: Desk) -> None:
+    async def work(at: RunningHost) -> None:
         call_id = await at.call("count", steps=3, pause=0.4)
 
         def content(record: SessionRecord) -> str | None:
@@ -381,7 +382,7 @@ def test_progress_of_the_server_is_seen(era: str, request: pytest.FixtureRequest
 
 
 def test_a_deadline_of_the_settings_cancels_and_says_that_it_was_one(modern: ServerConfig) -> None:
-    async def work(at: Desk) -> None:
+    async def work(at: RunningHost) -> None:
         call_id = await at.call("survey")
         assert await at.text(call_id) == "cancel"
         (outcome,) = at.record.private.outcomes

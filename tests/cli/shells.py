@@ -3,11 +3,12 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import IO, Any, NamedTuple
 
@@ -16,12 +17,12 @@ import pyte
 from typer.testing import CliRunner
 
 from session_server.cli import app
+from tests.effort import PATIENCE
+from tests.fork_server import IS_POSSIBLE, Forked, fork_server
 from tests.servers import ServerProcess
 
 PROGRAM = (sys.executable, "-m", "session_server")
 DEADLINE = 60
-PATIENCE = 30.0
-"""How long one thing may take that should happen at once, on a busy machine."""
 
 
 class Done(NamedTuple):
@@ -60,10 +61,13 @@ class Shell:
         return Done(result.exit_code, result.stdout, result.stderr)
 
     def process(self, *arguments: str, stdin: str | None = None, **env: str) -> Done:
+        """A process of its own, also where it must read what is given to it."""
+        if stdin is None:
+            with self.running(*arguments, **env) as running:
+                return running.end()
         done = subprocess.run(
             [*PROGRAM, *arguments],
             input=stdin,
-            stdin=subprocess.DEVNULL if stdin is None else None,
             capture_output=True,
             text=True,
             timeout=DEADLINE,
@@ -73,16 +77,8 @@ class Shell:
         return Done(done.returncode, done.stdout, done.stderr)
 
     @contextmanager
-    def running(self, *arguments: str) -> Iterator["Running"]:
-        process = subprocess.Popen(
-            [*PROGRAM, *arguments],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=environment(self.url),
-        )
-        running = Running(process)
+    def running(self, *arguments: str, **env: str) -> Iterator["Running"]:
+        running = Running(started(arguments, environment(self.url, **env)))
         try:
             yield running
         finally:
@@ -99,6 +95,19 @@ class Shell:
             terminal.close()
 
 
+def started(arguments: Sequence[str], env: dict[str, str]) -> "subprocess.Popen[str] | Forked":
+    if IS_POSSIBLE:
+        return fork_server().start("session_server", arguments, env, own_errors=True)
+    return subprocess.Popen(
+        [*PROGRAM, *arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=env,
+    )
+
+
 def shell_of(server: ServerProcess) -> Shell:
     return Shell(server.url)
 
@@ -106,7 +115,7 @@ def shell_of(server: ServerProcess) -> Shell:
 class Running:
     """A command that is still at work; threads read what it says."""
 
-    def __init__(self, process: "subprocess.Popen[str]") -> None:
+    def __init__(self, process: "subprocess.Popen[str] | Forked") -> None:
         self.process = process
         self.out: list[str] = []
         self.err: list[str] = []
@@ -126,13 +135,13 @@ class Running:
                 lines.append(line)
                 self._heard.notify_all()
 
-    def hear(self, words: str, *, on: str = "out") -> str:
+    def hear(self, message: str, *, on: str = "out") -> str:
         """The first line with these words."""
         lines: list[str] = getattr(self, on)
         with self._heard:
-            self._heard.wait_for(lambda: any(words in line for line in lines), PATIENCE)
-            found = [line for line in lines if words in line]
-        assert found, f"{words!r} was not said: {self.out} {self.err}"
+            self._heard.wait_for(lambda: any(message in line for line in lines), PATIENCE)
+            found = [line for line in lines if message in line]
+        assert found, f"{message!r} was not said: {self.out} {self.err}"
         return found[0]
 
     def end(self) -> Done:
@@ -141,8 +150,8 @@ class Running:
             thread.join(timeout=PATIENCE)
         return Done(code, "".join(self.out), "".join(self.err))
 
-    def interrupt(self, signal: int) -> Done:
-        self.process.send_signal(signal)
+    def interrupt(self, number: int) -> Done:
+        self.process.send_signal(number)
         return self.end()
 
     def close(self) -> None:
@@ -213,7 +222,11 @@ class Terminal:
         return self._child.exitstatus
 
     def close(self) -> None:
-        self._child.close(force=True)
+        """Waits for the end: pexpect alone gives a killed process a tenth of a second."""
+        if self._child.isalive():
+            self._child.kill(signal.SIGKILL)
+            self._child.wait()
+        self._child.close()
 
     def _until(self, is_so: Callable[[], object], what: str) -> None:
         deadline = time.monotonic() + PATIENCE

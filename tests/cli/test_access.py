@@ -3,15 +3,17 @@
 import json
 import re
 import socket
+import ssl
 import subprocess
 import sys
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
-from session_server.cli.exit_codes import MEANINGS, ExitCode
-from session_server.cli.output import harmless
+from session_server.cli.failures import MEANINGS, ExitCode
+from session_server.cli.http_client import Reach
+from session_server.cli.output import sanitized
 from tests.cli.shells import Shell, environment
 from tests.mcp import zoo
 from tests.servers import ServerProcess, serving, sqlite_store
@@ -19,7 +21,7 @@ from tests.servers import ServerProcess, serving, sqlite_store
 TOKEN = "canary-0123456789abcdef"
 
 
-def test_a_host_that_is_not_there_is_told_with_what_to_do() -> None:
+def test_an_unreachable_host_is_reported_with_advice() -> None:
     nobody = Shell("http://127.0.0.1:9")
     for arguments in (("sessions",), ("watch", "--wait", "0.5"), ("ask", "Hi"), ("doctor",)):
         done = nobody(*arguments)
@@ -29,7 +31,7 @@ def test_a_host_that_is_not_there_is_told_with_what_to_do() -> None:
             assert "session-server serve" in done.err + done.out
 
 
-def test_an_address_that_is_none_is_explained_without_its_secrets() -> None:
+def test_an_invalid_address_is_reported_without_its_secrets() -> None:
     done = Shell("nonsense")("sessions")
     assert (done.code, "http://127.0.0.1:8737" in done.err) == (ExitCode.USAGE, True)
     secret = Shell(f"http://127.0.0.1:9/?tkn={TOKEN}")("sessions")
@@ -44,7 +46,7 @@ def test_errors_are_json_too_if_asked_for() -> None:
     assert "serve" in told["advice"]
 
 
-def test_what_is_said_to_a_command_goes_before_what_is_said_to_all(server: ServerProcess) -> None:
+def test_options_of_a_command_override_options_of_the_program(server: ServerProcess) -> None:
     nobody = Shell("http://127.0.0.1:9")
     assert nobody("sessions", "--url", server.url).code == ExitCode.OK
     assert nobody("--url", server.url, "sessions").code == ExitCode.OK
@@ -52,7 +54,7 @@ def test_what_is_said_to_a_command_goes_before_what_is_said_to_all(server: Serve
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "reason"),
     [
         (("sessions", "--url", "http://[::1"), "is not the address of a host"),
         (("sessions", "--url", "http://x:99999"), "is not the address of a host"),
@@ -70,15 +72,15 @@ def test_what_is_said_to_a_command_goes_before_what_is_said_to_all(server: Serve
         (("watch", "--until", "done"), "is not one of"),
     ],
 )
-def test_what_cannot_be_meant_is_explained_in_words_and_in_json(
-    shell: Shell, arguments: tuple[str, ...], words: str
+def test_usage_errors_are_explained_as_text_and_as_json(
+    shell: Shell, arguments: tuple[str, ...], reason: str
 ) -> None:
     done = shell(*arguments)
     assert (done.code, done.out) == (ExitCode.USAGE, "")
-    assert words in " ".join(re.sub("[│╭╰─╮╯]", " ", done.err).split())
+    assert reason in " ".join(re.sub("[│╭╰─╮╯]", " ", done.err).split())
     as_json = shell("--json", *arguments)
     said = json.loads(as_json.err)
-    assert (said["exitCode"], words in said["error"]) == (ExitCode.USAGE, True)
+    assert (said["exitCode"], reason in said["error"]) == (ExitCode.USAGE, True)
 
 
 def test_an_error_shows_no_password() -> None:
@@ -87,16 +89,16 @@ def test_an_error_shows_no_password() -> None:
     assert "secret" not in secret.err
 
 
-def test_a_terminal_is_not_told_what_to_do_by_strangers() -> None:
-    assert harmless("a\x1b]0;owned\x07\x9b31m\tb\n") == "a␛]0;owned␇�31m\tb\n"
-    assert harmless("yes\u202eon\u2066x\u2069") == "yes�on�x�"
+def test_control_characters_from_others_do_not_reach_the_terminal() -> None:
+    assert sanitized("a\x1b]0;owned\x07\x9b31m\tb\n") == "a␛]0;owned␇�31m\tb\n"
+    assert sanitized("yes\u202eon\u2066x\u2069") == "yes�on�x�"
 
 
 @pytest.mark.slow
-def test_what_strangers_write_is_shown_and_not_obeyed(shell: Shell, server: ServerProcess) -> None:
+def test_markup_from_others_is_shown_literally(shell: Shell, server: ServerProcess) -> None:
     message = "a\x1b[31mred\x1b]0;owned\x07"
-    httpx.post(f"{server.url}/v1/sessions", json={"resource": "ahp-session:/x", "title": message})
-    httpx.post(f"{server.url}/v1/sessions/x/requests", json={"message": message})
+    httpx2.post(f"{server.url}/v1/sessions", json={"resource": "ahp-session:/x", "title": message})
+    httpx2.post(f"{server.url}/v1/sessions/x/requests", json={"message": message})
     with shell.terminal("sessions") as terminal:
         assert terminal.end() == ExitCode.OK
         assert "a[31mred]0;owned" in terminal.screen  # a title never has them
@@ -159,8 +161,8 @@ def test_the_doctor_finds_a_healthy_host(shell: Shell, tmp_path: Path) -> None:
     }  # fmt: skip
     bad = [check for check in done.json if check["finding"] == "bad"]
     assert (done.code, bad) == (ExitCode.OK, [])
-    assert found["access"]["words"] == "You are an owner: no token is needed from this machine."
-    assert found["protocol"]["words"].startswith("AHP 0.3.0")
+    assert found["access"]["message"] == "You are an owner: no token is needed from this machine."
+    assert found["protocol"]["message"].startswith("AHP 0.3.0")
     assert not any(tmp_path.iterdir())
 
 
@@ -207,10 +209,10 @@ def test_the_doctor_tries_the_mcp_servers(shell: Shell, tmp_path: Path) -> None:
         "mcp old": "bad",
         "mcp off": "fine",
     }
-    assert "did you mean `answerWithin`?" in found["mcp"]["words"]
-    assert "revision 2026-07-28" in found["mcp good"]["words"]
+    assert "did you mean `answerWithin`?" in found["mcp"]["message"]
+    assert "revision 2026-07-28" in found["mcp good"]["message"]
     assert found["mcp broken"]["advice"] == "It wrote: The database is locked: •••"
-    assert "SSE" in found["mcp old"]["words"]
+    assert "SSE" in found["mcp old"]["message"]
 
 
 @pytest.mark.slow
@@ -220,7 +222,7 @@ def test_the_doctor_knows_a_store_in_use(tmp_path: Path) -> None:
             "doctor", "--json", SESSION_SERVER_DATA_DIR=str(tmp_path),
             SESSION_SERVER_PORT=str(server.port),
         )  # fmt: skip
-    found = {check["name"]: check["words"] for check in done.json}
+    found = {check["name"]: check["message"] for check in done.json}
     assert "in use by a running host" in found["store"]
     assert "used by a running session-server" in found["port"]
     assert done.code == ExitCode.OK
@@ -247,14 +249,26 @@ def test_every_exit_code_has_its_meaning() -> None:
 
 @pytest.mark.slow
 def test_the_shell_completes_sessions(server: ServerProcess) -> None:
-    words = {"_SESSION_SERVER_COMPLETE": "complete_bash", "COMP_WORDS": "session-server watch dem",
+    shell = {"_SESSION_SERVER_COMPLETE": "complete_bash", "COMP_WORDS": "session-server watch dem",
              "COMP_CWORD": "2"}  # fmt: skip
     done = subprocess.run(
         [Path(sys.executable).parent / "session-server"],
-        env=environment(server.url, **words),
+        env=environment(server.url, **shell),
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
     )
     assert done.stdout.split() == ["demo"]
+
+
+@pytest.mark.parametrize(
+    ("url", "mode"),
+    [("http://127.0.0.1:9", ssl.CERT_NONE), ("https://ask.example", ssl.CERT_REQUIRED)],
+)
+def test_only_tls_is_held_to_its_certificates(url: str, mode: ssl.VerifyMode) -> None:
+    with Reach(url, None, as_json=False).http() as http:
+        context = http._transport._pool._ssl_context  # type: ignore[attr-defined]
+        assert context.verify_mode == mode
+        assert context.check_hostname is (mode is ssl.CERT_REQUIRED)
+        assert not http.follow_redirects

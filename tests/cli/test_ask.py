@@ -2,17 +2,16 @@
 
 import json
 import signal
-import time
-from collections.abc import Callable
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
-from session_server.cli.exit_codes import ExitCode
+from session_server.cli.failures import ExitCode
 from session_server.schemas.limits import LEASE_SECONDS
-from tests.cli.shells import PATIENCE, Shell
+from tests.cli.shells import Shell
 from tests.servers import ServerProcess, serving, sqlite_store
+from tests.waiting import wait_until
 
 ENV = "env:select:Which environment?=staging|prod*"
 REPLICAS = "replicas:integer[1..20]:How many?=3"
@@ -20,16 +19,9 @@ NOTE = "note?:Anything else?"
 
 
 def requests(server: ServerProcess, session: str, state: str = "open") -> list[dict[str, object]]:
-    answer = httpx.get(f"{server.url}/v1/sessions/{session}/requests", params={"state": state})
+    answer = httpx2.get(f"{server.url}/v1/sessions/{session}/requests", params={"state": state})
     items: list[dict[str, object]] = answer.json()["items"]
     return items
-
-
-def wait_until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def test_a_script_asks_and_somebody_answers_in_another_shell(shell: Shell) -> None:
@@ -257,7 +249,7 @@ def test_a_question_that_cannot_be_asked_leaves_no_session_behind(
     shell: Shell, server: ServerProcess, named: tuple[str, ...]
 ) -> None:
     def names() -> list[str]:
-        items = httpx.get(f"{server.url}/v1/sessions").json()["items"]
+        items = httpx2.get(f"{server.url}/v1/sessions").json()["items"]
         return sorted(item["resource"] for item in items)
 
     before = names()
@@ -269,13 +261,13 @@ def test_a_question_that_cannot_be_asked_leaves_no_session_behind(
 def test_a_question_that_cannot_be_asked_leaves_a_session_alone_that_was_there(
     shell: Shell, server: ServerProcess
 ) -> None:
-    httpx.post(f"{server.url}/v1/sessions", json={"resource": "ahp-session:/empty"})
+    httpx2.post(f"{server.url}/v1/sessions", json={"resource": "ahp-session:/empty"})
     assert shell("ask", "Hi", "--link", "ftp://x", "--session", "empty").code == ExitCode.USAGE
-    assert httpx.get(f"{server.url}/v1/sessions/empty").status_code == 200
+    assert httpx2.get(f"{server.url}/v1/sessions/empty").status_code == 200
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "message"),
     [
         (("ask",), "There is nothing to ask"),
         (("ask", "-q", "env:selct:Where?=a"), "Did you mean select?"),
@@ -299,15 +291,15 @@ def test_a_question_that_cannot_be_asked_leaves_a_session_alone_that_was_there(
     ],
 )
 def test_a_misunderstanding_is_explained_and_exits_with_2(
-    shell: Shell, arguments: tuple[str, ...], words: str
+    shell: Shell, arguments: tuple[str, ...], message: str
 ) -> None:
     done = shell(*arguments)
     assert done.code == ExitCode.USAGE
-    assert words in done.err
+    assert message in done.err
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "message"),
     [
         (("answer", "nope", "--accept"), "There is no session 'nope'"),
         (("answer", "demmo", "--accept"), "Did you mean 'demo'?"),
@@ -318,11 +310,11 @@ def test_a_misunderstanding_is_explained_and_exits_with_2(
     ],
 )
 def test_what_is_not_there_exits_with_8(
-    shell: Shell, arguments: tuple[str, ...], words: str
+    shell: Shell, arguments: tuple[str, ...], message: str
 ) -> None:
     done = shell(*arguments)
     assert done.code == ExitCode.NOT_FOUND
-    assert words in done.err
+    assert message in done.err
 
 
 @pytest.mark.slow

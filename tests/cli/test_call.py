@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from session_server.cli.call import arguments_of, result_lines
-from session_server.cli.exit_codes import ExitCode
-from session_server.cli.failures import UsageTrouble
-from tests.cli.shells import PATIENCE, Shell, shell_of
+from session_server.cli.failures import ExitCode, UsageError
+from tests.cli.shells import Shell, shell_of
+from tests.effort import PATIENCE
 from tests.http.sessions import Api
 from tests.mcp import zoo
 from tests.servers import ServerProcess, serving
@@ -71,7 +71,7 @@ def test_arguments_are_text_or_json(shell: Shell) -> None:
     assert shell("call", "zoo", "count", "-a", "steps:=2").out == "counted to 2\n"
     assert arguments_of(["a=1", "b:=[1, true]", "c:=null"]) == {"a": "1", "b": [1, True], "c": None}
     for wrong in ("text", "=x", ":=1", "n:=x"):
-        with pytest.raises(UsageTrouble):
+        with pytest.raises(UsageError):
             arguments_of([wrong])
 
 

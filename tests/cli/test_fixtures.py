@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import yaml
 
-from session_server.cli.failures import UsageTrouble
+from session_server.cli.failures import UsageError
 from session_server.cli.fixtures import (
     Rule,
-    Unanswerable,
+    UnanswerableError,
     answers_from,
     read_fixture,
     rule_for,
@@ -74,9 +74,11 @@ def test_a_request_that_no_call_made_has_no_tool() -> None:
 def test_one_rule_answers_and_two_are_one_too_many() -> None:
     by_tool, by_key = Rule(tool="deploy"), Rule(key="confirm")
     assert rule_for([Rule(tool="other"), by_tool], SESSION, REQUEST) == 2
-    with pytest.raises(Unanswerable, match="Rules 1 and 2 both match it"):
+    with pytest.raises(UnanswerableError, match="Rules 1 and 2 both match it"):
         rule_for([by_tool, by_key], SESSION, REQUEST)
-    with pytest.raises(Unanswerable, match=r"No rule.*tool: deploy, key: confirm, question: env"):
+    with pytest.raises(
+        UnanswerableError, match=r"No rule.*tool: deploy, key: confirm, question: env"
+    ):
         rule_for([], SESSION, REQUEST)
 
 
@@ -94,7 +96,7 @@ def test_answers_are_given_by_id_title_or_text() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answers", "words"),
+    ("answers", "reason"),
     [
         ({"env": " "}, "Environment: an answer is required"),
         ({"nope": 1}, "no question 'nope'. Its questions are: env, sure, checks"),
@@ -103,10 +105,10 @@ def test_answers_are_given_by_id_title_or_text() -> None:
         ({"checks": ["tests"]}, "'tests' is not one of the options"),
     ],
 )
-def test_an_answer_that_does_not_fit_is_refused_in_words(
-    answers: dict[str, Any], words: str
+def test_an_answer_that_does_not_fit_is_refused_with_a_reason(
+    answers: dict[str, Any], reason: str
 ) -> None:
-    with pytest.raises(Unanswerable, match=words):
+    with pytest.raises(UnanswerableError, match=reason):
         answers_from(Rule(tool="deploy", answers=answers), REQUEST)
 
 
@@ -131,11 +133,11 @@ def test_a_date_without_quotes_is_the_text_that_it_looks_like(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "reason"),
     [
-        ("- answers: {a: 1}", "rule 1 does not say which requests it matches"),
-        ("- session: ci", "rule 1 does not say which requests it matches"),
-        ("- {tool: x, response: decline, answers: {a: 1}}", "has answers, but says decline"),
+        ("- answers: {a: 1}", "rule 1 does not name the requests that it matches"),
+        ("- session: ci", "rule 1 does not name the requests that it matches"),
+        ("- {tool: x, response: decline, answers: {a: 1}}", "but its response is decline"),
         ("- {tol: x}", "unknown field `tol`"),
         ("- {tool: x, response: maybe}", "Invalid enum value 'maybe'"),
         ("tool: x", "must be a list of rules"),
@@ -144,17 +146,17 @@ def test_a_date_without_quotes_is_the_text_that_it_looks_like(tmp_path: Path) ->
         ("{", "neither JSON nor YAML"),
     ],
 )
-def test_a_fixture_that_is_none_is_explained(tmp_path: Path, text: str, words: str) -> None:
+def test_an_invalid_fixture_is_explained(tmp_path: Path, text: str, reason: str) -> None:
     file = tmp_path / "fixture.yaml"
     file.write_text(text)
-    with pytest.raises(UsageTrouble, match=words):
+    with pytest.raises(UsageError, match=reason):
         read_fixture(file)
 
 
 def test_the_advice_never_lists_what_was_called_unknown(tmp_path: Path) -> None:
     file = tmp_path / "fixture.yaml"
     file.write_text("- {tol: x}")
-    with pytest.raises(UsageTrouble) as caught:
+    with pytest.raises(UsageError) as caught:
         read_fixture(file)
     assert "tool" in caught.value.advice.replace(",", "").split()
     assert "tol" not in caught.value.advice.replace(",", "").split()
@@ -171,10 +173,10 @@ def test_json_with_escaped_emoji_is_read(tmp_path: Path) -> None:
 def test_half_of_a_surrogate_pair_is_refused(tmp_path: Path, text: str) -> None:
     file = tmp_path / "half.json"
     file.write_text(text)
-    with pytest.raises(UsageTrouble, match="surrogate"):
+    with pytest.raises(UsageError, match="surrogate"):
         read_fixture(file)
 
 
 def test_a_fixture_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UsageTrouble, match=r"none\.yaml cannot be read: No such file"):
+    with pytest.raises(UsageError, match=r"none\.yaml cannot be read: No such file"):
         read_fixture(tmp_path / "none.yaml")

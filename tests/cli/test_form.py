@@ -3,10 +3,10 @@
 import msgspec
 import pytest
 
-from session_server.cli import drawing
-from session_server.cli.answer import closed_words
-from session_server.cli.answer_texts import answer_text, review_words
-from session_server.cli.form import OWN, Field, Form
+from session_server.cli.answer import closed_text
+from session_server.cli.answer_texts import answer_text, review_text
+from session_server.cli.form import drawing
+from session_server.cli.form.fields import OWN, Field, Form
 from session_server.reducers.forms.review import review_of
 from session_server.schemas.ahp.actions import Action, InputCompleted, TitleChanged, TurnCancelled
 from session_server.schemas.ahp.envelopes import ActionEnvelope, EnvelopeMeta
@@ -82,11 +82,16 @@ def test_the_host_in_bold_is_the_one_that_is_opened() -> None:
     ]
 
 
-def test_somebody_elses_draft_stands_here_as_long_as_nobody_typed() -> None:
+def submit(field: Field, answer: Answer) -> None:
+    field.sent(answer)
+    field.confirmed(answer)
+
+
+def test_an_untouched_field_follows_the_drafts_of_others() -> None:
     field = Field(NAME)
     field.seen(draft("Fj"))
     field.seen(draft("Fjor"))
-    assert (field.text, field.theirs) == ("Fjor", None)
+    assert (field.text, field.is_contested) == ("Fjor", False)
 
 
 def test_what_is_typed_here_is_never_overwritten() -> None:
@@ -94,25 +99,57 @@ def test_what_is_typed_here_is_never_overwritten() -> None:
     field.write("Alps")
     field.seen(draft("Fjords"))
     assert field.text == "Alps"
-    assert "Ana wrote “Fjords”" in field.theirs_words(None)
-    assert field.take_theirs()
-    assert (field.text, field.theirs) == ("Fjords", None)
+    assert "Ana wrote “Fjords”" in field.theirs_text(None)
+    assert field.use_theirs()
+    assert (field.text, field.is_contested) == ("Fjords", False)
+    assert field.valid_value() == TextValue(value="Fjords")
 
 
-def test_a_conflict_lasts_until_a_person_chooses_or_ours_arrives_later() -> None:
+def test_a_conflict_lasts_until_a_person_chooses_or_others_enter_the_same() -> None:
     field = Field(NAME)
     field.write("Alps")
-    field.sent(field.value())
+    submit(field, Draft(value=field.value()))
     field.seen(draft("Fjords"))
     with pytest.raises(ValueError, match="Choose a version before sending"):
         field.valid_value()
+    assert not field.can_send
     assert field.keep_mine()
+    assert field.can_send
     assert field.valid_value() == TextValue(value="Alps")
     assert not field.keep_mine()
     field.seen(draft("Lakes"))
-    assert field.theirs is not None
+    assert field.is_contested
+    field.seen(None)
+    assert field.theirs_text(None) == "this was cleared"
     field.seen(Draft(value=TextValue(value="Alps"), meta=BEN))
-    assert field.theirs is None
+    assert not field.is_contested
+
+
+def test_an_answer_that_is_only_emptied_is_shown_again() -> None:
+    field = Field(NAME)
+    field.seen(Submitted(value=TextValue(value="Fjords"), meta=ANA))
+    field.write("")
+    assert (field.text, field.can_send) == ("", False)
+    field.left()
+    assert (field.text, field.is_touched) == ("Fjords", False)
+
+
+def test_a_refused_draft_keeps_its_text_and_shows_the_reason() -> None:
+    field = Field(NAME)
+    field.write("Alps")
+    field.sent(field.unsent_answer())
+    field.refused("Too many drafts.")
+    assert (field.text, field.error, field.can_send) == ("Alps", "Too many drafts.", False)
+    field.write("Alpes")
+    assert (field.error, field.can_send) == ("", True)
+
+
+def test_a_draft_that_was_not_delivered_can_be_sent_again() -> None:
+    field = Field(NAME)
+    field.write("Alps")
+    field.sent(field.unsent_answer())
+    field.failed()
+    assert field.can_send
 
 
 def test_those_who_are_here_are_named_and_counted() -> None:
@@ -124,21 +161,22 @@ def test_those_who_are_here_are_named_and_counted() -> None:
     assert "Ana, Ben are answering" in below
 
 
-def test_the_echo_of_ones_own_draft_is_no_news() -> None:
+def test_the_echo_of_an_own_draft_changes_nothing() -> None:
     field = Field(NAME)
     field.write("Al")
-    field.sent(field.value())
+    field.sent(field.unsent_answer())
     field.write("Alps")
-    assert not field.seen(draft("Al"))
-    assert (field.text, field.theirs) == ("Alps", None)
+    field.confirmed(draft("Al"))
+    assert (field.text, field.is_contested) == ("Alps", False)
 
 
-def test_one_who_is_at_two_devices_is_told_so() -> None:
+def test_a_person_at_two_devices_sees_which_one() -> None:
     field = Field(NAME)
     field.seen(draft("Fj"))
-    assert field.author_words(draft("Fj"), ANA.by) == "you (elsewhere)"
-    field.sent(TextValue(value="Fj"))
-    assert field.author_words(draft("Fj"), ANA.by) == "you"
+    assert field.author_text(draft("Fj"), ANA.by) == "you (elsewhere)"
+    field.write("Fjo")
+    submit(field, draft("Fjo"))
+    assert field.author_text(draft("Fjo"), ANA.by) == "you"
 
 
 @pytest.mark.parametrize(
@@ -174,18 +212,18 @@ def test_half_a_number_is_explained() -> None:
         field.value()
     field.seen(Draft(value=NumberValue(value=3), meta=ANA))
     assert field.text == "2x"
-    assert field.words() == "2x"
+    assert field.shown() == "2x"
 
 
 def test_yes_and_no_are_chosen_like_options() -> None:
     field = Field(BooleanQuestion(id="b", message="Sure?", default_value=True))
-    assert field.words() == "Yes"
+    assert field.shown() == "Yes"
     field.move(1)
     field.choose(field.here)
     assert field.value() == BooleanValue(value=False)
 
 
-def test_own_words_and_an_option_exclude_each_other_in_a_single_choice() -> None:
+def test_freeform_text_and_an_option_exclude_each_other_in_a_single_choice() -> None:
     field = Field(CITY)
     assert (field.here, field.value()) == ("kyoto", None)
     field.choose("kyoto")
@@ -194,11 +232,11 @@ def test_own_words_and_an_option_exclude_each_other_in_a_single_choice() -> None
     assert (field.here, field.takes_text) == (OWN, True)
     field.write("Bergen")
     assert field.value() == SelectedValue(value="", freeform_values=("Bergen",))
-    assert field.words() == "Bergen"
+    assert field.shown() == "Bergen"
     field.choose("oslo")
     assert field.value() == SelectedValue(value="oslo")
     field.seen(Draft(value=SelectedValue(value="", freeform_values=("Voss",)), meta=ANA))
-    assert field.theirs_words(None) == "Ana wrote “Voss”"
+    assert field.theirs_text(None) == "Ana wrote “Voss”"
 
 
 def test_many_choices_keep_the_order_of_the_options() -> None:
@@ -214,7 +252,7 @@ def test_many_choices_keep_the_order_of_the_options() -> None:
     assert field.value() is None
 
 
-def test_blanks_in_ones_own_words_are_no_answer_where_one_is_required() -> None:
+def test_blank_freeform_text_is_no_answer_where_one_is_required() -> None:
     for question in (CITY, LIKES):
         field = Field(msgspec.structs.replace(question, required=True))
         field.write("  ")
@@ -264,28 +302,28 @@ def test_the_review_shows_what_is_sent_and_which_drafts_are_not() -> None:
     form = Form(asked(name=over("Bergen", fjords)))
     assert form.answers() is None
     name, city = form.review()
-    assert review_words(NAME, name) == (
+    assert review_text(NAME, name) == (
         "Fjords  submitted by Ana; Ben's draft “Bergen” is not included"
     )
-    assert review_words(CITY, city) == "Kyoto (default)"
+    assert review_text(CITY, city) == "Kyoto (default)"
     form.fields[0].write("Oslo")
     form.fields[1].choose("oslo")
     name, city = form.review()
-    assert review_words(NAME, name, BEN.by) == "Oslo; your draft “Bergen” is not included"
-    assert review_words(CITY, city) == "Oslo"
+    assert review_text(NAME, name, BEN.by) == "Oslo; your draft “Bergen” is not included"
+    assert review_text(CITY, city) == "Oslo"
     form.fields[0].write("much too long")
-    assert review_words(NAME, form.review()[0]).startswith("Fjords")
+    assert review_text(NAME, form.review()[0]).startswith("Fjords")
 
 
 def test_the_review_names_skips_and_missing_answers() -> None:
     (name, city) = Form(asked(city=Skipped(meta=ANA))).review()
-    assert review_words(NAME, name) == "an answer is required"
-    assert review_words(CITY, city) == "skipped by Ana"
+    assert review_text(NAME, name) == "an answer is required"
+    assert review_text(CITY, city) == "skipped by Ana"
     (own,) = review_of(InputRequest(id="r", questions=(CITY,)), {"city": Skipped()})
-    assert review_words(CITY, own) == "skipped"
+    assert review_text(CITY, own) == "skipped"
     free = TextQuestion(id="free", message="?")
     (nothing,) = review_of(InputRequest(id="r", questions=(free,)))
-    assert review_words(free, nothing) == "–"
+    assert review_text(free, nothing) == "–"
 
 
 def test_a_draft_says_what_counts_below_it_and_where_it_comes_from() -> None:
@@ -333,7 +371,7 @@ def test_what_did_not_count_is_not_lost() -> None:
     form = Form(asked())
     form.fields[0].write("Fjords")
     form.fields[1].choose("oslo")
-    form.fields[1].submitted(form.fields[1].value())
+    form.fields[1].is_touched = False
     assert form.unsent() == ["Name: Fjords"]
 
 
@@ -355,8 +393,8 @@ def test_endings_go_round() -> None:
         (TitleChanged(title="x"), "“Deploy?” was closed."),
     ],
 )
-def test_whoever_closed_a_question_is_named(action: Action, words: str) -> None:
+def test_the_person_who_closed_a_question_is_named(action: Action, words: str) -> None:
     envelope = ActionEnvelope(
         channel="ahp-session:/1", action=action, server_seq=1, meta=EnvelopeMeta(at=1, by=ANA.by)
     )
-    assert closed_words(InputRequest(id="r", message="Deploy?"), envelope) == words
+    assert closed_text(InputRequest(id="r", message="Deploy?"), envelope) == words

@@ -4,10 +4,10 @@ import signal
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
-from session_server.cli.exit_codes import ExitCode
+from session_server.cli.failures import ExitCode
 from tests.cli.shells import Shell
 from tests.servers import ServerProcess
 
@@ -22,7 +22,7 @@ def fixture(folder: Path, text: str) -> str:
 
 def ended(server: ServerProcess, session: str) -> list[Any]:
     path = f"{server.url}/v1/sessions/{session}/requests"
-    items: list[Any] = httpx.get(path, params={"state": "ended"}).json()["items"]
+    items: list[Any] = httpx2.get(path, params={"state": "ended"}).json()["items"]
     return items
 
 
@@ -51,7 +51,7 @@ def test_what_no_rule_is_for_is_left_open_and_described(
 
 
 @pytest.mark.parametrize(
-    ("rules", "words"),
+    ("rules", "message"),
     [
         ("- message: Deploy?\n- question: env\n", "Rules 1 and 2 both match it"),
         ('- {message: "Deploy?", answers: {env: moon}}', "'moon' is not one of the options"),
@@ -59,14 +59,14 @@ def test_what_no_rule_is_for_is_left_open_and_described(
     ],
 )
 def test_an_answer_in_doubt_is_no_answer(
-    shell: Shell, server: ServerProcess, tmp_path: Path, rules: str, words: str
+    shell: Shell, server: ServerProcess, tmp_path: Path, rules: str, message: str
 ) -> None:
     session = f"doubt-{tmp_path.name}"
     shell(*DEPLOY, session)
     done = shell("answer", session, "--fixture", fixture(tmp_path, rules), "--json")
     assert done.code == ExitCode.UNANSWERED
     (told,) = done.json_lines
-    assert words in told["unanswered"]
+    assert message in told["unanswered"]
     assert ended(server, session) == []
 
 
@@ -78,7 +78,9 @@ def test_a_fixture_may_decline(shell: Shell, server: ServerProcess, tmp_path: Pa
     assert ended(server, "no")[0]["outcome"]["response"] == "decline"
 
 
-def test_nothing_open_is_told_and_waiting_for_it_ends(shell: Shell, tmp_path: Path) -> None:
+def test_no_open_question_is_reported_and_waiting_for_one_ends(
+    shell: Shell, tmp_path: Path
+) -> None:
     file = fixture(tmp_path, "- message: Deploy?\n")
     shell(*DEPLOY, "quiet")
     assert shell("answer", "quiet", "--cancel").code == ExitCode.OK

@@ -6,8 +6,9 @@ import msgspec
 import pytest
 
 from session_server.cli import questions
-from session_server.cli.failures import UsageTrouble
+from session_server.cli.failures import UsageError
 from session_server.cli.questions import KINDS, parsed_question, parsed_questions
+from session_server.cli.values import seconds
 from session_server.reducers.rules.input_rules import check_form
 from session_server.schemas.ahp.questions import (
     BooleanQuestion,
@@ -67,7 +68,7 @@ def test_a_line_says_what_it_looks_like(line: str, question: Question) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "words"),
+    ("line", "reason"),
     [
         ("env:selct:Where?=a|b", "Did you mean select?"),
         ("env:select:Where?", "no options to choose from"),
@@ -83,14 +84,14 @@ def test_a_line_says_what_it_looks_like(line: str, question: Question) -> None:
         ("my name:text:What?", "cannot be a question's id"),
     ],
 )
-def test_a_mistake_is_explained(line: str, words: str) -> None:
-    with pytest.raises(UsageTrouble) as caught:
+def test_a_mistake_is_explained(line: str, reason: str) -> None:
+    with pytest.raises(UsageError) as caught:
         parsed_question(line)
-    assert words in f"{caught.value} {caught.value.advice}"
+    assert reason in f"{caught.value} {caught.value.advice}"
 
 
 def test_two_questions_need_two_ids() -> None:
-    with pytest.raises(UsageTrouble, match="Two questions are called 'a'"):
+    with pytest.raises(UsageError, match="Two questions are called 'a'"):
         parsed_questions(["a:One?", "a:Two?"])
     assert [q.id for q in parsed_questions(["One?", "Two?"])] == ["q1", "q2"]
 
@@ -108,3 +109,20 @@ def test_every_kind_is_asked_as_one_of_ahps(kind: str) -> None:
     question = parsed_question(f"q:{kind}:Well?{options}")
     encoded = msgspec.json.encode(question)
     assert msgspec.json.decode(encoded, type=type(question)) == question
+
+
+# Lengths of time
+
+
+@pytest.mark.parametrize(
+    ("text", "length"),
+    [("90", 90), ("0.5", 0.5), ("90s", 90), ("10m", 600), ("1h30m", 5400), ("2d", 172_800)],
+)
+def test_a_length_of_time(text: str, length: float) -> None:
+    assert seconds(text) == length
+
+
+@pytest.mark.parametrize("text", ["", "soon", "10 minutes", "-5", "5x", "h"])
+def test_anything_else_is_explained(text: str) -> None:
+    with pytest.raises(ValueError, match="10m"):
+        seconds(text)

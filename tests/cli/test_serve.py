@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
-from session_server.banner import banner
 from session_server.identity.binding import binding_of, reachable
+from session_server.server import banner
 from session_server.settings import Settings
 from tests.cli.shells import Shell
 from tests.servers import ServerProcess, serving, sqlite_store
@@ -71,7 +71,7 @@ def test_a_token_that_is_kept_is_not_shown(tmp_path: Path) -> None:
 
 
 def open_requests(server: ServerProcess, session: str) -> list[str]:
-    answer = httpx.get(f"{server.url}/v1/sessions/{session}/requests?wait=30", timeout=40)
+    answer = httpx2.get(f"{server.url}/v1/sessions/{session}/requests?wait=30", timeout=40)
     return [item["id"] for item in answer.json()["items"]]
 
 

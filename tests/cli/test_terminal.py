@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from session_server.cli.exit_codes import ExitCode
+from session_server.cli.failures import ExitCode
 from session_server.client import Session, connect
 from session_server.schemas.ahp.questions import Draft, Submitted, TextValue
-from tests.cli.shells import PATIENCE, Shell
+from tests.cli.shells import Shell
+from tests.effort import PATIENCE
 from tests.servers import ServerProcess, serving
 
 pytestmark = pytest.mark.slow
@@ -237,7 +238,7 @@ def test_a_form_that_is_closed_elsewhere_gives_back_what_was_typed(
 def test_one_question_needs_no_review_and_can_be_declined(
     shell: Shell, server: ServerProcess
 ) -> None:
-    for keys, code, words in (
+    for keys, code, message in (
         (("2", "enter"), ExitCode.OK, "You accepted “Where to?”."),
         (("escape", "d"), ExitCode.DECLINED, "You declined “Where to?”."),
     ):
@@ -251,7 +252,7 @@ def test_one_question_needs_no_review_and_can_be_declined(
                 terminal.see(r"Decline \(d\)")
             terminal.press(then)
             assert terminal.end() == code
-            assert words in terminal.screen
+            assert message in terminal.screen
 
 
 def test_an_address_is_shown_whole_and_opened_by_nobody_else(shell: Shell) -> None:

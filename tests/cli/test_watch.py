@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from session_server.cli.exit_codes import ExitCode
+from session_server.cli.failures import ExitCode
 from session_server.client import connect
 from session_server.schemas.ahp.actions import IsArchivedChanged
 from tests.cli.shells import Shell

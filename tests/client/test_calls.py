@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from session_server.client import CallFailed, CallRefused, connect
-from session_server.client.http_commands import HttpDoor
+from session_server.client.http_commands import HttpApi
 from tests.mcp import zoo
 from tests.servers import ServerProcess, serving, sqlite_store
 
@@ -89,6 +89,6 @@ def test_a_call_outlasts_a_restart_of_the_host(config: Path, tmp_path: Path) -> 
         ("wss://x.example/deep/ahp", "https://x.example/deep"),
     ],
 )
-def test_the_door_is_beside_the_socket(socket: str, url: str) -> None:
-    door = HttpDoor.beside(socket, {"Authorization": "Bearer mine"}, None)
-    assert (door.url, door.headers["Authorization"]) == (url, "Bearer mine")
+def test_the_http_address_is_derived_from_the_socket_address(socket: str, url: str) -> None:
+    api = HttpApi.of(socket, {"Authorization": "Bearer mine"}, None)
+    assert (api.url, api.headers["Authorization"]) == (url, "Bearer mine")

@@ -29,9 +29,9 @@ from session_server.client.watching import CHANGES_KEPT
 from session_server.schemas.ahp.actions import TitleChanged
 from session_server.schemas.ahp.questions import ResponseKind
 from session_server.schemas.ahp.session import SessionState
-from tests.client.devices import asking_host, completed, draft
-from tests.client.running import PATIENCE, run
-from tests.client.sockets import SocketHost, hosting
+from tests.client.model_clients import asking_host, completed, draft
+from tests.client.model_server import SocketHost, hosting
+from tests.effort import PATIENCE
 from tests.sessions import OWNER, PHONE, SESSION
 
 
@@ -58,7 +58,6 @@ async def title(session: Session, wanted: str) -> None:
     await session.wait_until(lambda state: state.summary.title == wanted, PATIENCE)
 
 
-@run
 async def test_a_client_follows_its_host() -> None:
     async with hosting(asking_host()) as host, connect(host.url) as client:
         assert client.status == Status(Phase.LIVE)
@@ -70,7 +69,6 @@ async def test_a_client_follows_its_host() -> None:
 
 
 @pytest.mark.parametrize("code", [1001, 1011, 1012, 4000, 4499])
-@run
 async def test_after_these_close_codes_it_comes_back(code: int) -> None:
     async with watching() as (host, _client, session):
         await host.close(code)
@@ -79,7 +77,6 @@ async def test_after_these_close_codes_it_comes_back(code: int) -> None:
         assert host.arrived == 2
 
 
-@run
 async def test_a_connection_that_is_cut_without_a_word_is_made_again() -> None:
     async with watching() as (host, client, session):
         for server_side in tuple(host.model.sockets):
@@ -90,7 +87,6 @@ async def test_a_connection_that_is_cut_without_a_word_is_made_again() -> None:
 
 
 @pytest.mark.parametrize("code", [4500, 4999, 1008])
-@run
 async def test_after_these_close_codes_it_gives_up_and_everybody_learns_why(code: int) -> None:
     async with watching() as (host, client, session):
         changes = session.changes()
@@ -111,7 +107,6 @@ async def test_after_these_close_codes_it_gives_up_and_everybody_learns_why(code
         assert host.arrived == 1
 
 
-@run
 async def test_an_edit_made_offline_arrives_when_the_host_is_back() -> None:
     async with watching() as (host, client, session):
         host.statuses = [HTTPStatus.SERVICE_UNAVAILABLE] * 2
@@ -127,7 +122,6 @@ async def test_an_edit_made_offline_arrives_when_the_host_is_back() -> None:
 
 
 @pytest.mark.parametrize("status", [HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN])
-@run
 async def test_a_host_that_does_not_let_us_in_is_given_up_at_once(status: HTTPStatus) -> None:
     async with hosting(asking_host()) as host:
         host.statuses = [status]
@@ -141,7 +135,6 @@ async def test_a_host_that_does_not_let_us_in_is_given_up_at_once(status: HTTPSt
     ("link", "token"),
     [("", "s3cret"), ("/?tkn=s3cret#/s/x", None), ("/ahp?tkn=other", "s3cret")],
 )
-@run
 async def test_the_token_goes_into_a_header_and_not_into_the_address(
     link: str, token: str | None
 ) -> None:
@@ -151,7 +144,6 @@ async def test_the_token_goes_into_a_header_and_not_into_the_address(
         assert host.paths == ["/ahp"]
 
 
-@run
 async def test_a_host_that_is_not_there_yet_is_waited_for() -> None:
     async with hosting(asking_host()) as host:
         host.statuses = [HTTPStatus.BAD_GATEWAY] * 3
@@ -160,7 +152,6 @@ async def test_a_host_that_is_not_there_yet_is_waited_for() -> None:
         assert len(host.headers) == 4
 
 
-@run
 async def test_a_host_that_does_not_come_is_named_with_what_went_wrong() -> None:
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
@@ -173,7 +164,6 @@ async def test_a_host_that_does_not_come_is_named_with_what_went_wrong() -> None
 
 
 @pytest.mark.slow
-@run
 async def test_a_host_that_never_answers_the_handshake_is_left(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -185,7 +175,6 @@ async def test_a_host_that_never_answers_the_handshake_is_left(
                 raise AssertionError("it said nothing")
 
 
-@run
 async def test_a_host_that_talks_nonsense_is_left_and_tried_again() -> None:
     async with watching() as (host, client, session):
         (server_side,) = host.model.sockets
@@ -195,8 +184,7 @@ async def test_a_host_that_talks_nonsense_is_left_and_tried_again() -> None:
         await title(session, "sense")
 
 
-@run
-async def test_the_status_is_told_in_order() -> None:
+async def test_status_changes_are_reported_in_order() -> None:
     seen: list[Status] = []
     async with hosting(asking_host()) as host:
         async with connect(host.url) as client:
@@ -224,7 +212,6 @@ async def test_the_status_is_told_in_order() -> None:
 # Commands
 
 
-@run
 async def test_a_command_that_changes_nothing_is_asked_again() -> None:
     async with hosting(asking_host()) as host, connect(host.url, client_id="me") as client:
         assert client.client_id == "me"
@@ -233,7 +220,6 @@ async def test_a_command_that_changes_nothing_is_asked_again() -> None:
         assert host.arrived == 3
 
 
-@run
 async def test_a_command_that_changes_something_is_not_repeated_by_itself() -> None:
     async with hosting(asking_host()) as host, connect(host.url) as client:
         host.cut_at, host.cuts = '"createSession"', 1
@@ -243,17 +229,15 @@ async def test_a_command_that_changes_something_is_not_repeated_by_itself() -> N
         await client.ping()
 
 
-@run
 async def test_an_answer_of_another_shape_is_not_understood() -> None:
     async with watching() as (host, client, _session):
         (server_side,) = host.model.sockets
-        asking = asyncio.create_task(client.ping())
+        asking = asyncio.create_task(client.list_sessions())
         server_side.answer(3, {"pong": True})
         with pytest.raises(NotUnderstood):
             await asking
 
 
-@run
 async def test_a_defect_ends_the_client_with_an_error_and_a_trace(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -272,7 +256,6 @@ async def test_a_defect_ends_the_client_with_an_error_and_a_trace(
     assert "ZeroDivisionError" in caplog.text
 
 
-@run
 async def test_what_was_dispatched_last_still_leaves() -> None:
     async with hosting(asking_host()) as host:
         async with connect(host.url) as client, client.session(SESSION) as session:
@@ -284,7 +267,6 @@ async def test_what_was_dispatched_last_still_leaves() -> None:
 # Sessions
 
 
-@run
 async def test_changes_come_one_by_one_with_before_and_after() -> None:
     async with watching() as (host, _client, session):
         changes = session.changes()
@@ -303,7 +285,6 @@ async def test_changes_come_one_by_one_with_before_and_after() -> None:
         assert seen[2].after == session.state
 
 
-@run
 async def test_a_slow_reader_gets_one_change_for_many() -> None:
     async with watching() as (host, _client, session):
         changes = session.changes()
@@ -318,7 +299,6 @@ async def test_a_slow_reader_gets_one_change_for_many() -> None:
         assert (await anext(changes)).cause is Cause.ACTION
 
 
-@run
 async def test_changes_end_when_the_session_is_left() -> None:
     async with watching() as (_, client, session):
         async with client.session(SESSION) as left:
@@ -332,14 +312,12 @@ async def test_changes_end_when_the_session_is_left() -> None:
         await session.dispatch(draft("z"))
 
 
-@run
 async def test_a_session_is_watched_inside_async_with_only() -> None:
     async with hosting(asking_host()) as host, connect(host.url) as client:
         with pytest.raises(Closed):
             client.session(SESSION).state  # noqa: B018
 
 
-@run
 async def test_waiting_sees_states_that_pass_quickly() -> None:
     async with watching() as (host, _client, session):
 
@@ -355,7 +333,6 @@ async def test_waiting_sees_states_that_pass_quickly() -> None:
             await session.wait_until(lambda _: 1 / 0)
 
 
-@run
 async def test_settled_waits_for_everything_that_was_done() -> None:
     async with watching() as (host, client, session):
         session.dispatch_nowait(draft("a", "q1"))
@@ -367,7 +344,6 @@ async def test_settled_waits_for_everything_that_was_done() -> None:
         assert session.state == host.model.record.public
 
 
-@run
 async def test_questions_are_answered_with_plain_values() -> None:
     async with watching() as (_host, _client, session):
         request = await session.wait_for_request("r2", PATIENCE)
@@ -390,7 +366,6 @@ async def test_questions_are_answered_with_plain_values() -> None:
             await session.complete("r1", "maybe")
 
 
-@run
 async def test_a_question_that_is_closed_says_by_whom_without_asking_the_host() -> None:
     async with watching() as (host, _client, session):
         host.model.act(completed(), PHONE)
@@ -403,7 +378,6 @@ async def test_a_question_that_is_closed_says_by_whom_without_asking_the_host() 
             await session.complete("r9")
 
 
-@run
 async def test_leaving_a_client_says_goodbye() -> None:
     async with hosting(asking_host()) as host:
         async with connect(host.url) as client:

@@ -1,5 +1,8 @@
 """Whatever happens between a client and its host, the client's copy is true, and then complete."""
 
+import json
+from typing import Any
+
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -9,8 +12,9 @@ from hypothesis.stateful import (
     rule,
 )
 
+from session_server.client.conversations import after
 from session_server.client.errors import Rejected, Unconfirmed
-from session_server.client.mirror import Verdict
+from session_server.client.mirror import Pending, Verdict
 from session_server.client.mirror_kinds import foreseen
 from session_server.reducers.state.session import reduce_session
 from session_server.schemas.ahp.actions import (
@@ -33,8 +37,10 @@ from session_server.schemas.ahp.envelopes import ActionEnvelope
 from session_server.schemas.ahp.questions import Draft, ResponseKind, Skipped, Submitted, TextValue
 from session_server.schemas.ahp.session import ModelSelection
 from session_server.schemas.ahp.turns import MarkdownPart
-from tests.client.devices import REQUESTS, Device, asking_host, draft, request
-from tests.sessions import OWNER, SESSION, user_message
+from session_server.schemas.codec import encode
+from tests.client.ahp1_model import Ahp1ModelHost
+from tests.client.model_clients import REQUESTS, Device, asking_host, draft, request
+from tests.sessions import OWNER, asking, user_message
 
 CLIENTS = ("laptop", "phone")
 
@@ -86,6 +92,10 @@ class Conversation(RuleBasedStateMachine):
     def begin(self, origin_on_all: bool, overlap: int) -> None:
         self.host = asking_host(origin_on_all=origin_on_all, overlap=overlap)
         self.devices = {client_id: Device(self.host, client_id) for client_id in CLIENTS}
+
+    @property
+    def log(self) -> list[Any]:
+        return self.host.log
 
     # What clients and the host do
 
@@ -152,8 +162,7 @@ class Conversation(RuleBasedStateMachine):
     @invariant()
     def the_confirmed_state_is_the_hosts_at_that_position(self) -> None:
         for device in self.devices.values():
-            mirror = device.mirror
-            assert mirror.confirmed == self.host.state_at(mirror.position)
+            assert self.host.is_shown(device.mirror)
 
     @invariant()
     def the_shown_state_is_the_confirmed_one_with_own_actions_on_top(self) -> None:
@@ -163,8 +172,11 @@ class Conversation(RuleBasedStateMachine):
                 action = pending.action
                 if isinstance(action, InputAnswerChanged):
                     action = foreseen(state, action)
-                state = reduce_session(state, action, pending.at)
+                state = self._after(state, pending, action)
             assert device.mirror.state == state
+
+    def _after(self, state: Any, pending: Pending, action: Any) -> Any:
+        return reduce_session(state, action, pending.at)
 
     @invariant()
     def nobody_is_told_twice(self) -> None:
@@ -178,8 +190,8 @@ class Conversation(RuleBasedStateMachine):
             return
         self._calm_down()
         for device in self.devices.values():
-            assert device.mirror.confirmed == self.host.record.public
-            assert device.mirror.state == self.host.record.public
+            assert self.host.is_complete(device.mirror.confirmed)
+            assert self.host.is_complete(device.mirror.state)
             assert device.mirror.pending == []
             for number, verdicts in device.verdicts.items():
                 (verdict,) = verdicts
@@ -204,8 +216,7 @@ class Conversation(RuleBasedStateMachine):
         if isinstance(verdict, Rejected) and not verdict.is_repeated:
             assert not accepted
         elif isinstance(verdict, ActionEnvelope):
-            assert verdict.channel == SESSION
-            assert type(verdict.action) is type(device.actions[number])
+            assert isinstance(verdict.action, type(device.actions[number]))
             replaced = verdict.origin is not None and verdict.origin.client_seq != number
             deferred = isinstance(verdict.action, ModelChanged)
             was_seen = verdict.meta is None  # in a snapshot, without an envelope of the host's
@@ -216,11 +227,39 @@ class Conversation(RuleBasedStateMachine):
     def _accepted(self, device: Device, number: int) -> bool:
         origins = {
             (e.origin.client_id, e.origin.client_seq)
-            for e in self.host.log
-            if e.origin is not None and type(e.action) is type(device.actions[number])
+            for e in self.log
+            if e.origin is not None and isinstance(e.action, type(device.actions[number]))
         }
         return (device.protocol.client_id, number) in origins
 
 
-Conversation.TestCase.settings = settings(stateful_step_count=40)
+class Ahp1Conversation(Conversation):
+    """The same with a host that speaks AHP 1.0, which has no change of the model."""
+
+    @initialize(origin_on_all=st.just(value=False), overlap=st.integers(0, 3))
+    def begin(self, origin_on_all: bool, overlap: int) -> None:  # noqa: ARG002
+        record = asking(*(request(request_id) for request_id in REQUESTS))
+        self.host: Any = Ahp1ModelHost(record, overlap=overlap)
+        self.devices = {client_id: Device(self.host, client_id) for client_id in CLIENTS}
+
+    @property
+    def log(self) -> list[Any]:
+        log: list[Any] = self.host.wire_log
+        return log
+
+    @rule(client=clients, actions=st.lists(own_actions, min_size=1, max_size=4))
+    def dispatch(self, client: str, actions: list[SessionAction]) -> None:
+        super().dispatch(client, [a for a in actions if not isinstance(a, ModelChanged)])
+
+    @rule()
+    def unload(self) -> None:
+        self.host.unloads = not self.host.unloads
+
+    def _after(self, state: Any, pending: Pending, action: Any) -> Any:
+        return after(state, pending.channel, json.loads(encode(action)))
+
+
+for machine in (Conversation, Ahp1Conversation):
+    machine.TestCase.settings = settings(stateful_step_count=40)
 ConvergenceTest = Conversation.TestCase
+Ahp1ConvergenceTest = Ahp1Conversation.TestCase

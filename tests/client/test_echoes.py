@@ -42,7 +42,7 @@ from session_server.schemas.ahp.questions import (
 from session_server.schemas.ahp.turns import MarkdownPart, Turn, TurnState
 from session_server.schemas.principals import Author
 from session_server.schemas.record import SessionRecord
-from tests.client.devices import completed, draft, request, submitted
+from tests.client.model_clients import completed, draft, request, submitted
 from tests.sessions import OWNER, accepted, asking, in_turn, session, user_message
 
 MARK = AnswerMeta(by=Author(id="u"), at=5)

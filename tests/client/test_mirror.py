@@ -2,6 +2,7 @@
 
 import gc
 
+import msgspec
 import pytest
 
 from session_server.client.errors import Rejected, RequestClosed
@@ -15,7 +16,7 @@ from session_server.schemas.ahp.actions import (
     TitleChanged,
     TurnCancelled,
 )
-from session_server.schemas.ahp.commands import ROOT_CHANNEL
+from session_server.schemas.ahp.commands import ROOT_CHANNEL, Snapshot
 from session_server.schemas.ahp.envelopes import ActionEnvelope, ActionOrigin
 from session_server.schemas.ahp.questions import ResponseKind
 from session_server.schemas.ahp.session import (
@@ -24,52 +25,45 @@ from session_server.schemas.ahp.session import (
     RootConfigState,
     RootState,
 )
-from tests.client.devices import Device, asking_host, completed, draft, request, submitted
+from session_server.schemas.codec import encode
+from tests.client.model_clients import Device, asking_host, completed, draft, request, submitted
 from tests.sessions import OWNER, PHONE
 
 
-def test_an_own_action_shows_at_once_and_is_confirmed_later() -> None:
-    host = asking_host()
-    laptop = Device(host)
+def test_an_own_action_shows_at_once_and_is_confirmed_later(laptop: Device) -> None:
     number = laptop.dispatch(draft("Oslo"))
     assert laptop.said() == "Oslo"
     assert (laptop.mirror.confirmed.input_requests or ())[0].answers is None
     laptop.wire.settle()
     envelope = laptop.verdict(number)
     assert isinstance(envelope, ActionEnvelope)
-    assert laptop.mirror.confirmed == laptop.mirror.state == host.record.public
-    assert envelope.server_seq == laptop.mirror.position == host.seq
+    assert laptop.mirror.confirmed == laptop.mirror.state == laptop.host.record.public
+    assert envelope.server_seq == laptop.mirror.position == laptop.host.seq
     assert [change.cause for change in laptop.changes] == [Cause.DISPATCHED, Cause.CONFIRMED]
 
 
 @pytest.mark.proves("design.wire.mirror-time")
-def test_a_mirror_takes_the_time_from_the_envelope() -> None:
-    host = asking_host()
-    laptop = Device(host)
-    host.clock = 77_000
-    host.act(TitleChanged(title="Later"), OWNER)
+def test_a_mirror_takes_the_time_from_the_envelope(laptop: Device) -> None:
+    laptop.host.clock = 77_000
+    laptop.host.act(TitleChanged(title="Later"), OWNER)
     laptop.wire.settle()
     assert laptop.mirror.confirmed.summary.modified_at == 77_001
-    assert laptop.mirror.confirmed == host.record.public
+    assert laptop.mirror.confirmed == laptop.host.record.public
 
 
-def test_own_actions_stay_on_top_of_what_others_do_meanwhile() -> None:
-    host = asking_host()
-    laptop = Device(host)
+def test_own_actions_stay_on_top_of_what_others_do_meanwhile(laptop: Device) -> None:
     laptop.dispatch(draft("mine"))
-    host.act(draft("theirs"), PHONE)
-    host.act(draft("other", "q2"), PHONE)
+    laptop.host.act(draft("theirs"), PHONE)
+    laptop.host.act(draft("other", "q2"), PHONE)
     laptop.wire.deliver_down()
     laptop.wire.deliver_down()
     assert (laptop.said("q1"), laptop.said("q2")) == ("mine", "other")
     laptop.wire.settle()
     assert (laptop.said("q1"), laptop.said("q2")) == ("mine", "other")
-    assert laptop.mirror.state == host.record.public
+    assert laptop.mirror.state == laptop.host.record.public
 
 
-def test_a_refused_action_is_undone_and_its_reason_told() -> None:
-    host = asking_host()
-    laptop = Device(host)
+def test_a_refused_action_is_undone_and_its_reason_reported(laptop: Device) -> None:
     number = laptop.dispatch(submitted("too long", "q2"))
     assert laptop.said("q2") == "too long"
     laptop.wire.settle()
@@ -83,9 +77,7 @@ def test_a_refused_action_is_undone_and_its_reason_told() -> None:
     assert laptop.changes[-1].reason == refused.reason
 
 
-def test_a_refusal_takes_no_place_in_the_order() -> None:
-    host = asking_host()
-    laptop = Device(host)
+def test_a_refusal_takes_no_place_in_the_order(laptop: Device) -> None:
     laptop.dispatch(submitted("too long", "q2"))
     position, seen = laptop.mirror.position, laptop.protocol.channels.last_seen
     laptop.wire.settle()
@@ -105,9 +97,7 @@ def test_the_second_to_complete_learns_who_was_first() -> None:
     assert "Ana answered" in late.reason
 
 
-def test_completing_twice_oneself_is_refused_too() -> None:
-    host = asking_host()
-    laptop = Device(host)
+def test_completing_twice_oneself_is_refused_too(laptop: Device) -> None:
     first, second = laptop.dispatch(completed()), laptop.dispatch(completed())
     laptop.wire.settle()
     assert isinstance(laptop.verdict(first), ActionEnvelope)
@@ -132,9 +122,7 @@ def test_the_notes_of_a_batch_do_not_pass_for_the_action(origin_on_all: bool) ->
     assert isinstance(envelope.action, InputCompleted)
 
 
-def test_two_equal_actions_are_two_actions() -> None:
-    host = asking_host()
-    laptop = Device(host)
+def test_two_equal_actions_are_two_actions(laptop: Device) -> None:
     first, second = laptop.dispatch(draft("x")), laptop.dispatch(draft("x"))
     laptop.wire.deliver_up()
     laptop.wire.deliver_down()
@@ -152,14 +140,12 @@ def test_somebody_elses_numbers_are_not_ours() -> None:
     assert laptop.verdicts[mine] == []
 
 
-def test_a_change_that_the_host_put_off_is_confirmed_when_it_is_made() -> None:
-    host = asking_host()
-    laptop = Device(host)
+def test_a_change_that_the_host_put_off_is_confirmed_when_it_is_made(laptop: Device) -> None:
     first = laptop.dispatch(ModelChanged(model=ModelSelection(id="m1")))
     second = laptop.dispatch(ModelChanged(model=ModelSelection(id="m2")))
     laptop.wire.settle()
     assert laptop.verdicts[first] == laptop.verdicts[second] == []
-    host.act(TurnCancelled(turn_id="t"), OWNER)
+    laptop.host.act(TurnCancelled(turn_id="t"), OWNER)
     laptop.wire.settle()
     for number in (first, second):
         envelope = laptop.verdict(number)
@@ -168,11 +154,9 @@ def test_a_change_that_the_host_put_off_is_confirmed_when_it_is_made() -> None:
     assert laptop.mirror.pending == []
 
 
-def test_a_closed_question_is_remembered_with_who_closed_it() -> None:
-    host = asking_host()
-    laptop = Device(host)
-    host.act(completed("r1", ResponseKind.DECLINE), PHONE)
-    host.act(TurnCancelled(turn_id="t"), OWNER)
+def test_a_closed_question_is_remembered_with_who_closed_it(laptop: Device) -> None:
+    laptop.host.act(completed("r1", ResponseKind.DECLINE), PHONE)
+    laptop.host.act(TurnCancelled(turn_id="t"), OWNER)
     laptop.wire.settle()
     closings = laptop.mirror.closings
     assert closings["r1"].by == PHONE.author
@@ -181,12 +165,10 @@ def test_a_closed_question_is_remembered_with_who_closed_it() -> None:
     assert isinstance(closings["r2"].envelope.action, TurnCancelled)
 
 
-def test_only_so_many_closed_questions_are_remembered() -> None:
-    host = asking_host()
-    laptop = Device(host)
+def test_only_so_many_closed_questions_are_remembered(laptop: Device) -> None:
     for number in range(CLOSINGS + 1):
-        host.act(InputRequested(request=request(f"x{number}")))
-        host.act(completed(f"x{number}"), PHONE)
+        laptop.host.act(InputRequested(request=request(f"x{number}")))
+        laptop.host.act(completed(f"x{number}"), PHONE)
     laptop.wire.settle()
     assert list(laptop.mirror.closings) == [f"x{number}" for number in range(1, CLOSINGS + 1)]
 
@@ -197,11 +179,11 @@ def test_the_root_has_a_mirror_too() -> None:
     mirror = RootMirror("laptop", state, 5)
     verdicts: list[Verdict] = []
     action = RootConfigChanged(config={"a": 1})
-    mirror.dispatch(Pending(1, action, 0, b"", verdicts.append))
+    mirror.dispatch(Pending(1, ROOT_CHANNEL, action, 0, b"", verdicts.append))
     assert mirror.state.config is not None
     assert mirror.state.config.values == {"a": 1}
     mirror.pending[0].is_sent = True
-    mirror.resume(state, 6)
+    mirror.resume([Snapshot(resource=ROOT_CHANNEL, state=msgspec.Raw(encode(state)), from_seq=6)])
     assert (len(mirror.pending), verdicts) == (1, [])
     origin = ActionOrigin(client_id="laptop", client_seq=1)
     envelope = ActionEnvelope(channel=ROOT_CHANNEL, action=action, server_seq=7, origin=origin)

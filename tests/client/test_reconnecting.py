@@ -8,30 +8,28 @@ from websockets.exceptions import ConnectionClosedError, InvalidStatus
 from websockets.frames import Close
 from websockets.http11 import Response
 
+from session_server.backoff import Backoff
 from session_server.client.connecting import (
     FIRST_DELAY,
     LONGEST_DELAY,
-    STEADY_SECONDS,
-    BackOff,
     endpoint,
     final_error,
 )
 from session_server.client.errors import ConnectionLost, GaveUp, NotUnderstood
 
 
-def test_delays_double_up_to_a_limit_and_start_anew_after_a_good_connection() -> None:
-    back_off = BackOff(chance=lambda: 1.0)
-    delays = [back_off.next_delay(0.0) for _ in range(100)]
+def test_delays_double_up_to_a_limit_and_start_again_after_a_good_connection() -> None:
+    backoff = Backoff(FIRST_DELAY, LONGEST_DELAY)
+    delays = [backoff.pause() for _ in range(100)]
     assert delays[:4] == [FIRST_DELAY, FIRST_DELAY * 2, FIRST_DELAY * 4, FIRST_DELAY * 8]
     assert delays[10:] == [LONGEST_DELAY] * 90
-    assert back_off.next_delay(STEADY_SECONDS) == FIRST_DELAY
+    backoff.reset()
+    assert backoff.pause() == FIRST_DELAY
 
 
-def test_chance_shortens_a_delay_by_up_to_a_half() -> None:
-    assert BackOff(chance=lambda: 0.0).next_delay(0.0) == FIRST_DELAY / 2
-    spread = {BackOff().next_delay(0.0) for _ in range(20)}
-    assert len(spread) > 1
-    assert all(FIRST_DELAY / 2 <= delay <= FIRST_DELAY for delay in spread)
+def test_jitter_shortens_a_delay_by_up_to_a_half() -> None:
+    assert Backoff(1.0, 8.0, jitter=lambda: 0.0).pause() == 1.0
+    assert Backoff(1.0, 8.0, jitter=lambda: 1.0).pause() == 0.5
 
 
 def closed(code: int, reason: str = "") -> ConnectionClosedError:
@@ -61,7 +59,7 @@ def test_a_connection_that_just_breaks_is_made_again() -> None:
     assert final_error(NotUnderstood("x")) is None
 
 
-def test_a_host_that_refuses_us_in_words_is_given_up_too() -> None:
+def test_a_refusal_with_a_reason_is_final() -> None:
     refused = GaveUp("another version")
     assert final_error(refused) is refused
 
@@ -103,6 +101,7 @@ def test_a_certificate_that_is_not_trusted_will_not_be_tomorrow() -> None:
         ("https://host.example/sessions/?tkn=x", "wss://host.example/sessions/ahp"),
         ("http://host.example/sessions/ahp", "ws://host.example/sessions/ahp"),
         ("ws://[::1]:1/elsewhere", "ws://[::1]:1/elsewhere"),
+        ("ws://127.0.0.1:8081?tkn=x", "ws://127.0.0.1:8081?tkn=x"),
     ],
 )
 def test_the_address_of_the_page_is_enough(url: str, address: str) -> None:
@@ -110,7 +109,7 @@ def test_the_address_of_the_page_is_enough(url: str, address: str) -> None:
 
 
 @pytest.mark.parametrize("url", ["127.0.0.1:8737", "ftp://x", "http://", ""])
-def test_what_is_no_address_is_said_to_be_none(url: str) -> None:
+def test_an_invalid_address_is_reported(url: str) -> None:
     with pytest.raises(ValueError, match="is not the address of a host"):
         endpoint(url)
 

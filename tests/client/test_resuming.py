@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from session_server.client.client_protocol import Phase, Status
 from session_server.client.errors import (
     Closed,
     Rejected,
@@ -14,7 +15,6 @@ from session_server.client.errors import (
     Unconfirmed,
 )
 from session_server.client.mirror import Cause
-from session_server.client.protocol import Phase, Status
 from session_server.schemas.ahp import frames
 from session_server.schemas.ahp.actions import (
     InputAnswerChanged,
@@ -27,17 +27,22 @@ from session_server.schemas.ahp.envelopes import ActionEnvelope
 from session_server.schemas.ahp.frames import SessionRemoved, SessionRemovedParams
 from session_server.schemas.ahp.questions import ResponseKind
 from session_server.schemas.errors import ErrorCode
-from tests.client.devices import Device, asking_host, completed, draft, submitted
-from tests.client.joining import actions_sent, heard
-from tests.client.model import ModelHost
+from tests.client.model_clients import (
+    Device,
+    actions_sent,
+    asking_host,
+    completed,
+    draft,
+    heard,
+    submitted,
+)
+from tests.client.model_host import ModelHost
 from tests.sessions import OWNER, PHONE, SESSION, user_message
 
 # Resuming
 
 
-def test_what_a_replay_holds_is_not_sent_again() -> None:
-    host = asking_host()
-    laptop = Device(host)
+def test_what_a_replay_holds_is_not_sent_again(laptop: Device) -> None:
     arrived, lost = laptop.dispatch(draft("a", "q1")), laptop.dispatch(draft("b", "q2"))
     laptop.wire.deliver_up()
     laptop.wire.cut()
@@ -45,12 +50,10 @@ def test_what_a_replay_holds_is_not_sent_again() -> None:
     assert actions_sent(laptop) == [laptop.actions[lost]]
     assert isinstance(laptop.verdict(arrived), ActionEnvelope)
     assert isinstance(laptop.verdict(lost), ActionEnvelope)
-    assert laptop.mirror.state == host.record.public
+    assert laptop.mirror.state == laptop.host.record.public
 
 
-def test_an_action_keeps_its_number_on_every_connection() -> None:
-    host = asking_host()
-    laptop = Device(host)
+def test_an_action_keeps_its_number_on_every_connection(laptop: Device) -> None:
     laptop.dispatch(draft("a", "q1"))
     laptop.dispatch(draft("b", "q2"))
     laptop.wire.cut()
@@ -59,9 +62,7 @@ def test_an_action_keeps_its_number_on_every_connection() -> None:
     assert sent == [1, 2]
 
 
-def test_a_copy_that_arrives_late_settles_nothing_twice() -> None:
-    host = asking_host()
-    laptop = Device(host)
+def test_a_copy_that_arrives_late_settles_nothing_twice(laptop: Device) -> None:
     number = laptop.dispatch(completed())
     laptop.wire.cut(arriving=1)
     laptop.wire.connect()
@@ -73,12 +74,10 @@ def test_a_copy_that_arrives_late_settles_nothing_twice() -> None:
     envelope = laptop.verdict(number)
     assert isinstance(envelope, ActionEnvelope)
     assert envelope.meta is not None
-    assert laptop.mirror.state == host.record.public
+    assert laptop.mirror.state == laptop.host.record.public
 
 
-def test_offline_edits_are_sent_later_in_their_order() -> None:
-    host = asking_host()
-    laptop = Device(host)
+def test_offline_edits_are_sent_later_in_their_order(laptop: Device) -> None:
     laptop.wire.cut()
     laptop.dispatch(TitleChanged(title="one"))
     laptop.dispatch(draft("a"))
@@ -90,22 +89,20 @@ def test_offline_edits_are_sent_later_in_their_order() -> None:
         InputAnswerChanged,
         TitleChanged,
     ]
-    assert host.record.public.summary.title == "two"
+    assert laptop.host.record.public.summary.title == "two"
     assert laptop.protocol.status == Status(Phase.LIVE)
 
 
 @pytest.mark.parametrize("forgets", [False, True], ids=["by replay", "from a snapshot"])
 @pytest.mark.parametrize("late", [draft("mine"), submitted("mine")], ids=["draft", "submitted"])
 def test_an_answer_written_offline_does_not_replace_a_newer_one(
-    late: InputAnswerChanged, forgets: bool
+    laptop: Device, late: InputAnswerChanged, forgets: bool
 ) -> None:
-    host = asking_host()
-    laptop = Device(host)
     laptop.wire.cut()
     number, other = laptop.dispatch(late), laptop.dispatch(draft("x", "q2"))
-    host.act(draft("newer"), PHONE)
+    laptop.host.act(draft("newer"), PHONE)
     if forgets:
-        host.forget_history()
+        laptop.host.forget_history()
     laptop.come_back()
     assert actions_sent(laptop) == [draft("x", "q2")]
     refused = laptop.verdict(number)
@@ -113,7 +110,7 @@ def test_an_answer_written_offline_does_not_replace_a_newer_one(
     assert "changed elsewhere while you were offline" in refused.reason
     assert isinstance(laptop.verdict(other), ActionEnvelope)
     assert laptop.said() == "newer"
-    assert laptop.mirror.state == host.record.public
+    assert laptop.mirror.state == laptop.host.record.public
 
 
 @pytest.mark.parametrize("forgets", [False, True], ids=["by replay", "from a snapshot"])
@@ -135,9 +132,7 @@ def test_ones_own_earlier_draft_does_not_stop_a_later_one(forgets: bool, arrivin
     assert laptop.said() == "Oslo"
 
 
-def test_of_drafts_written_offline_only_the_last_is_sent() -> None:
-    host = asking_host()
-    laptop = Device(host)
+def test_of_drafts_written_offline_only_the_last_is_sent(laptop: Device) -> None:
     laptop.wire.cut()
     numbers = [laptop.dispatch(draft(text)) for text in ("O", "Os", "Oslo")]
     other = laptop.dispatch(draft("x", "q2"))
@@ -148,9 +143,9 @@ def test_of_drafts_written_offline_only_the_last_is_sent() -> None:
     assert isinstance(laptop.verdict(other), ActionEnvelope)
 
 
-def test_drafts_that_were_on_their_way_are_sent_again_only_in_their_last_version() -> None:
-    host = asking_host()
-    laptop = Device(host)
+def test_drafts_that_were_on_their_way_are_sent_again_only_in_their_last_version(
+    laptop: Device,
+) -> None:
     for text in ("O", "Os", "Oslo"):
         laptop.dispatch(draft(text))
     laptop.wire.cut()
@@ -159,8 +154,7 @@ def test_drafts_that_were_on_their_way_are_sent_again_only_in_their_last_version
     assert all(isinstance(laptop.verdict(n), ActionEnvelope) for n in (1, 2, 3))
 
 
-def test_an_answer_written_offline_is_not_replaced_by_a_draft() -> None:
-    laptop = Device(asking_host())
+def test_an_answer_written_offline_is_not_replaced_by_a_draft(laptop: Device) -> None:
     laptop.wire.cut()
     laptop.dispatch(submitted("a"))
     laptop.dispatch(draft("b"))
@@ -168,8 +162,7 @@ def test_an_answer_written_offline_is_not_replaced_by_a_draft() -> None:
     assert actions_sent(laptop) == [submitted("a"), draft("b")]
 
 
-def test_a_draft_before_a_completion_is_not_moved_behind_it() -> None:
-    laptop = Device(asking_host())
+def test_a_draft_before_a_completion_is_not_moved_behind_it(laptop: Device) -> None:
     laptop.wire.cut()
     laptop.dispatch(draft("before"))
     laptop.dispatch(completed())
@@ -179,12 +172,10 @@ def test_a_draft_before_a_completion_is_not_moved_behind_it() -> None:
     assert isinstance(laptop.verdict(late), RequestClosed)
 
 
-def test_a_completion_that_lost_meanwhile_says_who_won() -> None:
-    host = asking_host()
-    laptop = Device(host)
+def test_a_completion_that_lost_meanwhile_says_who_won(laptop: Device) -> None:
     laptop.wire.cut()
     number = laptop.dispatch(completed())
-    host.act(completed("r1", ResponseKind.DECLINE), PHONE)
+    laptop.host.act(completed("r1", ResponseKind.DECLINE), PHONE)
     laptop.come_back()
     lost = laptop.verdict(number)
     assert isinstance(lost, RequestClosed)
@@ -192,14 +183,12 @@ def test_a_completion_that_lost_meanwhile_says_who_won() -> None:
     assert not lost.is_repeated
 
 
-def test_the_same_person_on_another_device_is_not_us() -> None:
-    host = asking_host()
-    laptop = Device(host)
-    laptop.dispatch(draft("so that the host has told us who we are"))
+def test_the_same_person_on_another_device_is_not_us(laptop: Device) -> None:
+    laptop.dispatch(draft("so that the laptop.host has told us who we are"))
     laptop.wire.settle()
     number = laptop.dispatch(completed())
     laptop.wire.cut()
-    host.act(completed(), OWNER)
+    laptop.host.act(completed(), OWNER)
     laptop.come_back()
     lost = laptop.verdict(number)
     assert isinstance(lost, RequestClosed)
@@ -207,13 +196,11 @@ def test_the_same_person_on_another_device_is_not_us() -> None:
     assert lost.is_repeated
 
 
-def test_what_was_not_written_yet_does_not_come_before_the_next_handshake() -> None:
-    host = asking_host()
-    laptop = Device(host)
+def test_what_was_not_written_yet_does_not_come_before_the_next_handshake(laptop: Device) -> None:
     message = PendingMessageSet(kind=PendingKind.QUEUED, id="p", message=user_message("later"))
     number = laptop.dispatch(message)
     laptop.protocol.disconnected()
-    host.forget_history()
+    laptop.host.forget_history()
     laptop.come_back()
     assert isinstance(heard(laptop)[0], frames.Reconnect)
     assert actions_sent(laptop) == [message]
@@ -234,14 +221,13 @@ def away(host: ModelHost, laptop: Device, arriving: int) -> None:
 
 @pytest.mark.parametrize("arriving", [0, 1])
 def test_an_answer_that_was_sent_and_then_replaced_is_not_reported_as_never_sent(
+    laptop: Device,
     arriving: int,
 ) -> None:
-    host = asking_host()
-    laptop = Device(host)
     number = laptop.dispatch(draft("mine"))
-    away(host, laptop, arriving)
-    host.act(draft("newer"), PHONE)
-    host.forget_history()
+    away(laptop.host, laptop, arriving)
+    laptop.host.act(draft("newer"), PHONE)
+    laptop.host.forget_history()
     laptop.come_back()
     assert actions_sent(laptop) == []
     verdict = laptop.verdict(number)
@@ -250,21 +236,19 @@ def test_an_answer_that_was_sent_and_then_replaced_is_not_reported_as_never_sent
     assert "may have been saved" in verdict.reason
 
 
-def test_a_client_that_was_away_too_long_goes_on_from_a_snapshot() -> None:
-    host = asking_host()
-    laptop = Device(host)
-    away(host, laptop, 0)
+def test_a_client_that_was_away_too_long_goes_on_from_a_snapshot(laptop: Device) -> None:
+    away(laptop.host, laptop, 0)
     laptop.come_back()
-    assert laptop.mirror.state == host.record.public
+    assert laptop.mirror.state == laptop.host.record.public
     assert laptop.changes[-1].cause is Cause.SNAPSHOT
-    assert laptop.protocol.channels.last_seen == host.seq
+    assert laptop.protocol.channels.last_seen == laptop.host.seq
 
 
-def test_an_answer_that_a_snapshot_shows_is_confirmed_without_sending_it_again() -> None:
-    host = asking_host()
-    laptop = Device(host)
+def test_an_answer_that_a_snapshot_shows_is_confirmed_without_sending_it_again(
+    laptop: Device,
+) -> None:
     number = laptop.dispatch(draft("there"))
-    away(host, laptop, 1)
+    away(laptop.host, laptop, 1)
     laptop.come_back()
     assert actions_sent(laptop) == []
     envelope = laptop.verdict(number)
@@ -274,23 +258,21 @@ def test_an_answer_that_a_snapshot_shows_is_confirmed_without_sending_it_again()
     assert envelope.origin.client_seq == number
 
 
-def test_an_answer_that_a_snapshot_lacks_is_sent_again() -> None:
-    host = asking_host()
-    laptop = Device(host)
+def test_an_answer_that_a_snapshot_lacks_is_sent_again(laptop: Device) -> None:
     number = laptop.dispatch(draft("lost"))
-    away(host, laptop, 0)
+    away(laptop.host, laptop, 0)
     laptop.come_back()
     assert actions_sent(laptop) == [draft("lost")]
     assert isinstance(laptop.verdict(number), ActionEnvelope)
 
 
-def test_an_own_completion_that_counted_is_a_success_though_it_is_refused_the_second_time() -> None:
-    host = asking_host()
-    laptop = Device(host)
-    laptop.dispatch(draft("so that the host has told us who we are"))
+def test_an_own_completion_that_counted_is_a_success_though_it_is_refused_the_second_time(
+    laptop: Device,
+) -> None:
+    laptop.dispatch(draft("so that the laptop.host has told us who we are"))
     laptop.wire.settle()
     number = laptop.dispatch(completed())
-    away(host, laptop, 1)
+    away(laptop.host, laptop, 1)
     laptop.come_back()
     assert actions_sent(laptop) == [completed()]
     envelope = laptop.verdict(number)
@@ -299,15 +281,15 @@ def test_an_own_completion_that_counted_is_a_success_though_it_is_refused_the_se
 
 
 @pytest.mark.parametrize("response", [ResponseKind.ACCEPT, ResponseKind.DECLINE])
-def test_a_completion_of_somebody_else_is_not_taken_for_ours(response: ResponseKind) -> None:
-    host = asking_host()
-    laptop = Device(host)
-    laptop.dispatch(draft("so that the host has told us who we are"))
+def test_a_completion_of_somebody_else_is_not_taken_for_ours(
+    laptop: Device, response: ResponseKind
+) -> None:
+    laptop.dispatch(draft("so that the laptop.host has told us who we are"))
     laptop.wire.settle()
     number = laptop.dispatch(completed())
     laptop.wire.cut()
-    host.act(completed("r1", response), PHONE)
-    host.forget_history()
+    laptop.host.act(completed("r1", response), PHONE)
+    laptop.host.forget_history()
     laptop.come_back()
     lost = laptop.verdict(number)
     assert isinstance(lost, RequestClosed)
@@ -315,16 +297,15 @@ def test_a_completion_of_somebody_else_is_not_taken_for_ours(response: ResponseK
     assert "Bo" in lost.reason
 
 
-def test_what_must_not_happen_twice_is_reported_as_unconfirmed() -> None:
-    host = asking_host()
-    laptop = Device(host)
+def test_what_must_not_happen_twice_is_reported_as_unconfirmed(laptop: Device) -> None:
     message = PendingMessageSet(kind=PendingKind.QUEUED, id="p", message=user_message("later"))
     number = laptop.dispatch(message)
     laptop.wire.deliver_up()
-    host.record = msgspec.structs.replace(
-        host.record, public=msgspec.structs.replace(host.record.public, queued_messages=None)
+    laptop.host.record = msgspec.structs.replace(
+        laptop.host.record,
+        public=msgspec.structs.replace(laptop.host.record.public, queued_messages=None),
     )
-    away(host, laptop, 0)
+    away(laptop.host, laptop, 0)
     laptop.come_back()
     assert actions_sent(laptop) == []
     unknown = laptop.verdict(number)
@@ -332,22 +313,18 @@ def test_what_must_not_happen_twice_is_reported_as_unconfirmed() -> None:
     assert unknown.action == message
 
 
-def test_what_was_never_sent_is_sent_after_a_snapshot_whatever_it_is() -> None:
-    host = asking_host()
-    laptop = Device(host)
-    away(host, laptop, 0)
+def test_what_was_never_sent_is_sent_after_a_snapshot_whatever_it_is(laptop: Device) -> None:
+    away(laptop.host, laptop, 0)
     message = PendingMessageSet(kind=PendingKind.QUEUED, id="p", message=user_message("later"))
     number = laptop.dispatch(message)
     laptop.come_back()
     assert isinstance(laptop.verdict(number), ActionEnvelope)
 
 
-def test_a_host_that_counts_from_elsewhere_is_followed() -> None:
+def test_a_host_that_counts_from_elsewhere_is_followed(laptop: Device) -> None:
     """A restored backup: positions are lower than those that we know."""
-    host = asking_host()
-    laptop = Device(host)
     for text in "abcdef":
-        host.act(draft(text), PHONE)
+        laptop.host.act(draft(text), PHONE)
     laptop.wire.settle()
     laptop.wire.cut()
     restored = asking_host()
@@ -363,8 +340,7 @@ def test_a_host_that_counts_from_elsewhere_is_followed() -> None:
 # Leaving and losing sessions
 
 
-def test_a_session_that_is_disposed_of_ends_its_mirror() -> None:
-    laptop = Device(asking_host())
+def test_a_session_that_is_disposed_of_ends_its_mirror(laptop: Device) -> None:
     number = laptop.dispatch(draft("x"))
     assert laptop.wire.socket is not None
     params = SessionRemovedParams(channel=ROOT_CHANNEL, session=SESSION)
@@ -376,9 +352,7 @@ def test_a_session_that_is_disposed_of_ends_its_mirror() -> None:
         laptop.dispatch(draft("y"))
 
 
-def test_a_session_that_vanished_while_we_were_away_ends_its_mirror() -> None:
-    host = asking_host()
-    laptop = Device(host)
+def test_a_session_that_vanished_while_we_were_away_ends_its_mirror(laptop: Device) -> None:
     laptop.wire.cut()
     number = laptop.dispatch(draft("x"))
     laptop.wire.connect()
@@ -387,13 +361,15 @@ def test_a_session_that_vanished_while_we_were_away_ends_its_mirror() -> None:
     laptop.wire.socket.out.clear()
     result = {"type": "replay", "actions": [], "missing": [SESSION]}
     laptop.wire.socket.answer(1, result)
+    laptop.wire.deliver_down()
+    laptop.protocol.take()
+    laptop.wire.socket.fail(2, ErrorCode.SESSION_NOT_FOUND)
     laptop.wire.settle()
     assert isinstance(laptop.verdict(number), SessionGone)
     assert laptop.protocol.is_live
 
 
-def test_a_channel_without_a_snapshot_is_gone() -> None:
-    laptop = Device(asking_host())
+def test_a_channel_without_a_snapshot_is_gone(laptop: Device) -> None:
     laptop.wire.cut()
     laptop.wire.connect()
     assert laptop.wire.socket is not None
@@ -404,8 +380,7 @@ def test_a_channel_without_a_snapshot_is_gone() -> None:
     assert [type(error) for error in laptop.ends] == [SessionGone]
 
 
-def test_leaving_unsubscribes_once_the_last_one_has_left() -> None:
-    laptop = Device(asking_host())
+def test_leaving_unsubscribes_once_the_last_one_has_left(laptop: Device) -> None:
     laptop.protocol.watch(SESSION, lambda _: None)
     laptop.protocol.unwatch(SESSION)
     laptop.wire.settle()
@@ -416,8 +391,7 @@ def test_leaving_unsubscribes_once_the_last_one_has_left() -> None:
     assert [type(error) for error in laptop.ends] == [Closed]
 
 
-def test_leaving_during_a_handshake_unsubscribes_after_it() -> None:
-    laptop = Device(asking_host())
+def test_leaving_during_a_handshake_unsubscribes_after_it(laptop: Device) -> None:
     laptop.wire.cut()
     laptop.wire.connect()
     laptop.wire.deliver_up()
@@ -428,9 +402,7 @@ def test_leaving_during_a_handshake_unsubscribes_after_it() -> None:
     assert not laptop.wire.socket.is_subscribed
 
 
-def test_leaving_before_the_answer_unsubscribes_after_it() -> None:
-    host = asking_host()
-    laptop = Device(host)
+def test_leaving_before_the_answer_unsubscribes_after_it(laptop: Device) -> None:
     laptop.protocol.unwatch(SESSION)
     found: list[Any] = []
     laptop.protocol.watch(SESSION, found.append)
@@ -440,9 +412,9 @@ def test_leaving_before_the_answer_unsubscribes_after_it() -> None:
     assert SESSION not in laptop.protocol.channels.mirrors
 
 
-def test_a_subscription_that_a_broken_connection_left_open_is_asked_for_again() -> None:
-    host = asking_host()
-    laptop = Device(host)
+def test_a_subscription_that_a_broken_connection_left_open_is_asked_for_again(
+    laptop: Device,
+) -> None:
     laptop.protocol.unwatch(SESSION)
     found: list[Any] = []
     laptop.protocol.watch(SESSION, found.append)
@@ -450,11 +422,10 @@ def test_a_subscription_that_a_broken_connection_left_open_is_asked_for_again() 
     assert found == []
     laptop.come_back()
     (mirror,) = found
-    assert mirror.state == host.record.public
+    assert mirror.state == laptop.host.record.public
 
 
-def test_an_unknown_session_is_not_found() -> None:
-    laptop = Device(asking_host())
+def test_an_unknown_session_is_not_found(laptop: Device) -> None:
     found: list[Any] = []
     laptop.protocol.watch("ahp-session:/none", found.append)
     assert laptop.wire.socket is not None

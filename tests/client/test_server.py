@@ -1,9 +1,12 @@
 """Clients and the real server: a process of its own, real sockets, a real file."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from session_server.client import (
@@ -29,7 +32,7 @@ from session_server.schemas.ahp.questions import Draft, InputRequest, Submitted,
 from session_server.schemas.ahp.session import Lifecycle, ModelSelection, SessionState
 from session_server.schemas.ahp.turns import TurnState
 from session_server.schemas.principals import Provenance
-from tests.client.running import PATIENCE, run
+from tests.effort import PATIENCE
 from tests.servers import serving, sqlite_store
 
 DEMO = "ahp-session:/demo"
@@ -47,62 +50,73 @@ async def trip(session: Session) -> InputRequest:
     return await session.wait_for_request(TRIP, PATIENCE)
 
 
-@pytest.mark.proves("design.session.together")
-@run
-async def test_two_clients_share_drafts_and_one_completes_for_both() -> None:
+OLD, NEW = ("0.3.0",), ("1.0.0",)
+
+
+@asynccontextmanager
+async def two_devices() -> AsyncIterator[tuple[Session, Session]]:
+    """One speaks the latest version, the other one the oldest."""
     with serving("memory:", "--demo") as server:
         async with (
             connect(server.url, client_id="laptop") as laptop,
-            connect(server.url, client_id="phone") as phone,
-            laptop.session(DEMO) as at_desk,
-            phone.session(DEMO) as in_bed,
-        ):
-            assert await trip(at_desk) == await trip(in_bed)
-            await at_desk.answer(TRIP, "name", "Fjords", draft=True)
-            seen = await in_bed.wait_until(lambda state: answer(state, "name"), PATIENCE)
-            drafted = answer(seen, "name")
-            assert isinstance(drafted, Draft)
-            assert drafted.value.value == "Fjords"
-            assert drafted.meta.by.id == "local"
-            changes = at_desk.changes()
-            await in_bed.complete(TRIP, answers={"name": "Fjords", "city": "oslo"})
-            async with asyncio.timeout(PATIENCE):
-                closing = await anext(c async for c in changes if _completes(c))
-            assert closing.cause is Cause.ACTION
-            assert closing.envelope.origin.client_id == "phone"
-            assert closing.envelope.meta.by.id == "local"
-            for session in (at_desk, in_bed):
-                done = await session.wait_until(lambda state: state.turns, PATIENCE)
-                assert "Someone answered" in str(done.turns[0].response_parts)
-            assert at_desk.confirmed == in_bed.confirmed
-
-
-@pytest.mark.proves("design.calls.review-outdated")
-@run
-async def test_a_completion_is_refused_if_anything_else_would_be_sent_than_was_reviewed() -> None:
-    with serving("memory:", "--demo") as server:
-        async with (
-            connect(server.url, client_id="laptop") as laptop,
-            connect(server.url, client_id="phone") as phone,
+            connect(server.url, client_id="phone", versions=OLD) as phone,
             laptop.session(DEMO) as at_desk,
             phone.session(DEMO) as in_bed,
         ):
             await trip(at_desk)
             await trip(in_bed)
-            await at_desk.answer(TRIP, "name", "Fjords")
-            await in_bed.answer(TRIP, "name", "Bergen", draft=True)
-            await at_desk.wait_until(lambda s: isinstance(answer(s, "name"), Draft), PATIENCE)
-            seen = at_desk.review(TRIP, {"city": "oslo"})
-            assert seen.content["name"] == "Fjords"
-            await in_bed.answer(TRIP, "name", "Bergen")
-            with pytest.raises(Rejected, match="Changed after you reviewed it"):
-                await at_desk.complete(TRIP, answers={"city": "oslo"}, reviewed=seen)
-            seen = at_desk.review(TRIP, {"city": "oslo"})
-            assert seen.content["name"] == "Bergen"
+            yield at_desk, in_bed
+
+
+@pytest.mark.proves("design.session.together")
+async def test_two_clients_share_drafts_and_one_completes_for_both() -> None:
+    async with two_devices() as (at_desk, in_bed):
+        assert (await trip(at_desk)).message == (await trip(in_bed)).message
+        await at_desk.answer(TRIP, "name", "Fjords", draft=True)
+        seen = await in_bed.wait_until(lambda state: answer(state, "name"), PATIENCE)
+        drafted = answer(seen, "name")
+        assert isinstance(drafted, Draft)
+        assert drafted.value.value == "Fjords"
+        assert drafted.meta.by.id == "local"
+        changes = at_desk.changes()
+        await in_bed.complete(TRIP, answers={"name": "Fjords", "city": "oslo"})
+        async with asyncio.timeout(PATIENCE):
+            closing = await anext(c async for c in changes if _completes(c))
+        assert closing.cause is Cause.ACTION
+        assert closing.envelope.origin.client_id == "phone"
+        assert closing.envelope.meta.by.id == "local"
+        for session in (at_desk, in_bed):
+            done = await session.wait_until(lambda state: state.turns, PATIENCE)
+            assert "Someone answered" in str(done.turns[0].response_parts)
+        assert at_desk.confirmed.turns == in_bed.confirmed.turns
+
+
+@pytest.mark.parametrize("response", ["accept", "decline", "cancel"])
+async def test_all_versions_show_alike_how_a_question_ended(response: Any) -> None:
+    async with two_devices() as (at_desk, in_bed):
+        answers = {"name": "Fjords", "city": "oslo"} if response == "accept" else None
+        await in_bed.complete(TRIP, response, answers)
+        new = await at_desk.wait_until(lambda state: state.turns, PATIENCE)
+        old = await in_bed.wait_until(lambda state: state.turns, PATIENCE)
+        assert new.turns == old.turns
+
+
+@pytest.mark.proves("design.calls.review-outdated")
+async def test_a_completion_is_refused_if_anything_else_would_be_sent_than_was_reviewed() -> None:
+    async with two_devices() as (at_desk, in_bed):
+        await at_desk.answer(TRIP, "name", "Fjords")
+        await in_bed.answer(TRIP, "name", "Bergen", draft=True)
+        await at_desk.wait_until(lambda s: isinstance(answer(s, "name"), Draft), PATIENCE)
+        seen = at_desk.review(TRIP, {"city": "oslo"})
+        assert seen.content["name"] == "Fjords"
+        await in_bed.answer(TRIP, "name", "Bergen")
+        with pytest.raises(Rejected, match="Changed after you reviewed it"):
             await at_desk.complete(TRIP, answers={"city": "oslo"}, reviewed=seen)
+        seen = at_desk.review(TRIP, {"city": "oslo"})
+        assert seen.content["name"] == "Bergen"
+        await at_desk.complete(TRIP, answers={"city": "oslo"}, reviewed=seen)
 
 
-@run
 async def test_clearing_a_draft_shows_the_answer_below_it_at_once() -> None:
     with serving("memory:", "--demo") as server:
         async with connect(server.url) as client, client.session(DEMO) as session:
@@ -129,14 +143,16 @@ def _completes(change: Any) -> bool:
     return change.envelope is not None and isinstance(change.envelope.action, InputCompleted)
 
 
+@pytest.mark.parametrize("versions", [OLD, NEW])
 @pytest.mark.proves("design.session.restart", "ahp.reconnect.after-restart")
-@run
-async def test_clients_outlive_a_killed_server_and_an_offline_edit_arrives(tmp_path: Path) -> None:
+async def test_clients_outlive_a_killed_server_and_an_offline_edit_arrives(
+    tmp_path: Path, versions: tuple[str, ...]
+) -> None:
     store = sqlite_store(tmp_path)
     with serving(store, "--demo") as first:
         async with (
-            connect(first.url) as laptop,
-            connect(first.url) as phone,
+            connect(first.url, versions=versions) as laptop,
+            connect(first.url, versions=versions) as phone,
             laptop.session(DEMO) as at_desk,
             phone.session(DEMO) as in_bed,
         ):
@@ -161,7 +177,8 @@ async def test_clients_outlive_a_killed_server_and_an_offline_edit_arrives(tmp_p
                 assert answer(seen, "name").value.value == "Fjord"
                 assert isinstance(answer(seen, "people"), Submitted)
                 await laptop.wait_until_live(PATIENCE)
-                assert [c.cause async for c in _so_far(changes, seen)].count(Cause.SNAPSHOT) == 0
+                causes = [c.cause async for c in _so_far(changes, seen)]
+                assert versions == NEW or Cause.SNAPSHOT not in causes
                 await in_bed.complete(TRIP, answers={"name": "Fjord", "city": "Bergen"})
                 await at_desk.wait_until(lambda state: state.turns, PATIENCE)
                 assert at_desk.state.turns[0].state is TurnState.COMPLETE
@@ -182,36 +199,28 @@ async def _so_far(changes: Any, last: SessionState) -> Any:
 
 
 @pytest.mark.proves("design.rules.rejected", "ahp.envelope.rejection-private")
-@run
-async def test_the_second_to_complete_is_told_who_was_first() -> None:
-    with serving("memory:", "--demo") as server:
-        async with (
-            connect(server.url) as laptop,
-            connect(server.url) as phone,
-            laptop.session(DEMO) as at_desk,
-            phone.session(DEMO) as in_bed,
-        ):
-            await trip(at_desk)
-            await trip(in_bed)
-            changes = at_desk.changes()
-            results = await asyncio.gather(
-                at_desk.complete(TRIP, "decline"),
-                in_bed.complete(TRIP, "cancel"),
-                return_exceptions=True,
-            )
-            (lost,) = [result for result in results if isinstance(result, RequestClosed)]
-            assert lost.by is not None
-            assert lost.by.id == "local"
-            assert "Someone" in lost.reason
-            assert lost.action.request_id == TRIP
-            await at_desk.wait_until(lambda state: state.turns, PATIENCE)
-            seen = [change.cause async for change in _so_far(changes, at_desk.state)]
-            assert seen.count(Cause.REJECTED) == (1 if results[0] is lost else 0)
-            with pytest.raises(RequestClosed, match="closed by someone"):
-                await in_bed.complete(TRIP)
+async def test_the_second_to_complete_learns_who_was_first() -> None:
+    async with two_devices() as (at_desk, in_bed):
+        await trip(at_desk)
+        await trip(in_bed)
+        changes = at_desk.changes()
+        results = await asyncio.gather(
+            at_desk.complete(TRIP, "decline"),
+            in_bed.complete(TRIP, "cancel"),
+            return_exceptions=True,
+        )
+        (lost,) = [result for result in results if isinstance(result, RequestClosed)]
+        assert lost.by is not None
+        assert lost.by.id == "local"
+        assert "Someone" in lost.reason
+        assert lost.action.request_id == TRIP
+        await at_desk.wait_until(lambda state: state.turns, PATIENCE)
+        seen = [change.cause async for change in _so_far(changes, at_desk.state)]
+        assert seen.count(Cause.REJECTED) == (1 if results[0] is lost else 0)
+        with pytest.raises(RequestClosed, match="closed by someone"):
+            await in_bed.complete(TRIP)
 
 
-@run
 async def test_a_server_that_lost_everything_is_joined_anew() -> None:
     """Another epoch: the client is unknown, and what it watched may be gone or be another."""
     with serving("memory:", "--demo") as first:
@@ -233,7 +242,6 @@ async def test_a_server_that_lost_everything_is_joined_anew() -> None:
                     assert answer(demo.confirmed, "name").value.value == "again"
 
 
-@run
 async def test_sessions_are_made_listed_watched_and_disposed_of() -> None:
     with serving("memory:") as server:
         async with connect(server.url) as client, connect(server.url) as other:
@@ -253,7 +261,8 @@ async def test_sessions_are_made_listed_watched_and_disposed_of() -> None:
                 assert {agent.provider for agent in root.state.agents} >= {"demo", "people"}
                 await session.wait_until(lambda s: s.lifecycle is Lifecycle.READY, PATIENCE)
                 (listed,) = await client.list_sessions()
-                assert listed == session.state.summary
+                shown = msgspec.structs.replace(session.state.summary, created_at=listed.created_at)
+                assert listed == shown
                 changes = session.changes()
                 await other.dispose_session(uri)
                 with pytest.raises(SessionGone):
@@ -265,10 +274,10 @@ async def test_sessions_are_made_listed_watched_and_disposed_of() -> None:
 
 
 @pytest.mark.proves("ahp.channels.fetch-turns")
-@run
-async def test_turns_are_started_and_fetched() -> None:
+@pytest.mark.parametrize("versions", [OLD, NEW])
+async def test_turns_are_started_and_fetched(versions: tuple[str, ...]) -> None:
     with serving("memory:") as server:
-        async with connect(server.url) as client:
+        async with connect(server.url, versions=versions) as client:
             uri = await client.create_session("demo")
             async with client.session(uri) as session:
                 ids = []
@@ -286,10 +295,9 @@ async def test_turns_are_started_and_fetched() -> None:
                 assert not rest.has_more
 
 
-@run
 async def test_a_change_of_model_during_a_turn_is_confirmed_when_the_turn_ends() -> None:
     with serving("memory:", "--demo") as server:
-        async with connect(server.url) as client, client.session(DEMO) as session:
+        async with connect(server.url, versions=OLD) as client, client.session(DEMO) as session:
             await trip(session)
             changed = asyncio.create_task(
                 session.dispatch(ModelChanged(model=ModelSelection(id="better")))
@@ -301,7 +309,6 @@ async def test_a_change_of_model_during_a_turn_is_confirmed_when_the_turn_ends()
             assert session.pending == ()
 
 
-@run
 async def test_many_clients_typing_at_once_end_with_the_same_state() -> None:
     people, words = 5, 40
     everybody_is_done = asyncio.Barrier(people)
@@ -328,7 +335,6 @@ def _draft(text: str) -> InputAnswerChanged:
     return InputAnswerChanged(request_id=TRIP, question_id="name", answer=draft)
 
 
-@run
 async def test_the_list_of_sessions_follows_what_comes_changes_and_goes(tmp_path: Path) -> None:
     store = sqlite_store(tmp_path)
     with serving(store) as server:
@@ -361,7 +367,6 @@ async def test_the_list_of_sessions_follows_what_comes_changes_and_goes(tmp_path
 
 
 @pytest.mark.proves("design.provenance.policy")
-@run
 async def test_what_a_policy_answers_says_so_to_everybody() -> None:
     with serving("memory:", "--demo") as server:
         async with (

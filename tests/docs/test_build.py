@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 from docs import build
-from session_server.schemas import documents, limits
+from docs.error_reference import error_rows
+from docs.wire_documents import asyncapi, json_schema
+from session_server.schemas import limits
+from session_server.schemas.documents import ERROR_DATA
 from session_server.schemas.errors import ErrorCode, RefusalCode
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -30,13 +33,13 @@ def test_no_page_is_left_from_earlier() -> None:
 
 
 def test_the_documents_are_written_whole() -> None:
-    pages = build.pages()
-    assert json.loads(pages["ahp.schema.json"]) == documents.json_schema()
-    assert json.loads(pages["asyncapi.json"]) == documents.asyncapi()
+    written = build.wire_documents()
+    assert json.loads(written["ahp.schema.json"]) == json_schema()
+    assert json.loads(written["asyncapi.json"]) == asyncapi()
 
 
 def test_a_page_ends_with_one_newline_and_names_no_place_on_a_machine() -> None:
-    for name, text in build.pages().items():
+    for name, text in (build.pages() | build.wire_documents()).items():
         assert text.endswith("\n"), name
         assert not text.endswith("\n\n"), name
         assert str(ROOT) not in text, name
@@ -49,11 +52,17 @@ def test_every_refusal_is_explained() -> None:
 
 def test_every_error_code_is_explained() -> None:
     assert set(build.ERROR_MEANINGS) == set(ErrorCode)
-    table = rows(build.errors_page())
+    table = rows(build.errors_page().partition("## All errors")[0])
     assert [(int(row[0]), row[1]) for row in table] == [(c.value, c.name) for c in ErrorCode]
-    assert {row[3] for row in table if row[3]} == {
-        s.__name__ for s in documents.ERROR_DATA.values()
-    }
+    assert {row[3] for row in table if row[3]} == {s.__name__ for s in ERROR_DATA.values()}
+
+
+def test_every_error_has_a_code_and_a_meaning_of_its_own() -> None:
+    table = {row[0].strip("· `"): row for row in error_rows()}
+    assert len(table) > 60
+    assert [name for name, row in table.items() if row[1] == "`internal`"] == ["SessionServerError"]
+    meanings = [row[-1] for row in table.values()]
+    assert [text for text in meanings if not text or meanings.count(text) > 1] == []
 
 
 def test_every_limit_is_explained() -> None:
@@ -71,23 +80,24 @@ def test_every_meaning_is_a_sentence_of_its_own(table: str) -> None:
 
 
 def test_writing_makes_the_pages_current(tmp_path: Path) -> None:
-    folder = tmp_path / "new" / "reference"
-    assert build.main([], folder) == 0
+    folder, built = tmp_path / "new" / "reference", tmp_path / "build"
+    assert build.main([], folder, built) == 0
     assert build.main(["--check"], folder) == 0
     assert {path.name for path in folder.iterdir()} == set(build.pages())
+    assert {path.name for path in built.iterdir()} == set(build.wire_documents())
 
 
 def test_checking_names_the_stale_pages_and_writes_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    build.main([], tmp_path)
+    build.write(tmp_path, build.pages())
     (tmp_path / "limits.md").write_text("# Old\n")
-    (tmp_path / "asyncapi.json").unlink()
+    (tmp_path / "cli.md").unlink()
     assert build.main(["--check"], tmp_path) == 1
     said = capsys.readouterr().err.splitlines()
-    assert said == ["stale: docs/reference/asyncapi.json", "stale: docs/reference/limits.md"]
+    assert said == ["stale: docs/reference/cli.md", "stale: docs/reference/limits.md"]
     assert (tmp_path / "limits.md").read_text() == "# Old\n"
-    assert not (tmp_path / "asyncapi.json").exists()
+    assert not (tmp_path / "cli.md").exists()
 
 
 @pytest.mark.slow

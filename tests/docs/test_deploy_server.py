@@ -3,7 +3,7 @@
 import tomllib
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from tests.servers import serving, sqlite_store
@@ -12,10 +12,10 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 SECONDS = 30
 
 
-def answer(http: httpx.Client, words: str, **content: object) -> None:
+def answer(http: httpx2.Client, message: str, **content: object) -> None:
     url = "/v1/sessions/deploy/requests"
     (item,) = http.get(f"{url}?wait={SECONDS}").json()["items"]
-    assert words in item["request"]["message"]
+    assert message in item["request"]["message"]
     rid = item["id"].replace("/", "%2F")
     done = http.post(f"{url}/{rid}/complete", json={"content": content})
     assert done.status_code == 200, done.text
@@ -26,7 +26,7 @@ def test_the_demo_has_a_blocked_deployment_that_people_finish(tmp_path: Path) ->
     store = sqlite_store(tmp_path)
     with (
         serving(store, "--demo") as server,
-        httpx.Client(base_url=server.url, timeout=SECONDS) as http,
+        httpx2.Client(base_url=server.url, timeout=SECONDS) as http,
     ):
         while http.get("/v1/sessions/deploy").status_code == 404:
             pass
@@ -35,13 +35,13 @@ def test_the_demo_has_a_blocked_deployment_that_people_finish(tmp_path: Path) ->
         server.kill()
     with (
         serving(store, "--demo") as server,
-        httpx.Client(base_url=server.url, timeout=SECONDS) as http,
+        httpx2.Client(base_url=server.url, timeout=SECONDS) as http,
     ):
         answer(http, "10 % of production's traffic", approved=True)
         (call,) = http.get("/v1/sessions/deploy/calls").json()["items"]
         ended = http.get(f"/v1/calls/{call['id']}?wait={SECONDS}").json()
-        words = "web 1.4.2 is out in production (10 %); the team is told."
-        assert ended["result"]["content"][0]["text"] == words
+        message = "web 1.4.2 is out in production (10 %); the team is notified."
+        assert ended["result"]["content"][0]["text"] == message
         shown = http.get("/v1/sessions/deploy").text
         assert "not-a-real-token" not in shown
         assert "•••" in shown

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import session_server.app  # noqa: F401 - all kinds of errors are known once everything is loaded
-from session_server.host.connection.rate_limit import TooFastError
 from session_server.http import problems
-from session_server.identity.errors import TurnedAwayError
-from session_server.mcp_client.errors import CallsError
+from session_server.log.protocol import LogError
+from session_server.schemas.errors import CommandError, RefusedError, UnreadableSessionError
 
 ROOT = Path(__file__).parents[2]
 SOURCES = (*sorted((ROOT / "session_server/http").glob("*.py")), ROOT / "session_server/app.py")
@@ -42,15 +41,16 @@ def raised() -> Iterator[tuple[int, str]]:
 
 def classified() -> Iterator[tuple[int, str]]:
     """Those that a kind of error has."""
-    for refused in TurnedAwayError.__subclasses__():
-        yield refused.status, refused.code
-    for kind in (CallsError, *CallsError.__subclasses__()):
-        yield (404 if kind.code == "unknownCall" else 422), kind.code
-    for kind_of_haste in (TooFastError, *TooFastError.__subclasses__()):
-        yield 429, kind_of_haste.code
-    for status, (code, _) in problems._SPOKEN.items():
+    coded_otherwise = (CommandError, RefusedError, LogError)
+    for base in set(problems.STATUS) - {*coded_otherwise, UnreadableSessionError}:
+        for kind in (base, *base.__subclasses__()):
+            yield (
+                next(problems.STATUS[near] for near in kind.__mro__ if near in problems.STATUS),
+                kind.code,
+            )
+    for status, (code, _) in problems.HTTP_PROBLEMS.items():
         yield status, code
-    yield from ((422, "mismatch"), (422, "unknownKind"))
+    yield from ((500, "sessionUnreadable"), (503, "logUnavailable"))
 
 
 def test_every_problem_is_documented_with_its_status() -> None:

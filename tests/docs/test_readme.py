@@ -11,7 +11,7 @@ import pytest
 
 from tests.cli.shells import Shell
 from tests.docs.consoles import printed_by
-from tests.docs.test_client import printed_by as printed_by_python
+from tests.docs.test_python_client import printed_by as printed_by_python
 from tests.servers import serving
 
 ROOT = Path(__file__).parents[2]

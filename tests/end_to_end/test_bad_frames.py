@@ -4,32 +4,46 @@ import asyncio
 import random
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 import orjson
 import pytest
 from websockets.frames import Opcode
 
+from session_server.reducers.ahp1.uris import chat_uri
+from session_server.schemas.ahp import actions as ahp
+from session_server.schemas.ahp1 import actions as ahp1
 from session_server.schemas.limits import FRAME_BYTES, JSON_DEPTH
+from tests.ahp.actions import title_changed
+from tests.ahp.client import ROOT, SocketClient
 from tests.effort import tries
-from tests.end_to_end.raw import RawClient, greeting, masked, raw_client, request
-from tests.end_to_end.wire import ROOT, WireClient
-from tests.host.harness import run
+from tests.end_to_end.byte_client import RawClient, greeting, masked, raw_client, request
 from tests.servers import AT_ANY_PACE, PLAIN, SERVE, ServerProcess, serving
 
 SESSION = "ahp-session:/bystander"
 FRAMES = tries(in_ci=10_000, at_hand=1_000)
 BLOCK = 100
 METHODS = ("ping", "initialize", "reconnect", "subscribe", "fetchTurns", "dispatchAction")
+CHANNELS = (ROOT, "ahp-session:/none", "", "x:/y")
+AHP1_CHANNELS = (
+    *CHANNELS,
+    "people:/none",
+    "ahp-chat:/none",
+    chat_uri("ahp-session:/none"),
+    "ahp-chat://default/",
+    "ahp-chat://default/%ff",
+    "ahp-chat://other/x",
+)
+FIELDS = ("turnId", "requestId", "questionId", "answer", "answers", "message", "draft", "title")
+ACTIONS = {False: get_args(ahp.Action), True: get_args(ahp1.ClientAction | ahp1.HostAction)}
 both = pytest.mark.parametrize("command", [SERVE, PLAIN], ids=["ours", "plain"])
 
 
 @asynccontextmanager
-async def bystander(server: ServerProcess) -> AsyncIterator[WireClient]:
+async def bystander(server: ServerProcess) -> AsyncIterator[SocketClient]:
     """Somebody else, who works on while the frames come, and in the end saw only its own doing."""
-    client = await WireClient.open(server.ahp)
-    await client.initialize("bystander", ROOT)
+    client = await SocketClient.joined(server.ahp, "bystander", ROOT)
     await client.call("createSession", SESSION, provider="people")
     await client.call("subscribe", SESSION)
     working = asyncio.create_task(work(client))
@@ -48,13 +62,10 @@ async def bystander(server: ServerProcess) -> AsyncIterator[WireClient]:
     assert "Traceback" not in "".join(server.output)
 
 
-async def work(client: WireClient) -> None:
+async def work(client: SocketClient) -> None:
     while True:
-        title = {"type": "session/titleChanged", "title": f"{len(client.received)}"}
-        seq = await client.dispatch(SESSION, title)
-        await client.until(
-            lambda f, seq=seq: f.get("params", {}).get("origin", {}).get("clientSeq") == seq
-        )
+        title = title_changed(f"{len(client.received)}")
+        await client.act(title, SESSION)
         await asyncio.sleep(0.001)
 
 
@@ -102,7 +113,6 @@ FATAL: dict[str, tuple[bytes, int]] = {
 
 
 @pytest.mark.proves("ahp.frames.text-only")
-@run
 async def test_frames_that_cannot_be_read_end_the_connection_with_their_code() -> None:
     with serving("memory:") as server:
         async with bystander(server):
@@ -116,7 +126,6 @@ async def test_frames_that_cannot_be_read_end_the_connection_with_their_code() -
                         assert await client.close_code() == code, name
 
 
-@run
 async def test_another_server_ends_them_too() -> None:
     """It reads frames itself; what it lets through is bounded all the same."""
     with serving("memory:", command=PLAIN) as server:
@@ -128,7 +137,6 @@ async def test_another_server_ends_them_too() -> None:
                     assert await client.close_code() == code, name
 
 
-@run
 async def test_what_came_before_a_broken_frame_still_counts() -> None:
     with serving("memory:") as server:
         async with bystander(server), raw_client(server.ahp) as client:
@@ -176,16 +184,15 @@ ANSWERED: dict[str, tuple[str, Any, int]] = {
 
 @pytest.mark.proves("ahp.errors.answered")
 @both
-@run
 async def test_frames_that_are_not_understood_are_answered_and_the_connection_goes_on(
     command: Sequence[str],
 ) -> None:
     with serving("memory:", command=command) as server:
         async with bystander(server):
-            for greeted in (False, True):
-                client = await WireClient.open(server.ahp)
-                if greeted:
-                    await client.initialize("client")
+            for version in (None, "0.3.0", "1.0.0"):
+                client = await SocketClient.open(server.ahp)
+                if version is not None:
+                    await client.call("initialize", protocolVersions=[version], clientId="client")
                 for name, (text, id_, code) in ANSWERED.items():
                     await client.socket.send(text)
                     answer = await client.until(lambda _: True)
@@ -195,15 +202,14 @@ async def test_frames_that_are_not_understood_are_answered_and_the_connection_go
                 await client.close()
 
 
-@run
 async def test_before_the_handshake_nothing_else_is_done() -> None:
     with serving("memory:") as server:
         async with bystander(server):
-            client = await WireClient.open(server.ahp)
+            client = await SocketClient.open(server.ahp)
             for method in ("subscribe", "fetchTurns", "disposeSession", "createSession"):
                 assert (await client.call(method, SESSION))["code"] == -32601, method
-            await client.dispatch(SESSION, {"type": "session/titleChanged", "title": "no"})
-            await client.send({"jsonrpc": "2.0", "method": "unsubscribe", "params": {}})
+            client.dispatch(title_changed("no"), SESSION)
+            client.say({"jsonrpc": "2.0", "method": "unsubscribe", "params": {}})
             assert await client.call("ping") is None
             assert len(client.received) == 5
             await client.close()
@@ -216,11 +222,14 @@ Heading = tuple[Any, int | None]
 """The `id` and the code of an answer; no code for a result."""
 
 
-class Rubbish:
+class RandomFrames:
     """Random frames, from noise to nearly right, and which answers each may get."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, version: str | None) -> None:
         self.dice = random.Random(seed)
+        is_later = version not in (None, "0.3.0")
+        self._channels = AHP1_CHANNELS if is_later else CHANNELS
+        self._actions = [kind.__struct_config__.tag for kind in ACTIONS[is_later]]
         self._kinds: tuple[Callable[[], str], ...] = (
             self._noise,
             self._wild,
@@ -271,11 +280,21 @@ class Rubbish:
 
     def _request(self) -> dict[str, Any]:
         method = self.dice.choice([*METHODS[:1], *METHODS[3:], "nothing", ""])
-        params = {"channel": self.dice.choice([ROOT, "ahp-session:/none", "", "x:/y"])}
+        params: dict[str, Any] = {"channel": self.dice.choice(self._channels)}
+        if method == "dispatchAction":
+            params["clientSeq"] = self.dice.choice([0, 1, 7, -1, "x"])
+            params["action"] = self._action()
         frame = {"jsonrpc": "2.0", "id": self.dice.randrange(9), "method": method, "params": params}
         if self.dice.random() < 0.2:
             del frame["id"]
         return frame
+
+    def _action(self) -> Any:
+        """Of a known kind, mostly, with fields of any kind."""
+        if self.dice.random() < 0.1:
+            return self._value(2)
+        some = self.dice.sample(FIELDS, self.dice.randrange(len(FIELDS)))
+        return {"type": self.dice.choice(self._actions), **{f: self._value(2) for f in some}}
 
 
 def allowed(text: str) -> set[Heading | None]:
@@ -283,14 +302,19 @@ def allowed(text: str) -> set[Heading | None]:
     try:
         frame = orjson.loads(text)
     except orjson.JSONDecodeError:
-        return {(None, -32700)}
+        if "dispatchAction" not in text:
+            return {(None, -32700)}
+        # An action that is refused for another reason is not read to its end.
+        codes = (-32700, -32600, -32601, -32602, -32001, -32011)
+        return {None, *((id_, code) for id_ in (None, *range(9)) for code in codes)}
     if not isinstance(frame, dict):
         return {(None, -32600)}
     id_ = frame.get("id")
     has_id = isinstance(id_, int | float | str) and not isinstance(id_, bool)
     is_sound = frame.get("jsonrpc") == "2.0" and isinstance(frame.get("method"), str)
     if is_sound and frame["method"] == "dispatchAction":
-        answered = {(id_, code) for code in (-32600, -32601, -32602, -32001)} if has_id else set()
+        codes = (None, -32600, -32601, -32602, -32001, -32011)
+        answered = {(id_, code) for code in codes} if has_id else set()
         return {None, (None, -32600), *answered}
     if not is_sound or not (has_id or id_ is None):
         return {(id_ if has_id else None, -32600)}
@@ -302,10 +326,9 @@ def allowed(text: str) -> set[Heading | None]:
     return {(id_, code) for code in codes}
 
 
-@run
-async def test_an_answer_to_nothing_is_ignored() -> None:
+async def test_a_response_without_a_request_is_ignored() -> None:
     with serving("memory:") as server:
-        client = await WireClient.open(server.ahp)
+        client = await SocketClient.open(server.ahp)
         for text in (
             '{"jsonrpc":"2.0","id":3,"result":{}}',
             '{"jsonrpc":"2.0","id":3,"result":null}',
@@ -330,17 +353,17 @@ async def answers(client: RawClient, sentinel: int) -> list[Heading]:
         found.append(heading)
 
 
-@pytest.mark.parametrize("greeted", [False, True], ids=["before the handshake", "after it"])
-@run
-async def test_random_frames_get_what_they_deserve(greeted: bool) -> None:
-    rubbish = Rubbish(7 + greeted)
+@pytest.mark.parametrize("version", [None, "0.3.0", "0.9.0", "1.0.0"])
+async def test_random_frames_get_allowed_answers_only(version: str | None) -> None:
+    """Before the handshake, and after it in each version."""
+    random_frames = RandomFrames(7, version)
     with serving("memory:", *AT_ANY_PACE) as server:
         async with bystander(server), raw_client(server.ahp) as client:
-            if greeted:
-                await client.send(greeting("rubbish"))
+            if version is not None:
+                await client.send(greeting("random_frames", version=version))
                 await client.frame()
             for number in range(0, FRAMES, BLOCK):
-                frames = [rubbish.frame() for _ in range(BLOCK)]
+                frames = [random_frames.frame() for _ in range(BLOCK)]
                 await client.send(
                     b"".join(
                         masked(text.encode()) + request(1_000_000 + number + n, "ping")
@@ -354,7 +377,6 @@ async def test_random_frames_get_what_they_deserve(greeted: bool) -> None:
 
 
 @pytest.mark.proves("design.limits.frame")
-@run
 async def test_a_frame_of_just_the_limit_is_read() -> None:
     with serving("memory:") as server:
         async with raw_client(server.ahp) as client:
@@ -367,8 +389,7 @@ async def test_a_frame_of_just_the_limit_is_read() -> None:
 
 
 @pytest.mark.slow
-@run
-async def test_noise_instead_of_frames_disturbs_nobody() -> None:
+async def test_random_bytes_affect_no_other_client() -> None:
     dice = random.Random(11)
     with serving("memory:") as server:
         async with bystander(server):

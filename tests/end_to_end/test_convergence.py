@@ -6,37 +6,33 @@ from typing import Any
 
 import pytest
 
-from tests.end_to_end.gatherings import Season
-from tests.host.agreement import Diverged
-from tests.host.harness import run
+from tests.ahp.oracle import Diverged
+from tests.end_to_end.random_schedules import ScheduleSeries
 from tests.servers import PLAIN, SERVE, sqlite_store
 
 FEW, MANY = 3, 50
 
 
-@pytest.mark.proves("ahp.reconnect.seamless", "design.words.order")
+@pytest.mark.proves("ahp.reconnect.seamless", "design.deliver.order")
 @pytest.mark.parametrize("schedules", [FEW, pytest.param(MANY, marks=pytest.mark.slow)])
-@run
 async def test_clients_server_and_log_agree_whatever_breaks(
     schedules: int, tmp_path: Path, record_property: Any
 ) -> None:
-    season = Season(sqlite_store(tmp_path), SERVE)
-    await season.run(range(schedules))
-    for name, value in season.measured().items():
+    series = ScheduleSeries(sqlite_store(tmp_path), SERVE)
+    await series.run(range(schedules))
+    for name, value in series.measured().items():
         record_property(name, value)
 
 
 @pytest.mark.slow
 @pytest.mark.proves("design.speed.embedded")
-@run
 async def test_they_agree_under_another_websocket_implementation(tmp_path: Path) -> None:
-    await Season(sqlite_store(tmp_path), PLAIN).run(range(5))
+    await ScheduleSeries(sqlite_store(tmp_path), PLAIN).run(range(5))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("defect", ["losing", "shuffling", "hasty"])
-@run
 async def test_the_check_notices_a_server_that_is(defect: str, tmp_path: Path) -> None:
-    defective = (sys.executable, "-m", "tests.end_to_end.defective", defect, "serve")
+    defective = (sys.executable, "-m", "tests.end_to_end.defective_server", defect, "serve")
     with pytest.raises(Diverged):
-        await Season(sqlite_store(tmp_path), defective).run((1, 4, 7))
+        await ScheduleSeries(sqlite_store(tmp_path), defective).run((1, 4, 7))

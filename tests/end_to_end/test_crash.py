@@ -16,12 +16,14 @@ from session_server.schemas.ahp.envelopes import ActionEnvelope
 from session_server.schemas.ahp.questions import Draft, InputRequest, Submitted, TextValue
 from session_server.schemas.ahp.session import SessionState
 from session_server.schemas.wire import Seq, Uri
+from tests.ahp.actions import answer_changed, title_changed, turn_started
+from tests.ahp.ahp1_mirror import VARIANTS, Ahp1Mirror
+from tests.ahp.ahp1_oracle import Ahp1Oracle
+from tests.ahp.client import SocketClient
+from tests.ahp.mirror import ROOT, Mirror, State
+from tests.ahp.oracle import LogOracle, expect
 from tests.effort import tries
-from tests.end_to_end.devices import Device
-from tests.end_to_end.wire import WireClient
-from tests.host.agreement import Truth, expect
-from tests.host.harness import run
-from tests.host.mirror import ROOT, Mirror, State
+from tests.end_to_end.mirror_client import Device
 from tests.servers import ServerProcess, sqlite_store
 
 KILLS = tries(in_ci=50, at_hand=2)
@@ -32,7 +34,8 @@ WINDOW = 40
 MOMENT = 0.004
 """Seconds within which a kill follows the last burst: the server is still at work on it."""
 
-TALKS: tuple[Uri, ...] = ("ahp-session:/busy", "ahp-session:/lively")
+SESSIONS: tuple[Uri, ...] = ("ahp-session:/busy", "ahp-session:/lively")
+PROVIDERS = dict.fromkeys(SESSIONS, "demo")
 
 
 class Typist(Device):
@@ -44,22 +47,16 @@ class Typist(Device):
         self.typed: list[str] = []
         self.is_typing = False
 
-    @property
-    def unanswered(self) -> int:
-        return self.mirror.client_seq - len(self.mirror.echoed)
-
     async def type(self) -> None:
         """Until it is told to stop, never too far ahead of what is answered."""
         self.is_typing = True
         while self.is_typing:
-            await self.until(lambda: self.unanswered < WINDOW or not self.is_typing)
+            await self.until(lambda: self.mirror.unanswered < WINDOW or not self.is_typing)
             await self.strike()
 
     async def strike(self) -> None:
-        uri = self.dice.choice(TALKS)
-        state = self.mirror.copies[uri].state
-        assert isinstance(state, SessionState)
-        await self.say(self.mirror.dispatch(uri, self._stroke(state)))
+        uri = self.dice.choice(SESSIONS)
+        await self.say(self.mirror.dispatch(uri, self._stroke(self.mirror.sessions()[uri])))
 
     def stop(self) -> None:
         self.is_typing = False
@@ -70,29 +67,21 @@ class Typist(Device):
         self.typed.append(text)
         requests = open_requests(state)
         if not requests or self.dice.random() < 0.1:
-            return {"type": "session/titleChanged", "title": text}
-        return {
-            "type": "session/inputAnswerChanged",
-            "requestId": requests[0].id,
-            "questionId": "name",
-            "answer": {
-                "state": self.dice.choice(("draft", "draft", "submitted")),
-                "value": {"kind": "text", "value": text},
-            },
-        }
+            return title_changed(text)
+        state_of_answer = self.dice.choice(("draft", "draft", "submitted"))
+        return answer_changed(text, requests[0].id, "name", state_of_answer)
 
 
 async def open_talks(server: ServerProcess) -> None:
     """Two sessions, each with a question that stays open."""
     maker = Device(Mirror("maker", [ROOT]))
     await maker.connect(server.ahp)
-    for uri in TALKS:
+    for uri in SESSIONS:
         await maker.say(maker.mirror.request("createSession", uri, provider="demo"))
         await maker.ping()
         await maker.say(maker.mirror.request("subscribe", uri))
         await maker.ping()
-        message = {"text": "Go", "origin": {"kind": "user"}}
-        action = {"type": "session/turnStarted", "turnId": "t", "message": message}
+        action = turn_started()
         await maker.say(maker.mirror.dispatch(uri, action))
         await maker.until(partial(is_asking, maker.mirror, uri))
     await maker.hang_up()
@@ -114,10 +103,10 @@ def open_requests(state: State) -> tuple[InputRequest, ...]:
     return state.input_requests or ()
 
 
-def strokes(truth: Truth) -> Counter[str]:
+def strokes(oracle: LogOracle) -> Counter[str]:
     """How often each text stands in the log."""
     found: Counter[str] = Counter()
-    for logged in truth.logged.values():
+    for logged in oracle.logged.values():
         action = logged.action
         if isinstance(action, InputAnswerChanged) and isinstance(action.answer, Draft | Submitted):
             value = action.answer.value
@@ -128,21 +117,30 @@ def strokes(truth: Truth) -> Counter[str]:
     return found
 
 
-class Ordeal:
+class KillSchedule:
     """One server after the other on the same file, and the same devices all the time."""
 
     def __init__(self, store: str, dice: Random) -> None:
         self.store = store
         self.dice = dice
         self.seen: dict[Seq, ActionEnvelope] = {}
-        self.typists = [
-            Typist(Mirror(f"d{number}", TALKS, is_careful=number % 2 == 0, seen=self.seen), dice)
-            for number in range(DEVICES)
-        ]
+        self.ahp1_seen: dict[str, dict[Seq, Any]] = {version: {} for version in VARIANTS}
+        self.typists = [Typist(self._mirror(number), dice) for number in range(DEVICES)]
         self.start: Seq = 0
         self.in_flight: list[int] = []
         self.undelivered: list[int] = []
         self.replays = 0
+
+    def _mirror(self, number: int) -> Mirror:
+        """Every other one is careful; a half of them speaks later versions."""
+        name, is_careful = f"d{number}", number % 2 == 0
+        if number < DEVICES // 2:
+            return Mirror(name, SESSIONS, is_careful=is_careful, seen=self.seen)
+        version = [*VARIANTS][number // 2 % len(VARIANTS)]
+        seen = self.ahp1_seen[version]
+        return Ahp1Mirror(
+            name, SESSIONS, PROVIDERS, version=version, is_careful=is_careful, seen=seen
+        )
 
     async def kill_at_work(self, server: ServerProcess) -> None:
         """After so many envelopes, a moment after everybody has sent another burst."""
@@ -157,80 +155,92 @@ class Ordeal:
             for typist in self.typists:
                 typist.stop()
         for typist in self.typists:
-            for _ in range(WINDOW - typist.unanswered):
+            for _ in range(WINDOW - typist.mirror.unanswered):
                 await typist.strike()
         busy_for(self.dice.uniform(0, MOMENT))
         server.kill()
         for typist in self.typists:
             await typist.ended()
-        self.in_flight.append(sum(typist.unanswered for typist in self.typists))
+        self.in_flight.append(sum(typist.mirror.unanswered for typist in self.typists))
 
-    async def check_log(self) -> Truth:
+    async def check_log(self) -> LogOracle:
         log = await open_log(self.store)
-        truth = await Truth.of(log)
+        oracle = await LogOracle.of(log)
         await log.close()
-        truth.check_seen(self.seen)
-        times = strokes(truth)
+        oracle.check_seen(self.seen)
+        for version, seen in self.ahp1_seen.items():
+            Ahp1Oracle(oracle, VARIANTS[version]).check_seen(seen)
+        times = strokes(oracle)
         expect(max(times.values()) == 1, "something was written twice")
         reached = max(self.seen)
-        self.undelivered.append(sum(seq > reached for seq in truth.entries))
-        for uri in TALKS:
-            expect(truth.floors.get(uri, 0) <= self.start, "what was just seen is gone again")
-            expect(bool(open_requests(truth.state(uri))), f"the question of {uri} is gone")
-        return truth
+        self.undelivered.append(sum(seq > reached for seq in oracle.entries))
+        for uri in SESSIONS:
+            expect(oracle.floors.get(uri, 0) <= self.start, "what was just seen is gone again")
+            expect(bool(open_requests(oracle.state(uri))), f"the question of {uri} is gone")
+        return oracle
 
-    async def check_resumption(self, server: ServerProcess, truth: Truth) -> None:
+    async def check_resumption(self, server: ServerProcess, oracle: LogOracle) -> None:
         """Who comes back is where the log is; who had seen nothing yet gets it all again."""
+        later = {variant: Ahp1Oracle(oracle, variant) for variant in VARIANTS.values()}
         for typist in self.typists:
             await typist.connect(server.ahp)
-            for uri, copy in typist.mirror.copies.items():
-                expect(copy.state == truth.state(uri), f"{uri} is not what the log says")
-            truth.check_mirror(typist.mirror)
-        newcomer = Device(Mirror("newcomer", TALKS))
+            mirror = typist.mirror
+            if isinstance(mirror, Ahp1Mirror):
+                expect(len(mirror.copies) == 2 * len(SESSIONS), "sessions or chats are missing")
+                later[mirror.variant].check_mirror(mirror)
+            else:
+                expect(len(mirror.copies) == len(SESSIONS), "sessions are missing")
+                oracle.check_mirror(mirror)
+        newcomer = Device(Mirror("newcomer", SESSIONS))
         await newcomer.connect(server.ahp)
         for uri, copy in newcomer.mirror.copies.items():
-            expect(copy.state == truth.state(uri), f"{uri} is shown as something else")
+            expect(copy.state == oracle.state(uri), f"{uri} is shown as something else")
         await newcomer.hang_up()
 
-    async def check_replay(self, server: ServerProcess, truth: Truth) -> None:
+    async def check_replay(self, server: ServerProcess, oracle: LogOracle) -> None:
         """Everything since the last kill, told again: in order, and exactly once."""
-        client = await WireClient.open(server.ahp)
+        client = await SocketClient.open(server.ahp)
         answer = await client.call(
-            "reconnect", clientId="d0", lastSeenServerSeq=self.start, subscriptions=TALKS
+            "reconnect", clientId="d0", lastSeenServerSeq=self.start, subscriptions=SESSIONS
         )
         await client.close()
         if answer["type"] == "snapshot":
             return  # the host began with a stored snapshot, and knows no more of what was before
         self.replays += 1
         told = [action["serverSeq"] for action in answer["actions"]]
-        due = [seq for uri in TALKS for seq in truth.public[uri] if seq > self.start]
+        due = [seq for uri in SESSIONS for seq in oracle.public[uri] if seq > self.start]
         expect(told == sorted(due), "the replay is not what the log says")
         expect({s for s in self.seen if s > self.start} <= set(told), "what was seen is not told")
 
 
-@pytest.mark.proves("design.log.kill", "ahp.reconnect.after-restart")
-@run
-async def test_what_anybody_has_seen_survives_every_kill(
-    tmp_path: Path, record_property: Any
-) -> None:
-    ordeal = Ordeal(sqlite_store(tmp_path), Random(3))
-    server = ServerProcess(ordeal.store)
+async def check_kills(store: str, record_property: Any) -> None:
+    """A host on this store is killed at work, again and again."""
+    schedule = KillSchedule(store, Random(3))
+    server = ServerProcess(schedule.store)
     await open_talks(server)
     try:
         for _ in range(KILLS):
-            await ordeal.kill_at_work(server)
-            truth = await ordeal.check_log()
-            server = ServerProcess(ordeal.store)
-            await ordeal.check_replay(server, truth)
-            await ordeal.check_resumption(server, truth)
+            await schedule.kill_at_work(server)
+            oracle = await schedule.check_log()
+            server = ServerProcess(schedule.store)
+            await schedule.check_replay(server, oracle)
+            await schedule.check_resumption(server, oracle)
     finally:
         server.kill()
-        for typist in ordeal.typists:
+        for typist in schedule.typists:
             await typist.hang_up()
-    assert len(ordeal.in_flight) == KILLS
+    assert len(schedule.in_flight) == KILLS
     record_property("kills", KILLS)
-    record_property("in_flight_at_least", min(ordeal.in_flight))
-    record_property("in_flight_in_all", sum(ordeal.in_flight))
-    record_property("kills_between_append_and_delivery", sum(map(bool, ordeal.undelivered)))
-    record_property("replays", ordeal.replays)
-    record_property("envelopes", len(ordeal.seen))
+    record_property("in_flight_at_least", min(schedule.in_flight))
+    record_property("in_flight_in_all", sum(schedule.in_flight))
+    record_property("kills_between_append_and_delivery", sum(map(bool, schedule.undelivered)))
+    record_property("replays", schedule.replays)
+    record_property("envelopes", len(schedule.seen))
+    record_property("ahp1_envelopes", sum(map(len, schedule.ahp1_seen.values())))
+
+
+@pytest.mark.proves("design.log.kill", "ahp.reconnect.after-restart", "ahp.ahp1.mixed")
+async def test_what_anybody_has_seen_survives_every_kill(
+    tmp_path: Path, record_property: Any
+) -> None:
+    await check_kills(sqlite_store(tmp_path), record_property)

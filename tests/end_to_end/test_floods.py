@@ -5,23 +5,23 @@ import contextlib
 import re
 import socket
 from collections.abc import AsyncIterator, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import msgspec
 import pytest
 from websockets.frames import Opcode
 
-from session_server.host.errors import CloseCode
+from session_server.schemas.errors import CloseCode
 from session_server.schemas.limits import FRAGMENTS_PER_MESSAGE
 from session_server.transport.admission import room_in
-from tests.end_to_end.raw import RawClient, greeting, masked, raw_client, request
-from tests.end_to_end.wire import WireClient
-from tests.host.harness import run
+from tests.ahp.client import SocketClient
+from tests.effort import PATIENCE
+from tests.end_to_end.byte_client import RawClient, greeting, masked, raw_client, request
 from tests.http.sessions import Api
-from tests.identity.doors import TOKEN, WITH_TOKEN, api, dialled, issued
+from tests.identity.credentialed_clients import TOKEN, WITH_TOKEN, api, connected, dialled, issued
 from tests.servers import AT_ANY_PACE, PLAIN, SERVE, ServerProcess, serving
 
-PATIENCE = 60.0
 ALLOWED_MB = 100
 MOST_BYTES = 1 << 26
 """A server that still reads after so much of one request never stops."""
@@ -31,6 +31,7 @@ READER_KB = 50
 """Of memory for one that does not read; the file alone has 1.5 MB."""
 
 FEW_DESCRIPTORS = 400
+slow = partial(pytest.param, marks=pytest.mark.slow)
 LIMITED = ("/bin/sh", "-c", f'ulimit -n {FEW_DESCRIPTORS}; exec "$@"', "sh", *SERVE)
 
 GET = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
@@ -83,9 +84,8 @@ async def is_healthy(server: ServerProcess) -> bool:
         return (await reader.read(-1)).endswith(b"\r\n\r\nok")
 
 
-@pytest.mark.parametrize("kind", FLOODS)
+@pytest.mark.parametrize("kind", [slow(k) if k.startswith("endless") else k for k in FLOODS])
 @pytest.mark.proves("design.limits.strangers")
-@run
 async def test_requests_without_end_are_cut_off_and_take_no_memory(kind: str) -> None:
     with serving("memory:", *WITH_TOKEN) as server:
         assert await is_healthy(server)
@@ -112,10 +112,9 @@ def begun_to_read(server: ServerProcess, path: str, number: int) -> Iterator[Non
         yield
 
 
-@pytest.mark.parametrize("path", ["/docs/assets/swagger-ui-bundle.js", "/openapi.json"])
+@pytest.mark.parametrize("path", ["/docs/assets/swagger-ui-bundle.js", slow("/openapi.json")])
 @pytest.mark.proves("design.limits.strangers")
-@run
-async def test_strangers_who_do_not_read_large_files_take_no_memory(path: str) -> None:
+async def test_unauthenticated_slow_readers_of_large_files_take_no_memory(path: str) -> None:
     with serving("memory:", *WITH_TOKEN) as server:
         with begun_to_read(server, path, 10):
             before = memory_mb(server)
@@ -136,19 +135,17 @@ def one_byte(server: ServerProcess) -> socket.socket:
     return connection
 
 
+@pytest.mark.slow
 @pytest.mark.proves("design.limits.strangers")
-@run
 async def test_connections_that_send_one_byte_lock_nobody_out() -> None:
     """Twice as many as the server may have files open."""
     with serving("memory:", *WITH_TOKEN, command=LIMITED) as server:
-        client = await dialled(server, TOKEN)
-        assert isinstance(client, WireClient)
+        client = await connected(server, TOKEN)
         await client.initialize("phone")
         with one_byte_each(server, 2 * FEW_DESCRIPTORS):
             assert await is_healthy(server)
             assert await client.call("ping") is None
-            late = await dialled(server, TOKEN)
-            assert isinstance(late, WireClient)
+            late = await connected(server, TOKEN)
             assert await late.call("ping") is None
             await late.close()
         assert await client.call("ping") is None
@@ -158,21 +155,19 @@ async def test_connections_that_send_one_byte_lock_nobody_out() -> None:
         assert "Traceback" not in "".join(server.output)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("design.limits.strangers")
-@run
 async def test_one_principal_takes_at_most_half_of_the_connections_that_fit() -> None:
     most = room_in(FEW_DESCRIPTORS).connections // 2
     with serving("memory:", *WITH_TOKEN, command=LIMITED) as server:
         with api(server) as owner:
             issued_token = issued(owner, "observer")["token"]
         server.wait_for(f"{most} for each principal")
-        greedy = [await dialled(server, issued_token) for _ in range(most)]
+        greedy = [await connected(server, issued_token) for _ in range(most)]
         assert await dialled(server, issued_token) == 429
-        other = await dialled(server, TOKEN)
-        assert isinstance(other, WireClient)
+        other = await connected(server, TOKEN)
         assert await other.call("ping") is None
         for client in (*greedy, other):
-            assert isinstance(client, WireClient)
             client.socket.transport.abort()
             await client.socket.wait_closed()
 
@@ -184,7 +179,7 @@ async def test_one_principal_takes_at_most_half_of_the_connections_that_fit() ->
     "frames",
     [
         masked(b"", Opcode.PING),
-        masked(b"", Opcode.PONG),
+        slow(masked(b"", Opcode.PONG)),
         masked(b"", fin=False)
         + masked(b"", Opcode.CONT, fin=False) * 500
         + masked(b"", Opcode.CONT),
@@ -192,7 +187,6 @@ async def test_one_principal_takes_at_most_half_of_the_connections_that_fit() ->
     ids=["pings", "pongs", "empty fragments"],
 )
 @pytest.mark.proves("design.limits.strangers")
-@run
 async def test_frames_without_a_message_count_against_the_rate_limit(frames: bytes) -> None:
     with serving("memory:") as server:
         async with raw_client(server.ahp) as client:
@@ -211,7 +205,6 @@ async def flood_frames(client: RawClient, frames: bytes) -> None:
             await client.send(many)
 
 
-@run
 async def test_a_message_in_too_many_fragments_ends_its_connection() -> None:
     with serving("memory:", *AT_ANY_PACE) as server:
         whole = greeting("pieces")
@@ -226,10 +219,9 @@ async def test_a_message_in_too_many_fragments_ends_its_connection() -> None:
             assert await client.close_code() == CloseCode.TOO_BIG
 
 
-@pytest.mark.parametrize("command", [SERVE, PLAIN], ids=["ours", "plain"])
+@pytest.mark.parametrize("command", [SERVE, slow(PLAIN)], ids=["ours", "plain"])
 @pytest.mark.proves("design.limits.slow-reader")
-@run
-async def test_who_asks_for_much_at_once_gets_it_as_fast_as_it_reads(
+async def test_many_large_answers_are_sent_as_fast_as_the_client_reads(
     command: Sequence[str],
 ) -> None:
     """All in one write: the answers would be a hundred times what an outbox may hold."""
@@ -245,7 +237,7 @@ async def test_who_asks_for_much_at_once_gets_it_as_fast_as_it_reads(
             await client.send(
                 b"".join(again + request(n, "subscribe", channel=session) for n in range(times))
             )
-            other = await WireClient.open(server.ahp)
+            other = await SocketClient.open(server.ahp)
             assert await other.call("ping") is None
             await other.close()
             for number in range(times):

@@ -2,18 +2,16 @@
 
 import asyncio
 from pathlib import Path
-from random import Random
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
-from session_server.cli.exit_codes import ExitCode
+from session_server.cli.failures import ExitCode
 from tests.cli.shells import Shell
 from tests.effort import tries
-from tests.end_to_end.test_crash import Ordeal, open_talks
-from tests.end_to_end.test_disk import Pair, ready
-from tests.host.harness import run
+from tests.end_to_end.test_crash import check_kills
+from tests.end_to_end.test_disk_faults import Pair, ready
 from tests.postgres import own_cluster, shared_cluster
 from tests.servers import ServerProcess, serving, sqlite_store
 
@@ -31,30 +29,12 @@ async def until_ready(server: ServerProcess) -> None:
             await asyncio.sleep(PAUSE)
 
 
-@pytest.mark.proves("design.log.postgres.serve", "design.log.kill")
-@run
+@pytest.mark.proves("design.log.postgres-serve", "design.log.kill")
 async def test_what_anybody_has_seen_survives_every_kill_of_the_host(record_property: Any) -> None:
-    ordeal = Ordeal(shared_cluster().url("kills"), Random(3))
-    server = ServerProcess(ordeal.store)
-    await open_talks(server)
-    try:
-        for _ in range(KILLS):
-            await ordeal.kill_at_work(server)
-            truth = await ordeal.check_log()
-            server = ServerProcess(ordeal.store)
-            await ordeal.check_replay(server, truth)
-            await ordeal.check_resumption(server, truth)
-    finally:
-        server.kill()
-        for typist in ordeal.typists:
-            await typist.hang_up()
-    record_property("in_flight_in_all", sum(ordeal.in_flight))
-    record_property("replays", ordeal.replays)
-    record_property("envelopes", len(ordeal.seen))
+    await check_kills(shared_cluster().url("kills"), record_property)
 
 
-@pytest.mark.proves("design.log.postgres.serve")
-@run
+@pytest.mark.proves("design.log.postgres-serve")
 async def test_a_host_is_read_only_without_its_database_and_goes_on_with_it(
     record_property: Any,
 ) -> None:
@@ -88,9 +68,9 @@ def test_doctor_and_backup_know_the_database(tmp_path: Path) -> None:
         with serving(store, "--data-dir", str(tmp_path)) as server:
             shell = Shell(server.url)
             checked = shell("doctor", "--json", "--store", store)
-            found = {check["words"]: check for check in checked.json}
+            found = {check["message"]: check for check in checked.json}
             assert found["fsync is off."]["finding"] == "bad"
-            opened = [words for words in found if words.endswith("can be opened.")]
+            opened = [reason for reason in found if reason.endswith("can be opened.")]
             assert opened == [f"{cluster.url()} can be opened."]
             copied = shell("backup", "copy.db", "--store", store)
             assert copied.code == ExitCode.FAILED
@@ -110,7 +90,7 @@ def test_a_host_moves_from_sqlite_to_postgresql(tmp_path: Path) -> None:
     with serving(old, *data) as server:
         for name in ("one", "two"):
             wanted = {"resource": f"ahp-session:/{name}", "title": name.title()}
-            httpx.post(f"{server.url}/v1/sessions", json=wanted).raise_for_status()
+            httpx2.post(f"{server.url}/v1/sessions", json=wanted).raise_for_status()
         before = Shell(server.url)("sessions", "--json").json
         busy = Shell(None)("migrate", old, new)
         assert (busy.code, "Stop the host first" in busy.err) == (ExitCode.FAILED, True)

@@ -3,111 +3,44 @@
 import asyncio
 import os
 import signal
-import urllib.request
 from pathlib import Path
-from typing import Any
 
-import msgspec
+import httpx2
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-from tests.end_to_end.wire import WireClient
-from tests.host.harness import run
+from tests.ahp.client import SocketClient
+from tests.effort import PATIENCE
 from tests.servers import ServerProcess, serving, sqlite_store
 
-DEMO = "ahp-session:/demo"
 
-
-def draft(text: str) -> dict[str, Any]:
-    return {
-        "type": "session/inputAnswerChanged",
-        "requestId": "first:trip",
-        "questionId": "name",
-        "answer": {"state": "draft", "value": {"kind": "text", "value": text}},
-    }
-
-
-async def demo_question(client: WireClient) -> dict[str, Any]:
-    """The demo's open request; it may still be on its way when the server is."""
-    while True:
-        snapshot = (await client.call("subscribe", DEMO)).get("snapshot")
-        for request in (snapshot or {}).get("state", {}).get("inputRequests", ()):
-            found: dict[str, Any] = request
-            return found
-        leave = {"method": "unsubscribe", "params": {"channel": DEMO}}
-        await client.send({"jsonrpc": "2.0", **leave})
-
-
-@run
-async def test_a_draft_on_one_device_shows_on_the_other() -> None:
-    with serving("memory:", "--demo") as server:
-        laptop, phone = await WireClient.open(server.ahp), await WireClient.open(server.ahp)
-        await laptop.initialize("laptop")
-        await phone.initialize("phone")
-        await demo_question(laptop)
-        await demo_question(phone)
-        await laptop.dispatch(DEMO, draft("Summer in"))
-        for client in (laptop, phone):
-            frame = await client.until(lambda f: f.get("method") == "action")
-            assert frame["params"]["action"]["answer"]["value"]["value"] == "Summer in"
-            assert frame["params"]["origin"]["clientId"] == "laptop"
-
-
-@run
-async def test_a_killed_server_comes_back_with_its_questions_and_drafts(tmp_path: Path) -> None:
-    store = sqlite_store(tmp_path)
-    with serving(store, "--demo") as server:
-        client = await WireClient.open(server.ahp)
-        await client.initialize("laptop")
-        await demo_question(client)
-        await client.dispatch(DEMO, draft("Winter"))
-        seen = await client.until(lambda f: f.get("method") == "action")
-        server.kill()
-    with serving(store, "--demo") as server:
-        client = await WireClient.open(server.ahp)
-        answer = await client.call(
-            "reconnect",
-            clientId="laptop",
-            lastSeenServerSeq=seen["params"]["serverSeq"] - 1,
-            subscriptions=[DEMO],
-        )
-        assert [e["serverSeq"] for e in answer["actions"]] == [seen["params"]["serverSeq"]]
-        request = await demo_question(client)
-        assert request["answers"]["name"]["value"]["value"] == "Winter"
-        answers = {
-            "name": {"state": "submitted", "value": {"kind": "text", "value": "Winter"}},
-            "city": {"state": "submitted", "value": {"kind": "selected", "value": "kyoto"}},
-        }
-        await client.dispatch(
-            DEMO,
-            {
-                "type": "session/inputCompleted",
-                "requestId": "first:trip",
-                "response": "accept",
-                "answers": answers,
-            },
-        )
-        said = await client.until(
-            lambda f: (
-                f.get("params", {}).get("action", {}).get("part", {}).get("id") == "first:answer"
-            )
-        )
-        assert "Kyoto" in said["params"]["action"]["part"]["content"]
-        await client.until(
-            lambda f: f.get("params", {}).get("action", {}).get("type") == "session/turnComplete"
-        )
-
-
-@run
 async def test_stopping_tells_clients_to_come_back(tmp_path: Path) -> None:
     with serving(sqlite_store(tmp_path)) as server:
-        client = await WireClient.open(server.ahp)
-        await client.initialize("laptop")
+        client = await SocketClient.joined(server.ahp, "laptop")
         await asyncio.to_thread(server.stop)
         with pytest.raises(ConnectionClosed) as closed:
             await client.socket.recv()
         assert closed.value.rcvd is not None
         assert closed.value.rcvd.code == 1012
+
+
+@pytest.mark.parametrize("path", ["/", "/ahp", ""])
+async def test_vs_code_connects_at_the_bare_address(tmp_path: Path, path: str) -> None:
+    with serving(sqlite_store(tmp_path)) as server:
+        address = server.ahp.removesuffix("/ahp") + path
+        client = await SocketClient.open(address, origin="vscode-file://vscode-app")
+        result = await client.call(
+            "initialize",
+            protocolVersions=["1.0.0", "0.10.0", "0.9.0"],
+            clientId="window",
+            clientInfo={"name": "vscode-agents-window"},
+            initialSubscriptions=["ahp-root://"],
+        )
+        assert result["protocolVersion"] == "1.0.0"
+        (snapshot,) = result["snapshots"]
+        providers = {agent["provider"]: agent for agent in snapshot["state"]["agents"]}
+        assert providers["demo"]["models"]
+        await client.close()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -117,7 +50,7 @@ def test_a_stop_that_was_asked_for_exits_with_0(tmp_path: Path, number: signal.S
         assert "Traceback" not in "".join(server.output)
 
 
-def test_a_second_server_on_the_same_file_is_refused_in_words(tmp_path: Path) -> None:
+def test_a_second_server_on_the_same_file_is_refused_with_a_reason(tmp_path: Path) -> None:
     with serving(sqlite_store(tmp_path)) as first:
         with pytest.raises(RuntimeError, match=str(first.pid)) as refused:
             ServerProcess(sqlite_store(tmp_path))
@@ -141,7 +74,7 @@ def test_a_server_whose_database_is_gone_starts_only_if_the_loss_is_accepted(
 ) -> None:
     store = sqlite_store(tmp_path)
     with serving(store) as server:
-        fetch(f"{server.url}/v1/sessions", b'{"title": "Deploy"}')
+        httpx2.post(f"{server.url}/v1/sessions", json={}).raise_for_status()
         server.kill()
     (tmp_path / "sessions.db").unlink()
     with pytest.raises(RuntimeError, match="is missing or empty; it had entries") as refused:
@@ -149,27 +82,32 @@ def test_a_server_whose_database_is_gone_starts_only_if_the_loss_is_accepted(
     assert "--accept-data-loss" in str(refused.value)
     assert "Traceback" not in str(refused.value)
     with serving(store, "--accept-data-loss") as server:
-        assert fetch(f"{server.url}/v1/sessions")[1]["items"] == []
+        assert httpx2.get(f"{server.url}/v1/sessions").json()["items"] == []
         server.stop()
         assert "The loss is accepted." in "".join(server.output)
     with serving(store):
         pass
 
 
-def fetch(url: str, body: bytes | None = None) -> tuple[int, Any]:
-    request = urllib.request.Request(url, body, {"content-type": "application/json"})
-    with urllib.request.urlopen(request, timeout=30) as response:
-        text = response.read()
-        is_json = "json" in response.headers["content-type"]
-        return response.status, msgspec.json.decode(text) if is_json else text
-
-
-def test_sessions_can_be_made_and_listed_over_http() -> None:
-    with serving("memory:") as server:
-        assert fetch(f"{server.url}/healthz") == (200, b"ok")
-        assert fetch(f"{server.url}/readyz") == (200, b"ready")
-        status, made = fetch(f"{server.url}/v1/sessions", b'{"title": "Deploy"}')
-        assert status == 201
-        assert (made["title"], made["provider"]) == ("Deploy", "people")
-        _, listed = fetch(f"{server.url}/v1/sessions")
-        assert [item["resource"] for item in listed["items"]] == [made["resource"]]
+@pytest.mark.proves("design.nodes.drains")
+async def test_a_server_that_is_stopped_says_so_and_serves_a_while_longer() -> None:
+    """A load balancer stops sending, and clients are told not to keep their connections."""
+    with serving("memory:", "--drain-seconds", f"{PATIENCE}") as server:
+        watcher = await SocketClient.joined(server.ahp, "laptop")
+        async with httpx2.AsyncClient(base_url=server.url, timeout=PATIENCE) as http:
+            assert "connection" not in (await http.get("/readyz")).headers
+            server.process.send_signal(signal.SIGTERM)
+            answer = await http.get("/readyz")
+            while answer.is_success:
+                answer = await http.get("/readyz")
+            assert (answer.status_code, answer.text) == (503, "stopping")
+            listed = await http.get("/v1/sessions")
+            assert (listed.status_code, listed.headers["connection"]) == (200, "close")
+        assert await watcher.call("ping") is None
+        late = await SocketClient.joined(server.ahp, "phone")
+        await asyncio.to_thread(server.stop, signal.SIGINT)  # the second one: at once
+        for client in (watcher, late):
+            with pytest.raises(ConnectionClosed) as closed:
+                await client.wait_for(lambda _: False)
+            assert closed.value.rcvd is not None
+            assert closed.value.rcvd.code == 1012

@@ -6,10 +6,10 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
-from tests.gateway.exchange import CAN_ASK, People, call, host, text, wait_for
+from tests.gateway.requests_2026 import CAN_ASK, People, call, host, text, wait_for
 from tests.mcp import zoo
 from tests.servers import ServerProcess, sqlite_store
 
@@ -142,7 +142,7 @@ def test_answers_that_come_with_the_first_request_are_taken(modern: Asking) -> N
 
 
 @pytest.mark.parametrize("kind", ["modern", "legacy"])
-def test_a_server_is_told_of_the_capabilities_that_the_client_has_and_no_others(
+def test_exactly_the_capabilities_of_the_client_are_declared_to_the_server(
     kind: str, server: ServerProcess
 ) -> None:
     asking = Asking(server, kind)
@@ -155,7 +155,7 @@ def test_a_server_is_told_of_the_capabilities_that_the_client_has_and_no_others(
     assert again["pid"] == seen[1]["pid"]
 
 
-def test_a_client_that_cannot_answer_is_told_so_by_the_server(
+def test_a_client_that_cannot_answer_gets_the_error_of_the_server(
     modern: Asking, legacy: Asking
 ) -> None:
     told = modern.call("weather", capabilities={})["error"]
@@ -217,7 +217,7 @@ def test_progress_of_the_server_is_passed_on(server: ServerProcess) -> None:
     warm, count = ["tools/call", "echo", {"text": "x"}], ["tools/call", "count", {"steps": 3}]
     spec = {"url": f"{server.url}/mcp/legacy", "calls": [warm, count]}
     told = zoo.run_client("modern", spec)["progress"]
-    steps = [words for words in told if words.startswith("step")]
+    steps = [reason for reason in told if reason.startswith("step")]
     assert (steps[0], steps[-1]) == ("step 1", "step 3")  # what comes too fast is merged
 
 
@@ -272,7 +272,7 @@ def only(answer: Mapping[str, Any]) -> tuple[str, str, dict[str, Any]]:
     return key, question["params"]["message"], {"requestState": result["requestState"]}
 
 
-def test_what_a_client_has_said_finishes_a_call_that_a_restart_interrupted(tmp_path: Path) -> None:
+def test_answers_of_a_client_finish_a_call_that_a_restart_interrupted(tmp_path: Path) -> None:
     """It may have run, so the client is asked; but nothing that it has answered already."""
     effects = tmp_path / "effects"
     web = {"service": "web"}
@@ -280,12 +280,12 @@ def test_what_a_client_has_said_finishes_a_call_that_a_restart_interrupted(tmp_p
         asking = again()
         where, _, state = only(asking.call("deploy", web))
         production = {where: accept(environment="production")}
-        sure, words, state = only(asking.call("deploy", web, inputResponses=production, **state))
-        assert words == "This is production. Really?"
+        sure, reason, state = only(asking.call("deploy", web, inputResponses=production, **state))
+        assert reason == "This is production. Really?"
         asking = again()
         answers = {sure: accept(sure=True)}
-        key, words, state = only(asking.call("deploy", web, inputResponses=answers, **state))
-        assert (key, words) == (
+        key, reason, state = only(asking.call("deploy", web, inputResponses=answers, **state))
+        assert (key, reason) == (
             "runAgain",
             "legacy/deploy: It may already have run. Run it again?",
         )
@@ -299,7 +299,7 @@ def test_what_a_client_has_said_finishes_a_call_that_a_restart_interrupted(tmp_p
     assert len(zoo.effects(effects, "deploy")) == 1
 
 
-def test_a_client_that_does_not_want_it_run_again_is_told_that_it_was_not(tmp_path: Path) -> None:
+def test_a_client_that_declines_to_run_it_again_gets_an_error_that_says_so(tmp_path: Path) -> None:
     with restarted(tmp_path, tmp_path / "effects") as again:
         _, _, state = only(again().call("deploy", {"service": "web"}))
         asking = again()
@@ -316,11 +316,11 @@ def test_the_same_request_finds_its_call_after_a_restart(tmp_path: Path) -> None
     with restarted(tmp_path, tmp_path / "effects") as again:
         only(again().call("deploy", web))
         asking = again()
-        key, words, state = only(asking.call("deploy", web))  # without its state
-        assert "Run it again?" in words
+        key, reason, state = only(asking.call("deploy", web))  # without its state
+        assert "Run it again?" in reason
         yes = {key: accept(runAgain=True)}
-        _, words, _ = only(asking.call("deploy", web, inputResponses=yes, **state))
-        assert words == "Where should web go?"
+        _, reason, _ = only(asking.call("deploy", web, inputResponses=yes, **state))
+        assert reason == "Where should web go?"
 
 
 def test_what_is_harmless_to_run_twice_is_taken_up_without_a_word(tmp_path: Path) -> None:
@@ -353,13 +353,13 @@ def test_for_a_client_that_cannot_be_asked_people_say_whether_it_runs_again(
         assert text(asking.call("folders", {}, can, **state)) == "file:///here"
 
 
-def test_a_result_whose_client_left_as_it_came_is_there_for_the_same_request(
+def test_a_result_whose_client_disconnected_is_kept_for_the_same_request(
     server: ServerProcess, effects: Path
 ) -> None:
     url = f"{server.url}/mcp/legacy"
     slow = {"steps": 1, "pause": 0.4}
     before = len(zoo.effects(effects / "legacy", "count"))
-    with pytest.raises(httpx.ReadTimeout):
+    with pytest.raises(httpx2.ReadTimeout):
         call(url, "count", slow, capabilities=CAN_ASK, timeout=0.2)
     assert text(Asking(server, "legacy").call("count", slow)) == "counted to 1"
     assert len(zoo.effects(effects / "legacy", "count")) == before + 1
@@ -403,7 +403,9 @@ def test_a_call_whose_client_never_comes_back_is_abandoned_also_after_a_restart(
         )
 
 
-def test_a_client_that_comes_back_too_late_is_told_why_its_call_has_ended(tmp_path: Path) -> None:
+def test_a_client_that_comes_back_too_late_gets_the_reason_why_its_call_ended(
+    tmp_path: Path,
+) -> None:
     entry = zoo.stdio_entry("legacy", answers="client", answerWithin=1)
     with host(tmp_path, {"legacy": entry}) as running, People(running.url) as people:
         asking = Asking(running, "legacy")

@@ -9,8 +9,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from session_server.gateway.holding import MOST_LEGS
-from tests.gateway.exchange import (
+from session_server.gateway.carried_state import MOST_LEGS
+from tests.gateway.requests_2026 import (
     SECONDS,
     People,
     Room,
@@ -108,12 +108,14 @@ def test_typed_questions_come_back_as_typed_answers(room: Room) -> None:
 @pytest.mark.parametrize(
     ("response", "outcome"), [("decline", "declined"), ("cancel", "cancelled")]
 )
-def test_a_no_and_a_closed_question_are_told_apart(room: Room, response: str, outcome: str) -> None:
+def test_declined_and_cancelled_are_different_outcomes(
+    room: Room, response: str, outcome: str
+) -> None:
     result = ended(room, CITY, response=response)
     assert (result["outcome"], result["answers"], result["via"]) == (outcome, {}, "person")
 
 
-def test_a_deadline_is_no_refusal(room: Room) -> None:
+def test_a_timeout_is_not_reported_as_declined(room: Room) -> None:
     result = ask(room, CITY, deadlineSeconds=0.2)
     assert result["structuredContent"]["outcome"] == "timedOut"
     assert result["structuredContent"]["via"] == "timeout"
@@ -127,7 +129,7 @@ def test_a_deadline_may_bring_the_defaults(room: Room) -> None:
     assert result["via"] == "default"
 
 
-def test_a_question_that_was_withdrawn_is_told_apart_too(room: Room) -> None:
+def test_withdrawn_is_an_outcome_of_its_own(room: Room) -> None:
     with ThreadPoolExecutor(1) as pool:
         asking = pool.submit(ask, room, CITY)
         (question,) = room.people.asked(room.session)
@@ -137,7 +139,7 @@ def test_a_question_that_was_withdrawn_is_told_apart_too(room: Room) -> None:
     assert result["outcome"] == "withdrawn"
 
 
-def test_the_same_question_of_agents_that_are_there_is_asked_for_each(room: Room) -> None:
+def test_the_same_question_is_asked_once_for_each_connected_agent(room: Room) -> None:
     with ThreadPoolExecutor(5) as pool:
         asking = [pool.submit(ask, room, CITY) for _ in range(5)]
         for number, question in enumerate(room.people.asked(room.session, 5)):
@@ -147,7 +149,8 @@ def test_the_same_question_of_agents_that_are_there_is_asked_for_each(room: Room
     assert len({result["answers"]["city"] for result in results}) == 5
 
 
-def test_an_agent_that_was_told_to_come_back_for_the_last_time_asks_again(room: Room) -> None:
+@pytest.mark.slow
+def test_an_agent_whose_client_gave_up_after_the_last_leg_takes_its_question_up(room: Room) -> None:
     """Clients give up after ten legs, and their agents try again."""
     arguments = {"questions": [CITY]}
     retry: dict[str, Any] = {}
@@ -182,11 +185,11 @@ def test_wrong_arguments_are_refused_with_the_kinds_and_a_correct_example(room: 
         ({"questions": [CITY, CITY]}, "same id"),
         ({"questions": [CITY], "onDeadline": "cancel"}, "deadlineSeconds"),
     ]
-    for arguments, words in mistakes:
+    for arguments, reason in mistakes:
         result = room.call("ask_questions", arguments)["result"]
         assert result["isError"], arguments
         told = result["content"][0]["text"]
-        assert words in told
+        assert reason in told
         assert "text, number, integer, boolean, single-select, multi-select" in told
         example = json.loads(told[told.index("{") :])
     asking = room.call("ask_questions", example)
@@ -224,7 +227,7 @@ def test_the_title_of_an_agents_session_says_who_asks_what(server: ServerProcess
         assert title_of(people, session) == "planner: Which hotel?"
 
 
-def test_a_title_that_somebody_gave_is_kept(room: Room) -> None:
+def test_a_title_that_a_person_has_set_is_kept(room: Room) -> None:
     made = {"resource": room.session, "title": "Our trip"}
     room.people.http.post("/v1/sessions", json=made).raise_for_status()
     room.call("ask_questions", {"questions": [CITY]})
@@ -242,7 +245,7 @@ def test_a_status_is_shown_and_taken_away_again(room: Room) -> None:
     assert activity() is None
 
 
-def test_a_tool_that_is_not_there_is_an_error_of_the_protocol(room: Room) -> None:
+def test_an_unknown_tool_is_a_protocol_error(room: Room) -> None:
     assert room.call("order_pizza")["error"]["code"] == -32602
 
 

@@ -6,10 +6,19 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
-from tests.gateway.exchange import CAN_ASK, SECONDS, People, Room, host, path_of, text, wait_for
+from tests.gateway.requests_2026 import (
+    CAN_ASK,
+    SECONDS,
+    People,
+    Room,
+    host,
+    path_of,
+    text,
+    wait_for,
+)
 from tests.mcp import zoo
 from tests.servers import ServerProcess
 
@@ -72,7 +81,7 @@ def told(room: Room) -> str:
     return room.people.http.get(path_of(room.session)).raise_for_status().text
 
 
-def test_the_client_answers_first_and_the_session_is_told_who(room: Room) -> None:
+def test_the_client_answers_first_and_the_session_shows_who(room: Room) -> None:
     key, state = only(leg(room, "weather"))
     assert len(room.people.questions(room.session)) == 1
     answers = {key: {"action": "accept", "content": {"city": "Oslo"}}}
@@ -88,7 +97,7 @@ def test_people_answer_first_and_what_the_client_brings_later_changes_nothing(ro
     assert text(leg(room, "weather", inputResponses=answers, **state)) == "Sunny in Rome"
 
 
-def test_a_client_of_2025_that_shows_nothing_hears_that_people_have_answered(room: Room) -> None:
+def test_the_question_to_a_2025_client_is_cancelled_when_people_have_answered(room: Room) -> None:
     spec = room.spec(["tools/call", "weather", {}], answers=[{"action": "hang"}], era="legacy")
     with zoo.client("modern", spec) as hanging:
         room.answer({"city": "Rome"})
@@ -177,7 +186,7 @@ def post(room: Room, session: str | None, method: str, params: Any = None, **mor
     if session is not None:
         headers |= {"Mcp-Session-Id": session, "MCP-Protocol-Version": "2025-11-25"}
     body = {"jsonrpc": "2.0", "method": method, "params": params or {}, **more}
-    return httpx.post(room.url, json=body, headers=headers, timeout=SECONDS)
+    return httpx2.post(room.url, json=body, headers=headers, timeout=SECONDS)
 
 
 @pytest.mark.parametrize(("mode", "ends"), [("client", True), ("both", False)])

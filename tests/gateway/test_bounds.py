@@ -10,13 +10,15 @@ import pytest
 from mcp.server import Server
 from starlette.datastructures import Headers
 
+from session_server.gateway.carried_state import sealing
 from session_server.gateway.mcp_callers import introduce
-from session_server.gateway.mcp_server import ClientSessions, Served
-from session_server.gateway.state_codec import sealing
+from session_server.gateway.server_app import ClientSessions, ServerApp
 from session_server.host.host import Host
 from session_server.mcp_client.config import ServerConfig
-from session_server.mcp_client.errors import UnreachableError
-from session_server.mcp_client.pool import Changes, Pool, Pools
+from session_server.mcp_client.notifications import Notifications
+from session_server.mcp_client.pool import Pool, Pools
+from session_server.mcp_client.shared_connections import Signal
+from session_server.schemas.errors import UnreachableError
 from session_server.schemas.limits import (
     CAPABILITY_SETS,
     CAPABILITY_SETS_PER_PRINCIPAL,
@@ -53,7 +55,7 @@ def in_a_loop(story: Coroutine[Any, Any, None]) -> None:
 
 def pools() -> Pools:
     config = ServerConfig(command="never-started")
-    return Pools("never", config, Changes(), asyncio.create_task)
+    return Pools(config, Signal(), asyncio.create_task, Notifications(asyncio.create_task))
 
 
 async def use(kept: Pools, number: int, principal: str) -> Pool:
@@ -112,7 +114,7 @@ ANA = Principal(id="ana", role=Role.OWNER)
 class Door:
     """Requests to one MCP server of ours, without a socket."""
 
-    def __init__(self, served: Served) -> None:
+    def __init__(self, served: ServerApp) -> None:
         self._served = served
 
     async def send(
@@ -164,7 +166,7 @@ class Door:
 async def door() -> AsyncGenerator[tuple[Door, Host]]:
     over = asyncio.Event()
     async with hosting() as host:
-        yield Door(Served(host, Server("any"), over)), host
+        yield Door(ServerApp(host, Server("any"), over)), host
         over.set()
 
 
@@ -183,7 +185,7 @@ def test_a_session_ends_when_it_was_not_used_for_a_while() -> None:
 
 
 @run
-async def test_whoever_opens_too_many_sessions_loses_its_own_and_nobody_elses() -> None:
+async def test_a_principal_with_too_many_sessions_loses_its_own_and_no_others() -> None:
     async with door() as (at, _):
         ana = await at.opened(ANA)
         greedy = [await at.opened(GREEDY) for _ in range(MCP_SESSIONS_PER_PRINCIPAL)]

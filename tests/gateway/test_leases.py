@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.gateway.exchange import People, Room, host, leaving, path_of, text, wait_for
+from tests.gateway.requests_2026 import People, Room, host, leaving, path_of, text, wait_for
 from tests.http.sessions import polling
 from tests.mcp import zoo
 from tests.servers import ServerProcess

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.gateway.exchange import People, Room, host
+from tests.gateway.requests_2026 import People, Room, host
 from tests.mcp import zoo
 from tests.servers import ServerProcess
 

@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 import pytest
 
-from tests.gateway.exchange import People, Room, host, path_of
+from tests.gateway.requests_2026 import People, Room, host, path_of
 from tests.mcp import zoo
 from tests.servers import ServerProcess
 
@@ -117,7 +117,7 @@ def test_questions_are_passed_on_to_a_client_that_answers_them(
 
 
 @pytest.mark.parametrize(("kind", "client"), [("legacy", "modern"), ("modern", "legacy")])
-def test_a_refusal_and_a_cancellation_are_told_apart_in_both_eras(
+def test_a_refusal_and_a_cancellation_are_different_in_both_eras(
     kind: zoo.Kind, client: zoo.Kind, server: ServerProcess
 ) -> None:
     spec = {

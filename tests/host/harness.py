@@ -15,16 +15,17 @@ from session_server.host.connection.rate_limit import DEFAULT_BOUNDS, Bounds
 from session_server.host.delivery import Message, Outbox
 from session_server.host.effects import EffectRunner
 from session_server.host.host import Host
+from session_server.host.timers import CLOCK, Clock
 from session_server.log import Log
 from session_server.log.memory import MemoryLog
+from session_server.schemas.ahp.session import Lifecycle
 from session_server.schemas.principals import Principal, Role
+from tests.ahp.client import SESSION, AhpClient
+from tests.effort import PATIENCE
 
-ROOT = "ahp-root://"
-SESSION = "ahp-session:/1"
 ANA = Principal(id="ana", name="Ana", role=Role.OWNER)
 BO = Principal(id="bo", name="Bo", role=Role.ANSWERER)
 AGENT = Principal(id="agent", name="Agent", role=Role.AGENT)
-PATIENCE = 30.0
 
 P = ParamSpec("P")
 
@@ -39,14 +40,23 @@ def run(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
     return runner
 
 
+async def launched() -> None:
+    """Returns when what was submitted in this turn of the event loop has been handed to the log."""
+    await asyncio.sleep(0)
+
+
 @asynccontextmanager
 async def hosting(
     log: Log | None = None,
     agents: dict[str, Agent] | None = None,
     bounds: Bounds = DEFAULT_BOUNDS,
+    clock: Clock = CLOCK,
+    *,
+    is_shared: bool = False,
 ) -> AsyncIterator[Host]:
     known = installed_agents() if agents is None else agents
-    host = Host(log or MemoryLog(), tuple(agent.info for agent in known.values()), bounds)
+    infos = tuple(agent.info for agent in known.values())
+    host = Host(log or MemoryLog(), infos, bounds, clock, is_shared=is_shared)
     effects = EffectRunner(host, AgentTurns(host, known))
     await host.start()
     effects.restarted()
@@ -56,17 +66,15 @@ async def hosting(
         await host.stop()
 
 
-class Client(Outbox):
-    """The other end of a connection: what it was sent, and a way to wait for more."""
+class Client(AhpClient, Outbox):
+    """The other end of a connection."""
 
     closed_with: int | None = None
 
     def __init__(self, host: Host, principal: Principal = ANA) -> None:
-        self.received: list[dict[str, Any]] = []
+        super().__init__()
         self.closed: tuple[int, str] | None = None
         self._news = asyncio.Event()
-        self._next_id = 0
-        self._client_seq = 0
         self.connection = Connection(host, principal, self)
 
     # Outbox
@@ -79,92 +87,19 @@ class Client(Outbox):
         self.closed = (code, reason)
         self._news.set()
 
-    # Speaking
+    # AhpClient
 
     def say(self, frame: Any) -> None:
         self.connection.receive(msgspec.json.encode(frame))
 
-    async def call(self, method: str, channel: str = ROOT, **params: Any) -> Any:
-        """The result, or the error as `{"code": …}`."""
-        self._next_id += 1
-        request_id = self._next_id
-        self.say(
-            {
-                "jsonrpc": "2.0",
-                "id": request_id,
-                "method": method,
-                "params": {"channel": channel, **params},
-            }
-        )
-        answer = await self.wait_for(lambda frame: frame.get("id") == request_id)
-        return answer["result"] if "result" in answer else answer["error"]
-
-    async def initialize(self, client_id: str = "laptop", *subscriptions: str) -> Any:
-        return await self.call(
-            "initialize",
-            protocolVersions=["0.3.0"],
-            clientId=client_id,
-            initialSubscriptions=list(subscriptions),
-        )
-
-    def dispatch(self, action: dict[str, Any], channel: str = SESSION) -> int:
-        self._client_seq += 1
-        self.say(
-            {
-                "jsonrpc": "2.0",
-                "method": "dispatchAction",
-                "params": {
-                    "channel": channel,
-                    "clientSeq": self._client_seq,
-                    "action": action,
-                },
-            }
-        )
-        return self._client_seq
-
-    async def act(self, action: dict[str, Any], channel: str = SESSION) -> dict[str, Any]:
-        """Dispatches, and waits for the envelope that confirms or refuses it."""
-        seq = self.dispatch(action, channel)
-        mine = self.connection.peer.principal.client_id
-
-        def is_mine(frame: dict[str, Any]) -> bool:
-            origin = frame.get("params", {}).get("origin", {})
-            return bool(origin.get("clientId") == mine and origin.get("clientSeq") == seq)
-
-        frame = await self.wait_for(is_mine)
-        envelope: dict[str, Any] = frame["params"]
-        return envelope
-
-    # Listening
-
-    async def wait_for(self, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-        async with asyncio.timeout(PATIENCE):
-            while True:
-                for frame in self.received:
-                    if wanted(frame):
-                        return frame
-                self._news.clear()
-                await self._news.wait()
+    async def _more(self) -> None:
+        self._news.clear()
+        await self._news.wait()
 
     async def until_closed(self) -> None:
         async with asyncio.timeout(PATIENCE):
             while self.closed is None:
-                self._news.clear()
-                await self._news.wait()
-
-    async def wait_for_action(self, kind: str) -> dict[str, Any]:
-        frame = await self.wait_for(
-            lambda f: f.get("method") == "action" and f["params"]["action"]["type"] == kind
-        )
-        envelope: dict[str, Any] = frame["params"]
-        return envelope
-
-    def envelopes(self) -> list[dict[str, Any]]:
-        return [
-            frame["params"]
-            for frame in self.received
-            if frame.get("method") == "action" and "rejectionReason" not in frame["params"]
-        ]
+                await self._more()
 
 
 async def joined(
@@ -179,5 +114,9 @@ async def with_session(host: Host, provider: str = "people") -> Client:
     """A client that made a session and watches it."""
     client = await joined(host)
     assert await client.call("createSession", SESSION, provider=provider) is None
+    channel = host.sessions[SESSION]
+    async with asyncio.timeout(PATIENCE):
+        while channel.committed and channel.committed.public.lifecycle is Lifecycle.CREATING:  # noqa: ASYNC110
+            await asyncio.sleep(0)
     await client.call("subscribe", SESSION)
     return client

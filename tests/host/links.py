@@ -10,7 +10,7 @@ from session_server.host.connection.protocol import Connection
 from session_server.host.delivery import Message, Outbox
 from session_server.host.host import Host
 from session_server.schemas.principals import Principal
-from tests.host.mirror import Mirror
+from tests.ahp.mirror import Mirror
 
 
 class Link(Outbox):

@@ -9,24 +9,14 @@ from session_server.host.host import Host
 from session_server.log.opening import open_log
 from session_server.schemas.limits import FRAMES_BEFORE_HANDSHAKE as FRAMES_WAITING
 from session_server.schemas.limits import SUBSCRIPTIONS_PER_CONNECTION as SUBSCRIPTIONS
-from tests.host.harness import (
-    AGENT,
-    ANA,
-    BO,
-    ROOT,
-    SESSION,
-    Client,
-    hosting,
-    joined,
-    run,
-    with_session,
-)
+from tests.ahp.actions import title_changed
+from tests.ahp.client import ROOT
+from tests.host.harness import AGENT, ANA, BO, SESSION, Client, hosting, joined, with_session
 
-TITLE = {"type": "session/titleChanged", "title": "Oslo"}
+TITLE = title_changed("Oslo")
 
 
 @pytest.mark.proves("ahp.connect.initialize", "ahp.connect.unknown-subscription")
-@run
 async def test_initialize_answers_with_version_position_and_snapshots() -> None:
     async with hosting() as host:
         client = Client(host)
@@ -39,17 +29,16 @@ async def test_initialize_answers_with_version_position_and_snapshots() -> None:
 
 
 @pytest.mark.proves("ahp.connect.no-version")
-@run
 async def test_a_version_that_nobody_speaks_is_refused_with_those_that_are() -> None:
     async with hosting() as host:
-        error = await Client(host).call("initialize", protocolVersions=["9"], clientId="x")
-        assert (error["code"], error["data"]) == (-32005, {"supportedVersions": ["0.3.0"]})
+        error = await Client(host).call("initialize", protocolVersions=["9.0.0"], clientId="x")
+        supported = {"supportedVersions": ["1.0.0", "0.9.0", "0.3.0"]}
+        assert (error["code"], error["data"]) == (-32005, supported)
 
 
 @pytest.mark.proves(
     "ahp.connect.handshake-first", "ahp.connect.initialize-once", "ahp.connect.ping"
 )
-@run
 async def test_before_the_handshake_only_ping_is_understood() -> None:
     async with hosting() as host:
         client = Client(host)
@@ -64,7 +53,6 @@ async def test_before_the_handshake_only_ping_is_understood() -> None:
         assert client.envelopes() == []
 
 
-@run
 async def test_frames_that_come_during_the_handshake_keep_their_order() -> None:
     async with hosting() as host:
         client = Client(host)
@@ -81,7 +69,6 @@ async def test_frames_that_come_during_the_handshake_keep_their_order() -> None:
         assert [frame["id"] for frame in client.received] == [100, 1]
 
 
-@run
 async def test_frames_before_the_handshake_are_bounded() -> None:
     async with hosting() as host:
         client = Client(host)
@@ -110,7 +97,6 @@ async def test_frames_before_the_handshake_are_bounded() -> None:
         (b'{"jsonrpc":"2.0","method":"dispatchAction","params":{}}', -32600),
     ],
 )
-@run
 async def test_a_bad_frame_gets_its_code_and_harms_nobody(text: bytes, code: int) -> None:
     async with hosting() as host:
         client, other = await joined(host), await joined(host, ANA, "other")
@@ -120,7 +106,6 @@ async def test_a_bad_frame_gets_its_code_and_harms_nobody(text: bytes, code: int
         assert await other.call("ping") is None
 
 
-@run
 async def test_a_notification_that_is_not_understood_is_ignored() -> None:
     async with hosting() as host:
         client = await joined(host)
@@ -130,7 +115,6 @@ async def test_a_notification_that_is_not_understood_is_ignored() -> None:
 
 
 @pytest.mark.proves("ahp.channels.subscribe", "ahp.channels.unsubscribe")
-@run
 async def test_subscribing_shows_the_session_and_then_every_action_after_it() -> None:
     async with hosting() as host:
         maker = await with_session(host)
@@ -148,7 +132,6 @@ async def test_subscribing_shows_the_session_and_then_every_action_after_it() ->
 
 
 @pytest.mark.proves("ahp.channels.subscribe-unknown", "ahp.envelope.unknown-channel")
-@run
 async def test_there_is_nothing_to_subscribe_to_where_there_is_no_channel() -> None:
     async with hosting() as host:
         client = await joined(host)
@@ -162,7 +145,6 @@ async def test_there_is_nothing_to_subscribe_to_where_there_is_no_channel() -> N
 @pytest.mark.proves(
     "ahp.envelope.rejection-private", "ahp.envelope.rejection-seq", "design.rules.rejected"
 )
-@run
 async def test_a_refusal_goes_to_its_sender_alone_and_takes_no_place() -> None:
     async with hosting() as host:
         maker = await with_session(host)
@@ -178,7 +160,6 @@ async def test_a_refusal_goes_to_its_sender_alone_and_takes_no_place() -> None:
         assert all("rejectionReason" not in f.get("params", {}) for f in maker.received)
 
 
-@run
 async def test_an_action_that_is_not_understood_is_refused_as_it_came() -> None:
     async with hosting() as host:
         client = await with_session(host)
@@ -188,7 +169,6 @@ async def test_an_action_that_is_not_understood_is_refused_as_it_came() -> None:
         assert "session/levitated" in envelope["rejectionReason"]
 
 
-@run
 async def test_host_actions_are_the_agents() -> None:
     async with hosting() as host:
         client = await with_session(host)
@@ -220,7 +200,6 @@ async def test_host_actions_are_the_agents() -> None:
         ),
     ],
 )
-@run
 async def test_a_session_that_cannot_be_made(
     channel: str, params: dict[str, Any], code: int
 ) -> None:
@@ -238,7 +217,6 @@ def is_count_of(number: int) -> Any:
 @pytest.mark.proves(
     "ahp.channels.any-scheme", "ahp.channels.list", "ahp.channels.root-notifications"
 )
-@run
 async def test_sessions_come_and_go_for_everyone_who_watches_the_root() -> None:
     async with hosting() as host:
         watcher = await joined(host, ANA, "wall", ROOT)
@@ -259,7 +237,6 @@ async def test_sessions_come_and_go_for_everyone_who_watches_the_root() -> None:
         assert (await watcher.wait_for(is_count_of(0)))["params"]["serverSeq"] > counted
 
 
-@run
 async def test_who_may_only_answer_makes_no_sessions() -> None:
     async with hosting() as host:
         await with_session(host)
@@ -268,7 +245,6 @@ async def test_who_may_only_answer_makes_no_sessions() -> None:
         assert (await client.call("disposeSession", SESSION))["code"] == -32009
 
 
-@run
 async def test_subscriptions_are_bounded() -> None:
     async with hosting() as host:
         client = await joined(host)
@@ -281,7 +257,6 @@ async def test_subscriptions_are_bounded() -> None:
 
 
 @pytest.mark.proves("ahp.channels.subscribe-again")
-@run
 async def test_a_second_subscribe_brings_no_second_snapshot_until_unsubscribed() -> None:
     async with hosting() as host:
         client = await joined(host, ANA, "laptop", "ahp-root://")
@@ -289,7 +264,7 @@ async def test_a_second_subscribe_brings_no_second_snapshot_until_unsubscribed()
         await client.call("createSession", SESSION, provider="people")
         assert "snapshot" in await client.call("subscribe", SESSION)
         assert await client.call("subscribe", SESSION) == {}
-        await client.act({"type": "session/titleChanged", "title": "once"})
+        await client.act(title_changed("once"))
         client.say({"jsonrpc": "2.0", "method": "unsubscribe", "params": {"channel": SESSION}})
         snapshot = (await client.call("subscribe", SESSION))["snapshot"]
         assert snapshot["state"]["summary"]["title"] == "once"
@@ -308,7 +283,6 @@ async def test_a_second_subscribe_brings_no_second_snapshot_until_unsubscribed()
     "ahp.reconnect.names-missing",
     "ahp.reconnect.seamless",
 )
-@run
 async def test_a_client_that_comes_back_gets_what_it_missed_and_nothing_twice() -> None:
     async with hosting() as host:
         maker = await with_session(host)
@@ -316,7 +290,7 @@ async def test_a_client_that_comes_back_gets_what_it_missed_and_nothing_twice() 
         maker.connection.closed()
         other = await joined(host, ANA, "other", SESSION)
         for number in range(3):
-            await other.act({"type": "session/titleChanged", "title": str(number)})
+            await other.act(title_changed(str(number)))
         back = Client(host)
         answer = await back.call(
             "reconnect",
@@ -334,8 +308,7 @@ async def test_a_client_that_comes_back_gets_what_it_missed_and_nothing_twice() 
 
 
 @pytest.mark.proves("ahp.reconnect.unknown-client")
-@run
-async def test_an_unknown_client_is_told_to_initialize_and_can_on_the_same_socket() -> None:
+async def test_an_unknown_client_must_initialize_and_can_on_the_same_socket() -> None:
     async with hosting() as host:
         client = Client(host)
         error = await client.call(
@@ -345,7 +318,6 @@ async def test_an_unknown_client_is_told_to_initialize_and_can_on_the_same_socke
         assert "protocolVersion" in await client.initialize("new")
 
 
-@run
 async def test_nobody_comes_back_as_somebody_else() -> None:
     async with hosting() as host:
         await joined(host, ANA, "laptop")
@@ -359,7 +331,6 @@ async def test_nobody_comes_back_as_somebody_else() -> None:
 
 
 @pytest.mark.proves("ahp.reconnect.ahead")
-@run
 async def test_a_position_ahead_of_the_host_gets_snapshots() -> None:
     async with hosting() as host:
         maker = await with_session(host)
@@ -373,7 +344,6 @@ async def test_a_position_ahead_of_the_host_gets_snapshots() -> None:
 
 
 @pytest.mark.proves("ahp.reconnect.other-epoch")
-@run
 async def test_a_client_gets_snapshots_after_a_rollback_until_it_has_seen_one(
     tmp_path: Path,
 ) -> None:
@@ -403,7 +373,7 @@ async def test_a_client_gets_snapshots_after_a_rollback_until_it_has_seen_one(
                     assert (await resumed(host, seen))["type"] == "snapshot"
             shown = (await resumed(host, 0))["snapshots"][0]["fromSeq"]
             maker = await joined(host, ANA, "maker", SESSION)
-            lost = (await maker.act({"type": "session/titleChanged", "title": "Lost"}))["serverSeq"]
+            lost = (await maker.act(title_changed("Lost")))["serverSeq"]
             replay = await resumed(host, shown)
             assert [e["serverSeq"] for e in replay["actions"]] == [lost]
             positions += [shown, lost]
@@ -411,7 +381,6 @@ async def test_a_client_gets_snapshots_after_a_rollback_until_it_has_seen_one(
 
 
 @pytest.mark.proves("ahp.reconnect.after-restart")
-@run
 async def test_a_host_that_starts_again_knows_its_sessions_and_its_clients(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'log.db'}"
     async with hosting(await open_log(store)) as host:

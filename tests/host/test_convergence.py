@@ -1,4 +1,4 @@
-"""Whatever happens on the way, all mirrors, the host and its log end up with the same.
+"""Whatever happens on the way, mirrors of all versions, the host and its log agree in the end.
 
 A failure names its seed: `run_schedule(seed)` does the same again.
 """
@@ -12,13 +12,13 @@ import pytest
 from session_server.log import Log, Sync
 from session_server.log.memory import MemoryLog
 from session_server.log.opening import open_log
+from tests.ahp.oracle import Diverged
 from tests.effort import tries
-from tests.host.agreement import Diverged
-from tests.host.faults import HastyLog
+from tests.host.faulty_logs import HastyLog
 from tests.host.links import LossyLink, ShufflingLink
-from tests.host.schedules import Schedule
+from tests.host.random_schedules import Schedule
 
-SCHEDULES = tries(in_ci=1_000, at_hand=30)
+SCHEDULES = tries(in_ci=1_000, at_hand=15)
 ON_DISK = tries(in_ci=40, at_hand=3)
 BLOCKS = tries(in_ci=10, at_hand=3)
 
@@ -64,16 +64,17 @@ def run_schedule_on_disk(seed: int, folder: Path) -> Schedule:
 @pytest.mark.proves(
     "ahp.reconnect.replay",
     "ahp.reconnect.seamless",
-    "design.words.order",
+    "design.deliver.order",
     "design.record.not-delivered",
     "design.log.snapshots",
+    "ahp.ahp1.mixed",
 )
 @pytest.mark.parametrize("block", range(BLOCKS))
 def test_every_mirror_the_host_and_a_replay_of_the_log_are_equal(
     block: int, record_property: Any
 ) -> None:
     seeds = range(block, SCHEDULES, BLOCKS)
-    restarts = envelopes = resumptions = 0
+    restarts = envelopes = ahp1_envelopes = resumptions = 0
     for seed in seeds:
         try:
             schedule = run_schedule(seed)
@@ -82,12 +83,14 @@ def test_every_mirror_the_host_and_a_replay_of_the_log_are_equal(
             raise
         restarts += schedule.restarts
         envelopes += len(schedule.seen)
+        ahp1_envelopes += sum(map(len, schedule.ahp1_seen.values()))
         resumptions += sum(len(client.mirror.resumptions) - 1 for client in schedule.clients)
     record_property("schedules", len(seeds))
     record_property("envelopes", envelopes)
+    record_property("ahp1_envelopes", ahp1_envelopes)
     record_property("resumptions", resumptions)
     record_property("restarts", restarts)
-    assert min(restarts, envelopes, resumptions) > 0
+    assert min(restarts, envelopes, ahp1_envelopes, resumptions) > 0
 
 
 def test_they_are_equal_on_a_disk_too(tmp_path: Path) -> None:
@@ -109,6 +112,26 @@ def test_they_are_equal_when_acknowledgements_get_lost() -> None:
         run_schedule(seed, trouble=0.05, kinds=("stored but unknown",))
 
 
+@pytest.mark.proves("design.memory.evicted")
+@pytest.mark.parametrize("block", range(BLOCKS))
+def test_they_are_equal_when_sessions_leave_memory_whenever_they_can(
+    block: int, record_property: Any
+) -> None:
+    """With few clients, so that sessions are without a subscriber now and then."""
+    evictions = loads = 0
+    for seed in range(block, SCHEDULES, BLOCKS):
+        try:
+            schedule = run_schedule(seed, evicts=True, clients=2 + seed % 5)
+        except Diverged as diverged:
+            diverged.add_note(f"in schedule {seed} with evictions")
+            raise
+        evictions += schedule.evictions
+        loads += schedule.loads
+    record_property("evictions", evictions)
+    record_property("loads", loads)
+    assert min(evictions, loads) > 0
+
+
 # A check that cannot fail is a defect
 
 
@@ -125,18 +148,24 @@ def diverging(**options: Any) -> list[int]:
     return found
 
 
-def test_the_check_notices_an_action_that_got_lost() -> None:
+each_family = pytest.mark.parametrize("versions", [["0.3.0"], ["0.9.0", "1.0.0"]])
+
+
+@each_family
+def test_the_check_notices_an_action_that_got_lost(versions: list[str]) -> None:
     LossyLink.lost = 0
-    assert len(diverging(make_link=LossyLink)) > len(SEEDS) // 2
+    assert len(diverging(make_link=LossyLink, versions=versions)) > len(SEEDS) // 2
     assert LossyLink.lost > 0
 
 
-def test_the_check_notices_an_action_that_overtook_another() -> None:
+@each_family
+def test_the_check_notices_an_action_that_overtook_another(versions: list[str]) -> None:
     ShufflingLink.shuffled = 0
-    assert len(diverging(make_link=ShufflingLink)) > len(SEEDS) // 2
+    assert len(diverging(make_link=ShufflingLink, versions=versions)) > len(SEEDS) // 2
     assert ShufflingLink.shuffled > 0
 
 
-def test_the_check_notices_a_delivery_before_it_was_durable() -> None:
+@each_family
+def test_the_check_notices_a_delivery_before_it_was_durable(versions: list[str]) -> None:
     """Only a crash tells: what was seen is not in the log, or is something else there."""
-    assert len(diverging(make_log=HastyLog)) > len(SEEDS) // 2
+    assert len(diverging(make_log=HastyLog, versions=versions)) > len(SEEDS) // 2

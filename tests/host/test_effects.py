@@ -5,20 +5,27 @@ from typing import Any
 import msgspec
 import pytest
 
-from session_server.host.acting import StateWaiters
+from session_server.host.awaiting import StateWaiters
 from session_server.host.session_list import changes_between
 from session_server.schemas.ahp.session import AgentSelection, SummaryMeta
 from session_server.schemas.codec import encode
-from tests.host.harness import AGENT, ANA, ROOT, SESSION, hosting, joined, run, with_session
+from tests.ahp.actions import (
+    answer_changed,
+    input_completed,
+    input_requested,
+    text_question,
+    turn_cancelled,
+    turn_started,
+)
+from tests.ahp.client import ROOT
+from tests.host.harness import AGENT, ANA, SESSION, hosting, joined, with_session
+from tests.host.manual_clock import ManualClock
 
 
 def ask(request_id: str, **meta: Any) -> dict[str, Any]:
-    question = {"id": "q", "kind": "text", "message": "?", "defaultValue": "as usual"}
-    request = {"id": request_id, "message": "Well?", "questions": [question], "_meta": meta}
-    return {"type": "session/inputRequested", "request": request}
+    return input_requested(request_id, text_question(defaultValue="as usual"), _meta=meta)
 
 
-@run
 async def test_a_deadline_cancels_the_question_and_the_turn_ends_with_it() -> None:
     async with hosting() as host:
         ana = await with_session(host)
@@ -33,20 +40,19 @@ async def test_a_deadline_cancels_the_question_and_the_turn_ends_with_it() -> No
         assert record.private.outcomes[-1].via == "timeout"
 
 
-@run
 async def test_a_deadline_holds_when_the_clock_is_set_back() -> None:
-    async with hosting() as host:
+    clock = ManualClock()
+    async with hosting(clock=clock) as host:
         ana = await with_session(host)
         agent = await joined(host, AGENT, "agent", SESSION)
-        real = host.now
-        deadline = real() + 30
+        deadline = clock.now() + 30
         await agent.act(ask("r", expiresAt=deadline))
-        host.now = lambda: real() - 50  # type: ignore[method-assign]
+        clock.ahead = -50
+        await clock.advance(0.1)
         done = await ana.wait_for_action("session/inputCompleted")
         assert done["_meta"]["at"] >= deadline
 
 
-@run
 async def test_a_deadline_may_mean_the_defaults() -> None:
     async with hosting() as host:
         ana = await with_session(host)
@@ -58,7 +64,6 @@ async def test_a_deadline_may_mean_the_defaults() -> None:
         assert done["action"]["answers"]["q"]["_meta"]["via"] == "default"
 
 
-@run
 async def test_a_question_outside_a_turn_gets_one_that_ends_with_it() -> None:
     async with hosting() as host:
         ana = await with_session(host)
@@ -67,11 +72,10 @@ async def test_a_question_outside_a_turn_gets_one_that_ends_with_it() -> None:
         started = await ana.wait_for_action("session/turnStarted")
         assert started["action"]["message"]["origin"]["kind"] == "systemNotification"
         await ana.wait_for_action("session/inputRequested")
-        await ana.act({"type": "session/inputCompleted", "requestId": "r", "response": "decline"})
+        await ana.act(input_completed(response="decline"))
         await ana.wait_for_action("session/turnComplete")
 
 
-@run
 async def test_who_is_disconnected_because_the_host_stops_has_not_left() -> None:
     async with hosting() as host:
         await with_session(host)
@@ -86,23 +90,14 @@ async def test_who_is_disconnected_because_the_host_stops_has_not_left() -> None
 
 
 @pytest.mark.proves("ahp.channels.root-notifications")
-@run
 async def test_the_root_hears_of_changes_and_not_of_every_draft() -> None:
     async with hosting() as host:
         wall = await joined(host, ANA, "wall", ROOT)
         ana = await with_session(host)
         agent = await joined(host, AGENT, "agent", SESSION)
         await agent.act(ask("r"))
-        draft = {"state": "draft", "value": {"kind": "text", "value": "x"}}
         for _ in range(50):
-            await ana.act(
-                {
-                    "type": "session/inputAnswerChanged",
-                    "requestId": "r",
-                    "questionId": "q",
-                    "answer": draft,
-                }
-            )
+            await ana.act(answer_changed("x"))
         news = [f for f in wall.received if f.get("method") == "root/sessionSummaryChanged"]
         assert len(news) < 10
         assert any(f["params"]["changes"].get("status") == 24 for f in news)
@@ -117,7 +112,6 @@ async def test_the_root_hears_of_changes_and_not_of_every_draft() -> None:
         assert latest["params"]["changes"]["modifiedAt"] == record.public.summary.modified_at
 
 
-@run
 async def test_a_cleared_field_of_a_summary_is_never_null() -> None:
     async with hosting() as host:
         await with_session(host)
@@ -138,16 +132,13 @@ async def test_a_cleared_field_of_a_summary_is_never_null() -> None:
 
 
 @pytest.mark.proves("ahp.channels.create-fork", "ahp.channels.fetch-turns")
-@run
 async def test_a_fork_has_the_history_up_to_its_turn_and_pages_lead_back() -> None:
     async with hosting() as host:
         ana = await with_session(host, "demo")
         agent = await joined(host, AGENT, "agent", SESSION)
         for number in range(5):
-            message = {"text": "x", "origin": {"kind": "agent"}}
-            turn = {"turnId": f"t{number}"}
-            await agent.act({"type": "session/turnStarted", **turn, "message": message})
-            await ana.act({"type": "session/turnCancelled", **turn})
+            await agent.act(turn_started(f"t{number}"))
+            await ana.act(turn_cancelled(f"t{number}"))
         fork = {"session": SESSION, "turnId": "t2"}
         assert await ana.call("createSession", "x:/fork", provider="demo", fork=fork) is None
         page = await ana.call("fetchTurns", "x:/fork", limit=2)
@@ -159,15 +150,13 @@ async def test_a_fork_has_the_history_up_to_its_turn_and_pages_lead_back() -> No
 
 
 @pytest.mark.proves("ahp.errors.turn-in-progress")
-@run
 async def test_a_turn_that_is_not_over_cannot_be_forked() -> None:
     async with hosting() as host:
         ana = await with_session(host, "demo")
         agent = await joined(host, AGENT, "agent", SESSION)
-        message = {"text": "x", "origin": {"kind": "agent"}}
-        await agent.act({"type": "session/turnStarted", "turnId": "t", "message": message})
+        await agent.act(turn_started())
         fork = {"session": SESSION, "turnId": "t"}
         error = await ana.call("createSession", "x:/fork", provider="demo", fork=fork)
         assert error["code"] == -32004
-        await ana.act({"type": "session/turnCancelled", "turnId": "t"})
+        await ana.act(turn_cancelled())
         assert await ana.call("createSession", "x:/fork", provider="demo", fork=fork) is None

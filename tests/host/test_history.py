@@ -9,18 +9,19 @@ from typing import Any
 
 import pytest
 
-from session_server.host import history, maintenance
+from session_server.host import channel, history, upkeep
 from session_server.host.channel import NOTHING_SHOWN
-from session_server.host.channel_kinds import CLIENTS_CHANNEL
 from session_server.host.history import EnvelopeMemory, History
-from session_server.host.maintenance import trim_heap
+from session_server.host.upkeep import trim_heap
 from session_server.log import RefusedBecause, StoredSnapshot
-from session_server.log.errors import FailedError
 from session_server.log.memory import MemoryLog
 from session_server.log.opening import open_log
+from session_server.log.protocol import FailedError
 from session_server.schemas.limits import ENVELOPE_BYTES_PER_HOST
-from tests.host.harness import PATIENCE, SESSION, hosting, joined, run, with_session
-from tests.host.test_channel import titled
+from session_server.schemas.log_entries import CLIENTS_CHANNEL
+from tests.ahp.actions import title_changed
+from tests.effort import PATIENCE
+from tests.host.harness import SESSION, hosting, joined, with_session
 
 
 def filled(*times: int) -> History:
@@ -87,25 +88,23 @@ def test_the_bytes_of_what_grows_old_are_given_back(monkeypatch: pytest.MonkeyPa
     assert memory.bytes == 2
 
 
-@run
 async def test_the_envelopes_of_a_session_go_with_it() -> None:
     async with hosting() as host:
         ana = await with_session(host)
-        await ana.act({"type": "session/titleChanged", "title": "x"})
+        await ana.act(title_changed("x"))
         kept = host.sessions[SESSION].history
         assert kept in host.envelopes._histories
         await ana.call("disposeSession", SESSION)
         assert kept not in host.envelopes._histories
 
 
-@run
 async def test_a_snapshot_of_a_state_that_is_over_takes_no_memory() -> None:
     async with hosting() as host:
         ana = await with_session(host)
         await ana.call("subscribe", SESSION)
         session = host.sessions[SESSION]
         assert session._shown[0] is session.committed
-        await ana.act({"type": "session/titleChanged", "title": "x"})
+        await ana.act(title_changed("x"))
         assert session._shown == NOTHING_SHOWN
 
 
@@ -146,15 +145,14 @@ def test_what_a_snapshot_covered_at_the_start_grows_old_as_well() -> None:
 
 
 @pytest.mark.proves("design.log.bounded")
-@run
 async def test_a_quiet_session_gets_a_snapshot_and_its_log_stays(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'log.db'}"
     with pytest.MonkeyPatch.context() as limits:
-        limits.setattr(maintenance, "AGING_SECONDS", 0.01)
-        limits.setattr(maintenance, "HISTORY_IDLE_MS", -1)
+        limits.setattr(upkeep, "AGING_SECONDS", 0.01)
+        limits.setattr(upkeep, "HISTORY_IDLE_MS", -1)
         async with hosting(log := await open_log(store)) as host:
             ana = await with_session(host)
-            await ana.act(titled("Oslo"))
+            await ana.act(title_changed("Oslo"))
             async with asyncio.timeout(PATIENCE):
                 while SESSION not in {snapshot.channel for snapshot in await log.snapshots()}:
                     await ana.call("ping")
@@ -162,13 +160,13 @@ async def test_a_quiet_session_gets_a_snapshot_and_its_log_stays(tmp_path: Path)
             assert await log.floors() == {}
             before: Any = host.record(SESSION)
     async with hosting(await open_log(store)) as host:
+        await host.loaded.loaded(SESSION)
         assert host.record(SESSION) == before
         assert host.sessions[SESSION].entries_since_snapshot == 0
 
 
 @pytest.mark.proves("design.log.bounded")
 @pytest.mark.parametrize("is_quiet", [True, False])
-@run
 async def test_a_host_that_stops_takes_snapshots_of_what_was_quiet(
     tmp_path: Path, is_quiet: bool
 ) -> None:
@@ -176,14 +174,16 @@ async def test_a_host_that_stops_takes_snapshots_of_what_was_quiet(
     store = f"sqlite:///{tmp_path / 'log.db'}"
     with pytest.MonkeyPatch.context() as limits:
         if is_quiet:
-            limits.setattr(maintenance, "QUIET_AT_STOP_MS", -1_000)
+            limits.setattr(upkeep, "QUIET_AT_STOP_MS", -1_000)
         async with hosting(await open_log(store)) as host:
             ana = await with_session(host)
-            await ana.act(titled("Oslo"))
+            await ana.act(title_changed("Oslo"))
             before: Any = host.record(SESSION)
             position = host.sessions[SESSION].last_seq
     async with hosting(await open_log(store)) as host:
         channel = host.sessions[SESSION]
+        assert host.loaded.is_evicted(SESSION) == is_quiet
+        await host.loaded.loaded(SESSION)
         assert channel.committed == before
         assert (channel.entries_since_snapshot == 0) == is_quiet
         assert (channel.history.since(position - 1) is None) == is_quiet
@@ -207,11 +207,10 @@ class OnceForgetfulLog(MemoryLog):
             self.saved.set()
 
 
-@run
 async def test_a_snapshot_that_could_not_be_saved_is_taken_the_next_time() -> None:
     with pytest.MonkeyPatch.context() as limits:
-        limits.setattr(maintenance, "AGING_SECONDS", 0.1)
-        limits.setattr(maintenance, "HISTORY_IDLE_MS", -1)
+        limits.setattr(upkeep, "AGING_SECONDS", 0.1)
+        limits.setattr(upkeep, "HISTORY_IDLE_MS", -1)
         async with hosting(log := OnceForgetfulLog()) as host:
             await with_session(host)
             async with asyncio.timeout(PATIENCE):
@@ -219,10 +218,9 @@ async def test_a_snapshot_that_could_not_be_saved_is_taken_the_next_time() -> No
                 await log.saved.wait()
 
 
-@run
 async def test_what_nobody_can_come_back_for_goes_with_the_next_snapshot(tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as limits:
-        limits.setattr(maintenance, "ENTRIES_BETWEEN_SNAPSHOTS", 5)
+        limits.setattr(channel, "ENTRIES_BETWEEN_SNAPSHOTS", 5)
         async with hosting(log := await open_log(f"sqlite:///{tmp_path / 'log.db'}")) as host:
             guests = [await joined(host, client_id=f"c{number}") for number in range(12)]
             async with asyncio.timeout(PATIENCE):
@@ -235,43 +233,39 @@ async def test_what_nobody_can_come_back_for_goes_with_the_next_snapshot(tmp_pat
 
 @pytest.mark.proves("design.log.bounded")
 @pytest.mark.parametrize("why", ["too many", "too old"])
-def test_what_is_forgotten_goes_from_the_log_once_a_snapshot_covers_it(
+async def test_what_is_forgotten_goes_from_the_log_once_a_snapshot_covers_it(
     why: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     if why == "too many":
         monkeypatch.setattr(history, "ENVELOPES_KEPT", 5)
-        monkeypatch.setattr(maintenance, "ENTRIES_BETWEEN_SNAPSHOTS", 20)
+        monkeypatch.setattr(channel, "ENTRIES_BETWEEN_SNAPSHOTS", 20)
     else:
-        monkeypatch.setattr(maintenance, "AGING_SECONDS", 0.01)
-        monkeypatch.setattr(maintenance, "HISTORY_LIFETIME_MS", -1)
+        monkeypatch.setattr(upkeep, "AGING_SECONDS", 0.01)
+        monkeypatch.setattr(upkeep, "HISTORY_LIFETIME_MS", -1)
 
-    @run
-    async def check() -> None:
-        store = f"sqlite:///{tmp_path / 'log.db'}"
-        log = await open_log(store)
-        async with hosting(log) as host:
-            ana = await with_session(host)
-            for number in range(30):
-                await ana.act(titled(str(number)))
-            async with asyncio.timeout(PATIENCE):
-                while (floor := (await log.floors()).get(SESSION, 0)) == 0:
-                    await ana.call("ping")
-            left = await log.read(after=0, limit=1_000, channels=(SESSION,))
-            assert len(left) < 30
-            assert all(entry.seq > floor for entry in left)
-            before: Any = host.record(SESSION)
-        async with hosting(await open_log(store)) as host:
-            assert host.record(SESSION) == before
-
-    check()
+    store = f"sqlite:///{tmp_path / 'log.db'}"
+    log = await open_log(store)
+    async with hosting(log) as host:
+        ana = await with_session(host)
+        for number in range(30):
+            await ana.act(title_changed(str(number)))
+        async with asyncio.timeout(PATIENCE):
+            while (floor := (await log.floors()).get(SESSION, 0)) == 0:
+                await ana.call("ping")
+        left = await log.read(after=0, limit=1_000, channels=(SESSION,))
+        assert len(left) < 30
+        assert all(entry.seq > floor for entry in left)
+        before: Any = host.record(SESSION)
+    async with hosting(await open_log(store)) as host:
+        await host.loaded.loaded(SESSION)
+        assert host.record(SESSION) == before
 
 
-@run
 async def test_memory_is_given_back_once_after_sessions_are_gone() -> None:
     trimmed: list[int] = []
     with pytest.MonkeyPatch.context() as limits:
-        limits.setattr(maintenance, "GIVING_BACK_SECONDS", 0.05)
-        limits.setattr(maintenance, "trim_heap", lambda: trimmed.append(1))
+        limits.setattr(upkeep, "GIVING_BACK_SECONDS", 0.05)
+        limits.setattr(upkeep, "trim_heap", lambda: trimmed.append(1))
         async with hosting() as host:
             ana = await joined(host)
             for number in range(5):
@@ -285,7 +279,7 @@ async def test_memory_is_given_back_once_after_sessions_are_gone() -> None:
 
 
 FRAGMENTED = """
-from session_server.host.maintenance import trim_heap
+from session_server.host.upkeep import trim_heap
 def resident():
     return int(next(line for line in open("/proc/self/status") if "VmRSS" in line).split()[1])
 pieces = [bytes(4_000) for _ in range(20_000)]

@@ -4,23 +4,25 @@ import asyncio
 from time import monotonic
 from typing import Any
 
-import httpx
+import httpx2
 import msgspec
 import pytest
 
 from session_server.app import bounds_of, create_app
-from session_server.host import channel_kinds
 from session_server.host.connection.rate_limit import (
     TIDY_AT,
     Allowance,
     Allowances,
     Bounds,
     Held,
+    HeldByAll,
     Pace,
-    TooFastError,
 )
 from session_server.host.host import Host
 from session_server.host.open_connections import Connections, TooManyConnectionsError
+from session_server.http.dependencies import running
+from session_server.reducers.state import channels
+from session_server.schemas.errors import RateLimitError
 from session_server.schemas.limits import (
     ACTIONS_AT_ONCE,
     ACTIONS_PER_SECOND,
@@ -36,6 +38,9 @@ from session_server.schemas.limits import (
     FRAME_BYTES,
     FRAMES_BEFORE_HANDSHAKE,
     ID_CHARS,
+    IDLE_SECONDS,
+    LOADED_BYTES,
+    NODE_LEASE_SECONDS,
     PRESENCE_NEWS_PER_SECOND,
     REFUSALS_BEFORE_CLOSE,
     REFUSALS_WINDOW_SECONDS,
@@ -53,12 +58,13 @@ from session_server.schemas.limits import (
     UNSETTLED_BYTES_PER_PRINCIPAL,
 )
 from session_server.settings import Settings
-from tests.host.harness import AGENT, ANA, BO, SESSION, Client, hosting, joined, run, with_session
+from tests.ahp.actions import input_requested, title_changed, turn_completed, turn_started
+from tests.host.harness import AGENT, ANA, BO, SESSION, Client, hosting, joined, with_session
 
 SLOW = Bounds(actions_per_second=1)
 ROOM = "ahp-presence:/1"
 GREETING = {"channel": "ahp-root://", "protocolVersions": ["0.3.0"], "clientId": "laptop"}
-TITLE = {"type": "session/titleChanged", "title": "x"}
+TITLE = title_changed("x")
 
 
 def ping(number: int = 1) -> dict[str, Any]:
@@ -76,8 +82,7 @@ def spend(client: Client) -> None:
 
 
 @pytest.mark.proves("design.limits.principal")
-@run
-async def test_who_sends_too_fast_is_told_and_may_go_on_later() -> None:
+async def test_a_client_that_sends_too_fast_is_refused_and_may_continue_later() -> None:
     async with hosting(bounds=SLOW) as host:
         ana = await with_session(host)
         spend(ana)
@@ -91,8 +96,7 @@ async def test_who_sends_too_fast_is_told_and_may_go_on_later() -> None:
         assert ana.closed is None
 
 
-@run
-async def test_haste_never_keeps_anyone_from_leaving() -> None:
+async def test_unsubscribe_is_never_rate_limited() -> None:
     async with hosting(bounds=SLOW) as host:
         ana = await with_session(host)
         spend(ana)
@@ -100,8 +104,7 @@ async def test_haste_never_keeps_anyone_from_leaving() -> None:
         assert ana not in host.sessions[SESSION].subscribers
 
 
-@run
-async def test_who_never_stops_is_closed_with_a_code_that_says_come_back_later() -> None:
+async def test_a_persistent_flood_is_closed_with_a_retryable_code() -> None:
     async with hosting(bounds=SLOW) as host:
         ana, bo = await with_session(host), await joined(host, BO, "phone")
         spend(ana)
@@ -109,14 +112,13 @@ async def test_who_never_stops_is_closed_with_a_code_that_says_come_back_later()
             ana.dispatch(TITLE)
         assert ana.closed is None
         for number in range(200):
-            ana.connection.receive(b"rubbish" if number % 2 else b"{}")
+            ana.connection.receive(b"random_frames" if number % 2 else b"{}")
         assert ana.closed is not None
         assert 4000 <= ana.closed[0] < 4500
         assert "wait before you reconnect" in ana.closed[1]
         assert await bo.call("ping") is None
 
 
-@run
 async def test_an_operator_may_lift_the_limit() -> None:
     async with hosting(bounds=Bounds(actions_per_second=0)) as host:
         ana = await joined(host)
@@ -136,7 +138,7 @@ class Hands:
 
 
 def an_allowance(clock: Hands, per_second: int = 10, at_once: int = 20) -> Allowance:
-    return Allowance(per_second, Held(100), at_once, clock)
+    return Allowance(per_second, Held(100, HeldByAll()), at_once, clock)
 
 
 def test_credit_comes_back_with_time_up_to_the_size_of_the_bucket() -> None:
@@ -163,7 +165,6 @@ def test_a_large_message_counts_as_several() -> None:
     assert allowance.credit == 15  # what is refused costs nothing
 
 
-@run
 async def test_large_answers_are_charged_to_who_asked_for_them() -> None:
     async with hosting(bounds=SLOW) as host:
         ana, allowance = await with_session(host), host.allowances.of(ANA.id)
@@ -182,15 +183,14 @@ async def test_large_answers_are_charged_to_who_asked_for_them() -> None:
         assert "wait a moment" in (await ana.act(TITLE))["rejectionReason"]  # there is a debt
 
 
-@run
 async def test_http_requests_and_their_answers_are_charged() -> None:
     app = create_app("memory:", settings=Settings(actions_per_second=1))
-    transport = httpx.ASGITransport(app)
+    transport = httpx2.ASGITransport(app)
     async with (
         app.router.lifespan_context(app),
-        httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client,
+        httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client,
     ):
-        allowance = app.state.host.allowances.of("local")
+        allowance = running(app).host.allowances.of("local")
         before = allowance.credit
         body = {"workingDirectory": "x" * 3_000, "padding": "x" * BYTES_PER_CREDIT}
         for _ in range(6):
@@ -218,7 +218,6 @@ def test_refusals_are_forgotten_after_a_while() -> None:
 
 
 @pytest.mark.proves("design.limits.principal")
-@run
 async def test_reconnecting_brings_no_new_credit() -> None:
     async with hosting(bounds=SLOW) as host:
         ana = await with_session(host)
@@ -231,7 +230,6 @@ async def test_reconnecting_brings_no_new_credit() -> None:
         assert "serverSeq" in await Client(host, BO).initialize("phone")
 
 
-@run
 async def test_a_principal_that_was_closed_for_flooding_waits_longer_each_time() -> None:
     clock = Hands()
     allowance = an_allowance(clock, per_second=1_000)
@@ -239,7 +237,7 @@ async def test_a_principal_that_was_closed_for_flooding_waits_longer_each_time()
     for _ in range(7):
         allowance.flooded()
         allowance.flooded()  # a second connection of the same flood
-        with pytest.raises(TooFastError, match="wait before you reconnect") as refused:
+        with pytest.raises(RateLimitError, match="wait before you reconnect") as refused:
             allowance.check_connecting()
         pauses.append(refused.value.retry_after)
         clock.now += pauses[-1]
@@ -249,12 +247,11 @@ async def test_a_principal_that_was_closed_for_flooding_waits_longer_each_time()
     )
     clock.now += FLOOD_MEMORY_SECONDS + 1
     allowance.flooded()
-    with pytest.raises(TooFastError) as refused:
+    with pytest.raises(RateLimitError) as refused:
         allowance.check_connecting()
     assert refused.value.retry_after == FLOOD_PAUSE_SECONDS
 
 
-@run
 async def test_a_flood_ends_in_a_pause_for_its_principal_and_for_nobody_else() -> None:
     async with hosting(bounds=SLOW) as host:
         ana = await with_session(host)
@@ -262,7 +259,7 @@ async def test_a_flood_ends_in_a_pause_for_its_principal_and_for_nobody_else() -
         for _ in range(REFUSALS_BEFORE_CLOSE + 1):
             ana.dispatch(TITLE)
         assert ana.closed is not None
-        with pytest.raises(TooFastError, match="wait before you reconnect"):
+        with pytest.raises(RateLimitError, match="wait before you reconnect"):
             host.connections.check(ANA)
         host.connections.check(BO)
 
@@ -280,7 +277,6 @@ def test_one_flooding_connection_does_not_silence_the_others_of_its_principal() 
     assert not page.charge(1, 0)
 
 
-@run
 async def test_opening_connections_is_rate_limited() -> None:
     async with hosting(bounds=SLOW) as host:
         allowance = host.allowances.of(ANA.id)
@@ -289,12 +285,11 @@ async def test_opening_connections_is_rate_limited() -> None:
         assert allowance.credit == ACTIONS_AT_ONCE - CONNECTION_COST
         allowance.credit = CONNECTION_COST - 1
         allowance._filled_at = allowance.requests._own_at = monotonic() + 1_000_000
-        with pytest.raises(TooFastError, match="open connections too fast"):
+        with pytest.raises(RateLimitError, match="open connections too fast"):
             host.connections.check(ANA)
         host.connections.check(BO)
 
 
-@run
 async def test_control_frames_are_charged_like_messages() -> None:
     async with hosting(bounds=SLOW) as host:
         ana = await with_session(host)
@@ -326,7 +321,10 @@ def test_an_operator_who_says_nothing_gets_the_limits() -> None:
         SESSIONS_PER_HOST,
         SESSION_BYTES,
         STATE_BYTES_PER_HOST,
+        LOADED_BYTES,
+        IDLE_SECONDS,
         STORE_SECONDS,
+        NODE_LEASE_SECONDS,
     )
     assert Bounds() == bounds == bounds_of(Settings())
 
@@ -335,7 +333,6 @@ def test_an_operator_who_says_nothing_gets_the_limits() -> None:
 
 
 @pytest.mark.proves("design.limits.connection")
-@run
 async def test_requests_without_an_answer_yet_are_bounded() -> None:
     async with hosting() as host:
         ana = await joined(host)
@@ -351,20 +348,18 @@ async def test_requests_without_an_answer_yet_are_bounded() -> None:
         assert len((await ana.call("listSessions"))["items"]) == REQUESTS_IN_FLIGHT
 
 
-@run
 async def test_every_answer_is_counted_once() -> None:
     async with hosting() as host:
         ana = await joined(host)
         for method in ("ping", "listSessions", "nonsense", "authenticate", "subscribe"):
             await ana.call(method, channel="ahp-root://", resource="x", token="y")
-        ana.connection.receive(b"rubbish")
+        ana.connection.receive(b"random_frames")
         await ana.call("createSession", "ahp-nope:/1")
         await ana.initialize("again")
         assert ana.connection.peer.replies.unanswered == 0
 
 
 @pytest.mark.slow
-@run
 async def test_actions_that_wait_to_be_written_are_bounded() -> None:
     async with hosting(bounds=Bounds(actions_per_second=0)) as host:
         ana = await with_session(host)
@@ -378,7 +373,6 @@ async def test_actions_that_wait_to_be_written_are_bounded() -> None:
         assert ana.connection.dispatches.unsettled == 0
 
 
-@run
 async def test_bytes_that_wait_to_be_written_are_bounded_per_principal() -> None:
     async with hosting(bounds=Bounds(actions_per_second=0)) as host:
         ana, held = await with_session(host), host.allowances.of(ANA.id).held
@@ -395,6 +389,20 @@ async def test_bytes_that_wait_to_be_written_are_bounded_per_principal() -> None
         assert held.bytes == 0
 
 
+async def test_an_action_that_fails_here_counts_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its sender loses the connection; what it may send does not become less for ever."""
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("a defect")
+
+    async with hosting() as host:
+        ana, held = await with_session(host), host.allowances.of(ANA.id).held
+        monkeypatch.setattr("session_server.host.changes.judged_batch", fail)
+        with pytest.raises(RuntimeError):
+            ana.dispatch(TITLE)
+        assert (ana.connection.dispatches.unsettled, held.bytes) == (0, 0)
+
+
 def test_bytes_that_wait_are_bounded_for_all_principals_together() -> None:
     allowances = Allowances(0)
     held = [allowances.of(f"p{number}").held for number in range(10)]
@@ -404,7 +412,6 @@ def test_bytes_that_wait_are_bounded_for_all_principals_together() -> None:
     assert held[-1].take(1)
 
 
-@run
 async def test_sessions_that_wait_to_be_made_are_bounded_in_bytes() -> None:
     async with hosting(bounds=Bounds(actions_per_second=0)) as host:
         ana, held = await joined(host), host.allowances.of(ANA.id).held
@@ -424,7 +431,6 @@ async def test_sessions_that_wait_to_be_made_are_bounded_in_bytes() -> None:
 
 
 @pytest.mark.parametrize("size", [0, UNSETTLED_BYTES_PER_PRINCIPAL // FRAMES_BEFORE_HANDSHAKE])
-@run
 async def test_frames_that_wait_for_the_handshake_are_bounded(size: int) -> None:
     async with hosting() as host:
         ana, held = Client(host, ANA), host.allowances.of(ANA.id).held
@@ -442,8 +448,7 @@ async def test_frames_that_wait_for_the_handshake_are_bounded(size: int) -> None
 # What one connection and one host may have
 
 
-@run
-async def test_rooms_count_among_the_channels_that_a_connection_watches() -> None:
+async def test_presence_channels_count_as_subscriptions() -> None:
     async with hosting() as host:
         ana = await with_session(host)
         for number in range(SUBSCRIPTIONS_PER_CONNECTION - 1):
@@ -454,7 +459,6 @@ async def test_rooms_count_among_the_channels_that_a_connection_watches() -> Non
         assert await ana.call("subscribe", ROOM) == {}
 
 
-@run
 async def test_the_sessions_of_a_host_are_bounded() -> None:
     async with hosting(bounds=Bounds(sessions=2)) as host:
         ana = await with_session(host)
@@ -470,7 +474,6 @@ async def test_the_sessions_of_a_host_are_bounded() -> None:
     "uri",
     ["ahp-session:/" + "x" * ID_CHARS, "session-server:tokens", "Session-Server:x", "ahp-x:/1"],
 )
-@run
 async def test_a_session_cannot_have_any_name(uri: str) -> None:
     async with hosting() as host:
         ana = await joined(host)
@@ -485,7 +488,6 @@ async def test_a_session_cannot_have_any_name(uri: str) -> None:
         {"workingDirectory": "x" * SELECTION_BYTES},
     ],
 )
-@run
 async def test_what_a_new_session_tells_everyone_is_bounded(chosen: dict[str, Any]) -> None:
     async with hosting() as host:
         ana = await joined(host)
@@ -494,7 +496,6 @@ async def test_what_a_new_session_tells_everyone_is_bounded(chosen: dict[str, An
         assert host.record(SESSION) is None
 
 
-@run
 async def test_the_connections_of_a_principal_are_bounded() -> None:
     async with hosting(bounds=Bounds(connections_per_principal=2)) as host:
         clients = [Client(host, ANA) for _ in range(3)]
@@ -514,8 +515,7 @@ def test_connections_may_be_without_limit() -> None:
         connections.check(ANA)
 
 
-@run
-async def test_news_of_who_is_there_come_at_a_bounded_rate() -> None:
+async def test_presence_notifications_are_rate_limited() -> None:
     async with hosting() as host:
         ana = await with_session(host)
         await ana.call("subscribe", ROOM)
@@ -535,16 +535,13 @@ async def test_news_of_who_is_there_come_at_a_bounded_rate() -> None:
         assert told <= (loop.time() - began) * PRESENCE_NEWS_PER_SECOND + 2
 
 
-@run
 async def test_turns_come_in_pages_however_many_are_asked_for() -> None:
     async with hosting() as host:
         await with_session(host, "demo")
         agent = await joined(host, AGENT, "agent", SESSION)
-        message = {"text": "Go", "origin": {"kind": "user"}}
         for number in range(TURNS_PER_PAGE + 1):
-            turn = {"turnId": str(number)}
-            await agent.act({"type": "session/turnStarted", **turn, "message": message})
-            await agent.act({"type": "session/turnComplete", **turn})
+            await agent.act(turn_started(str(number)))
+            await agent.act(turn_completed(str(number)))
         page = await agent.call("fetchTurns", SESSION, limit=10 * TURNS_PER_PAGE)
         assert (len(page["turns"]), page["hasMore"]) == (TURNS_PER_PAGE, True)
 
@@ -554,8 +551,8 @@ async def test_turns_come_in_pages_however_many_are_asked_for() -> None:
 
 @pytest.fixture
 def few_clients(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(channel_kinds, "CLIENTS_PER_PRINCIPAL", 3)
-    monkeypatch.setattr(channel_kinds, "CLIENTS_KEPT", 5)
+    monkeypatch.setattr(channels, "CLIENTS_PER_PRINCIPAL", 3)
+    monkeypatch.setattr(channels, "CLIENTS_KEPT", 5)
 
 
 def known(host: Host) -> list[str]:
@@ -564,7 +561,6 @@ def known(host: Host) -> list[str]:
 
 
 @pytest.mark.usefixtures("few_clients")
-@run
 async def test_who_has_too_many_clients_loses_its_own_oldest() -> None:
     async with hosting() as host:
         await joined(host, BO, "bo")
@@ -576,7 +572,6 @@ async def test_who_has_too_many_clients_loses_its_own_oldest() -> None:
 
 
 @pytest.mark.usefixtures("few_clients")
-@run
 async def test_a_host_that_knows_too_many_clients_forgets_the_oldest() -> None:
     async with hosting() as host:
         for number in range(6):
@@ -585,8 +580,7 @@ async def test_a_host_that_knows_too_many_clients_forgets_the_oldest() -> None:
         assert known(host) == ["c1", "c2", "c3", "c4", "c5"]
 
 
-@pytest.mark.proves("design.doors.client-id-expiry")
-@run
+@pytest.mark.proves("design.access.client-id-expiry")
 async def test_a_client_that_was_long_away_is_forgotten() -> None:
     async with hosting() as host:
         ana = await joined(host, ANA, "laptop")
@@ -606,7 +600,6 @@ def later(host: Host, ms: int) -> None:
     host.clients._now = host.now
 
 
-@run
 async def test_a_client_that_comes_back_is_remembered_from_then() -> None:
     async with hosting() as host:
         (await joined(host, ANA, "laptop")).connection.closed()
@@ -620,7 +613,6 @@ async def test_a_client_that_comes_back_is_remembered_from_then() -> None:
         assert "type" in await Client(host, ANA).call("reconnect", **reconnect)
 
 
-@run
 async def test_a_client_that_is_connected_stays_its_own_however_long_that_lasts() -> None:
     async with hosting() as host:
         ana = await joined(host, ANA, "laptop")
@@ -630,14 +622,12 @@ async def test_a_client_that_is_connected_stays_its_own_however_long_that_lasts(
         assert "protocolVersion" in await Client(host, BO).initialize("laptop")
 
 
-@run
 async def test_an_asker_that_comes_and_goes_pays_for_the_marks_on_its_large_question() -> None:
     async with hosting() as host:
         await with_session(host)
         agent = await joined(host, AGENT, "agent", SESSION)
         text = "x" * 100_000
-        question = {"id": "r", "message": text, "_meta": {"lease": 0.01}}
-        await agent.act({"type": "session/inputRequested", "request": question})
+        await agent.act(input_requested(message=text, _meta={"lease": 0.01}))
 
         def is_marked(frame: dict[str, Any]) -> bool:
             request = frame.get("params", {}).get("action", {}).get("request", {})

@@ -1,14 +1,16 @@
 """Who is there, and the active client that goes away."""
 
-import asyncio
 from typing import Any
 
 import pytest
 
+from session_server.host.active_clients import GRACE_SECONDS
 from session_server.host.delivery import Message, Outbox
 from session_server.schemas.limits import EDITING_SECONDS, ID_CHARS, PRESENCE_BYTES_PER_SECOND
 from session_server.schemas.principals import Principal, Role
-from tests.host.harness import AGENT, BO, SESSION, Client, hosting, joined, run, with_session
+from tests.ahp.actions import title_changed, turn_started
+from tests.host.harness import AGENT, BO, SESSION, Client, hosting, joined, with_session
+from tests.host.manual_clock import ManualClock
 
 ROOM = "ahp-presence:/1"
 CROWD = 100
@@ -29,7 +31,6 @@ async def told(client: Client, wanted: Any) -> list[dict[str, Any]]:
 
 
 @pytest.mark.proves("design.wire.presence", "design.wire.presence-not-logged")
-@run
 async def test_people_see_each_other_come_type_and_go() -> None:
     async with hosting() as host:
         ana = await with_session(host)
@@ -50,27 +51,28 @@ async def test_people_see_each_other_come_type_and_go() -> None:
 
 
 @pytest.mark.proves("design.wire.writing-expires")
-@run
 async def test_somebody_who_does_not_say_so_again_is_no_longer_shown_as_writing() -> None:
-    async with hosting() as host:
-        assert host.presence.editing_seconds == EDITING_SECONDS
+    clock = ManualClock()
+    async with hosting(clock=clock) as host:
         ana, bo = await with_session(host), await joined(host, BO, "phone")
         await ana.call("subscribe", ROOM)
         await bo.call("subscribe", ROOM)
         place = {"requestId": "r", "questionId": "q"}
-        host.presence.editing_seconds = 3_600
         update(bo, editing=place)
-        host.presence.editing_seconds = 0
+        await clock.advance(EDITING_SECONDS - 1)
         update(bo, editing=place, idle=True)
+        await clock.advance(EDITING_SECONDS - 1)
+        assert any("editing" in p for p in await told(ana, lambda present: len(present) == 2))
+        await clock.advance(2)
         await told(ana, lambda present: any("idle" in p and "editing" not in p for p in present))
         update(bo, editing=place)
         bo.connection.closed()
+        await clock.advance(1)
         await told(ana, lambda present: len(present) == 1)
         assert host.presence._expiries == {}
 
 
-@run
-async def test_a_chosen_name_stands_beside_what_follows_and_roles_are_told() -> None:
+async def test_a_chosen_name_is_attached_to_later_actions_and_roles_are_shown() -> None:
     async with hosting() as host:
         await with_session(host)
         nameless = await joined(host, Principal(id="local", role=Role.OWNER), "tab", SESSION)
@@ -79,12 +81,11 @@ async def test_a_chosen_name_stands_beside_what_follows_and_roles_are_told() -> 
         (present,) = await told(nameless, lambda present: present[0]["by"].get("name") == "Ana")
         assert present["role"] == "owner"
         update(nameless, name="Anna")
-        await nameless.act({"type": "session/titleChanged", "title": "Mine"})
+        await nameless.act(title_changed("Mine"))
         titled = await nameless.wait_for_action("session/titleChanged")
         assert titled["_meta"]["by"] == {"id": "local", "name": "Anna"}
 
 
-@run
 async def test_presence_is_for_those_who_may_see_the_session() -> None:
     async with hosting() as host:
         ana = await with_session(host)
@@ -95,16 +96,14 @@ async def test_presence_is_for_those_who_may_see_the_session() -> None:
 
 
 @pytest.mark.proves("ahp.clients.released", "ahp.clients.tools-fail")
-@run
 async def test_an_active_client_that_stays_away_loses_its_role_and_its_tool_calls() -> None:
-    async with hosting() as host:
-        host.active_clients.grace = 0.0
+    clock = ManualClock()
+    async with hosting(clock=clock) as host:
         ana = await with_session(host, "demo")
         claim = {"clientId": "laptop", "tools": [{"name": "open"}]}
         await ana.act({"type": "session/activeClientChanged", "activeClient": claim})
         agent = await joined(host, AGENT, "agent", SESSION)
-        message = {"text": "Go", "origin": {"kind": "user"}}
-        await ana.act({"type": "session/turnStarted", "turnId": "t", "message": message})
+        await ana.act(turn_started())
         on_call = {"turnId": "t", "toolCallId": "c"}
         await agent.act(
             {
@@ -118,6 +117,11 @@ async def test_an_active_client_that_stays_away_loses_its_role_and_its_tool_call
         ready = {"type": "session/toolCallReady", **on_call, "invocationMessage": "Opening"}
         await agent.act({**ready, "confirmed": "not-needed"})
         ana.connection.closed()
+        await clock.advance(GRACE_SECONDS - 1)
+        record = host.record(SESSION)
+        assert record is not None
+        assert record.public.active_client is not None
+        await clock.advance(1)
         done = await agent.wait_for_action("session/toolCallComplete")
         assert done["action"]["result"]["success"] is False
         await agent.wait_for_action("session/activeClientChanged")
@@ -127,9 +131,9 @@ async def test_an_active_client_that_stays_away_loses_its_role_and_its_tool_call
 
 
 @pytest.mark.proves("ahp.clients.released")
-@run
 async def test_an_active_client_that_comes_back_in_time_keeps_its_role() -> None:
-    async with hosting() as host:
+    clock = ManualClock()
+    async with hosting(clock=clock) as host:
         ana = await with_session(host)
         await ana.act(
             {
@@ -146,13 +150,12 @@ async def test_an_active_client_that_comes_back_in_time_keeps_its_role() -> None
             subscriptions=[SESSION, ROOM],
         )
         assert answer["missing"] == []
-        await asyncio.sleep(0)
+        await clock.advance(2 * GRACE_SECONDS)
         record = host.record(SESSION)
         assert record is not None
         assert record.public.active_client is not None
 
 
-@run
 async def test_an_editing_place_that_is_too_long_is_not_relayed() -> None:
     async with hosting() as host:
         ana, bo = await with_session(host), await joined(host, BO, "phone")
@@ -169,8 +172,7 @@ async def test_an_editing_place_that_is_too_long_is_not_relayed() -> None:
         assert bo.closed is None
 
 
-@run
-async def test_news_of_a_crowded_room_come_less_often() -> None:
+async def test_presence_notifications_slow_down_with_many_watchers() -> None:
     async with hosting() as host:
         ana = await with_session(host)
         await ana.call("subscribe", ROOM)

@@ -1,28 +1,21 @@
 """How sessions begin and end for those who watch."""
 
-import asyncio
-import itertools
-
 import pytest
 
-from session_server.host import session_list
-from tests.host.harness import (
-    AGENT,
-    ANA,
-    BO,
-    ROOT,
-    SESSION,
-    Client,
-    hosting,
-    joined,
-    run,
-    with_session,
+from tests.ahp.actions import (
+    answer_changed,
+    input_completed,
+    input_requested,
+    text_question,
+    title_changed,
 )
-from tests.host.test_channel import FORM, TroubledLog, titled
+from tests.ahp.client import ROOT
+from tests.host.faulty_logs import TroubledLog
+from tests.host.harness import AGENT, ANA, BO, SESSION, Client, hosting, joined, with_session
+from tests.host.manual_clock import ManualClock
 
 
 @pytest.mark.proves("ahp.channels.create")
-@run
 async def test_a_session_is_being_created_until_it_is_ready() -> None:
     log = TroubledLog()
     async with hosting(log) as host:
@@ -47,7 +40,6 @@ async def test_a_session_is_being_created_until_it_is_ready() -> None:
 
 
 @pytest.mark.proves("ahp.connect.best-version")
-@run
 async def test_the_highest_version_that_both_speak_is_chosen() -> None:
     async with hosting() as host:
         for number, offered in enumerate(
@@ -61,7 +53,6 @@ async def test_the_highest_version_that_both_speak_is_chosen() -> None:
 
 
 @pytest.mark.proves("ahp.channels.dispose")
-@run
 async def test_who_watched_a_session_that_is_gone_hears_nothing_of_its_successor() -> None:
     async with hosting() as host:
         ana = await with_session(host)
@@ -73,44 +64,28 @@ async def test_who_watched_a_session_that_is_gone_hears_nothing_of_its_successor
         assert (await bo.call("subscribe", SESSION))["code"] == -32001
         await ana.call("createSession", SESSION, provider="people")
         await ana.call("subscribe", SESSION)
-        await ana.act(titled("another one"))
+        await ana.act(title_changed("another one"))
         assert await bo.call("ping") is None
         assert bo.envelopes() == []
 
 
 @pytest.mark.proves("design.wire.summary-rate")
-@run
 async def test_a_session_that_only_goes_on_is_news_once_in_a_while() -> None:
-    assert session_list.QUIET_SECONDS == 1.0
-    pause = 0.2
-    with pytest.MonkeyPatch.context() as limits:
-        limits.setattr(session_list, "QUIET_SECONDS", pause)
-        async with hosting() as host:
-            wall = await joined(host, ANA, "wall", ROOT)
-            ana = await with_session(host)
-            agent = await joined(host, AGENT, "agent", SESSION)
-            question = {"id": "q", "kind": "text", "message": "?"}
-            await agent.act({**FORM, "request": {"id": "r", "questions": [question]}})
-            times: list[float] = []
-            while len(times) < 4:
-                await ana.act(
-                    {
-                        "type": "session/inputAnswerChanged",
-                        "requestId": "r",
-                        "questionId": "q",
-                        "answer": {"state": "draft", "value": {"kind": "text", "value": "x"}},
-                    }
-                )
-                for frame in wall.received:
-                    changes = frame.get("params", {}).get("changes", {})
-                    if set(changes) == {"modifiedAt"}:
-                        times.append(asyncio.get_running_loop().time())
-                wall.received.clear()
-            apart = [later - earlier for earlier, later in itertools.pairwise(times)]
-            assert min(apart) > pause * 0.9
+    clock = ManualClock()
+    async with hosting(clock=clock) as host:
+        wall = await joined(host, ANA, "wall", ROOT)
+        ana = await with_session(host)
+        agent = await joined(host, AGENT, "agent", SESSION)
+        await agent.act(input_requested("r", text_question()))
+        wall.received.clear()
+        for _ in range(40):
+            await ana.act(answer_changed("x"))
+            await clock.advance(0.1)
+        changes = [frame["params"]["changes"] for frame in wall.received if "changes" in str(frame)]
+        assert 3 <= len(changes) <= 4
+        assert all(set(change) == {"modifiedAt"} for change in changes)
 
 
-@run
 async def test_who_watches_only_the_session_hears_that_it_is_gone() -> None:
     async with hosting() as host:
         ana = await with_session(host)
@@ -120,13 +95,12 @@ async def test_who_watches_only_the_session_hears_that_it_is_gone() -> None:
         assert gone["params"]["session"] == SESSION
 
 
-@run
-async def test_a_change_that_waited_for_the_turn_is_told_as_its_authors() -> None:
+async def test_a_deferred_change_is_attributed_to_its_author() -> None:
     async with hosting() as host:
         ana = await with_session(host)
         agent = await joined(host, AGENT, "agent", SESSION)
-        await agent.act({"type": "session/inputRequested", "request": {"id": "r"}})
+        await agent.act(input_requested())
         ana.dispatch({"type": "session/modelChanged", "model": {"id": "m"}})
-        await ana.act({"type": "session/inputCompleted", "requestId": "r", "response": "accept"})
+        await ana.act(input_completed())
         changed = await ana.wait_for_action("session/modelChanged")
         assert changed["_meta"]["by"] == {"id": "ana", "name": "Ana"}

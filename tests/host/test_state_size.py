@@ -14,24 +14,20 @@ from session_server.log import Log
 from session_server.log.opening import open_log
 from session_server.schemas.codec import encode
 from session_server.schemas.limits import ANSWER_CHARS, SESSION_BYTES, STATE_BYTES_PER_HOST
-from tests.host.harness import AGENT, BO, SESSION, Client, hosting, joined, run, with_session
+from tests.ahp.actions import answer_changed, input_completed, input_requested, text_question
+from tests.host.harness import AGENT, BO, SESSION, Client, hosting, joined, with_session
 from tests.servers import sqlite_store
 
 SMALL = Bounds(session_bytes=100_000)
 
 
 def draft(text: str, question: str = "q1", state: str = "draft") -> dict[str, Any]:
-    return {
-        "type": "session/inputAnswerChanged",
-        "requestId": "r",
-        "questionId": question,
-        "answer": {"state": state, "value": {"kind": "text", "value": text}},
-    }
+    return answer_changed(text, "r", question, state)
 
 
 def asking(request_id: str = "r", message: str = "?") -> dict[str, Any]:
-    questions = [{"kind": "text", "id": f"q{n}", "message": message} for n in range(1, 4)]
-    return {"type": "session/inputRequested", "request": {"id": request_id, "questions": questions}}
+    questions = [text_question(f"q{n}", message=message) for n in range(1, 4)]
+    return input_requested(request_id, *questions)
 
 
 @asynccontextmanager
@@ -59,7 +55,6 @@ async def fill(bo: Client) -> dict[str, Any]:
 
 
 @pytest.mark.proves("design.limits.session-bytes")
-@run
 async def test_a_session_that_is_full_refuses_what_would_make_it_larger() -> None:
     async with with_a_question() as (host, agent, bo):
         refused = await fill(bo)
@@ -70,7 +65,6 @@ async def test_a_session_that_is_full_refuses_what_would_make_it_larger() -> Non
         assert "This session is full" in more["rejectionReason"]
 
 
-@run
 async def test_a_session_that_is_full_takes_what_makes_room_or_replaces() -> None:
     async with with_a_question() as (_, agent, bo):
         await fill(bo)
@@ -81,12 +75,11 @@ async def test_a_session_that_is_full_takes_what_makes_room_or_replaces() -> Non
         ):
             assert "rejectionReason" not in await bo.act(action)
         assert "rejectionReason" in await bo.act(draft("y" * 60_000))
-        done = {"type": "session/inputCompleted", "requestId": "r", "response": "accept"}
+        done = input_completed()
         assert "rejectionReason" not in await bo.act(done)
         assert "rejectionReason" not in await agent.act(asking("another"))
 
 
-@run
 async def test_drafts_that_replace_each_other_never_fill_a_session() -> None:
     async with with_a_question() as (host, _, bo):
         for number in range(20):
@@ -95,7 +88,6 @@ async def test_drafts_that_replace_each_other_never_fill_a_session() -> None:
         assert host.states.bytes < 200_000
 
 
-@run
 async def test_the_bound_of_a_session_holds_after_a_restart(tmp_path: Path) -> None:
     store = sqlite_store(tmp_path)
     async with with_a_question(log=await open_log(store)) as (_, _, bo):
@@ -106,7 +98,6 @@ async def test_the_bound_of_a_session_holds_after_a_restart(tmp_path: Path) -> N
         assert "This session is full" in refused["rejectionReason"]
 
 
-@run
 async def test_the_states_of_all_sessions_together_are_bounded() -> None:
     bounds = Bounds(session_bytes=0, state_bytes=100_000)
     async with with_a_question(bounds) as (host, agent, bo):
@@ -126,7 +117,6 @@ async def test_the_states_of_all_sessions_together_are_bounded() -> None:
         assert await ana.call("createSession", "ahp-session:/9", provider="people") is None
 
 
-@run
 async def test_estimates_that_are_too_high_do_not_keep_sessions_from_being_made(
     tmp_path: Path,
 ) -> None:
@@ -174,5 +164,5 @@ def test_limits_of_zero_are_none() -> None:
 
 def test_what_is_set_is_within_what_is_in_the_documentation() -> None:
     memory = StateMemory()
-    assert (memory.per_session, memory._per_host) == (SESSION_BYTES, STATE_BYTES_PER_HOST)
+    assert (memory.per_session, memory.per_host) == (SESSION_BYTES, STATE_BYTES_PER_HOST)
     assert ANSWER_CHARS * 100 < SESSION_BYTES < STATE_BYTES_PER_HOST

@@ -8,23 +8,25 @@ from typing import Any
 
 import pytest
 
-from session_server.host import channel, maintenance, storage
-from session_server.host.acting import InDoubtError, NotSavedError, perform
+from session_server.host import channel, storage
+from session_server.host.awaiting import perform
 from session_server.host.connection.rate_limit import Bounds
 from session_server.host.host import Host
 from session_server.log import (
+    AppendResult,
     Batch,
-    Outcome,
     Refused,
     RefusedBecause,
     StoredSnapshot,
     Unknown,
 )
-from session_server.log.errors import FailedError
 from session_server.log.memory import MemoryLog
+from session_server.log.protocol import FailedError
 from session_server.schemas.ahp.actions import TitleChanged
+from session_server.schemas.errors import InDoubtError, NotSavedError
 from session_server.schemas.limits import STORE_SECONDS
 from session_server.schemas.wire import Seq, Uri
+from tests.ahp.actions import title_changed
 from tests.host.harness import (
     ANA,
     BO,
@@ -33,6 +35,7 @@ from tests.host.harness import (
     Client,
     hosting,
     joined,
+    launched,
     run,
     with_session,
 )
@@ -57,9 +60,9 @@ class FailingLog(MemoryLog):
         super().__init__()
         self.trouble: str | None = None
         self._is_distrusted = False
-        self._silenced: list[tuple[Batch, Callable[[Outcome], None]]] = []
+        self._silenced: list[tuple[Batch, Callable[[AppendResult], None]]] = []
 
-    def append(self, batch: Batch, settled: Callable[[Outcome], None]) -> None:
+    def append(self, batch: Batch, settled: Callable[[AppendResult], None]) -> None:
         doubted = Unknown("The log's disk has failed: disk I/O error.")
         match self.trouble:
             case None:
@@ -86,9 +89,9 @@ class FailingLog(MemoryLog):
         self._check()
         await super().save_snapshot(snapshot)
 
-    async def drop(self, channel: Uri) -> None:
+    async def drop(self, channel: Uri) -> Seq:
         self._check()
-        await super().drop(channel)
+        return await super().drop(channel)
 
     def _check(self) -> None:
         if self.trouble is not None:
@@ -109,10 +112,6 @@ class FailingLog(MemoryLog):
     async def stored(self, text: str) -> int:
         """How many entries hold it."""
         return sum(f'"{text}"'.encode() in e.data for e in await self.read(after=0, limit=10_000))
-
-
-def titled(title: str) -> dict[str, Any]:
-    return {"type": "session/titleChanged", "title": title}
 
 
 def title(host: Host, uri: Uri = SESSION) -> str:
@@ -158,7 +157,7 @@ async def two_sessions(log: FailingLog) -> AsyncIterator[tuple[Host, Client]]:
     async with hosting(log, bounds=SHORT) as host:
         ana = await with_session(host)
         assert await ana.call("createSession", OTHER, provider="people") is None
-        assert "rejectionReason" not in await ana.act(titled("before"))
+        assert "rejectionReason" not in await ana.act(title_changed("before"))
         try:
             yield host, ana
         finally:
@@ -171,7 +170,7 @@ def test_an_operator_who_says_nothing_waits_for_as_long_as_the_limit_says() -> N
 
 @pytest.mark.proves("design.append.in-doubt")
 @pytest.mark.parametrize("trouble", ["lost", "stored", "silent"])
-def test_everyone_who_waits_for_a_failing_disk_is_told_and_nothing_is_lost_or_done_twice(
+def test_a_failing_disk_is_reported_to_all_who_wait_and_nothing_is_lost_or_done_twice(
     trouble: str,
 ) -> None:
     @run
@@ -179,8 +178,10 @@ def test_everyone_who_waits_for_a_failing_disk_is_told_and_nothing_is_lost_or_do
         log = FailingLog()
         async with two_sessions(log) as (host, ana):
             log.trouble = trouble
-            first, second = ana.dispatch(titled("first")), ana.dispatch(titled("second"))
-            elsewhere = ana.dispatch(titled("elsewhere"), OTHER)
+            first = ana.dispatch(title_changed("first"))
+            await launched()
+            second = ana.dispatch(title_changed("second"))
+            elsewhere = ana.dispatch(title_changed("elsewhere"), OTHER)
             code, reason = await verdict(ana, first)
             assert code == "inDoubt"
             assert "not known yet whether this was saved" in reason
@@ -190,7 +191,7 @@ def test_everyone_who_waits_for_a_failing_disk_is_told_and_nothing_is_lost_or_do
 
             # From now on it is refused at once.
             for uri in (SESSION, OTHER):
-                code, reason = await verdict(ana, ana.dispatch(titled("later"), uri))
+                code, reason = await verdict(ana, ana.dispatch(title_changed("later"), uri))
                 assert code == "notSaved"
                 assert "disk" in reason
             with pytest.raises(NotSavedError, match="disk"):
@@ -201,7 +202,7 @@ def test_everyone_who_waits_for_a_failing_disk_is_told_and_nothing_is_lost_or_do
             await back(host, log)
             is_stored = trouble != "lost"
             assert (title(host) == "first") == is_stored
-            assert "rejectionReason" not in await ana.act(titled("after"))
+            assert "rejectionReason" not in await ana.act(title_changed("after"))
             assert titles_seen(ana) == ["before", *["first"] * is_stored, "after"]
             assert await log.stored("first") == is_stored
             assert await log.stored("second") == await log.stored("later") == 0
@@ -212,7 +213,6 @@ def test_everyone_who_waits_for_a_failing_disk_is_told_and_nothing_is_lost_or_do
     check()
 
 
-@run
 async def test_a_short_fault_is_waited_for_and_nobody_is_refused() -> None:
     log = FailingLog()
     async with hosting(log) as host:
@@ -220,7 +220,10 @@ async def test_a_short_fault_is_waited_for_and_nobody_is_refused() -> None:
         assert await ana.call("createSession", OTHER, provider="people") is None
         await ana.call("subscribe", OTHER)
         log.trouble = "lost"
-        first, elsewhere = ana.dispatch(titled("first")), ana.dispatch(titled("there"), OTHER)
+        first, elsewhere = (
+            ana.dispatch(title_changed("first")),
+            ana.dispatch(title_changed("there"), OTHER),
+        )
         await until(lambda: host.storage.in_doubt > 0)
         log.heal()
         assert await verdict(ana, first) == (None, "")
@@ -228,8 +231,7 @@ async def test_a_short_fault_is_waited_for_and_nobody_is_refused() -> None:
         assert await log.stored("first") == await log.stored("there") == 1
 
 
-@run
-async def test_who_is_told_of_a_doubt_over_http_is_told_to_look_first() -> None:
+async def test_an_http_error_about_an_unknown_outcome_advises_to_check_first() -> None:
     log = FailingLog()
     async with two_sessions(log) as (host, _):
         log.trouble = "stored"
@@ -239,17 +241,16 @@ async def test_who_is_told_of_a_doubt_over_http_is_told_to_look_first() -> None:
         await until(lambda: title(host) == "first")
 
 
-@run
-async def test_a_disk_on_which_every_write_is_lost_is_tried_a_few_times_and_then_told() -> None:
+async def test_a_disk_that_loses_every_write_is_reported_after_a_few_tries() -> None:
     log = FailingLog()
     async with hosting(log) as host:
         ana = await with_session(host)
         log.trouble = "unwritable"
-        code, reason = await verdict(ana, ana.dispatch(titled("first")))
+        code, reason = await verdict(ana, ana.dispatch(title_changed("first")))
         assert (code, "disk I/O error" in reason) == ("notSaved", True)
         assert host.counts.store_failures["unknown"] >= channel.TRIES
         await back(host, log)
-        assert "rejectionReason" not in await ana.act(titled("after"))
+        assert "rejectionReason" not in await ana.act(title_changed("after"))
 
 
 @pytest.mark.parametrize("trouble", ["lost", "full", "silent"])
@@ -261,7 +262,7 @@ def test_readers_newcomers_and_those_who_come_back_are_served_while_nothing_can_
         log = FailingLog()
         async with two_sessions(log) as (host, ana):
             log.trouble = trouble
-            assert (await verdict(ana, ana.dispatch(titled("first"))))[0] is not None
+            assert (await verdict(ana, ana.dispatch(title_changed("first"))))[0] is not None
             bo = Client(host, BO)
             answer = await bo.initialize("phone", SESSION)
             assert answer["snapshots"][0]["state"]["summary"]["title"] == "before"
@@ -290,8 +291,7 @@ def test_readers_newcomers_and_those_who_come_back_are_served_while_nothing_can_
     check()
 
 
-@run
-async def test_who_was_being_let_in_when_the_disk_failed_is_let_in_once() -> None:
+async def test_a_handshake_during_a_disk_failure_is_answered_once() -> None:
     log = FailingLog()
     async with two_sessions(log) as (host, _):
         log.trouble = "stored"
@@ -322,12 +322,11 @@ def test_a_session_whose_making_is_in_doubt_is_there_if_it_was_stored(trouble: s
                 made = await ana.call("createSession", "ahp-session:/new", provider="people")
                 assert made is None
             await ana.call("subscribe", "ahp-session:/new")
-            assert "rejectionReason" not in await ana.act(titled("x"), "ahp-session:/new")
+            assert "rejectionReason" not in await ana.act(title_changed("x"), "ahp-session:/new")
 
     check()
 
 
-@run
 async def test_a_session_that_cannot_be_dropped_stays(caplog: pytest.LogCaptureFixture) -> None:
     log = FailingLog()
     async with two_sessions(log) as (host, ana):
@@ -339,7 +338,6 @@ async def test_a_session_that_cannot_be_dropped_stays(caplog: pytest.LogCaptureF
     assert not any(record.exc_info for record in caplog.records)
 
 
-@run
 async def test_a_session_that_may_be_gone_from_a_failing_disk_is_disposed_of_once_it_answers() -> (
     None
 ):
@@ -354,19 +352,18 @@ async def test_a_session_that_may_be_gone_from_a_failing_disk_is_disposed_of_onc
         assert not await log.read(after=0, limit=1, channels=[OTHER])
 
 
-@run
 async def test_a_snapshot_that_could_not_be_saved_is_counted_and_tried_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(maintenance, "ENTRIES_BETWEEN_SNAPSHOTS", 3)
+    monkeypatch.setattr(channel, "ENTRIES_BETWEEN_SNAPSHOTS", 3)
     log = FailingLog()
     async with two_sessions(log) as (host, ana):
         log.save_snapshot = _failing  # type: ignore[method-assign]
         for number in range(3):
-            await ana.act(titled(str(number)))
+            await ana.act(title_changed(str(number)))
         await until(lambda: host.counts.store_failures["broken"] > 0)
         del log.save_snapshot
-        await ana.act(titled("again"))
+        await ana.act(title_changed("again"))
         async with asyncio.timeout(PATIENCE):
             while SESSION not in await log.snapshot_channels():  # noqa: ASYNC110 - as above
                 await asyncio.sleep(0.01)
@@ -376,7 +373,6 @@ async def _failing(_: StoredSnapshot) -> None:
     raise FailedError(*BROKEN)
 
 
-@run
 async def test_operators_get_one_line_when_it_begins_and_one_when_it_is_over(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -387,33 +383,33 @@ async def test_operators_get_one_line_when_it_begins_and_one_when_it_is_over(
             size = host.states.bytes
             log.trouble = "full"
             for number in range(20):
-                assert (await verdict(ana, ana.dispatch(titled(str(number)))))[0] == "notSaved"
+                assert (await verdict(ana, ana.dispatch(title_changed(str(number)))))[
+                    0
+                ] == "notSaved"
             assert host.counts.store_failures["full"] >= 20
             assert host.states.bytes == size, "what was not stored takes no room"
             await back(host, log)
     lines = [record.getMessage() for record in caplog.records]
     assert len(lines) == 2
-    assert lines[0].endswith(f"the host is read-only: {FULL.words}")
+    assert lines[0].endswith(f"the host is read-only: {FULL.reason}")
     assert "can be written again" in lines[1]
 
 
-@run
 async def test_nobody_has_to_write_for_a_host_to_notice_that_its_disk_is_back() -> None:
     log = FailingLog()
     async with two_sessions(log) as (host, ana):
         log.trouble = "full"
-        await ana.act(titled("x"))
-        assert host.storage.reason == FULL.words
+        await ana.act(title_changed("x"))
+        assert host.storage.reason == FULL.reason
         await back(host, log)
 
 
-@run
 async def test_clients_keep_what_they_know_of_each_other_while_joined() -> None:
     log = FailingLog()
     async with two_sessions(log) as (host, ana):
         bo = await joined(host, BO, "phone", SESSION)
         log.trouble = "stored"
-        assert (await verdict(ana, ana.dispatch(titled("first"))))[0] == "inDoubt"
+        assert (await verdict(ana, ana.dispatch(title_changed("first"))))[0] == "inDoubt"
         assert titles_seen(bo) == []
         await back(host, log)
         await bo.wait_for_action("session/titleChanged")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from concurrent.futures import Future
 from typing import Any
 
-import httpx
+import httpx2
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.servers import ServerProcess
@@ -30,24 +30,26 @@ QUESTIONS = [
 ]
 
 
-class Api(httpx.Client):
+class Api(httpx2.Client):
     def __init__(self, url: str, **options: Any) -> None:
-        super().__init__(base_url=url, timeout=DEADLINE, **options)
+        # A connection that was kept may be closed by the server just when it is used again.
+        limits = httpx2.Limits(max_keepalive_connections=0)
+        super().__init__(base_url=url, timeout=DEADLINE, limits=limits, **options)
 
     def ask(self, session: str, **body: Any) -> dict[str, Any]:
         asked = self.post(f"{session}/requests", json=body or {"questions": QUESTIONS})
         assert asked.status_code == 201, asked.text
         return asked.json()
 
-    def answer(self, session: str, request: str, question: str, answer: Any) -> httpx.Response:
+    def answer(self, session: str, request: str, question: str, answer: Any) -> httpx2.Response:
         return self.put(f"{session}/requests/{request}/answers/{question}", json=answer)
 
-    def complete(self, session: str, request: str, **body: Any) -> httpx.Response:
+    def complete(self, session: str, request: str, **body: Any) -> httpx2.Response:
         return self.post(f"{session}/requests/{request}/complete", json=body)
 
-    def later(self, method: str, path: str, **options: Any) -> "Future[httpx.Response]":
+    def later(self, method: str, path: str, **options: Any) -> "Future[httpx2.Response]":
         """A request that waits, in a thread of its own; it has left when this returns."""
-        future: Future[httpx.Response] = Future()
+        future: Future[httpx2.Response] = Future()
         has_left = threading.Event()
 
         def trace(step: str, _: Any) -> None:

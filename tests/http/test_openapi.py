@@ -8,14 +8,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import jsonschema
 import pytest
 from fastapi import FastAPI
 
 from session_server.app import create_app
 from session_server.http.api import ROUTERS
-from tests.host.harness import run
 from tests.http.sessions import QUESTIONS, Api
 from tests.servers import ServerProcess, serving
 
@@ -127,12 +126,11 @@ def test_the_document_is_encoded_once_and_sent_again_only_if_it_changed(api: Api
     assert (known.status_code, known.content) == (304, b"")
 
 
-@run
 async def test_the_document_names_the_path_under_which_the_application_is_mounted() -> None:
     outer = FastAPI()
     outer.mount("/asks", create_app("memory:"))
-    transport = httpx.ASGITransport(outer)
-    async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+    transport = httpx2.ASGITransport(outer)
+    async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as client:
         served = (await client.get("/asks/openapi.json")).json()
     assert served == DOCUMENT | {"servers": [{"url": "/asks"}]}
 

@@ -4,7 +4,7 @@ import asyncio
 import socket
 from typing import Any
 
-import httpx
+import httpx2
 import msgspec
 import pytest
 
@@ -17,7 +17,7 @@ from tests.http.sessions import Api
 from tests.servers import ServerProcess
 
 
-def problem(response: httpx.Response) -> Problem:
+def problem(response: httpx2.Response) -> Problem:
     assert response.headers["content-type"] == "application/problem+json"
     told = msgspec.json.decode(response.content, type=Problem)
     assert told.status == response.status_code
@@ -47,7 +47,7 @@ def test_every_error_is_a_problem(api: Api, method: str, path: str, status: int,
     assert (response.status_code, problem(response).code) == (status, code)
 
 
-def test_a_wrong_method_is_told_all_the_right_ones(api: Api) -> None:
+def test_a_wrong_method_is_answered_with_the_allowed_ones(api: Api) -> None:
     assert api.put("/v1/sessions").headers["allow"] == "GET, POST"
     assert api.post("/v1/sessions/x/requests/y").headers["allow"] == "DELETE, GET"
     assert api.post("/healthz").headers["allow"] == "GET"
@@ -163,11 +163,11 @@ def test_what_nobody_expected_is_a_bare_problem() -> None:
     async def fails() -> None:
         raise RuntimeError("the secret of the failure")
 
-    async def ask() -> httpx.Response:
+    async def ask() -> httpx2.Response:
         app = create_app("memory:")
         app.add_api_route("/fails", fails)
-        transport = httpx.ASGITransport(app, raise_app_exceptions=False)
-        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+        transport = httpx2.ASGITransport(app, raise_app_exceptions=False)
+        async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
             return await client.get("/fails")
 
     response: Any = asyncio.run(ask())

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-import httpx
+import httpx2
 import pytest
 
-from tests.identity.doors import WITH_TOKEN, api
+from tests.identity.credentialed_clients import WITH_TOKEN, api
 from tests.servers import ServerProcess, serving
 
 
@@ -23,6 +23,6 @@ def open_server() -> Iterator[ServerProcess]:
 
 
 @pytest.fixture
-def owner(server: ServerProcess) -> Iterator[httpx.Client]:
+def owner(server: ServerProcess) -> Iterator[httpx2.Client]:
     with api(server) as client:
         yield client

@@ -40,7 +40,7 @@ def test_loopback_needs_no_token(host: str) -> None:
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", ""])
-def test_any_other_address_needs_one_and_the_words_say_how(host: str) -> None:
+def test_any_other_address_needs_a_token_and_the_error_says_how(host: str) -> None:
     with pytest.raises(SettingsError) as refused:
         bound(host=host)
     for flag in ("--connection-token ", "--connection-token-file", "--without-connection-token"):
@@ -114,7 +114,7 @@ def test_a_token_that_is_given_is_the_one(host: str) -> None:
     assert found.token is None  # and is not told
 
 
-def test_a_generated_token_is_new_each_time_and_told() -> None:
+def test_a_generated_token_is_new_each_time_and_printed() -> None:
     first, second = bound(connection_token="generate"), bound(connection_token="generate")
     assert first.token == first.access.connection_token
     assert first.token != second.token
@@ -211,7 +211,7 @@ def test_random_tokens_are_never_called_simple(
     assert not is_guessable(form(random.Random(seed).randbytes(size)))
 
 
-def test_a_token_file_that_cannot_be_used_is_said(tmp_path: Path) -> None:
+def test_an_unusable_token_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="cannot be read"):
         bound(connection_token_file=tmp_path)
 
@@ -253,7 +253,7 @@ def test_a_name_is_loopback_only_if_all_of_its_addresses_are(
     assert not is_loopback_address("both")
 
 
-def test_an_address_that_is_none_is_said() -> None:
+def test_an_invalid_address_is_reported_at_the_start() -> None:
     with pytest.raises(SettingsError, match="no address"):
         is_loopback_address("no.such.name.invalid")
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
-from session_server.http.access import Gate
+from session_server.http.gate import Gate
 from session_server.identity.origins import Access
 
 EVIL = [(b"host", b"localhost"), (b"origin", b"http://evil.example")]
@@ -35,6 +35,15 @@ def test_an_upgrade_is_refused_even_where_a_server_takes_no_reasons() -> None:
     assert sent(scope) == [{"type": "websocket.close"}]
     with_reasons = {**scope, "extensions": {"websocket.http.response": {}}}
     assert sent(with_reasons)[0]["status"] == 403
+
+
+def test_the_window_of_vs_code_may_upgrade_and_nothing_else() -> None:
+    headers = [(b"host", b"localhost"), (b"origin", b"vscode-file://vscode-app")]
+    scope = {"path": "/", "headers": headers, "query_string": b""}
+    assert sent({"type": "websocket", **scope}) == [{"type": "said", "query": b""}]
+    assert sent({"type": "http", **scope})[0]["status"] == 403
+    other = [(b"host", b"localhost"), (b"origin", b"vscode-file://vscode-app.evil.example")]
+    assert sent({"type": "websocket", **scope, "headers": other}) == [{"type": "websocket.close"}]
 
 
 @pytest.mark.parametrize("kind", ["http", "websocket"])

@@ -2,8 +2,8 @@
 
 import pytest
 
-from session_server.identity.errors import ForeignOriginError
 from session_server.identity.origins import Access, access_of, check_host, check_origin
+from session_server.schemas.errors import ForeignOriginError
 from session_server.settings import Settings
 
 HERE = "127.0.0.1:8737"

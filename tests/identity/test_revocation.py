@@ -5,12 +5,19 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
-import httpx
+import httpx2
 import pytest
 
-from tests.gateway.exchange import envelope, headers_for
+from tests.gateway.requests_2026 import envelope, headers_for
 from tests.http.sessions import Api
-from tests.identity.doors import WITH_TOKEN, api, bearer, issued, name_of, new_session
+from tests.identity.credentialed_clients import (
+    WITH_TOKEN,
+    api,
+    bearer,
+    issued,
+    name_of,
+    new_session,
+)
 from tests.servers import ServerProcess, serving
 
 SOON = 20.0
@@ -35,7 +42,7 @@ def threads() -> Iterator[ThreadPoolExecutor]:
         yield pool
 
 
-def ask(guest: Api) -> httpx.Response:
+def ask(guest: Api) -> httpx2.Response:
     """A question for people, through MCP."""
     params = {
         "name": "ask_questions",
@@ -89,12 +96,14 @@ def test_a_long_poll_is_over_when_its_token_is_revoked(
 def test_a_long_poll_is_over_when_its_token_expires(server: ServerProcess, owner: Api) -> None:
     place = f"/v1/sessions/{name_of(new_session(owner))}"
     token = issued(owner, "answerer", expiresIn=1)["token"]
-    answer = httpx.get(f"{server.url}{place}/requests?wait=60", headers=bearer(token), timeout=SOON)
+    answer = httpx2.get(
+        f"{server.url}{place}/requests?wait=60", headers=bearer(token), timeout=SOON
+    )
     assert answer.status_code == 401
     assert "expired" in answer.json()["detail"]
 
 
-def test_what_mcp_clients_wait_for_is_not_told_after_their_token_is_revoked(
+def test_held_mcp_requests_get_no_result_after_their_token_is_revoked(
     server: ServerProcess, owner: Api, threads: ThreadPoolExecutor
 ) -> None:
     token = issued(owner, "agent")
@@ -123,9 +132,9 @@ def test_event_streams_of_mcp_clients_end_without_an_error_when_their_token_is_r
         token = issued(owner, "agent")
         headers = bearer(token["token"]) | {"Accept": "application/json, text/event-stream"}
         client = held.enter_context(
-            httpx.Client(base_url=server.url, headers=headers, timeout=SOON)
+            httpx2.Client(base_url=server.url, headers=headers, timeout=SOON)
         )
-        streams: list[httpx.Response] = []
+        streams: list[httpx2.Response] = []
         for _ in range(3):
             greeted = client.post("/mcp", json=hello)
             session = {"Mcp-Session-Id": greeted.headers["mcp-session-id"]}
@@ -146,7 +155,7 @@ def test_an_upgrade_that_is_refused_leaves_no_error_in_the_log(server: ServerPro
         "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
     }
     for more in ({}, {"Origin": "http://evil.example"}):
-        refused = httpx.get(f"{server.url}/ahp", headers={**wanted, **more})
+        refused = httpx2.get(f"{server.url}/ahp", headers={**wanted, **more})
         assert (refused.status_code, refused.headers["content-type"]) == (
             403,
             "application/problem+json",
@@ -154,8 +163,8 @@ def test_an_upgrade_that_is_refused_leaves_no_error_in_the_log(server: ServerPro
     assert "ERROR" not in "".join(server.output)
 
 
-def test_a_plain_request_to_where_ahp_is_spoken_is_told_so(server: ServerProcess) -> None:
-    plain = httpx.get(f"{server.url}/ahp")
+def test_a_plain_request_to_the_ahp_endpoint_is_explained(server: ServerProcess) -> None:
+    plain = httpx2.get(f"{server.url}/ahp")
     assert (plain.status_code, plain.json()["code"]) == (426, "upgradeRequired")
     assert plain.headers["upgrade"] == "websocket"
     assert "ws://" in plain.json()["detail"]

@@ -10,21 +10,25 @@ import pytest
 from typer.testing import CliRunner
 
 from session_server.cli import app
-from session_server.host.acting import NotSavedError, RefusedError
 from session_server.host.host import Host
 from session_server.identity import signing_key as keys
 from session_server.identity import tokens as module
 from session_server.identity.credentials import LOCAL, OWNER, Identities, is_reserved
-from session_server.identity.errors import BadCredentialError, NoCredentialError
 from session_server.identity.origins import Access
 from session_server.identity.signing_key import FILE, SigningKey, signing_key, write_private
 from session_server.identity.tokens import Tokens, new_id
 from session_server.log.opening import open_log
+from session_server.schemas.errors import (
+    BadCredentialError,
+    NoCredentialError,
+    NotSavedError,
+    RefusedError,
+)
 from session_server.schemas.http import IssuedToken, TokenKind
 from session_server.schemas.limits import SECRET_CHARS
 from session_server.schemas.principals import Author, Role
 from session_server.settings import Settings, SettingsError, load_settings
-from tests.host.harness import SESSION, Client, hosting, run, with_session
+from tests.host.harness import SESSION, Client, hosting, with_session
 from tests.servers import sqlite_store
 
 ANA = Author(id="ana")
@@ -47,7 +51,6 @@ def token(**fields: Any) -> IssuedToken:
     )
 
 
-@run
 async def test_a_token_proves_what_it_was_issued_for() -> None:
     async with hosting() as host:
         tokens = Tokens(host, SigningKey())
@@ -78,18 +81,15 @@ def forged(text: str) -> list[str]:
     ]
 
 
-@run
 async def test_what_is_forged_proves_nothing() -> None:
     async with hosting() as host:
         tokens = Tokens(host, SigningKey())
         for text in forged(await tokens.issue(token())):
             with pytest.raises(BadCredentialError) as refused:
                 tokens.principal(text)
-            assert refused.value.status == 401
             assert not text or text not in str(refused.value)
 
 
-@run
 async def test_a_signed_text_that_names_no_token_proves_nothing() -> None:
     async with hosting() as host:
         key = SigningKey()
@@ -99,7 +99,6 @@ async def test_a_signed_text_that_names_no_token_proves_nothing() -> None:
                 tokens.principal(jwt.encode(claims, key.made(), algorithm="HS256"))
 
 
-@run
 async def test_an_expired_token_proves_nothing_and_is_not_listed() -> None:
     async with hosting() as host:
         tokens = Tokens(host, SigningKey())
@@ -109,7 +108,6 @@ async def test_an_expired_token_proves_nothing_and_is_not_listed() -> None:
         assert list(tokens.listed(TokenKind.TOKEN)) == []
 
 
-@run
 async def test_an_expired_token_makes_room_for_the_next() -> None:
     async with hosting() as host:
         tokens = Tokens(host, SigningKey())
@@ -119,7 +117,6 @@ async def test_an_expired_token_makes_room_for_the_next() -> None:
         assert (tokens.find(old.id), tokens.find(new.id)) == (None, new)
 
 
-@run
 async def test_a_revoked_token_proves_nothing_and_its_connections_end() -> None:
     async with hosting() as host:
         tokens = Tokens(host, SigningKey())
@@ -137,7 +134,6 @@ async def test_a_revoked_token_proves_nothing_and_its_connections_end() -> None:
             client.connection.closed()
 
 
-@run
 async def test_a_connection_ends_when_its_token_expires() -> None:
     async with hosting() as host:
         tokens = Tokens(host, SigningKey())
@@ -154,7 +150,6 @@ def everything_in(folder: Path) -> str:
     return "".join(file.read_bytes().decode("latin-1") for file in files)
 
 
-@run
 async def test_tokens_and_their_key_survive_a_restart_and_no_text_is_stored(tmp_path: Path) -> None:
     store, path = sqlite_store(tmp_path), tmp_path / "data" / FILE
     async with hosting(await open_log(store)) as host:
@@ -176,8 +171,7 @@ async def test_tokens_and_their_key_survive_a_restart_and_no_text_is_stored(tmp_
             Tokens(host, SigningKey()).principal(text)
 
 
-@run
-async def test_a_key_that_cannot_be_written_is_said_and_nothing_is_issued(tmp_path: Path) -> None:
+async def test_an_unwritable_key_file_is_reported_and_nothing_is_issued(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     async with hosting() as host:
         tokens = Tokens(host, SigningKey(tmp_path / "file" / FILE))
@@ -186,7 +180,6 @@ async def test_a_key_that_cannot_be_written_is_said_and_nothing_is_issued(tmp_pa
         assert list(tokens.listed(TokenKind.TOKEN)) == []
 
 
-@run
 async def test_the_number_of_tokens_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "TOKENS_KEPT", 2)
     async with hosting() as host:
@@ -201,7 +194,6 @@ async def dispose(client: Client) -> None:
     assert await client.call("disposeSession", SESSION) is None
 
 
-@run
 async def test_a_token_for_a_session_does_not_open_the_next_one_of_that_name() -> None:
     async with hosting() as host:
         tokens = Tokens(host, SigningKey())
@@ -224,7 +216,6 @@ async def test_a_token_for_a_session_does_not_open_the_next_one_of_that_name() -
         bo.connection.closed()
 
 
-@run
 async def test_what_a_crash_left_undone_is_done_at_the_start() -> None:
     async with hosting() as host:
         tokens = Tokens(host, SigningKey())
@@ -244,7 +235,6 @@ def identities(host: Host, access: Access) -> Identities:
     return Identities(access, Tokens(host, SigningKey()))
 
 
-@run
 async def test_without_a_connection_token_nobody_needs_a_credential_but_a_bad_one_is_bad() -> None:
     async with hosting() as host:
         found = identities(host, Access())
@@ -254,7 +244,6 @@ async def test_without_a_connection_token_nobody_needs_a_credential_but_a_bad_on
                 found.principal(bad)
 
 
-@run
 async def test_with_a_connection_token_everybody_needs_a_credential() -> None:
     async with hosting() as host:
         found = identities(host, Access(CONNECTION_TOKEN))
@@ -299,7 +288,7 @@ def test_a_short_or_simple_secret_is_refused_without_showing_it(secret: str) -> 
     assert secret[-4:] not in str(refused.value)
 
 
-@pytest.mark.proves("design.doors.key")
+@pytest.mark.proves("design.access.key")
 @pytest.mark.parametrize(
     "text",
     ["", "\n", "ab", "ab" * 31, "ab" * 33, "x" * 64, "ü", "0" * 64, "0123456789abcdef" * 4],
@@ -365,7 +354,6 @@ def test_a_file_system_without_links_will_do(
     assert [path.name for path in tmp_path.iterdir()] == [FILE]
 
 
-@run
 async def test_a_lost_key_is_reported_at_the_start(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

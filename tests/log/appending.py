@@ -8,7 +8,7 @@ import os
 import sys
 from pathlib import Path
 
-from session_server.log import Batch, Durable, NewEntry, Outcome
+from session_server.log import AppendResult, Batch, Durable, NewEntry
 from session_server.log.sqlite import SqliteLog
 
 CHANNELS = 16
@@ -28,7 +28,7 @@ def go_on(log: SqliteLog, channel: str, last: int, size: int) -> None:
     """The next batch of a channel. An id says how large its batch is, and which part it is."""
     ids = [f"{channel}/{last}/{part}/{size}" for part in range(size)]
 
-    def settled(outcome: Outcome) -> None:
+    def settled(outcome: AppendResult) -> None:
         assert isinstance(outcome, Durable), outcome
         pairs = zip(outcome.seqs, ids, strict=True)
         say("durable", *(f"{seq}:{id_}" for seq, id_ in pairs))
@@ -39,8 +39,8 @@ def go_on(log: SqliteLog, channel: str, last: int, size: int) -> None:
     log.append(Batch(channel, last, entries), settled)
 
 
-def say(*words: str) -> None:
-    os.write(sys.stdout.fileno(), (" ".join(words) + "\n").encode())
+def say(*reason: str) -> None:
+    os.write(sys.stdout.fileno(), (" ".join(reason) + "\n").encode())
 
 
 if __name__ == "__main__":

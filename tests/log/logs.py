@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from session_server.log import Batch, Durable, Entry, Log, NewEntry, Outcome, Refused, Sync
+from session_server.log import AppendResult, Batch, Durable, Entry, Log, NewEntry, Refused, Sync
 from session_server.log.memory import MemoryLog
 from session_server.log.sqlite import SqliteLog
 
 if TYPE_CHECKING:
+    from session_server.log.nats import NatsLog
     from session_server.log.postgres import PostgresLog
 
 BOUND = 30
@@ -105,7 +106,37 @@ class PostgresShared(Postgres):
     is_exclusive = False
 
 
-BACKENDS: Sequence[type[Backend]] = (Memory, Sqlite, SqliteNormal, Postgres, PostgresShared)
+class Nats(Backend):
+    survives = True
+    is_exclusive = True
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        pytest.importorskip("nats", reason="the extra session-server[nats] is missing")
+
+    @property
+    def url(self) -> str:
+        """A stream for each folder."""
+        from tests.nats import shared_server  # noqa: PLC0415
+
+        name = hashlib.sha256(str(self.folder).encode()).hexdigest()[:16]
+        return shared_server().url(f"t_{name}")
+
+    async def open(self) -> "NatsLog":
+        from session_server.log.nats import NatsLog  # noqa: PLC0415
+
+        return await NatsLog.open(self.url, is_exclusive=self.is_exclusive)
+
+
+class NatsShared(Nats):
+    """As several nodes have it open."""
+
+    is_exclusive = False
+
+
+QUICK: Sequence[type[Backend]] = (Memory, Sqlite)
+SLOW: Sequence[type[Backend]] = (SqliteNormal, Postgres, PostgresShared, Nats, NatsShared)
+"""Those that need a server, and the same code with another setting."""
 
 
 def entries(*datas: bytes) -> tuple[NewEntry, ...]:
@@ -117,14 +148,14 @@ def batch(channel: str, expected: int, *datas: bytes) -> Batch:
     return Batch(channel, expected, entries(*datas))
 
 
-def asked(log: Log, wanted: Batch) -> asyncio.Future[Outcome]:
+def asked(log: Log, wanted: Batch) -> asyncio.Future[AppendResult]:
     """An append that is on its way."""
-    outcome: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+    outcome: asyncio.Future[AppendResult] = asyncio.get_running_loop().create_future()
     log.append(wanted, outcome.set_result)
     return outcome
 
 
-async def settled(log: Log, wanted: Batch) -> Outcome:
+async def settled(log: Log, wanted: Batch) -> AppendResult:
     return await asyncio.wait_for(asked(log, wanted), BOUND)
 
 

@@ -8,8 +8,9 @@ from itertools import pairwise
 import pytest
 
 from session_server.log import Durable, NewEntry, Refused, RefusedBecause, StoredSnapshot
-from session_server.log.errors import FailedError
-from session_server.log.protocol import Batch
+from session_server.log.protocol import Batch, FailedError
+from session_server.reducers.ahp1.versions import number_after
+from session_server.schemas.wire import SAFE_INTEGER
 from tests.log.logs import (
     Backend,
     asked,
@@ -36,6 +37,12 @@ async def test_a_new_log_is_empty(backend: Backend) -> None:
         assert await everything(log) == []
         assert await log.snapshots() == []
         assert await log.floors() == {}
+
+
+async def test_numbers_of_a_new_log_leave_room_for_those_of_ahp_1_x(backend: Backend) -> None:
+    """JavaScript must be able to count envelopes on from there."""
+    async with backend.opened() as log:
+        assert number_after(log.last_seq) < SAFE_INTEGER // 8
 
 
 async def test_entries_come_back_as_they_were_written(backend: Backend) -> None:
@@ -124,7 +131,7 @@ async def test_a_channels_outcomes_come_in_the_order_of_its_batches(backend: Bac
         assert [type(outcome) for outcome in told] == [Durable] + [Refused] * 29
 
 
-async def test_a_listener_that_fails_keeps_no_other_from_being_told(backend: Backend) -> None:
+async def test_a_failing_listener_does_not_affect_the_others(backend: Backend) -> None:
     failures: list[BaseException] = []
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda _, context: failures.append(context["exception"]))
@@ -252,7 +259,7 @@ async def test_closing_settles_what_is_in_flight_and_refuses_the_rest(backend: B
             with pytest.raises(FailedError) as failure:
                 await attempt
             assert failure.value.because == CLOSED
-            assert not failure.value.retry_helps
+            assert not failure.value.can_retry
     if backend.survives:
         async with backend.opened() as log:
             assert len(await everything(log)) == 20

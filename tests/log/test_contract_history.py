@@ -4,10 +4,10 @@ import asyncio
 from itertools import pairwise
 
 import pytest
+from msgspec.structs import replace
 
 from session_server.log import Durable, RefusedBecause, StoredSnapshot
-from session_server.log.errors import FailedError
-from session_server.log.protocol import Batch
+from session_server.log.protocol import Batch, FailedError
 from tests.log.logs import (
     Backend,
     asked,
@@ -157,6 +157,33 @@ async def test_the_latest_snapshot_of_each_channel_is_kept(backend: Backend) -> 
         ]
 
 
+async def test_snapshots_of_some_channels_and_outlines_alone_can_be_read(backend: Backend) -> None:
+    async with backend.opened() as log:
+        one, two = await stored(log, A, 0, b"1", b"2")
+        (other,) = await stored(log, B, 0, b"3")
+        (third,) = await stored(log, C, 0, b"4")
+        kept = StoredSnapshot(A, two, b"whole a", outline=b"a, short \xff")
+        await log.save_snapshot(StoredSnapshot(A, one, b"early", outline=b"early"))
+        await log.save_snapshot(kept)
+        await log.save_snapshot(StoredSnapshot(B, other, b"whole b"))
+        await log.save_snapshot(StoredSnapshot(C, third, b"whole c", outline=b"c"))
+        log = await backend.reopened(log)  # noqa: PLW2901
+        assert await log.snapshots([A]) == [kept]
+        assert sorted(await log.snapshots([B, A, "unknown"])) == [
+            kept,
+            StoredSnapshot(B, other, b"whole b"),
+        ]
+        assert await log.snapshots([]) == []
+        assert {stored.channel: stored for stored in await log.outlines()} == {
+            A: StoredSnapshot(A, two, b"", outline=b"a, short \xff"),
+            B: StoredSnapshot(B, other, b""),
+            C: StoredSnapshot(C, third, b"", outline=b"c"),
+        }
+        await log.drop(A)
+        assert {stored.channel for stored in await log.outlines()} == {B, C}
+        await log.close()
+
+
 async def test_a_snapshot_of_what_never_happened_is_refused(backend: Backend) -> None:
     async with backend.opened() as log:
         (last,) = await stored(log, A, 0, b"1")
@@ -256,8 +283,8 @@ async def test_what_is_asked_takes_effect_in_the_order_of_asking(backend: Backen
 async def test_lasting_entries_stay_until_their_time_has_come(backend: Backend) -> None:
     async with backend.opened() as log:
         new = [*entries(b"1", b"2", b"3", b"4", b"5")]
-        new[1] = new[1]._replace(lasts_until=100)
-        new[3] = new[3]._replace(lasts_until=200)
+        new[1] = replace(new[1], lasts_until=100)
+        new[3] = replace(new[3], lasts_until=200)
         outcome = await settled(log, Batch(A, 0, tuple(new)))
         assert isinstance(outcome, Durable)
         _, two, _, four, five = outcome.seqs

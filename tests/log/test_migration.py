@@ -1,12 +1,14 @@
 """A log that is copied to another backend is the same log, in an epoch of its own."""
 
 import pytest
+from msgspec.structs import replace
 
 from session_server.log import Batch, Durable, RefusedBecause, StoredSnapshot
-from session_server.log.errors import DamagedError, InUseError, OpenError, UrlError
 from session_server.log.migration import Migrated, UnlikeError, migrate
+from session_server.log.protocol import DamagedError, InUseError, OpenError, UrlError
 from tests.log.logs import (
     Backend,
+    Nats,
     Postgres,
     Sqlite,
     batch,
@@ -19,11 +21,22 @@ from tests.log.logs import (
 )
 
 A, B, C, D = "ahp-session:/a", "ahp-session:/b", "ahp-root://", "ahp-session:/d"
-PAIRS = [(Sqlite, Postgres), (Postgres, Sqlite), (Sqlite, Sqlite), (Postgres, Postgres)]
+WITH_A_SERVER = [
+    (Sqlite, Postgres),
+    (Postgres, Sqlite),
+    (Postgres, Postgres),
+    (Sqlite, Nats),
+    (Nats, Postgres),
+    (Nats, Nats),
+]
+PAIRS = [
+    (Sqlite, Sqlite),
+    *(pytest.param(*pair, marks=pytest.mark.slow) for pair in WITH_A_SERVER),
+]
 
 
 def url_of(backend: Backend) -> str:
-    if isinstance(backend, Postgres):
+    if isinstance(backend, Postgres | Nats):
         return backend.url
     assert isinstance(backend, Sqlite)
     return f"sqlite:///{backend.path}"
@@ -45,13 +58,15 @@ async def fill(backend: Backend) -> dict[str, int]:
     async with backend.opened() as log:
         *_, a = await stored(log, A, 0, *[b"%d" % n for n in range(2_500)])
         (b,) = await stored(log, B, 0, b"all of it is trimmed")
-        lasting = [entry._replace(lasts_until=100 * n) for n, entry in enumerate(entries(*b"1234"))]
-        lasting = [entry._replace(data=b"%d" % n) for n, entry in enumerate(lasting)]
+        lasting = [replace(entry, lasts_until=100 * n) for n, entry in enumerate(entries(*b"1234"))]
+        lasting = [replace(entry, data=b"%d" % n) for n, entry in enumerate(lasting)]
         outcome = await settled(log, Batch(C, 0, tuple(lasting)))
         assert isinstance(outcome, Durable)
         c = outcome.seqs[-1]
         for channel, last in ((A, a - 1_000), (B, b), (C, c)):
-            await log.save_snapshot(StoredSnapshot(channel, last, channel.encode()))
+            await log.save_snapshot(
+                StoredSnapshot(channel, last, channel.encode(), outline=b"short")
+            )
             await log.trim(channel, last, 50)
         await log.save_snapshot(StoredSnapshot(D, 0, b"before anything"))
         await stored(log, "gone", 0, b"x")
@@ -118,7 +133,10 @@ async def test_a_copy_that_differs_is_noticed(made, monkeypatch, fault: str) -> 
 
     async def bad_adopt(log, pairs):
         first, until = pairs[0]
-        changed = {"entry": (first._replace(data=b"other"), until), "lasting": (first, until + 5)}
+        changed = {
+            "entry": (replace(first, data=b"other"), until),
+            "lasting": (first, until + 5),
+        }
         await adopt(log, [changed.get(fault, pairs[0]), *pairs[1:]])
 
     async def bad_floors(log, floors):

@@ -2,6 +2,7 @@
 
 import asyncio
 import tempfile
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -9,10 +10,20 @@ from unittest.mock import patch
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from session_server.log import Batch, Durable, Entry, Log, Outcome, StoredSnapshot
+from session_server.log import AppendResult, Batch, Durable, Entry, Log, StoredSnapshot
 from session_server.log.sqlite import store
-from tests.log.logs import Backend, Memory, SqliteNormal, asked, entries, everything, following
+from tests.log.logs import (
+    Backend,
+    Memory,
+    Nats,
+    SqliteNormal,
+    asked,
+    entries,
+    everything,
+    following,
+)
 
 CHANNELS = [f"ahp-session:/{name}" for name in "abcde"]
 NOWHERE = 10**12
@@ -57,7 +68,7 @@ class Model:
             self.now += 1
             new = entries(*[b"%d" % n for n in range(size)])
             lasting = tuple(
-                entry._replace(lasts_until=self.now + LIFETIME) if n % 2 else entry
+                replace(entry, lasts_until=self.now + LIFETIME) if n % 2 else entry
                 for n, entry in enumerate(new)
             )
             one = Batch(channel, expected, lasting)
@@ -66,10 +77,10 @@ class Model:
         for one, outcome in flying:
             self.settle(one, await outcome)
         new = [entry for entry in self.entries if entry.seq > before]
-        self.entries.sort()
+        self.entries.sort(key=attrgetter("seq"))
         assert len({entry.seq for entry in new}) == len(new)
 
-    def settle(self, one: Batch, outcome: Outcome) -> None:
+    def settle(self, one: Batch, outcome: AppendResult) -> None:
         is_right = one.expected == self.lasts.get(one.channel, 0)
         assert isinstance(outcome, Durable) == is_right, outcome
         if isinstance(outcome, Durable):
@@ -83,7 +94,8 @@ class Model:
         return round(self.lasts.get(channel, 0) * share)
 
     async def snapshot(self, channel: str, share: float) -> None:
-        made = StoredSnapshot(channel, self.position(channel, share), repr(share).encode())
+        data = repr(share).encode()
+        made = StoredSnapshot(channel, self.position(channel, share), data, outline=data[:3])
         await self.log.save_snapshot(made)
         if channel not in self.snapshots or self.snapshots[channel].seq <= made.seq:
             self.snapshots[channel] = made
@@ -128,6 +140,8 @@ class Model:
         assert await self.log.read_uncovered(after=0, limit=len(self.entries)) == uncovered
         assert await self.log.read_uncovered(after=0, limit=2) == uncovered[:2]
         assert sorted(await self.log.snapshots()) == sorted(self.snapshots.values())
+        outlines = [stored._replace(data=b"") for stored in self.snapshots.values()]
+        assert sorted(await self.log.outlines()) == sorted(outlines)
         assert await self.log.floors() == self.floors
         assert self.log.last_seq == self.last_seq
         ids = {entry.id: entry.seq for entry in self.entries}
@@ -148,7 +162,13 @@ async def lived(backend: Backend, life: list[tuple[Any, ...]]) -> None:
 
 @pytest.mark.proves("design.log.contract", "design.log.all-or-nothing", "design.log.read")
 @pytest.mark.parametrize(
-    ("kind", "unplaced"), [(Memory, 0), (SqliteNormal, 5), (SqliteNormal, 999)]
+    ("kind", "unplaced"),
+    [
+        (Memory, 0),
+        (SqliteNormal, 5),
+        (SqliteNormal, 999),
+        pytest.param(Nats, 0, marks=pytest.mark.slow),
+    ],
 )
 @given(life=st.lists(requests, max_size=30))
 def test_a_log_is_what_its_requests_make_of_it(

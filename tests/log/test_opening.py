@@ -1,4 +1,4 @@
-"""The URL chooses the log, and a wrong one is answered in words that help."""
+"""The URL chooses the log, and a wrong one is answered with advice."""
 
 import sys
 from pathlib import Path
@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from session_server.log import Sync
-from session_server.log.errors import BackendMissingError, NotWritableError, OpenError, UrlError
 from session_server.log.memory import MemoryLog
 from session_server.log.opening import open_log
+from session_server.log.protocol import BackendMissingError, NotWritableError, OpenError, UrlError
 from session_server.log.sqlite import SqliteLog
 from tests.log.logs import everything, stored
 
@@ -36,7 +36,7 @@ async def test_three_slashes_are_relative_and_four_absolute(
 
 
 @pytest.mark.parametrize(
-    ("url", "words"),
+    ("url", "reason"),
     [
         ("", "available: memory:"),
         ("data.db", "available: memory:"),
@@ -48,17 +48,24 @@ async def test_three_slashes_are_relative_and_four_absolute(
         ("sqlite:////", "names no file"),
         ("sqlite://host/log.db", "names no file"),
         ("sqlite:///log.db?mode=ro", "takes none"),
+        ("nats://", "names no NATS server"),
+        ("nats://host?replicas=many", "not a valid NATS URL"),
+        ("nats://host?replicas=7", "1 to 5 copies"),
+        ("nats://host?stream=a.b", "not a valid stream name"),
+        ("nats://host?strem=a", "'strem' is not an option"),
+        ("nats://host?creds=/nowhere", "does not exist: /nowhere"),
     ],
 )
-async def test_a_wrong_url_is_explained(url: str, words: str) -> None:
+async def test_a_wrong_url_is_explained(url: str, reason: str) -> None:
     with pytest.raises(UrlError) as failure:
         await open_log(url)
-    assert words in failure.value.words
+    assert reason in failure.value.reason
     assert failure.value.code == "url"
-    assert not failure.value.retry_helps
+    assert not failure.value.can_retry
 
 
-async def test_what_a_later_version_brings_is_named() -> None:
+async def test_a_missing_client_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "session_server.log.nats", None)
     with pytest.raises(BackendMissingError, match=r"session-server\[nats\]"):
         await open_log("nats://localhost")
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from session_server.log import Entry, RefusedBecause
-from session_server.log.errors import FailedError
 from session_server.log.memory import MemoryLog
+from session_server.log.protocol import FailedError
 from session_server.log.settling import Progress, follow
 from tests.log.logs import stored
 
@@ -42,7 +42,7 @@ class FailsToAnswer:
         raise FailedError(self.because, "in a test")
 
 
-async def test_a_follower_is_told_of_a_failure_but_ends_quietly_with_the_log() -> None:
+async def test_a_follower_gets_a_failure_but_ends_quietly_with_the_log() -> None:
     broken = FailsToAnswer(RefusedBecause.BROKEN)
     with pytest.raises(FailedError):
         await anext(follow(broken, Progress(0), 0))

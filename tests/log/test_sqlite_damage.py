@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from session_server.log import Batch, Log, NewEntry, StoredSnapshot
-from session_server.log.errors import DamagedError, NotWritableError, OpenError
+from session_server.log.protocol import DamagedError, NotWritableError, OpenError
 from session_server.log.sqlite import schema, store
 from session_server.log.sqlite.backup import back_up, examined
 from session_server.log.sqlite.ledger import Ledger

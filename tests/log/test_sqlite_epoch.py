@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from session_server.log import Epoch, StoredSnapshot
-from session_server.log.errors import DataLostError
-from session_server.log.protocol import EPOCH_STEP
+from session_server.log.protocol import EPOCH_STEP, DataLostError
 from session_server.log.sqlite import claim
 from session_server.log.sqlite.claim import SUFFIX
 from tests.log.logs import Sqlite, SqliteNormal, everything, stored
@@ -225,7 +224,7 @@ async def test_without_full_sync_a_log_that_was_open_does_not_outlive_a_reboot(
     assert (await epoch_of(backend) != epoch) == may_have_lost
 
 
-async def test_where_reboots_cannot_be_told_without_full_sync_nothing_is_taken_for_kept(
+async def test_without_full_sync_and_a_boot_id_a_new_epoch_begins(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(claim, "BOOT_ID", tmp_path / "missing")
@@ -256,7 +255,7 @@ async def test_no_position_of_an_earlier_epoch_is_one_of_the_next(tmp_path: Path
 
 
 @pytest.mark.parametrize("text", ["", "x", "12", "-x", "1.5-x", "0123456789abcdef"])
-def test_a_text_that_is_no_epoch_is_none(text: str) -> None:
+def test_an_invalid_epoch_text_is_not_an_epoch(text: str) -> None:
     assert Epoch.read(text) is None
     epoch = Epoch.after(5)
     assert Epoch.read(str(epoch)) == epoch

@@ -1,4 +1,4 @@
-"""When the disk is full, read-only or failing: nothing by halves, and the truth about it."""
+"""When the disk is full, read-only or failing: no half-written batches, and honest outcomes."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ from session_server.log import (
     StoredSnapshot,
     Unknown,
 )
-from session_server.log.errors import FailedError, NotWritableError
+from session_server.log.protocol import FailedError, NotWritableError
 from session_server.log.sqlite import SqliteLog
 from session_server.log.sqlite.database import Database
 from session_server.log.sqlite.store import Store
@@ -135,14 +135,14 @@ async def test_what_fits_is_not_refused_for_what_does_not(tmp_path: Path) -> Non
         assert kinds == [Durable, Durable, Refused, Durable, Durable]
 
 
-async def test_other_requests_fail_in_words_on_a_full_disk(tmp_path: Path) -> None:
+async def test_other_requests_fail_with_a_reason_on_a_full_disk(tmp_path: Path) -> None:
     async with Sqlite(tmp_path).opened() as log:
         (last,) = await stored(log, A, 0, b"x")
         await tell_sqlite(log, "PRAGMA max_page_count = 1")
         with pytest.raises(FailedError, match="no space") as failure:
             await log.save_snapshot(StoredSnapshot(A, last, LARGE))
         assert failure.value.because == RefusedBecause.FULL
-        assert failure.value.retry_helps
+        assert failure.value.can_retry
 
 
 async def test_a_log_that_became_read_only_says_so(tmp_path: Path) -> None:
@@ -248,7 +248,7 @@ async def test_a_commit_whose_answer_was_lost_is_found(tmp_path: Path) -> None:
         assert {type(outcome) for outcome in outcomes} == {Unknown}
         with pytest.raises(FailedError, match="disk has failed"):
             await dropping
-        assert "SQLITE_IOERR_FSYNC" in outcomes[0].words
+        assert "SQLITE_IOERR_FSYNC" in outcomes[0].reason
 
         await stored(log, "empty", 0, b"filled")
         # Nothing slips past what is not known, wherever it thinks that the channel ends.
@@ -286,10 +286,10 @@ async def test_as_long_as_the_disk_fails_nothing_is_claimed(
                 with pytest.raises(FailedError) as failure:
                     await question
                 assert failure.value.because == RefusedBecause.BROKEN
-                assert failure.value.retry_helps
+                assert failure.value.can_retry
             outcome = await settled(log, batch(B, 0, b"x"))
             assert isinstance(outcome, Refused)
             assert outcome.because == RefusedBecause.BROKEN
-            assert "Input/output error (OSError)" in outcome.words
+            assert "Input/output error (OSError)" in outcome.reason
         assert await log.find([wanted.entries[0].id]) == {wanted.entries[0].id: last + 1}
         await stored(log, B, 0, b"x")

@@ -1,7 +1,7 @@
-"""Real people in a real browser: Debian's Chromium, one context each, every wait bounded."""
+"""People in a real browser: Debian's Chromium, one context each, every wait bounded."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import pytest
@@ -20,11 +20,24 @@ DESKTOP = {"width": 1280, "height": 860}
 PHONE = {"width": 390, "height": 844}
 
 
+WHOLE = ("chromium",)
+"""As people have it."""
+
+QUICK = ("chromium-headless-shell", *WHOLE)
+"""The first has no windows of its own, and opens a page with an eighth of the work."""
+
+
+def installed(programs: Sequence[str]) -> str:
+    """The first of them that is there."""
+    for path in map(shutil.which, programs):
+        if path is not None:
+            return path
+    pytest.skip(f"there is no {programs[0]}; on Debian: apt install {programs[0]}")
+
+
 @contextmanager
-def chromium() -> Iterator[Browser]:
-    path = shutil.which("chromium")
-    if path is None:
-        pytest.skip("there is no chromium; on Debian: apt install chromium")
+def chromium(programs: Sequence[str] = QUICK) -> Iterator[Browser]:
+    path = installed(programs)
     expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
@@ -64,6 +77,10 @@ class Person:
 
     def closes(self) -> None:
         self.context.close()
+
+
+People = Callable[..., Person]
+"""People arrive by name, at a host, with options of their browser."""
 
 
 def phone_options() -> dict[str, object]:

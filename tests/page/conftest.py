@@ -1,4 +1,4 @@
-"""Browsers, hosts, people and what happens to them, by the module."""
+"""Fixtures: a browser, a host with a scripted agent, and people."""
 
 import sys
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""A host whose agent `scene` keeps every turn open, so that a test can say what happens in it."""
+"""A host whose agent `scene` keeps every turn open, so that a test can act as the agent."""
 
 import argparse
 import asyncio

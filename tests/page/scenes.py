@@ -1,4 +1,4 @@
-"""Every view of the page, each with something in it, for tests that look at all of them."""
+"""Every view of the page with content, for tests that check all of them."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple

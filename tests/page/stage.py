@@ -1,4 +1,4 @@
-"""What happens on the other side of the page: sessions, turns and questions, made by an agent.
+"""The other side of the page: sessions, turns and questions, created as an agent.
 
 It speaks plain AHP over a socket of its own, with a token of the role `agent`.
 """
@@ -52,6 +52,15 @@ class Stage:
         wanted = {"resource": uri, "title": title or name, "provider": provider}
         http("POST", f"{self.url}/v1/sessions", wanted)
         self.joins(uri)
+        return uri
+
+    def form(
+        self, session: str, *questions: Mapping[str, Any], title: str | None = None, **more: Any
+    ) -> str:
+        """A session with a turn in which these questions are asked."""
+        uri = self.session(session, title)
+        self.begins(uri)
+        self.asks(uri, *questions, **more)
         return uri
 
     def joins(self, uri: str) -> None:

@@ -1,19 +1,17 @@
-"""Links for others: what each role sees and may do, and why it may not."""
+"""Share links: what each role sees and may do."""
 
 import re
 import urllib.request
-from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from session_server.identity.binding import outside_address
-from tests.page.browser import Person, phone_options
-from tests.page.looking import field, question
+from tests.page.browser import People, phone_options
+from tests.page.locators import field, question
 from tests.page.stage import Stage, http, one_of, text
 from tests.servers import serving
 
-People = Callable[..., Person]
 pytestmark = pytest.mark.slow
 
 
@@ -30,13 +28,10 @@ def shared(page: Page, role: str, name: str = "") -> str:
 
 
 def opening(stage: Stage, name: str) -> str:
-    uri = stage.session(name, name.capitalize())
-    stage.begins(uri)
-    stage.asks(uri, text("name"), one_of("city", "Oslo", "Lisbon"))
-    return uri
+    return stage.form(name, text("name"), one_of("city", "Oslo", "Lisbon"), title=name.capitalize())
 
 
-def test_a_guest_is_alerted_like_everyone_else(person: People, stage: Stage) -> None:
+def test_guest_sees_waiting_questions_in_title_and_list(person: People, stage: Stage) -> None:
     uri = stage.session("alerted", "Alerted")
     stage.begins(uri)
     ana = person("Ana").goes_to("#/s/alerted")
@@ -53,7 +48,7 @@ def test_a_guest_is_alerted_like_everyone_else(person: People, stage: Stage) -> 
     expect(guest).to_have_title("session-server")
 
 
-def test_an_observer_sees_all_and_is_told_why_nothing_can_be_done(
+def test_observer_sees_everything_and_why_controls_are_disabled(
     person: People, stage: Stage
 ) -> None:
     uri = opening(stage, "watched")
@@ -79,7 +74,7 @@ def test_an_observer_sees_all_and_is_told_why_nothing_can_be_done(
     # The host would not have it either, whatever a page allows.
     said = eve.evaluate(
         """async () => {
-          const { Host } = await import("/page/0/wire/host.js");
+          const { Host } = await import("/page/0/client/host.js");
           const token = sessionStorage.getItem("session-server.token");
           const host = new Host({ token, storage: new Map() && undefined });
           host.start();
@@ -97,7 +92,7 @@ def test_an_observer_sees_all_and_is_told_why_nothing_can_be_done(
     assert said == "You may watch this session, but not change it."
 
 
-def test_an_answerer_answers_on_a_phone_under_their_name(person: People, stage: Stage) -> None:
+def test_answerer_answers_on_a_phone_under_their_name(person: People, stage: Stage) -> None:
     uri = opening(stage, "shared")
     stage.tool(uri, "c1", toolInput="rm")
     ana = person("Ana").goes_to("#/s/shared")
@@ -117,10 +112,10 @@ def test_an_answerer_answers_on_a_phone_under_their_name(person: People, stage: 
     expect(question(phone, "name")).to_contain_text("Done by you")
     phone.get_by_role("button", name="Review answers", exact=True).tap()
     phone.get_by_role("button", name="Send answers", exact=True).tap()
-    expect(ana.locator(".outcome-words")).to_contain_text("Ben answered")
+    expect(ana.locator(".outcome-text")).to_contain_text("Ben answered")
 
 
-def test_the_code_is_drawn_from_the_hosts_strokes(person: People) -> None:
+def test_qr_code_is_rebuilt_from_its_paths(person: People) -> None:
     public = ("--public-url", "https://sessions.example.com", "--without-connection-token")
     with serving("memory:", "--demo", *public) as server:
         ana = person("Ana", server.url).goes_to("#/s/demo")
@@ -133,9 +128,7 @@ def test_the_code_is_drawn_from_the_hosts_strokes(person: People) -> None:
         assert len(code.locator("path.qr-dark").get_attribute("d") or "") > 1_000
 
 
-def test_a_link_that_works_on_this_machine_alone_is_no_code_for_phones(
-    person: People, stage: Stage
-) -> None:
+def test_loopback_link_has_no_qr_code(person: People, stage: Stage) -> None:
     opening(stage, "drawn")
     ana = person("Ana").goes_to("#/s/drawn")
     ana.get_by_role("button", name="Share", exact=True).click()
@@ -145,7 +138,7 @@ def test_a_link_that_works_on_this_machine_alone_is_no_code_for_phones(
     expect(ana.get_by_label("The link", exact=True)).to_be_visible()
 
 
-def test_a_nameless_person_is_asked_for_a_name_when_others_are_here(
+def test_person_without_a_name_is_asked_for_one_when_others_are_present(
     person: People, stage: Stage
 ) -> None:
     opening(stage, "names")
@@ -166,7 +159,7 @@ def test_a_nameless_person_is_asked_for_a_name_when_others_are_here(
     expect(question(ben, "name")).to_contain_text("Draft by Ana")
 
 
-def test_it_works_over_plain_http_in_a_lan(person: People) -> None:
+def test_page_works_over_plain_http_in_a_lan(person: People) -> None:
     """Such a page is not a secure context: no `crypto.randomUUID`, no clipboard, no notices."""
     address = outside_address()
     if address is None:
@@ -194,21 +187,7 @@ def test_it_works_over_plain_http_in_a_lan(person: People) -> None:
         expect(field(again, "name")).to_have_value("Norway")
 
 
-def test_trying_out_a_link_of_ones_own_does_not_take_its_owners_place(
-    person: People, stage: Stage
-) -> None:
-    opening(stage, "tried")
-    ana = person("Ana").goes_to("#/s/tried")
-    url = shared(ana, "View")
-    trial = ana.context.new_page()
-    trial.goto(url)
-    expect(trial.locator(".banner")).to_contain_text("You can view this session")
-    again = ana.context.new_page()
-    again.goto(f"{stage.url}/#/s/tried")
-    expect(again.locator(".request-actions")).to_contain_text("Review")
-
-
-def test_people_without_a_name_have_marks_of_their_own(person: People, stage: Stage) -> None:
+def test_people_without_a_name_get_distinct_shapes(person: People, stage: Stage) -> None:
     opening(stage, "nameless")
     pages = [person(None).goes_to("#/s/nameless") for _ in range(3)]
     for page in pages:
@@ -226,7 +205,7 @@ def marks(page: Page) -> list[str]:
     )
 
 
-def test_a_recording_is_marked_and_nothing_in_it_can_be_done(person: People, stage: Stage) -> None:
+def test_recording_is_marked_and_read_only(person: People, stage: Stage) -> None:
     uri = opening(stage, "taped")
     stage.tool(uri, "c1", toolInput="rm")
     tape = urllib.request.urlopen(f"{stage.url}/v1/sessions/taped/export", timeout=20).read()

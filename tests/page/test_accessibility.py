@@ -1,18 +1,17 @@
-"""The page for everyone: no violation that axe-core knows of, and words for who does not see."""
+"""Accessibility: axe-core, screen readers, reduced motion, forced colours."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.npm_modules import npm_script
-from tests.page.browser import Person, phone_options
-from tests.page.looking import arrive, field, question
+from tests.page.browser import People, Person, phone_options
+from tests.page.locators import arrive, field, question
 from tests.page.scenes import SCENES, set_the_scene
 from tests.page.stage import Stage, many_of, one_of, text
 from tests.servers import ServerProcess
 
-People = Callable[..., Person]
 pytestmark = pytest.mark.slow
 
 RUN = """async () => {
@@ -46,7 +45,7 @@ def visitor(
 
 
 @pytest.mark.parametrize("name", SCENES)
-def test_axe_finds_nothing(visitor: Person, name: str) -> None:
+def test_axe_finds_no_violation(visitor: Person, name: str) -> None:
     place, shows, act = SCENES[name]
     is_phone = visitor.page.viewport_size is not None and visitor.page.viewport_size["width"] < 760
     page = visitor.goes_to(f"?view={name}{place}")
@@ -80,7 +79,7 @@ def assert_fits(page: Page) -> None:
     assert page.evaluate(TINY) == []
 
 
-def test_a_new_question_is_announced_and_takes_no_focus(person: People, stage: Stage) -> None:
+def test_new_question_is_announced_without_moving_the_focus(person: People, stage: Stage) -> None:
     uri = stage.session("announced")
     stage.begins(uri)
     ana = person("Ana").goes_to("#/s/announced")
@@ -91,10 +90,8 @@ def test_a_new_question_is_announced_and_takes_no_focus(person: People, stage: S
     expect(ana.locator(".composer-text")).to_be_focused()
 
 
-def test_every_question_is_a_group_with_a_name(person: People, stage: Stage) -> None:
-    uri = stage.session("groups")
-    stage.begins(uri)
-    stage.asks(uri, text("name", required=True), one_of("city", "Oslo", "Lisbon"))
+def test_every_question_is_a_named_group(person: People, stage: Stage) -> None:
+    stage.form("groups", text("name", required=True), one_of("city", "Oslo", "Lisbon"))
     (ana,) = arrive([person("Ana")], "groups")
     expect(ana.get_by_role("group", name="Name Required")).to_be_visible()
     expect(ana.get_by_role("textbox", name="Name")).to_be_visible()
@@ -102,7 +99,7 @@ def test_every_question_is_a_group_with_a_name(person: People, stage: Stage) -> 
     expect(city.get_by_role("radio", name="Oslo")).to_be_visible()
 
 
-def test_without_motion_nothing_moves(person: People, stage: Stage) -> None:
+def test_reduced_motion_disables_animations(person: People, stage: Stage) -> None:
     uri = stage.session("still")
     stage.begins(uri)
     ana = person("Ana", reduced_motion="reduce").goes_to("#/s/still")
@@ -114,10 +111,8 @@ CHOSEN = """selector => [...document.querySelectorAll(selector)]
   .map((place) => getComputedStyle(place).outlineStyle)"""
 
 
-def test_what_is_chosen_is_seen_without_colours(person: People, stage: Stage) -> None:
-    uri = stage.session("forced")
-    stage.begins(uri)
-    stage.asks(uri, one_of("city", "Oslo", "Lisbon"), text("name"))
+def test_chosen_option_is_visible_in_forced_colours(person: People, stage: Stage) -> None:
+    stage.form("forced", one_of("city", "Oslo", "Lisbon"), text("name"))
     (ana,) = arrive([person("Ana", forced_colors="active")], "forced")
     question(ana, "city").get_by_label("Lisbon").check()
     field(ana, "name").focus()
@@ -126,10 +121,8 @@ def test_what_is_chosen_is_seen_without_colours(person: People, stage: Stage) ->
     assert ana.evaluate(CHOSEN, ".filter[aria-pressed=true]") == ["solid"]
 
 
-def test_an_option_that_is_not_chosen_is_empty_in_the_dark(person: People, stage: Stage) -> None:
-    uri = stage.session("dark")
-    stage.begins(uri)
-    stage.asks(uri, one_of("city", "Oslo", "Lisbon"), many_of("food", "Bread", "Soup"))
+def test_unchosen_option_is_empty_in_dark_mode(person: People, stage: Stage) -> None:
+    stage.form("dark", one_of("city", "Oslo", "Lisbon"), many_of("food", "Bread", "Soup"))
     (ana,) = arrive([person("Ana", color_scheme="dark")], "dark")
     for radio in question(ana, "city").get_by_role("radio").all():
         expect(radio).to_have_css("appearance", "none")

@@ -1,21 +1,19 @@
-"""How people who look elsewhere learn that they are needed: once, and never of what they see.
+"""Title, badge, notifications and sound: once per session that needs input and is not in view.
 
 Notices, sounds, badges and whether anybody looks are the browser's; the tests listen in on those.
 """
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.page.browser import Person
-from tests.page.looking import field
+from tests.page.browser import People, Person
+from tests.page.locators import field
 from tests.page.stage import Stage, text
 from tests.servers import ServerProcess, sqlite_store
 
-People = Callable[..., Person]
 pytestmark = pytest.mark.slow
 
 SCENE_HOST = (sys.executable, "-m", "tests.page.scene_host")
@@ -87,7 +85,7 @@ def heard(page: Page, **counts: int) -> None:
         expect(page.locator("html")).to_have_attribute(f"data-{name}", str(count))
 
 
-def test_a_notice_comes_once_opens_the_question_and_goes_when_it_is_answered(
+def test_notification_comes_once_opens_the_question_and_closes_when_answered(
     person: People, stage: Stage
 ) -> None:
     uri = stage.session("notice", "Deploy")
@@ -119,7 +117,7 @@ def test_a_notice_comes_once_opens_the_question_and_goes_when_it_is_answered(
     expect(ana).to_have_title("session-server")
 
 
-def test_nothing_is_told_of_what_is_in_view(person: People, stage: Stage) -> None:
+def test_no_notification_for_the_session_in_view(person: People, stage: Stage) -> None:
     here, there = (stage.session(name, name.capitalize()) for name in ("here", "there"))
     stage.begins(here)
     stage.begins(there)
@@ -140,7 +138,7 @@ def test_nothing_is_told_of_what_is_in_view(person: People, stage: Stage) -> Non
     assert notices(ana) == []
 
 
-def test_nothing_is_told_twice_when_the_host_was_gone(person: People, tmp_path: Path) -> None:
+def test_no_second_notification_after_a_reconnect(person: People, tmp_path: Path) -> None:
     store = sqlite_store(tmp_path)
     server = ServerProcess(store, command=SCENE_HOST)
     stage = Stage(server)
@@ -157,7 +155,7 @@ def test_nothing_is_told_twice_when_the_host_was_gone(person: People, tmp_path: 
     stage.close()
     again = ServerProcess(store, port=server.port, command=SCENE_HOST)
     try:
-        expect(ana.locator(".connection-words")).to_have_text("live")
+        expect(ana.locator(".connection-text")).to_have_text("live")
         stage = Stage(again)
         stage.joins(before)
         stage.act(before, "titleChanged", title="Still waiting")
@@ -171,12 +169,10 @@ def test_nothing_is_told_twice_when_the_host_was_gone(person: People, tmp_path: 
         again.kill()
 
 
-def test_what_waited_before_one_came_is_in_the_title_and_no_news(
+def test_questions_from_before_are_counted_without_a_notification(
     person: People, stage: Stage
 ) -> None:
-    uri = stage.session("old", "Old")
-    stage.begins(uri)
-    stage.asks(uri, text("name"))
+    stage.form("old", text("name"), title="Old")
     ana = person("Ana")
     ana.context.add_init_script("localStorage.setItem('session-server.notify', 'yes')")
     page = listening(ana)

@@ -1,21 +1,20 @@
-"""Whoever is not let in: what happened, in the words of a guest, and a way in for who has one."""
+"""Without access: the message, and the input for a token or link."""
 
 import json
 import re
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.npm_modules import npm_script
-from tests.page.browser import Person, phone_options
-from tests.page.looking import field
+from tests.page.browser import People, phone_options
+from tests.page.locators import field
 from tests.page.test_accessibility import DEVICES, RUN, assert_fits
 from tests.servers import ServerProcess, serving
 
-People = Callable[..., Person]
 pytestmark = pytest.mark.slow
 
 TOKEN = "a-token-for-this-test"
@@ -54,9 +53,7 @@ def says(page: Page, title: str, text: str) -> None:
     assert not JARGON.search(page.locator("body").inner_text())
 
 
-def test_without_a_token_one_is_asked_for_kept_and_forgotten(
-    person: People, guarded: ServerProcess
-) -> None:
+def test_token_is_asked_for_kept_and_forgotten(person: People, guarded: ServerProcess) -> None:
     ana = person("Ana", guarded.url).goes_to()
     says(ana, "You need a link to get in", "open the link they sent")
     entry = ana.get_by_label("A link or a token")
@@ -79,19 +76,20 @@ def test_without_a_token_one_is_asked_for_kept_and_forgotten(
 
 
 @pytest.mark.parametrize("options", DEVICES.values(), ids=DEVICES)
-def test_the_screen_is_for_everyone(
+def test_gate_is_accessible(
     person: People, guarded: ServerProcess, options: dict[str, object]
 ) -> None:
     visitor = person(None, guarded.url, **options, reduced_motion="reduce")
     visitor.context.add_init_script(path=npm_script("axe-core", "axe.min.js"))
     page = visitor.goes_to("?tkn=half-of-a-link#/s/demo")
     says(page, "This link does not work", "Ask the person who sent it for a new one.")
+    assert "tkn" not in page.url
     assert page.evaluate(RUN) == []
     if "has_touch" in options:
         assert_fits(page)
 
 
-def test_a_pasted_link_leads_to_its_session(person: People, guarded: ServerProcess) -> None:
+def test_pasted_link_opens_its_session(person: People, guarded: ServerProcess) -> None:
     guest = person(None, guarded.url, **phone_options()).goes_to()
     guest.get_by_label("A link or a token").fill(shared(guarded))
     guest.get_by_role("button", name="Open").tap()
@@ -100,15 +98,7 @@ def test_a_pasted_link_leads_to_its_session(person: People, guarded: ServerProce
     expect(guest.locator(".banner")).to_contain_text("You can answer questions.")
 
 
-def test_a_link_that_is_no_link_of_this_host_says_so(
-    person: People, guarded: ServerProcess
-) -> None:
-    guest = person(None, guarded.url, **phone_options()).goes_to("?tkn=half-of-a-link#/s/demo")
-    says(guest, "This link does not work", "Ask the person who sent it for a new one.")
-    assert "tkn" not in guest.url
-
-
-def test_a_link_that_expires_says_so_and_keeps_what_was_written(
+def test_expired_link_shows_a_message_and_keeps_drafts(
     person: People, guarded: ServerProcess
 ) -> None:
     url = shared(guarded, expiresIn=8)
@@ -125,7 +115,7 @@ def test_a_link_that_expires_says_so_and_keeps_what_was_written(
     expect(field(guest, "name")).to_have_value("Norway")
 
 
-def test_a_link_that_was_taken_back_says_so(person: People, guarded: ServerProcess) -> None:
+def test_revoked_link_shows_a_message(person: People, guarded: ServerProcess) -> None:
     guest = person(None, guarded.url).page
     guest.goto(shared(guarded))
     expect(guest.locator(".request")).to_be_visible()
@@ -138,7 +128,7 @@ def test_a_link_that_was_taken_back_says_so(person: People, guarded: ServerProce
     expect(guest.get_by_role("dialog")).to_have_count(0)
 
 
-def test_a_guest_of_one_session_makes_no_others(person: People, guarded: ServerProcess) -> None:
+def test_guest_of_one_session_cannot_create_others(person: People, guarded: ServerProcess) -> None:
     guest = person(None, guarded.url).page
     guest.goto(shared(guarded, role="owner"))
     expect(guest.get_by_role("button", name="Share", exact=True)).to_be_visible()
@@ -159,7 +149,7 @@ def watching(page: Page) -> None:
     expect(page.locator(".banner")).to_contain_text("You can view this session")
 
 
-def test_a_link_does_not_replace_the_owners_access(person: People, guarded: ServerProcess) -> None:
+def test_link_does_not_replace_the_owners_access(person: People, guarded: ServerProcess) -> None:
     owner = person("Ana", guarded.url)
     page = owner.goes_to(f"?tkn={TOKEN}")
     owning(page)
@@ -183,7 +173,7 @@ def test_a_link_does_not_replace_the_owners_access(person: People, guarded: Serv
 
 
 @pytest.mark.parametrize("options", DEVICES.values(), ids=DEVICES)
-def test_the_choice_after_opening_a_link_is_for_everyone(
+def test_link_bar_is_accessible(
     person: People, guarded: ServerProcess, options: dict[str, object]
 ) -> None:
     visitor = person(None, guarded.url, **options, reduced_motion="reduce")
@@ -199,9 +189,7 @@ def test_the_choice_after_opening_a_link_is_for_everyone(
     expect(page.locator(".link-bar")).to_be_hidden()
 
 
-def test_a_link_replaces_the_kept_access_where_its_reader_says_so(
-    person: People, guarded: ServerProcess
-) -> None:
+def test_link_replaces_the_kept_access_on_request(person: People, guarded: ServerProcess) -> None:
     issued = as_owner(guarded, "POST", "/v1/tokens", {"name": "Bo", "role": "observer"})["token"]
     visitor = person(None, guarded.url)
     page = visitor.goes_to(f"?tkn={issued}")
@@ -215,7 +203,7 @@ def test_a_link_replaces_the_kept_access_where_its_reader_says_so(
     owning(another)
 
 
-def test_each_link_opens_its_own_session_in_new_tabs(
+def test_each_link_is_used_for_its_session_in_new_tabs(
     person: People, guarded: ServerProcess
 ) -> None:
     deploy = as_owner(guarded, "POST", "/v1/sessions/deploy/shares", {"role": "observer"})["url"]
@@ -229,7 +217,7 @@ def test_each_link_opens_its_own_session_in_new_tabs(
         expect(page.locator(".banner")).to_contain_text(words)
 
 
-def test_forgetting_a_link_leaves_the_owners_access(person: People, guarded: ServerProcess) -> None:
+def test_forgetting_a_link_keeps_the_owners_access(person: People, guarded: ServerProcess) -> None:
     page = person("Ana", guarded.url).goes_to(f"?tkn={TOKEN}")
     owning(page)
     page.goto(shared(guarded, role="observer"))
@@ -239,9 +227,7 @@ def test_forgetting_a_link_leaves_the_owners_access(person: People, guarded: Ser
     owning(page)
 
 
-def test_no_request_of_the_page_has_the_token_in_its_address(
-    person: People, guarded: ServerProcess
-) -> None:
+def test_no_request_has_the_token_in_its_address(person: People, guarded: ServerProcess) -> None:
     page = person(None, guarded.url).page
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))

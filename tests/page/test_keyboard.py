@@ -1,15 +1,12 @@
-"""The whole form without a pointer."""
-
-from collections.abc import Callable
+"""The form by keyboard."""
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.page.browser import Person
-from tests.page.looking import arrive, field, question
+from tests.page.browser import People
+from tests.page.locators import arrive, field, question
 from tests.page.stage import Stage, many_of, one_of, text, whole, yes_no
 
-People = Callable[..., Person]
 pytestmark = pytest.mark.slow
 
 
@@ -21,11 +18,9 @@ def focused(page: Page) -> str:
     return question
 
 
-def test_a_form_is_answered_by_keyboard_alone(person: People, stage: Stage) -> None:
-    uri = stage.session("keys")
-    stage.begins(uri)
-    stage.asks(
-        uri,
+def test_form_can_be_answered_by_keyboard_alone(person: People, stage: Stage) -> None:
+    stage.form(
+        "keys",
         text("name", required=True),
         one_of("city", "Oslo", "Lisbon", "Kyoto", required=True),
         many_of("food", "Bread", "Soup", "Figs"),
@@ -85,10 +80,8 @@ def test_a_form_is_answered_by_keyboard_alone(person: People, stage: Stage) -> N
     expect(ana.locator(".outcome")).to_contain_text("Kyoto")
 
 
-def test_escape_leaves_the_review_and_nothing_is_lost(person: People, stage: Stage) -> None:
-    uri = stage.session("escape")
-    stage.begins(uri)
-    stage.asks(uri, text("name"), text("place"))
+def test_escape_leaves_the_review_without_losing_anything(person: People, stage: Stage) -> None:
+    stage.form("escape", text("name"), text("place"))
     (ana,) = arrive([person("Ana")], "escape")
     field(ana, "name").fill("Norway")
     ana.keyboard.press("Control+Enter")
@@ -97,7 +90,7 @@ def test_escape_leaves_the_review_and_nothing_is_lost(person: People, stage: Sta
     expect(ana.locator(".review")).to_be_hidden()
 
 
-def test_a_field_says_in_words_what_is_wrong_when_it_is_left(person: People, stage: Stage) -> None:
+def test_field_shows_its_problem_when_it_is_left(person: People, stage: Stage) -> None:
     uri = stage.session("wrong")
     stage.begins(uri)
     code = {"_meta": {"pattern": "^[A-Z]{3}$"}}

@@ -1,4 +1,4 @@
-"""The page's own Markdown: what it understands, and that nothing in it comes alive."""
+"""The page's Markdown: what it supports, and that its output is inert."""
 
 from collections.abc import Iterator
 
@@ -64,7 +64,7 @@ def page(browser: Browser, host: ServerProcess) -> Iterator[Page]:
         ("![cat](https://a.example/cat.png)", ">cat<"),
     ],
 )  # fmt: skip
-def test_it_understands(page: Page, source: str, html: str) -> None:
+def test_markdown_is_rendered(page: Page, source: str, html: str) -> None:
     assert html in page.evaluate(RENDER, source)
 
 
@@ -82,7 +82,7 @@ def test_it_understands(page: Page, source: str, html: str) -> None:
         "`<b>`\n\n```\n</code></pre><script>1</script>\n```",
     ],
 )
-def test_nothing_in_it_is_markup_or_fetched(page: Page, source: str) -> None:
+def test_markdown_contains_no_markup_and_fetches_nothing(page: Page, source: str) -> None:
     made = page.evaluate(
         """async source => {
           const { renderMarkdown } = await import("/page/0/text/markdown.js");
@@ -103,7 +103,7 @@ def test_nothing_in_it_is_markup_or_fetched(page: Page, source: str) -> None:
     ["*", "**a ", "_", "[", "[a](", "](", "`", "``` ", "`a", "> ", "- ", "  - a\n", "#", "|", "|-",
      "<", "\\", "![", "~~", "\n", " \n", "a*b_c`", "1. ", "\u202e", "https://a.b/(", "(" * 50],
 )  # fmt: skip
-def test_a_hundred_thousand_characters_of_the_worst_take_no_time(page: Page, unit: str) -> None:
+def test_pathological_markdown_is_rendered_in_linear_time(page: Page, unit: str) -> None:
     source = (unit * (100_000 // len(unit) + 1))[:100_000]
     # A machine that is busy with something else is slow now and then; what grows with the square of
     # something is slow every time.
@@ -111,7 +111,7 @@ def test_a_hundred_thousand_characters_of_the_worst_take_no_time(page: Page, uni
     assert any(milliseconds < SLOWEST_MS for milliseconds in tries)
 
 
-def test_a_growing_text_keeps_the_blocks_that_are_done(page: Page) -> None:
+def test_growing_markdown_keeps_finished_blocks(page: Page) -> None:
     is_same = page.evaluate(
         """async () => {
           const { renderMarkdown } = await import("/page/0/text/markdown.js");

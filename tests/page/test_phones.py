@@ -1,14 +1,11 @@
-"""On every screen most of it is the form, also for a guest without a name and with others there."""
-
-from collections.abc import Callable
+"""On phones the form has most of the screen."""
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.page.browser import Person, phone_options
+from tests.page.browser import People, phone_options
 from tests.page.stage import Stage, http, many_of, one_of, text, whole, yes_no
 
-People = Callable[..., Person]
 pytestmark = pytest.mark.slow
 
 SIZES = {"portrait": (390, 844), "landscape": (844, 390), "small": (320, 568)}
@@ -34,23 +31,22 @@ VISIBLE = """() => {
 
 @pytest.fixture(scope="module")
 def link(stage: Stage) -> str:
-    uri = stage.session("phones", "Release planning")
-    stage.begins(uri)
-    stage.asks(
-        uri,
+    stage.form(
+        "phones",
         text("name", required=True),
         one_of("city", "Oslo", "Lisbon"),
         whole("people", min=1),
         yes_no("quick"),
         many_of("food", "Bread", "Soup", "Figs"),
         text("note"),
+        title="Release planning",
     )
     url: str = http("POST", f"{stage.url}/v1/sessions/phones/shares", {"role": "answerer"})["url"]
     return url
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_the_form_has_most_of_the_screen(person: People, link: str, size: str) -> None:
+def test_form_has_most_of_a_phones_screen(person: People, link: str, size: str) -> None:
     width, height = SIZES[size]
     person("Ben").goes_to("#/s/phones")
     viewport = {"width": width, "height": height}
@@ -79,7 +75,7 @@ def in_one_row(page: Page) -> None:
     assert all(box and box["x"] >= 0 and box["x"] + box["width"] <= width for box in boxes)
 
 
-def test_what_a_guest_may_do_is_a_toast_on_a_phone(person: People, link: str) -> None:
+def test_guest_banner_is_a_toast_on_a_phone(person: People, link: str) -> None:
     page = person(None, **phone_options()).page
     page.goto(link)
     expect(page.locator(".toast")).to_contain_text("You can answer questions.")

@@ -1,20 +1,18 @@
-"""One session: turns, tool calls that want a yes, requests of every kind, messages that wait."""
+"""One session: turns, approvals, requests, countdowns, queued messages."""
 
 import re
 import threading
 import time
-from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Self
 
 import pytest
 from playwright.sync_api import expect
 
-from tests.page.browser import Person, phone_options
-from tests.page.looking import arrive, field, question
+from tests.page.browser import People, phone_options
+from tests.page.locators import arrive, field, question
 from tests.page.stage import Stage, text, whole
 
-People = Callable[..., Person]
 pytestmark = pytest.mark.slow
 
 OPTIONS = [
@@ -52,7 +50,7 @@ class Listener:
         self._thread.join(timeout=10)
 
 
-def test_a_turn_is_shown_as_it_comes(person: People, stage: Stage) -> None:
+def test_turn_is_shown_while_it_streams(person: People, stage: Stage) -> None:
     uri = stage.session("turn")
     stage.begins(uri, text="What is new?")
     ana = person("Ana").goes_to("#/s/turn")
@@ -70,7 +68,7 @@ def test_a_turn_is_shown_as_it_comes(person: People, stage: Stage) -> None:
     expect(ana.locator(".working")).to_be_hidden()
 
 
-def test_a_form_begins_at_the_top_below_turns_of_any_size(person: People, stage: Stage) -> None:
+def test_form_is_scrolled_to_its_top(person: People, stage: Stage) -> None:
     uri = stage.session("below")
     for turn in ("t1", "t2", "t3"):
         stage.begins(uri, turn, text="Short")
@@ -88,7 +86,7 @@ def test_a_form_begins_at_the_top_below_turns_of_any_size(person: People, stage:
     assert 0 <= top < 40
 
 
-def test_a_tool_call_is_approved_with_an_option_and_another_input(
+def test_tool_call_is_approved_with_an_option_and_edited_input(
     person: People, stage: Stage
 ) -> None:
     uri = stage.session("approve")
@@ -107,7 +105,7 @@ def test_a_tool_call_is_approved_with_an_option_and_another_input(
     expect(ana.locator(".tool-state")).to_have_text("Done")
 
 
-def test_a_tool_call_is_denied(person: People, stage: Stage) -> None:
+def test_tool_call_is_denied(person: People, stage: Stage) -> None:
     uri = stage.session("deny")
     stage.begins(uri)
     stage.tool(uri, "c1", toolInput="rm -r /")
@@ -118,7 +116,7 @@ def test_a_tool_call_is_denied(person: People, stage: Stage) -> None:
 
 
 @pytest.mark.proves("mcp.url.whole", "mcp.url.no-prefetch")
-def test_an_address_is_shown_whole_and_opened_only_by_a_click(person: People, stage: Stage) -> None:
+def test_address_is_shown_in_full_and_opened_only_by_a_click(person: People, stage: Stage) -> None:
     uri = stage.session("visit")
     stage.begins(uri)
     with Listener() as listener:
@@ -138,13 +136,13 @@ def test_an_address_is_shown_whole_and_opened_only_by_a_click(person: People, st
         assert listener.asked[0] == "/login?next=https://evil.example/"
         opened.value.close()
     ana.get_by_role("button", name="I’m done").click()
-    expect(ana.locator(".outcome-words")).to_contain_text("You answered “Sign in”")
+    expect(ana.locator(".outcome-text")).to_contain_text("You answered “Sign in”")
 
 
 @pytest.mark.parametrize(
     "address", ["javascript:alert(1)", "data:text/html,x", "file:///etc/passwd"]
 )
-def test_an_address_that_no_page_should_open_is_text(person: People, address: str) -> None:
+def test_unsafe_address_is_plain_text(person: People, address: str) -> None:
     """The host refuses such a request; the page does not rely on that."""
     page = person("Ana").goes_to()
     page.evaluate(
@@ -158,7 +156,7 @@ def test_an_address_that_no_page_should_open_is_text(person: People, address: st
     expect(page.locator(".url-request a")).to_have_count(0)
 
 
-def test_messages_wait_for_their_turn_and_can_be_taken_back(person: People, stage: Stage) -> None:
+def test_messages_are_queued_and_can_be_removed(person: People, stage: Stage) -> None:
     uri = stage.session("queue", provider="demo")
     (ana,) = [person("Ana").goes_to("#/s/queue")]
     expect(ana.get_by_role("heading", name="Nothing here yet")).to_be_visible()
@@ -180,7 +178,7 @@ def test_messages_wait_for_their_turn_and_can_be_taken_back(person: People, stag
     assert uri
 
 
-def test_on_touch_enter_is_a_new_line_and_with_ctrl_it_sends(person: People, stage: Stage) -> None:
+def test_enter_on_touch_is_a_new_line_and_ctrl_enter_sends(person: People, stage: Stage) -> None:
     stage.session("touch")
     ana = person("Ana", **phone_options()).goes_to("#/s/touch")
     line = ana.get_by_role("textbox", name="Message")
@@ -191,7 +189,7 @@ def test_on_touch_enter_is_a_new_line_and_with_ctrl_it_sends(person: People, sta
     expect(ana.locator(".message-text")).to_have_text("One")
 
 
-def test_any_keystroke_stops_a_countdown_for_everyone(person: People, stage: Stage) -> None:
+def test_any_key_stops_a_countdown_for_everyone(person: People, stage: Stage) -> None:
     uri = stage.session("soon")
     stage.begins(uri)
     meta = {"expiresAt": int((time.time() + 600) * 1000), "onExpiry": "defaults"}
@@ -205,7 +203,7 @@ def test_any_keystroke_stops_a_countdown_for_everyone(person: People, stage: Sta
         expect(question(page, "age")).to_contain_text("Default")
 
 
-def test_a_yes_that_comes_by_itself_is_announced_as_one(person: People, stage: Stage) -> None:
+def test_automatic_acceptance_is_announced(person: People, stage: Stage) -> None:
     uri = stage.session("by-itself")
     stage.begins(uri)
     meta = {"expiresAt": int((time.time() + 600) * 1000), "onExpiry": "defaults"}
@@ -214,12 +212,8 @@ def test_a_yes_that_comes_by_itself_is_announced_as_one(person: People, stage: S
     expect(ana.locator(".countdown")).to_contain_text("Will be accepted in")
 
 
-def test_a_time_is_typed_without_seconds_and_shown_with_those_it_has(
-    person: People, stage: Stage
-) -> None:
-    uri = stage.session("clock")
-    stage.begins(uri)
-    stage.asks(uri, text("when", format="date-time"), text("then", format="date-time",
+def test_date_time_input_keeps_seconds(person: People, stage: Stage) -> None:
+    stage.form("clock", text("when", format="date-time"), text("then", format="date-time",
                defaultValue="2026-07-28T14:00:30Z"))  # fmt: skip
     (ana,) = arrive([person("Ana")], "clock")
     field(ana, "when").focus()
@@ -231,14 +225,14 @@ def test_a_time_is_typed_without_seconds_and_shown_with_those_it_has(
     expect(field(ana, "then")).to_have_value(re.compile(r"T\d\d:\d\d:30$"))
 
 
-def test_a_timeout_is_a_timeout_and_nobodys_no(person: People, stage: Stage) -> None:
+def test_timeout_is_not_shown_as_a_decline(person: People, stage: Stage) -> None:
     uri = stage.session("timeout")
     stage.begins(uri)
     ana = person("Ana").goes_to("#/s/timeout")
     expect(ana.locator(".person")).to_have_count(1)
     meta = {"expiresAt": int((time.time() + 4) * 1000), "onExpiry": "cancel"}
     stage.asks(uri, text("name"), _meta=meta)
-    expect(ana.locator(".outcome-words")).to_contain_text("“Some questions” timed out.")
+    expect(ana.locator(".outcome-text")).to_contain_text("“Some questions” timed out.")
     expect(ana.locator(".outcome")).to_have_attribute("data-kind", "host")
 
 
@@ -247,7 +241,7 @@ def test_requests_of_one_round_are_one_form(person: People, stage: Stage) -> Non
     ana = person("Ana").goes_to()
     groups = ana.evaluate(
         """async () => {
-          const { groupsOf } = await import("/page/0/form/groups.js");
+          const { groupsOf } = await import("/page/0/form/request-groups.js");
           const of = (id, _meta) => ({ id, _meta });
           return groupsOf([
             of("a", { call: "c", round: 2 }), of("b"), of("d", { call: "c", round: 2 }),
@@ -258,10 +252,8 @@ def test_requests_of_one_round_are_one_form(person: People, stage: Stage) -> Non
     assert groups == [["a", "d"], ["b"], ["e"], ["f"]]
 
 
-def test_a_skipped_question_can_be_answered_after_all(person: People, stage: Stage) -> None:
-    uri = stage.session("skip")
-    stage.begins(uri)
-    stage.asks(uri, text("name"), text("place"))
+def test_skipped_question_can_be_answered_later(person: People, stage: Stage) -> None:
+    stage.form("skip", text("name"), text("place"))
     ana, ben = arrive([person("Ana"), person("Ben")], "skip")
     question(ana, "name").get_by_role("button", name="Skip").click()
     expect(question(ben, "name")).to_contain_text("Skipped by Ana")
@@ -272,10 +264,8 @@ def test_a_skipped_question_can_be_answered_after_all(person: People, stage: Sta
     expect(question(ana, "name")).to_contain_text("Done by Ben")
 
 
-def test_a_question_asked_in_other_words_keeps_who_is_in_it(person: People, stage: Stage) -> None:
-    uri = stage.session("reworded")
-    stage.begins(uri)
-    stage.asks(uri, text("name"), text("place"))
+def test_changed_question_keeps_the_focus(person: People, stage: Stage) -> None:
+    uri = stage.form("reworded", text("name"), text("place"))
     (ana,) = arrive([person("Ana")], "reworded")
     field(ana, "place").press_sequentially("No")
     stage.asks(uri, text("name"), text("place", title="Where to?"))

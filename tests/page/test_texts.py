@@ -1,4 +1,4 @@
-"""The page's texts: expressions that were replaced do not come back."""
+"""Texts that were replaced do not come back."""
 
 import re
 
@@ -33,7 +33,7 @@ OLD = (
 
 
 @pytest.mark.parametrize("old", OLD)
-def test_no_text_of_the_page_uses_an_old_expression(old: str) -> None:
+def test_page_does_not_use_replaced_texts(old: str) -> None:
     found = [
         f"{path.relative_to(ROOT)}:{number}"
         for path in sorted((ROOT / "web_demo").rglob("*.js"))

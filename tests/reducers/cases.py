@@ -7,14 +7,15 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-FOLDER = Path(__file__).resolve().parent.parent / "corpus" / "reducers"
+CORPUS = Path(__file__).resolve().parent.parent / "corpus"
+FOLDER = CORPUS / "reducers"
 
 Json = dict[str, Any]
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     name: str
-    reducer: Literal["session", "root"]
+    reducer: Literal["session", "root", "chat"]
     on: str
     do: Annotated[tuple[Json, ...], msgspec.Meta(min_length=1)]
     gives: Json
@@ -79,8 +80,8 @@ def loaded(topic: str, text: bytes) -> list[LoadedCase]:
     return cases
 
 
-def all_cases() -> list[LoadedCase]:
-    paths = sorted(FOLDER.glob("*.json"))
+def all_cases(folder: str = "reducers") -> list[LoadedCase]:
+    paths = sorted((CORPUS / folder).glob("*.json"))
     return [case for path in paths for case in loaded(path.stem, path.read_bytes())]
 
 

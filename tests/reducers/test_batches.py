@@ -5,8 +5,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from session_server.reducers.batches import batch_of, host_turn, makes_room, note
-from session_server.reducers.effects import effects_of, pending
+from session_server.reducers.batches import batch_of, host_turn, judged_batch, makes_room, note
+from session_server.reducers.effects import (
+    ApplyDeferred,
+    CompleteTurn,
+    DeliverOutcome,
+    RunTurn,
+    effects_of,
+    pending,
+)
 from session_server.reducers.state.record import is_decision
 from session_server.reducers.state.session import TRANSITIONS
 from session_server.schemas.ahp.actions import (
@@ -40,11 +47,6 @@ from session_server.schemas.ahp.questions import (
 from session_server.schemas.ahp.session import AgentSelection, ModelSelection
 from session_server.schemas.ahp.turns import SystemNotificationPart
 from session_server.schemas.codec import decode_session_state, encode
-from session_server.schemas.effects import (
-    ApplyDeferred,
-    CompleteTurn,
-    DeliverOutcome,
-)
 from session_server.schemas.errors import RefusalCode
 from session_server.schemas.limits import (
     ANSWER_CHARS,
@@ -64,13 +66,16 @@ from session_server.schemas.record import (
     Outcome,
     OutcomeRecorded,
     SessionRecord,
+    TurnOwner,
+    TurnTaken,
 )
 from session_server.schemas.wire import ErrorInfo
-from tests.reducers.batching import FORGED, FORM, OSLO, complete, draft
+from tests.reducers.form_actions import FORGED, FORM, OSLO, complete, draft
 from tests.sessions import (
     AGENT,
     OWNER,
     PHONE,
+    WATCHER,
     accepted,
     asked_by,
     asking,
@@ -95,6 +100,15 @@ def call(call_id: str = "c", **fields: Any) -> Call:
     )
 
 
+def test_a_batch_is_made_only_of_an_action_that_the_rules_allow() -> None:
+    record = asking(FORM)
+    action = InputAnswerChanged(request_id="r", question_id="name", answer=Draft(value=OSLO))
+    assert judged_batch(PHONE, record, action, stamp(PHONE)) == batch_of(
+        record, action, stamp(PHONE)
+    )
+    assert judged_batch(WATCHER, record, action, stamp(WATCHER)) == refused(record, WATCHER, action)
+
+
 # Marks of the host
 
 
@@ -106,7 +120,7 @@ def test_an_answer_is_marked_by_the_host_and_a_forgery_is_overwritten() -> None:
         by=Author(id="u-bo", name="Bo"), at=7, via=Provenance.PERSON
     )
     forged = complete(name=Submitted(value=OSLO, meta=FORGED))
-    (_, completed, _) = batch_of(record, forged, stamp(OWNER, at=9))
+    (*_, completed) = batch_of(record, forged, stamp(OWNER, at=9))
     assert isinstance(completed, InputCompleted)
     assert (completed.answers or {})["name"].meta == AnswerMeta(
         by=Author(id="u-ana", name="Ana"), at=9, via=Provenance.PERSON
@@ -306,9 +320,9 @@ def test_completion_and_outcome_are_one_batch() -> None:
     )
     batch = batch_of(record, complete(name=Submitted(value=OSLO)), stamp(OWNER, at=9))
     assert [type(action) for action in batch] == [
+        OutcomeRecorded,
         ResponsePartAdded,
         InputCompleted,
-        OutcomeRecorded,
     ]
     (outcome,) = fold(record, *batch).private.outcomes
     assert outcome.request == FORM
@@ -326,7 +340,7 @@ def test_completions_and_outcomes_are_decisions_and_drafts_are_not() -> None:
     record = asking(FORM)
     batch = batch_of(record, complete("decline"), stamp(OWNER, 7))
     decided = [type(action) for action in batch if is_decision(action)]
-    assert decided == [InputCompleted, OutcomeRecorded]
+    assert decided == [OutcomeRecorded, InputCompleted]
     assert not is_decision(InputAnswerChanged(request_id="r", question_id="name"))
 
 
@@ -360,7 +374,7 @@ def test_a_long_answer_is_shown_short() -> None:
 def test_a_question_outside_any_turn_is_completed_without_a_note() -> None:
     record = session(input_requests=(FORM,))
     batch = batch_of(record, complete("cancel"), stamp(OWNER))
-    assert [type(action) for action in batch] == [InputCompleted, OutcomeRecorded]
+    assert [type(action) for action in batch] == [OutcomeRecorded, InputCompleted]
     assert fold(record, *batch).private.outcomes[0].turn_id is None
 
 
@@ -422,7 +436,7 @@ def test_a_hosts_turn_is_closed_with_the_last_thing_in_it() -> None:
     for request in (FORM, second):
         action = InputRequested(request=request)
         after = accepted(record, AGENT, action)
-        assert not any(isinstance(e, CompleteTurn) for e in effects_of(record, action, after))
+        assert not any(isinstance(e, CompleteTurn) for e in effects_of(record, (action,), after))
         record = after
     first_done = accepted(record, OWNER, complete("decline"))
     assert not any(isinstance(effect, CompleteTurn) for effect in pending(first_done))
@@ -430,8 +444,8 @@ def test_a_hosts_turn_is_closed_with_the_last_thing_in_it() -> None:
     all_done = accepted(first_done, OWNER, last)
     turn = all_done.public.active_turn
     assert turn is not None
-    assert CompleteTurn(turn_id=turn.id) in effects_of(first_done, last, all_done)
-    assert DeliverOutcome(request_id="s") in effects_of(first_done, last, all_done)
+    assert CompleteTurn(turn_id=turn.id) in effects_of(first_done, (last,), all_done)
+    assert DeliverOutcome(request_id="s") in effects_of(first_done, (last,), all_done)
     closed = fold(all_done, *batch_of(all_done, TurnComplete(turn_id=turn.id), stamp(AGENT)))
     assert closed.public.active_turn is None
     assert list(pending(closed)) == []
@@ -456,6 +470,16 @@ def test_an_agents_completion_waits_for_what_joined_the_turn(joined: str) -> Non
     done = accepted(free, AGENT, action)
     assert done.public.active_turn is None
     assert done.private.held_completion is None
+
+
+@pytest.mark.proves("design.nodes.taken-over")
+def test_the_last_node_that_takes_a_turn_owns_it() -> None:
+    record = fold(in_turn(), TurnTaken(turn_id="t", node="a"))
+    assert record.private.turn_owner == TurnOwner(turn_id="t", node="a")
+    assert RunTurn(turn_id="t") in list(pending(record))
+    assert fold(record, TurnTaken(turn_id="t", node="b")).private.turn_owner == TurnOwner(
+        turn_id="t", node="b"
+    )
 
 
 @pytest.mark.proves(

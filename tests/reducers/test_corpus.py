@@ -272,7 +272,7 @@ def test_a_sound_file_loads() -> None:
     [
         {"give": {}},
         {"do": []},
-        {"reducer": "chat"},
+        {"reducer": "chats"},
         {"at": "noon"},
         {"name": None},
     ],

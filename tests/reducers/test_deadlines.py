@@ -6,15 +6,30 @@ import msgspec
 import pytest
 
 from session_server.reducers.batches import withdrawal
-from session_server.reducers.deadlines import expired, leased, marked_as_left, withdrawn
-from session_server.reducers.effects import effects_of, pending
+from session_server.reducers.deadlines import (
+    expired,
+    leased,
+    marked_as_left,
+    released,
+    withdrawn,
+)
+from session_server.reducers.effects import (
+    ExpireRequest,
+    PublishSummary,
+    effects_of,
+    pending,
+)
 from session_server.reducers.forms.defaults import proposed_answers
 from session_server.reducers.rules.input_rules import left_request
 from session_server.reducers.state.status import listed
 from session_server.schemas.ahp.actions import (
+    ActiveClientChanged,
     InputAnswerChanged,
     InputRequested,
     ModelChanged,
+    ToolCallComplete,
+    ToolCallReady,
+    ToolCallStart,
     TurnCancelled,
 )
 from session_server.schemas.ahp.questions import (
@@ -39,21 +54,22 @@ from session_server.schemas.ahp.questions import (
     TextQuestion,
     TextValue,
 )
-from session_server.schemas.ahp.session import ModelSelection, Status, SummaryMeta
-from session_server.schemas.ahp.tool_calls import PendingConfirmation
+from session_server.schemas.ahp.session import ActiveClient, ModelSelection, Status, SummaryMeta
+from session_server.schemas.ahp.tool_calls import (
+    ClientContributor,
+    ConfirmationReason,
+    PendingConfirmation,
+)
 from session_server.schemas.ahp.turns import ActiveTurn, SystemNotificationPart, ToolCallPart
 from session_server.schemas.codec import encode
-from session_server.schemas.effects import (
-    ExpireRequest,
-    PublishSummary,
-)
 from session_server.schemas.principals import HOST, Provenance
 from session_server.schemas.record import (
     ChangeDeferred,
     Deferred,
+    PrivateState,
     SessionRecord,
 )
-from tests.reducers.batching import FORM, OSLO, complete, draft, due
+from tests.reducers.form_actions import FORM, OSLO, complete, draft, due
 from tests.sessions import (
     AGENT,
     OWNER,
@@ -62,6 +78,7 @@ from tests.sessions import (
     asked_by,
     asking,
     fold,
+    in_turn,
     session,
     stamp,
     user_message,
@@ -141,7 +158,7 @@ def test_defaults_that_do_not_satisfy_the_form_are_a_timeout() -> None:
     assert after.private.outcomes[0].via is Provenance.TIMEOUT
 
 
-def test_whoever_begins_to_answer_stops_the_use_of_defaults() -> None:
+def test_beginning_to_answer_stops_the_use_of_defaults() -> None:
     record = draft("Os", PHONE, due(PROPOSING, OnExpiry.DEFAULTS))
     assert expired(record, "r", 500) == ()
     assert not any(isinstance(effect, ExpireRequest) for effect in pending(record))
@@ -201,7 +218,7 @@ def test_only_the_questions_of_a_call_are_withdrawn_with_it() -> None:
 
 def test_a_draft_never_goes_over_an_answer() -> None:
     answered = msgspec.structs.replace(FORM, answers={"name": Submitted(value=OSLO)})
-    after = accepted(asking(answered), OWNER, complete(name=Draft(value=TextValue(value="x"))))
+    after = accepted(asking(answered), OWNER, complete(name=Draft(value=TextValue(value="xy"))))
     answers = after.private.outcomes[0].answers or {}
     assert isinstance(answers["name"], Submitted)
     assert answers["name"].value == OSLO
@@ -341,6 +358,34 @@ def test_a_mark_is_published_in_the_list_even_within_the_same_millisecond() -> N
     batch = marked_as_left(before, "r", 70)
     after = fold(before, *batch, at=100)
     assert before.public.summary == after.public.summary
-    (published,) = effects_of(before, batch[0], after)
+    (published,) = effects_of(before, batch, after)
     assert isinstance(published, PublishSummary)
     assert (published.before.meta, published.after.meta) == (None, SummaryMeta(askers_gone=True))
+
+
+# Clients that stay away
+
+
+def with_client_tool(client_id: str = "laptop") -> SessionRecord:
+    record = in_turn(active_client=ActiveClient(client_id="laptop", tools=()))
+    contributor = ClientContributor(client_id=client_id)
+    on_call = {"turn_id": "t", "tool_call_id": "c"}
+    start = ToolCallStart(**on_call, tool_name="open", display_name="Open", contributor=contributor)
+    ready = ToolCallReady(
+        **on_call, invocation_message="Opening", confirmed=ConfirmationReason.NOT_NEEDED
+    )
+    return fold(record, start, ready)
+
+
+def test_a_client_that_stays_away_loses_its_role_and_its_running_tool_calls() -> None:
+    failed, role = released(with_client_tool(), "laptop")
+    assert isinstance(failed, ToolCallComplete)
+    assert not failed.result.success
+    assert role == ActiveClientChanged(active_client=None)
+    assert released(with_client_tool("another"), "laptop") == (role,)
+    idle = session(active_client=ActiveClient(client_id="laptop", tools=()))
+    assert released(idle, "laptop") == (role,)
+    assert released(idle, "phone") == ()
+    assert released(session(), "laptop") == ()
+    played = msgspec.structs.replace(idle, private=PrivateState(is_recording=True))
+    assert released(played, "laptop") == ()

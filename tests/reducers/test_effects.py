@@ -5,12 +5,21 @@ from typing import Any
 import msgspec
 import pytest
 
-from session_server.reducers.effects import effects_after_restart, effects_of, pending
+from session_server.reducers.effects import (
+    DeliverOutcome,
+    Effect,
+    PublishSummary,
+    RunTurn,
+    StartQueuedTurn,
+    StopTurn,
+    effects_after_restart,
+    effects_of,
+    pending,
+)
 from session_server.schemas.ahp.actions import (
     ActivityChanged,
     InputAnswerChanged,
     InputCompleted,
-    InputRequested,
     IsReadChanged,
     PendingKind,
     PendingMessageSet,
@@ -32,22 +41,12 @@ from session_server.schemas.ahp.questions import (
 )
 from session_server.schemas.ahp.session import Lifecycle
 from session_server.schemas.codec import decode_session_record, encode
-from session_server.schemas.effects import (
-    DeliverOutcome,
-    Effect,
-    PublishSummary,
-    RunTurn,
-    SendNotice,
-    StartQueuedTurn,
-    StopTurn,
-)
 from session_server.schemas.record import SessionRecord
 from tests.sessions import (
     AGENT,
     OWNER,
     PHONE,
     accepted,
-    asked_by,
     asking,
     fold,
     in_turn,
@@ -62,7 +61,7 @@ DRAFT = InputAnswerChanged(
 
 
 def brought(record: SessionRecord, principal: Any, action: Any) -> tuple[Effect, ...]:
-    return effects_of(record, action, accepted(record, principal, action))
+    return effects_of(record, (action,), accepted(record, principal, action))
 
 
 def work(effects: tuple[Effect, ...]) -> list[Effect]:
@@ -89,7 +88,7 @@ def test_an_agent_is_woken_once() -> None:
 def test_a_changed_summary_is_published_and_nothing_else_is() -> None:
     before = session()
     after = accepted(before, OWNER, IsReadChanged(is_read=True))
-    assert effects_of(before, IsReadChanged(is_read=True), after) == (
+    assert effects_of(before, (IsReadChanged(is_read=True),), after) == (
         PublishSummary(before=before.public.summary, after=after.public.summary),
     )
     assert brought(session(), AGENT, ServerToolsChanged(tools=())) == ()
@@ -98,19 +97,11 @@ def test_a_changed_summary_is_published_and_nothing_else_is() -> None:
     assert [type(effect) for effect in published] == [PublishSummary]
 
 
-@pytest.mark.proves("design.effects.notice")
-def test_a_new_question_is_worth_a_notice_and_an_old_one_is_not() -> None:
-    ask = InputRequested(request=FORM)
-    assert work(brought(in_turn(), AGENT, ask)) == [SendNotice(request_id="r")]
-    assert work(brought(asking(asked_by(AGENT, FORM)), AGENT, ask)) == []
-    assert SendNotice(request_id="r") not in effects_after_restart(asking(FORM))
-
-
 def test_a_draft_is_news_and_never_work() -> None:
     effects = brought(asking(FORM), PHONE, DRAFT)
     assert [type(effect) for effect in effects] == [PublishSummary]
     record = accepted(asking(FORM), PHONE, DRAFT)
-    assert effects_of(record, DRAFT, record) == ()
+    assert effects_of(record, (DRAFT,), record) == ()
 
 
 @pytest.mark.proves("ahp.queue.next", "ahp.queue.idle")
@@ -140,11 +131,11 @@ def test_effects_follow_from_records_alone() -> None:
     action = TurnCancelled(turn_id="t")
     after = accepted(before, OWNER, action)
     frozen = encode(before), encode(after)
-    effects = effects_of(before, action, after)
-    assert effects_of(before, action, after) == effects
+    effects = effects_of(before, (action,), after)
+    assert effects_of(before, (action,), after) == effects
     assert (encode(before), encode(after)) == frozen
     revived = decode_session_record(frozen[0]), decode_session_record(frozen[1])
-    assert effects_of(revived[0], action, revived[1]) == effects
+    assert effects_of(revived[0], (action,), revived[1]) == effects
     assert effects_after_restart(revived[0]) == effects_after_restart(before)
 
 
@@ -167,7 +158,7 @@ def test_a_turn_runs_when_its_session_is_ready() -> None:
     assert RunTurn(turn_id="t") in brought(creating, AGENT, Ready())
 
 
-def test_whoever_asked_hears_that_the_question_was_abandoned() -> None:
+def test_the_asker_learns_that_the_question_was_abandoned() -> None:
     cancelled = brought(asking(FORM), OWNER, TurnCancelled(turn_id="t"))
     assert DeliverOutcome(request_id="r") in cancelled
     assert cancelled.count(DeliverOutcome(request_id="r")) == 1
@@ -200,7 +191,9 @@ def test_nothing_is_done_for_a_recording_but_to_tell_of_it() -> None:
     before = recording(session())
     started = TurnStarted(turn_id="t", message=user_message())
     after = fold(before, started)
-    assert work(effects_of(session(), started, fold(session(), started))) == [RunTurn(turn_id="t")]
-    effects = effects_of(before, started, after)
+    assert work(effects_of(session(), (started,), fold(session(), started))) == [
+        RunTurn(turn_id="t")
+    ]
+    effects = effects_of(before, (started,), after)
     assert [type(effect) for effect in effects] == [PublishSummary]
     assert effects_after_restart(after) == ()

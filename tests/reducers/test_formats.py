@@ -64,10 +64,10 @@ BAD = {
 @pytest.mark.proves("mcp.form.formats")
 @pytest.mark.parametrize("name", FORMATS)
 def test_each_format_takes_the_good_and_refuses_the_bad(name: str) -> None:
-    fits, words = FORMATS[name]
+    fits, message = FORMATS[name]
     assert [text for text in GOOD[name] if not fits(text)] == []
     assert [text for text in BAD[name] if fits(text)] == []
-    assert words
+    assert message
 
 
 @given(st.sampled_from(sorted(FORMATS)), st.text() | st.sampled_from([*chain(*GOOD.values())]))

@@ -13,13 +13,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from session_server.reducers.ahp1.client_actions import OF_CHATS, own_kind, plan
 from session_server.reducers.batches import Batch, batch_of
 from session_server.reducers.calls.client_answers import client_answered, client_round
-from session_server.reducers.calls.rounds import (
-    abandon,
+from session_server.reducers.calls.recovery import (
     after_crash,
     after_expired_state,
     after_no_connection,
+)
+from session_server.reducers.calls.rounds import (
+    abandon,
     failure,
     finish,
     next_params,
@@ -28,7 +31,17 @@ from session_server.reducers.calls.rounds import (
 )
 from session_server.reducers.calls.starting import same_call, start
 from session_server.reducers.deadlines import expired, withdrawn
-from session_server.reducers.effects import effects_after_restart, effects_of, pending
+from session_server.reducers.effects import (
+    ApplyDeferred,
+    CompleteTurn,
+    Effect,
+    RecoverCall,
+    SendCall,
+    StartQueuedTurn,
+    effects_after_restart,
+    effects_of,
+    pending,
+)
 from session_server.reducers.forms.answer_checks import check_answer
 from session_server.reducers.rules.input_rules import question_of
 from session_server.reducers.rules.judge import judge
@@ -78,14 +91,6 @@ from session_server.schemas.ahp.session import ACTIVITY_BITS, ModelSelection, St
 from session_server.schemas.ahp.tool_calls import ConfirmationReason, Running, ToolResult
 from session_server.schemas.ahp.turns import ToolCallPart
 from session_server.schemas.codec import decode_session_record, decode_session_state, encode
-from session_server.schemas.effects import (
-    ApplyDeferred,
-    CompleteTurn,
-    Effect,
-    RecoverCall,
-    SendCall,
-    StartQueuedTurn,
-)
 from session_server.schemas.errors import Refusal, RefusalCode
 from session_server.schemas.mcp import (
     Elicitation,
@@ -103,9 +108,11 @@ from session_server.schemas.record import (
     FailureKind,
     OutcomeCollected,
     RecordAction,
+    TurnTaken,
     Waiting,
 )
 from session_server.schemas.wire import ErrorInfo
+from tests.reducers.ahp1.ahp1_clients import some_later_action
 from tests.sessions import AGENT, OWNER, PHONE, WATCHER, session, user_message
 
 SECRET = "s3cret"
@@ -278,8 +285,8 @@ class Host:
             self.record = after
         assert encode(before) == frozen
         for action in batch[-1:]:
-            effects = effects_of(before, action, self.record)
-            assert effects_of(before, action, self.record) == effects
+            effects = effects_of(before, (action,), self.record)
+            assert effects_of(before, (action,), self.record) == effects
         self.closed |= {outcome.request.id for outcome in self.record.private.outcomes}
 
     def stamp(self) -> Stamp:
@@ -302,6 +309,17 @@ class Host:
         else:
             assert refusal.message
             self.seen[f"refused: {refusal.code}"] += 1
+
+    def dispatch_of_later_version(self, dice: Random) -> None:
+        """A client of AHP 0.9 or 1.x acts on the same session."""
+        action = some_later_action(dice, self.record)
+        on_chat = type(action) in OF_CHATS if dice.random() < 0.9 else dice.random() < 0.5
+        batch = plan(OWNER, self.record, action, self.stamp(), on_chat=on_chat)
+        if isinstance(batch, Refusal):
+            assert batch.message
+        else:
+            assert own_kind(action) in {type(entry) for entry in batch}
+            self.commit(batch)
 
     def start_call(self, dice: Random) -> None:
         call_id = f"c{dice.randrange(20)}"
@@ -426,7 +444,10 @@ class Host:
         self.commit(withdrawn(self.record.public, request_id, self.stamp()))
 
     def restart(self, _dice: Random) -> None:
-        """Everything that matters is in the record."""
+        """Everything that matters is in the record. Another node goes on with the turn."""
+        turn = self.record.public.active_turn
+        if turn is not None:
+            self.commit((TurnTaken(turn_id=turn.id, node=f"node {self.at}"),))
         revived = decode_session_record(encode(self.record))
         assert revived == self.record
         assert effects_after_restart(revived) == effects_after_restart(self.record)
@@ -538,6 +559,7 @@ def is_lost(effect: Effect) -> TypeGuard[RecoverCall]:
 WORK = (SendCall, CompleteTurn, ApplyDeferred, StartQueuedTurn)
 STEPS: dict[Callable[[Host, Random], None], int] = {
     Host.dispatch: 60,
+    Host.dispatch_of_later_version: 6,
     Host.do_some_work: 15,
     Host.server_answers: 12,
     Host.start_call: 4,
@@ -583,7 +605,7 @@ def test_the_invariants_hold_on_any_walk(seed: int) -> None:
 def test_walks_go_everywhere() -> None:
     """A walk that never completes a round or never meets a refusal would prove little."""
     seen: Counter[str] = Counter()
-    for seed in range(60):
+    for seed in range(120):
         seen += walk(seed, steps=200).seen
     everything = {kind.__name__ for kind in (*PRIVATE_TRANSITIONS, *USED)}
     assert {name for name in everything if seen[name] < 3} == set()

@@ -34,6 +34,7 @@ from session_server.schemas.ahp.questions import (
 from session_server.schemas.errors import RefusalCode
 from session_server.schemas.http import ReviewItem
 from session_server.schemas.record import SessionRecord
+from tests.effort import tries
 from tests.interleavings import FORM, Expected, Step, steps
 from tests.sessions import OWNER, PHONE, SESSION, accepted, asking
 
@@ -128,7 +129,7 @@ def played(story: list[Step]) -> list[SessionRecord]:
 
 
 @pytest.mark.proves("design.calls.sent-is-reviewed")
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=tries(in_ci=300, at_hand=50))
 @given(st.lists(steps(), max_size=25), st.data())
 def test_what_is_sent_is_what_the_last_review_shows(story: list[Step], data: st.DataObject) -> None:
     passed, expected = played(story), Expected()

@@ -11,13 +11,16 @@ from session_server.schemas.ahp.actions import Action, ClientAction
 from session_server.schemas.ahp.commands import UndecodedDispatchParams
 from session_server.schemas.ahp.frames import AgentFrame, ClientFrame, FrameHead, HostNotification
 from session_server.schemas.ahp.session import RootState, SessionState
+from session_server.schemas.ahp1.methods import ClientFrame as Ahp1Frame
 from session_server.schemas.codec import Decoder, encode
 from session_server.schemas.errors import DecodingError
-from session_server.schemas.record import PrivateAction, SessionRecord
+from session_server.schemas.log_entries import IssuedTokens, KnownClients, Logged
+from session_server.schemas.record import Outline, PrivateAction, SessionRecord
 
 SHAPES: dict[str, Any] = {
     "decode_client_frame": ClientFrame,
     "decode_agent_frame": AgentFrame,
+    "decode_ahp1_frame": Ahp1Frame,
     "decode_frame_head": FrameHead,
     "decode_undecoded_dispatch": UndecodedDispatchParams,
     "decode_host_notification": HostNotification,
@@ -27,6 +30,10 @@ SHAPES: dict[str, Any] = {
     "decode_root_state": RootState,
     "decode_session_state": SessionState,
     "decode_session_record": SessionRecord,
+    "decode_outline": Outline,
+    "decode_logged": Logged,
+    "decode_known_clients": KnownClients,
+    "decode_issued_tokens": IssuedTokens,
 }
 DECODERS: dict[str, Decoder[Any]] = {
     name: value for name, value in vars(codec).items() if isinstance(value, Decoder)

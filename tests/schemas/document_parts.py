@@ -6,13 +6,15 @@ from functools import cache
 from typing import Any
 
 import jsonschema
+import msgspec
 
-from session_server.schemas import codec, documents
+from docs.wire_documents import CLIENT_FRAMES, asyncapi, json_schema
+from session_server.schemas import codec
 from session_server.schemas.ahp import frames
-from session_server.schemas.wire import Wire
+from session_server.schemas.wire import Unknown, Variant, Wire
 
-SCHEMA = documents.json_schema()
-ASYNCAPI = documents.asyncapi()
+SCHEMA = json_schema()
+ASYNCAPI = asyncapi()
 DEFS: dict[str, Any] = SCHEMA["$defs"]
 
 
@@ -57,8 +59,28 @@ def wire_shapes(base: type[Wire] = Wire) -> Iterator[type[Wire]]:
             yield from wire_shapes(shape)
 
 
+LATER = "session_server.schemas.ahp1."
+"""Shapes of later versions, which have published documents of their own."""
+
+
+def leaves(base: type[Wire] = Wire) -> Iterator[type[Wire]]:
+    """The shapes that only later versions build upon."""
+    for shape in wire_shapes(base):
+        builders = (shape, *shape.__subclasses__())
+        if [builder for builder in builders if not builder.__module__.startswith(LATER)] == [shape]:
+            yield shape
+
+
+def families() -> Iterator[type[Variant]]:
+    """The open families of 0.3.0: a later version may have a wider one."""
+    for family in Variant.__subclasses__():
+        others = (msgspec.Struct, Unknown)
+        narrower = [part for part in family.__subclasses__() if not issubclass(part, others)]
+        yield from narrower or [family]
+
+
 def without(value: dict[str, Any], key: str) -> dict[str, Any]:
     return {name: item for name, item in value.items() if name != key}
 
 
-REQUESTS = [f for f in documents.CLIENT_FRAMES if issubclass(f, frames.RequestBase)]
+REQUESTS = [f for f in CLIENT_FRAMES if issubclass(f, frames.RequestBase)]

@@ -313,7 +313,7 @@ TOOL_PART = PART % (
 tricky_words = st.lists(
     st.one_of(st.sampled_from(["'", "`", "\n", " - at `", "$.x", "`' - at `$", "(at $)"]), texts)
 ).map("".join)
-"""msgspec tells what is wrong in words, and these might be taken for some of them."""
+"""msgspec reports errors as text only, and these might be taken for some of them."""
 COMPLETED = '{"type":"session/inputCompleted","requestId":"r","response":%s}'
 
 

@@ -198,7 +198,10 @@ def test_a_notification_needs_no_id(method: str) -> None:
 @every_method
 def test_params_without_a_channel_are_refused(method: str) -> None:
     params = METHODS[method][1]
-    assert "`channel`" in refusal(frame(method, params=params)).reason
+    if method == "reconnect":  # which some clients send without one
+        assert decode_client_frame(encode(frame(method, params=params))).params.channel is None
+    else:
+        assert "`channel`" in refusal(frame(method, params=params)).reason
     assert refusal(frame(method, params={**params, "channel": 1})).path == "$.params.channel"
     assert "`params`" in refusal(frame(method, params=None)).reason
 
@@ -379,7 +382,7 @@ def test_snapshots_are_encoded_once_and_passed_on() -> None:
 
 
 @pytest.mark.proves("design.wire.presence-shape")
-def test_presence_is_told_and_heard() -> None:
+def test_presence_frames_decode_and_encode() -> None:
     editing = {"requestId": "r", "questionId": "q"}
     params = {"channel": "ahp-presence:/1", "editing": editing, "idle": False, "name": "Ana"}
     update = {"jsonrpc": "2.0", "method": "presence/update", "params": params}

@@ -5,8 +5,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from session_server.schemas.ahp.envelopes import EnvelopeMeta
+from session_server.schemas.ahp.questions import AnswerMeta, QuestionMeta, RequestMeta
+from session_server.schemas.ahp.session import SummaryMeta
 from session_server.schemas.codec import decode_agent_frame, decode_client_frame
 from session_server.schemas.errors import MismatchError
+from session_server.schemas.principals import ASKERS, HOST_KEYS
 
 RUBBISH = ["x", 5, [], {"at": "yesterday"}, {"by": 7}, {"pattern": []}, {"expiresAt": "soon"}]
 VALUE = {"kind": "text", "value": "x"}
@@ -46,20 +50,20 @@ def request(*, in_question: Any = None, in_answer: Any = None, **fields: Any) ->
 
 
 @pytest.mark.proves("design.wire.answer-meta-forged")
-@pytest.mark.parametrize("rubbish", RUBBISH)
-def test_rubbish_in_an_answers_meta_is_ignored(rubbish: Any) -> None:
+@pytest.mark.parametrize("random_frames", RUBBISH)
+def test_invalid_answer_meta_is_ignored(random_frames: Any) -> None:
     clean = decode_client_frame(frame(change()))
-    assert decode_client_frame(frame(change(_meta=rubbish))) in (
+    assert decode_client_frame(frame(change(_meta=random_frames))) in (
         clean,
         decode_client_frame(frame(change(_meta={}))),
     )
-    assert decode_client_frame(frame(completion(_meta=rubbish))) in (
+    assert decode_client_frame(frame(completion(_meta=random_frames))) in (
         decode_client_frame(frame(completion())),
         decode_client_frame(frame(completion(_meta={}))),
     )
 
 
-def test_an_agent_is_told_what_is_wrong_with_its_metadata() -> None:
+def test_an_agent_gets_an_error_for_invalid_metadata() -> None:
     decode_agent_frame(frame(request()))
     for wrong in (
         request(_meta={"expiresAt": "soon"}),
@@ -89,3 +93,22 @@ def test_metadata_elsewhere_is_checked() -> None:
     on_call = {"type": "session/toolCallResultConfirmed", "turnId": "t", "toolCallId": "c"}
     with pytest.raises(MismatchError, match="_meta"):
         decode_client_frame(frame({**on_call, "approved": True, "_meta": 5}))
+
+
+SHAPES: dict[str, type[msgspec.Struct]] = {
+    "summary": SummaryMeta,
+    "request": RequestMeta,
+    "question": QuestionMeta,
+    "answer": AnswerMeta,
+    "envelope": EnvelopeMeta,
+}
+
+
+@pytest.mark.proves("design.wire.reserved-meta")
+def test_every_key_of_a_meta_is_the_hosts_or_the_askers() -> None:
+    for place, shape in SHAPES.items():
+        keys = {field.encode_name for field in msgspec.structs.fields(shape)}
+        host, asker = HOST_KEYS[place], ASKERS.get(place, frozenset())
+        assert host | asker == keys
+        assert not host & asker
+    assert set(HOST_KEYS) == {*SHAPES, "session"}

@@ -25,6 +25,10 @@ from tests.sessions import AGENT, OWNER, accepted, session
 
 OF_THE_STORE = {
     "decode_host_notification",
+    "decode_issued_tokens",
+    "decode_known_clients",
+    "decode_logged",
+    "decode_outline",
     "decode_record_action",
     "decode_root_state",
     "decode_session_record",
@@ -86,12 +90,12 @@ def test_unfinished_or_mixed_nesting_beyond_the_limit_is_malformed(text: str) ->
 
 @pytest.mark.proves("design.limits.depth")
 @pytest.mark.parametrize(
-    "words", ["[" * 1000, "{[" * 1000, '\\"[' * 1000, "[\\\\" * 1000, '\\\\\\"{' * 99]
+    "content", ["[" * 1000, "{[" * 1000, '\\"[' * 1000, "[\\\\" * 1000, '\\\\\\"{' * 99]
 )
-def test_brackets_inside_strings_are_no_nesting(words: str) -> None:
-    title = json.loads(f'"{words}"')
-    assert decode_action(titled(f'"{words}"')).title == title
-    assert decode_action(with_meta(f'{{"{words}":1}}')).meta == {"x": {title: 1}}
+def test_brackets_inside_strings_are_no_nesting(content: str) -> None:
+    title = json.loads(f'"{content}"')
+    assert decode_action(titled(f'"{content}"')).title == title
+    assert decode_action(with_meta(f'{{"{content}":1}}')).meta == {"x": {title: 1}}
 
 
 @pytest.mark.proves("design.limits.depth")

@@ -27,9 +27,9 @@ from session_server.schemas.limits import (
 from session_server.transport import http_protocol
 from session_server.transport.admission import Admission
 from session_server.transport.http_protocol import PIECE_BYTES, READ_BYTES, HttpProtocol
-from tests.host.harness import run
+from tests.effort import PATIENCE
+from tests.waiting import until
 
-PATIENCE = 30.0
 GET = b"GET / HTTP/1.1\r\nHost: x\r\n"
 CHUNKED = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
 
@@ -144,12 +144,6 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(http_protocol, name, 0.05)
 
 
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(PATIENCE):
-        while not condition():  # noqa: ASYNC110 - the protocol has no event for it
-            await asyncio.sleep(0.01)
-
-
 def status_of(response: bytes) -> int:
     return int(response.split(b" ", 2)[1])
 
@@ -182,7 +176,6 @@ def status_of(response: bytes) -> int:
         "trailers",
     ],
 )
-@run
 async def test_a_request_without_end_is_refused_and_its_connection_closed(
     opening: bytes, more: bytes, status: int
 ) -> None:
@@ -200,7 +193,6 @@ async def test_a_request_without_end_is_refused_and_its_connection_closed(
         assert (await other.response()).endswith(b"hi")
 
 
-@run
 async def test_a_head_within_the_bounds_is_taken() -> None:
     async with listening() as connect:
         peer = await connect()
@@ -217,7 +209,6 @@ async def test_a_head_within_the_bounds_is_taken() -> None:
         assert f"at most {HEAD_BYTES} bytes".encode() in response
 
 
-@run
 async def test_a_few_requests_sent_ahead_are_answered_in_order() -> None:
     async with listening(echo) as connect:
         peer = await connect()
@@ -227,7 +218,6 @@ async def test_a_few_requests_sent_ahead_are_answered_in_order() -> None:
             assert (await peer.response()).endswith(b"%d" % number)
 
 
-@run
 async def test_a_long_body_in_ordinary_chunks_is_taken() -> None:
     async with listening(echo) as connect:
         peer = await connect()
@@ -244,7 +234,6 @@ ENDLESS_BODIES = {
 
 
 @pytest.mark.parametrize("kind", ENDLESS_BODIES)
-@run
 async def test_a_body_that_goes_on_after_the_answer_ends_the_connection(kind: str) -> None:
     opening, more = ENDLESS_BODIES[kind]
     protocols: list[HttpProtocol] = []
@@ -258,7 +247,6 @@ async def test_a_body_that_goes_on_after_the_answer_ends_the_connection(kind: st
         assert BODY_BYTES_AFTER_ANSWER < protocols[0]._body_bytes <= most + (1 << 18)
 
 
-@run
 async def test_a_body_that_ends_soon_after_the_answer_leaves_the_connection_open() -> None:
     async with listening() as connect:
         peer = await connect()
@@ -269,7 +257,6 @@ async def test_a_body_that_ends_soon_after_the_answer_leaves_the_connection_open
         assert status_of(await peer.response()) == 200
 
 
-@run
 async def test_much_data_of_one_connection_is_read_in_turns() -> None:
     """Whatever is read at once is followed by a pause, in which others are served."""
     protocols: list[HttpProtocol] = []
@@ -291,7 +278,6 @@ async def test_much_data_of_one_connection_is_read_in_turns() -> None:
         assert status_of(await peer.response()) == 200
 
 
-@run
 async def test_a_connection_lost_in_the_middle_of_pipelined_answers_ends_the_running_one() -> None:
     begun, tried = asyncio.Event(), asyncio.Event()
     gone = asyncio.Event()
@@ -321,7 +307,6 @@ async def test_a_connection_lost_in_the_middle_of_pipelined_answers_ends_the_run
         assert not protocols[0].pipeline
 
 
-@run
 async def test_a_refusal_in_the_middle_of_an_answer_only_closes() -> None:
     begun = asyncio.Event()
 
@@ -342,7 +327,7 @@ async def test_a_refusal_in_the_middle_of_an_answer_only_closes() -> None:
 
 
 @pytest.mark.parametrize(
-    "rubbish",
+    "random_frames",
     [
         b"\x16\x03\x01\x02\x00 a TLS greeting\r\n\r\n",
         b"GET / HTTP/9.9\r\n\r\n",
@@ -352,19 +337,17 @@ async def test_a_refusal_in_the_middle_of_an_answer_only_closes() -> None:
     ],
     ids=["TLS", "version", "head", "CONNECT", "upgrade"],
 )
-@run
 async def test_many_malformed_requests_write_one_line_to_the_log(
-    caplog: pytest.LogCaptureFixture, rubbish: bytes
+    caplog: pytest.LogCaptureFixture, random_frames: bytes
 ) -> None:
     async with listening() as connect:
         for _ in range(5):
             peer = await connect()
-            peer.write(rubbish)
+            peer.write(random_frames)
             await peer.rest()
     assert len(caplog.records) <= 1, caplog.text
 
 
-@run
 async def test_an_upgrade_that_is_not_offered_is_ignored_and_what_follows_is_read() -> None:
     async with listening(echo) as connect:
         peer = await connect()
@@ -380,7 +363,6 @@ async def test_an_upgrade_that_is_not_offered_is_ignored_and_what_follows_is_rea
 
 @pytest.mark.parametrize("protocol", [b"h2c", b"websocket"])
 @pytest.mark.parametrize("body", [b"Content-Length: 40", b"Transfer-Encoding: chunked"])
-@run
 async def test_an_upgrade_with_a_body_is_refused(protocol: bytes, body: bytes) -> None:
     """The body would be read as another request, which a proxy in front has not seen."""
     async with listening() as connect:
@@ -392,7 +374,6 @@ async def test_an_upgrade_with_a_body_is_refused(protocol: bytes, body: bytes) -
         assert response.count(b"HTTP/1.1 ") == 1
 
 
-@run
 async def test_an_upgrade_behind_a_request_without_an_answer_is_refused() -> None:
     """The answer would be written into the WebSocket's frames."""
     async with listening(echo) as connect:
@@ -403,7 +384,6 @@ async def test_an_upgrade_behind_a_request_without_an_answer_is_refused() -> Non
         assert b"101 Switching" not in response
 
 
-@run
 async def test_a_target_that_names_another_host_than_the_host_header_is_refused() -> None:
     async with listening() as connect:
         for target, host in (
@@ -427,7 +407,6 @@ async def test_a_target_that_names_another_host_than_the_host_header_is_refused(
 EXPECTING = b"POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n"
 
 
-@run
 async def test_an_answer_in_place_of_100_continue_ends_the_connection() -> None:
     """Nobody can know whether what comes next is the body or another request."""
     async with listening() as connect:
@@ -438,7 +417,6 @@ async def test_an_answer_in_place_of_100_continue_ends_the_connection() -> None:
         assert b"connection: close\r\n" in response
 
 
-@run
 async def test_a_body_that_was_asked_for_with_100_continue_leaves_the_connection_open() -> None:
     async with listening(echo) as connect:
         peer = await connect()
@@ -456,7 +434,6 @@ async def test_a_body_that_was_asked_for_with_100_continue_leaves_the_connection
 
 
 @pytest.mark.parametrize("opening", [b"", b"G", GET, b"\r\n"])
-@run
 async def test_a_head_that_does_not_come_in_time_ends_the_connection(opening: bytes) -> None:
     with pytest.MonkeyPatch.context() as patch:
         impatient(patch)
@@ -468,7 +445,6 @@ async def test_a_head_that_does_not_come_in_time_ends_the_connection(opening: by
 
 
 @pytest.mark.parametrize("opening", [b"G", b"\r\n"])
-@run
 async def test_a_second_head_has_to_come_in_time_too(opening: bytes) -> None:
     with pytest.MonkeyPatch.context() as patch:
         impatient(patch)
@@ -481,7 +457,6 @@ async def test_a_second_head_has_to_come_in_time_too(opening: bytes) -> None:
 
 
 @pytest.mark.parametrize("app", [echo, hello], ids=["awaited", "answered before"])
-@run
 async def test_a_body_that_does_not_come_in_time_ends_the_connection(app: App) -> None:
     with pytest.MonkeyPatch.context() as patch:
         impatient(patch)
@@ -493,7 +468,6 @@ async def test_a_body_that_does_not_come_in_time_ends_the_connection(app: App) -
             assert status_of(response) == (408 if app is echo else 200)
 
 
-@run
 async def test_a_body_that_comes_steadily_is_waited_for() -> None:
     protocols: list[HttpProtocol] = []
     async with listening(echo, made=protocols) as connect:
@@ -514,7 +488,6 @@ async def test_a_body_that_comes_steadily_is_waited_for() -> None:
         assert status_of(await peer.rest()) == 408
 
 
-@run
 async def test_a_reader_that_stops_reading_is_cut_off() -> None:
     ended = asyncio.Event()
 
@@ -548,7 +521,6 @@ def test_the_deadlines_leave_people_time() -> None:
 # Who keeps its connection
 
 
-@run
 async def test_a_connection_counts_as_in_use_while_an_authenticated_request_is_answered() -> None:
     may_answer = asyncio.Event()
     begun = asyncio.Event()

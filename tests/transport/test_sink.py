@@ -1,24 +1,20 @@
 """A WebSocket connection after the application has handed it over."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+import gc
+import weakref
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
 
 from session_server.app import create_app
+from session_server.http.dependencies import running
 from session_server.transport.websocket_protocol import SinkProtocol
-from tests.end_to_end.wire import WireClient
-from tests.host.harness import run
-
-PATIENCE = 30.0
-
-
-async def until(holds: Callable[[], object]) -> None:
-    async with asyncio.timeout(PATIENCE):
-        while not holds():  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+from tests.ahp.client import SocketClient
+from tests.waiting import until
 
 
 @asynccontextmanager
@@ -36,15 +32,40 @@ async def served(app: FastAPI) -> AsyncIterator[tuple[uvicorn.Server, str]]:
         await serving
 
 
-@run
 async def test_an_idle_connection_keeps_nothing_of_the_application() -> None:
     app = create_app("memory:")
     async with served(app) as (server, url):
-        client = await WireClient.open(url)
+        client = await SocketClient.open(url)
         await client.initialize("laptop")
         await until(lambda: not server.server_state.tasks)
         (protocol,) = server.server_state.connections
         assert not hasattr(protocol, "scope")
         assert await client.call("ping") is None
         await client.close()
-        await until(lambda: not app.state.host.connections.number)
+        await until(lambda: not running(app).host.connections.number)
+
+
+def weakrefs_to(server: uvicorn.Server) -> list[weakref.ref[Any]]:
+    """To the one protocol, and to the outbox, which all of the host's side refers to."""
+    (protocol,) = server.server_state.connections
+    assert isinstance(protocol, SinkProtocol)
+    assert protocol.outbox is not None
+    return [weakref.ref(protocol), weakref.ref(protocol.outbox)]
+
+
+async def test_a_connection_that_ended_is_freed_without_the_garbage_collector() -> None:
+    """It comes rarely to what has lived for a while."""
+    app = create_app("memory:")
+    async with served(app) as (server, url):
+        host = running(app).host
+        gc.disable()
+        try:
+            client = await SocketClient.open(url)
+            await client.initialize("laptop")
+            assert "code" in await client.call("subscribe", "ahp-session:/nowhere")
+            ended = weakrefs_to(server)
+            await client.close()
+            await until(lambda: not host.connections.number)
+            await until(lambda: not any(one() for one in ended))
+        finally:
+            gc.enable()

@@ -1,16 +1,13 @@
-// Yes or no, as two equal choices: nobody has said no by not ticking a box.
+// Yes or no as two radio buttons: an unticked checkbox would be ambiguous.
 
-/** @import { BooleanQuestion, Value } from "../wire/types.d.ts" */
+/** @import { BooleanQuestion, Value } from "../client/types.d.ts" */
 /** @import { FieldEvents, FieldInput } from "./fields.js" */
 import { attribute, h } from "../views/dom.js";
-import { chosenByKey, pickByDigit } from "./choices.js";
+import { handleChoiceKey, chooseByDigit } from "./select-field.js";
 
 /** @implements {FieldInput} */
 export class BooleanField {
-  /**
-   * @param {BooleanQuestion} question
-   * @param {FieldEvents} events
-   */
+  /** @param {BooleanQuestion} question @param {FieldEvents} events */
   constructor(question, events) {
     this.question = question;
     this.events = events;
@@ -24,18 +21,15 @@ export class BooleanField {
     );
   }
 
-  /**
-   * @param {string} words
-   * @param {boolean} truth
-   */
-  #choice(words, truth) {
+  /** @param {string} label @param {boolean} truth */
+  #choice(label, truth) {
     const input = h("input", {
       type: "radio",
       name: this.events.id,
       onchange: () => this.events.edited({ kind: "boolean", value: truth }),
       onblur: () => this.events.left(),
     });
-    h("label", { class: "choice" }, input, h("span", { class: "choice-label" }, words));
+    h("label", { class: "choice" }, input, h("span", { class: "choice-label" }, label));
     return input;
   }
 
@@ -47,13 +41,13 @@ export class BooleanField {
       letter.focus();
       letter.click();
     } else {
-      chosenByKey(event, [this.yes, this.no], () => this.events.confirmed());
+      handleChoiceKey(event, [this.yes, this.no], () => this.events.confirmed());
     }
   }
 
   /** @param {number} digit */
   pick(digit) {
-    return pickByDigit([this.yes, this.no], digit);
+    return chooseByDigit([this.yes, this.no], digit);
   }
 
   /** @returns {Value | undefined} */
@@ -82,10 +76,7 @@ export class BooleanField {
     (this.no.checked ? this.no : this.yes).focus();
   }
 
-  /**
-   * @param {boolean} _isInvalid
-   * @param {string} describedBy
-   */
+  /** @param {boolean} _isInvalid @param {string} describedBy */
   mark(_isInvalid, describedBy) {
     attribute(this.yes, "aria-describedby", describedBy || undefined);
   }

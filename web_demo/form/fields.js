@@ -1,13 +1,14 @@
-// One input per kind of question, all with the same few methods.
+// One input per kind of question, with a common interface.
 
-/** @import { Question, Value } from "../wire/types.d.ts" */
+/** @import { Question, Value } from "../client/types.d.ts" */
+import { declaredDefault } from "../client/review.js";
 import { BooleanField } from "./boolean-field.js";
 import { NumberField } from "./number-field.js";
 import { SelectField } from "./select-field.js";
 import { TextField } from "./text-field.js";
 
 /**
- * What a field tells its question.
+ * What an input reports to its question.
  * @typedef {{
  *   readonly id: string,
  *   edited(value: Value | undefined): void,
@@ -17,8 +18,8 @@ import { TextField } from "./text-field.js";
  */
 
 /**
- * `show` changes only what differs, so that a caret stays. `problem` is about what was typed and is
- * no value at all. `pick` chooses an option by its digit.
+ * `show` changes only what differs, so that the caret stays. `problem` is set if what was typed is
+ * not a value. `pick` chooses an option by its digit.
  * @typedef {{
  *   readonly element: HTMLElement,
  *   value(): Value | undefined,
@@ -31,11 +32,7 @@ import { TextField } from "./text-field.js";
  * }} FieldInput
  */
 
-/**
- * @param {Question} question
- * @param {FieldEvents} events
- * @returns {FieldInput}
- */
+/** @param {Question} question @param {FieldEvents} events @returns {FieldInput} */
 export function fieldFor(question, events) {
   switch (question.kind) {
     case "text":
@@ -50,31 +47,18 @@ export function fieldFor(question, events) {
   }
 }
 
-/** Whether one label can stand for the input; a list of choices has one for each. */
+/** Whether one label fits the input; a list of choices has one for each. */
 /** @param {Question} question */
 export function hasOneInput(question) {
   return question.kind === "text" || question.kind === "number" || question.kind === "integer";
 }
 
 /**
- * What the asker proposes, and the field shows until somebody writes something else.
+ * The asker's default, shown until somebody enters something else.
  * @param {Question} question
  * @returns {Value | undefined}
  */
-export function proposedBy(question) {
-  switch (question.kind) {
-    case "text":
-      return question.defaultValue ? { kind: "text", value: question.defaultValue } : undefined;
-    case "number":
-    case "integer":
-      return question.defaultValue === undefined
-        ? undefined
-        : { kind: "number", value: question.defaultValue };
-    case "boolean":
-      return question.defaultValue === undefined
-        ? undefined
-        : { kind: "boolean", value: question.defaultValue };
-    default:
-      return undefined;
-  }
+export function defaultValueOf(question) {
+  const value = declaredDefault(question);
+  return value?.value === "" ? undefined : value;
 }

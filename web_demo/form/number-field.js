@@ -1,17 +1,14 @@
-// A number, whole or not. Written as text, since a browser's number field drops what it cannot read.
+// A number, in a text input: a browser's number input drops what it cannot parse.
 
-/** @import { IntegerQuestion, NumberQuestion, Value } from "../wire/types.d.ts" */
+/** @import { IntegerQuestion, NumberQuestion, Value } from "../client/types.d.ts" */
 /** @import { FieldEvents, FieldInput } from "./fields.js" */
 import { attribute, h } from "../views/dom.js";
 
-/** With a point or a comma, as in the terminal. */
+/** With a decimal point or comma, as in the terminal. */
 const NUMBER = /^[+-]?(\d+([.,]\d*)?|[.,]\d+)(e[+-]?\d+)?$/i;
 const THOUSANDS = /^[+-]?\d+,\d{3}$/;
 
-/**
- * @param {string} text
- * @returns {number | undefined}
- */
+/** @param {string} text @returns {number | undefined} */
 export function numberIn(text) {
   const isReadable = NUMBER.test(text) && !THOUSANDS.test(text);
   const number = isReadable ? Number(text.replace(",", ".")) : Number.NaN;
@@ -20,10 +17,7 @@ export function numberIn(text) {
 
 /** @implements {FieldInput} */
 export class NumberField {
-  /**
-   * @param {NumberQuestion | IntegerQuestion} question
-   * @param {FieldEvents} events
-   */
+  /** @param {NumberQuestion | IntegerQuestion} question @param {FieldEvents} events */
   constructor(question, events) {
     this.question = question;
     this.events = events;
@@ -43,11 +37,7 @@ export class NumberField {
     this.element = h("div", { class: "number-field" }, this.input, this.less, this.more);
   }
 
-  /**
-   * @param {string} sign
-   * @param {string} label
-   * @param {number} by
-   */
+  /** @param {string} sign @param {string} label @param {number} by */
   #step(sign, label, by) {
     return h(
       "button",
@@ -80,8 +70,8 @@ export class NumberField {
     const from = this.#number() ?? min ?? 0;
     const isFirst = this.input.value.trim() === "";
     const next = isFirst ? from : from + by;
-    const held = Math.min(max ?? Infinity, Math.max(min ?? -Infinity, next));
-    this.input.value = String(Number(held.toPrecision(15)));
+    const bounded = Math.min(max ?? Infinity, Math.max(min ?? -Infinity, next));
+    this.input.value = String(Number(bounded.toPrecision(15)));
     this.events.edited(this.value());
   }
 
@@ -124,10 +114,7 @@ export class NumberField {
     this.input.focus();
   }
 
-  /**
-   * @param {boolean} isInvalid
-   * @param {string} describedBy
-   */
+  /** @param {boolean} isInvalid @param {string} describedBy */
   mark(isInvalid, describedBy) {
     attribute(this.input, "aria-invalid", isInvalid ? "true" : undefined);
     attribute(this.input, "aria-describedby", describedBy || undefined);

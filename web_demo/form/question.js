@@ -1,29 +1,33 @@
-// One question: its input, who stands where with it, and what can be done about it.
+// One question: its input, status, problems, conflicts and actions.
 
-/** @import { Present, Question } from "../wire/types.d.ts" */
-/** @import { Standing } from "./states.js" */
-/** @import { Room } from "../views/room.js" */
-import { attribute, h, icon, say, show } from "../views/dom.js";
-import { ICONS } from "../views/icons.js";
-import { afterClick } from "../views/pointer.js";
-import { labelOf, wordsOf } from "../text/words.js";
-import { NEEDED, demandsOf, problemWith } from "./checks.js";
+/** @import { Present, Question } from "../client/types.d.ts" */
+/** @import { SessionContext } from "../views/session-context.js" */
+/** @import { QuestionStatus } from "./question-status.js" */
+import { labelOf, valueText } from "../text/format.js";
+import { afterClick, attribute, h, setText, show } from "../views/dom.js";
+import { ConflictPrompt } from "./conflict-prompt.js";
 import { fieldFor, hasOneInput } from "./fields.js";
-import { coveredWords, isSettled, shownValue, standingOf, standingWords } from "./states.js";
-import { Versions } from "./versions.js";
+import {
+  coveredText,
+  isSettled,
+  shownValue,
+  statusOf,
+  statusLabel,
+} from "./question-status.js";
+import { constraintsOf, NEEDED, problemWith } from "./validation.js";
 
 const CHOOSE = "Choose a version before sending.";
 
-let made = 0;
+let count = 0;
 
-/** @param {string} kind @param {string} words @param {() => void} act */
-const smallButton = (kind, words, act) =>
-  h("button", { type: "button", class: `small ${kind}`, onclick: act }, words);
+/** @param {string} kind @param {string} label @param {() => void} act */
+const smallButton = (kind, label, act) =>
+  h("button", { type: "button", class: `small ${kind}`, onclick: act }, label);
 
 export class QuestionView {
-  id = `question-${(made += 1)}`;
-  stateWords = h("span", { class: "state-words", dir: "auto" });
-  words = h("p", { class: "problem", id: `${this.id}-problem`, role: "alert" });
+  id = `question-${(count += 1)}`;
+  statusText = h("span", { class: "state-text", dir: "auto" });
+  problemText = h("p", { class: "problem", id: `${this.id}-problem`, role: "alert" });
   submit = smallButton("primary-quiet", "Mark done", () => this.submitNow());
   edit = smallButton("quiet", "Edit", () => this.input.focus());
   skip = smallButton("quiet", "Skip", () => this.#skip());
@@ -33,39 +37,39 @@ export class QuestionView {
   isLocked = false;
 
   /**
-   * @param {Room} room
+   * @param {SessionContext} context
    * @param {string} requestId
    * @param {Question} question
    * @param {boolean} isAlone the only question of its form: it is sent, and never just marked done
    * @param {(from: QuestionView) => void} confirmed Enter was pressed, and the answer is valid
    */
-  constructor(room, requestId, question, isAlone, confirmed) {
-    this.room = room;
+  constructor(context, requestId, question, isAlone, confirmed) {
+    this.context = context;
     this.requestId = requestId;
     this.question = question;
     this.isAlone = isAlone;
-    /** Answered by the buttons Yes and No in the foot of the form. */
+    /** Answered by the buttons Yes and No in the form's footer. */
     this.isYesNo = isAlone && question.kind === "boolean";
     this.confirmed = confirmed;
-    this.field = room.session.field(requestId, question.id);
+    this.field = context.session.field(requestId, question.id);
     this.input = fieldFor(question, {
       id: `${this.id}-input`,
       edited: (value) => this.#edited(value),
       left: () => this.#left(),
       confirmed: () => this.#confirm(),
     });
-    this.versions = new Versions(question, this.field, () => this.input.focus());
+    this.conflict = new ConflictPrompt(question, this.field, () => this.input.focus());
     this.element = this.#layout();
     this.off = this.field.on("change", () => this.update());
     this.update();
   }
 
-  // How it looks
+  // Layout
 
   #layout() {
     const { question } = this;
     const title = labelOf(question);
-    const demands = demandsOf(question);
+    const constraints = constraintsOf(question);
     const body = h(
       "fieldset",
       { class: "question-body" },
@@ -83,12 +87,12 @@ export class QuestionView {
         question.message !== title &&
         h("p", { class: "question-message", dir: "auto" }, question.message),
       !this.isYesNo && this.input.element,
-      this.words,
-      this.versions.element,
+      this.problemText,
+      this.conflict.element,
       h(
         "div",
         { class: "question-foot" },
-        h("p", { class: "demands", id: `${this.id}-demands` }, demands),
+        h("p", { class: "constraints", id: `${this.id}-constraints` }, constraints),
         h("div", { class: "question-actions" }, this.clear, this.skip, this.edit, this.submit),
       ),
     );
@@ -108,53 +112,50 @@ export class QuestionView {
         "p",
         { class: "question-state" },
         h("span", { class: "state-mark", "aria-hidden": "true" }),
-        this.stateWords,
+        this.statusText,
       ),
     );
   }
 
   update() {
-    const { field, question, room } = this;
-    const isOpen = room.access.mayAnswer && !field.isClosed && !this.isLocked;
-    const standing = this.standing();
+    const { field, question, context } = this;
+    const isOpen = context.access.mayAnswer && !field.isClosed && !this.isLocked;
+    const status = this.status();
     if (!this.input.problem() || field.isClosed) this.input.show(shownValue(question, field));
     this.input.enable(isOpen && !this.isYesNo);
-    attribute(this.element, "data-standing", standing);
+    attribute(this.element, "data-status", status);
     attribute(this.element, "data-writing", this.writers().length > 0);
-    const words = this.#stateText(standing);
-    say(this.stateWords, words);
-    attribute(this.stateWords, "title", words);
+    const text = this.#statusText(status);
+    setText(this.statusText, text);
+    attribute(this.statusText, "title", text);
     this.#showProblem();
-    this.versions.update(room.access.mayAnswer, room.me);
-    this.#showActions(standing, isOpen);
+    this.conflict.update(context.access.mayAnswer, context.me);
+    this.#showActions(status, isOpen);
   }
 
-  /** @param {Standing} standing */
-  #stateText(standing) {
-    const { field, question, room, isAlone } = this;
-    const stands = standingWords(question, standing, field, this.writers(), room.me);
-    const value = this.isYesNo ? wordsOf(question, this.value()) : "";
-    const text = `${stands}${value && `: ${value}`}${coveredWords(question, field, room.me)}`;
-    return isAlone && isSettled(standing) ? `${text}, not sent yet` : text;
+  /** @param {QuestionStatus} status */
+  #statusText(status) {
+    const { field, question, context, isAlone } = this;
+    const label = statusLabel(question, status, field, this.writers(), context.me);
+    const value = this.isYesNo ? valueText(question, this.value()) : "";
+    const text = `${label}${value && `: ${value}`}${coveredText(question, field, context.me)}`;
+    return isAlone && isSettled(status) ? `${text}, not sent yet` : text;
   }
 
-  /**
-   * @param {Standing} standing
-   * @param {boolean} isOpen
-   */
-  #showActions(standing, isOpen) {
+  /** @param {QuestionStatus} status @param {boolean} isOpen */
+  #showActions(status, isOpen) {
     const hasValue = shownValue(this.question, this.field) !== undefined;
-    const isDone = isSettled(standing);
-    const isContested = standing === "conflict";
-    const isTakenOver = standing === "foreign" || standing === "outdated";
+    const isDone = isSettled(status);
+    const isContested = status === "conflict";
+    const isTakenOver = status === "foreign" || status === "outdated";
     const isMarkable = this.isYesNo ? false : isTakenOver || !this.isAlone;
     show(this.submit, isOpen && hasValue && !isDone && !isContested && isMarkable);
     show(this.skip, isOpen && !this.question.required && !isDone && !isContested && !this.isAlone);
-    show(this.edit, isOpen && standing === "submitted" && !this.isAlone);
+    show(this.edit, isOpen && status === "submitted" && !this.isAlone);
     show(this.clear, isOpen && !isContested && (isDone || this.field.state === "draft"));
     const clears = this.field.covered ? "Discard draft" : "Clear";
-    say(this.clear, standing === "skipped" ? "Answer it" : clears);
-    say(this.submit, standing === "foreign" ? "Use this draft" : this.#submitText);
+    setText(this.clear, status === "skipped" ? "Answer it" : clears);
+    setText(this.submit, status === "foreign" ? "Use this draft" : this.#submitText);
   }
 
   get #submitText() {
@@ -163,26 +164,26 @@ export class QuestionView {
 
   #showProblem() {
     if (this.problem === CHOOSE && !this.field.theirs) this.problem = undefined;
-    const words = this.problem ?? this.field.error;
-    say(this.words, words ?? "");
-    show(this.words, words !== undefined);
+    const text = this.problem ?? this.field.error;
+    setText(this.problemText, text ?? "");
+    show(this.problemText, text !== undefined);
     const described = [
-      words && `${this.id}-problem`,
-      demandsOf(this.question) && `${this.id}-demands`,
+      text && `${this.id}-problem`,
+      constraintsOf(this.question) && `${this.id}-constraints`,
     ];
-    this.input.mark(words !== undefined, described.filter(Boolean).join(" "));
+    this.input.mark(text !== undefined, described.filter(Boolean).join(" "));
   }
 
-  // What it knows
+  // State
 
-  standing() {
-    const { session, me } = this.room;
-    return standingOf(this.question, this.field, session.others, me);
+  status() {
+    const { session, me } = this.context;
+    return statusOf(this.question, this.field, session.others, me);
   }
 
   /** @returns {readonly Present[]} */
   writers() {
-    return this.room.session.others.filter(
+    return this.context.session.others.filter(
       ({ editing }) =>
         editing?.requestId === this.requestId && editing.questionId === this.question.id,
     );
@@ -192,7 +193,7 @@ export class QuestionView {
     return shownValue(this.question, this.field);
   }
 
-  /** Why what is here could not be submitted, if so; said at the field as well. */
+  /** Validates what is shown; the problem, if any, is also shown at the field. */
   check() {
     const value = this.value();
     this.problem = this.input.problem() ?? (value && problemWith(this.question, value));
@@ -201,9 +202,9 @@ export class QuestionView {
     return this.problem;
   }
 
-  /** @param {string} words */
-  complain(words) {
-    this.problem = words;
+  /** @param {string} text */
+  showError(text) {
+    this.problem = text;
     this.#showProblem();
   }
 
@@ -213,14 +214,14 @@ export class QuestionView {
     this.update();
   }
 
-  // What people do
+  // Input
 
-  /** @param {import("../wire/types.d.ts").Value | undefined} value */
+  /** @param {import("../client/types.d.ts").Value | undefined} value */
   #edited(value) {
     if (this.problem && !this.input.problem()) this.problem = undefined;
     const isUnset = value === undefined && this.field.state === "empty" && !this.field.isDirty;
     if (!isUnset) this.field.edit(value);
-    this.room.edited(this);
+    this.context.edited(this);
   }
 
   #left() {
@@ -246,13 +247,13 @@ export class QuestionView {
       const isValid = this.isAlone ? this.check() === undefined : this.submitNow();
       if (!isValid) return;
     } else if (this.question.required) {
-      this.complain(NEEDED);
+      this.showError(NEEDED);
       return;
     }
     this.confirmed(this);
   }
 
-  /** Whether it could be sent; refusals of the host come later, to the same place. */
+  /** Returns whether it is valid; a refusal by the host is shown later. */
   submitNow() {
     const value = this.value();
     if (this.check() !== undefined || value === undefined) {
@@ -260,7 +261,7 @@ export class QuestionView {
       return false;
     }
     if (this.field.state !== "submitted") this.field.submit(value).catch(() => this.update());
-    this.room.session.editing();
+    this.context.session.editing();
     return true;
   }
 
@@ -276,16 +277,16 @@ export class QuestionView {
     this.input.focus();
   }
 
-  /** Whoever has gone elsewhere does not write here any more. */
+  /** The focus left the question, so nobody types here any more. */
   /** @param {FocusEvent} event */
   #focusLeft({ relatedTarget }) {
     if (relatedTarget instanceof Node && this.element.contains(relatedTarget)) return;
     afterClick(() => {
-      if (!this.element.contains(document.activeElement)) this.room.session.editing();
+      if (!this.element.contains(document.activeElement)) this.context.session.editing();
     });
   }
 
-  /** Escape leaves the input and stays at the question; from there the keys lead back in. */
+  /** Escape leaves the input and focuses the question; Enter leads back in. */
   /** @param {KeyboardEvent} event */
   #key(event) {
     if (event.target === this.element) {
@@ -309,22 +310,11 @@ export class QuestionView {
 
   focus() {
     this.element.scrollIntoView({ block: "nearest" });
-    if (this.room.access.mayAnswer && !this.field.isClosed && !this.isYesNo) this.input.focus();
+    if (this.context.access.mayAnswer && !this.field.isClosed && !this.isYesNo) this.input.focus();
     else this.element.focus();
   }
 
   remove() {
     this.off();
   }
-}
-
-/**
- * The mark of a standing in the strip and in the review.
- * @param {Standing} standing
- */
-export function markOf(standing) {
-  const path = { submitted: ICONS.check, skipped: ICONS.skip, conflict: ICONS.warning }[
-    /** @type {string} */ (standing)
-  ];
-  return path ? icon(path) : null;
 }

@@ -1,64 +1,53 @@
-// The form of one round: all requests that were asked together, answered together, closed together.
+// The form of one round: all requests that were asked together are answered and closed together.
 
-/** @import { Action, Answer, InputRequest } from "../wire/types.d.ts" */
-/** @import { WireError } from "../wire/errors.js" */
-/** @import { Room } from "../views/room.js" */
-/** @import { Delayed } from "../views/toast.js" */
-/** @import { Group } from "./groups.js" */
-/** @import { Mode } from "./request-foot.js" */
+/** @import { ClientError } from "../client/errors.js" */
+/** @import { Action, Answer } from "../client/types.d.ts" */
+/** @import { SessionContext } from "../views/session-context.js" */
+/** @import { Delayed } from "../views/toasts.js" */
+/** @import { QuestionView } from "./question.js" */
+/** @import { Mode } from "./request-footer.js" */
+/** @import { Group } from "./request-groups.js" */
+import { REVIEW_CHANGED } from "../client/session.js";
+import { counted, labelOf, subjectOf } from "../text/format.js";
 import { WHY_ID } from "../views/access.js";
-import { announce } from "../views/announcer.js";
-import { attribute, fill, h, say, show } from "../views/dom.js";
-import { unlessUndone } from "../views/toast.js";
-import { counted, labelOf, subjectOf, timeOf } from "../text/words.js";
-import { REVIEW_CHANGED } from "../wire/session.js";
-import { acceptanceOf, isSent } from "./acceptance.js";
-import { Countdown } from "./countdown.js";
-import { goneSince, isSameShape } from "./groups.js";
-import { QuestionView } from "./question.js";
-import { RequestFoot } from "./request-foot.js";
-import { headOf } from "./request-head.js";
-import { reviewOf } from "./review.js";
-import { contributors, isSettled } from "./states.js";
-import { Strip } from "./strip.js";
-import { UrlRequest } from "./url-request.js";
+import { attribute, fill, h, show } from "../views/dom.js";
+import { announce, unlessUndone } from "../views/toasts.js";
+import { acceptanceOf, isSent, reviewOf } from "./answer-review.js";
+import { contributors, isSettled } from "./question-status.js";
+import { RequestBody } from "./request-body.js";
+import { RequestFooter } from "./request-footer.js";
+import { isSameShape } from "./request-groups.js";
+import { RequestHeader } from "./request-header.js";
 
 /** @typedef {"accept" | "decline" | "cancel"} Response */
 
 const LONG = 20;
 
 export class RequestForm {
-  foot = new RequestFoot({
-    accept: () => (this.#yesNo ? this.#sayYesOrNo(true) : this.#acceptPressed()),
-    no: () => this.#sayYesOrNo(false),
+  footer = new RequestFooter({
+    accept: () => (this.body.yesNo ? this.#answerYesNo(true) : this.#acceptPressed()),
+    no: () => this.#answerYesNo(false),
     submitAll: () => this.#submitAll(),
-    decline: () => this.#askFor("decline"),
-    cancel: () => this.#askFor("cancel"),
-    back: () => this.#goBack(),
+    decline: () => this.#confirmLeaving("decline"),
+    cancel: () => this.#confirmLeaving("cancel"),
+    back: () => this.#back(),
     sure: () => this.#leave(this.mode === "cancel" ? "cancel" : "decline"),
   });
-  /** @type {QuestionView[]} */
-  views = [];
-  /** @type {Map<string, UrlRequest>} */
-  urls = new Map();
   mode = /** @type {Mode} */ ("form");
   /** @type {Delayed | undefined} */
   leaving = undefined;
 
-  /**
-   * @param {Room} room
-   * @param {Group} group
-   */
-  constructor(room, group) {
-    this.room = room;
+  /** @param {SessionContext} context @param {Group} group */
+  constructor(context, group) {
+    this.context = context;
     this.group = group;
     this.titleId = `asked-${group.key.replace(/[^\w-]/g, "-")}`;
-    this.countdown = new Countdown(room);
-    this.body = h("div", { class: "request-body" });
+    this.header = new RequestHeader(context, this.titleId);
+    this.body = new RequestBody(context, {
+      confirmed: (from) => this.#next(from),
+      visited: () => this.refresh(),
+    });
     this.reviewed = h("div", { class: "request-review", hidden: true });
-    this.head = h("header", { class: "request-head" });
-    this.gone = h("p", { class: "asker-gone", role: "status", hidden: true });
-    this.strips = h("div", { class: "strip-place" });
     this.element = h(
       "section",
       {
@@ -66,15 +55,15 @@ export class RequestForm {
         tabindex: -1,
         "aria-labelledby": this.titleId,
         onkeydown: (/** @type {KeyboardEvent} */ event) => this.#key(event),
-        onfocusin: () => this.strip?.current(this.#focused()),
+        onfocusin: () => this.body.markCurrent(),
       },
-      this.head,
-      this.strips,
-      this.body,
+      this.header.element,
+      this.body.stripPlace,
+      this.body.element,
       this.reviewed,
-      this.foot.element,
+      this.footer.element,
     );
-    this.off = room.session.on("rejected", ({ action, reason, refusal }) =>
+    this.off = context.session.on("rejected", ({ action, reason, refusal }) =>
       this.#rejected(action, reason, refusal),
     );
     this.#build();
@@ -83,51 +72,22 @@ export class RequestForm {
   // Building
 
   #build() {
-    for (const view of this.views) view.remove();
-    this.views = [];
-    this.urls.clear();
-    fill(this.body, ...this.group.requests.map((request) => this.#section(request)));
-    this.strip = this.views.length > 1 ? new Strip(this.views) : undefined;
-    fill(this.strips, this.strip?.element);
+    this.body.build(this.group);
     attribute(this.element, "data-long", this.views.length > LONG);
-    for (const view of this.views) view.lock(!this.#isHere);
-    this.#headed();
+    for (const view of this.views) view.lock(!this.#isOpen);
+    this.header.build(this.group);
     this.update(this.group);
   }
 
-  /** Asked in other words: whoever is in a question stays in it. */
+  get views() {
+    return this.body.views;
+  }
+
+  /** The questions changed: the focus stays in the same question. */
   #rebuild() {
-    const focused = this.#focused()?.question.id;
+    const focused = this.body.focused?.question.id;
     this.#build();
     if (focused !== undefined) this.focusQuestion(focused);
-  }
-
-  /** @param {InputRequest} request */
-  #section(request) {
-    const isOneOfMany = this.group.requests.length > 1;
-    const section = h("div", { class: "request-section", "data-request": request.id });
-    if (isOneOfMany && request.message)
-      section.append(h("p", { class: "section-message", dir: "auto" }, request.message));
-    if (request.url !== undefined) {
-      const isOnlyUrl = !isOneOfMany && !request.questions?.length;
-      const url = new UrlRequest(request, isOnlyUrl, () => this.refresh());
-      this.urls.set(request.id, url);
-      section.append(url.element);
-    }
-    const isAlone = this.group.requests.flatMap(({ questions }) => questions ?? []).length === 1;
-    for (const question of request.questions ?? []) {
-      const view = new QuestionView(this.room, request.id, question, isAlone, (from) =>
-        this.#next(from),
-      );
-      this.views.push(view);
-      section.append(view.element);
-    }
-    return section;
-  }
-
-  #headed() {
-    const { room, group, countdown } = this;
-    fill(this.head, ...headOf(room, group, this.titleId), countdown.element, this.gone);
   }
 
   /** @param {Group} group */
@@ -135,40 +95,30 @@ export class RequestForm {
     const isSame = isSameShape(this.group, group);
     this.group = group;
     if (!isSame) {
-      this.#stay();
+      this.#cancelLeaving();
       this.#rebuild();
       return;
     }
-    this.countdown.update(group.requests);
-    this.#showGone();
+    this.header.update(group);
     this.#followCompletion();
     this.refresh();
   }
 
-  /** Those of one form are asked by the same program. */
-  #showGone() {
-    const [since] = this.group.requests.flatMap((request) => goneSince(request) ?? []);
-    show(this.gone, since !== undefined);
-    const what = "The program that asked is no longer waiting";
-    if (since === undefined) say(this.gone, "");
-    else say(this.gone, `${what} (since ${timeOf(since)}). Your answer will be kept for it.`);
-  }
-
-  /** What is asked has changed: nobody has decided about that yet. */
-  #stay() {
+  /** The questions changed, so a pending decline or dismissal does not apply. */
+  #cancelLeaving() {
     this.leaving?.drop();
     if (this.mode === "leaving") this.#lock(false);
   }
 
-  /** Locked from the moment it is closed here until the host has judged that. */
+  /** Locked from sending until the host has confirmed or refused it. */
   #followCompletion() {
     const isSending = this.#completion !== undefined;
     if (isSending !== (this.mode === "sending")) this.#lock(isSending);
   }
 
-  /** What became of it here, and is not confirmed yet. */
+  /** The completion that is not confirmed yet, if any. */
   get #completion() {
-    const { session } = this.room;
+    const { session } = this.context;
     return session.completions.find(({ requestId }) =>
       this.group.requests.some(({ id }) => id === requestId),
     );
@@ -181,90 +131,74 @@ export class RequestForm {
   }
 
   marks() {
-    this.strip?.update();
+    this.body.strip?.update();
     if (this.mode === "review") this.#showReview();
-    this.#showFoot();
+    this.#showFooter();
   }
 
-  // The foot
+  // The footer
 
-  #showFoot() {
-    const { mayAnswer, why } = this.room.access;
-    const standings = this.views.map((view) => view.standing());
-    const done = this.views.filter((view) => isSettled(view.standing()) || view.field.covered);
-    const [url] = this.urls.values();
+  #showFooter() {
+    const { mayAnswer, why } = this.context.access;
+    const statuses = this.views.map((view) => view.status());
+    const done = this.views.filter((view) => isSettled(view.status()) || view.field.covered);
+    const [url] = this.body.urls;
     attribute(this.element, "aria-describedby", why ? WHY_ID : undefined);
-    this.foot.update({
+    this.footer.update({
       mode: this.mode,
       mayAnswer,
       questions: this.views.length,
       done: done.length,
-      drafts: standings.filter((standing) => standing === "draft").length,
-      losers: this.#losers,
+      drafts: statuses.filter((status) => status === "draft").length,
+      affected: this.#affected,
       canSubmit: this.views.some(isSent),
-      isYesNo: this.#yesNo !== undefined,
-      shown: this.#yesNo && truthOf(this.#yesNo),
-      isVisit: this.views.length === 0 && this.urls.size > 0,
+      isYesNo: this.body.yesNo !== undefined,
+      shown: booleanOf(this.body.yesNo),
+      isVisit: this.views.length === 0 && url !== undefined,
       isUnvisited: Boolean(url?.isAlone && !url.wasOpened),
       completion: this.#completion,
     });
   }
 
-  /** The question of a form that is answered by Yes or No. */
-  get #yesNo() {
-    return this.views.find((view) => view.isYesNo);
-  }
-
-  /** Whether it is neither on its way nor about to be. */
-  get #isHere() {
+  /** Whether it is not being sent or closed. */
+  get #isOpen() {
     return this.mode !== "sending" && this.mode !== "leaving";
   }
 
-  // What people do
+  // Input
 
   /** @param {KeyboardEvent} event */
   #key(event) {
-    if (this.room.access.mayAnswer) this.countdown.pressed();
+    if (this.context.access.mayAnswer) this.header.countdown.pressed();
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
       event.preventDefault();
       this.#acceptPressed();
       return;
     }
-    if (event.key === "Escape" && this.#isHere && this.mode !== "form") {
+    if (event.key === "Escape" && this.#isOpen && this.mode !== "form") {
       event.preventDefault();
       this.#show("form");
       return;
     }
-    if (this.#yesNo && this.mode === "form" && this.#pointAt(event)) return;
-    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    const isHeld = event.altKey || event.ctrlKey || event.metaKey;
-    if (step === undefined || isHeld || isText(event.target)) return;
-    const at = this.views.findIndex((view) => view === this.#focused());
-    const to = this.views[at === -1 ? 0 : at + step];
-    if (to === undefined || this.mode !== "form") return;
-    event.preventDefault();
-    to.focus();
+    if (this.body.yesNo && this.mode === "form" && this.#focusYesNo(event)) return;
+    if (this.mode === "form") this.body.moveByKey(event);
   }
 
   /**
-   * A letter or digit leads to Yes or No; only Enter or Space there sends it.
+   * A letter or digit focuses Yes or No; only Enter or Space sends it.
    * @param {KeyboardEvent} event
    */
-  #pointAt(event) {
-    const { accept: yes, no } = this.foot;
+  #focusYesNo(event) {
+    const { accept: yes, no } = this.footer;
     const button = { y: yes, 1: yes, n: no, 2: no }[event.key.toLowerCase()];
     if (!button || event.altKey || event.ctrlKey || event.metaKey) return false;
     event.preventDefault();
-    this.foot.focus(button);
+    this.footer.focus(button);
     return true;
   }
 
   get hasFocus() {
     return this.element.contains(document.activeElement);
-  }
-
-  #focused() {
-    return this.views.find((view) => view.element.contains(document.activeElement));
   }
 
   /** @param {QuestionView} from */
@@ -273,10 +207,7 @@ export class RequestForm {
       this.#acceptPressed();
       return;
     }
-    const after = this.views.slice(this.views.indexOf(from) + 1);
-    const open = after.find((view) => !isSettled(view.standing()));
-    if (open) open.focus();
-    else this.foot.focus();
+    if (!this.body.focusAfter(from)) this.footer.focus();
     this.marks();
   }
 
@@ -288,22 +219,22 @@ export class RequestForm {
   }
 
   #acceptPressed() {
-    if (!this.room.access.mayAnswer || !this.#isHere) return;
+    if (!this.context.access.mayAnswer || !this.#isOpen) return;
     if (this.mode === "form" && this.views.length > 1) {
       this.#show("review");
       return;
     }
-    if (this.#yesNo && truthOf(this.#yesNo) === undefined) {
-      this.foot.focus();
+    if (this.body.yesNo && booleanOf(this.body.yesNo) === undefined) {
+      this.footer.focus();
       return;
     }
     const { answers, problems } = acceptanceOf(this.views);
     const [first] = problems;
     if (first) {
       this.#show("form");
-      for (const { view, words } of problems) view.complain(words);
+      for (const { view, text } of problems) view.showError(text);
       first.view.focus();
-      announce(`${counted(problems.length, "question")} to check. ${first.words}`);
+      announce(`${counted(problems.length, "question")} to check. ${first.text}`);
     } else {
       this.#sendAnswers(answers);
     }
@@ -311,27 +242,27 @@ export class RequestForm {
 
   /** @param {ReadonlyMap<string, Record<string, Answer>>} answers by request */
   #sendAnswers(answers) {
-    if ([...this.urls.values()].every((url) => url.isDone)) this.#complete("accept", answers);
-    else this.foot.fail("Open the page above first, and tick that you’re done there.");
+    if (this.body.urls.every((url) => url.isDone)) this.#complete("accept", answers);
+    else this.footer.fail("Open the page above first, and tick that you’re done there.");
   }
 
   /** @param {boolean} value */
-  #sayYesOrNo(value) {
-    const view = this.#yesNo;
-    if (!view || this.mode !== "form" || !this.room.access.mayAnswer) return;
+  #answerYesNo(value) {
+    const view = this.body.yesNo;
+    if (!view || this.mode !== "form" || !this.context.access.mayAnswer) return;
     /** @type {Answer} */
     const answer = { state: "submitted", value: { kind: "boolean", value } };
     this.#sendAnswers(new Map([[view.requestId, { [view.question.id]: answer }]]));
   }
 
   /** @param {"decline" | "cancel"} how */
-  #askFor(how) {
-    if (this.#losers.length > 0) this.#show(how);
+  #confirmLeaving(how) {
+    if (this.#affected.length > 0) this.#show(how);
     else this.#leave(how);
   }
 
-  get #losers() {
-    const { session, me } = this.room;
+  get #affected() {
+    const { session, me } = this.context;
     return contributors(this.group.requests, session.others, me);
   }
 
@@ -345,15 +276,15 @@ export class RequestForm {
       () => this.#complete(how),
       () => {
         this.#lock(false);
-        this.foot.focus();
+        this.footer.focus();
       },
     );
   }
 
-  #goBack() {
-    const { session } = this.room;
+  #back() {
+    const { session } = this.context;
     if (this.mode !== "sending") this.#show("form");
-    else for (const { id } of this.group.requests) session.takeBack(id);
+    else for (const { id } of this.group.requests) session.withdraw(id);
   }
 
   /** @param {Exclude<Mode, "sending">} mode */
@@ -363,18 +294,17 @@ export class RequestForm {
     const isReview = mode === "review";
     if (isReview) this.#showReview();
     show(this.reviewed, isReview);
-    show(this.body, !isReview);
-    show(this.strips, !isReview);
-    this.foot.fail(undefined);
-    this.#showFoot();
+    this.body.show(!isReview);
+    this.footer.fail(undefined);
+    this.#showFooter();
     if (isReview) this.#focusReview();
-    else if (mode !== "form") this.foot.focus(this.foot.sure);
-    else if (wasReview) this.foot.focus();
+    else if (mode !== "form") this.footer.focus(this.footer.sure);
+    else if (wasReview) this.footer.focus();
   }
 
-  /** It is read from its top, however long it is. */
+  /** A long review starts at its top. */
   #focusReview() {
-    this.foot.focus();
+    this.footer.focus();
     this.element.scrollIntoView({ block: "start" });
   }
 
@@ -398,9 +328,9 @@ export class RequestForm {
    * @param {ReadonlyMap<string, Record<string, Answer>>} [answers] by request
    */
   #complete(response, answers) {
-    const { session } = this.room;
+    const { session } = this.context;
     session.editing();
-    this.foot.fail(undefined);
+    this.footer.fail(undefined);
     this.#lock(true);
     for (const { id } of this.group.requests) {
       const own = response === "accept" ? (answers?.get(id) ?? {}) : undefined;
@@ -408,16 +338,16 @@ export class RequestForm {
     }
   }
 
-  /** @param {WireError} error */
+  /** @param {ClientError} error */
   #failed({ code, message, refusal }) {
     this.#followCompletion();
-    if (code === "takenBack") this.foot.focus();
+    if (code === "withdrawn") this.footer.focus();
     else if (refusal === REVIEW_CHANGED) this.#reviewAgain(message);
     else this.#complain(message);
   }
 
   /**
-   * Refused, maybe long after it was done, by a page that was loaded since.
+   * Refused, maybe after a reload of the page that sent it.
    * @param {Action} action
    * @param {string} reason
    * @param {string | undefined} refusal
@@ -429,38 +359,33 @@ export class RequestForm {
     else this.#complain(reason);
   }
 
-  /** Something else would have been sent than was reviewed: this is what it is now. */
-  /** @param {string} words */
-  #reviewAgain(words) {
+  /** An answer changed since the review: shows the new review. */
+  /** @param {string} text */
+  #reviewAgain(text) {
     this.#followCompletion();
     this.#show("review");
-    this.foot.fail(words);
-    announce(words);
+    this.footer.fail(text);
+    announce(text);
   }
 
-  /** The reason stands at the field that is to blame, or here. */
-  /** @param {string} words */
-  #complain(words) {
-    const blamed = this.views.find((view) => view.field.error);
-    const where = blamed && `Not sent: check “${labelOf(blamed.question)}”.`;
-    this.foot.fail(where ?? `Not sent. ${words}`);
-    blamed?.focus();
+  /** The reason is shown at the field that caused it, or in the footer. */
+  /** @param {string} text */
+  #complain(text) {
+    const invalid = this.views.find((view) => view.field.error);
+    const where = invalid && `Not sent: check “${labelOf(invalid.question)}”.`;
+    this.footer.fail(where ?? `Not sent. ${text}`);
+    invalid?.focus();
   }
 
-  /**
-   * @param {boolean} isLocked
-   * @param {"sending" | "leaving"} [why]
-   */
+  /** @param {boolean} isLocked @param {"sending" | "leaving"} [why] */
   #lock(isLocked, why = "sending") {
-    // A control that is switched off loses the focus, and it would be lost with the form.
+    // A disabled control would lose the focus.
     if (isLocked && this.hasFocus) this.element.focus({ preventScroll: true });
     this.mode = isLocked ? why : "form";
     show(this.reviewed, false);
-    show(this.body, true);
-    show(this.strips, true);
-    for (const view of this.views) view.lock(isLocked);
-    for (const url of this.urls.values()) url.enable(!isLocked);
-    this.#showFoot();
+    this.body.show(true);
+    this.body.lock(isLocked);
+    this.#showFooter();
   }
 
   /**
@@ -468,36 +393,24 @@ export class RequestForm {
    * @param {string} [questionId]
    */
   focusQuestion(questionId) {
-    const named = this.views.find((view) => view.question.id === questionId);
-    const open = this.views.find((view) => !isSettled(view.standing()));
-    const [url] = this.urls.values();
-    const target = named ?? open ?? this.views[0] ?? url;
-    if (target) target.focus();
-    else {
-      this.element.scrollIntoView({ block: "nearest" });
-      this.foot.focus();
-    }
+    if (this.body.focus(questionId)) return;
+    this.element.scrollIntoView({ block: "nearest" });
+    this.footer.focus();
   }
 
   remove() {
-    const open = this.room.requests();
+    const open = this.context.requests();
     if (this.group.requests.some(({ id }) => open.some((request) => request.id === id)))
       this.leaving?.now();
     else this.leaving?.drop();
     this.off();
-    this.countdown.remove();
-    for (const view of this.views) view.remove();
+    this.header.remove();
+    this.body.remove();
   }
 }
 
-/** @param {QuestionView} view */
-function truthOf(view) {
-  const value = view.value();
+/** @param {QuestionView | undefined} view */
+function booleanOf(view) {
+  const value = view?.value();
   return value?.kind === "boolean" ? value.value : undefined;
-}
-
-/** @param {EventTarget | null} target */
-function isText(target) {
-  if (target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement) return true;
-  return target instanceof HTMLInputElement && !["radio", "checkbox"].includes(target.type);
 }

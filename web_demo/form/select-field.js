@@ -1,21 +1,21 @@
-// One or many of a list of options, all in view, with words of one's own where they are allowed.
-// Long lists can be searched, and are built piece by piece as they are scrolled.
+// One or several of a list of options, all visible, with free-form answers where allowed. Long
+// lists can be searched, and are rendered in chunks while scrolling.
 
-/** @import { MultiSelectQuestion, Option, SingleSelectQuestion, Value } from "../wire/types.d.ts" */
+/**
+ * @import {
+ *   MultiSelectQuestion, Option, SingleSelectQuestion, Value,
+ * } from "../client/types.d.ts"
+ */
 /** @import { FieldEvents, FieldInput } from "./fields.js" */
-import { attribute, fill, h, say } from "../views/dom.js";
-import { chosenByKey, pickByDigit } from "./choices.js";
-import { OwnWords } from "./own-words.js";
+import { attribute, fill, h, setText } from "../views/dom.js";
+import { FreeformInput } from "./freeform-input.js";
 
 const SEARCHED_BEYOND = 12;
-const PIECE = 100;
+const CHUNK = 100;
 
 /** @implements {FieldInput} */
 export class SelectField {
-  /**
-   * @param {SingleSelectQuestion | MultiSelectQuestion} question
-   * @param {FieldEvents} events
-   */
+  /** @param {SingleSelectQuestion | MultiSelectQuestion} question @param {FieldEvents} events */
   constructor(question, events) {
     this.question = question;
     this.events = events;
@@ -29,7 +29,7 @@ export class SelectField {
     this.inputs = new Map();
     const isLong = question.options.length > SEARCHED_BEYOND;
     this.search = isLong ? this.#searchInput() : undefined;
-    this.own = question.allowFreeformInput ? this.#ownWords() : undefined;
+    this.own = question.allowFreeformInput ? this.#freeformInput() : undefined;
     this.count = h("p", { class: "choice-count", role: "status" });
     this.list = h("div", {
       class: isLong ? "choices is-long" : "choices",
@@ -60,9 +60,9 @@ export class SelectField {
     });
   }
 
-  #ownWords() {
-    return new OwnWords(this.isMany, {
-      changed: () => this.#wrote(),
+  #freeformInput() {
+    return new FreeformInput(this.isMany, {
+      changed: () => this.#freeformChanged(),
       left: () => this.events.left(),
       confirmed: () => this.events.confirmed(),
     });
@@ -71,10 +71,10 @@ export class SelectField {
   // The list
 
   #filter() {
-    const words = this.search?.value.trim().toLowerCase() ?? "";
+    const query = this.search?.value.trim().toLowerCase() ?? "";
     const fits = /** @param {Option} option */ (option) =>
-      `${option.label} ${option.description ?? ""}`.toLowerCase().includes(words);
-    this.matching = words ? this.question.options.filter(fits) : this.question.options;
+      `${option.label} ${option.description ?? ""}`.toLowerCase().includes(query);
+    this.matching = query ? this.question.options.filter(fits) : this.question.options;
     this.#restart();
   }
 
@@ -88,9 +88,9 @@ export class SelectField {
 
   #more() {
     const from = this.inputs.size;
-    const piece = this.matching.slice(from, from + PIECE);
-    this.list.append(...piece.map((option, at) => this.#choice(option, from + at)));
-    this.#rove();
+    const chunk = this.matching.slice(from, from + CHUNK);
+    this.list.append(...chunk.map((option, at) => this.#choice(option, from + at)));
+    this.#setTabStop();
   }
 
   #moreIfNear() {
@@ -99,10 +99,7 @@ export class SelectField {
       this.#more();
   }
 
-  /**
-   * @param {Option} option
-   * @param {number} index
-   */
+  /** @param {Option} option @param {number} index */
   #choice(option, index) {
     const input = h("input", {
       type: this.isMany ? "checkbox" : "radio",
@@ -110,7 +107,7 @@ export class SelectField {
       value: option.id,
       onchange: () => this.#picked(option.id, input.checked),
       onblur: () => this.events.left(),
-      onfocus: () => this.#rove(input),
+      onfocus: () => this.#setTabStop(input),
     });
     input.checked = this.chosen.has(option.id);
     input.disabled = !this.isEnabled;
@@ -121,7 +118,7 @@ export class SelectField {
       input,
       h(
         "span",
-        { class: "choice-words" },
+        { class: "choice-text" },
         h("bdi", { class: "choice-label" }, option.label),
         option.recommended && h("span", { class: "recommended" }, "Recommended"),
         option.description && h("bdi", { class: "choice-description" }, option.description),
@@ -130,9 +127,9 @@ export class SelectField {
     );
   }
 
-  /** One stop of the Tab key for the whole list. */
+  /** A roving tabindex: one Tab stop for the whole list. */
   /** @param {HTMLInputElement} [at] */
-  #rove(at) {
+  #setTabStop(at) {
     const inputs = [...this.inputs.values()];
     const stop = at ?? inputs.find((input) => input.checked) ?? inputs[0];
     for (const input of inputs) input.tabIndex = input === stop ? 0 : -1;
@@ -145,10 +142,10 @@ export class SelectField {
     const chosen = labels.length > 0 ? `Chosen: ${labels.slice(0, 5).join(", ")}` : "";
     const more = labels.length > 5 ? ` and ${labels.length - 5} more` : "";
     const matches = found < total ? `${found} of ${total} match` : "";
-    say(this.count, [matches, chosen + more].filter(Boolean).join(" · "));
+    setText(this.count, [matches, chosen + more].filter(Boolean).join(" · "));
   }
 
-  // What people do
+  // Input
 
   /** @param {KeyboardEvent} event */
   #key(event) {
@@ -156,7 +153,7 @@ export class SelectField {
       this.#searchKey(event);
     } else if (event.target !== this.own?.input) {
       if (event.key === "ArrowDown" && this.#isLast(event.target)) this.#more();
-      chosenByKey(event, [...this.inputs.values()], () => this.events.confirmed());
+      handleChoiceKey(event, [...this.inputs.values()], () => this.events.confirmed());
     }
   }
 
@@ -178,10 +175,7 @@ export class SelectField {
     }
   }
 
-  /**
-   * @param {string} id
-   * @param {boolean} isChosen
-   */
+  /** @param {string} id @param {boolean} isChosen */
   #picked(id, isChosen) {
     if (!this.isMany) {
       this.chosen.clear();
@@ -192,8 +186,8 @@ export class SelectField {
     this.#changed();
   }
 
-  #wrote() {
-    if (!this.isMany && this.own?.writing) this.chosen.clear();
+  #freeformChanged() {
+    if (!this.isMany && this.own?.typed) this.chosen.clear();
     this.#changed();
   }
 
@@ -204,7 +198,7 @@ export class SelectField {
 
   /** @param {number} digit */
   pick(digit) {
-    return pickByDigit([...this.inputs.values()], digit);
+    return chooseByDigit([...this.inputs.values()], digit);
   }
 
   // What is shown
@@ -231,7 +225,7 @@ export class SelectField {
   #marks() {
     for (const [id, input] of this.inputs) input.checked = this.chosen.has(id);
     this.#counted();
-    this.#rove();
+    this.#setTabStop();
   }
 
   problem() {
@@ -251,10 +245,7 @@ export class SelectField {
     (this.search ?? first ?? this.own)?.focus();
   }
 
-  /**
-   * @param {boolean} isInvalid
-   * @param {string} describedBy
-   */
+  /** @param {boolean} isInvalid @param {string} describedBy */
   mark(isInvalid, describedBy) {
     attribute(this.list, "data-invalid", isInvalid);
     const [first] = this.inputs.values();
@@ -263,7 +254,7 @@ export class SelectField {
 }
 
 /**
- * What was chosen and what was written, whichever way a client put it.
+ * The chosen options and the free-form values of a value of any client.
  * @param {Value | undefined} value
  * @param {readonly Option[]} options
  * @returns {[readonly string[], readonly string[]]}
@@ -274,4 +265,44 @@ function partsOf(value, options) {
   const isOption = options.some((option) => option.id === value.value);
   const own = value.freeformValues ?? [];
   return isOption ? [[value.value], own] : [[], value.value ? [value.value, ...own] : own];
+}
+
+// Keys of every list of choices: arrows move, Space toggles (by the browser), Enter confirms,
+// digits choose.
+
+/**
+ * @param {KeyboardEvent} event
+ * @param {readonly HTMLInputElement[]} choices the choices that can be focused, in order
+ * @param {() => void} confirmed
+ * @returns {boolean} whether the key was one of them
+ */
+export function handleChoiceKey(event, choices, confirmed) {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return false;
+  const at = choices.indexOf(/** @type {HTMLInputElement} */ (event.target));
+  if (event.key === "Enter" && at >= 0) {
+    event.preventDefault();
+    confirmed();
+    return true;
+  }
+  if (at >= 0 && (event.key === "ArrowDown" || event.key === "ArrowUp")) {
+    event.preventDefault();
+    choices[(at + (event.key === "ArrowDown" ? 1 : -1) + choices.length) % choices.length]?.focus();
+    return true;
+  }
+  const isPicked = at >= 0 && /^[1-9]$/.test(event.key) && chooseByDigit(choices, Number(event.key));
+  if (isPicked) event.preventDefault();
+  return isPicked;
+}
+
+/**
+ * @param {readonly HTMLInputElement[]} choices
+ * @param {number} digit
+ * @returns {boolean} whether there is such a choice
+ */
+export function chooseByDigit(choices, digit) {
+  const choice = choices[digit - 1];
+  if (choice === undefined || choice.disabled) return false;
+  choice.focus();
+  choice.click();
+  return true;
 }

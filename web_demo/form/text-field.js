@@ -1,10 +1,8 @@
 // Text in one line or many, and dates with the browser's own pickers.
 
-/** @import { TextQuestion, Value } from "../wire/types.d.ts" */
+/** @import { TextQuestion, Value } from "../client/types.d.ts" */
 /** @import { FieldEvents, FieldInput } from "./fields.js" */
-import { attribute, h } from "../views/dom.js";
-import { grow } from "../views/growing.js";
-import { localOf, zonedOf } from "./zones.js";
+import { attribute, autoGrow, h } from "../views/dom.js";
 
 const SHORT = 80;
 /** @type {Readonly<Record<string, string>>} */
@@ -15,10 +13,7 @@ const COMPLETIONS = { email: "email", uri: "url" };
 
 /** @implements {FieldInput} */
 export class TextField {
-  /**
-   * @param {TextQuestion} question
-   * @param {FieldEvents} events
-   */
+  /** @param {TextQuestion} question @param {FieldEvents} events */
   constructor(question, events) {
     this.question = question;
     this.events = events;
@@ -52,7 +47,7 @@ export class TextField {
     };
   }
 
-  /** Enter goes on; in a text of several lines on a touch keyboard it is a new line. */
+  /** Enter confirms; in a text area on a touch keyboard it starts a new line. */
   /** @param {KeyboardEvent} event */
   #key(event) {
     const isTouch = !this.isLine && matchMedia("(pointer: coarse)").matches;
@@ -65,7 +60,7 @@ export class TextField {
   /** @returns {Value | undefined} */
   value() {
     const text = this.type === "datetime-local" ? zonedOf(this.input.value) : this.input.value;
-    // Emptied, it says something only where something else was proposed.
+    // An empty text is a value only if it differs from a default.
     return text || this.question.defaultValue ? { kind: "text", value: text } : undefined;
   }
 
@@ -77,13 +72,13 @@ export class TextField {
     this.#fitType(text);
     const { selectionStart, selectionEnd } = this.#caret();
     this.input.value = this.#isPicker() ? shown : text;
-    if (this.input instanceof HTMLTextAreaElement) grow(this.input);
+    if (this.input instanceof HTMLTextAreaElement) autoGrow(this.input);
     if (document.activeElement === this.input && selectionStart !== null && !this.#isPicker()) {
       this.input.setSelectionRange(selectionStart, selectionEnd);
     }
   }
 
-  /** A picker cannot show what is no date yet; as text it can. */
+  /** A picker cannot show an incomplete date; a text input can. */
   /** @param {string} text */
   #fitType(text) {
     if (!(this.input instanceof HTMLInputElement) || !PICKED.includes(this.type)) return;
@@ -106,7 +101,7 @@ export class TextField {
 
   problem() {
     const isBad = this.input instanceof HTMLInputElement && this.input.validity.badInput;
-    return isBad ? "This is not a whole date yet." : undefined;
+    return isBad ? "Enter a complete date." : undefined;
   }
 
   /** @param {boolean} isEnabled */
@@ -119,12 +114,37 @@ export class TextField {
     this.input.focus();
   }
 
-  /**
-   * @param {boolean} isInvalid
-   * @param {string} describedBy
-   */
+  /** @param {boolean} isInvalid @param {string} describedBy */
   mark(isInvalid, describedBy) {
     attribute(this.input, "aria-invalid", isInvalid ? "true" : undefined);
     attribute(this.input, "aria-describedby", describedBy || undefined);
   }
+}
+
+// Conversion between a date-time with zone, as the host needs it, and the local one of a picker.
+
+/**
+ * @param {string} local `2026-07-28T14:00` or with seconds
+ * @returns {string} with the zone that this browser is in at that time
+ */
+export function zonedOf(local) {
+  if (local === "") return "";
+  const at = new Date(local);
+  if (Number.isNaN(at.getTime())) return local;
+  const minutes = -at.getTimezoneOffset();
+  const whole = local.length === 16 ? `${local}:00` : local;
+  if (minutes === 0) return `${whole}Z`;
+  const two = /** @param {number} n */ (n) => String(Math.trunc(Math.abs(n))).padStart(2, "0");
+  return `${whole}${minutes < 0 ? "-" : "+"}${two(minutes / 60)}:${two(minutes % 60)}`;
+}
+
+/**
+ * @param {string} zoned
+ * @returns {string} as a picker shows it; invalid values stay as they are
+ */
+export function localOf(zoned) {
+  const at = new Date(zoned);
+  if (zoned === "" || Number.isNaN(at.getTime())) return zoned;
+  const shifted = new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString();
+  return at.getSeconds() === 0 ? shifted.slice(0, 16) : shifted.slice(0, 19);
 }

@@ -1,15 +1,14 @@
-// A request to go somewhere: the whole address with its domain in front of everything else, opened by
-// a click and nothing else, and then a word that it is done.
+// A request to visit an address: shown in full with its host emphasized, opened only by a click.
 
-/** @import { InputRequest } from "../wire/types.d.ts" */
+/** @import { InputRequest } from "../client/types.d.ts" */
+import { webAddress } from "../text/inline.js";
 import { attribute, h, icon, show } from "../views/dom.js";
 import { ICONS } from "../views/icons.js";
-import { webAddress } from "../text/inline.js";
 
 export class UrlRequest {
   /**
    * @param {InputRequest} request
-   * @param {boolean} isAlone then the form's own button says that it is done
+   * @param {boolean} isAlone then the form's own button confirms it
    * @param {() => void} changed
    */
   constructor(request, isAlone, changed) {
@@ -77,11 +76,7 @@ export class UrlRequest {
   }
 }
 
-/**
- * @param {string} text
- * @param {URL | undefined} url
- * @returns {(Node | string)[]}
- */
+/** @param {string} text @param {URL | undefined} url @returns {(Node | string)[]} */
 function addressParts(text, url) {
   const begin = text.indexOf("//") + 2;
   const authority = text.slice(begin).split(/[/?#]/, 1)[0] ?? "";

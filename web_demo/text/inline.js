@@ -13,10 +13,7 @@ const TAGS = { "**": "strong", __: "strong", "~~": "del", "*": "em", _: "em" };
 
 /** @typedef {{ mark: string, into: Node, literal: string }} Open */
 
-/**
- * @param {Node} parent
- * @param {string} text
- */
+/** @param {Node} parent @param {string} text */
 export function renderInline(parent, text) {
   new Inline(parent, text).render();
 }
@@ -60,16 +57,16 @@ function isHostName(name) {
 }
 
 /**
- * A link that says where it leads if its words do not.
+ * A link that shows its target if its text does not.
  * @param {URL} url
- * @param {Node} words
+ * @param {Node} content
  */
-export function linkTo(url, words) {
+export function linkTo(url, content) {
   const link = document.createElement("a");
   link.href = url.href;
   link.target = "_blank";
   link.rel = "noopener noreferrer nofollow";
-  link.append(words);
+  link.append(content);
   if (url.host && !(link.textContent ?? "").includes(url.host)) {
     const place = document.createElement("span");
     place.className = "link-place";
@@ -80,10 +77,7 @@ export function linkTo(url, words) {
 }
 
 class Inline {
-  /**
-   * @param {Node} parent
-   * @param {string} text
-   */
+  /** @param {Node} parent @param {string} text */
   constructor(parent, text) {
     this.text = text;
     this.at = 0;
@@ -104,7 +98,7 @@ class Inline {
     while (this.stack.length > 1) this.#unwrap();
   }
 
-  /** Takes what begins here, if it is more than a letter. */
+  /** Parses what starts here, if it is more than a letter. */
   #special() {
     switch (this.text[this.at]) {
       case "\\":
@@ -217,7 +211,7 @@ class Inline {
     return true;
   }
 
-  /** Reads `](address "title")`, and goes on behind it. */
+  /** Reads `](address "title")`, and goes on after it. */
   #address() {
     if (this.text[this.at + 1] !== "(") return undefined;
     const start = this.at + 2;
@@ -252,8 +246,8 @@ class Inline {
   /** @param {string} address */
   #putAddress(address) {
     const url = safeAddress(address);
-    const words = document.createTextNode(address);
-    this.#put(url ? linkTo(url, words) : words);
+    const content = document.createTextNode(address);
+    this.#put(url ? linkTo(url, content) : content);
   }
 
   /** What was opened and never closed is text, and so is its mark. */
@@ -280,24 +274,21 @@ class Inline {
 }
 
 /**
- * Images are never fetched: what a stranger's server could count or trace stays a link.
+ * Images are never fetched, which would tell a foreign server who reads; they stay links.
  * @param {string} address
- * @param {Node} words
+ * @param {Node} content
  * @param {string} mark
  */
-function linked(address, words, mark) {
+function linked(address, content, mark) {
   const url = safeAddress(address);
-  const shown = words.textContent ? words : document.createTextNode(url?.host ?? address);
+  const shown = content.textContent ? content : document.createTextNode(url?.host ?? address);
   if (url) return linkTo(url, shown);
   const whole = document.createDocumentFragment();
   whole.append(mark, shown, `](${address})`);
   return whole;
 }
 
-/**
- * @param {string} text
- * @param {number} start
- */
+/** @param {string} text @param {number} start */
 function closingParenthesis(text, start) {
   let depth = 0;
   const end = Math.min(text.length, start + LONGEST_ADDRESS);
@@ -308,10 +299,7 @@ function closingParenthesis(text, start) {
   return undefined;
 }
 
-/**
- * @param {string} text
- * @param {number} at
- */
+/** @param {string} text @param {number} at */
 function tickRun(text, at) {
   let end = at;
   while (text[end] === "`") end += 1;
@@ -319,7 +307,7 @@ function tickRun(text, at) {
 }
 
 /**
- * Where runs of backticks stand, by length, so that looking for a closing one is never a new search.
+ * The positions of runs of backticks by length, so that finding a closing one is not a new search.
  * @param {string} text
  */
 function runsOfTicks(text) {
@@ -332,10 +320,7 @@ function runsOfTicks(text) {
   }
   for (const places of runs.values()) places.reverse();
   return {
-    /**
-     * @param {number} size
-     * @param {number} from
-     */
+    /** @param {number} size @param {number} from */
     closing(size, from) {
       const places = runs.get(size) ?? [];
       while (places.length > 0 && /** @type {number} */ (places.at(-1)) < from) places.pop();

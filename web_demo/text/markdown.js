@@ -1,11 +1,11 @@
 // Markdown as DOM nodes: the common part of it, and of GitHub's tables and task lists. HTML in it is
-// text. Written for strangers' input: linear in its length, bounded in its depth, no HTML strings.
+// text. For untrusted input: linear in its length, bounded in its depth, no HTML strings.
 
 import { renderInline } from "./inline.js";
 
 const DEEPEST = 8;
 const MOST_COLUMNS = 50;
-/** Headings of content stand below those of the page. */
+/** Headings of content are below those of the page. */
 const HEADING_OFFSET = 1;
 
 const FENCE = /^ {0,3}(`{3,}|~{3,})\s*([^`]*)$/;
@@ -45,18 +45,12 @@ export function renderMarkdown(element, source) {
   shown.set(element, after);
 }
 
-/**
- * @param {Block | undefined} a
- * @param {Block} b
- */
+/** @param {Block | undefined} a @param {Block} b */
 function isSame(a, b) {
   return a !== undefined && a.kind === b.kind && a.raw === b.raw;
 }
 
-/**
- * @param {string} source
- * @returns {Block[]}
- */
+/** @param {string} source @returns {Block[]} */
 export function blocksOf(source) {
   const lines = source.replaceAll("\r\n", "\n").replaceAll("\t", "    ").split("\n");
   const blocks = [];
@@ -74,7 +68,7 @@ export function blocksOf(source) {
 }
 
 /**
- * The block that begins at a line, and the line behind it.
+ * The block that begins at a line, and the line after it.
  * @param {string[]} lines
  * @param {number} at
  * @returns {[Block, number]}
@@ -114,11 +108,7 @@ function fenced(lines, at, fence, info) {
   return [{ kind: "code", raw, language: info.trim().split(/\s/)[0] ?? "" }, end + 1];
 }
 
-/**
- * @param {string[]} lines
- * @param {number} at
- * @returns {[Block, number]}
- */
+/** @param {string[]} lines @param {number} at @returns {[Block, number]} */
 function quoted(lines, at) {
   let end = at;
   while (end < lines.length && QUOTE.test(/** @type {string} */ (lines[end]))) end += 1;
@@ -129,11 +119,7 @@ function quoted(lines, at) {
   return [{ kind: "quote", raw }, end];
 }
 
-/**
- * @param {string[]} lines
- * @param {number} at
- * @returns {[Block, number]}
- */
+/** @param {string[]} lines @param {number} at @returns {[Block, number]} */
 function listed(lines, at) {
   const first = /** @type {RegExpExecArray} */ (ITEM.exec(/** @type {string} */ (lines[at])));
   const marker = /** @type {string} */ (first[2]);
@@ -164,7 +150,7 @@ function listed(lines, at) {
 }
 
 /**
- * Whether a list goes on behind a blank line.
+ * Whether a list goes on after a blank line.
  * @param {string[]} lines
  * @param {number} at
  * @param {number} indent
@@ -177,11 +163,7 @@ function continues(lines, at, indent, ordered) {
   return indentOf(next) >= indent || (item !== null && /\d/.test(item[2] ?? "") === ordered);
 }
 
-/**
- * @param {string[]} lines
- * @param {number} at
- * @returns {[Block, number]}
- */
+/** @param {string[]} lines @param {number} at @returns {[Block, number]} */
 function tabled(lines, at) {
   let end = at + 2;
   while (end < lines.length && !isBlank(lines[end]) && (lines[end] ?? "").includes("|")) end += 1;
@@ -189,11 +171,7 @@ function tabled(lines, at) {
   return [{ kind: "table", raw: lines.slice(at, end).join("\n"), rows }, end];
 }
 
-/**
- * @param {string[]} lines
- * @param {number} at
- * @returns {[Block, number]}
- */
+/** @param {string[]} lines @param {number} at @returns {[Block, number]} */
 function paragraph(lines, at) {
   let end = at + 1;
   while (end < lines.length && !isBlank(lines[end]) && !startsBlock(lines[end] ?? "")) end += 1;
@@ -215,11 +193,7 @@ function indentOf(line) {
   return line.length - line.trimStart().length;
 }
 
-/**
- * @param {Block} block
- * @param {number} depth
- * @returns {Node}
- */
+/** @param {Block} block @param {number} depth @returns {Node} */
 function nodeOf(block, depth) {
   switch (block.kind) {
     case "heading":
@@ -239,23 +213,16 @@ function nodeOf(block, depth) {
   }
 }
 
-/**
- * @param {string} tag
- * @param {string} text
- */
+/** @param {string} tag @param {string} text */
 function withText(tag, text) {
   const element = document.createElement(tag);
   renderInline(element, text);
-  // Last: a browser looks through all of it again for each child that comes.
+  // Last: a browser checks all of it again for each child that is added.
   element.dir = "auto";
   return element;
 }
 
-/**
- * @param {string} tag
- * @param {string} source
- * @param {number} depth
- */
+/** @param {string} tag @param {string} source @param {number} depth */
 function nested(tag, source, depth) {
   const element = document.createElement(tag);
   if (depth >= DEEPEST) {
@@ -266,10 +233,7 @@ function nested(tag, source, depth) {
   return element;
 }
 
-/**
- * @param {string} code
- * @param {string} language
- */
+/** @param {string} code @param {string} language */
 function codeOf(code, language) {
   const block = document.createElement("pre");
   block.tabIndex = 0;
@@ -282,10 +246,7 @@ function codeOf(code, language) {
   return block;
 }
 
-/**
- * @param {Extract<Block, { kind: "list" }>} block
- * @param {number} depth
- */
+/** @param {Extract<Block, { kind: "list" }>} block @param {number} depth */
 function listOf(block, depth) {
   const list = document.createElement(block.ordered ? "ol" : "ul");
   if (list instanceof HTMLOListElement && block.start !== 1) list.start = block.start;
@@ -309,13 +270,13 @@ function taskMark(isDone) {
 }
 
 /**
- * A tight item has no paragraph around its words.
+ * A tight item has no paragraph around its text.
  * @param {HTMLElement} item
  */
 function unwrapOnly(item) {
-  const words = item.querySelector(":scope > p");
-  if (words && item.querySelectorAll(":scope > p").length === 1) {
-    words.replaceWith(...words.childNodes);
+  const paragraph = item.querySelector(":scope > p");
+  if (paragraph && item.querySelectorAll(":scope > p").length === 1) {
+    paragraph.replaceWith(...paragraph.childNodes);
   }
 }
 
@@ -346,11 +307,7 @@ function cellsOf(line) {
   return cells.map((cell) => cell.trim().replaceAll("\\|", "|"));
 }
 
-/**
- * @param {string[]} cells
- * @param {number} columns
- * @param {"th" | "td"} tag
- */
+/** @param {string[]} cells @param {number} columns @param {"th" | "td"} tag */
 function rowOf(cells, columns, tag) {
   const row = document.createElement("tr");
   for (let column = 0; column < columns; column += 1)

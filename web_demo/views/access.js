@@ -1,16 +1,18 @@
-// What the person at this page may do here, and the words for what they may not. The host decides;
-// this only keeps people from trying in vain.
+// What the viewer may do, in a session and on the host. The host decides; this only disables what
+// it would refuse.
 
-/** @import { Host } from "../wire/host.js" */
-/** @import { Role } from "../wire/types.d.ts" */
-import { h, show } from "./dom.js";
+/** @import { Host } from "../client/host.js" */
+/** @import { Role } from "../client/types.d.ts" */
+import { Events } from "../client/events.js";
 
 /**
- * `why` is said once, above the session; controls that are off point to it.
- * @typedef {{ role: Role | undefined, mayAnswer: boolean, mayDirect: boolean, isRecording: boolean, why: string }} Access
+ * `why` is shown once, above the session; disabled controls refer to it.
+ * @typedef {{
+ *   role: Role | undefined, mayAnswer: boolean, mayDirect: boolean, isRecording: boolean, why: string,
+ * }} Access
  */
 
-/** Where `why` stands. */
+/** The id of the element that shows `why`. */
 export const WHY_ID = "why";
 
 /** @type {Readonly<Record<string, string>>} */
@@ -22,7 +24,7 @@ const WHY = {
 const RECORDED = "This is a recording. You can view it, but not change it.";
 
 /**
- * @param {Role | undefined} role unknown until the host has told
+ * @param {Role | undefined} role `undefined` until the host has answered
  * @param {boolean} isRecording
  * @returns {Access}
  */
@@ -37,43 +39,57 @@ export function accessOf(role, isRecording) {
   };
 }
 
-const BY_LINK =
-  "This tab uses the link that you opened. New tabs use the access that this browser had before.";
+// The viewer's own access to the host: their role, and until when. Within a session presence has it
+// too; outside of one, `GET /v1/me` has to be asked.
 
-/** For who opened a link in a browser that has access already: nothing is replaced unasked. */
-export class LinkBar {
-  #isClosed = false;
+/** @typedef {{ role: Role, sessions?: readonly string[] | null, expiresAt?: number | null }} Principal */
+
+/** @extends {Events<{ change: undefined }>} */
+export class Viewer extends Events {
+  /** @type {Principal | undefined} */
+  known = undefined;
+  /** @type {string | undefined} */
+  #asked = undefined;
 
   /** @param {Host} host */
   constructor(host) {
+    super();
     this.host = host;
-    const button = (/** @type {string} */ words, /** @type {() => void} */ act) =>
-      h("button", { type: "button", class: "small", onclick: () => this.#choose(act) }, words);
-    this.keep = button("Use the link everywhere", () => host.keepToken());
-    this.element = h(
-      "div",
-      { class: "link-bar", role: "status", hidden: true },
-      h("span", null, BY_LINK),
-      button("Use my access here", () => host.useOtherToken()),
-      this.keep,
-      button("Close", () => {
-        this.#isClosed = true;
-      }),
-    );
-    host.on("status", () => this.#update());
+    host.on("status", ({ phase }) => {
+      if (phase === "live") void this.#ask();
+      if (phase === "closed") this.#asked = undefined;
+    });
   }
 
-  /** @param {() => void} act */
-  #choose(act) {
-    act();
-    this.#update();
+  /** @returns {Role | undefined} `undefined` until the host has answered */
+  get role() {
+    return this.known?.role;
   }
 
-  #update() {
-    const { phase } = this.host.status;
-    const isIn = phase === "live" || phase === "syncing";
-    if (phase === "closed") this.#isClosed = false;
-    show(this.keep, !this.host.isTokenKept);
-    show(this.element, isIn && this.host.hasOtherToken && !this.#isClosed);
+  /** A guest of one session may not create others; without a token, everything is allowed. */
+  get mayCreate() {
+    if (this.known === undefined) return this.host.token === undefined;
+    return this.role === "owner" && !this.known.sessions;
+  }
+
+  /** Once for each token. */
+  async #ask() {
+    const { token } = this.host;
+    const key = token ?? "";
+    if (this.#asked === key) return;
+    this.#asked = key;
+    this.known = undefined;
+    try {
+      const who = await this.host.request("v1/me");
+      if (this.#asked === key) this.#learn(who);
+    } catch {
+      this.#asked = undefined; // asked again on the next connection
+    }
+  }
+
+  /** @param {Principal} who */
+  #learn(who) {
+    this.known = who;
+    this.emit("change", undefined);
   }
 }

@@ -1,48 +1,46 @@
-// How people who look elsewhere learn that they are needed: a number in the title, a mark on the icon,
-// and if they want it a notice and a sound.
+// Tells people who look at another tab that input is needed: a count in the title, a badge on the
+// icon, and optionally notifications and a sound.
 
-/** @import { Host } from "../wire/host.js" */
-/** @import { SessionSummary } from "../wire/types.d.ts" */
-import { announce } from "./announcer.js";
+/** @import { Host } from "../client/host.js" */
+/** @import { SessionSummary } from "../client/types.d.ts" */
+import { preference, setPreference } from "../client/browser.js";
+import { activityOf, isAbandoned, isRecorded, latestFirst } from "../client/session-list.js";
 import { oncePerFrame } from "./dom.js";
-import { recall, remember } from "./memory.js";
-import { latestFirst } from "./order.js";
-import { isRecorded } from "./recordings.js";
-import { goTo, placeOf, waitingHash } from "./places.js";
-import { activityOf, isLeft } from "../wire/status.js";
+import { navigate, parseRoute, waitingHash } from "./routes.js";
+import { announce } from "./toasts.js";
 
 const TITLE = "session-server";
 
-/** @typedef {{ session: string, summary?: SessionSummary, before?: SessionSummary }} News */
+/** @typedef {{ session: string, summary?: SessionSummary, before?: SessionSummary }} Change */
 
 export class Attention {
-  place = "";
+  title = "";
   /** @type {Map<string, Notification>} */
-  notices = new Map();
+  notifications = new Map();
 
   /** @param {Host} host */
   constructor(host) {
     this.host = host;
     this.update = oncePerFrame(() => this.#show());
     host.on("sessions", () => this.update());
-    host.on("summary", (/** @type {News} */ news) => this.#news(news));
+    host.on("summary", (/** @type {Change} */ change) => this.#changed(change));
   }
 
-  /** @param {string} place what the page shows */
-  at(place) {
-    this.place = place;
+  /** @param {string} title the title of what is shown */
+  at(title) {
+    this.title = title;
     this.update();
   }
 
-  /** In the order of the list. */
+  /** Sessions that need input, in the order of the list. */
   waiting() {
     return latestFirst((this.host.sessions ?? []).filter(needsInput));
   }
 
   #show() {
     const count = this.waiting().length;
-    const words = this.place ? `${this.place} · ${TITLE}` : TITLE;
-    document.title = count > 0 ? `(${count}) ${words}` : words;
+    const text = this.title ? `${this.title} · ${TITLE}` : TITLE;
+    document.title = count > 0 ? `(${count}) ${text}` : text;
     const mark = document.querySelector("link[rel=icon]");
     const wanted = count > 0 ? "icon-waiting.svg" : "icon.svg";
     if (mark instanceof HTMLLinkElement && !mark.href.endsWith(`/${wanted}`)) mark.href = wanted;
@@ -50,72 +48,69 @@ export class Attention {
   }
 
   /**
-   * Once for each time that a session begins to need somebody, and never for what is in view.
-   * @param {News} news
+   * Once each time that a session begins to need input, and not for the one in view.
+   * @param {Change} change
    */
-  #news({ session, summary, before }) {
-    if (!needsInput(summary)) this.#settle(session);
+  #changed({ session, summary, before }) {
+    if (!needsInput(summary)) this.#closeNotification(session);
     if (!summary || !needsInput(summary) || needsInput(before)) return;
     const isLooking = document.visibilityState === "visible" && document.hasFocus();
-    if (isLooking && placeOf(location.hash).session === session) return;
+    if (isLooking && parseRoute(location.hash).session === session) return;
     announce(`${summary.title || "A session"} needs input`);
     if (this.sounds) chime();
     if (this.notifies && !isLooking) this.#notify(session, summary);
   }
 
-  /**
-   * @param {string} session
-   * @param {SessionSummary} summary
-   */
+  /** @param {string} session @param {SessionSummary} summary */
   #notify(session, summary) {
-    const shown = noticeOf(session, summary);
+    const shown = notificationOf(session, summary);
     if (!shown) return;
-    this.notices.set(session, shown);
+    this.notifications.set(session, shown);
     shown.addEventListener("click", () => {
       globalThis.focus();
-      goTo(waitingHash(session));
-      this.#settle(session);
+      navigate(waitingHash(session));
+      this.#closeNotification(session);
     });
   }
 
-  /** What somebody has answered need not be read any more. */
+  /** Somebody has answered: the notification is not needed any more. */
   /** @param {string} session */
-  #settle(session) {
-    this.notices.get(session)?.close();
-    this.notices.delete(session);
+  #closeNotification(session) {
+    this.notifications.get(session)?.close();
+    this.notifications.delete(session);
   }
 
-  // Choices
+  // Preferences
 
   get notifies() {
     return (
-      recall("notify") === "yes" &&
+      preference("notify") === "yes" &&
       "Notification" in globalThis &&
       Notification.permission === "granted"
     );
   }
 
   get sounds() {
-    return recall("sound") === "yes";
+    return preference("sound") === "yes";
   }
 
-  /** @returns {Promise<string>} what to tell the person */
-  async toggleNotices() {
+  /** @returns {Promise<string>} the message to show */
+  async toggleNotifications() {
     if (this.notifies) {
-      remember("notify", undefined);
+      setPreference("notify", undefined);
       return "Notifications are off.";
     }
     if (!isSecureContext) return "Notifications need HTTPS; this page is on plain HTTP.";
     if (!("Notification" in globalThis)) return "This browser has no notifications.";
     const answer = await Notification.requestPermission();
-    remember("notify", answer === "granted" ? "yes" : undefined);
+    setPreference("notify", answer === "granted" ? "yes" : undefined);
     return answer === "granted"
       ? "You’ll be notified when input is needed."
       : "Your browser blocks notifications from this page. Allow them in its site settings.";
   }
 
   toggleSound() {
-    remember("sound", this.sounds ? undefined : "yes");
+    setPreference("sound", this.sounds ? undefined : "yes");
     if (this.sounds) chime();
   }
 }
@@ -125,7 +120,7 @@ function needsInput(summary) {
   return (
     summary !== undefined &&
     activityOf(summary.status) === "input-needed" &&
-    !isLeft(summary) &&
+    !isAbandoned(summary) &&
     !isRecorded(summary)
   );
 }
@@ -140,11 +135,8 @@ function badge(count) {
   done?.catch(() => undefined);
 }
 
-/**
- * @param {string} session
- * @param {SessionSummary} summary
- */
-function noticeOf(session, summary) {
+/** @param {string} session @param {SessionSummary} summary */
+function notificationOf(session, summary) {
   try {
     return new Notification(summary.title || "A session", {
       body: "Needs your input",
@@ -152,11 +144,11 @@ function noticeOf(session, summary) {
       icon: "icon-waiting.svg",
     });
   } catch {
-    return undefined; // Phones allow them to installed pages alone; title and badge remain.
+    return undefined; // Phones allow notifications only for installed pages.
   }
 }
 
-/** Two soft notes, made here: no file to fetch. */
+/** Two soft notes, generated here: no file to fetch. */
 function chime() {
   const audio = new AudioContext();
   [660, 880].forEach((pitch, index) => {

@@ -1,18 +1,17 @@
-// Where a turn is started, one more is queued while it runs, and the running one is stopped.
+// The message input: starts a turn, queues a message while one runs, and stops the running one.
 
-/** @import { PendingMessage } from "../wire/types.d.ts" */
-/** @import { Room } from "./room.js" */
-/** @import { Delayed } from "./toast.js" */
+/** @import { PendingMessage } from "../client/types.d.ts" */
+/** @import { SessionContext } from "./session-context.js" */
+/** @import { Delayed } from "./toasts.js" */
+import { NO_AGENT } from "../client/session-list.js";
+import { preference, setPreference } from "../client/browser.js";
+import { newId } from "../client/tab-identity.js";
+import { contributors } from "../form/question-status.js";
+import { listed } from "../text/format.js";
 import { attribute, fill, h, icon, show } from "./dom.js";
 import { ICONS } from "./icons.js";
-import { openDialog } from "./dialog.js";
-import { unlessUndone } from "./toast.js";
-import { contributors } from "../form/states.js";
-import { listed } from "../text/words.js";
-import { recall, remember } from "./memory.js";
-import { newId } from "../wire/ids.js";
-
-const PASSIVE = "people";
+import { openDialog } from "./overlays.js";
+import { unlessUndone } from "./toasts.js";
 
 export class Composer {
   text = h("textarea", {
@@ -44,20 +43,20 @@ export class Composer {
   /** @type {readonly PendingMessage[] | undefined} */
   shownQueue = undefined;
 
-  /** @param {Room} room */
-  constructor(room) {
-    this.room = room;
-    this.key = `composer.${room.session.uri}`;
-    this.text.value = recall(this.key) ?? "";
+  /** @param {SessionContext} context */
+  constructor(context) {
+    this.context = context;
+    this.key = `composer.${context.session.uri}`;
+    this.text.value = preference(this.key) ?? "";
   }
 
   update() {
-    const { state } = this.room.session;
-    const { mayDirect } = this.room.access;
-    const isPassive = state?.summary.provider === PASSIVE;
+    const { state } = this.context.session;
+    const { mayDirect } = this.context.access;
+    const isPassive = state?.summary.provider === NO_AGENT;
     const isRunning = state?.activeTurn !== undefined;
-    // With questions open it is in the menu: it would end them for everyone.
-    const canStop = isRunning && this.room.requests().length === 0;
+    // With open questions *Stop* is in the menu, since it closes them for everyone.
+    const canStop = isRunning && this.context.requests().length === 0;
     show(this.box, mayDirect && (!isPassive || canStop));
     attribute(this.element, "data-passive", isPassive);
     show(this.text, !isPassive);
@@ -69,9 +68,9 @@ export class Composer {
       "placeholder",
       isRunning ? "Next message…" : "Message…",
     );
-    const words = isRunning ? "Queue for the next turn" : "Send";
-    attribute(this.send, "aria-label", words);
-    attribute(this.send, "title", words);
+    const label = isRunning ? "Queue for the next turn" : "Send";
+    attribute(this.send, "aria-label", label);
+    attribute(this.send, "title", label);
     this.send.disabled = this.text.value.trim() === "";
     this.#showQueue(state?.queuedMessages ?? []);
   }
@@ -87,15 +86,15 @@ export class Composer {
   /** @param {PendingMessage} message */
   #queued({ id, message }) {
     const remove = () =>
-      this.room.attempt(
-        this.room.session.dispatch({ type: "session/pendingMessageRemoved", kind: "queued", id }),
+      this.context.attempt(
+        this.context.session.dispatch({ type: "session/pendingMessageRemoved", kind: "queued", id }),
       );
     return h(
       "li",
       null,
       h("span", { class: "queue-tag" }, "Next"),
       h("bdi", { class: "queue-text" }, message.text),
-      this.room.access.mayDirect &&
+      this.context.access.mayDirect &&
         h(
           "button",
           { type: "button", class: "icon-button", "aria-label": "Remove from the queue", onclick: remove },
@@ -105,7 +104,7 @@ export class Composer {
   }
 
   #typed() {
-    remember(this.key, this.text.value || undefined);
+    setPreference(this.key, this.text.value || undefined);
     this.send.disabled = this.text.value.trim() === "";
   }
 
@@ -124,18 +123,18 @@ export class Composer {
   #send() {
     const text = this.text.value.trim();
     if (text === "") return;
-    const { session } = this.room;
+    const { session } = this.context;
     const isRunning = session.state?.activeTurn !== undefined;
     const sent = isRunning ? this.#enqueue(text) : session.startTurn(text);
     this.text.value = "";
     this.#typed();
-    this.room.attempt(sent, () => this.#giveBack(text));
+    this.context.attempt(sent, () => this.#giveBack(text));
   }
 
   /** @param {string} text */
   #enqueue(text) {
     const message = { text, origin: { kind: "user" } };
-    return this.room.session.dispatch({
+    return this.context.session.dispatch({
       type: "session/pendingMessageSet",
       kind: "queued",
       id: newId(),
@@ -143,7 +142,7 @@ export class Composer {
     });
   }
 
-  /** What was refused is not lost. */
+  /** A refused message goes back into the input. */
   /** @param {string} text */
   #giveBack(text) {
     this.text.value = [text, this.text.value].filter(Boolean).join("\n");
@@ -154,18 +153,18 @@ export class Composer {
     this.stopping?.now();
   }
 
-  /** Ends the open questions too: at once where there are none, and otherwise unless it is undone. */
+  /** Also closes open questions: then after confirmation, and with time to undo. */
   stopTurn() {
-    const { session, me } = this.room;
-    const requests = this.room.requests();
-    const losers = contributors(requests, session.others, me);
+    const { session, me } = this.context;
+    const requests = this.context.requests();
+    const affected = contributors(requests, session.others, me);
     if (requests.length === 0) this.#stop();
-    else if (losers.length === 0) this.#stopUnlessUndone();
-    else this.#confirmStop(losers);
+    else if (affected.length === 0) this.#stopUnlessUndone();
+    else this.#confirmStop(affected);
   }
 
-  /** @param {readonly string[]} losers */
-  #confirmStop(losers) {
+  /** @param {readonly string[]} affected */
+  #confirmStop(affected) {
     const sure = () => {
       dialog.close();
       this.#stopUnlessUndone();
@@ -175,7 +174,7 @@ export class Composer {
       h(
         "p",
         { dir: "auto" },
-        `The open questions will be closed. Answers and drafts by ${listed(losers)} will be discarded.`,
+        `The open questions will be closed. Answers and drafts by ${listed(affected)} will be discarded.`,
       ),
       h(
         "div",
@@ -191,6 +190,6 @@ export class Composer {
   }
 
   #stop() {
-    if (this.room.session.state?.activeTurn) this.room.attempt(this.room.session.cancelTurn());
+    if (this.context.session.state?.activeTurn) this.context.attempt(this.context.session.cancelTurn());
   }
 }

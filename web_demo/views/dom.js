@@ -1,10 +1,10 @@
-// Building and updating elements. Everything the page shows goes through here: text is always a text
-// node, so that no string of a stranger is ever read as markup.
+// Creating and updating elements. Text is always a text node, so that untrusted text is never
+// parsed as markup.
 
 /** @typedef {Node | string | number | null | undefined | false} Child */
 /** @typedef {Readonly<Record<string, unknown>>} Props */
 
-/** A phone, upright or on its side; the style sheets have the same condition. */
+/** A phone in portrait or landscape; the style sheets have the same condition. */
 export const SMALL = matchMedia("(max-width: 760px), (max-height: 480px)");
 
 /**
@@ -29,11 +29,7 @@ export function h(tag, props, ...children) {
   return element;
 }
 
-/**
- * @param {Element} element
- * @param {string} name
- * @param {unknown} value
- */
+/** @param {Element} element @param {string} name @param {unknown} value */
 export function attribute(element, name, value) {
   if (value === false || value === null || value === undefined) {
     element.removeAttribute(name);
@@ -43,10 +39,7 @@ export function attribute(element, name, value) {
   }
 }
 
-/**
- * @param {Node} parent
- * @param {readonly (Child | readonly Child[])[]} children
- */
+/** @param {Node} parent @param {readonly (Child | readonly Child[])[]} children */
 export function add(parent, children) {
   for (const child of children.flat()) {
     if (child === null || child === undefined || child === false) continue;
@@ -55,7 +48,7 @@ export function add(parent, children) {
 }
 
 /**
- * Replaces what is in an element.
+ * Replaces the children of an element.
  * @param {Element} element
  * @param {...Child} children
  */
@@ -65,18 +58,15 @@ export function fill(element, ...children) {
 }
 
 /**
- * Sets an element's text, touching the page only if it differs.
+ * Sets an element's text, only if it differs.
  * @param {Element} element
  * @param {string} text
  */
-export function say(element, text) {
+export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
-/**
- * @param {HTMLElement} element
- * @param {boolean} isShown
- */
+/** @param {HTMLElement} element @param {boolean} isShown */
 export function show(element, isShown) {
   if (element.hidden === isShown) element.hidden = !isShown;
 }
@@ -84,7 +74,7 @@ export function show(element, isShown) {
 /**
  * An icon: strokes on a 16 by 16 grid, drawn in the colour of the text.
  * @param {string} path
- * @param {string} [label] what it says to those who do not see it
+ * @param {string} [label] for screen readers
  */
 export function icon(path, label) {
   const space = "http://www.w3.org/2000/svg";
@@ -103,11 +93,11 @@ export function icon(path, label) {
   return drawing;
 }
 
-const LATEST = 250;
+const BACKGROUND_DELAY = 250;
 
 /**
- * Work that is done once before the next paint, however often it is asked for. A page in the
- * background is not painted, and must still change its title: there it is done a little later.
+ * Runs the work once before the next paint, however often it is called. A page in the background is
+ * not painted but must still update its title, so a timer runs it there.
  * @param {() => void} work
  */
 export function oncePerFrame(work) {
@@ -121,6 +111,123 @@ export function oncePerFrame(work) {
     if (isDue) return;
     isDue = true;
     requestAnimationFrame(run);
-    setTimeout(run, LATEST);
+    setTimeout(run, BACKGROUND_DELAY);
   };
+}
+
+// A list of views under one parent, one per key: kept while the key exists, moved only when the
+// order changes, so that focus, caret and scroll positions survive updates.
+
+/**
+ * @template T
+ * @typedef {{ readonly element: HTMLElement, update(item: T, index: number): void, remove?(): void }} ItemView
+ */
+
+/** @template T */
+export class KeyedViews {
+  /**
+   * @param {HTMLElement} parent
+   * @param {(item: T) => string} keyOf
+   * @param {(item: T) => ItemView<T>} make
+   */
+  constructor(parent, keyOf, make) {
+    this.parent = parent;
+    this.keyOf = keyOf;
+    this.make = make;
+    /** @type {Map<string, { view: ItemView<T>, item: T, index: number }>} */
+    this.known = new Map();
+  }
+
+  /** @param {readonly T[]} items */
+  update(items) {
+    const wanted = new Set(items.map(this.keyOf));
+    for (const [key, { view }] of this.known) {
+      if (!wanted.has(key)) this.#drop(key, view);
+    }
+    /** @type {Element | null} */
+    let after = this.parent.firstElementChild;
+    items.forEach((item, index) => {
+      const { element } = this.#show(item, index);
+      if (element === after) {
+        after = element.nextElementSibling;
+      } else {
+        this.parent.insertBefore(element, after);
+      }
+    });
+  }
+
+  /** @param {string} key */
+  get(key) {
+    return this.known.get(key)?.view;
+  }
+
+  views() {
+    return [...this.known.values()].map(({ view }) => view);
+  }
+
+  /** @param {T} item @param {number} index */
+  #show(item, index) {
+    const key = this.keyOf(item);
+    const known = this.known.get(key);
+    if (known === undefined) {
+      const view = this.make(item);
+      this.known.set(key, { view, item, index });
+      view.update(item, index);
+      return view;
+    }
+    if (known.item !== item || known.index !== index) {
+      known.item = item;
+      known.index = index;
+      known.view.update(item, index);
+    }
+    return known.view;
+  }
+
+  /** @param {string} key @param {ItemView<T>} view */
+  #drop(key, view) {
+    this.known.delete(key);
+    view.element.remove();
+    view.remove?.();
+  }
+}
+
+// Text areas as tall as their text, in browsers without `field-sizing`.
+
+const needsAutoGrow = !CSS.supports("field-sizing", "content");
+
+/** @param {HTMLTextAreaElement} area */
+export function autoGrow(area) {
+  if (!needsAutoGrow) return;
+  area.style.height = "auto";
+  area.style.height = `${area.scrollHeight + 2}px`;
+}
+
+export function enableAutoGrow() {
+  if (!needsAutoGrow) return;
+  document.addEventListener("input", ({ target }) => {
+    if (target instanceof HTMLTextAreaElement) autoGrow(target);
+  });
+}
+
+// Whether a pointer is down. Layout changes wait until it is up, or the click would miss its
+// target.
+
+let isPointerDown = false;
+const options = { capture: true, passive: true };
+document.addEventListener("pointerdown", () => (isPointerDown = true), options);
+for (const name of ["pointerup", "pointercancel"]) {
+  document.addEventListener(name, () => (isPointerDown = false), options);
+}
+
+/**
+ * Runs the work now, or after the click that is in progress.
+ * @param {() => void} work
+ */
+export function afterClick(work) {
+  if (!isPointerDown) {
+    work();
+    return;
+  }
+  const later = () => setTimeout(work);
+  document.addEventListener("pointerup", later, { once: true });
 }

@@ -1,15 +1,15 @@
-// What stands in place of the page for whoever is not let in: what happened, in the words of a guest,
-// and a field for those who have a token or another link.
+// Shown instead of the page when the host refuses access: what happened, and an input for a token
+// or another link.
 
-/** @import { Host } from "../wire/host.js" */
-import { attribute, fill, h, icon, say, show } from "./dom.js";
+/** @import { Host } from "../client/host.js" */
+import { counted } from "../text/format.js";
+import { attribute, fill, h, icon, setText, show } from "./dom.js";
 import { ICONS } from "./icons.js";
-import { placeOf } from "./places.js";
-import { counted } from "../text/words.js";
+import { parseRoute } from "./routes.js";
 
-/** @typedef {{ title: string, text: string }} Told */
+/** @typedef {{ title: string, text: string }} Notice */
 
-/** @type {Told} */
+/** @type {Notice} */
 const NEEDED = {
   title: "You need a link to get in",
   text: "If someone invited you, open the link they sent. If this is your own host, paste the link it printed at start-up.",
@@ -17,16 +17,16 @@ const NEEDED = {
 const ASK = "Ask the person who sent it for a new one.";
 
 /**
- * The host tells why in words of its own; they decide only which of ours fits best.
- * @param {string} words
- * @returns {Told}
+ * The host's message only decides which of these texts is shown.
+ * @param {string} reason
+ * @returns {Notice}
  */
-function refusedWords(words) {
-  if (/expired/i.test(words)) return { title: "This link has expired", text: ASK };
-  if (/revoked/i.test(words)) return { title: "This link was revoked", text: ASK };
+function refusalText(reason) {
+  if (/expired/i.test(reason)) return { title: "This link has expired", text: ASK };
+  if (/revoked/i.test(reason)) return { title: "This link was revoked", text: ASK };
   return {
     title: "This link does not work",
-    text: `It is not one of this host’s, or not all of it was copied. ${ASK}`,
+    text: `It does not belong to this host, or was not copied completely. ${ASK}`,
   };
 }
 
@@ -42,13 +42,13 @@ export class Gate {
     autocapitalize: "off",
     spellcheck: "false",
     "aria-describedby": "gate-problem",
-    oninput: () => this.#fit(),
+    oninput: () => this.#updateButton(),
   });
   open = h("button", { type: "submit", class: "primary" }, "Open");
   problem = h("p", { class: "problem", id: "gate-problem", role: "alert", hidden: true });
   form = h(
     "form",
-    { class: "gate-form", onsubmit: (/** @type {Event} */ event) => this.#use(event) },
+    { class: "gate-form", onsubmit: (/** @type {Event} */ event) => this.#submit(event) },
     h("label", { class: "small-label", for: "gate-token" }, "A link or a token"),
     h("div", { class: "gate-row" }, this.input, this.open),
     this.problem,
@@ -67,13 +67,10 @@ export class Gate {
       this.form,
     ),
   );
-  /** Whether what is tried was given here. */
+  /** Whether the token that is being tried was entered here. */
   isTried = false;
 
-  /**
-   * @param {Host} host
-   * @param {(isClosed: boolean) => void} changed
-   */
+  /** @param {Host} host @param {(isClosed: boolean) => void} changed */
   constructor(host, changed) {
     this.host = host;
     this.changed = changed;
@@ -85,27 +82,27 @@ export class Gate {
     return !this.element.hidden;
   }
 
-  /** It stays while something is tried, until that has opened. */
+  /** It stays open while a token is tried, until the host accepts it. */
   update() {
     const { phase, token } = this.host.status;
     const isOpen = phase === "live" || phase === "syncing";
     const isRefused = phase === "closed" && token !== undefined;
-    if (isRefused) this.#refuse();
-    if (isOpen) this.#admit();
+    if (isRefused) this.#refused();
+    if (isOpen) this.#opened();
     const isTrying = this.isClosed && !isRefused;
-    say(this.open, isTrying && this.isTried ? "Opening…" : "Open");
+    setText(this.open, isTrying && this.isTried ? "Opening…" : "Open");
     attribute(this.input, "readonly", isTrying && this.isTried);
-    this.#fit();
+    this.#updateButton();
   }
 
-  #refuse() {
-    const { token, words, waiting } = this.host.status;
+  #refused() {
+    const { token, text, waiting } = this.host.status;
     const isFirst = !this.isClosed;
-    if (this.isTried) this.#complain(words);
-    else if (token === "needed") this.#tell(NEEDED, ICONS.key);
-    else this.#tell(refusedWords(words), ICONS.link);
+    if (this.isTried) this.#complain(text);
+    else if (token === "needed") this.#show(NEEDED, ICONS.key);
+    else this.#show(refusalText(text), ICONS.link);
     show(this.kept, waiting > 0);
-    say(this.kept, `${counted(waiting, "change")} of yours that had not arrived stay in this browser.`);
+    setText(this.kept, `${counted(waiting, "change")} not sent yet. They are saved in this browser.`);
     this.isTried = false;
     show(this.element, true);
     if (!isFirst) return;
@@ -113,7 +110,7 @@ export class Gate {
     this.title.focus();
   }
 
-  #admit() {
+  #opened() {
     this.isTried = false;
     if (!this.isClosed) return;
     this.input.value = "";
@@ -122,38 +119,35 @@ export class Gate {
     this.changed(false);
   }
 
-  /**
-   * @param {Told} told
-   * @param {string} drawing
-   */
-  #tell({ title, text }, drawing) {
-    say(this.title, title);
-    say(this.text, text);
+  /** @param {Notice} notice @param {string} drawing */
+  #show({ title, text }, drawing) {
+    setText(this.title, title);
+    setText(this.text, text);
     fill(this.mark, icon(drawing));
     document.title = `${title} · session-server`;
   }
 
-  /** @param {string} words */
-  #complain(words) {
-    say(this.problem, words);
+  /** @param {string} text */
+  #complain(text) {
+    setText(this.problem, text);
     show(this.problem, true);
     this.input.select();
   }
 
-  #fit() {
+  #updateButton() {
     this.open.disabled = this.input.value.trim() === "" || this.input.readOnly;
   }
 
   /**
-   * A whole link may name a session as well, and that is where it leads.
+   * A whole link may also name a session, which is then opened.
    * @param {Event} event
    */
-  #use(event) {
+  #submit(event) {
     event.preventDefault();
     const text = this.input.value.trim();
     if (text === "" || this.input.readOnly) return;
     const hash = hashOf(text);
-    if (placeOf(hash).session !== undefined) location.hash = hash;
+    if (parseRoute(hash).session !== undefined) location.hash = hash;
     this.isTried = true;
     show(this.problem, false);
     this.host.useToken(text);
@@ -167,5 +161,47 @@ function hashOf(text) {
     return new URL(text).hash;
   } catch {
     return "";
+  }
+}
+
+const BY_LINK =
+  "This tab uses the link that you opened. New tabs use the access that this browser had before.";
+
+/** For links that are opened in a browser with a token of its own: nothing is replaced without
+ * asking. */
+export class LinkBar {
+  #isClosed = false;
+
+  /** @param {Host} host */
+  constructor(host) {
+    this.host = host;
+    const button = (/** @type {string} */ text, /** @type {() => void} */ act) =>
+      h("button", { type: "button", class: "small", onclick: () => this.#choose(act) }, text);
+    this.keep = button("Use the link everywhere", () => host.keepToken());
+    this.element = h(
+      "div",
+      { class: "link-bar", role: "status", hidden: true },
+      h("span", null, BY_LINK),
+      button("Use my access here", () => host.useOtherToken()),
+      this.keep,
+      button("Close", () => {
+        this.#isClosed = true;
+      }),
+    );
+    host.on("status", () => this.#update());
+  }
+
+  /** @param {() => void} act */
+  #choose(act) {
+    act();
+    this.#update();
+  }
+
+  #update() {
+    const { phase } = this.host.status;
+    const isIn = phase === "live" || phase === "syncing";
+    if (phase === "closed") this.#isClosed = false;
+    show(this.keep, !this.host.isTokenKept);
+    show(this.element, isIn && this.host.hasOtherToken && !this.#isClosed);
   }
 }

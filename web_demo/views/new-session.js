@@ -1,12 +1,14 @@
-// Making a session: with whom, and what to say first.
+// The dialog for a new session, and what the list shows while there is none.
 
-/** @import { AgentInfo } from "../wire/types.d.ts" */
-/** @import { Host } from "../wire/host.js" */
-import { openDialog } from "./dialog.js";
-import { fill, h, say, show } from "./dom.js";
-import { placeHash } from "./places.js";
-
-const PASSIVE = "people";
+/** @import { Host } from "../client/host.js" */
+/** @import { AgentInfo } from "../client/types.d.ts" */
+/** @import { Child } from "./dom.js" */
+import { NO_AGENT } from "../client/session-list.js";
+import { fill, h, icon, setText, show } from "./dom.js";
+import { ICONS } from "./icons.js";
+import { openDialog } from "./overlays.js";
+import { sessionHash } from "./routes.js";
+import { copyText } from "./toasts.js";
 
 export class NewSessionDialog {
   text = h("textarea", {
@@ -23,7 +25,7 @@ export class NewSessionDialog {
   constructor(host) {
     this.host = host;
     this.agents = h("fieldset", { class: "share-roles" });
-    this.said = h(
+    this.message = h(
       "div",
       { class: "stack" },
       h("label", { class: "small-label", for: "new-text" }, "First message"),
@@ -34,10 +36,10 @@ export class NewSessionDialog {
       {
         class: "share-form",
         onsubmit: (/** @type {Event} */ event) => void this.#create(event),
-        onchange: () => this.#fit(),
+        onchange: () => this.#showMessage(),
       },
       this.agents,
-      this.said,
+      this.message,
       this.problem,
       h("div", { class: "dialog-actions" }, this.make),
     );
@@ -48,14 +50,14 @@ export class NewSessionDialog {
     this.dialog = openDialog("New session", this.form);
     this.dialog.addEventListener("close", off);
     this.#offer();
-    if (!this.said.hidden) this.text.focus();
+    if (!this.message.hidden) this.text.focus();
   }
 
-  /** Those who answer come before the one who never does. */
+  /** Agents that answer come before the one that only collects answers. */
   #offer() {
     const chosen = this.#provider();
     const agents = (this.host.root?.agents ?? []).toSorted(
-      (a, b) => Number(a.provider === PASSIVE) - Number(b.provider === PASSIVE),
+      (a, b) => Number(a.provider === NO_AGENT) - Number(b.provider === NO_AGENT),
     );
     const first = agents.find((agent) => agent.provider === chosen) ?? agents[0];
     fill(
@@ -63,7 +65,7 @@ export class NewSessionDialog {
       h("legend", null, "With"),
       ...agents.map((agent) => agentChoice(agent, agent === first)),
     );
-    this.#fit();
+    this.#showMessage();
   }
 
   #provider() {
@@ -71,8 +73,8 @@ export class NewSessionDialog {
     return chosen instanceof HTMLInputElement ? chosen.value : undefined;
   }
 
-  #fit() {
-    show(this.said, this.#provider() !== PASSIVE);
+  #showMessage() {
+    show(this.message, this.#provider() !== NO_AGENT);
   }
 
   /** @param {KeyboardEvent} event */
@@ -85,24 +87,21 @@ export class NewSessionDialog {
     event.preventDefault();
     this.make.disabled = true;
     const provider = this.#provider();
-    const text = this.said.hidden ? "" : this.text.value.trim();
+    const text = this.message.hidden ? "" : this.text.value.trim();
     try {
       const uri = await this.host.createSession(provider === undefined ? {} : { provider });
-      if (text) await this.#say(uri, text);
+      if (text) await this.#sendMessage(uri, text);
       this.dialog?.close();
-      location.hash = placeHash(uri);
+      location.hash = sessionHash(uri);
     } catch (error) {
-      say(this.problem, error instanceof Error ? error.message : String(error));
+      setText(this.problem, error instanceof Error ? error.message : String(error));
       show(this.problem, true);
     }
     this.make.disabled = false;
   }
 
-  /**
-   * @param {string} uri
-   * @param {string} text
-   */
-  async #say(uri, text) {
+  /** @param {string} uri @param {string} text */
+  async #sendMessage(uri, text) {
     const session = this.host.open(uri);
     try {
       await session.startTurn(text);
@@ -112,10 +111,7 @@ export class NewSessionDialog {
   }
 }
 
-/**
- * @param {AgentInfo} agent
- * @param {boolean} isFirst
- */
+/** @param {AgentInfo} agent @param {boolean} isFirst */
 function agentChoice(agent, isFirst) {
   return h(
     "label",
@@ -123,9 +119,52 @@ function agentChoice(agent, isFirst) {
     h("input", { type: "radio", name: "provider", value: agent.provider, checked: isFirst }),
     h(
       "span",
-      { class: "choice-words" },
+      { class: "choice-text" },
       h("bdi", { class: "choice-label" }, agent.displayName),
       h("bdi", { class: "choice-description" }, agent.description),
+    ),
+  );
+}
+
+// The empty list: how to create a session.
+
+const USUAL = ["http://127.0.0.1:8737", "http://localhost:8737"];
+
+/** A command that asks a question here, in parts between which it may wrap. */
+export function askLine(origin = location.origin) {
+  const where = USUAL.includes(origin) ? [] : [`--url ${origin}`];
+  return ["session-server ask", '"Shall we deploy?"', ...where];
+}
+
+/**
+ * @param {(() => void) | undefined} create `undefined` if the viewer may not
+ * @returns {Child[]}
+ */
+export function emptyList(create) {
+  if (!create)
+    return [
+      h("h2", null, "Nothing here yet"),
+      h("p", null, "Sessions that are shared with you appear here."),
+    ];
+  return [
+    h("h2", null, "No sessions yet"),
+    h("p", null, "Start one here, or ask a question from a terminal."),
+    h("button", { type: "button", class: "primary", onclick: create }, "New session"),
+    commandOf(askLine()),
+  ];
+}
+
+/** @param {readonly string[]} line */
+function commandOf(line) {
+  const copy = () => void copyText(line.join(" "), "Copied.");
+  return h(
+    "div",
+    { class: "command" },
+    h("code", null, ...line.flatMap((piece) => [h("span", null, piece), " "])),
+    h(
+      "button",
+      { type: "button", class: "icon-button", "aria-label": "Copy the line", onclick: copy },
+      icon(ICONS.copy),
     ),
   );
 }

@@ -1,12 +1,12 @@
-// Who is here, as a row of marks: initials, or a shape for those without a name.
+// The people in a session, as initials or shapes, and the viewer's own name.
 
-/** @import { Present } from "../wire/types.d.ts" */
-/** @import { Room } from "./room.js" */
-import { SMALL, attribute, fill, h, icon } from "./dom.js";
-import { capital, hueOf, initials, nameOf } from "../text/words.js";
-import { shapesOf } from "./shapes.js";
-
-/** @import { Shape } from "./shapes.js" */
+/** @import { Host } from "../client/host.js" */
+/** @import { Present } from "../client/types.d.ts" */
+/** @import { SessionContext } from "./session-context.js" */
+import { preference, setPreference } from "../client/browser.js";
+import { capital, hueOf, initials, nameOf } from "../text/format.js";
+import { afterClick, attribute, fill, h, icon, show, SMALL } from "./dom.js";
+import { openDialog } from "./overlays.js";
 
 const SHOWN = 5;
 const SHOWN_ON_PHONES = 2;
@@ -15,14 +15,14 @@ const ROLES = { owner: "", agent: ", agent", answerer: ", answers", observer: ",
 export class People {
   shown = "";
 
-  /** @param {Room} room */
-  constructor(room) {
-    this.room = room;
+  /** @param {SessionContext} context */
+  constructor(context) {
+    this.context = context;
     this.element = h("ul", { class: "people", "aria-label": "Who is here" });
   }
 
   update() {
-    const present = unique(this.room.session.presence);
+    const present = unique(this.context.session.presence);
     const key = JSON.stringify(
       present.map((each) => [
         each.clientId,
@@ -34,13 +34,13 @@ export class People {
     );
     if (key === this.shown) return;
     this.shown = key;
-    const own = this.room.host.clientId;
+    const own = this.context.host.clientId;
     const sorted = present.toSorted(
       (a, b) => Number(b.clientId === own) - Number(a.clientId === own),
     );
     const shapes = shapesOf(present.filter((each) => !each.by.name).map((each) => each.clientId));
     const most = SMALL.matches ? SHOWN_ON_PHONES : SHOWN;
-    // A mark that says “+1” takes as much room as the person.
+    // “+1” would take as much space as the person.
     const shown = sorted.length > most + 1 ? most : sorted.length;
     const rest = sorted.length - shown;
     fill(
@@ -54,7 +54,7 @@ export class People {
 }
 
 /**
- * One entry per connection, but a person with two tabs of the same name is one.
+ * One entry per client.
  * @param {readonly Present[]} present
  */
 function unique(present) {
@@ -64,16 +64,14 @@ function unique(present) {
   return [...known.values()];
 }
 
-/**
- * @param {Present} present
- * @param {boolean} isSelf
- * @param {Shape | undefined} shape
- */
+/** @param {Present} present @param {boolean} isSelf @param {Shape | undefined} shape */
 function person(present, isSelf, shape) {
   const name = capital(nameOf(present.by));
-  const words = `${calledAs(name, isSelf, shape)}${ROLES[present.role ?? "owner"]}${present.idle ? ", away" : ""}${present.editing && !isSelf ? ", writing" : ""}`;
+  const role = ROLES[present.role ?? "owner"];
+  const doing = `${present.idle ? ", away" : ""}${present.editing && !isSelf ? ", writing" : ""}`;
+  const label = `${displayName(name, isSelf, shape)}${role}${doing}`;
   const hue = shape ? shape.hue : hueOf(name);
-  const item = h("li", { class: "person", title: words, "data-hue": hue });
+  const item = h("li", { class: "person", title: label, "data-hue": hue });
   attribute(item, "data-idle", present.idle === true);
   attribute(item, "data-writing", present.editing !== undefined && !isSelf);
   attribute(item, "data-self", isSelf);
@@ -83,17 +81,149 @@ function person(present, isSelf, shape) {
       { class: "person-mark", "aria-hidden": "true" },
       shape ? icon(shape.path) : initials(name),
     ),
-    h("span", { class: "unseen" }, words),
+    h("span", { class: "unseen" }, label),
   );
   return item;
 }
 
-/**
- * @param {string} name
- * @param {boolean} isSelf
- * @param {Shape | undefined} shape
- */
-function calledAs(name, isSelf, shape) {
+/** @param {string} name @param {boolean} isSelf @param {Shape | undefined} shape */
+function displayName(name, isSelf, shape) {
   if (shape === undefined) return isSelf ? `${name} (you)` : name;
   return isSelf ? `You, without a name (${shape.name})` : `${name} without a name (${shape.name})`;
+}
+
+// For people without a name: a shape and a hue each, the same on every device, and unique while
+// there are enough shapes.
+
+/** @typedef {{ name: string, path: string, hue: number }} Shape */
+
+const SHAPES = /** @type {const} */ ([
+  ["star", "m8 2.5 1.7 3.5 3.8.5-2.8 2.7.7 3.8L8 11.2 4.6 13l.7-3.8-2.8-2.7 3.8-.5z"],
+  ["leaf", "M3 13c0-6 3-9.5 10-10-.2 7-3.5 10-8.2 8.5M3 13l5-5"],
+  ["moon", "M12.5 9.8A5.2 5.2 0 0 1 6.2 3.5a5.2 5.2 0 1 0 6.3 6.3z"],
+  ["drop", "M8 2.5c2.7 3 4 5 4 6.8a4 4 0 0 1-8 0c0-1.8 1.3-3.8 4-6.8z"],
+  ["heart", "M8 13 3.2 8.2a2.9 2.9 0 0 1 4.1-4.1L8 4.8l.7-.7a2.9 2.9 0 0 1 4.1 4.1z"],
+  ["cloud", "M4.8 12a2.5 2.5 0 0 1 0-5A3.5 3.5 0 0 1 11.5 7.2a2.4 2.4 0 0 1-.2 4.8z"],
+  ["peak", "m2 12.5 4.2-7.5 2.6 4.5 1.4-2 3.8 5z"],
+  ["sun", "M8 10.7a2.7 2.7 0 1 0 0-5.4 2.7 2.7 0 0 0 0 5.4zM8 2v1M8 13v1M2 8h1M13 8h1M3.8 3.8l.7.7M11.5 11.5l.7.7M12.2 3.8l-.7.7M4.5 11.5l-.7.7"],
+]);
+
+/** @param {readonly string[]} clients @returns {Map<string, Shape>} */
+export function shapesOf(clients) {
+  /** @type {Map<string, Shape>} */
+  const shapes = new Map();
+  /** @type {Set<number>} */
+  const taken = new Set();
+  for (const client of clients.toSorted()) {
+    if (taken.size === SHAPES.length) taken.clear();
+    let at = hueOf(client) % SHAPES.length;
+    while (taken.has(at)) at = (at + 1) % SHAPES.length;
+    taken.add(at);
+    const [name, path] = SHAPES[at] ?? SHAPES[0];
+    shapes.set(client, { name, path, hue: at });
+  }
+  return shapes;
+}
+
+// Asks for a name when others are in the session.
+
+const NOT_NOW = "name-later";
+
+export class NamePrompt {
+  isWanted = false;
+  input = h("input", {
+    class: "field-input",
+    "aria-label": "Your name",
+    placeholder: "Your name",
+    autocomplete: "given-name",
+    maxlength: 80,
+  });
+  element = h(
+    "form",
+    {
+      class: "name-prompt",
+      hidden: true,
+      onsubmit: (/** @type {Event} */ event) => this.#save(event),
+    },
+    h("p", null, "What should the others here call you?"),
+    h(
+      "div",
+      { class: "name-row" },
+      this.input,
+      h("button", { type: "submit", class: "small primary-quiet" }, "Save"),
+      h(
+        "button",
+        { type: "button", class: "small quiet", onclick: () => this.#later() },
+        "Not now",
+      ),
+    ),
+  );
+
+  /** @param {SessionContext} context */
+  constructor(context) {
+    this.context = context;
+  }
+
+  update() {
+    const { me, session, access } = this.context;
+    const isNameless = me !== undefined && me.name === undefined && !this.context.host.name;
+    const isWanted =
+      isNameless && access.mayAnswer && session.others.length > 0 && preference(NOT_NOW) === undefined;
+    // It moves what is below it, so it appears after the click in progress, and stays while it has
+    // the focus.
+    this.isWanted = isWanted;
+    if (isWanted) afterClick(() => show(this.element, this.isWanted));
+    else if (!this.element.contains(document.activeElement)) show(this.element, false);
+  }
+
+  /** @param {Event} event */
+  #save(event) {
+    event.preventDefault();
+    const name = this.input.value.trim();
+    if (name) this.context.host.setName(name);
+    this.#close();
+  }
+
+  #later() {
+    setPreference(NOT_NOW, "yes");
+    this.#close();
+  }
+
+  #close() {
+    this.isWanted = false;
+    show(this.element, false);
+  }
+}
+
+/** @param {Host} host */
+export function chooseName(host) {
+  const input = h("input", {
+    class: "field-input",
+    id: "own-name",
+    autocomplete: "given-name",
+    maxlength: 80,
+  });
+  input.value = host.name ?? "";
+  const save = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    host.setName(input.value.trim());
+    dialog.close();
+  };
+  const form = h(
+    "form",
+    { class: "share-form", onsubmit: save },
+    h(
+      "label",
+      { class: "small-label", for: "own-name" },
+      "Shown to others next to your answers, unless your link already has a name",
+    ),
+    input,
+    h(
+      "div",
+      { class: "dialog-actions" },
+      h("button", { type: "submit", class: "primary" }, "Save"),
+    ),
+  );
+  const dialog = openDialog("Your name", form);
+  input.focus();
 }

@@ -1,20 +1,19 @@
-// The head of a session: its name, where it stands, who is here, and what can be done with it.
+// The header of a session: title, status, people, sharing and menu.
 
-/** @import { Room } from "./room.js" */
-import { attribute, h, icon, say, show } from "./dom.js";
-import { copyText } from "./clipboard.js";
+/** @import { SessionSummary } from "../client/types.d.ts" */
+/** @import { SessionContext } from "./session-context.js" */
+import { activityOf, isArchived } from "../client/session-list.js";
+import { goneSince } from "../form/request-groups.js";
+import { attribute, h, icon, setText, show } from "./dom.js";
 import { ICONS } from "./icons.js";
-import { Menu } from "./menu.js";
+import { Menu } from "./overlays.js";
 import { People } from "./people.js";
-import { placeHash } from "./places.js";
-import { goneSince } from "../form/groups.js";
+import { sessionHash } from "./routes.js";
 import { ShareDialog } from "./share.js";
-import { activityOf, isArchived } from "../wire/status.js";
-
-/** @import { SessionSummary } from "../wire/types.d.ts" */
+import { copyText } from "./toasts.js";
 
 /** @type {Readonly<Record<string, string>>} */
-const WORDS = {
+const LABELS = {
   "input-needed": "Needs input",
   left: "No longer waiting",
   running: "Running",
@@ -52,13 +51,13 @@ export class SessionHeader {
   );
 
   /**
-   * @param {Room} room
+   * @param {SessionContext} context
    * @param {() => void} stop the turn that runs
    */
-  constructor(room, stop) {
-    this.room = room;
+  constructor(context, stop) {
+    this.context = context;
     this.stop = stop;
-    this.people = new People(room);
+    this.people = new People(context);
     this.menu = new Menu("Session menu", () => this.#items());
     this.element = h(
       "header",
@@ -76,75 +75,75 @@ export class SessionHeader {
   }
 
   update() {
-    const { state, phase } = this.room.session;
+    const { state, phase } = this.context.session;
     const summary = state?.summary;
     const isGone = phase === "gone";
-    say(this.title, isGone ? "Not found" : titleOf(summary, phase));
+    setText(this.title, isGone ? "Not found" : titleOf(summary, phase));
     const activity = this.#activity(summary);
-    say(
+    setText(
       this.state,
       summary?.activity && activity === "running"
         ? summary.activity
-        : (WORDS[activity ?? ""] ?? ""),
+        : (LABELS[activity ?? ""] ?? ""),
     );
     attribute(this.state, "data-activity", activity);
-    show(this.state, activity !== undefined && !isGone && !this.room.access.isRecording);
-    show(this.recorded, this.room.access.isRecording && !isGone);
+    show(this.state, activity !== undefined && !isGone && !this.context.access.isRecording);
+    show(this.recorded, this.context.access.isRecording && !isGone);
     show(this.people.element, !isGone);
-    show(this.share, this.room.access.mayDirect && phase === "open");
+    show(this.share, this.context.access.mayDirect && phase === "open");
     show(this.menu.element, phase === "open");
     this.people.update();
   }
 
   /** @param {SessionSummary | undefined} summary */
   #activity(summary) {
-    const requests = this.room.requests();
-    const isLeft = requests.length > 0 && requests.every(goneSince);
-    if (this.room.isAsking()) return isLeft ? "left" : "input-needed";
+    const requests = this.context.requests();
+    const isAbandoned = requests.length > 0 && requests.every(goneSince);
+    if (this.context.isAsking()) return isAbandoned ? "left" : "input-needed";
     return summary && activityOf(summary.status);
   }
 
   #items() {
-    const { session, access } = this.room;
+    const { session, access } = this.context;
     const status = session.state?.summary.status ?? 0;
-    const link = new URL(placeHash(session.uri), location.href).href;
+    const link = new URL(sessionHash(session.uri), location.href).href;
     return [
-      { words: "Copy link", icon: ICONS.link, act: () => void copyText(link, "Link copied.") },
-      access.mayDirect && { words: "Rename", icon: ICONS.pencil, act: () => this.#rename() },
+      { label: "Copy link", icon: ICONS.link, act: () => void copyText(link, "Link copied.") },
+      access.mayDirect && { label: "Rename", icon: ICONS.pencil, act: () => this.#rename() },
       access.mayAnswer && {
-        words: "Mark as unread",
+        label: "Mark as unread",
         icon: ICONS.bell,
         act: () => this.#leaveUnread(),
       },
       access.mayDirect &&
         session.state?.activeTurn !== undefined && {
-          words: "Stop the turn",
+          label: "Stop the turn",
           icon: ICONS.stop,
           act: this.stop,
         },
       access.mayDirect && {
-        words: isArchived(status) ? "Unarchive" : "Archive",
+        label: isArchived(status) ? "Unarchive" : "Archive",
         icon: ICONS.archive,
         act: () => session.archive(!isArchived(status)),
       },
     ];
   }
 
-  /** One who stays would have read it again at once. */
+  /** Otherwise it would be marked as read again at once. */
   #leaveUnread() {
-    this.room.isLeftUnread = true;
-    this.room.session.markRead(false);
+    this.context.isLeftUnread = true;
+    this.context.session.markRead(false);
     location.hash = "#/";
   }
 
   #share() {
-    new ShareDialog(this.room).open();
+    new ShareDialog(this.context).open();
   }
 
   // Renaming
 
   #rename() {
-    this.edit.value = this.room.session.state?.summary.title ?? "";
+    this.edit.value = this.context.session.state?.summary.title ?? "";
     show(this.title, false);
     show(this.edit, true);
     this.edit.select();
@@ -155,7 +154,7 @@ export class SessionHeader {
     const title = this.edit.value.trim();
     show(this.edit, false);
     show(this.title, true);
-    if (title && title !== this.room.session.state?.summary.title) this.room.session.rename(title);
+    if (title && title !== this.context.session.state?.summary.title) this.context.session.rename(title);
   }
 
   /** @param {KeyboardEvent} event */
@@ -169,10 +168,7 @@ export class SessionHeader {
   }
 }
 
-/**
- * @param {SessionSummary | undefined} summary
- * @param {string} phase
- */
+/** @param {SessionSummary | undefined} summary @param {string} phase */
 function titleOf(summary, phase) {
   return summary?.title || (phase === "loading" ? "…" : "Untitled");
 }

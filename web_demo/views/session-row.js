@@ -1,18 +1,17 @@
 // One session in the list.
 
-/** @import { Host } from "../wire/host.js" */
-/** @import { SessionSummary } from "../wire/types.d.ts" */
-/** @import { Self } from "./self.js" */
-import { attribute, h, icon, say, show } from "./dom.js";
+/** @import { Host } from "../client/host.js" */
+/** @import { SessionSummary } from "../client/types.d.ts" */
+/** @import { Viewer } from "./access.js" */
+import { activityOf, isArchived, isAbandoned, isRead, isRecorded } from "../client/session-list.js";
+import { ago, capital, wholeTime } from "../text/format.js";
+import { attribute, h, icon, setText, show } from "./dom.js";
 import { ICONS } from "./icons.js";
-import { goTo, placeHash, waitingHash } from "./places.js";
-import { isRecorded } from "./recordings.js";
-import { toast } from "./toast.js";
-import { ago, capital, wholeTime } from "../text/words.js";
-import { activityOf, isArchived, isLeft, isRead } from "../wire/status.js";
+import { navigate, sessionHash, waitingHash } from "./routes.js";
+import { toast } from "./toasts.js";
 
 /** @type {Readonly<Record<string, string>>} */
-const WORDS = {
+const LABELS = {
   "input-needed": "needs input",
   left: "no longer waiting",
   running: "running",
@@ -24,13 +23,13 @@ const WORDS = {
 /** @param {SessionSummary} summary */
 export function kindOf(summary) {
   if (isRecorded(summary)) return "recording";
-  return isLeft(summary) ? "left" : activityOf(summary.status);
+  return isAbandoned(summary) ? "left" : activityOf(summary.status);
 }
 
 export class SessionRow {
   dot = h("span", { class: "dot" });
   title = h("span", { class: "row-title", dir: "auto" });
-  said = h("span", { class: "unseen" });
+  status = h("span", { class: "unseen" });
   about = h("span", { class: "row-about", dir: "auto" });
   time = h("time", { class: "row-time" });
   answer = h("span", { class: "row-answer", "aria-hidden": "true" }, "Answer");
@@ -40,9 +39,9 @@ export class SessionRow {
     this.dot,
     h(
       "span",
-      { class: "row-words" },
+      { class: "row-text" },
       this.title,
-      this.said,
+      this.status,
       h("span", { class: "row-line" }, this.about, this.time),
     ),
     h("span", { class: "row-new" }),
@@ -55,13 +54,10 @@ export class SessionRow {
   );
   element = h("div", { class: "session-row", role: "listitem" }, this.link, this.archive);
 
-  /**
-   * @param {Host} host
-   * @param {Self} self
-   */
-  constructor(host, self) {
+  /** @param {Host} host @param {Viewer} viewer */
+  constructor(host, viewer) {
     this.host = host;
-    this.self = self;
+    this.viewer = viewer;
   }
 
   /** @param {{ kind: string, summary?: SessionSummary }} line */
@@ -76,46 +72,41 @@ export class SessionRow {
     attribute(
       this.link,
       "href",
-      needs || activity === "left" ? waitingHash(summary.resource) : placeHash(summary.resource),
+      needs || activity === "left" ? waitingHash(summary.resource) : sessionHash(summary.resource),
     );
-    say(this.title, summary.title || "Untitled");
+    setText(this.title, summary.title || "Untitled");
     attribute(this.title, "title", summary.title || undefined);
-    say(this.about, summary.activity || this.#agent(summary.provider));
-    say(this.said, `${WORDS[activity]}${isNew ? ", unread" : ""}`);
+    const agent = this.host.agentName(summary.provider) ?? capital(summary.provider);
+    setText(this.about, summary.activity || agent);
+    setText(this.status, `${LABELS[activity]}${isNew ? ", unread" : ""}`);
     show(this.answer, needs);
-    say(this.answer, this.self.role === "observer" ? "View" : "Answer");
+    setText(this.answer, this.viewer.role === "observer" ? "View" : "Answer");
     show(this.archive, activity !== "recording");
-    const words = isArchived(summary.status) ? "Unarchive" : "Archive";
-    attribute(this.archive, "aria-label", `${words}: ${summary.title || "Untitled"}`);
-    attribute(this.archive, "title", words);
+    const label = isArchived(summary.status) ? "Unarchive" : "Archive";
+    attribute(this.archive, "aria-label", `${label}: ${summary.title || "Untitled"}`);
+    attribute(this.archive, "title", label);
     this.times();
   }
 
-  /** @param {string} provider */
-  #agent(provider) {
-    const agent = this.host.root?.agents.find((each) => each.provider === provider);
-    return agent?.displayName ?? capital(provider);
-  }
-
-  /** Who looks at it has changed. */
-  again() {
+  /** The viewer's role has changed. */
+  redraw() {
     if (this.summary) this.update({ kind: "row", summary: this.summary });
   }
 
   times() {
     if (!this.summary) return;
-    say(this.time, ago(this.summary.modifiedAt, this.host.now()));
+    setText(this.time, ago(this.summary.modifiedAt, this.host.now()));
     attribute(this.time, "title", wholeTime(this.summary.modifiedAt));
   }
 
   /**
-   * Also when it is open already: what waits has the focus again.
+   * Also if it is open already: the waiting question gets the focus again.
    * @param {MouseEvent} event
    */
   #open(event) {
     if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
     event.preventDefault();
-    goTo(this.link.hash);
+    navigate(this.link.hash);
   }
 
   /** @param {boolean} isOpen */
@@ -127,21 +118,21 @@ export class SessionRow {
     const { summary } = this;
     if (!summary) return;
     const isOn = !isArchived(summary.status);
-    const words = isOn ? "Archived" : "Unarchived";
-    const undo = () => this.#put(summary.resource, !isOn);
+    const label = isOn ? "Archived" : "Unarchived";
+    const undo = () => this.#setArchived(summary.resource, !isOn);
     const isAsking = activityOf(summary.status) === "input-needed";
     const more = isOn && isAsking ? ". It stays in the list until its questions are answered." : "";
-    const said = `${words}: ${summary.title || "Untitled"}${more}`;
-    this.#put(summary.resource, isOn, () => toast(said, undo));
+    const message = `${label}: ${summary.title || "Untitled"}${more}`;
+    this.#setArchived(summary.resource, isOn, () => toast(message, undo));
   }
 
   /**
-   * Marks are actions of the session, so it is opened for the moment.
+   * Archiving is an action of the session, so it is opened for a moment.
    * @param {string} uri
    * @param {boolean} isOn in the archive
    * @param {() => void} [done]
    */
-  #put(uri, isOn, done) {
+  #setArchived(uri, isOn, done) {
     const session = this.host.open(uri);
     session
       .dispatch({ type: "session/isArchivedChanged", isArchived: isOn })

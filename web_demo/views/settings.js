@@ -1,50 +1,46 @@
-// What each person chooses for this browser: how they are told, how the page looks, their name.
+// The settings menu of this browser: notifications, colours, name; and the keyboard shortcuts.
 
-import { ICONS } from "./icons.js";
-import { Menu } from "./menu.js";
-import { showKeys } from "./keys.js";
-import { recall, remember } from "./memory.js";
-import { chooseName } from "./name-prompt.js";
-import { toast } from "./toast.js";
-
-/** @import { Host } from "../wire/host.js" */
+/** @import { Host } from "../client/host.js" */
 /** @import { Attention } from "./attention.js" */
+import { preference, setPreference } from "../client/browser.js";
+import { h } from "./dom.js";
+import { ICONS } from "./icons.js";
+import { Menu, openDialog } from "./overlays.js";
+import { chooseName } from "./people.js";
+import { toast } from "./toasts.js";
 
 const THEMES = /** @type {const} */ (["system", "light", "dark"]);
 
 export function applyTheme() {
-  const theme = recall("theme") ?? "system";
+  const theme = preference("theme") ?? "system";
   if (theme === "system") delete document.documentElement.dataset["theme"];
   else document.documentElement.dataset["theme"] = theme;
 }
 
-/**
- * @param {Host} host
- * @param {Attention} attention
- */
+/** @param {Host} host @param {Attention} attention */
 export function settingsMenu(host, attention) {
   return new Menu("Settings", () => [
     {
-      words: "Notify me when input is needed",
+      label: "Notify me when input is needed",
       icon: ICONS.bell,
       isOn: attention.notifies,
-      act: () => void attention.toggleNotices().then((words) => toast(words)),
+      act: () => void attention.toggleNotifications().then((text) => toast(text)),
     },
     {
-      words: "Play a sound",
+      label: "Play a sound",
       icon: ICONS.spark,
       isOn: attention.sounds,
       act: () => attention.toggleSound(),
     },
-    { words: `Colours: ${recall("theme") ?? "system"}`, icon: ICONS.moon, act: nextTheme },
+    { label: `Colours: ${preference("theme") ?? "system"}`, icon: ICONS.moon, act: nextTheme },
     {
-      words: host.name ? `Your name: ${host.name}` : "Choose a name",
+      label: host.name ? `Your name: ${host.name}` : "Choose a name",
       icon: ICONS.pencil,
       act: () => chooseName(host),
     },
-    { words: "Keyboard shortcuts", icon: ICONS.question, act: showKeys },
+    { label: "Keyboard shortcuts", icon: ICONS.question, act: showKeys },
     host.token !== undefined && {
-      words: "Forget this token",
+      label: "Forget this token",
       icon: ICONS.key,
       act: () => forget(host),
     },
@@ -58,9 +54,55 @@ function forget(host) {
 }
 
 function nextTheme() {
-  const now = THEMES.findIndex((theme) => theme === (recall("theme") ?? "system"));
+  const now = THEMES.findIndex((theme) => theme === (preference("theme") ?? "system"));
   const next = THEMES[(now + 1) % THEMES.length] ?? "system";
-  remember("theme", next);
+  setPreference("theme", next);
   applyTheme();
   toast(next === "system" ? "Colours follow the system." : `Colours: ${next}.`);
+}
+
+// Keyboard shortcuts of the whole page; a form has its own.
+
+const KEYS = [
+  ["/", "Filter the sessions"],
+  ["w", "Go to the next waiting question"],
+  ["n", "New session"],
+  ["↑ ↓", "Move through options or the list"],
+  ["Space", "Choose an option"],
+  ["1 … 9", "Choose an option by its number"],
+  ["Enter", "Mark this question done and go on; send it if it is the only one"],
+  ["← →", "Previous or next question (when not typing)"],
+  ["y n", "Go to Yes or No, where Enter sends"],
+  ["Ctrl Enter", "Review the answers, then send them (⌘ Enter on a Mac)"],
+  ["Esc", "Leave a field; nothing is lost"],
+  ["?", "This list"],
+];
+
+export function showKeys() {
+  const rows = KEYS.map(([key, text]) =>
+    h("div", null, h("dt", null, h("kbd", null, key)), h("dd", null, text)),
+  );
+  openDialog("Keyboard shortcuts", h("dl", { class: "keys" }, ...rows));
+}
+
+/** @param {Readonly<Record<string, () => void>>} acts */
+export function listenToKeys(acts) {
+  document.addEventListener("keydown", (event) => {
+    const isPlain = !event.ctrlKey && !event.metaKey && !event.altKey && !event.isComposing;
+    const act = event.defaultPrevented ? undefined : acts[event.key];
+    if (!act || !isPlain || isTyping(event.target) || document.querySelector("dialog[open]"))
+      return;
+    event.preventDefault();
+    act();
+  });
+}
+
+/** @param {EventTarget | null} target */
+function isTyping(target) {
+  if (!(target instanceof HTMLElement)) return false;
+  if (target instanceof HTMLInputElement)
+    return (
+      !["radio", "checkbox", "button"].includes(target.type) || target.name.startsWith("question-")
+    );
+  return target.isContentEditable || ["TEXTAREA", "SELECT"].includes(target.tagName);
 }

@@ -1,19 +1,19 @@
-// A link for somebody else or for one's own phone: one session, one role, for a while.
+// The dialog that creates a link to one session, with a role and an expiry.
 
-/** @import { Room } from "./room.js" */
-import { copyText } from "./clipboard.js";
-import { openDialog } from "./dialog.js";
-import { fill, h, icon, say, show } from "./dom.js";
+/** @import { SessionContext } from "./session-context.js" */
+import { wholeTime } from "../text/format.js";
+import { fill, h, icon, setText, show } from "./dom.js";
 import { ICONS } from "./icons.js";
-import { idOf } from "./places.js";
-import { wholeTime } from "../text/words.js";
+import { openDialog } from "./overlays.js";
+import { idOf } from "./routes.js";
+import { copyText } from "./toasts.js";
 
 /** @typedef {{ url: string, role: string, expiresAt: number, qr: string, warning?: string }} Given */
 
 const ROLES = [
-  { id: "answerer", label: "Answer", may: "answer questions in this session", words: "Sees everything and answers questions." },
-  { id: "observer", label: "View", may: "view this session", words: "Sees everything and changes nothing." },
-  { id: "owner", label: "Manage (full access)", may: "manage this session", words: "Also starts turns and approves tools." },
+  { id: "answerer", label: "Answer", may: "answer questions in this session", description: "Sees everything and answers questions." },
+  { id: "observer", label: "View", may: "view this session", description: "Sees everything and changes nothing." },
+  { id: "owner", label: "Manage (full access)", may: "manage this session", description: "Also starts turns and approves tools." },
 ];
 const HOUR = 3600;
 const TIMES = [
@@ -26,7 +26,7 @@ const NUMBERS = /^[-\d\s.]+$/;
 const STROKES = /^[\d\s.,a-z-]+$/i;
 
 export class ShareDialog {
-  roles = ROLES.map(({ id, label, words }, index) => roleChoice(id, label, words, index === 0));
+  roles = ROLES.map(({ id, label, description }, index) => roleChoice(id, label, description, index === 0));
   time = h(
     "select",
     { class: "field-input", id: "share-time" },
@@ -59,9 +59,9 @@ export class ShareDialog {
     h("div", { class: "dialog-actions" }, this.make),
   );
 
-  /** @param {Room} room */
-  constructor(room) {
-    this.room = room;
+  /** @param {SessionContext} context */
+  constructor(context) {
+    this.context = context;
   }
 
   open() {
@@ -76,7 +76,7 @@ export class ShareDialog {
     try {
       this.#show(await this.#given());
     } catch (error) {
-      say(this.problem, error instanceof Error ? error.message : String(error));
+      setText(this.problem, error instanceof Error ? error.message : String(error));
       show(this.problem, true);
     }
     this.make.disabled = false;
@@ -91,22 +91,8 @@ export class ShareDialog {
       expiresIn: Number(this.time.value),
       ...(name ? { name } : {}),
     };
-    const { token } = this.room.host;
-    const response = await fetch(
-      `v1/sessions/${encodeURIComponent(idOf(this.room.session.uri))}/shares`,
-      {
-        method: "POST",
-        headers: {
-          "Content-Type": "application/json",
-          ...(token ? { Authorization: `Bearer ${token}` } : {}),
-        },
-        body: JSON.stringify(wanted),
-      },
-    );
-    const answer = await response.json();
-    if (!response.ok)
-      throw new Error(answer.detail ?? answer.title ?? `The host answered ${response.status}.`);
-    return answer;
+    const { host, session } = this.context;
+    return host.request(`v1/sessions/${encodeURIComponent(idOf(session.uri))}/shares`, wanted);
   }
 
   /** @param {Given} given */
@@ -163,7 +149,7 @@ export class ShareDialog {
 }
 
 /**
- * A phone that scanned such a link would look for the host on itself.
+ * A phone that scans a loopback link would look for the host on itself.
  * @param {string} url
  */
 function isLoopback(url) {
@@ -171,13 +157,8 @@ function isLoopback(url) {
   return /^(127\.|\[::1\]$|localhost$|.*\.localhost$)/.test(hostname);
 }
 
-/**
- * @param {string} id
- * @param {string} label
- * @param {string} words
- * @param {boolean} isFirst
- */
-function roleChoice(id, label, words, isFirst) {
+/** @param {string} id @param {string} label @param {string} description @param {boolean} isFirst */
+function roleChoice(id, label, description, isFirst) {
   const input = h("input", { type: "radio", name: "share-role", value: id, checked: isFirst });
   return h(
     "label",
@@ -185,15 +166,15 @@ function roleChoice(id, label, words, isFirst) {
     input,
     h(
       "span",
-      { class: "choice-words" },
+      { class: "choice-text" },
       h("span", { class: "choice-label" }, label),
-      h("span", { class: "choice-description" }, words),
+      h("span", { class: "choice-description" }, description),
     ),
   );
 }
 
 /**
- * The host's picture of the link, drawn anew from its strokes: nothing of it is read as markup.
+ * The host's QR code, rebuilt from its paths: nothing of it is parsed as markup.
  * @param {string} svg
  */
 function drawnCode(svg) {

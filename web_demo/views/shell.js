@@ -1,24 +1,21 @@
-// The frame of the page: sessions beside a session, or one of the two on a phone.
+// The frame of the page: the list next to a session, or one of them on a phone.
 
-/** @import { Host } from "../wire/host.js" */
-/** @import { Listed } from "../wire/sessions.js" */
-/** @import { SessionSummary } from "../wire/types.d.ts" */
+/** @import { Host } from "../client/host.js" */
+/** @import { Listed } from "../client/session-list.js" */
+/** @import { SessionSummary } from "../client/types.d.ts" */
 /** @import { Attention } from "./attention.js" */
-import { LinkBar } from "./access.js";
-import { SMALL, attribute, fill, h, icon, show } from "./dom.js";
-import { Gate } from "./gate.js";
+import { capital, counted } from "../text/format.js";
+import { Viewer } from "./access.js";
+import { attribute, fill, h, icon, setText, show, SMALL } from "./dom.js";
+import { Gate, LinkBar } from "./gate.js";
 import { ICONS } from "./icons.js";
-import { listenToKeys, showKeys } from "./keys.js";
 import { NewSessionDialog } from "./new-session.js";
-import { goTo, placeOf, waitingHash } from "./places.js";
-import { Self } from "./self.js";
-import { SessionView } from "./session.js";
-import { SessionsView } from "./sessions.js";
-import { settingsMenu } from "./settings.js";
-import { ConnectionStatus } from "./status.js";
-import { counted } from "../text/words.js";
+import { navigate, parseRoute, waitingHash } from "./routes.js";
+import { SessionListView } from "./session-list-view.js";
+import { SessionView } from "./session-view.js";
+import { listenToKeys, settingsMenu, showKeys } from "./settings.js";
 
-const MOST_GREETED = 5;
+const WELCOME_LIMIT = 5;
 
 /** @param {SessionSummary} summary */
 function waitingItem(summary) {
@@ -34,20 +31,17 @@ function waitingItem(summary) {
   );
 }
 
-/**
- * @param {readonly SessionSummary[]} waiting
- * @param {number} rest
- */
-function needed(waiting, rest) {
+/** @param {readonly SessionSummary[]} waiting @param {number} rest */
+function waitingList(waiting, rest) {
   const verb = waiting.length === 1 ? "needs" : "need";
   return [
     h("h2", null, `${counted(waiting.length, "session")} ${verb} input`),
-    h("ul", { class: "welcome-list" }, ...waiting.slice(0, MOST_GREETED).map(waitingItem)),
+    h("ul", { class: "welcome-list" }, ...waiting.slice(0, WELCOME_LIMIT).map(waitingItem)),
     rest > 0 && h("p", null, `and ${rest} more in the list`),
   ];
 }
 
-function nothingNeeded() {
+function nothingWaiting() {
   return [
     h("img", { class: "welcome-mark", src: "icon.svg", alt: "", width: 40, height: 40 }),
     h("h2", null, "Nothing needs you"),
@@ -57,8 +51,8 @@ function nothingNeeded() {
 
 /** @param {() => void} go */
 function skipLink(go) {
-  const words = "Skip to the session";
-  return h("button", { type: "button", class: "skip-link", onclick: go }, words);
+  const text = "Skip to the session";
+  return h("button", { type: "button", class: "skip-link", onclick: go }, text);
 }
 
 /** @param {() => void} create */
@@ -102,22 +96,19 @@ export class Shell {
   /** @type {SessionView | undefined} */
   view = undefined;
   /** @type {string | undefined} */
-  greeted = undefined;
+  shownWelcome = undefined;
   welcome = h("div", { class: "welcome empty" });
 
-  /**
-   * @param {Host} host
-   * @param {Attention} attention
-   */
+  /** @param {Host} host @param {Attention} attention */
   constructor(host, attention) {
     this.host = host;
     this.attention = attention;
-    this.self = new Self(host);
+    this.viewer = new Viewer(host);
     const create = () => this.#create();
     this.creating = createButton(create);
-    const status = new ConnectionStatus(host);
+    const status = new ConnectionBar(host);
     const settings = settingsMenu(host, attention);
-    this.sessions = new SessionsView(host, this.self, create);
+    this.sessions = new SessionListView(host, this.viewer, create);
     this.sidebar = sidebarOf(
       this.creating,
       settings.element,
@@ -127,7 +118,7 @@ export class Shell {
     this.main = h("main", { id: "main", tabindex: -1 }, this.welcome);
     this.panes = h("div", { class: "panes" }, this.sidebar, this.main);
     this.skip = skipLink(() => this.main.focus());
-    this.gate = new Gate(host, (isClosed) => this.#admit(!isClosed));
+    this.gate = new Gate(host, (isClosed) => this.#showPage(!isClosed));
     this.element = h(
       "div",
       { class: "shell" },
@@ -139,8 +130,8 @@ export class Shell {
       this.gate.element,
     );
     this.#listen(create);
-    show(this.creating, this.self.mayCreate);
-    this.#greet();
+    show(this.creating, this.viewer.mayCreate);
+    this.#showWelcome();
     this.go();
   }
 
@@ -148,15 +139,15 @@ export class Shell {
   #listen(create) {
     const search = () => this.#search();
     listenToKeys({ "/": search, n: create, w: () => this.#nextWaiting(), "?": showKeys });
-    this.host.on("sessions", () => this.#greet());
-    this.host.on("summary", (listed) => this.#appeared(listed));
-    this.self.on("change", () => show(this.creating, this.self.mayCreate));
+    this.host.on("sessions", () => this.#showWelcome());
+    this.host.on("summary", (listed) => this.#sessionAdded(listed));
+    this.viewer.on("change", () => show(this.creating, this.viewer.mayCreate));
     addEventListener("hashchange", () => this.go());
     SMALL.addEventListener("change", () => this.#landmarks());
   }
 
-  /** @param {boolean} isIn whoever is not let in sees why, and nothing else */
-  #admit(isIn) {
+  /** @param {boolean} isIn otherwise only the gate is shown */
+  #showPage(isIn) {
     show(this.panes, isIn);
     show(this.skip, isIn);
     attribute(this.element, "data-closed", !isIn);
@@ -165,20 +156,20 @@ export class Shell {
   }
 
   #create() {
-    if (this.self.mayCreate && !this.gate.isClosed) new NewSessionDialog(this.host).open();
+    if (this.viewer.mayCreate && !this.gate.isClosed) new NewSessionDialog(this.host).open();
   }
 
   /** Shows what the address names. */
   go() {
-    const place = placeOf(location.hash);
-    attribute(this.element, "data-view", place.session ? "session" : "list");
+    const route = parseRoute(location.hash);
+    attribute(this.element, "data-view", route.session ? "session" : "list");
     this.#landmarks();
-    this.sessions.current(place.session);
-    if (place.session !== this.view?.session.uri) this.#open(place.session);
-    this.view?.goTo(place);
+    this.sessions.current(route.session);
+    if (route.session !== this.view?.session.uri) this.#open(route.session);
+    this.view?.goTo(route);
   }
 
-  /** On a phone the list is all there is, so it is the main thing. */
+  /** On a phone the list alone is the main landmark. */
   #landmarks() {
     const isAlone = SMALL.matches && this.element.dataset["view"] === "list";
     attribute(this.sidebar, "role", isAlone ? "main" : "complementary");
@@ -188,41 +179,41 @@ export class Shell {
   #open(uri) {
     this.view?.remove();
     this.view?.element.remove();
-    this.view = uri === undefined ? undefined : new SessionView(this.host, this.self, uri);
+    this.view = uri === undefined ? undefined : new SessionView(this.host, this.viewer, uri);
     show(this.welcome, this.view === undefined);
     if (this.view) {
       this.main.append(this.view.element);
-      this.view.session.on("change", () => this.#named());
-      this.view.session.on("phase", () => this.#named());
+      this.view.session.on("change", () => this.#titleChanged());
+      this.view.session.on("phase", () => this.#titleChanged());
     }
-    this.#named();
+    this.#titleChanged();
   }
 
   /**
-   * A link can be there before its session is; it leads there as soon as that is made.
+   * A link may be opened before its session exists; it is shown as soon as it does.
    * @param {Listed} listed
    */
-  #appeared({ session, summary, before }) {
+  #sessionAdded({ session, summary, before }) {
     const isMissed = this.view?.session.uri === session && this.view.session.phase === "gone";
     if (!summary || before || !isMissed) return;
     this.#open(session);
-    this.view?.goTo(placeOf(location.hash));
+    this.view?.goTo(parseRoute(location.hash));
   }
 
-  #named() {
+  #titleChanged() {
     this.attention.at(this.view?.name ?? "");
   }
 
-  /** What a wide page shows beside the list before anything is chosen. */
-  #greet() {
+  /** Shown next to the list while no session is open. */
+  #showWelcome() {
     const { sessions } = this.host;
     if (sessions === undefined) return;
     const waiting = this.attention.waiting();
     const key = waiting.map(({ resource, title }) => `${resource} ${title}`).join("\n");
-    if (key === this.greeted) return;
-    this.greeted = key;
-    const rest = waiting.length - MOST_GREETED;
-    fill(this.welcome, ...(waiting.length > 0 ? needed(waiting, rest) : nothingNeeded()));
+    if (key === this.shownWelcome) return;
+    this.shownWelcome = key;
+    const rest = waiting.length - WELCOME_LIMIT;
+    fill(this.welcome, ...(waiting.length > 0 ? waitingList(waiting, rest) : nothingWaiting()));
   }
 
   #search() {
@@ -234,6 +225,67 @@ export class Shell {
     const waiting = this.attention.waiting();
     const at = waiting.findIndex((summary) => summary.resource === this.view?.session.uri);
     const next = waiting[(at + 1) % waiting.length];
-    if (next) goTo(waitingHash(next.resource));
+    if (next) navigate(waitingHash(next.resource));
   }
+}
+
+// The status of the connection: a line under the list, a chip, and a bar for problems.
+
+/** @type {Readonly<Record<string, string>>} */
+const LONG = {
+  connecting: "Connecting to the host…",
+  reconnecting: "The connection was lost. Reconnecting…",
+  offline: "Your changes are saved in this browser and sent when you reconnect.",
+};
+
+export class ConnectionBar {
+  text = h("span", { class: "connection-text" });
+  element = h(
+    "p",
+    { class: "connection", role: "status" },
+    h("span", { class: "connection-dot", "aria-hidden": "true" }),
+    this.text,
+  );
+  /** The same, where the list is not visible. */
+  chip = h("p", { class: "connection-chip", role: "status" });
+  barText = h("span", { dir: "auto" });
+  again = h(
+    "button",
+    { type: "button", class: "small", onclick: () => this.host.retry() },
+    "Try now",
+  );
+  bar = h(
+    "div",
+    { class: "connection-bar", role: "alert", hidden: true },
+    this.barText,
+    this.again,
+  );
+
+  /** @param {Host} host */
+  constructor(host) {
+    this.host = host;
+    host.on("status", () => this.update());
+    this.update();
+  }
+
+  update() {
+    const { phase, text, error, token } = this.host.status;
+    attribute(this.element, "data-phase", phase);
+    setText(this.text, phase === "closed" ? "not connected" : text);
+    const isQuiet = phase === "live" || phase === "offline" || phase === "closed";
+    setText(this.chip, isQuiet ? "" : capital(text));
+    const isBad = phase === "offline" || phase === "closed";
+    // A missing token is shown by the gate instead.
+    show(this.bar, isBad && token === undefined);
+    attribute(this.bar, "data-phase", phase);
+    const long = phase === "closed" ? (error?.message ?? text) : longText(phase, text);
+    setText(this.barText, long);
+    attribute(this.element, "title", long || "Everything you see is up to date.");
+  }
+}
+
+/** @param {string} phase @param {string} text */
+function longText(phase, text) {
+  const long = LONG[phase] ?? "";
+  return phase === "offline" ? `${capital(text)}. ${long}` : long;
 }

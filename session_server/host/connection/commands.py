@@ -4,9 +4,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from session_server.host.connection.peer import Peer
-from session_server.host.errors import CommandError
-from session_server.host.session_opening import page_of_turns
+from session_server.host.connection.peer import Peer, rpc_error
+from session_server.host.lifecycle import loaded_record
+from session_server.reducers.state.opening import page_of_turns
 from session_server.schemas.ahp import frames
 from session_server.schemas.ahp.commands import (
     FetchTurnsResult,
@@ -14,9 +14,8 @@ from session_server.schemas.ahp.commands import (
     SubscribeResult,
 )
 from session_server.schemas.codec import encode
-from session_server.schemas.errors import ErrorCode, RpcError
+from session_server.schemas.errors import CommandError, ErrorCode
 from session_server.schemas.limits import TURNS_PER_PAGE
-from session_server.schemas.record import SessionRecord
 
 TOO_MUCH_WAITS = "Too much of what you sent is still being written; wait, then send it again."
 NO_AUTHENTICATION = "No resource here takes tokens."
@@ -65,26 +64,26 @@ def create_session(peer: Peer, frame: frames.CreateSession) -> None:
 
     def failed(reason: str) -> None:
         held.give_back(size)
-        _not_saved(peer, frame.id, reason)
+        not_saved(peer, frame.id, reason)
 
     try:
-        peer.host.create_session(peer.principal, frame.params, done=done, failed=failed)
+        peer.host.lifecycle.create(peer.principal, frame.params, done=done, failed=failed)
     except CommandError:
         held.give_back(size)
         raise
 
 
 def dispose_session(peer: Peer, frame: frames.DisposeSession) -> None:
-    peer.host.dispose_session(
+    peer.host.lifecycle.dispose(
         peer.principal,
         frame.params.channel,
         done=partial(peer.replies.answer, frame.id, None),
-        failed=partial(_not_saved, peer, frame.id),
+        failed=partial(not_saved, peer, frame.id),
     )
 
 
-def _not_saved(peer: Peer, request_id: frames.RequestId, words: str) -> None:
-    peer.replies.fail(request_id, RpcError(code=ErrorCode.INTERNAL_ERROR, message=words))
+def not_saved(peer: Peer, request_id: frames.RequestId, reason: str) -> None:
+    peer.replies.fail(request_id, rpc_error(CommandError(ErrorCode.INTERNAL_ERROR, reason)))
 
 
 def list_sessions(peer: Peer, frame: frames.ListSessions) -> None:
@@ -98,9 +97,7 @@ def fetch_turns(peer: Peer, frame: frames.FetchTurns) -> None:
     if channel is None or channel is peer.host.root:
         raise peer.host.missing(peer.principal, params.channel)
     limit = TURNS_PER_PAGE if params.limit is None else min(params.limit, TURNS_PER_PAGE)
-    record = channel.committed
-    assert isinstance(record, SessionRecord)
-    turns, more = page_of_turns(record.public.turns, params.before, limit)
+    turns, more = page_of_turns(loaded_record(channel).public.turns, params.before, limit)
     peer.replies.answer(frame.id, FetchTurnsResult(turns=turns, has_more=more))
 
 

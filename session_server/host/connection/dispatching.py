@@ -1,15 +1,18 @@
 """The actions of one client until each has its outcome, and frames that cannot be decoded."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
-from session_server.host.channel import in_doubt
-from session_server.host.connection.peer import Peer, rejection_meta
-from session_server.host.errors import no_session
-from session_server.schemas.ahp.commands import UndecodedDispatchParams
+from session_server.host.changes import ActionChange, in_doubt
+from session_server.host.connection.peer import Peer, rejection_meta, rpc_error
+from session_server.reducers.ahp1.client_actions import OTHER_CHANNEL, own_kind, plan
+from session_server.schemas.ahp.actions import RootConfigChanged
+from session_server.schemas.ahp.commands import ROOT_CHANNEL, UndecodedDispatchParams
 from session_server.schemas.ahp.envelopes import ActionOrigin, RejectionMeta
 from session_server.schemas.ahp.frames import FrameHead, RequestId
+from session_server.schemas.ahp1 import methods
 from session_server.schemas.codec import (
     decode_frame_head,
     decode_undecoded_dispatch,
@@ -17,15 +20,19 @@ from session_server.schemas.codec import (
     outline,
 )
 from session_server.schemas.errors import (
+    CommandError,
     DecodingError,
     ErrorCode,
     MalformedError,
     Refusal,
     RefusalCode,
     RpcError,
-    UnknownKindError,
+    no_session,
 )
 from session_server.schemas.limits import ACTIONS_UNSETTLED
+from session_server.schemas.log_entries import LoggedAction
+from session_server.schemas.principals import Stamp
+from session_server.schemas.record import SessionRecord
 
 ANSWERING = frozenset({"result", "error"})
 
@@ -64,8 +71,9 @@ def meant_by(text: bytes, error: DecodingError) -> Complaint | UnreadAction | No
         return _dispatch(head, request_id, error)
     if is_rpc and head.id is None:
         return None
-    is_request = is_rpc and request_id is not None
-    return _complaint(_code(error) if is_request else ErrorCode.INVALID_REQUEST, error, request_id)
+    if is_rpc and request_id is not None:
+        return Complaint(request_id, rpc_error(error))
+    return _complaint(ErrorCode.INVALID_REQUEST, error, request_id)
 
 
 def _dispatch(
@@ -75,13 +83,6 @@ def _dispatch(
         return UnreadAction(decode_undecoded_dispatch(bytes(head.params)), request_id)
     except DecodingError:
         return _complaint(ErrorCode.INVALID_REQUEST, error, request_id)
-
-
-def _code(error: DecodingError) -> ErrorCode:
-    if isinstance(error, MalformedError):
-        return ErrorCode.PARSE_ERROR
-    is_unknown = isinstance(error, UnknownKindError) and error.path == "$.method"
-    return ErrorCode.METHOD_NOT_FOUND if is_unknown else ErrorCode.INVALID_PARAMS
 
 
 def _complaint(
@@ -113,44 +114,69 @@ class Dispatches:
 
     def take(self, frame: Any, size: int) -> None:
         """`size` is what it holds in memory until it is settled."""
-        peer, params = self.peer, frame.params
-        channel = peer.host.channel(peer.principal, params.channel)
-        if channel is None:
-            # The protocol asks for silence, unless somebody waits for an answer.
-            self._answer(frame.id, no_session(params.channel).error)
+        peer = self.peer
+        if peer.ahp1 is not None and self.is_foreign_setting(frame):
+            self.echo(frame)
             return
         if self.unsettled >= ACTIONS_UNSETTLED or not self.held.take(size):
             self.refuse(frame, TOO_MANY_UNSETTLED)
             return
         self.unsettled += 1
-        sent = Dispatched(self, frame, size)
-        peer.host.dispatch(
-            peer.principal,
-            channel,
-            params.action,
-            sent.origin,
-            done=sent.done,
-            refused=sent.refused,
-            failed=sent.failed,
-            doubted=sent.doubted,
+        sent = self._sent(frame, size)
+        try:
+            peer.host.submit(peer.session_uri(frame.params.channel), sent)
+        except CommandError as error:
+            # The protocol asks for silence, unless somebody waits for an answer.
+            sent.settle()
+            self._answer(frame.id, rpc_error(error))
+        except Exception:
+            sent.settle()
+            raise
+
+    def _sent(self, frame: Any, size: int) -> "Dispatched":
+        return (Dispatched if self.peer.ahp1 is None else Ahp1Dispatched)(self, frame, size)
+
+    def is_foreign_setting(self, frame: Any) -> bool:
+        """Whether a client of a later version changes settings that this host does not have."""
+        if self.peer.ahp1 is None or not self.peer.is_known:
+            return False
+        if not isinstance(frame, methods.DispatchAction):
+            return False
+        action, state = frame.params.action, self.peer.host.root.committed
+        if frame.params.channel != ROOT_CHANNEL or not isinstance(action, RootConfigChanged):
+            return False
+        known = {} if state is None or state.config is None else state.config.schema.properties
+        return not action.replace and not any(name in known for name in action.config)
+
+    def echo(self, frame: Any) -> None:
+        """It changes nothing, but whoever gets no answer would show it for ever."""
+        peer, params = self.peer, frame.params
+        envelope = methods.Envelope(
+            channel=ROOT_CHANNEL,
+            action=params.action,
+            server_seq=peer.replies.number(peer.host.position),
+            origin=ActionOrigin(client_id=peer.client_id, client_seq=params.client_seq),
         )
+        peer.replies.send(methods.ActionNotification(params=envelope))
+        if frame.id is not None:
+            peer.replies.tell(frame.id, None)
 
     def refuse(self, frame: Any, reason: str) -> None:
         """Before the rules have looked at it."""
-        uri = frame.params.channel
+        uri = self.peer.session_uri(frame.params.channel)
         if self.peer.channel(uri) is not None or self.peer.is_opening(uri):
             self.reject(frame, reason, TOO_MUCH)
         else:
-            self._answer(frame.id, no_session(frame.params.channel).error)
+            self._answer(frame.id, rpc_error(no_session(frame.params.channel)))
 
     def reject(self, frame: Any, reason: str, meta: RejectionMeta) -> None:
-        Dispatched(self, frame, 0).reject(reason, meta)
+        self._sent(frame, 0).reject(reason, meta)
 
     def refuse_undecoded(
         self, meant: UndecodedDispatchParams, request_id: RequestId | None, reason: str
     ) -> None:
         """An action that is not understood is refused like one that is not allowed."""
-        if self.peer.channel(meant.channel) is not None:
+        if self.peer.channel(self.peer.session_uri(meant.channel)) is not None:
             origin = ActionOrigin(client_id=self.peer.client_id, client_seq=meant.client_seq)
             action = bytes(meant.action)
             self.peer.replies.reject(meant.channel, action, origin, reason, MALFORMED)
@@ -161,58 +187,78 @@ class Dispatches:
             self.peer.replies.complain(request_id, error)
 
 
-class Dispatched:
-    """One action, and where it came from. What was put off may be done first and refused then."""
+class Dispatched(ActionChange):
+    """One action of a client, until its outcome is known."""
 
-    __slots__ = (
-        "_dispatches",
-        "_is_doubted",
-        "_is_settled",
-        "_params",
-        "_request_id",
-        "_size",
-        "origin",
-    )
+    __slots__ = ("_dispatches", "_is_doubted", "_is_settled", "_request_id", "_size", "_uri")
 
     def __init__(self, dispatches: Dispatches, frame: Any, size: int) -> None:
+        peer, params = dispatches.peer, frame.params
+        origin = ActionOrigin(client_id=peer.client_id, client_seq=params.client_seq)
+        super().__init__(peer.principal, params.action, origin, peer.author)
         self._dispatches = dispatches
-        self._params = frame.params
+        self._uri = params.channel
         self._size = size
         self._request_id: RequestId | None = frame.id
         self._is_settled = self._is_doubted = False
-        client_id = dispatches.peer.client_id
-        self.origin = ActionOrigin(client_id=client_id, client_seq=frame.params.client_seq)
 
     def done(self) -> None:
-        self._settle()
+        self.settle()
         if self._request_id is not None:
             request_id, self._request_id = self._request_id, None
             self._dispatches.peer.replies.tell(request_id, None)
 
     def refused(self, refusal: Refusal) -> None:
-        self._settle()
+        self.settle()
         self.reject(refusal.message, rejection_meta(refusal))
 
-    def failed(self, words: str) -> None:
-        self._settle()
+    def failed(self, reason: str) -> None:
+        self.settle()
         if not self._is_doubted:
-            self.reject(f"This could not be saved: {words}", NOT_SAVED)
+            self.reject(f"This could not be saved: {reason}", NOT_SAVED)
 
-    def doubted(self, words: str) -> None:
-        self._settle()
+    def doubted(self, reason: str) -> None:
+        self.settle()
         self._is_doubted = True
-        self.reject(in_doubt(words), IN_DOUBT)
+        self.reject(in_doubt(reason), IN_DOUBT)
 
-    def _settle(self) -> None:
+    def settle(self) -> None:
         if not self._is_settled:
             self._is_settled = True
             self._dispatches.unsettled -= 1
             self._dispatches.held.give_back(self._size)
 
     def reject(self, reason: str, meta: RejectionMeta) -> None:
-        params = self._params
+        assert self.origin is not None
         replies = self._dispatches.peer.replies
-        replies.reject(params.channel, encode(params.action), self.origin, reason, meta)
+        replies.reject(self._uri, encode(self._action), self.origin, reason, meta)
         if self._request_id is not None:
             request_id, self._request_id = self._request_id, None
             replies.complain(request_id, RpcError(code=ErrorCode.CONFLICT, message=reason))
+
+
+class Ahp1Dispatched(Dispatched):
+    """One action of a client of AHP 0.9 or 1.x."""
+
+    __slots__ = ("_on_chat",)
+
+    def __init__(self, dispatches: Dispatches, frame: Any, size: int) -> None:
+        super().__init__(dispatches, frame, size)
+        ahp1 = dispatches.peer.ahp1
+        assert ahp1 is not None
+        self._on_chat = ahp1.target(frame.params.channel).on_chat
+        self.own = own_kind(frame.params.action)
+
+    def plan(self, record: Any, stamp: Stamp) -> Sequence[LoggedAction] | Refusal:
+        assert self.principal is not None
+        if isinstance(record, SessionRecord):
+            return plan(
+                self.principal,
+                record,
+                self._action,
+                stamp,
+                on_chat=self._on_chat,
+                origin=self.origin,
+            )
+        is_roots = isinstance(self._action, RootConfigChanged)
+        return super().plan(record, stamp) if is_roots else OTHER_CHANNEL

@@ -4,33 +4,42 @@ A new client is durable before it is answered; frames that come meanwhile wait, 
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 import msgspec
 
 from session_server.host.channel import Channel
-from session_server.host.channel_kinds import KnownClient
+from session_server.host.connection.ahp1_client import (
+    PLAIN_URIS,
+    Ahp1Client,
+    ReplayedActions,
+    spelling_for,
+)
 from session_server.host.connection.peer import Peer
 from session_server.host.connection.subscriptions import check_number
-from session_server.host.errors import CloseCode, CommandError, not_permitted
-from session_server.host.presence import session_of
+from session_server.host.delivery import BROKEN
+from session_server.reducers.ahp1.versions import negotiated
 from session_server.schemas.ahp import frames
 from session_server.schemas.ahp.commands import (
     PROTOCOL_VERSION,
+    Implementation,
     InitializeResult,
     ReconnectSnapshot,
 )
-from session_server.schemas.errors import ErrorCode, Refusal, RpcError, UnsupportedVersionData
+from session_server.schemas.ahp1 import methods
+from session_server.schemas.errors import (
+    CloseCode,
+    CommandError,
+    ErrorCode,
+    Refusal,
+    RpcError,
+    not_permitted,
+)
 from session_server.schemas.limits import FRAMES_BEFORE_HANDSHAKE
-from session_server.schemas.wire import Uri, Wire
-
-
-class ReplayedActions(Wire, frozen=True, kw_only=True, tag_field="type", tag="replay"):
-    """`ReconnectReplay` with envelopes that were encoded when they were first sent."""
-
-    actions: tuple[msgspec.Raw, ...]
-    missing: tuple[Uri, ...]
+from session_server.schemas.log_entries import KnownClient, Spelling
+from session_server.schemas.wire import Uri
 
 
 class Handshake:
@@ -45,37 +54,62 @@ class Handshake:
 
     def initialize(self, frame: frames.Initialize) -> None:
         params = frame.params
-        if PROTOCOL_VERSION not in params.protocol_versions:
-            raise CommandError(
-                ErrorCode.UNSUPPORTED_PROTOCOL_VERSION,
-                f"This host speaks AHP {PROTOCOL_VERSION}.",
-                UnsupportedVersionData(supported_versions=(PROTOCOL_VERSION,)),
-                closing=CloseCode.UNSUPPORTED_VERSION,
-            )
+        version = negotiated(params.protocol_versions)
         wanted = params.initial_subscriptions or ()
         check_number(wanted)
         self._peer.bind(params.client_id)
+        self._peer.speak(version, spelling_for(params))
         self.waiting = []
-        welcome = partial(self._welcome, frame.id, wanted)
+        welcome = partial(self._welcome, frame, wanted)
         self._know(frame.id, partial(self._when_settled, wanted, welcome))
 
     def _when_settled(self, wanted: tuple[Uri, ...], then: Callable[[], None]) -> None:
-        """Once sessions that are being opened are there, or will not be."""
-        sessions = [session_of(uri) or uri for uri in wanted]
-        self._peer.host.when_settled(sessions, then)
+        """Once sessions that are being opened or loaded are there, or will not be."""
+        peer, host = self._peer, self._peer.host
+        sessions = [peer.session_uri(uri) for uri in wanted]
 
-    def _welcome(self, request_id: frames.RequestId, wanted: tuple[Uri, ...]) -> None:
+        def settled() -> None:
+            if any(peer.principal.reaches(uri) and host.loaded.is_evicted(uri) for uri in sessions):
+                peer.outbox.close(CloseCode.INTERNAL_ERROR, BROKEN)
+            else:
+                then()
+
+        reached = [uri for uri in sessions if peer.principal.reaches(uri)]
+        host.lifecycle.when_settled(reached, settled)
+
+    def _welcome(self, frame: frames.Initialize, wanted: tuple[Uri, ...]) -> None:
         peer, host = self._peer, self._peer.host
         if self.is_abandoned:
             return
         peer.arrive()
+        if peer.ahp1 is not None:
+            peer.replies.answer(frame.id, self._ahp1_welcome(peer.ahp1, frame, wanted))
+            self._go_on()
+            return
         channels = peer.subscriptions.add_all(peer.principal, wanted)
         snapshots = tuple(host.snapshot(c) for c in channels.values() if c is not None)
         result = InitializeResult(
             protocol_version=PROTOCOL_VERSION, server_seq=host.position, snapshots=snapshots
         )
-        peer.replies.answer(request_id, result)
+        peer.replies.answer(frame.id, result)
         self._go_on()
+
+    def _ahp1_welcome(
+        self, ahp1: Ahp1Client, frame: frames.Initialize, wanted: tuple[Uri, ...]
+    ) -> methods.InitializeResult:
+        """A channel that is not there has no snapshot, and that is no error."""
+        peer, snapshots = self._peer, []
+        for uri in wanted:
+            with suppress(CommandError):
+                snapshots.append(ahp1.subscribe(peer.principal, uri))
+        takes_plain = (frame.params.meta or {}).get(PLAIN_URIS) is True
+        return methods.InitializeResult(
+            protocol_version=ahp1.version.text,
+            server_seq=peer.replies.number(peer.host.position),
+            snapshots=tuple(snapshot for snapshot in snapshots if snapshot is not None),
+            server_info=Implementation(name="session-server"),
+            meta={PLAIN_URIS: True} if takes_plain else None,
+        )
 
     def _know(self, request_id: frames.RequestId, done: Callable[[], None]) -> None:
         peer = self._peer
@@ -86,10 +120,15 @@ class Handshake:
             self._go_on()
 
         try:
-            peer.host.clients.know(peer.principal, done=done, refused=refused)
+            peer.host.clients.know(peer.principal, *self._spoken(), done=done, refused=refused)
         except CommandError:
             self.waiting = None
             raise
+
+    def _spoken(self) -> tuple[str, Spelling | None]:
+        """What is remembered of the client's version, for when it comes back."""
+        ahp1 = self._peer.ahp1
+        return (PROTOCOL_VERSION, None) if ahp1 is None else (ahp1.version.text, ahp1.spelling)
 
     def wait_with(self, text: bytes) -> None:
         assert self.waiting is not None
@@ -108,6 +147,7 @@ class Handshake:
         """The other side is gone."""
         self.is_abandoned = True
         self._released()
+        del self._receive  # a cycle, which would keep the connection until a garbage collection
 
     def _released(self) -> list[bytes]:
         waiting, self.waiting = self.waiting or [], None
@@ -123,6 +163,7 @@ class Handshake:
             raise not_permitted(f"The clientId {params.client_id!r} belongs to someone else.")
         check_number(params.subscriptions)
         peer.bind(params.client_id)
+        peer.speak(negotiated((known.version,)), known.spelling or Spelling.PLAIN)
         self.waiting = []
         self._when_settled(params.subscriptions, partial(self._resume, frame, known))
 
@@ -131,10 +172,14 @@ class Handshake:
         if self.is_abandoned:
             return
         peer.arrive()
-        channels = peer.subscriptions.add_all(peer.principal, params.subscriptions)
         if clients.is_stale(known):
-            clients.know(peer.principal)
-        peer.replies.answer(frame.id, self._missed(channels, params.last_seen_server_seq))
+            clients.know(peer.principal, *self._spoken())
+        uris, last_seen = params.subscriptions, params.last_seen_server_seq
+        if peer.ahp1 is not None:
+            peer.replies.answer(frame.id, peer.ahp1.resume(peer.principal, uris, last_seen))
+        else:
+            channels = peer.subscriptions.add_all(peer.principal, uris)
+            peer.replies.answer(frame.id, self._missed(channels, last_seen))
         self._go_on()
 
     def _missed(

@@ -1,22 +1,41 @@
 """The other end of a connection: who it is, what it watches, and how it is answered."""
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
 from session_server.host.channel import Channel
+from session_server.host.connection.ahp1_client import Ahp1Client
 from session_server.host.connection.rate_limit import Allowance
 from session_server.host.connection.subscriptions import Subscriptions
 from session_server.host.delivery import Message, Outbox
-from session_server.host.errors import CommandError
 from session_server.host.host import Host
+from session_server.host.presence import session_of
+from session_server.reducers.ahp1.versions import Family, Version, number_after
 from session_server.reducers.texts import visible_name
 from session_server.schemas.ahp import frames
 from session_server.schemas.ahp.envelopes import ActionOrigin, RejectionEnvelope, RejectionMeta
-from session_server.schemas.errors import ErrorCode, Refusal, RpcError
+from session_server.schemas.errors import (
+    CommandError,
+    DecodingError,
+    ErrorCode,
+    MalformedError,
+    NotSavedError,
+    RateLimitError,
+    Refusal,
+    RpcError,
+    SessionServerError,
+    UnknownKindError,
+)
 from session_server.schemas.limits import ID_CHARS, NAME_CHARS
+from session_server.schemas.log_entries import Spelling
 from session_server.schemas.principals import Principal
-from session_server.schemas.wire import Uri
+from session_server.schemas.wire import Seq, Uri
+
+
+def _same(seq: Seq) -> Seq:
+    return seq
 
 
 class Replies:
@@ -24,6 +43,8 @@ class Replies:
 
     def __init__(self, host: Host, allowance: Allowance, outbox: Outbox) -> None:
         self.unanswered = 0
+        self.number: Callable[[Seq], Seq] = _same
+        """How positions are written: later versions count envelopes and not entries."""
         self._allowance = allowance
         self._host = host
         self._outbox = outbox
@@ -34,7 +55,7 @@ class Replies:
 
     def tell(self, request_id: frames.RequestId, result: Any) -> None:
         """The result of something that was not counted."""
-        self._send(frames.Result(id=request_id, result=result))
+        self.send(frames.Result(id=request_id, result=result))
 
     def fail(self, request_id: frames.RequestId, error: RpcError) -> None:
         self.unanswered -= 1
@@ -42,7 +63,7 @@ class Replies:
 
     def complain(self, request_id: frames.RequestId | None, error: RpcError) -> None:
         """About something that was not counted: a frame that never became a request."""
-        self._send(frames.Failure(id=request_id, error=error))
+        self.send(frames.Failure(id=request_id, error=error))
 
     def reject(
         self, channel: Uri, action: bytes, origin: ActionOrigin, reason: str, meta: RejectionMeta
@@ -51,17 +72,39 @@ class Replies:
         envelope = RejectionEnvelope(
             channel=channel,
             action=msgspec.Raw(action),
-            server_seq=self._host.position,
+            server_seq=self.number(self._host.position),
             origin=origin,
             rejection_reason=reason,
             meta=meta,
         )
-        self._send(frames.RejectionNotification(params=envelope))
+        self.send(frames.RejectionNotification(params=envelope))
 
-    def _send(self, frame: Any) -> None:
+    def send(self, frame: Any) -> None:
         message = Message.of(frame)
         self._allowance.charge_answer(len(message.text))
         self._outbox.send(message)
+
+
+RPC_CODES: dict[type[SessionServerError], ErrorCode] = {
+    MalformedError: ErrorCode.PARSE_ERROR,
+    DecodingError: ErrorCode.INVALID_PARAMS,
+    RateLimitError: ErrorCode.CONFLICT,
+    NotSavedError: ErrorCode.INTERNAL_ERROR,
+}
+"""By the nearest class; otherwise an internal error. A `CommandError` has a code of its own."""
+
+
+def rpc_error(error: SessionServerError) -> RpcError:
+    """The one mapping of errors to AHP, for requests; refused actions are rejected instead."""
+    match error:
+        case CommandError(rpc_code=code):
+            pass
+        case UnknownKindError(path="$.method"):
+            code = ErrorCode.METHOD_NOT_FOUND
+        case _:
+            known = (RPC_CODES[kind] for kind in type(error).__mro__ if kind in RPC_CODES)
+            code = next(known, ErrorCode.INTERNAL_ERROR)
+    return RpcError(code=code, message=str(error), data=error.data)
 
 
 def rejection_meta(refusal: Refusal) -> RejectionMeta:
@@ -79,19 +122,30 @@ class Peer:
         self.outbox = outbox
         self.replies = Replies(host, host.allowances.of(principal.id), outbox)
         self.subscriptions = Subscriptions(host, outbox)
+        self.ahp1: Ahp1Client | None = None
         self.is_known = False
+        self.author = principal.author
+        self.client_id = ""
         self._may_choose_name = principal.name is None
-
-    @property
-    def client_id(self) -> str:
-        assert self.principal.client_id is not None
-        return self.principal.client_id
 
     def bind(self, client_id: str) -> None:
         if not client_id or len(client_id) > ID_CHARS:
-            words = f"A clientId has between 1 and {ID_CHARS} characters."
-            raise CommandError(ErrorCode.INVALID_PARAMS, words)
+            reason = f"A clientId has between 1 and {ID_CHARS} characters."
+            raise CommandError(ErrorCode.INVALID_PARAMS, reason)
+        self.client_id = client_id
         self.principal = msgspec.structs.replace(self.principal, client_id=client_id)
+
+    def speak(self, version: Version, spelling: Spelling) -> None:
+        """A version of the protocol, from the handshake on."""
+        is_ahp1 = version.family is Family.V1
+        self.ahp1 = Ahp1Client(self.host, self.outbox, version, spelling) if is_ahp1 else None
+        self.replies.number = number_after if is_ahp1 else _same
+
+    def session_uri(self, uri: Uri) -> Uri:
+        """The session, or the root, that a channel belongs to, by the host's own name."""
+        if self.ahp1 is not None:
+            return self.ahp1.target(uri).uri
+        return session_of(uri) or uri
 
     def arrive(self) -> None:
         self.is_known = True
@@ -103,16 +157,19 @@ class Peer:
             self.host.clients.left(self.client_id, self.principal.id)
             self.host.active_clients.left(self.client_id)
         self.subscriptions.remove_all()
+        if self.ahp1 is not None:
+            self.ahp1.leave()
 
     def choose_name(self, name: str) -> None:
         """It also stands beside the answers that follow; a credential's own name goes before."""
         shown = visible_name(name[:NAME_CHARS])
         if shown and self._may_choose_name:
             self.principal = msgspec.structs.replace(self.principal, name=shown)
+            self.author = self.principal.author
 
     def is_opening(self, uri: Uri) -> bool:
         """Whether there may soon be a channel that it may look at."""
-        return self.host.is_opening(uri) and self.principal.reaches(uri)
+        return self.host.lifecycle.is_opening(uri) and self.principal.reaches(uri)
 
     def channel(self, uri: Uri) -> Channel[Any] | None:
         """A channel that it may look at."""

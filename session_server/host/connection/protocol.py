@@ -2,7 +2,8 @@
 
 A transport feeds `receive` with the text of each frame and gives an `Outbox` for the answers.
 Before the handshake only `ping`, `initialize` and `reconnect` are understood. Frames for a session
-that is being opened wait until it is there, in their order.
+that is being opened wait until it is there, in their order; so do frames that read a session which
+is not in memory.
 """
 
 import logging
@@ -10,20 +11,27 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
+from session_server.host.connection.ahp1_commands import AHP1_COMMANDS
 from session_server.host.connection.commands import COMMANDS
 from session_server.host.connection.dispatching import NOT_SAVED, Complaint, Dispatches, meant_by
 from session_server.host.connection.handshake import Handshake
-from session_server.host.connection.peer import Peer
+from session_server.host.connection.peer import Peer, rpc_error
 from session_server.host.connection.rate_limit import Pace
-from session_server.host.delivery import Outbox
-from session_server.host.errors import CloseCode, CommandError
+from session_server.host.delivery import BROKEN, Outbox
 from session_server.host.host import Host
 from session_server.host.open_connections import EXPIRED
-from session_server.host.presence import session_of
 from session_server.schemas.ahp import frames
-from session_server.schemas.codec import decode_agent_frame, decode_client_frame
-from session_server.schemas.errors import DecodingError, ErrorCode, RpcError
-from session_server.schemas.limits import HELD_FRAMES, REQUESTS_IN_FLIGHT
+from session_server.schemas.ahp.commands import ROOT_CHANNEL
+from session_server.schemas.ahp1 import methods
+from session_server.schemas.codec import decode_agent_frame, decode_ahp1_frame, decode_client_frame
+from session_server.schemas.errors import (
+    CloseCode,
+    CommandError,
+    DecodingError,
+    ErrorCode,
+    RpcError,
+)
+from session_server.schemas.limits import FOREIGN_SETTINGS, HELD_FRAMES, REQUESTS_IN_FLIGHT
 from session_server.schemas.principals import Principal, Role
 from session_server.schemas.wire import Uri
 
@@ -41,9 +49,13 @@ TOO_MUCH_HELD = (
 )
 NOT_OPENED = "The session could not be opened."
 HANDSHAKE_FIRST = "The handshake comes first."
-BROKEN = "something went wrong here; reconnect to resume"
 
-ACTIONS = (frames.DispatchAction, frames.AgentDispatchAction)
+MAY_BE_OUTDATED = (ErrorCode.SESSION_NOT_FOUND, ErrorCode.SESSION_EXISTS)
+"""What another node may just have changed."""
+
+ACTIONS = (frames.DispatchAction, frames.AgentDispatchAction, methods.DispatchAction)
+READING = frozenset((frames.Subscribe, frames.FetchTurns, frames.CreateSession, methods.FetchTurns))
+"""What needs a session's record. An action waits in its channel, and the rest needs none."""
 
 
 class HeldFrame(NamedTuple):
@@ -62,6 +74,10 @@ class Connection:
         }
         self._held: dict[Uri, list[HeldFrame]] = {}
         self._held_frames = 0
+        self._openings = host.lifecycle.openings
+        self._states = host.states
+        self._is_up_to_date = False
+        self._free_settings = FOREIGN_SETTINGS
         self._allowance = host.allowances.of(principal.id)
         self._pace = Pace(self._allowance)
         is_agent = principal.role is Role.AGENT
@@ -77,15 +93,31 @@ class Connection:
         if self._handshake.waiting is not None:
             self._handshake.wait_with(text)
             return
+        ahp1, size = self.peer.ahp1, len(text)
         try:
-            frame = self._decode(text)
+            frame = self._decode(text) if ahp1 is None else decode_ahp1_frame(text)
         except DecodingError as error:
             self._refuse_frame(text, error)
             frame = None
-        if not self._pace.charge(1, len(text)):
-            self._refuse_hasty(frame, len(text))
+        if ahp1 is not None and self._is_free(frame):
+            self.dispatches.echo(frame)
+        elif not self._pace.charge(1, size):
+            self._refuse_hasty(frame, size)
+        elif (
+            self._held
+            or self._openings
+            or (self._states.evicted_sessions and type(frame) in READING)
+        ):
+            self._take(frame, size)
         elif frame is not None:
-            self._take(frame, len(text))
+            self._handle(frame, size)
+
+    def _is_free(self, frame: Any) -> bool:
+        """Some clients begin with a burst of settings of their own, which change nothing here."""
+        if self._free_settings and self.dispatches.is_foreign_setting(frame):
+            self._free_settings -= 1
+            return True
+        return False
 
     @property
     def is_busy(self) -> bool:
@@ -104,16 +136,31 @@ class Connection:
 
     def _take(self, frame: Any, size: int) -> None:
         """Deals with a frame now, or once the session that it is for is there."""
-        uri = frame.params.channel
-        uri = session_of(uri) or uri
+        if frame is None:
+            return
+        uri = self.peer.session_uri(frame.params.channel or ROOT_CHANNEL)
         if uri in self._held:
             self._hold(uri, frame, size)
-        elif self.peer.is_known and self.peer.is_opening(uri):
+            return
+        awaited = self._awaited(uri, frame) if self.peer.is_known else None
+        if awaited is None:
+            self._handle(frame, size)
+        else:
             self._held[uri] = []
             self._hold(uri, frame, size)
-            self.peer.host.when_settled((uri,), partial(self._release, uri))
-        else:
-            self._handle(frame, size)
+            settled = partial(self._release, uri, awaited)
+            self.peer.host.lifecycle.when_settled((awaited,), settled)
+
+    def _awaited(self, uri: Uri, frame: Any) -> Uri | None:
+        """The session that has to be there first, and is not."""
+        if self.peer.is_opening(uri):
+            return uri
+        if type(frame) not in READING:
+            return None
+        fork = frame.params.fork if isinstance(frame, frames.CreateSession) else None
+        read = uri if fork is None else fork.session
+        is_seen = self.peer.channel(read) is not None
+        return read if is_seen and self.peer.host.loaded.is_evicted(read) else None
 
     def _hold(self, uri: Uri, frame: Any, size: int) -> None:
         if self._held_frames >= HELD_FRAMES or not self._allowance.held.take(size):
@@ -122,12 +169,14 @@ class Connection:
         self._held_frames += 1
         self._held[uri].append(HeldFrame(frame, size))
 
-    def _release(self, uri: Uri) -> None:
+    def _release(self, uri: Uri, awaited: Uri) -> None:
         """The session is there, or will not be. One of its frames may dispose of it or make it."""
         try:
             for frame, size in self._freed(uri):
                 if isinstance(frame, ACTIONS) and self.peer.channel(uri) is None:
                     self.dispatches.reject(frame, NOT_OPENED, NOT_SAVED)
+                elif self.peer.host.loaded.is_evicted(awaited):
+                    self._handle(frame, size)  # it could not be loaded, and its sender is told so
                 else:
                     self._take(frame, size)
         except Exception:
@@ -154,22 +203,44 @@ class Connection:
         try:
             self._obey(frame)
         except CommandError as error:
+            if error.rpc_code in MAY_BE_OUTDATED and self._look_again(frame, size):
+                return
             if request_id is not None:
-                self.peer.replies.fail(request_id, error.error)
+                self.peer.replies.fail(request_id, rpc_error(error))
             if error.closing is not None:
                 self.peer.outbox.close(error.closing, str(error))
+
+    def _look_again(self, frame: Any, size: int) -> bool:
+        """Holds a request until what other nodes wrote is here; whether it is worth that."""
+        if self.peer.host.follower is None or self._is_up_to_date or frame.id is None:
+            return False
+        self.peer.replies.unanswered -= 1
+        uri = self.peer.session_uri(frame.params.channel or ROOT_CHANNEL)
+        is_new = uri not in self._held
+        self._held.setdefault(uri, [])
+        self._hold(uri, frame, size)
+        if is_new:
+            self.peer.host.spawn(self._caught_up(uri))
+        return True
+
+    async def _caught_up(self, uri: Uri) -> None:
+        await self.peer.host.caught_up()
+        self._is_up_to_date = True
+        self._release(uri, uri)
+        self._is_up_to_date = False
 
     def _obey(self, frame: Any) -> None:
         greet = self._greetings.get(type(frame))
         if (greet is not None) == self.peer.is_known and not isinstance(frame, frames.Ping):
-            words = "The handshake is done." if greet else HANDSHAKE_FIRST
-            raise CommandError(ErrorCode.METHOD_NOT_FOUND, words)
+            reason = "The handshake is done." if greet else HANDSHAKE_FIRST
+            raise CommandError(ErrorCode.METHOD_NOT_FOUND, reason)
         if self.peer.replies.unanswered > REQUESTS_IN_FLIGHT:
             raise CommandError(ErrorCode.CONFLICT, TOO_MANY_UNANSWERED)
         if greet is not None:
             greet(frame)
         else:
-            COMMANDS[type(frame)](self.peer, frame)
+            table = COMMANDS if self.peer.ahp1 is None else AHP1_COMMANDS
+            table[type(frame)](self.peer, frame)
 
     def _is_flooding(self, messages: int, size: int) -> bool:
         """Counts a refusal; whether there were too many, so that the connection is closed."""
@@ -194,13 +265,13 @@ class Connection:
         elif frame is not None:
             self._refuse(frame, TOO_FAST)
 
-    def _refuse(self, frame: Any, words: str) -> None:
+    def _refuse(self, frame: Any, reason: str) -> None:
         """For want of room, now; trying again later helps."""
         if isinstance(frame, ACTIONS):
             if self.peer.is_known:
-                self.dispatches.refuse(frame, words)
+                self.dispatches.refuse(frame, reason)
         elif frame.id is not None:
-            self.peer.replies.complain(frame.id, RpcError(code=ErrorCode.CONFLICT, message=words))
+            self.peer.replies.complain(frame.id, RpcError(code=ErrorCode.CONFLICT, message=reason))
 
     def _refuse_frame(self, text: bytes, error: DecodingError) -> None:
         meant = meant_by(text, error)

@@ -11,10 +11,10 @@ refusals is closed, and its principal may not open another one for a while.
 """
 
 from collections.abc import Callable
-from math import ceil
 from time import monotonic
 from typing import NamedTuple
 
+from session_server.schemas.errors import RateLimitError
 from session_server.schemas.limits import (
     ACTIONS_AT_ONCE,
     ACTIONS_PER_SECOND,
@@ -26,6 +26,9 @@ from session_server.schemas.limits import (
     FLOOD_PAUSE_LIMIT_SECONDS,
     FLOOD_PAUSE_SECONDS,
     FRAME_BYTES,
+    IDLE_SECONDS,
+    LOADED_BYTES,
+    NODE_LEASE_SECONDS,
     REFUSALS_BEFORE_CLOSE,
     REFUSALS_WINDOW_SECONDS,
     REQUEST_COST,
@@ -56,48 +59,48 @@ class Bounds(NamedTuple):
     sessions: int = SESSIONS_PER_HOST
     session_bytes: int = SESSION_BYTES
     state_bytes: int = STATE_BYTES_PER_HOST
+    loaded_bytes: int = LOADED_BYTES
+    idle_seconds: float = IDLE_SECONDS
     store_seconds: float = STORE_SECONDS
+    node_lease_seconds: float = NODE_LEASE_SECONDS
 
 
 DEFAULT_BOUNDS = Bounds()
 
 
-class TooFastError(Exception):
-    """Too many requests or connections; trying again after `retry_after` seconds helps."""
+class HeldByAll:
+    """Bytes of the whole host that wait to be written to the log."""
 
-    code = "tooManyRequests"
+    __slots__ = ("bytes",)
 
-    def __init__(self, message: str, retry_after: float) -> None:
-        super().__init__(message)
-        self.retry_after = ceil(retry_after)
+    def __init__(self) -> None:
+        self.bytes = 0
 
 
 class Held:
-    """Bytes that wait to be written to the log: of one principal, and of the whole host.
-
-    Both are bounded, so that nobody can use up the memory while the log is slow.
+    """The same of one principal. Both are bounded, so that nobody can use up the memory while the
+    log is slow.
     """
 
     __slots__ = ("_limit", "_whole", "bytes")
 
-    def __init__(self, limit: int, whole: "Held | None" = None) -> None:
+    def __init__(self, limit: int, whole: HeldByAll) -> None:
         self.bytes = 0
         self._limit = limit
         self._whole = whole
 
     def take(self, size: int) -> bool:
         """Whether there is room; if so, it is taken."""
-        if self.bytes + size > self._limit:
-            return False
-        if self._whole is not None and not self._whole.take(size):
+        whole = self._whole
+        if self.bytes + size > self._limit or whole.bytes + size > UNSETTLED_BYTES:
             return False
         self.bytes += size
+        whole.bytes += size
         return True
 
     def give_back(self, size: int) -> None:
         self.bytes -= size
-        if self._whole is not None:
-            self._whole.give_back(size)
+        self._whole.bytes -= size
 
 
 class Allowance:
@@ -145,9 +148,9 @@ class Allowance:
             self._filled_at = now
 
     def charge_request(self, size: int) -> None:
-        """An HTTP request with a body of this size; raises `TooFastError` if that is too much."""
+        """An HTTP request with a body of this size; raises `RateLimitError` if that is too much."""
         if not self.requests.charge(REQUEST_COST, min(size, FRAME_BYTES)):
-            raise TooFastError("You send requests too fast; wait and try again.", 1)
+            raise RateLimitError("You send requests too fast; wait and try again.", 1)
 
     def charge_answer(self, size: int) -> None:
         """What an answer costs is known only then: it may leave a debt, and later ones wait."""
@@ -158,13 +161,13 @@ class Allowance:
         self.credit -= size // BYTES_PER_CREDIT
 
     def check_connecting(self) -> None:
-        """Takes the price of a new connection, or raises `TooFastError`."""
+        """Takes the price of a new connection, or raises `RateLimitError`."""
         now = self._clock()
         if now < self.paused_until:
             message = "You were disconnected because you sent too much; wait before you reconnect."
-            raise TooFastError(message, self.paused_until - now)
+            raise RateLimitError(message, self.paused_until - now)
         if not self.requests.charge(CONNECTION_COST, 0):
-            raise TooFastError("You open connections too fast; wait and try again.", 1)
+            raise RateLimitError("You open connections too fast; wait and try again.", 1)
 
     def flooded(self) -> int:
         """One of its connections is closed for sending too much: a pause begins, longer each time.
@@ -191,10 +194,6 @@ class Allowance:
         )
 
 
-def cost_of(messages: int, size: int) -> int:
-    return messages + size // BYTES_PER_CREDIT
-
-
 class Pace:
     """The rate limit as one connection meets it."""
 
@@ -210,7 +209,7 @@ class Pace:
 
     def charge(self, messages: int, size: int) -> bool:
         """Whether this may go on; if not, it has cost nothing."""
-        cost = cost_of(messages, size)
+        cost = messages + size // BYTES_PER_CREDIT
         allowance = self._allowance
         allowance.credit -= cost
         return allowance.credit >= 0 or self.may_go_on(cost)
@@ -238,7 +237,7 @@ class Pace:
         now = self._clock()
         if now > self._window_ends:
             self._window_ends, self._refused = now + REFUSALS_WINDOW_SECONDS, 0
-        self._refused += cost_of(messages, size)
+        self._refused += messages + size // BYTES_PER_CREDIT
         part = REFUSALS_BEFORE_CLOSE / max(1, self._allowance.connections)
         return self._refused > max(part, LEAST_REFUSALS)
 
@@ -250,7 +249,7 @@ class Allowances:
         """0 is without limit."""
         self._per_second = per_second
         self._clock = clock
-        self._held = Held(UNSETTLED_BYTES)
+        self._held = HeldByAll()
         self._of: dict[str, Allowance] = {}
         self._tidy_at = TIDY_AT
 

@@ -8,8 +8,8 @@ from urllib.parse import parse_qsl, urlencode
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 
-from session_server.log.errors import UrlError
 from session_server.log.opening import DEFAULT_SCHEMA
+from session_server.log.protocol import UrlError
 
 SCHEMA_NAME = re.compile(r"(?!pg_)[a-z_][a-z0-9_]{0,62}")
 

@@ -3,17 +3,17 @@
 An epoch belongs to an identity: the cluster's system identifier, its timeline, which changes with
 a failover and with a restore to a point in time, and the database's number. And to a row that is
 still where it was written, which one restored from a dump is not. Where any of it is new, entries
-may be missing, so a new epoch begins.
+may be missing, so a new epoch begins. So it does where the log ends before what an earlier process
+of this host has seen of it: a copy of the cluster's files, put back, shows nowhere else.
 """
 
 import logging
-from typing import NamedTuple
 
 import psycopg
 
-from session_server.log.errors import FailedError
+from session_server.log.loss_detection import Standing
 from session_server.log.postgres.schema import Connection, in_schema, one
-from session_server.log.protocol import Epoch, RefusedBecause
+from session_server.log.protocol import Epoch, FailedError, RefusedBecause
 from session_server.schemas.wire import Seq
 
 logger = logging.getLogger("session_server.log")
@@ -33,11 +33,6 @@ BEGIN = "INSERT INTO {s}.epochs (first, name, identity, reached) VALUES (%s, %s,
 LOST = "SELECT min(reached) FROM {s}.epochs WHERE first > %s"
 
 
-class Standing(NamedTuple):
-    epoch: Epoch
-    last_seq: Seq
-
-
 async def identity_of(connection: Connection) -> str:
     """Hosted servers may keep some of it to themselves; then it does not count."""
     parts: list[str] = []
@@ -52,18 +47,23 @@ async def identity_of(connection: Connection) -> str:
 
 
 async def standing_of(
-    connection: Connection, schema: str, identity: str, known: Standing | None
+    connection: Connection,
+    schema: str,
+    identity: str,
+    known: Standing | None,
+    seen: Standing | None,
 ) -> Standing:
     """In a transaction that has the counter locked. Begins a new epoch where that is due.
 
     `known` is how this process knows the log. Raises a `FailedError` when some of that is gone.
+    `seen` is how an earlier process left it: where some of that is gone, an epoch begins.
     """
     last: Seq = await one(connection, in_schema("SELECT last_seq FROM {s}.counter", schema))
     row = await (await connection.execute(in_schema(LATEST, schema))).fetchone()
-    if row is not None and row[2] == identity and row[3]:
-        standing = Standing(Epoch(row[0], row[1]), last)
-    else:
-        epoch = Epoch.after(last)
+    standing = None if row is None else Standing(Epoch(row[0], row[1]), last)
+    is_same = row is not None and row[2] == identity and row[3]
+    if standing is None or not is_same or standing.has_lost(seen):
+        epoch = Epoch.after(max(last, seen.last_seq if seen else 0))
         if row is not None:
             text = "the database was restored, copied or failed over: a new epoch begins at %d"
             logger.warning(text, epoch.first)

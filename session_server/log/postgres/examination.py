@@ -1,11 +1,11 @@
 """Settings of a server that endanger what is stored there, or make it slow: for `doctor`."""
 
 from time import perf_counter
-from typing import NamedTuple
 
 import psycopg
 from psycopg.conninfo import make_conninfo
 
+from session_server.log.opening import Fact
 from session_server.log.postgres.address import address_of
 from session_server.log.postgres.epochs import UNKNOWN, identity_of
 from session_server.log.postgres.faults import opening_error
@@ -17,14 +17,6 @@ DANGEROUS = {
     "fsync": "Turn fsync on: a power cut can damage the whole database.",
     "full_page_writes": "Turn full_page_writes on: a power cut can damage pages.",
 }
-
-
-class Fact(NamedTuple):
-    """`is_bad`: acknowledged entries can be lost. With `advice` alone it is worth a look."""
-
-    text: str
-    advice: str = ""
-    is_bad: bool = False
 
 
 async def examined_server(url: str) -> list[Fact]:

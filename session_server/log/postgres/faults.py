@@ -8,15 +8,17 @@ import logging
 
 import psycopg
 
-from session_server.log.errors import (
+from session_server.log.protocol import (
     KNOWN_ID,
     DamagedError,
     FailedError,
     LogError,
     NotWritableError,
     OpenError,
+    Refused,
+    RefusedBecause,
+    Unknown,
 )
-from session_server.log.protocol import Refused, RefusedBecause, Unknown
 
 logger = logging.getLogger("session_server.log")
 
@@ -71,7 +73,7 @@ def described(error: Exception) -> str:
 def refusal(error: Exception) -> Refused:
     """For a transaction that was rolled back, or never began."""
     if isinstance(error, FailedError):
-        return Refused(error.because, error.words)
+        return Refused(error.because, error.reason)
     state = getattr(error, "sqlstate", None)
     if state == NOT_UNIQUE:
         return KNOWN_ID
@@ -89,7 +91,7 @@ def failure(error: Exception) -> FailedError:
     if isinstance(error, FailedError):
         return error
     if isinstance(error, LogError):
-        return FailedError(RefusedBecause.BROKEN, error.words)
+        return FailedError(RefusedBecause.BROKEN, error.reason)
     return FailedError(*refusal(error))
 
 

@@ -15,10 +15,10 @@ from typing import TypeAlias
 import psycopg
 from psycopg.conninfo import make_conninfo
 
-from session_server.log.errors import FailedError, LogError
 from session_server.log.postgres.address import Address
 from session_server.log.postgres.faults import described, failure
 from session_server.log.postgres.schema import Connection
+from session_server.log.protocol import FailedError, LogError
 
 logger = logging.getLogger("session_server.log")
 

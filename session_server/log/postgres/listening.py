@@ -5,13 +5,15 @@ nothing else; and once in a while the end of the log is looked up without one.
 """
 
 import asyncio
+from collections.abc import Callable
 
 import psycopg
 
-from session_server.log.errors import LogError
 from session_server.log.postgres.faults import is_lost
 from session_server.log.postgres.link import LONGEST_PAUSE, Link
+from session_server.log.postgres.queries import MESSAGE_MARK
 from session_server.log.postgres.schema import Connection, in_schema, one
+from session_server.log.protocol import LogError
 from session_server.log.settling import Progress
 
 POLL_SECONDS = 5.0
@@ -22,6 +24,7 @@ class Listener:
         self.link = link
         self._schema = schema
         self._progress = progress
+        self.heard: Callable[[str], None] | None = None
         self._task = asyncio.get_running_loop().create_task(self._run(), name="log listener")
 
     async def _run(self) -> None:
@@ -42,7 +45,11 @@ class Listener:
         end = in_schema("SELECT last_seq FROM {s}.counter", self._schema)
         self._progress.reach(await one(connection, end))
         async for notification in connection.notifies(timeout=POLL_SECONDS):
-            self._progress.reach(int(notification.payload))
+            payload = notification.payload
+            if not payload.startswith(MESSAGE_MARK):
+                self._progress.reach(int(payload))
+            elif self.heard is not None:
+                self.heard(payload.removeprefix(MESSAGE_MARK))
 
     def stop(self) -> None:
         self._task.cancel()

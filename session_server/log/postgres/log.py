@@ -6,16 +6,16 @@ One connection writes and another reads; where other nodes write too, a third li
 import asyncio
 import hashlib
 import secrets
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from functools import partial
 from typing import Any
 
 import psycopg
 from psycopg.types.numeric import Int8BinaryDumper
 
-from session_server.log.errors import CLOSED, FailedError, InUseError, OpenError
+from session_server.log.loss_detection import Standing, Witness
 from session_server.log.postgres.address import Address, address_of
-from session_server.log.postgres.epochs import Standing, identity_of, standing_of
+from session_server.log.postgres.epochs import identity_of, standing_of
 from session_server.log.postgres.faults import opening_error
 from session_server.log.postgres.link import Link
 from session_server.log.postgres.listening import Listener
@@ -23,11 +23,15 @@ from session_server.log.postgres.queries import Queries
 from session_server.log.postgres.schema import Connection, check_server, in_schema, migrate, one
 from session_server.log.postgres.worker import Operation, Worker
 from session_server.log.protocol import (
+    CLOSED,
+    AppendResult,
     Batch,
     Durable,
     Entry,
     Epoch,
-    Outcome,
+    FailedError,
+    InUseError,
+    OpenError,
     RefusedBecause,
     StoredSnapshot,
     Sync,
@@ -71,15 +75,19 @@ CLAIMANT = """
 class PostgresLog:
     """With `is_exclusive` no other process has the log open at the same time."""
 
-    def __init__(self, address: Address, sync: Sync, *, is_exclusive: bool) -> None:
+    def __init__(
+        self, address: Address, sync: Sync, *, is_exclusive: bool, witness: Witness | None
+    ) -> None:
         self._address = address
         self._sync = sync
         self._is_exclusive = is_exclusive
+        self._witness = witness
         self._name = secrets.token_hex(4)
         self._standing: Standing | None = None
         self._identity = ""
         self._listener: Listener | None = None
         self._is_closed = False
+        self.is_first = self.is_joined = True
         self._loop = asyncio.get_running_loop()
         self._queries = Queries(address.schema, "" if is_exclusive else address.schema)
         self._write_link = Link(address, f"session-server {self._name} writer", self._prepare)
@@ -87,14 +95,19 @@ class PostgresLog:
 
     @classmethod
     async def open(
-        cls, url: str, *, sync: Sync = Sync.FULL, is_exclusive: bool = True
+        cls,
+        url: str,
+        *,
+        sync: Sync = Sync.FULL,
+        is_exclusive: bool = True,
+        witness: Witness | None = None,
     ) -> "PostgresLog":
         """Raises an `OpenError` that says what stands in the way."""
-        log = cls(address_of(url), sync, is_exclusive=is_exclusive)
+        log = cls(address_of(url), sync, is_exclusive=is_exclusive, witness=witness)
         try:
             await log._begin()
         except FailedError as error:
-            raise OpenError(error.words) from error
+            raise OpenError(error.reason) from error
         except (psycopg.Error, OSError) as error:
             raise opening_error(log._address.shown, error) from error
         return log
@@ -114,6 +127,8 @@ class PostgresLog:
         if not self._is_exclusive:
             link = Link(self._address, f"session-server {self._name} listener", self._check_same)
             self._listener = Listener(link, self._address.schema, self.progress)
+        if self._witness is not None:
+            self._witness.watch(lambda: Standing(self.epoch, self.last_seq))
 
     async def _prepare(self, connection: Connection) -> None:
         """Makes a new connection the one that writes, and every earlier one of this log not.
@@ -135,6 +150,8 @@ class PostgresLog:
             )
         if self._is_exclusive:
             await self._claim(connection)
+        else:
+            await self._join(connection)
         identity = await identity_of(connection)
         token = f"{self._name}-{secrets.token_hex(8)}"
         known = self._standing and Standing(self._standing.epoch, self.progress.last_seq)
@@ -144,7 +161,8 @@ class PostgresLog:
             await connection.execute(in_schema(REPLACE, schema), replaced)
             insert = in_schema("INSERT INTO {s}.writers (token) VALUES (%s)", schema)
             await connection.execute(insert, (token,))
-            standing = await standing_of(connection, schema, identity, known)
+            seen = self._witness.seen() if self._witness and known is None else None
+            standing = await standing_of(connection, schema, identity, known, seen)
         if self._standing is not None:
             self.progress.reach(standing.last_seq)
         self._standing = standing
@@ -180,6 +198,19 @@ class PostgresLog:
                 raise InUseError(f"{text}; only one can have it open.", None)
             await asyncio.sleep(CLAIM_PAUSE)
 
+    async def _join(self, connection: Connection) -> None:
+        """Those that share a log hold its claim together, and each knows whether it is the first.
+
+        Without a part in it, one can only look.
+        """
+        key = claim_key(self._address.schema)
+        is_first = await one(connection, "SELECT pg_try_advisory_lock(%s)", (key,))
+        self.is_joined = await one(connection, "SELECT pg_try_advisory_lock_shared(%s)", (key,))
+        if is_first:
+            await connection.execute("SELECT pg_advisory_unlock(%s)", (key,))
+        if self._standing is None:
+            self.is_first = bool(is_first)
+
     @property
     def epoch(self) -> Epoch:
         assert self._standing is not None
@@ -200,7 +231,7 @@ class PostgresLog:
         else:
             self._writer.ask(batch, partial(self._settled, settled))
 
-    def _settled(self, settled: Settled, outcome: Outcome) -> None:
+    def _settled(self, settled: Settled, outcome: AppendResult) -> None:
         if isinstance(outcome, Durable) and outcome.seqs:
             self.progress.reach(outcome.seqs[-1])
         settled(outcome)
@@ -214,6 +245,18 @@ class PostgresLog:
         if entries:  # another node's may be read before its notification is here
             self.progress.reach(entries[-1].seq)
         return entries
+
+    async def refresh(self) -> None:
+        self.progress.reach(await self._ask(self._reader, self._queries.last_seq))
+
+    def tell(self, message: str) -> None:
+        """By the connection that reads, so that no append waits for it."""
+        if not self._is_closed:
+            self._reader.ask(lambda c: self._queries.tell(c, message), lambda _: None)
+
+    def listen(self, heard: Callable[[str], None]) -> None:
+        assert self._listener is not None
+        self._listener.heard = heard
 
     async def read_uncovered(self, *, after: Seq, limit: int) -> Sequence[Entry]:
         entries: Sequence[Entry] = await self._ask(
@@ -238,8 +281,14 @@ class PostgresLog:
     async def save_snapshot(self, snapshot: StoredSnapshot) -> None:
         await self._ask(self._writer, lambda c: self._queries.save_snapshot(c, snapshot))
 
-    async def snapshots(self) -> Sequence[StoredSnapshot]:
-        found: Sequence[StoredSnapshot] = await self._ask(self._reader, self._queries.snapshots)
+    async def snapshots(self, channels: Collection[Uri] | None = None) -> Sequence[StoredSnapshot]:
+        found: Sequence[StoredSnapshot] = await self._ask(
+            self._reader, lambda c: self._queries.snapshots(c, channels)
+        )
+        return found
+
+    async def outlines(self) -> Sequence[StoredSnapshot]:
+        found: Sequence[StoredSnapshot] = await self._ask(self._reader, self._queries.outlines)
         return found
 
     async def trim(self, channel: Uri, up_to: Seq, now: Millis = 0) -> None:
@@ -251,8 +300,9 @@ class PostgresLog:
         found: dict[Uri, Seq] = await self._ask(self._reader, self._queries.floors)
         return found
 
-    async def drop(self, channel: Uri) -> None:
-        await self._ask(self._writer, lambda c: self._queries.drop(c, channel))
+    async def drop(self, channel: Uri) -> Seq:
+        reached: Seq = await self._ask(self._writer, lambda c: self._queries.drop(c, channel))
+        return reached
 
     async def lasting(self) -> dict[Seq, Millis]:
         found: dict[Seq, Millis] = await self._ask(self._reader, self._queries.lasting)
@@ -275,6 +325,8 @@ class PostgresLog:
             self._reader.stop()
             if self._listener is not None:
                 self._listener.stop()
+            if self._witness is not None:
+                self._witness.end(Standing(self.epoch, self.last_seq))
         await self._writer.stopped()
         await self._reader.stopped()
         if self._listener is not None:

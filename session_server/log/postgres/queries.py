@@ -5,7 +5,6 @@ from typing import Any
 
 import psycopg
 
-from session_server.log.errors import ahead, conflict
 from session_server.log.postgres.faults import DAMAGED
 from session_server.log.postgres.schema import (
     Connection,
@@ -14,11 +13,21 @@ from session_server.log.postgres.schema import (
     one,
     snapshot_checksum,
 )
-from session_server.log.protocol import Batch, Durable, Entry, Outcome, StoredSnapshot
+from session_server.log.protocol import (
+    AppendResult,
+    Batch,
+    Durable,
+    Entry,
+    StoredSnapshot,
+    ahead,
+    conflict,
+)
 from session_server.schemas.limits import DECISION_BYTES_KEPT, DECISIONS_KEPT
 from session_server.schemas.wire import Millis, Seq, Uri
 
 TRIMMED_AT_ONCE = 1_000
+MESSAGE_MARK = "!"
+"""What nodes tell each other begins with it; a notification of an append is a number."""
 
 APPEND = """
     SELECT ended, first FROM {s}.append(
@@ -27,7 +36,7 @@ APPEND = """
     )
 """
 FIND = "SELECT id, seq FROM {s}.entries WHERE id = ANY(%b::text[])"
-SAVE = "SELECT {s}.save_snapshot(%b, %b, %b::bigint, %b, %b::bigint)"
+SAVE = "SELECT {s}.save_snapshot(%b, %b, %b::bigint, %b, %b::bigint, %b, %b::bigint)"
 TRIM = """
     SELECT {s}.trim(
         %b, %b, %b::bigint, %b::bigint, %b::integer, %b::bigint, %b::integer
@@ -55,7 +64,9 @@ UNCOVERED = """
     ORDER BY entries.seq LIMIT %(limit)s
 """
 SNAPSHOTS = """
-    SELECT seq, uri, checksum, {data} FROM {s}.snapshots JOIN {s}.channels ON number = channel
+    SELECT seq, uri, checksum, outline, outline_checksum, {data}
+    FROM {s}.snapshots JOIN {s}.channels ON number = channel
+    WHERE %(channels)s::text[] IS NULL OR uri = ANY(%(channels)s::text[])
 """
 FLOORS = "SELECT uri, floor FROM {s}.channels WHERE floor > 0"
 
@@ -90,12 +101,12 @@ class Queries:
     def _sql(self, text: str) -> bytes:
         return in_schema(text, self._schema)
 
-    async def append(self, connection: Connection, batches: Sequence[Batch]) -> list[Outcome]:
+    async def append(self, connection: Connection, batches: Sequence[Batch]) -> list[AppendResult]:
         """All of them in one transaction and one round trip."""
         new = [
-            (owner, part, id_, data, entry_checksum(batch.channel, id_, data), until)
+            (owner, part, e.id, e.data, entry_checksum(batch.channel, e.id, e.data), e.lasts_until)
             for owner, batch in enumerate(batches, start=1)
-            for part, (id_, data, until) in enumerate(batch.entries, start=1)
+            for part, e in enumerate(batch.entries, start=1)
         ]
         columns: list[list[Any]] = [list(column) for column in zip(*new, strict=True)]
         parameters = (
@@ -116,8 +127,9 @@ class Queries:
         return dict(await cursor.fetchall())
 
     async def save_snapshot(self, connection: Connection, snapshot: StoredSnapshot) -> None:
-        channel, seq, data, _ = snapshot
-        values = (self.token, channel, seq, data, snapshot_checksum(channel, seq, data))
+        channel, seq, data, _, outline = snapshot
+        sums = [snapshot_checksum(channel, seq, part) for part in (data, outline)]
+        values = (self.token, channel, seq, data, sums[0], outline, sums[1])
         last = await one(connection, self._sql(SAVE), values)
         if last is not None:
             raise ahead(snapshot, last)
@@ -128,8 +140,12 @@ class Queries:
         values = (self.token, channel, up_to, now, *bounds)
         return bool(await one(connection, self._sql(TRIM), values))
 
-    async def drop(self, connection: Connection, channel: Uri) -> None:
-        await connection.execute(self._sql(DROP), (self.token, channel))
+    async def drop(self, connection: Connection, channel: Uri) -> Seq:
+        """With the counter locked, so that nothing is written in between."""
+        async with connection.transaction():
+            reached: Seq = await one(connection, self._sql("SELECT {s}.take(%s)"), (self.token,))
+            await connection.execute(self._sql(DROP), (self.token, channel))
+        return reached
 
     async def read(
         self, connection: Connection, after: Seq, limit: int, channels: Collection[Uri] | None
@@ -161,19 +177,29 @@ class Queries:
             for seq, uri, entry_id, checksum, data in rows
         ]
 
-    async def snapshots(self, connection: Connection) -> list[StoredSnapshot]:
-        rows = await self._rows(connection, SNAPSHOTS, "data", {})
+    async def snapshots(
+        self, connection: Connection, channels: Collection[Uri] | None
+    ) -> list[StoredSnapshot]:
+        about = {"channels": None if channels is None else list(channels)}
+        rows = await self._rows(connection, SNAPSHOTS, "data", about)
         if rows is None:
-            bare = await self._rows(connection, SNAPSHOTS, "NULL", {})
+            bare = await self._rows(connection, SNAPSHOTS, "NULL", about)
             rows = [
-                (seq, uri, checksum, await self._data(connection, SNAPSHOT_DATA, {"uri": uri}))
-                for seq, uri, checksum, _ in bare or ()
+                (seq, uri, *rest, await self._data(connection, SNAPSHOT_DATA, {"uri": uri}))
+                for seq, uri, *rest, _ in bare or ()
             ]
         return [
-            StoredSnapshot(uri, seq, data, is_intact=True)
+            StoredSnapshot(uri, seq, data, is_intact=True, outline=_outline(uri, seq, *outline))
             if data is not None and snapshot_checksum(uri, seq, data) == checksum
             else StoredSnapshot(uri, seq, b"", is_intact=False)
-            for seq, uri, checksum, data in rows
+            for seq, uri, checksum, *outline, data in rows
+        ]
+
+    async def outlines(self, connection: Connection) -> list[StoredSnapshot]:
+        rows = await self._rows(connection, SNAPSHOTS, "NULL", {"channels": None})
+        return [
+            StoredSnapshot(uri, seq, b"", outline=_outline(uri, seq, *outline))
+            for seq, uri, _, *outline, _ in rows or ()
         ]
 
     async def _rows(
@@ -205,8 +231,8 @@ class Queries:
         """Entries of another log, under their own seqs and in order."""
         channels = list({entry.channel: None for entry, _ in entries})
         rows = [
-            (seq, channel, id_, data, entry_checksum(channel, id_, data), until)
-            for (seq, channel, id_, data, _), until in entries
+            (e.seq, e.channel, e.id, e.data, entry_checksum(e.channel, e.id, e.data), until)
+            for e, until in entries
         ]
         ends = {channel: seq for seq, channel, *_ in rows}
         async with connection.transaction(), connection.cursor() as cursor:
@@ -235,11 +261,24 @@ class Queries:
     async def forget_epoch(self, connection: Connection) -> None:
         await connection.execute(self._sql("DELETE FROM {s}.epochs"))
 
+    async def last_seq(self, connection: Connection) -> Seq:
+        found: Seq = await one(connection, self._sql("SELECT last_seq FROM {s}.counter"))
+        return found
+
+    async def tell(self, connection: Connection, message: str) -> None:
+        told = (self._listeners, f"{MESSAGE_MARK}{message}")
+        await connection.execute("SELECT pg_notify(%s, %s)", told)
+
     async def floors(self, connection: Connection) -> dict[Uri, Seq]:
         return dict(await (await connection.execute(self._sql(FLOORS))).fetchall())
 
 
-def _outcome(batch: Batch, ended: Seq, first: Seq | None) -> Outcome:
+def _outline(uri: Uri, seq: Seq, outline: bytes, checksum: int) -> bytes:
+    """Empty if it is damaged, or of another snapshot: older nodes do not know of outlines."""
+    return outline if snapshot_checksum(uri, seq, outline) == checksum else b""
+
+
+def _outcome(batch: Batch, ended: Seq, first: Seq | None) -> AppendResult:
     if first is None:
         return conflict(batch, ended)
     return Durable(tuple(range(first, first + len(batch.entries))))

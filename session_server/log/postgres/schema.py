@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 
 from psycopg import AsyncConnection
 
-from session_server.log.errors import DamagedError, NotWritableError, OpenError, TooNewError
 from session_server.log.postgres.faults import REPLACED
+from session_server.log.protocol import DamagedError, NotWritableError, OpenError, TooNewError
 from session_server.schemas.wire import Seq, Uri
 
 Connection: TypeAlias = AsyncConnection[tuple[Any, ...]]
@@ -217,7 +217,29 @@ FIRST_FORM = """
     END $$;
 """
 
-STEPS: tuple[str, ...] = (FIRST_FORM,)
+SECOND_FORM = """
+    ALTER TABLE {s}.snapshots
+        ADD COLUMN outline bytea NOT NULL DEFAULT '', ADD COLUMN outline_checksum bigint
+        NOT NULL DEFAULT 0;
+
+    -- Beside the one without outlines, which nodes of the version before still use.
+    CREATE FUNCTION {s}.save_snapshot(
+        writer text, channel_uri text, snapshot_seq bigint, snapshot bytea, sum bigint,
+        new_outline bytea, outline_sum bigint
+    ) RETURNS bigint LANGUAGE plpgsql AS $$
+    DECLARE
+        ended bigint := {s}.save_snapshot(writer, channel_uri, snapshot_seq, snapshot, sum);
+    BEGIN
+        IF ended IS NULL THEN
+            UPDATE {s}.snapshots SET outline = new_outline, outline_checksum = outline_sum
+                WHERE seq = snapshot_seq
+                    AND channel = (SELECT number FROM {s}.channels WHERE uri = channel_uri);
+        END IF;
+        RETURN ended;
+    END $$;
+"""
+
+STEPS: tuple[str, ...] = (FIRST_FORM, SECOND_FORM)
 """Step n leads from version n to n + 1; version 0 is an empty schema. Steps are never changed."""
 
 

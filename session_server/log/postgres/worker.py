@@ -12,7 +12,6 @@ from typing import Any, TypeAlias
 
 import psycopg
 
-from session_server.log.errors import CLOSED, FailedError
 from session_server.log.postgres.faults import (
     READ_ONLY,
     REPLACED,
@@ -24,7 +23,14 @@ from session_server.log.postgres.faults import (
 )
 from session_server.log.postgres.link import Link
 from session_server.log.postgres.schema import Connection
-from session_server.log.protocol import Batch, Outcome, Refused, RefusedBecause
+from session_server.log.protocol import (
+    CLOSED,
+    AppendResult,
+    Batch,
+    FailedError,
+    Refused,
+    RefusedBecause,
+)
 from session_server.log.settling import settle
 from session_server.schemas.wire import Uri
 
@@ -37,7 +43,7 @@ CLOSING_SECONDS = 10.0
 
 Operation: TypeAlias = Callable[[Connection], Awaitable[Any]]
 Request: TypeAlias = tuple[Batch | Operation, Callable[[Any], None]]
-Append: TypeAlias = Callable[[Connection, Sequence[Batch]], Awaitable[list[Outcome]]]
+Append: TypeAlias = Callable[[Connection, Sequence[Batch]], Awaitable[list[AppendResult]]]
 
 
 class Doubts:

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from session_server.log.errors import DamagedError, NotWritableError, OpenError
+from session_server.log.protocol import DamagedError, NotWritableError, OpenError
 from session_server.log.sqlite import reading
 from session_server.log.sqlite.faults import opening_error
 from session_server.log.sqlite.schema import version_of
@@ -47,8 +47,8 @@ def back_up(source: Path, target: Path) -> Backup:
         made = examined(unfinished)
         _finish(unfinished, target)
     except OSError as error:
-        words = f"{target} cannot be written: {error.strerror}."
-        raise NotWritableError(words) from error
+        reason = f"{target} cannot be written: {error.strerror}."
+        raise NotWritableError(reason) from error
     except sqlite3.Error as error:
         raise opening_error(source, error) from error
     finally:
@@ -101,8 +101,8 @@ def _counted(connection: sqlite3.Connection, size: int) -> Backup:
     while entries := reading.read(connection, after, READ_AT_ONCE, None):
         for entry in entries:
             if not entry.is_intact:
-                words = f"its entry {entry.seq} does not match its checksum"
-                damaged.setdefault(entry.channel, words)
+                reason = f"its entry {entry.seq} does not match its checksum"
+                damaged.setdefault(entry.channel, reason)
         count += len(entries)
         after = entries[-1].seq
     return Backup(count, channels, size, damaged)

@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from session_server.log.errors import InUseError
+from session_server.log.protocol import InUseError
 from session_server.schemas.wire import Seq
 
 SUFFIX = "-claim"
@@ -107,22 +107,22 @@ class Claim:
             fcntl.fcntl(self._database, SET_LOCK, wanted)
         except OSError as error:
             if error.errno in (errno.EAGAIN, errno.EACCES):
-                words = f"{database} is in use by another process, perhaps by another name of it"
-                raise InUseError(f"{words}; only one can have it open.", None) from None
+                reason = f"{database} is in use by another process, perhaps by another name of it"
+                raise InUseError(f"{reason}; only one can have it open.", None) from None
             if error.errno not in UNSUPPORTED:
                 raise
 
     def _in_use(self, database: Path) -> InUseError:
-        words = os.pread(self._file, 1_000, 0).decode(errors="replace").split()
-        pid = int(words[-1]) if words and words[-1].isdecimal() else None
+        fields = os.pread(self._file, 1_000, 0).decode(errors="replace").split()
+        pid = int(fields[-1]) if fields and fields[-1].isdecimal() else None
         owner = "another process" if pid is None else f"process {pid}"
         return InUseError(f"{database} is in use by {owner}; only one can have it open.", pid)
 
     def standing(self) -> Standing | None:
         """What the claim before this one left; `None` if nothing, or nothing legible."""
-        words = os.pread(self._file, 1_000, 0).decode(errors="replace").split()
+        fields = os.pread(self._file, 1_000, 0).decode(errors="replace").split()
         try:
-            seq, written, epoch, inode, boot, _pid = words
+            seq, written, epoch, inode, boot, _pid = fields
             changed = os.fstat(self._file).st_ctime_ns
             is_original = abs(changed - int(written)) < COPIED_SECONDS * 1_000_000_000
             return Standing(int(seq), epoch, int(inode), boot, is_original)

@@ -15,19 +15,21 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from session_server.log.errors import (
+from session_server.log.protocol import (
     CLOSED,
     DataLostError,
+    Epoch,
     FailedError,
     NotWritableError,
     OpenError,
+    RefusedBecause,
+    Sync,
 )
-from session_server.log.protocol import Epoch, RefusedBecause, Sync
 from session_server.log.sqlite.claim import SYNCED, Claim, Standing, this_boot
 from session_server.log.sqlite.faults import named, opening_error, refusal
 from session_server.log.sqlite.ledger import Ledger, last_seq_of
 from session_server.log.sqlite.schema import check, migrate, version_of
-from session_server.log.sqlite.store import InDoubtError, Store
+from session_server.log.sqlite.store import CommitUnknownError, Store
 from session_server.schemas.wire import Seq
 
 logger = logging.getLogger("session_server.log")
@@ -96,9 +98,9 @@ class Database:
         """Before anything is written: what is missing may still be found and put back."""
         last = self._found_seq()
         if last is None:
-            words = f"{self._path} is missing or empty; it had entries up to {known.seq}"
+            reason = f"{self._path} is missing or empty; it had entries up to {known.seq}"
         elif last < known.seq:
-            words = (
+            reason = (
                 f"{self._path} ends at entry {last} and had come to {known.seq}: its -wal file is"
                 " missing or cut short, or an older copy was put in its place"
             )
@@ -107,10 +109,10 @@ class Database:
         if last is None or known.is_synced:
             if not self._accepts_loss:
                 advice = "Put back what is missing, or start once with --accept-data-loss"
-                raise DataLostError(f"{words}. {advice} to go on without it.")
-            logger.warning("%s. The loss is accepted.", words)
+                raise DataLostError(f"{reason}. {advice} to go on without it.")
+            logger.warning("%s. The loss is accepted.", reason)
         else:
-            logger.warning("%s. Without full sync a power cut can do that.", words)
+            logger.warning("%s. Without full sync a power cut can do that.", reason)
 
     def _found_seq(self) -> Seq | None:
         """Where the file ends; `None` if there is nothing in it."""
@@ -171,7 +173,7 @@ class Database:
     def _load(self, connection: sqlite3.Connection) -> None:
         try:
             Store(connection, self.ledger).write([Store.place])
-        except InDoubtError as doubt:
+        except CommitUnknownError as doubt:
             raise doubt.error from doubt
         self.ledger.load(connection)
 

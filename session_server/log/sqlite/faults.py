@@ -5,8 +5,15 @@ import shutil
 import sqlite3
 from pathlib import Path
 
-from session_server.log.errors import KNOWN_ID, DamagedError, NotWritableError, OpenError
-from session_server.log.protocol import Refused, RefusedBecause, Unknown
+from session_server.log.protocol import (
+    KNOWN_ID,
+    DamagedError,
+    NotWritableError,
+    OpenError,
+    Refused,
+    RefusedBecause,
+    Unknown,
+)
 
 PRIMARY = 0xFF
 """SQLite's extended codes hold the primary one in their lowest byte."""
@@ -53,8 +60,8 @@ def refusal(error: Exception) -> Refused:
     if code == sqlite3.SQLITE_BUSY:
         return Refused(because, LOCKED)
     if code in DAMAGED:
-        words = f"The log's database is damaged: {named(error)}. Stop the host, restore a backup."
-        return Refused(because, words)
+        reason = f"The log's database is damaged: {named(error)}. Stop the host, restore a backup."
+        return Refused(because, reason)
     return Refused(because, WORDS.get(because, f"The log could not be written: {named(error)}."))
 
 

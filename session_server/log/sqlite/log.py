@@ -8,8 +8,15 @@ from pathlib import Path
 from sqlite3 import Connection
 from typing import Any, TypeVar
 
-from session_server.log.errors import CLOSED, FailedError
-from session_server.log.protocol import Batch, Entry, Epoch, StoredSnapshot, Sync
+from session_server.log.protocol import (
+    CLOSED,
+    Batch,
+    Entry,
+    Epoch,
+    FailedError,
+    StoredSnapshot,
+    Sync,
+)
 from session_server.log.settling import Settled, follow, settle
 from session_server.log.sqlite import reading
 from session_server.log.sqlite.database import Database
@@ -77,8 +84,11 @@ class SqliteLog:
     async def save_snapshot(self, snapshot: StoredSnapshot) -> None:
         await self._ask_writer(lambda store: store.save_snapshot(snapshot))
 
-    async def snapshots(self) -> Sequence[StoredSnapshot]:
-        return await self._ask_reader(reading.snapshots)
+    async def snapshots(self, channels: Collection[Uri] | None = None) -> Sequence[StoredSnapshot]:
+        return await self._ask_reader(lambda c: reading.snapshots(c, channels))
+
+    async def outlines(self) -> Sequence[StoredSnapshot]:
+        return await self._ask_reader(reading.outlines)
 
     async def trim(self, channel: Uri, up_to: Seq, now: Millis = 0) -> None:
         """In pieces, so that a long history holds no append up."""
@@ -88,8 +98,9 @@ class SqliteLog:
     async def floors(self) -> dict[Uri, Seq]:
         return await self._ask_reader(reading.floors)
 
-    async def drop(self, channel: Uri) -> None:
+    async def drop(self, channel: Uri) -> Seq:
         await self._ask_writer(lambda store: store.drop(channel))
+        return self.last_seq
 
     async def lasting(self) -> dict[Seq, Millis]:
         found: dict[Seq, Millis] = await self._ask_writer(lambda store: store.lasting())

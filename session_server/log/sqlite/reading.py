@@ -13,12 +13,23 @@ EVERYTHING = """
     SELECT seq, number, uri, id, data, checksum FROM entries JOIN channels ON number = channel
     WHERE seq > :after ORDER BY seq LIMIT :limit
 """
+# By the index of each channel, so that what snapshots cover is not looked through.
 UNCOVERED = """
-    SELECT entries.seq, number, uri, id, entries.data, entries.checksum FROM entries
-    JOIN channels ON number = entries.channel
-    LEFT JOIN snapshots ON snapshots.channel = entries.channel
-    WHERE entries.seq > :after AND entries.seq > coalesce(snapshots.seq, 0)
-    ORDER BY entries.seq LIMIT :limit
+    WITH ends AS (
+        SELECT number, max(:after, coalesce(snapshots.seq, 0)) AS covered
+        FROM channels LEFT JOIN snapshots ON snapshots.channel = number
+    )
+    SELECT seq, number, uri, id, data, checksum FROM entries JOIN channels ON number = channel
+    WHERE seq IN (
+        SELECT places.seq FROM ends CROSS JOIN places
+        ON places.channel = number AND places.seq > covered
+        UNION ALL
+        SELECT entries.seq FROM entries JOIN ends ON number = entries.channel
+        WHERE entries.seq > (SELECT value FROM meta WHERE key = 'placed')
+            AND entries.seq > covered
+        ORDER BY 1 LIMIT :limit
+    )
+    ORDER BY seq
 """
 # The inner query sorts bare numbers, and only what is wanted is then fetched. What is not in the
 # index by channel yet is looked through: there is little of it.
@@ -36,6 +47,19 @@ SOME_CHANNELS = """
         ORDER BY seq LIMIT :limit
     )
     ORDER BY seq
+"""
+
+OUTLINES = """
+    SELECT number, uri, seq, outline, outline_checksum FROM snapshots
+    JOIN channels ON number = channel
+"""
+SNAPSHOTS = """
+    SELECT number, uri, seq, outline, outline_checksum, data, checksum FROM snapshots
+    JOIN channels ON number = channel
+"""
+SOME_SNAPSHOTS = """
+    SELECT number, uri, seq, outline, outline_checksum, data, checksum FROM snapshots
+    JOIN channels ON number = channel WHERE uri IN (SELECT value FROM json_each(:channels))
 """
 
 
@@ -71,13 +95,28 @@ def _checked(number: int, seq: Seq, data: object, checksum: object) -> tuple[byt
     return b"", False
 
 
-def snapshots(connection: sqlite3.Connection) -> list[StoredSnapshot]:
-    rows = connection.execute(
-        "SELECT number, uri, seq, data, checksum FROM snapshots JOIN channels ON number = channel"
-    )
+def snapshots(
+    connection: sqlite3.Connection, channels: Collection[Uri] | None = None
+) -> list[StoredSnapshot]:
+    if channels is None:
+        rows = connection.execute(SNAPSHOTS)
+    else:
+        rows = connection.execute(SOME_SNAPSHOTS, {"channels": json.dumps(list(channels))})
     return [
-        StoredSnapshot(uri, seq, *_checked(number, seq, data, checksum))
-        for number, uri, seq, data, checksum in rows
+        StoredSnapshot(
+            uri,
+            seq,
+            *_checked(number, seq, data, checksum),
+            _checked(number, seq, outline, outline_checksum)[0],
+        )
+        for number, uri, seq, outline, outline_checksum, data, checksum in rows
+    ]
+
+
+def outlines(connection: sqlite3.Connection) -> list[StoredSnapshot]:
+    return [
+        StoredSnapshot(uri, seq, b"", outline=_checked(number, seq, outline, checksum)[0])
+        for number, uri, seq, outline, checksum in connection.execute(OUTLINES)
     ]
 
 

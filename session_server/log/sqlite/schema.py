@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from session_server.log.errors import DamagedError, TooNewError
+from session_server.log.protocol import DamagedError, TooNewError
 from session_server.schemas.wire import Seq
 
 APPLICATION = int.from_bytes(b"SeLo")
@@ -72,7 +72,26 @@ def _protect(connection: sqlite3.Connection) -> None:
         connection.execute(statement)
 
 
-STEPS: tuple[Step, ...] = (_create, _protect)
+THIRD_FORM = """
+    ALTER TABLE snapshots RENAME TO old_snapshots;
+    CREATE TABLE snapshots (
+        channel INTEGER PRIMARY KEY, seq INTEGER NOT NULL,
+        outline BLOB NOT NULL DEFAULT x'', outline_checksum INTEGER,
+        data BLOB NOT NULL, checksum INTEGER
+    );
+    INSERT INTO snapshots (channel, seq, data, checksum)
+        SELECT channel, seq, data, checksum FROM old_snapshots;
+    DROP TABLE old_snapshots
+"""
+
+
+def _outline(connection: sqlite3.Connection) -> None:
+    """Outlines stand before the data, so that what is large need not be read to get at them."""
+    for statement in THIRD_FORM.split(";"):
+        connection.execute(statement)
+
+
+STEPS: tuple[Step, ...] = (_create, _protect, _outline)
 """Step n leads from version n to n + 1; version 0 is an empty file. Steps are never changed."""
 
 SHAPE = {
@@ -80,7 +99,7 @@ SHAPE = {
     "places": "channel, seq",
     "channels": "number, uri, floor",
     "entries": "seq, channel, id, data, checksum",
-    "snapshots": "channel, seq, data, checksum",
+    "snapshots": "channel, seq, outline, outline_checksum, data, checksum",
     "lasting": "channel, seq, until, size",
 }
 
@@ -106,8 +125,10 @@ def version_of(connection: sqlite3.Connection, path: Path, known: int = len(STEP
         raise DamagedError(f"{path} does not say which version it has.")
     version = row[0]
     if version > known:
-        words = f"{path} was written by a newer session-server (form {version}, here {known})"
-        raise TooNewError(f"{words}: install that one, or use another data folder.", version, known)
+        reason = f"{path} was written by a newer session-server (form {version}, here {known})"
+        raise TooNewError(
+            f"{reason}: install that one, or use another data folder.", version, known
+        )
     return version
 
 

@@ -6,19 +6,22 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from typing import Any, TypeAlias
 
-from session_server.log.errors import FailedError, ahead, conflict
 from session_server.log.protocol import (
+    AppendResult,
     Batch,
     Durable,
     Entry,
-    Outcome,
+    FailedError,
     Refused,
     RefusedBecause,
     StoredSnapshot,
+    ahead,
+    conflict,
 )
 from session_server.log.sqlite.faults import code_of
 from session_server.log.sqlite.ledger import NOWHERE, Ledger, Place
 from session_server.log.sqlite.schema import checksum_of
+from session_server.schemas.errors import SessionServerError
 from session_server.schemas.limits import DECISION_BYTES_KEPT, DECISIONS_KEPT
 from session_server.schemas.wire import Millis, Seq, Uri
 
@@ -36,8 +39,12 @@ INSERT = "INSERT INTO entries (seq, channel, id, data, checksum) VALUES (?, ?, ?
 INSERT_LASTING = "INSERT INTO lasting VALUES (?, ?, ?, ?)"
 FIND = "SELECT id, seq FROM entries WHERE id IN (SELECT value FROM json_each(?))"
 SAVE = """
-    INSERT INTO snapshots (channel, seq, data, checksum) VALUES (?, ?, ?, ?) ON CONFLICT (channel)
-    DO UPDATE SET seq = excluded.seq, data = excluded.data, checksum = excluded.checksum
+    INSERT INTO snapshots (channel, seq, outline, outline_checksum, data, checksum)
+    VALUES (?, ?, ?, ?, ?, ?)
+    ON CONFLICT (channel) DO UPDATE SET
+        seq = excluded.seq, outline = excluded.outline,
+        outline_checksum = excluded.outline_checksum, data = excluded.data,
+        checksum = excluded.checksum
     WHERE excluded.seq >= seq
 """
 PLACE = """
@@ -82,8 +89,10 @@ Operation: TypeAlias = Callable[["Store"], Any]
 Subject: TypeAlias = Batch | Operation
 
 
-class InDoubtError(Exception):
+class CommitUnknownError(SessionServerError):
     """A commit failed in a way that does not tell whether it happened."""
+
+    code = "commitUnknown"
 
     def __init__(self, error: sqlite3.Error) -> None:
         super().__init__(str(error))
@@ -91,7 +100,7 @@ class InDoubtError(Exception):
 
 
 class Store:
-    """A connection that writes. After an `InDoubtError` it must not be used again."""
+    """A connection that writes. After an `CommitUnknownError` it must not be used again."""
 
     def __init__(self, connection: sqlite3.Connection, ledger: Ledger) -> None:
         self._connection = connection
@@ -127,7 +136,7 @@ class Store:
             # there is no commit. Any other error may have come after that frame.
             if code_of(error) in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY):
                 raise
-            raise InDoubtError(error) from error
+            raise CommitUnknownError(error) from error
 
     def _undo(self) -> None:
         self._rows.clear()
@@ -144,22 +153,23 @@ class Store:
         except FailedError as error:
             return error
 
-    def _appended(self, batch: Batch) -> Outcome:
+    def _appended(self, batch: Batch) -> AppendResult:
         ledger, channel = self._ledger, batch.channel
         number, last = ledger.place(channel)
         if last != batch.expected:
             return conflict(batch, last)
         if channel in ledger.doubts:
-            words = f"Whether the last batch of {channel} is stored is not known: find out first."
-            return Refused(RefusedBecause.CONFLICT, words)
+            reason = f"Whether the last batch of {channel} is stored is not known: find out first."
+            return Refused(RefusedBecause.CONFLICT, reason)
         if not number:
             number = self._numbered(channel)
         first = ledger.next_seq
         ledger.next_seq = end = first + len(batch.entries)
-        for seq, (id_, data, until) in enumerate(batch.entries, first):
-            self._rows.append((seq, number, id_, data, checksum_of(number, seq, data)))
-            if until:
-                self._lasting.append((number, seq, until, len(data)))
+        for seq, entry in enumerate(batch.entries, first):
+            data = entry.data
+            self._rows.append((seq, number, entry.id, data, checksum_of(number, seq, data)))
+            if entry.lasts_until:
+                self._lasting.append((number, seq, entry.lasts_until, len(data)))
         if batch.entries:
             ledger.stage(channel, Place(number, end - 1))
         return Durable(tuple(range(first, end)))
@@ -196,9 +206,10 @@ class Store:
     def adopt(self, entries: Sequence[tuple[Entry, Millis]]) -> None:
         """Entries of another log, under their own seqs and in order."""
         ledger = self._ledger
-        for (seq, channel, id_, data, _), until in entries:
+        for entry, until in entries:
+            seq, channel, data = entry.seq, entry.channel, entry.data
             number = ledger.place(channel).number or self._numbered(channel)
-            self._rows.append((seq, number, id_, data, checksum_of(number, seq, data)))
+            self._rows.append((seq, number, entry.id, data, checksum_of(number, seq, data)))
             if until:
                 self._lasting.append((number, seq, until, len(data)))
             ledger.stage(channel, Place(number, seq))
@@ -230,8 +241,10 @@ class Store:
             raise ahead(snapshot, last)
         if not number:
             number = self._numbered(snapshot.channel)
-        checksum = checksum_of(number, snapshot.seq, snapshot.data)
-        self._connection.execute(SAVE, (number, snapshot.seq, snapshot.data, checksum))
+        parts = (snapshot.outline, snapshot.data)
+        sums = [checksum_of(number, snapshot.seq, part) for part in parts]
+        row = (number, snapshot.seq, parts[0], sums[0], parts[1], sums[1])
+        self._connection.execute(SAVE, row)
 
     def trim(self, channel: Uri, up_to: Seq, now: Millis = 0) -> bool:
         """Forgets a piece, the oldest first; says whether there is more to forget."""

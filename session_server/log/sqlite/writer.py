@@ -13,12 +13,11 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any, TypeAlias
 
-from session_server.log.errors import FailedError
-from session_server.log.protocol import Batch, Refused, RefusedBecause, Unknown
+from session_server.log.protocol import Batch, FailedError, Refused, RefusedBecause, Unknown
 from session_server.log.settling import Progress, settle
 from session_server.log.sqlite.database import Database
 from session_server.log.sqlite.faults import doubt, is_connection_sound, named, refusal
-from session_server.log.sqlite.store import InDoubtError, Store, Subject
+from session_server.log.sqlite.store import CommitUnknownError, Store, Subject
 from session_server.schemas.wire import Seq
 
 logger = logging.getLogger("session_server.log")
@@ -31,10 +30,10 @@ Request: TypeAlias = tuple[Subject, Settled]
 
 
 def _to_each(subjects: Sequence[Subject], outcome: Refused | Unknown) -> list[Any]:
-    """The outcome for batches, and an error in the same words for whatever else was asked."""
+    """The outcome for batches, and an error with the same reason for everything else."""
     because = outcome.because if isinstance(outcome, Refused) else RefusedBecause.BROKEN
     return [
-        outcome if isinstance(subject, Batch) else FailedError(because, outcome.words)
+        outcome if isinstance(subject, Batch) else FailedError(because, outcome.reason)
         for subject in subjects
     ]
 
@@ -128,10 +127,10 @@ class Writer:
         try:
             store = self._store or self._reopened()
         except FailedError as error:
-            return _to_each(subjects, Refused(error.because, error.words))
+            return _to_each(subjects, Refused(error.because, error.reason))
         try:
             results = store.write(subjects)
-        except InDoubtError as error:
+        except CommitUnknownError as error:
             return self._doubted(subjects, error)
         except Exception as error:  # noqa: BLE001  # a writer that dies would leave all waiting
             return self._refused(subjects, error)
@@ -146,7 +145,7 @@ class Writer:
             return [result for subject in subjects for result in self._results([subject])]
         return _to_each(subjects, refusal(error))
 
-    def _doubted(self, subjects: list[Subject], error: InDoubtError) -> list[Any]:
+    def _doubted(self, subjects: list[Subject], error: CommitUnknownError) -> list[Any]:
         self._distrust()
         for subject in subjects:
             if isinstance(subject, Batch) and subject.entries:

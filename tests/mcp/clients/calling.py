@@ -11,11 +11,11 @@ import tempfile
 from pathlib import Path
 from urllib.parse import quote
 
-import httpx
+import httpx2
 
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
-from tests.gateway.exchange import People, host, rpc, wait_for
+from tests.gateway.requests_2026 import People, host, rpc, wait_for
 
 SESSION = "ahp-session:/conformance"
 
@@ -65,12 +65,61 @@ def custom_headers(people: People) -> list[dict[str, object]]:
 
 def invalid_headers(people: People) -> list[dict[str, object]]:
     """All that the suite's server lists, also what must not be called."""
+    return [ended(people, start(people, str(tool["name"]))) for tool in listed(people, "tools")]
+
+
+def listed(people: People, kind: str) -> list[dict[str, object]]:
     url = str(people.http.base_url.join("/mcp/suite"))
-    tools = rpc(url, "tools/list", {})["result"]["tools"]
-    return [ended(people, start(people, tool["name"])) for tool in tools]
+    found: list[dict[str, object]] = rpc(url, f"{kind}/list", {})["result"][kind]
+    return found
+
+
+def connected(people: People) -> list[dict[str, object]]:
+    """Connecting is all that the scenario needs; tools are listed then, if there are any."""
+    assert "result" in rpc(str(people.http.base_url.join("/mcp/suite")), "server/discover", {})
+    return []
+
+
+def sum_of_numbers(people: People) -> list[dict[str, object]]:
+    return [ended(people, start(people, "add_numbers", {"a": 2, "b": 3}))]
+
+
+def reconnection(people: People) -> list[dict[str, object]]:
+    return [ended(people, start(people, "test_reconnection"))]
+
+
+def everything_once(people: People) -> list[dict[str, object]]:
+    """Each tool, prompt and resource that the suite's server lists."""
+    path = f"/v1/sessions/{quote(SESSION, safe='')}/calls"
+    wanted: list[dict[str, object]] = []
+    for kind, method, name in (
+        ("tools", "tools/call", "name"),
+        ("prompts", "prompts/get", "name"),
+        ("resources", "resources/read", "uri"),
+    ):
+        wanted += [
+            {"server": "suite", "method": method, "params": {name: one[name]}}
+            for one in listed(people, kind)
+        ]
+    made = [people.http.post(path, json=body).raise_for_status().json() for body in wanted]
+    return [ended(people, one["id"]) for one in made]
+
+
+def echoed_schema(people: People) -> list[dict[str, object]]:
+    """The schema of one tool, as it came through, is an argument of the other."""
+    focal, echo = listed(people, "tools")
+    arguments = {"schema": focal["inputSchema"]}
+    return [ended(people, start(people, str(echo["name"]), arguments))]
 
 
 SCENARIOS = {
+    "initialize": connected,
+    "tools_call": sum_of_numbers,
+    "sse-retry": reconnection,
+    "request-metadata": connected,
+    "http-standard-headers": everything_once,
+    "json-schema-ref-no-deref": connected,
+    "json-schema-2020-12-preservation": echoed_schema,
     "http-custom-headers": custom_headers,
     "http-invalid-tool-headers": invalid_headers,
     "sep-2322-client-request-state": request_state,
@@ -92,5 +141,5 @@ def main(report: Path, url: str) -> None:
 if __name__ == "__main__":
     try:
         main(Path(sys.argv[1]), sys.argv[2])
-    except httpx.HTTPStatusError as error:
+    except httpx2.HTTPStatusError as error:
         raise SystemExit(error.response.text) from error

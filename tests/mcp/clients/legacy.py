@@ -6,7 +6,7 @@ import json
 import sys
 from datetime import timedelta
 
-import httpx
+import httpx  # what SDK 1.x uses; httpx2 is not in its environment
 from mcp import ClientSession, McpError, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client

@@ -11,18 +11,15 @@ import sys
 from typing import Any
 
 import uvicorn
-from mcp import MCPError
 from mcp.server import Server
 from mcp.server.stdio import stdio_server
 from mcp.server.subscriptions import (
     InMemorySubscriptionBus,
     ListenHandler,
-    PromptsListChanged,
     ResourceUpdated,
     ToolsListChanged,
 )
 from mcp_types import (
-    MISSING_REQUIRED_CLIENT_CAPABILITY,
     CallToolRequestParams,
     CallToolResult,
     CompleteRequestParams,
@@ -60,13 +57,6 @@ async def call_tool(_: Any, params: CallToolRequestParams) -> CallToolResult:
     if params.name == "grow":
         tools.append(arguments["name"])
         await bus.publish(ToolsListChanged())
-    elif params.name == "test_trigger_tool_change":  # these names are the conformance suite's
-        await bus.publish(ToolsListChanged())
-    elif params.name == "test_trigger_prompt_change":
-        await bus.publish(PromptsListChanged())
-    elif params.name == "test_missing_capability":
-        needed = {"requiredCapabilities": {"sampling": {}}}
-        raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, "Sampling is needed", needed)
     elif params.name == "touch":
         touched.append(arguments["uri"])
         await bus.publish(ResourceUpdated(arguments["uri"]))

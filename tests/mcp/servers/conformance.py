@@ -11,14 +11,17 @@ import base64
 import json
 import sys
 import warnings
-from typing import Any
+from typing import Annotated, Any
 
 import uvicorn
+from mcp import MCPError
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.prompts.base import UserMessage
+from mcp.server.streamable_http import EventCallback, EventMessage, EventStore
 from mcp.shared.exceptions import MCPDeprecationWarning
 from mcp_types import (
+    MISSING_REQUIRED_CLIENT_CAPABILITY,
     AudioContent,
     CallToolResult,
     Completion,
@@ -31,12 +34,17 @@ from mcp_types import (
     EmptyResult,
     ImageContent,
     InputRequiredResult,
+    JSONRPCMessage,
     ListRootsRequest,
     SamplingMessage,
     SetLevelRequestParams,
+    SubscribeRequestParams,
     TextContent,
     TextResourceContents,
+    UnsubscribeRequestParams,
 )
+from pydantic import Field
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--port", type=int, help="serve HTTP on this port (0 picks one)")
@@ -65,6 +73,7 @@ def answer(ctx: Asking, key: str) -> dict[str, Any] | None:
 
 @server.tool(name="test_input_required_result_elicitation")
 def elicitation(ctx: Asking) -> str | InputRequiredResult:
+    """Ask for a name."""
     name = answer(ctx, "user_name")
     if name is not None:
         return f"Hello, {name.get('name')}!"
@@ -73,6 +82,7 @@ def elicitation(ctx: Asking) -> str | InputRequiredResult:
 
 @server.tool(name="test_input_required_result_sampling")
 def sampled(ctx: Asking) -> str | InputRequiredResult:
+    """Ask a model."""
     response = (ctx.input_responses or {}).get("capital_question")
     if response is not None:
         return str(getattr(response, "content", None))
@@ -82,6 +92,7 @@ def sampled(ctx: Asking) -> str | InputRequiredResult:
 
 @server.tool(name="test_input_required_result_list_roots")
 def roots(ctx: Asking) -> str | InputRequiredResult:
+    """Ask for the roots."""
     response = (ctx.input_responses or {}).get("client_roots")
     if response is not None:
         return ", ".join(str(root.uri) for root in getattr(response, "roots", []))
@@ -90,6 +101,7 @@ def roots(ctx: Asking) -> str | InputRequiredResult:
 
 @server.tool(name="test_input_required_result_request_state")
 def state(ctx: Asking) -> str | InputRequiredResult:
+    """Ask with a state."""
     if answer(ctx, "confirm") is not None and ctx.request_state == "confirming":
         return "state-ok"
     asked = ask("Please confirm", "ok", "boolean")
@@ -98,6 +110,7 @@ def state(ctx: Asking) -> str | InputRequiredResult:
 
 @server.tool(name="test_input_required_result_multiple_inputs")
 def several(ctx: Asking) -> str | InputRequiredResult:
+    """Ask three things at once."""
     given = ctx.input_responses or {}
     if {"user_name", "greeting", "client_roots"} <= given.keys() and ctx.request_state:
         return "all three"
@@ -111,6 +124,7 @@ def several(ctx: Asking) -> str | InputRequiredResult:
 
 @server.tool(name="test_input_required_result_multi_round")
 def rounds(ctx: Asking) -> str | InputRequiredResult:
+    """Ask in two rounds."""
     colour = answer(ctx, "step2")
     if colour is not None and ctx.request_state and ctx.request_state.startswith("second:"):
         return f"{ctx.request_state.removeprefix('second:')} likes {colour.get('color')}"
@@ -125,6 +139,7 @@ def rounds(ctx: Asking) -> str | InputRequiredResult:
 
 @server.tool(name="test_input_required_result_tampered_state")
 def tampered(ctx: Asking) -> str | InputRequiredResult:
+    """Ask with a state that must come back unchanged."""
     if ctx.request_state == "sealed":
         return "untouched"
     asked = ask("Please confirm", "ok", "boolean")
@@ -147,6 +162,7 @@ def capabilities(ctx: Asking) -> str | InputRequiredResult:
 
 @server.prompt(name="test_input_required_result_prompt")
 def prompt(ctx: Asking) -> str | InputRequiredResult:
+    """A prompt that asks for its context."""
     context = answer(ctx, "user_context")
     if context is not None:
         return f"Use {context.get('context')}."
@@ -163,6 +179,7 @@ PNG = (
 )
 WAV = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA="
 PAUSE = 0.05
+RETRY_MS = 50
 
 
 def embedded(uri: str, kind: str, text: str) -> EmbeddedResource:
@@ -299,6 +316,96 @@ async def enums(ctx: Asking) -> str:
     return f"Elicitation completed: {await elicited(ctx, 'Please choose', fields)}"
 
 
+@server.tool(name="test_reconnection")
+async def reconnection(ctx: Asking) -> str:
+    """End the stream of the request before its answer (SEP-1699)."""
+    await ctx.close_sse_stream()
+    await asyncio.sleep(PAUSE)
+    return "It was resumed."
+
+
+@server.tool(name="test_custom_header")
+def custom_header(
+    region: Annotated[str, Field(json_schema_extra={"x-mcp-header": "Region"})],
+) -> str:
+    """Take an argument that is sent as a header too (SEP-2243)."""
+    return region
+
+
+@server.tool(name="json_schema_2020_12_tool")
+def json_schema() -> str:
+    """Have a schema with keywords of JSON Schema 2020-12."""
+    return "It was called."
+
+
+SCHEMA = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "type": "object",
+    "$defs": {
+        "address": {
+            "$anchor": "addressDef",
+            "type": "object",
+            "properties": {"street": {"type": "string"}, "city": {"type": "string"}},
+        }
+    },
+    "properties": {
+        "name": {"type": "string"},
+        "address": {"$ref": "#/$defs/address"},
+        "contactMethod": {"type": "string", "enum": ["phone", "email"]},
+        "phone": {"type": "string"},
+        "email": {"type": "string"},
+    },
+    "allOf": [{"anyOf": [{"required": ["phone"]}, {"required": ["email"]}]}],
+    "if": {"properties": {"contactMethod": {"const": "phone"}}, "required": ["contactMethod"]},
+    "then": {"required": ["phone"]},
+    "else": {"required": ["email"]},
+    "additionalProperties": False,
+}
+# The SDK derives schemas from signatures, which cannot express this one.
+made = server._tool_manager.get_tool("json_schema_2020_12_tool")
+assert made is not None
+made.parameters = SCHEMA
+
+
+# Changes, and what a client must declare
+
+
+@server.tool(name="test_trigger_tool_change")
+async def change_tools(ctx: Asking) -> str:
+    """Announce that the tools have changed."""
+    await ctx.notify_tools_changed()
+    return "It was announced."
+
+
+@server.tool(name="test_trigger_prompt_change")
+async def change_prompts(ctx: Asking) -> str:
+    """Announce that the prompts have changed."""
+    await ctx.notify_prompts_changed()
+    return "It was announced."
+
+
+@server.tool(name="test_missing_capability")
+def missing_capability(ctx: Asking) -> str:
+    """Need a client with a model."""
+    declared = ctx.client_capabilities
+    if declared is None or declared.sampling is None:
+        needed = {"requiredCapabilities": {"sampling": {}}}
+        raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, "Sampling is needed", needed)
+    return "It was declared."
+
+
+async def subscribe(ctx: Any, params: Any) -> EmptyResult:
+    del ctx, params
+    return EmptyResult()
+
+
+for method, shape in (
+    ("resources/subscribe", SubscribeRequestParams),
+    ("resources/unsubscribe", UnsubscribeRequestParams),
+):
+    server._lowlevel_server.add_request_handler(method, shape, subscribe)
+
+
 @server.resource("test://static-text", description="A text", mime_type="text/plain")
 def static_text() -> str:
     return "This is the content of the static text resource."
@@ -346,6 +453,38 @@ async def completions(*_: Any) -> Completion:
     return Completion(values=["paris", "park", "party"], total=3, has_more=False)
 
 
+class Events(EventStore):
+    """Keeps what was sent on streams, so that a client can resume one."""
+
+    def __init__(self) -> None:
+        self._events: list[tuple[str, JSONRPCMessage | None]] = []
+
+    async def store_event(self, stream_id: str, message: JSONRPCMessage | None) -> str:
+        self._events.append((stream_id, message))
+        return str(len(self._events))
+
+    async def replay_events_after(
+        self, last_event_id: str, send_callback: EventCallback
+    ) -> str | None:
+        start = int(last_event_id)
+        stream = self._events[start - 1][0]
+        for number, (of, message) in enumerate(self._events[start:], start + 1):
+            if of == stream and message is not None:
+                await send_callback(EventMessage(message, str(number)))
+        return stream
+
+
+def with_trimmed_headers(app: ASGIApp) -> ASGIApp:
+    """RFC 9110, 5.5: white space around a value does not belong to it. The SDK compares it."""
+
+    async def trimmed(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            scope["headers"] = [(name, value.strip()) for name, value in scope["headers"]]
+        await app(scope, receive, send)
+
+    return trimmed
+
+
 class Announced(uvicorn.Server):
     async def startup(self, sockets: Any = None) -> None:
         await super().startup(sockets)
@@ -358,5 +497,9 @@ if __name__ == "__main__":
     if OPTIONS.port is None:
         server.run("stdio")
     else:
-        app = server.streamable_http_app(host="127.0.0.1")
+        app = with_trimmed_headers(
+            server.streamable_http_app(
+                host="127.0.0.1", event_store=Events(), retry_interval=RETRY_MS
+            )
+        )
         Announced(uvicorn.Config(app, "127.0.0.1", OPTIONS.port, log_level="critical")).run()

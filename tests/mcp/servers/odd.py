@@ -1,13 +1,16 @@
 """A server written by hand, on stdin and stdout, that answers as no SDK would let it.
 
 Each tool is one oddity. `ids` tells which JSON-RPC ids its calls came with. With `--legacy` it is
-of the 2025 era.
+of the 2025 era. If `LOG_WHEN` names a file, it logs when that file is there, whoever calls it.
 """
 
 import json
 import os
 import sys
+import threading
+import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -161,7 +164,16 @@ def log(meta: dict[str, Any], tool: str) -> None:
     sys.stdout.flush()
 
 
+def log_by_itself() -> None:
+    file = os.environ.get("LOG_WHEN")
+    while file is not None and not Path(file).exists():
+        time.sleep(0.02)
+    if file is not None:
+        log({}, "log")
+
+
 def main() -> None:
+    threading.Thread(target=log_by_itself, daemon=True).start()
     if "--broken" in sys.argv:
         sys.exit(f"The database is locked: {os.environ['API_TOKEN']}")
     if "--noisy" in sys.argv:

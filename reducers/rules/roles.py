@@ -1,0 +1,68 @@
+"""What each role may do, and in which sessions; the other rules look at the state."""
+
+from typing import get_args
+
+from session_server.schemas.ahp.actions import (
+    Action,
+    ClientAction,
+    HostSessionAction,
+    InputAnswerChanged,
+    InputCompleted,
+    IsReadChanged,
+    PendingMessageRemoved,
+    PendingMessageSet,
+    TitleChanged,
+    ToolCallComplete,
+    ToolCallContentChanged,
+    TurnCancelled,
+    TurnStarted,
+)
+from session_server.schemas.errors import Refusal, RefusalCode
+from session_server.schemas.principals import Principal, Role
+from session_server.schemas.record import ClientJoined, ClientLeft, MessageDrafted, RecordAction
+
+# An answerer answers questions. Letting a tool run, steering the agent or changing the session are
+# the owner's; an observer only looks on.
+# An agent dispatches host actions, runs turns and reports on its tools; it does not answer
+# questions, confirm tool calls or change the host's own state.
+OF_AGENTS = (
+    TurnStarted,
+    TurnCancelled,
+    ToolCallComplete,
+    ToolCallContentChanged,
+    InputCompleted,
+    PendingMessageSet,
+    PendingMessageRemoved,
+    TitleChanged,
+    IsReadChanged,
+)
+
+OF_CHATS = (ClientJoined, ClientLeft, MessageDrafted)
+"""Actions of later versions that 0.3.0 does not have."""
+
+MAY: dict[Role, frozenset[type]] = {
+    Role.OWNER: frozenset({*get_args(ClientAction), *OF_CHATS}),
+    Role.AGENT: frozenset({*get_args(HostSessionAction), *OF_AGENTS}),
+    Role.ANSWERER: frozenset({InputAnswerChanged, InputCompleted, IsReadChanged}),
+    Role.OBSERVER: frozenset(),
+}
+
+_ROLE_MESSAGES = {
+    Role.AGENT: "An agent may not do that.",
+    Role.OWNER: "Only the agent of this session may say that.",
+    Role.ANSWERER: "You may answer this session's questions, but not do that.",
+    Role.OBSERVER: "You may watch this session, but not change it.",
+}
+
+
+def check_role(principal: Principal, action: Action | RecordAction) -> Refusal | None:
+    if type(action) in MAY[principal.role]:
+        return None
+    return Refusal(code=RefusalCode.ROLE, message=_ROLE_MESSAGES[principal.role])
+
+
+def check_session(principal: Principal, resource: str) -> Refusal | None:
+    """A share link opens one session and no other; a token may be limited too."""
+    if principal.reaches(resource):
+        return None
+    return Refusal(code=RefusalCode.OTHER_SESSION, message="Your access is to another session.")

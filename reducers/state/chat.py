@@ -1,0 +1,420 @@
+"""What the record keeps for AHP 0.9 and 1.x: places of questions, times of turns, who is active.
+
+`reduce_chat` follows the public state; it never changes it. What a projection shows of a session is
+made from both.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from session_server.reducers.state.input_requests import open_request
+from session_server.reducers.state.status import updated
+from session_server.reducers.texts import outcome_note
+from session_server.schemas.ahp.actions import (
+    ActiveClientChanged,
+    ActiveClientToolsChanged,
+    InputCompleted,
+    InputRequested,
+    ResponsePartAdded,
+    SessionAction,
+    ToolCallComplete,
+    ToolCallConfirmed,
+    ToolCallReady,
+    ToolCallResultConfirmed,
+    ToolCallStart,
+    Truncated,
+    TurnCancelled,
+    TurnComplete,
+    TurnFailed,
+    TurnStarted,
+)
+from session_server.schemas.ahp.customizations import ClientPlugin
+from session_server.schemas.ahp.questions import InputRequest, ResponseKind
+from session_server.schemas.ahp.session import ACTIVITY_BITS, ActiveClient, SessionState, Status
+from session_server.schemas.ahp.tool_calls import (
+    ClientContributor,
+    PendingConfirmation,
+    PendingResultConfirmation,
+    Running,
+    ToolCall,
+)
+from session_server.schemas.ahp.turns import ActiveTurn, SystemNotificationPart, ToolCallPart
+from session_server.schemas.ahp1.state import ClientEntry, ClientPluginEntry, Enablement
+from session_server.schemas.record import (
+    ChatRecord,
+    ClientJoined,
+    ClientLeft,
+    MessageDrafted,
+    Outcome,
+    OutcomeRecorded,
+    PlacedRequest,
+    RecordAction,
+    SessionRecord,
+    TurnRecord,
+)
+
+RUNS = "run:"
+"""Before the names of tool calls that wait for a client to run them, and not for a person."""
+
+
+def chat_of(record: SessionRecord) -> ChatRecord:
+    """What is kept, or, for a record from before it was, what can be said in its place."""
+    if record.chat is not None:
+        return record.chat
+    public = record.public
+    at = public.summary.modified_at
+    is_failed = public.summary.status & ACTIVITY_BITS == Status.ERROR
+    clients = () if public.active_client is None else (client_entry(public.active_client),)
+    chat = ChatRecord(modified_at=at, active=_unkept(public), failed=is_failed, clients=clients)
+    return _with_needed(chat, public)
+
+
+def _unkept(public: SessionState) -> TurnRecord | None:
+    """Of the active turn: it began when the session last changed, and its questions stand last."""
+    turn = public.active_turn
+    if turn is None:
+        return None
+    end = len(turn.response_parts)
+    requests = [PlacedRequest(id=request.id, position=end) for request in _open(public)]
+    return TurnRecord(started_at=public.summary.modified_at, requests=tuple(requests))
+
+
+def _open(public: SessionState) -> tuple[InputRequest, ...]:
+    return public.input_requests or ()
+
+
+def reduce_chat(
+    record: SessionRecord, after: SessionState, action: RecordAction, at: int
+) -> ChatRecord | None:
+    """The chat once the public state is `after`; the same object if nothing of it changes."""
+    if record.chat is None and after is record.public:
+        return None
+    if isinstance(action, ResponsePartAdded):
+        return _part_added(record, after, action)
+    transition = TRANSITIONS.get(type(action))
+    if transition is None:
+        return chat_of(record)
+    chat = transition(chat_of(record), record.public, after, action, at)
+    return _with_needed(chat, after)
+
+
+# Turns
+
+
+def _turn_started(
+    chat: ChatRecord, before: SessionState, after: SessionState, action: TurnStarted, at: int
+) -> ChatRecord:
+    summary = after.summary
+    turn = TurnRecord(started_at=at, model=summary.model, agent=summary.agent)
+    return updated(chat, active=turn, modified_at=at, failed=False)
+
+
+def _turn_ended(
+    chat: ChatRecord,
+    before: SessionState,
+    after: SessionState,
+    action: TurnComplete | TurnCancelled | TurnFailed,
+    at: int,
+) -> ChatRecord:
+    """A turn that began after its end, by another clock, took no time."""
+    if len(after.turns) == len(before.turns):
+        return chat
+    turn = chat.active or TurnRecord()
+    started_at = before.summary.modified_at if turn.started_at is None else turn.started_at
+    ended = updated(
+        turn,
+        started_at=started_at,
+        duration=max(0, at - started_at),
+        requests=tuple(_left(before, placed) for placed in turn.requests),
+    )
+    unknown = (TurnRecord(),) * (len(before.turns) - len(chat.turns))
+    return updated(
+        chat,
+        turns=(*chat.turns, *unknown, ended),
+        active=None,
+        modified_at=max(at, started_at),
+        failed=isinstance(action, TurnFailed),
+    )
+
+
+def _left(before: SessionState, placed: PlacedRequest) -> PlacedRequest:
+    """A question that its turn leaves open keeps what was drafted."""
+    return placed if placed.request else updated(placed, request=open_request(before, placed.id))
+
+
+def _truncated(
+    chat: ChatRecord, before: SessionState, after: SessionState, action: Truncated, at: int
+) -> ChatRecord:
+    if action.turn_id is not None and all(turn.id != action.turn_id for turn in before.turns):
+        return chat
+    return updated(chat, turns=chat.turns[: len(after.turns)], active=None, failed=False)
+
+
+# Input requests
+
+
+def _input_requested(
+    chat: ChatRecord, before: SessionState, after: SessionState, action: InputRequested, at: int
+) -> ChatRecord:
+    turn, identity = chat.active, action.request.id
+    if turn is None or after.active_turn is None or open_place(turn, identity) is not None:
+        return chat
+    placed = PlacedRequest(id=identity, position=len(after.active_turn.response_parts))
+    return updated(chat, active=updated(turn, requests=(*turn.requests, placed)))
+
+
+def _input_completed(
+    chat: ChatRecord, before: SessionState, after: SessionState, action: InputCompleted, at: int
+) -> ChatRecord:
+    turn = chat.active
+    place = None if turn is None else open_place(turn, action.request_id)
+    request = open_request(before, action.request_id)
+    if turn is None or place is None or request is None:
+        return chat
+    answers = {**(request.answers or {}), **(action.answers or {})}
+    closed = updated(
+        place, request=updated(request, answers=answers or None), response=action.response
+    )
+    requests = tuple(closed if placed is place else placed for placed in turn.requests)
+    return updated(chat, active=updated(turn, requests=requests))
+
+
+def open_place(turn: TurnRecord, request_id: str) -> PlacedRequest | None:
+    """The open request of that id. A completed one may have had the same."""
+    for placed in turn.requests:
+        if placed.id == request_id and placed.request is None:
+            return placed
+    return None
+
+
+def _part_added(
+    record: SessionRecord, after: SessionState, action: ResponsePartAdded
+) -> ChatRecord | None:
+    chat, turn = chat_of(record), after.active_turn
+    if chat.active is None or turn is None or not is_note(record, action.part):
+        return chat
+    return _noted(chat, chat.active, len(turn.response_parts) - 1)
+
+
+def is_note(record: SessionRecord, part: object) -> bool:
+    """Whether a part that is added now only repeats what the request that is being completed shows.
+
+    The outcome of the request is recorded just before it.
+    """
+    if not isinstance(part, SystemNotificationPart) or not record.private.outcomes:
+        return False
+    return _tells_of(part, record.private.outcomes[-1])
+
+
+def outcome_noted(record: SessionRecord, action: OutcomeRecorded) -> ChatRecord | None:
+    """In entries of earlier versions the outcome comes after its note."""
+    turn = record.public.active_turn
+    last = turn.response_parts[-1] if turn is not None and turn.response_parts else None
+    if turn is None or not isinstance(last, SystemNotificationPart):
+        return record.chat
+    chat = chat_of(record)
+    if chat.active is None or not _tells_of(last, action.outcome):
+        return record.chat
+    return _noted(chat, chat.active, len(turn.response_parts) - 1)
+
+
+def _tells_of(part: SystemNotificationPart, outcome: Outcome) -> bool:
+    """Whether it says who answered what, where answers say that by themselves."""
+    if outcome.response is not ResponseKind.ACCEPT or not outcome.answers:
+        return False
+    return part.content == outcome_note(outcome)
+
+
+def _noted(chat: ChatRecord, turn: TurnRecord, position: int) -> ChatRecord:
+    notes = tuple(dict.fromkeys((*turn.notes, position)))
+    return updated(chat, active=updated(turn, notes=notes))
+
+
+# Tool calls
+
+
+def _tool_call_changed(
+    chat: ChatRecord, before: SessionState, after: SessionState, action: SessionAction, at: int
+) -> ChatRecord:
+    """Only changes what waits."""
+    return chat
+
+
+def _tool_call_ready(
+    chat: ChatRecord, before: SessionState, after: SessionState, action: ToolCallReady, at: int
+) -> ChatRecord:
+    turn = before.active_turn
+    if chat.active is None or turn is None or action.tool_input is not None:
+        return chat
+    for part in turn.response_parts:
+        call = part.tool_call if isinstance(part, ToolCallPart) else None
+        if isinstance(call, Running) and call.tool_call_id == action.tool_call_id:
+            if call.tool_input is None:
+                return chat
+            inputs = {**chat.active.inputs, call.tool_call_id: call.tool_input}
+            return updated(chat, active=updated(chat.active, inputs=inputs))
+    return chat
+
+
+# Clients
+
+
+def _active_client_changed(
+    chat: ChatRecord,
+    before: SessionState,
+    after: SessionState,
+    action: ActiveClientChanged | ActiveClientToolsChanged,
+    at: int,
+) -> ChatRecord:
+    old, new = before.active_client, after.active_client
+    clients = chat.clients
+    if old is not None and (new is None or new.client_id != old.client_id):
+        clients = without_client(clients, old.client_id)
+    if new is not None and not _is_listed(clients, new):
+        clients = with_client(clients, client_entry(new))
+    return updated(chat, clients=clients)
+
+
+def _is_listed(clients: tuple[ClientEntry, ...], client: ActiveClient) -> bool:
+    """An entry that the client itself wrote says more than what 0.3.0 keeps of it."""
+    return any(active_client(entry) == client for entry in clients)
+
+
+def client_entry(client: ActiveClient) -> ClientEntry:
+    """A client as later versions show it."""
+    plugins = client.customizations
+    return ClientEntry(
+        client_id=client.client_id,
+        tools=client.tools,
+        display_name=client.display_name,
+        customizations=None if plugins is None else tuple(_plugin_entry(p) for p in plugins),
+    )
+
+
+def _plugin_entry(plugin: ClientPlugin) -> ClientPluginEntry:
+    return ClientPluginEntry(
+        id=plugin.id,
+        uri=plugin.uri,
+        name=plugin.name,
+        icons=plugin.icons,
+        range=plugin.range,
+        nonce=plugin.nonce,
+        enablement=(Enablement(kind="session", enabled=plugin.enabled),),
+    )
+
+
+def active_client(entry: ClientEntry) -> ActiveClient:
+    """A client as 0.3.0 shows it."""
+    plugins = entry.customizations
+    return ActiveClient(
+        client_id=entry.client_id,
+        tools=entry.tools,
+        display_name=entry.display_name,
+        customizations=None if plugins is None else tuple(_client_plugin(p) for p in plugins),
+    )
+
+
+def _client_plugin(plugin: ClientPluginEntry) -> ClientPlugin:
+    return ClientPlugin(
+        id=plugin.id,
+        uri=plugin.uri,
+        name=plugin.name,
+        icons=plugin.icons,
+        range=plugin.range,
+        nonce=plugin.nonce,
+        enabled=is_enabled(plugin.enablement or ()),
+    )
+
+
+SCOPES = ("session", "workspace", "global")
+
+
+def is_enabled(enablement: tuple[Enablement, ...]) -> bool:
+    """By the innermost scope that says anything; without a word, it is."""
+    for scope in SCOPES:
+        for one in enablement:
+            if one.kind == scope:
+                return one.enabled
+    return True
+
+
+def with_client(clients: tuple[ClientEntry, ...], entry: ClientEntry) -> tuple[ClientEntry, ...]:
+    if any(known.client_id == entry.client_id for known in clients):
+        return tuple(entry if known.client_id == entry.client_id else known for known in clients)
+    return (*clients, entry)
+
+
+def without_client(clients: tuple[ClientEntry, ...], client_id: str) -> tuple[ClientEntry, ...]:
+    return tuple(known for known in clients if known.client_id != client_id)
+
+
+def client_joined(record: SessionRecord, action: ClientJoined) -> ChatRecord:
+    chat = chat_of(record)
+    return updated(chat, clients=with_client(chat.clients, action.client))
+
+
+def client_left(record: SessionRecord, action: ClientLeft) -> ChatRecord:
+    chat = chat_of(record)
+    return updated(chat, clients=without_client(chat.clients, action.client_id))
+
+
+def message_drafted(record: SessionRecord, action: MessageDrafted) -> ChatRecord:
+    return updated(chat_of(record), draft=action.draft)
+
+
+# What waits
+
+
+def waiting(public: SessionState, turn: TurnRecord | None) -> dict[str, InputRequest | ToolCall]:
+    """Open questions, and tool calls that wait for a person or a client, by their names."""
+    active = public.active_turn
+    return {} if active is None or turn is None else dict(_waiting(public, active, turn))
+
+
+def _waiting(
+    public: SessionState, active: ActiveTurn, turn: TurnRecord
+) -> Iterator[tuple[str, InputRequest | ToolCall]]:
+    for request in _open(public):
+        if open_place(turn, request.id) is not None:
+            yield f"input:{request.id}", request
+    for part in active.response_parts:
+        call = part.tool_call if isinstance(part, ToolCallPart) else None
+        if isinstance(call, PendingConfirmation | PendingResultConfirmation):
+            yield f"confirm:{call.tool_call_id}", call
+        elif isinstance(call, Running) and isinstance(call.contributor, ClientContributor):
+            yield f"{RUNS}{call.tool_call_id}", call
+
+
+def _with_needed(chat: ChatRecord, public: SessionState) -> ChatRecord:
+    now = waiting(public, chat.active)
+    kept = [name for name in chat.needed if name in now]
+    needed = tuple(dict.fromkeys((*kept, *now)))
+    was_needed = chat.was_needed or any(not name.startswith(RUNS) for name in needed)
+    return updated(chat, needed=needed, was_needed=was_needed)
+
+
+ChatTransition = Callable[[ChatRecord, SessionState, SessionState, Any, int], ChatRecord]
+
+TRANSITIONS: dict[type, ChatTransition] = {
+    TurnStarted: _turn_started,
+    TurnComplete: _turn_ended,
+    TurnCancelled: _turn_ended,
+    TurnFailed: _turn_ended,
+    Truncated: _truncated,
+    InputRequested: _input_requested,
+    InputCompleted: _input_completed,
+    ToolCallStart: _tool_call_changed,
+    ToolCallReady: _tool_call_ready,
+    ToolCallConfirmed: _tool_call_changed,
+    ToolCallComplete: _tool_call_changed,
+    ToolCallResultConfirmed: _tool_call_changed,
+    ActiveClientChanged: _active_client_changed,
+    ActiveClientToolsChanged: _active_client_changed,
+}
+
+PRIVATE_TRANSITIONS: dict[type, Callable[[SessionRecord, Any], ChatRecord | None]] = {
+    OutcomeRecorded: outcome_noted,
+    ClientJoined: client_joined,
+    ClientLeft: client_left,
+    MessageDrafted: message_drafted,
+}

@@ -1,0 +1,312 @@
+"""What differs between the versions of AHP that the client speaks: 0.3.0, and 0.9 with 1.x.
+
+A dialect makes mirrors from snapshots, reads actions and the list of sessions, and words own
+actions and commands. Everything else is the same, and programs see the same shapes with either.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
+
+from session_server.client.conversations import Conversation, millis, read, summary_of
+from session_server.client.errors import NotUnderstood, Unsupported
+from session_server.client.exchange import Delivery
+from session_server.client.mirror import Mirror
+from session_server.client.mirror_kinds import (
+    ConversationMirror,
+    RootMirror,
+    SessionMirror,
+    ShownRootMirror,
+    root_of,
+    session_of,
+)
+from session_server.reducers.ahp1.snapshots import moment
+from session_server.reducers.ahp1.versions import Family, negotiated
+from session_server.schemas.ahp import actions as ahp
+from session_server.schemas.ahp import frames
+from session_server.schemas.ahp.commands import (
+    ROOT_CHANNEL,
+    CreateSessionParams,
+    FetchTurnsParams,
+    ListSessionsParams,
+    ListSessionsResult,
+    Snapshot,
+)
+from session_server.schemas.ahp.envelopes import ActionEnvelope, EnvelopeMeta
+from session_server.schemas.ahp.frames import SessionAddedParams, SessionSummaryChangedParams
+from session_server.schemas.ahp.session import (
+    ChangesSummary,
+    ProjectInfo,
+    SessionSummary,
+    SummaryMeta,
+)
+from session_server.schemas.ahp1 import actions as ahp1
+from session_server.schemas.ahp1 import methods
+from session_server.schemas.codec import Decoder
+from session_server.schemas.wire import Extra, Unknown, Uri
+
+Command = tuple[Any, Any]
+"""The class of a frame, and its params."""
+
+
+class Received(NamedTuple):
+    """An accepted action. Mirrors that keep JSON objects reduce the `document`."""
+
+    envelope: ActionEnvelope
+    document: Extra | None = None
+
+
+class Listed(NamedTuple):
+    """A page of the list of sessions; a `cursor` asks for the next."""
+
+    items: tuple[SessionSummary, ...]
+    cursor: str | None = None
+
+
+class Dialect(Protocol):
+    def mirror(self, client_id: str, snapshot: Snapshot, chat: Uri | None) -> Mirror[Any]:
+        """Of the root or a session, and of a chat of it. Raises `NotUnderstood`."""
+        ...
+
+    def received(self, delivery: Delivery) -> Received:
+        """Raises `DecodingError` for an action that cannot be reduced."""
+        ...
+
+    def outgoing(self, mirror: Mirror[Any], action: Any, at: int) -> tuple[Uri, Any]:
+        """The channel and the action to dispatch there. Raises `Unsupported`."""
+        ...
+
+    def create_session(self, wanted: CreateSessionParams) -> Command: ...
+
+    def fetch_turns(self, uri: Uri, before: str | None, limit: int | None) -> Command | None:
+        """`None`: turns are fetched into the state of a chat."""
+        ...
+
+    def list_sessions(self, cursor: str | None) -> Command: ...
+
+    def listed(self, result: bytes) -> Listed: ...
+
+    def added(self, params: bytes) -> SessionSummary: ...
+
+    def changed(self, params: bytes, known: Mapping[Uri, SessionSummary]) -> SessionSummary | None:
+        """The summary that an announcement changes, if it is one of the known."""
+        ...
+
+
+def dialect_of(version: str) -> Dialect:
+    """Raises `CommandError` if we do not speak that version."""
+    return DIALECTS[negotiated((version,)).family]
+
+
+def _known_meta(meta: Extra | None) -> EnvelopeMeta | None:
+    """Another host may use `_meta` for something else."""
+    found: EnvelopeMeta | None = read(meta, EnvelopeMeta | None)
+    return found
+
+
+def _envelope(delivery: Delivery, action: Any) -> ActionEnvelope:
+    return ActionEnvelope(
+        channel=delivery.channel,
+        action=action,
+        server_seq=delivery.server_seq,
+        origin=delivery.origin,
+        meta=_known_meta(delivery.meta),
+    )
+
+
+# 0.3.0
+
+_decode_action: Decoder[ahp.Action] = Decoder(ahp.Action)
+_decode_listed: Decoder[ListSessionsResult] = Decoder(ListSessionsResult)
+_decode_added: Decoder[SessionAddedParams] = Decoder(SessionAddedParams)
+_decode_changed: Decoder[SessionSummaryChangedParams] = Decoder(SessionSummaryChangedParams)
+
+
+class Ahp03:
+    def mirror(self, client_id: str, snapshot: Snapshot, chat: Uri | None) -> Mirror[Any]:
+        if chat is not None:
+            raise Unsupported("AHP 0.3.0 knows no chats: a session is one conversation.")
+        if snapshot.resource == ROOT_CHANNEL:
+            return RootMirror(client_id, root_of(snapshot), snapshot.from_seq)
+        state = session_of(snapshot)
+        return SessionMirror(snapshot.resource, client_id, state, snapshot.from_seq)
+
+    def received(self, delivery: Delivery) -> Received:
+        return Received(_envelope(delivery, _decode_action(bytes(delivery.action))))
+
+    def outgoing(self, mirror: Mirror[Any], action: Any, at: int) -> tuple[Uri, Any]:  # noqa: ARG002
+        return mirror.channel, action
+
+    def create_session(self, wanted: CreateSessionParams) -> Command:
+        return frames.CreateSession, wanted
+
+    def fetch_turns(self, uri: Uri, before: str | None, limit: int | None) -> Command | None:
+        return frames.FetchTurns, FetchTurnsParams(channel=uri, before=before, limit=limit)
+
+    def list_sessions(self, cursor: str | None) -> Command:  # noqa: ARG002
+        return frames.ListSessions, ListSessionsParams(channel=ROOT_CHANNEL)
+
+    def listed(self, result: bytes) -> Listed:
+        return Listed(_decode_listed(result).items)
+
+    def added(self, params: bytes) -> SessionSummary:
+        return _decode_added(params).summary
+
+    def changed(self, params: bytes, known: Mapping[Uri, SessionSummary]) -> SessionSummary | None:
+        change = _decode_changed(params)
+        summary = known.get(change.session)
+        if summary is None:
+            return None
+        fields: dict[str, Any] = {
+            name: value
+            for name in change.changes.__struct_fields__
+            if (value := getattr(change.changes, name)) is not msgspec.UNSET
+        }
+        if fields.get("activity") == "":
+            fields["activity"] = None
+        return msgspec.structs.replace(summary, **fields)
+
+
+# 0.9 and 1.x
+
+
+class UnknownAction(Unknown):
+    """An action that has no shape here, as it came; mirrors reduce it all the same."""
+
+    __slots__ = ()
+
+
+_decode_document: Decoder[Extra] = Decoder(Extra)
+
+
+def action_of(document: Extra) -> Any:
+    """In its shape, if it has one."""
+    return read(document, ahp1.HostAction) or UnknownAction(document)
+
+
+ON_SESSION = (
+    ahp.TitleChanged,
+    ahp.IsReadChanged,
+    ahp.IsArchivedChanged,
+    ahp.ConfigChanged,
+    ahp1.ActiveClientSet,
+    ahp1.ActiveClientRemoved,
+    ahp1.CustomizationToggled,
+)
+ON_CHAT: dict[type, type] = {
+    ahp.TurnStarted: ahp1.TurnStarted,
+    ahp.TurnCancelled: ahp1.TurnCancelled,
+    ahp.Truncated: ahp1.Truncated,
+    ahp.ToolCallConfirmed: ahp1.ToolCallConfirmed,
+    ahp.ToolCallComplete: ahp1.ToolCallComplete,
+    ahp.ToolCallResultConfirmed: ahp1.ToolCallResultConfirmed,
+    ahp.ToolCallContentChanged: ahp1.ToolCallContentChanged,
+    ahp.InputAnswerChanged: ahp1.InputAnswerChanged,
+    ahp.InputCompleted: ahp1.InputCompleted,
+    ahp.PendingMessageSet: ahp1.PendingMessageSet,
+    ahp.PendingMessageRemoved: ahp1.PendingMessageRemoved,
+    ahp.QueuedMessagesReordered: ahp1.QueuedMessagesReordered,
+}
+"""What a client may dispatch in all versions, and its later name."""
+
+ONLY_HERE = (ahp1.DraftChanged, ahp1.ChatIsReadChanged, ahp1.ChatIsArchivedChanged)
+
+
+class Ahp1:
+    def mirror(self, client_id: str, snapshot: Snapshot, chat: Uri | None) -> Mirror[Any]:
+        if snapshot.resource == ROOT_CHANNEL:
+            return ShownRootMirror(client_id, snapshot)
+        return ConversationMirror(client_id, snapshot, chat)
+
+    def received(self, delivery: Delivery) -> Received:
+        document = _decode_document(bytes(delivery.action))
+        return Received(_envelope(delivery, action_of(document)), document)
+
+    def outgoing(self, mirror: Mirror[Any], action: Any, at: int) -> tuple[Uri, Any]:
+        if mirror.channel == ROOT_CHANNEL or isinstance(action, ON_SESSION):
+            return mirror.channel, action
+        assert isinstance(mirror, ConversationMirror)
+        chat, kind = mirror.chat, ON_CHAT.get(type(action))
+        if kind is None and not isinstance(action, (*ON_CHAT.values(), *ONLY_HERE)):
+            tag = action.__struct_config__.tag
+            raise Unsupported(f"AHP 0.9 and 1.x have no {tag} that a client may dispatch.")
+        if chat is None or chat not in mirror.positions:
+            raise Unsupported("This session has no chat yet.")
+        return chat, action if kind is None else _worded(kind, action, mirror, at)
+
+    def create_session(self, wanted: CreateSessionParams) -> Command:
+        if wanted.model is not None or wanted.fork is not None:
+            raise Unsupported("AHP 0.9 and 1.x cannot create a session with a model or as a fork.")
+        directory = wanted.working_directory
+        params = methods.CreateSessionParams(
+            channel=wanted.channel,
+            provider=wanted.provider,
+            working_directories=None if directory is None else (directory,),
+            config=wanted.config,
+        )
+        return methods.CreateSession, params
+
+    def fetch_turns(self, uri: Uri, before: str | None, limit: int | None) -> None:  # noqa: ARG002
+        return None
+
+    def list_sessions(self, cursor: str | None) -> Command:
+        return methods.ListSessions, methods.ListSessionsParams(channel=ROOT_CHANNEL, cursor=cursor)
+
+    def listed(self, result: bytes) -> Listed:
+        document = _decode_document(result)
+        try:
+            items = tuple(map(summary_of, document["items"]))
+        except (LookupError, TypeError) as error:
+            raise NotUnderstood(f"The list of sessions is not AHP: {error!r}") from error
+        return Listed(items, document.get("nextCursor"))
+
+    def added(self, params: bytes) -> SessionSummary:
+        return summary_of(_decode_document(params)["summary"])
+
+    def changed(self, params: bytes, known: Mapping[Uri, SessionSummary]) -> SessionSummary | None:
+        document = _decode_document(params)
+        summary = known.get(document["session"])
+        if summary is None:
+            return None
+        changes = document["changes"]
+        fields: dict[str, Any] = {
+            name: convert(changes[key])
+            for key, (name, convert) in SUMMARY_FIELDS.items()
+            if key in changes
+        }
+        return msgspec.structs.replace(summary, **fields)
+
+
+def _worded(kind: type, action: Any, mirror: ConversationMirror, at: int) -> Any:
+    """Under its later name, with the times that are asked for since."""
+    fields = {name: getattr(action, name) for name in type(action).__struct_fields__}
+    if kind is ahp1.TurnStarted:
+        fields["started_at"] = moment(at)
+    if kind is ahp1.TurnCancelled:
+        fields["duration"] = max(0, at - _started(mirror.state, at))
+    return kind(**fields)
+
+
+def _started(state: Any, at: int) -> int:
+    chat = state.chat if isinstance(state, Conversation) else None
+    turn = (chat or {}).get("activeTurn", {})
+    return millis(turn.get("startedAt")) or at
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+SUMMARY_FIELDS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "title": ("title", _same),
+    "status": ("status", _same),
+    "modifiedAt": ("modified_at", millis),
+    "activity": ("activity", lambda activity: activity or None),
+    "project": ("project", lambda project: read(project, ProjectInfo)),
+    "workingDirectories": ("working_directory", lambda uris: next(iter(uris), None)),
+    "changes": ("changes", lambda changes: read(changes, ChangesSummary)),
+    "_meta": ("meta", lambda meta: read(meta, SummaryMeta)),
+}
+
+DIALECTS: dict[Family, Dialect] = {Family.V0_3: Ahp03(), Family.V1: Ahp1()}

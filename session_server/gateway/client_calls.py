@@ -1,0 +1,241 @@
+"""Calls that MCP clients make through the gateway: each lives in a session.
+
+A client waits for its call, and takes it up again when it comes back, on any connection and after a
+restart. What its own user is asked goes to it in its era, by `client_questions`.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator
+from typing import Any
+
+from mcp import MCPError
+from mcp_types import INTERNAL_ERROR
+
+from session_server.calls.service import Calls
+from session_server.gateway.carried_state import carried_in, try_again
+from session_server.gateway.client_questions import (
+    CAN_ASK,
+    ClientQuestions,
+    answerable,
+    declared_by,
+)
+from session_server.gateway.gateway_sessions import GatewaySessions, session_for
+from session_server.gateway.long_requests import (
+    HoldLimits,
+    LegProgress,
+    hold,
+    passing,
+    passing_logs,
+)
+from session_server.gateway.mcp_callers import (
+    Context,
+    McpCaller,
+    log_level_of,
+    requester_of,
+    where_to_answer,
+)
+from session_server.gateway.mcp_errors import as_mcp_errors, lost_state_error
+from session_server.host.awaiting import StateWaiters
+from session_server.mcp_client.sdk import was_cancelled
+from session_server.reducers.calls.presentation import view_of
+from session_server.schemas.errors import UnknownCallError
+from session_server.schemas.http import CallState, CallView
+from session_server.schemas.limits import TITLE_CHARS
+from session_server.schemas.mcp import CallMethod
+from session_server.schemas.record import Call, CallClient, ClientRound, FailureKind, SessionRecord
+from session_server.schemas.wire import Uri
+
+
+class ClientCalls:
+    def __init__(
+        self,
+        calls: Calls,
+        waiting: StateWaiters,
+        sessions: GatewaySessions,
+        server: str,
+        limits: HoldLimits,
+    ) -> None:
+        self._calls = calls
+        self._waiting = waiting
+        self._sessions = sessions
+        self._server = server
+        self._config = calls.servers[server].config
+        self._limits = limits
+
+    async def perform(self, ctx: Context, caller: McpCaller, method: CallMethod) -> dict[str, Any]:
+        requester, state = requester_of(ctx), carried_in(ctx.params)
+        with as_mcp_errors(), requester.connected():
+            uri, call_id = await self._call(ctx, caller, method, state)
+            async with self._unless_cancelled(ctx, caller, call_id):
+                asking = ClientQuestions(self._calls, self._waiting, ctx, caller, (uri, call_id))
+                await asking.take(state)
+                with requester.while_connected(self._calls.askers.waiting(uri, call_id)):
+                    found = await self._followed(ctx, caller, uri, call_id, asking)
+                    if isinstance(found, ClientRound) and await asking.take_ahead(found, state):
+                        found = await self._followed(ctx, caller, uri, call_id, asking)
+            if not isinstance(found, CallView):
+                plain = {"session": uri, "call": call_id}
+                return {
+                    **try_again(requester, state, plain | asking.carried(found)),
+                    **({} if found is None else {"inputRequests": found.questions}),
+                }
+            self._calls.hand_over(caller.principal, call_id, requester)
+        return _result(found)
+
+    async def _call(
+        self, ctx: Context, caller: McpCaller, method: CallMethod, state: dict[str, Any]
+    ) -> tuple[Uri, str]:
+        """The call that this leg belongs to; a new one if there is none."""
+        requester = requester_of(ctx)
+        if "call" in state:
+            uri, call_id = self._known(caller, state["session"], state["call"])
+            requester.join(self._calls.requesters, call_id)
+            return uri, call_id
+        uri = session_for(caller, self._server, self._config.session)
+        await self._sessions.ready(caller, uri, self._first_title(caller))
+        call_id = await self._calls.start(
+            caller.principal,
+            uri,
+            self._server,
+            method,
+            ctx.params or {},
+            lease=self._limits.lease,
+            requester=requester,
+            client=self._client(ctx, caller),
+        )
+        await self._retitle(caller, uri, call_id)
+        return uri, call_id
+
+    def _first_title(self, caller: McpCaller) -> str:
+        return f"{caller.client} · {self._server}"
+
+    async def _retitle(self, caller: McpCaller, uri: Uri, call_id: str) -> None:
+        """The title names the latest call, unless a person has set another one."""
+
+        def title(record: SessionRecord) -> str | None:
+            calls, known = record.private.calls, record.public.summary.title
+            if call_id not in calls or _title(calls[call_id]) == known:
+                return None
+            ours = {_title(call) for call in calls.values()} | {self._first_title(caller)}
+            return _title(calls[call_id]) if known in ours else None
+
+        await self._sessions.retitle(caller, uri, title)
+
+    def _client(self, ctx: Context, caller: McpCaller) -> CallClient:
+        """Who is asked: `both` is the session alone where the client cannot be asked."""
+        declared, answers = declared_by(ctx), self._config.answers
+        level = log_level_of(ctx)
+        if answers == "client":
+            return CallClient(
+                name=caller.client,
+                answers=answers,
+                capabilities=declared,
+                is_2025=not caller.is_modern,
+                log_level=level,
+            )
+        if answers == "session":
+            return CallClient(name=caller.client, log_level=level)
+        others = {name: can for name, can in declared.items() if name != "elicitation"}
+        if others and self._config.roots is not None:
+            others.setdefault("roots", {})
+        return CallClient(
+            name=caller.client,
+            answers="both" if "elicitation" in declared else "session",
+            capabilities=others | CAN_ASK if others else None,
+            is_2025=not caller.is_modern,
+            log_level=level,
+        )
+
+    def _known(self, caller: McpCaller, uri: Uri, call_id: str) -> tuple[Uri, str]:
+        try:
+            found = self._calls.session_of(call_id)
+        except UnknownCallError:
+            raise lost_state_error() from None
+        if found != uri or not caller.principal.reaches(uri):
+            raise lost_state_error()
+        return uri, call_id
+
+    @contextlib.asynccontextmanager
+    async def _unless_cancelled(
+        self, ctx: Context, caller: McpCaller, call_id: str
+    ) -> AsyncGenerator[None]:
+        """A client that answers for itself ends its call; people in a session may still want it."""
+        try:
+            yield
+        except asyncio.CancelledError:
+            if self._config.answers == "client" and was_cancelled(ctx):
+                reason = f"{caller.client} cancelled it."
+                self._calls.driver.spawn(self._calls.abandon(caller.principal, call_id, reason))
+            raise
+
+    async def _followed(
+        self, ctx: Context, caller: McpCaller, uri: Uri, call_id: str, asking: ClientQuestions
+    ) -> CallView | ClientRound | None:
+        """Until it has ended, its 2026-era client is to be asked, or it was held for its time."""
+        message, where = "", where_to_answer(ctx, uri)
+
+        def look(record: SessionRecord) -> CallView | ClientRound | str | None:
+            call = record.private.calls.get(call_id)
+            if call is None:
+                raise lost_state_error()
+            view = view_of(record, call)
+            if not view.is_open:
+                return view
+            asked = answerable(record, call_id, ctx)
+            now = _message(view, where, is_asked=asked is not None)
+            return asking.next(record) or (now if now != message else None)
+
+        async def wait(seconds: float) -> CallView | ClientRound | None:
+            nonlocal message
+            found: CallView | ClientRound | str | None
+            found = await self._waiting.until(uri, look, seconds)
+            if isinstance(found, str):
+                message = found
+                return None
+            return found
+
+        progress = LegProgress(ctx)
+        driver = self._calls.driver
+        with driver.reports.listening(call_id) as reports:
+            async with (
+                asking.passing_on(),
+                passing_logs(ctx, driver.logs.of(call_id)),
+                passing(reports, progress.pass_on),
+            ):
+                return await hold(caller, wait, self._limits, progress, lambda: message)
+
+
+def _title(call: Call) -> str:
+    return f"{call.server}: {call.target}"[:TITLE_CHARS]
+
+
+def _message(view: CallView, where: str, *, is_asked: bool) -> str:
+    match view.state:
+        case CallState.WAITING if not view.requests:
+            return "Waiting for your answer"
+        case CallState.WAITING:
+            count = len(view.requests)
+            what = "a question" if count == 1 else f"{count} questions"
+            if is_asked:
+                return f"Waiting for you to answer {what}, or for people in {where}"
+            return f"Waiting for people to answer {what} in {where}"
+        case CallState.UNCERTAIN:
+            return f"Waiting for an owner to say whether it runs again, in {where}"
+        case _:
+            return f"Calling {view.server}/{view.target}"
+
+
+def _result(ended: CallView) -> dict[str, Any]:
+    if ended.result is not None:
+        return ended.result
+    error = ended.error
+    if error is not None and error.kind is FailureKind.UPSTREAM and isinstance(error.data, dict):
+        own = error.data
+        raise MCPError(own.get("code", INTERNAL_ERROR), own.get("message", ""), own.get("data"))
+    text = f"{ended.server}/{ended.target} was abandoned: {ended.reason}"
+    if error is not None:
+        text = f"{ended.server}/{ended.target} failed: {error.message}"
+    if ended.method == "tools/call":
+        return {"content": [{"type": "text", "text": text}], "isError": True}
+    raise MCPError(INTERNAL_ERROR, text)

@@ -1,0 +1,86 @@
+"""The session of a call or question: named by the client, configured, or always the same one."""
+
+import asyncio
+import hashlib
+import re
+from collections.abc import Callable
+
+import msgspec
+
+from session_server.gateway.mcp_callers import McpCaller
+from session_server.host.awaiting import write
+from session_server.host.host import Host
+from session_server.reducers.batches import Batch, batch_of
+from session_server.schemas.ahp.actions import TitleChanged
+from session_server.schemas.ahp.commands import CreateSessionParams
+from session_server.schemas.errors import CommandError, ErrorCode, NotSavedError
+from session_server.schemas.limits import TITLE_CHARS
+from session_server.schemas.principals import Principal, Stamp
+from session_server.schemas.record import SessionRecord
+from session_server.schemas.wire import Uri
+
+PREFIX = "ahp-session:/"
+PROVIDER = "people"
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+
+
+def session_for(caller: McpCaller, server: str, configured: str | None) -> Uri:
+    """The header goes first; a principal that is limited to one session has no other."""
+    named = caller.session or _only(caller.principal) or configured
+    if named is not None:
+        return named if _SCHEME.match(named) else f"{PREFIX}{named}"
+    whose = msgspec.json.encode((caller.principal.id, server, caller.client))
+    return f"{PREFIX}mcp-{server}-{hashlib.sha256(whose).hexdigest()[:16]}"
+
+
+def _only(principal: Principal) -> Uri | None:
+    sessions = principal.sessions or ()
+    return sessions[0] if len(sessions) == 1 else None
+
+
+class GatewaySessions:
+    """Makes sessions that are not there yet, once each, and gives them titles."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._making: dict[Uri, asyncio.Future[str | None]] = {}
+
+    async def ready(self, caller: McpCaller, uri: Uri, title: str) -> None:
+        """A `CommandError` if this principal may not look at it, or make it."""
+        sessions = self._host.sessions  # the root channel is none of them
+        while uri not in sessions or self._host.channel(caller.principal, uri) is None:
+            made = self._making.get(uri) or self._make(caller.principal, uri, title)
+            reason = await asyncio.shield(made)
+            if reason is not None:
+                raise NotSavedError(reason)
+
+    async def retitle(
+        self, caller: McpCaller, uri: Uri, title: Callable[[SessionRecord], str | None]
+    ) -> None:
+        """`title`: the new one, or nothing if the present one is to stay."""
+
+        def plan(record: SessionRecord, stamp: Stamp) -> Batch:
+            new = title(record)
+            return () if new is None else batch_of(record, TitleChanged(title=new), stamp)
+
+        record = self._host.record(uri)
+        if record is not None and title(record) is None:
+            return
+        await write(self._host, uri, plan, by=caller.principal.author)
+
+    def _make(self, principal: Principal, uri: Uri, title: str) -> asyncio.Future[str | None]:
+        if not principal.reaches(uri):
+            raise CommandError(ErrorCode.PERMISSION_DENIED, "Your access is to another session.")
+        made: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+        params = CreateSessionParams(channel=uri, provider=PROVIDER)
+        self._host.lifecycle.create(
+            principal,
+            params,
+            title=title[:TITLE_CHARS],
+            done=lambda: made.set_result(None),
+            failed=made.set_result,
+        )
+        self._making[uri] = made
+        made.add_done_callback(lambda _: self._making.pop(uri, None))
+        return made

@@ -1,0 +1,85 @@
+"""How far a log had come, kept outside of it.
+
+A database that was restored from a copy of its files looks as if nothing was lost: whatever would
+tell is in the copy too. So each host keeps in its data folder how far it has seen its log, and one
+that ends before that has lost entries.
+"""
+
+import asyncio
+import hashlib
+import logging
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from session_server.log.protocol import Epoch
+from session_server.schemas.wire import Seq
+
+logger = logging.getLogger("session_server.log")
+
+WRITE_SECONDS = 1.0
+"""A killed process may have seen this much more than it says. Too low a seq does no harm."""
+
+LOST = "the log ends at %d, and had come to %d: it was restored, and begins a new epoch"
+
+
+class Standing(NamedTuple):
+    epoch: Epoch
+    last_seq: Seq
+
+    def has_lost(self, seen: "Standing | None") -> bool:
+        """Whether this is a log that lacks something of what was seen of it."""
+        if seen is None:
+            return False
+        is_lost = (self.epoch.first, self.last_seq) < (seen.epoch.first, seen.last_seq)
+        if is_lost:
+            logger.warning(LOST, self.last_seq, seen.last_seq)
+        return is_lost
+
+
+class Witness:
+    """A file for each store that was ever used with this folder."""
+
+    def __init__(self, folder: Path, store: str) -> None:
+        name = hashlib.sha256(store.encode()).hexdigest()[:16]
+        self._path = folder / f"log-{name}.seen"
+        self._written: Standing | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    def seen(self) -> Standing | None:
+        """`None` if nothing, or nothing legible."""
+        with suppress(OSError, ValueError):
+            seq, text = self._path.read_text().split()
+            epoch = Epoch.read(text)
+            return None if epoch is None else Standing(epoch, int(seq))
+        return None
+
+    def write(self, standing: Standing) -> None:
+        """Replaced as a whole, so that a killed process leaves no half of it."""
+        if standing == self._written:
+            return
+        new = self._path.with_suffix(".new")
+        try:
+            new.parent.mkdir(parents=True, exist_ok=True)
+            new.write_text(f"{standing.last_seq} {standing.epoch}\n")
+            os.replace(new, self._path)  # noqa: PTH105  # Path.replace is the same
+        except OSError as error:
+            logger.warning("how far the log has come cannot be kept: %s", error)
+        else:
+            self._written = standing
+
+    def watch(self, standing: Callable[[], Standing]) -> None:
+        self._task = asyncio.get_running_loop().create_task(self._watch(standing))
+
+    async def _watch(self, standing: Callable[[], Standing]) -> None:
+        while True:
+            self.write(standing())
+            await asyncio.sleep(WRITE_SECONDS)
+
+    def end(self, standing: Standing) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
+            self.write(standing)

@@ -1,0 +1,310 @@
+"""The connection to the servers: requests, publishing, reading by position.
+
+The client library connects again by itself. What was in flight when the connection was lost fails
+here at once, since its answer will not come any more.
+"""
+
+import asyncio
+import json
+import re
+import secrets
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from itertools import count
+from typing import Any, NamedTuple
+
+import msgspec
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.errors import Error as NatsError
+
+from session_server.log.nats.messages import PART, StoredMessage
+from session_server.log.nats.stream_config import Address
+from session_server.log.protocol import FailedError, RefusedBecause
+
+ANSWER_SECONDS = 5.0
+PATIENCE_SECONDS = 3.0
+"""How long work waits for servers that have just gone away, or that choose a leader."""
+
+PAUSE_SECONDS = 0.05
+OPENING_SECONDS = 6.0
+CONNECT_SECONDS = 2
+PING_SECONDS = 2
+PINGS_UNANSWERED = 2
+"""A server that has stopped answering is left after some six seconds."""
+
+READ_MESSAGES = 256
+READ_BYTES = 4 * 2**20
+
+WRONG_LAST_CODES = (10_071, 10_164)
+FULL_CODES = (10_023, 10_028, 10_047, 10_077, 10_110)
+UNAVAILABLE_CODES = (10_008, 10_009, 10_039, 10_118)
+"""No leader at the moment, or it is only starting: nothing was done."""
+
+UNREACHABLE = "NATS cannot be reached, or the connection to it was lost."
+LEADERLESS = "JetStream has no leader for the stream: most of its servers are away."
+
+
+class WrongLastError(FailedError):
+    """Another process has written to the log in between.
+
+    `actual` is the last message on the subject, where the server says so.
+    """
+
+    def __init__(self, actual: int | None) -> None:
+        super().__init__(RefusedBecause.CONFLICT, "Another process has written to this log.")
+        self.actual = actual
+
+
+class LostError(FailedError):
+    """No answer came, so that it is not known whether something was stored.
+
+    Any other `FailedError` here means that it was not.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(RefusedBecause.BROKEN, reason)
+
+
+class Publication(NamedTuple):
+    subject: str
+    body: bytes
+    headers: Mapping[str, str] = {}
+
+
+class _Ack(msgspec.Struct, frozen=True):
+    seq: int = 0
+    error: dict[str, Any] | None = None
+
+
+_decode_ack = msgspec.json.Decoder(_Ack).decode
+_LAST = re.compile(r"wrong last sequence: (\d+)")
+
+
+class _Answer:
+    """One message, or many until one with a status ends them."""
+
+    def __init__(self, future: asyncio.Future[list[Msg]], *, is_many: bool) -> None:
+        self.future = future
+        self.is_many = is_many
+        self.messages: list[Msg] = []
+
+    def take(self, message: Msg) -> None:
+        """Several may answer a question; only the first counts unless many are wanted."""
+        if self.future.done():
+            return
+        self.messages.append(message)
+        if not self.is_many or _status(message):
+            self.future.set_result(self.messages)
+
+
+class Servers:
+    """`connected` is called after each connection, the first one too."""
+
+    def __init__(self, address: Address, connected: Callable[[], Awaitable[None]]) -> None:
+        self.address = address
+        self._connected = connected
+        self._client = Client()
+        self._loop = asyncio.get_running_loop()
+        self._inbox = f"_INBOX.{secrets.token_hex(8)}"
+        self._tokens = count()
+        self._answers: dict[str, _Answer] = {}
+        self._is_back = asyncio.Event()
+        self._error: Exception | None = None
+
+    async def open(self, name: str) -> None:
+        """Raises an `OSError` or what the client library raises."""
+        try:
+            async with asyncio.timeout(OPENING_SECONDS):
+                await self._connect(name)
+        except TimeoutError:
+            raise OSError(f"no server can be reached ({self._error or 'no answer'})") from None
+        await self._client.subscribe(f"{self._inbox}.*", cb=self._on_answer)
+        self._is_back.set()
+
+    async def _connect(self, name: str) -> None:
+        await self._client.connect(
+            servers=list(self.address.servers),
+            name=name,
+            allow_reconnect=True,
+            max_reconnect_attempts=-1,
+            reconnect_time_wait=1,
+            connect_timeout=CONNECT_SECONDS,
+            ping_interval=PING_SECONDS,
+            max_outstanding_pings=PINGS_UNANSWERED,
+            error_cb=self._on_error,
+            disconnected_cb=self._on_disconnected,
+            reconnected_cb=self._on_reconnected,
+            **self.address.options(),
+        )
+
+    async def _on_error(self, error: Exception) -> None:
+        """While it connects again. Requests report the same in their own way."""
+        self._error = error
+
+    @property
+    def largest(self) -> int:
+        return self._client.max_payload
+
+    async def _on_disconnected(self) -> None:
+        self._is_back.clear()
+        answers, self._answers = self._answers, {}
+        for answer in answers.values():
+            if not answer.future.done():
+                answer.future.set_exception(LostError(UNREACHABLE))
+
+    async def _on_reconnected(self) -> None:
+        self._is_back.set()
+        await self._connected()
+
+    async def _on_answer(self, message: Msg) -> None:
+        answer = self._answers.get(message.subject.rpartition(".")[2])
+        if answer is not None:
+            answer.take(message)
+
+    async def close(self) -> None:
+        await self._client.close()
+
+    async def subscribe(self, subject: str, callback: Callable[[Msg], Awaitable[None]]) -> None:
+        await self._client.subscribe(subject, cb=callback)
+        await self._client.flush()
+
+    async def confirm(self, message: Msg) -> None:
+        """Answers whoever asks whether this process is there."""
+        await self._client.publish(message.reply)
+
+    async def tell(self, subject: str, message: bytes) -> None:
+        """To whoever listens. While there is no connection it is lost, and not sent later."""
+        if self._is_back.is_set():
+            with suppress(NatsError):
+                await self._client.publish(subject, message)
+
+    async def _ready(self) -> None:
+        """Raises a `FailedError` when there is no connection, and will not be in a moment."""
+        try:
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                await self._is_back.wait()
+        except TimeoutError:
+            raise FailedError(RefusedBecause.BROKEN, UNREACHABLE) from None
+
+    async def ask(
+        self,
+        publications: Sequence[Publication],
+        *,
+        is_many: bool = False,
+        seconds: float = ANSWER_SECONDS,
+    ) -> list[Msg]:
+        """Sends them all; the last one is to be answered. Raises a `FailedError`."""
+        await self._ready()
+        token = str(next(self._tokens))
+        answer = _Answer(self._loop.create_future(), is_many=is_many)
+        self._answers[token] = answer
+        reply = f"{self._inbox}.{token}"
+        timer = self._loop.call_later(seconds, self._give_up, answer)
+        try:
+            for subject, body, headers in publications[:-1]:
+                await self._client.publish(subject, body, headers=dict(headers) or None)
+            subject, body, headers = publications[-1]
+            await self._client.publish(subject, body, reply, headers=dict(headers) or None)
+            return await answer.future
+        except NatsError as error:
+            raise LostError(UNREACHABLE) from error
+        finally:
+            timer.cancel()
+            self._answers.pop(token, None)
+
+    def _give_up(self, answer: _Answer) -> None:
+        if not answer.future.done():
+            answer.future.set_exception(LostError("NATS does not answer."))
+
+    async def api(self, question: str, body: object = None) -> dict[str, Any]:
+        """What the servers' own API answers; an `error` in it is the caller's to read."""
+        until = self._loop.time() + PATIENCE_SECONDS
+        encoded = b"" if body is None else json.dumps(body).encode()
+        while True:
+            (message,) = await self.ask([Publication(f"$JS.API.{question}", encoded)])
+            answer: dict[str, Any] = {} if _status(message) else json.loads(message.data)
+            code = answer.get("error", {}).get("err_code")
+            if not _status(message) and code not in UNAVAILABLE_CODES:
+                return answer
+            await self._wait(until)
+
+    async def _wait(self, until: float) -> None:
+        """Nobody was there to do it. Soon there may be, when a leader is elected."""
+        if self._loop.time() > until:
+            raise FailedError(RefusedBecause.BROKEN, LEADERLESS)
+        await asyncio.sleep(PAUSE_SECONDS)
+
+    async def publish(self, publications: Sequence[Publication]) -> int:
+        """Stores them all or none; the number of the last one.
+
+        Raises `WrongLastError`, `LostError` or another `FailedError`.
+        """
+        if len(publications) > 1:
+            batch_id = secrets.token_hex(8)
+            publications = [
+                Publication(subject, body, {**headers, **_together(batch_id, n, publications)})
+                for n, (subject, body, headers) in enumerate(publications, start=1)
+            ]
+        until = self._loop.time() + PATIENCE_SECONDS
+        while True:
+            (message,) = await self.ask(publications)
+            if not _status(message):
+                ack = _decode_ack(message.data)
+                if ack.error is None:
+                    return ack.seq
+                if ack.error.get("err_code") not in UNAVAILABLE_CODES:
+                    raise _refusal(ack.error)
+            await self._wait(until)
+
+    async def read(self, after: int, subject: str) -> list[StoredMessage]:
+        """The next messages of the stream, as far as the server that answers has them."""
+        question = {
+            "seq": after + 1,
+            "next_by_subj": subject,
+            "batch": READ_MESSAGES,
+            "max_bytes": READ_BYTES,
+        }
+        publication = Publication(
+            f"$JS.API.DIRECT.GET.{self.address.stream}", json.dumps(question).encode()
+        )
+        messages = await self.ask([publication], is_many=True)
+        if _status(messages[-1]) == "503":
+            raise FailedError(RefusedBecause.BROKEN, LEADERLESS)
+        previous = 0
+        for message in messages:
+            # Each says which one came before it, so that none is missed on the way.
+            if int((message.headers or {}).get("Nats-Last-Sequence", previous)) != previous:
+                raise LostError("Some messages of the stream did not arrive.")
+            stored = stored_message(message)
+            previous = stored.stream_seq if stored else previous
+        return [stored for message in messages if (stored := stored_message(message))]
+
+
+def stored_message(message: Msg) -> StoredMessage | None:
+    headers = message.headers or {}
+    number = headers.get("Nats-Sequence")
+    if number is None:
+        return None
+    return StoredMessage(int(number), headers["Nats-Subject"], PART in headers, message.data)
+
+
+def _together(batch_id: str, number: int, publications: Sequence[Publication]) -> dict[str, str]:
+    headers = {"Nats-Batch-Id": batch_id, "Nats-Batch-Sequence": str(number)}
+    return headers | {"Nats-Batch-Commit": "1"} if number == len(publications) else headers
+
+
+def _refusal(error: Mapping[str, Any]) -> FailedError:
+    code, description = error.get("err_code"), str(error.get("description"))
+    if code in WRONG_LAST_CODES:
+        found = _LAST.search(description)
+        return WrongLastError(int(found[1]) if found else None)
+    if code in FULL_CODES:
+        text = f"JetStream has no room left ({description}): make some, then try again."
+        return FailedError(RefusedBecause.FULL, text)
+    text = f"JetStream could not store it: {description} ({code})."
+    return FailedError(RefusedBecause.BROKEN, text)
+
+
+def _status(message: Msg) -> str | None:
+    return (message.headers or {}).get("Status")

@@ -1,0 +1,103 @@
+"""The host killed at every step of a call of three rounds.
+
+Appends do not depend on the transport, so each of them is tried over one transport in each era;
+sends and receives are tried over both.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.calls.host_kills import (
+    IN_DOUBT,
+    Era,
+    Pairing,
+    Way,
+    appends,
+    comes_by,
+    messages,
+    paired,
+    survives,
+)
+
+ROUNDS = range(1, 4)
+LEGS: dict[Era, range] = {"modern": range(1, 5), "legacy": range(1, 2)}
+"""A 2025-era server keeps the one request open."""
+
+DOUBTED: dict[Era, str] = {"modern": "mcp.sent#4", "legacy": "mcp.receive#2"}
+"""Where a death leaves it unknown whether the tool has run."""
+
+PAIRINGS: list[tuple[Era, Way]] = [
+    ("modern", "http"),
+    ("legacy", "stdio"),
+    ("modern", "stdio"),
+    ("legacy", "http"),
+]
+WITH_APPENDS = PAIRINGS[:2]
+
+Pairings = Callable[[Era, Way], Pairing]
+
+
+def places(era: Era) -> list[str]:
+    return [*appends(LEGS[era], ROUNDS), *messages(ROUNDS)]
+
+
+@pytest.fixture(scope="module")
+def pairings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pairings]:
+    known: dict[tuple[Era, Way], Pairing] = {}
+    with ExitStack() as stack:
+
+        def pairing(era: Era, way: Way) -> Pairing:
+            if (era, way) not in known:
+                folder = tmp_path_factory.mktemp("kill")
+                known[era, way] = stack.enter_context(paired(era, way, folder))
+            return known[era, way]
+
+        yield pairing
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("era", "way"), PAIRINGS)
+def test_a_call_of_three_rounds_comes_by_every_place(
+    era: Era, way: Way, pairings: Pairings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    comes_by(places(era), pairings(era, way), tmp_path, monkeypatch)
+
+
+@pytest.mark.slow
+@pytest.mark.proves("design.session.restart")
+@pytest.mark.parametrize(
+    ("era", "way", "place"),
+    [
+        (era, way, place)
+        for era, way in PAIRINGS
+        for place in (places(era) if (era, way) in WITH_APPENDS else messages(ROUNDS))
+    ],
+)
+def test_a_call_survives_the_death_of_its_process(
+    era: Era,
+    way: Way,
+    place: str,
+    pairings: Pairings,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    survives((place,), pairings(era, way), tmp_path, monkeypatch)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("era", "way", "place"), [(era, way, place) for era, way in WITH_APPENDS for place in IN_DOUBT]
+)
+def test_a_call_survives_another_death_while_it_is_in_doubt(
+    era: Era,
+    way: Way,
+    place: str,
+    pairings: Pairings,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    person = survives((DOUBTED[era], place), pairings(era, way), tmp_path, monkeypatch)
+    assert person.doubts

@@ -1,0 +1,33 @@
+"""Where servers stand, as the sessions that list them are told."""
+
+import asyncio
+
+import msgspec
+
+from session_server.host.log_writer import FIRST_PAUSE
+from session_server.mcp_client.server_states import ServerStates
+from session_server.schemas.ahp.customizations import McpReady, McpServer, McpStarting
+from tests.host.harness import AGENT, SESSION, hosting, joined, run, with_session
+from tests.host.test_failed_writes import SOON, FullForLog
+
+
+@run
+async def test_an_outdated_state_is_not_written_when_the_log_accepts_it_late() -> None:
+    async with hosting(log := FullForLog()) as host:
+        await with_session(host)
+        agent = await joined(host, AGENT, "agent", SESSION)
+        states = ServerStates(host)
+        entry = msgspec.to_builtins(states.customization("zoo"))
+        await agent.act({"type": "session/customizationsChanged", "customizations": [entry]})
+        log.text = b'"starting"'
+        states.changed("zoo", McpStarting())
+        async with asyncio.timeout(SOON):
+            await log.refused.wait()
+        states.changed("zoo", McpReady())
+        await asyncio.sleep(FIRST_PAUSE * 2)  # by then it was tried again
+        record = host.record(SESSION)
+        assert record is not None
+        assert record.public.customizations is not None
+        (listed,) = record.public.customizations
+        assert isinstance(listed, McpServer)
+        assert listed.state == McpReady()

@@ -1,0 +1,104 @@
+"""How calls start: "started" and "sent" are one write, and the first leg goes out once."""
+
+import asyncio
+import sys
+from collections.abc import Collection
+from pathlib import Path
+
+import pytest
+
+from session_server.host.connection.rate_limit import Bounds
+from session_server.log.memory import MemoryLog
+from session_server.log.protocol import Batch, FailedError, RefusedBecause
+from session_server.log.settling import Settled
+from session_server.mcp_client.config import ServerConfig
+from session_server.schemas.errors import InDoubtError, NotSavedError
+from session_server.schemas.record import SessionRecord
+from session_server.schemas.wire import Seq
+from tests.calls.running_host import SESSION, running_host, stdio
+from tests.host.faulty_logs import NO_WORD
+from tests.mcp.servers import odd
+from tests.waiting import until
+
+SERVER = ServerConfig(command=sys.executable, args=(str(Path(odd.__file__)),))
+
+
+class WatchedLog(MemoryLog):
+    """Remembers what was written together; may not say whether it was stored."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.batches: list[bytes] = []
+        self.is_silent = False
+        self.is_found = asyncio.Event()
+        self.is_found.set()
+
+    def append(self, batch: Batch, settled: Settled) -> None:
+        data = b"".join(entry.data for entry in batch.entries)
+        if batch.channel == SESSION:
+            self.batches.append(data)
+        if self.is_silent and b'"private/callSent"' in data:
+            self.is_silent = False
+            super().append(batch, lambda _: settled(NO_WORD))
+        else:
+            super().append(batch, settled)
+
+    async def find(self, ids: Collection[str]) -> dict[str, Seq]:
+        if ids and not self.is_found.is_set():
+            raise FailedError(RefusedBecause.BROKEN, "ask again later")
+        return await super().find(ids)
+
+    def together(self, *names: bytes) -> int:
+        return sum(all(b'"%s"' % name in batch for name in names) for batch in self.batches)
+
+
+def ended(record: SessionRecord) -> int:
+    return sum(not call.is_open for call in record.private.calls.values())
+
+
+async def test_a_call_is_written_down_in_three_batches() -> None:
+    log = WatchedLog()
+    async with running_host(SERVER, log=log) as at:
+        for number in range(1, 4):
+            assert await at.text(await at.call("untyped", key=str(number))) == "plain"
+            assert log.together(b"private/callStarted", b"private/callSent") == number
+            assert log.together(b"private/callFinished", b"session/turnComplete") == number
+        assert at.record.public.active_turn is None
+
+
+async def test_a_start_that_was_stored_without_a_word_is_sent_once() -> None:
+    log = WatchedLog()
+    async with running_host(SERVER, log=log) as at:
+        assert await at.text(await at.call("untyped")) == "plain"
+        log.is_silent = True
+        assert await at.text(await at.call("untyped", key="again")) == "plain"
+        assert log.together(b"private/callSent") == 2
+
+
+async def test_a_start_in_doubt_is_reported_and_goes_out_once_it_is_known() -> None:
+    log = WatchedLog()
+    async with running_host(SERVER, log=log, bounds=Bounds(store_seconds=0.2)) as at:
+        assert await at.text(await at.call("untyped")) == "plain"
+        log.is_silent = True
+        log.is_found.clear()
+        with pytest.raises(InDoubtError):
+            await at.call("untyped", key="again")
+        log.is_found.set()
+        await at.until(lambda record: True if ended(record) == 2 else None)
+        assert log.together(b"private/callFinished") == 2
+
+
+async def test_a_leg_whose_claim_is_in_doubt_goes_out_once_the_log_has_it() -> None:
+    log = WatchedLog()
+    async with running_host(stdio("modern"), log=log, bounds=Bounds(store_seconds=0.2)) as at:
+        call_id = await at.call("pair")
+        await at.answer("Your age?", age=7)
+        log.is_silent = True
+        log.is_found.clear()
+        await at.answer("Your name?", name="Cy")
+        await until(lambda: at.host.storage.in_doubt)
+        with pytest.raises(NotSavedError):
+            await at.call("pair", key="while nothing can be stored")
+        log.is_found.set()
+        assert await at.text(call_id) == "Cy is 7"
+        assert log.together(b"private/callSent") == 2

@@ -1,0 +1,47 @@
+"""Two nodes that are both about to send the same leg of a call."""
+
+from pathlib import Path
+
+import pytest
+
+from session_server.host.changes import Change, ReadChange
+from session_server.host.effects import SessionChannel
+from session_server.log.memory import MemoryLog
+from session_server.reducers.effects import SendCall, effects_of
+from tests.calls.running_host import RunningHost, http, running_host
+from tests.effort import tries
+from tests.mcp import zoo
+
+TIMES = tries(in_ci=100, at_hand=20)
+
+
+def send_too(node: RunningHost) -> None:
+    """This node also sends what another one has made due, as if it took over from that one."""
+
+    def committed(channel: SessionChannel, change: Change) -> None:
+        if isinstance(change, ReadChange):
+            for effect in effects_of(change.before, change.actions, change.after):
+                if isinstance(effect, SendCall):
+                    node.calls.driver.send(channel, effect)
+
+    node.host.on_committed.append(committed)
+
+
+@pytest.mark.proves("design.nodes.one-retry")
+async def test_of_two_nodes_that_would_both_send_a_leg_one_does(tmp_path: Path) -> None:
+    file, log = tmp_path / "effects", MemoryLog()
+    with zoo.http_server("modern", "--effects", str(file)) as server:
+        config = http(server.url)
+        async with running_host(config, shared=log) as one, running_host(config, shared=log) as two:
+            send_too(one)
+            send_too(two)
+            senders: list[str] = []
+            for number in range(TIMES):
+                node = (one, two)[number % 2]
+                call = await node.call("weather", key=str(number))
+                await node.answer("city", city=f"Oslo-{number}")
+                assert await node.text(call) == f"Sunny in Oslo-{number}"
+                senders.append(node.record.private.calls[call].node)
+    cities = [row["city"] for row in zoo.effects(file, "weather")]
+    assert cities == [f"Oslo-{number}" for number in range(TIMES)]
+    assert set(senders) == {one.host.node, two.host.node}

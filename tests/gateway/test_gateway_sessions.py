@@ -1,0 +1,159 @@
+"""In which session a call happens, and who may make one."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tests.gateway.requests_2026 import (
+    TOKEN,
+    People,
+    bearer,
+    call,
+    host,
+    issued,
+    rpc,
+    text,
+    wait_for,
+)
+from tests.mcp import zoo
+from tests.servers import ServerProcess
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    entries = {
+        "plain": zoo.stdio_entry("modern"),
+        "placed": zoo.stdio_entry("modern", session="war-room"),
+    }
+    token = ("--connection-token", TOKEN, "--mcp-hold-seconds", "0.4")
+    with host(tmp_path_factory.mktemp("host"), entries, *token) as running:
+        yield running
+
+
+@pytest.fixture
+def people(server: ServerProcess) -> Iterator[People]:
+    with People(server.url, TOKEN) as everyone:
+        yield everyone
+
+
+@pytest.mark.slow
+@pytest.mark.proves("design.names.mcp")
+def test_the_session_is_named_in_a_header_or_configured_or_always_the_same(
+    server: ServerProcess, people: People
+) -> None:
+    def made(path: str, client: str = "ada", **headers: str) -> set[str]:
+        before = set(people.sessions())
+        answer = call(
+            f"{server.url}/mcp/{path}",
+            "echo",
+            {"text": "hi"},
+            client=client,
+            headers=bearer(**headers),
+        )
+        assert text(answer) == "hi"
+        return set(people.sessions()) - before
+
+    assert made("plain", **{"Session-Server-Session": "mine"}) == {"ahp-session:/mine"}
+    assert made("plain", **{"Session-Server-Session": "custom:/x"}) == {"custom:/x"}
+    assert made("placed") == {"ahp-session:/war-room"}
+    assert made("placed", **{"Session-Server-Session": "header"}) == {"ahp-session:/header"}
+    (own,) = made("plain")
+    assert own.startswith("ahp-session:/mcp-plain-")
+    assert made("plain") == set()
+    assert len(made("plain", client="bob")) == 1
+    tools = rpc(f"{server.url}/mcp", "tools/list", {}, headers=bearer())["result"]["tools"]
+    assert [tool["name"] for tool in tools] == ["ask_questions", "notify_status"]
+
+
+def test_a_token_is_required(server: ServerProcess) -> None:
+    for path in ("/mcp", "/mcp/plain", "/mcp/nowhere"):
+        for headers in ({}, bearer("wrong")):
+            response = httpx2.post(f"{server.url}{path}", json={}, headers=headers)
+            assert response.status_code == 401, path
+
+
+def test_a_principal_that_may_not_make_calls_gets_an_error(
+    server: ServerProcess, people: People
+) -> None:
+    for role in ("answerer", "observer"):
+        token = issued(people, name=f"some-{role}", role=role)
+        told = call(f"{server.url}/mcp/placed", "echo", {"text": "x"}, headers=bearer(token))
+        assert told["error"]["message"] == "Only owners and agents can make calls."
+
+
+def test_an_agent_of_one_session_calls_there_and_nowhere_else(
+    server: ServerProcess, people: People
+) -> None:
+    session = "ahp-session:/only"
+    people.http.post("/v1/sessions", json={"resource": session}).raise_for_status()
+    token = issued(people, name="helper", role="agent", sessions=[session])
+    url = f"{server.url}/mcp/plain"
+    assert text(call(url, "echo", {"text": "x"}, headers=bearer(token))) == "x"
+    assert len(people.calls(session)) == 1
+    elsewhere = bearer(token, **{"Session-Server-Session": "war-room"})
+    told = call(url, "echo", {"text": "y"}, headers=elsewhere)
+    assert "session" in told["error"]["message"]
+
+
+def test_a_state_is_worth_nothing_to_another_principal_or_server(
+    server: ServerProcess, people: People
+) -> None:
+    url = f"{server.url}/mcp/placed"
+    state = call(url, "weather", headers=bearer())["result"]["requestState"]
+    other = issued(people, name="mallory", role="agent")
+    stolen = call(url, "weather", headers=bearer(other), retry={"requestState": state})
+    moved = call(
+        f"{server.url}/mcp/plain", "weather", headers=bearer(), retry={"requestState": state}
+    )
+    for answer in (stolen, moved):
+        assert answer["error"]["data"] == {"reason": "invalid_request_state"}
+    people.answer("ahp-session:/war-room", {"city": "Oslo"})
+    assert text(call(url, "weather", headers=bearer(), retry={"requestState": state}))
+
+
+def test_an_unknown_server_is_named_in_the_error(server: ServerProcess) -> None:
+    response = httpx2.post(f"{server.url}/mcp/nowhere", json={}, headers=bearer())
+    assert response.status_code == 404
+    reason = response.json()["error"]["message"]
+    assert reason == "There is no MCP server 'nowhere'. Configured are: plain, placed."
+
+
+@pytest.mark.slow
+def test_a_server_that_cannot_be_started_is_reported_and_tried_again(
+    tmp_path: Path,
+) -> None:
+    marker = tmp_path / "there"
+    entry = zoo.stdio_entry("modern")
+    script = f'[ -e "{marker}" ] && exec "$0" "$@"'
+    late = {"command": "/bin/sh", "args": ["-c", script, entry["command"], *entry["args"]]}
+    with host(tmp_path, {"late": late}) as running:
+        url = f"{running.url}/mcp/late"
+        response = httpx2.post(url, json={}, timeout=20)
+        assert response.status_code == 503
+        assert "cannot be used" in response.json()["error"]["message"]
+        marker.touch()
+        answer = wait_for(
+            lambda: found if "result" in (found := call(url, "echo", {"text": "now"})) else None
+        )
+        assert text(answer) == "now"
+
+
+def test_the_title_of_a_clients_session_names_its_latest_call(
+    server: ServerProcess, people: People
+) -> None:
+    def title_after(tool: str, **headers: str) -> str:
+        url, before = f"{server.url}/mcp/plain", set(people.sessions())
+        call(url, tool, {"text": "hi"}, client="tess", headers=bearer(**headers))
+        made.extend(set(people.sessions()) - before)
+        sessions = people.http.get("/v1/sessions").json()["items"]
+        return str(next(s["title"] for s in sessions if s["resource"] == made[0]))
+
+    made: list[str] = []
+    assert title_after("echo") == "plain: echo"
+    assert title_after("no-such-tool") == "plain: no-such-tool"
+    made[:] = ["ahp-session:/launch"]
+    named = {"resource": made[0], "title": "plain: launch"}
+    people.http.post("/v1/sessions", json=named).raise_for_status()
+    assert title_after("echo", **{"Session-Server-Session": "launch"}) == "plain: launch"

@@ -1,0 +1,758 @@
+"""Clients of AHP 0.9 and 1.0 next to those of 0.3.0, on one host."""
+
+import json
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from session_server.host import history
+from session_server.log import AppendResult, Batch, NewEntry
+from session_server.log.memory import MemoryLog
+from session_server.log.opening import open_log
+from session_server.reducers.ahp1.uris import chat_uri
+from session_server.schemas.ahp.actions import InputRequested, TurnStarted
+from session_server.schemas.ahp.questions import InputRequest
+from session_server.schemas.codec import encode
+from session_server.schemas.limits import (
+    ENVELOPES_KEPT,
+    FOREIGN_SETTINGS,
+    SESSIONS_PER_PAGE,
+    SUBSCRIPTIONS_PER_CONNECTION,
+)
+from session_server.schemas.log_entries import Logged
+from session_server.schemas.principals import HOST, Principal, Role, Stamp
+from tests.ahp.ahp1_schemas import SHARED, check_frame, with_schemas
+from tests.ahp.client import ROOT, SESSION
+from tests.effort import tries
+from tests.host.ahp1 import CHAT, VSCODE, Ahp1Client, opened
+from tests.host.harness import AGENT, ANA, BO, Client, hosting, joined, run, with_session
+from tests.sessions import user_message
+
+FORM = {
+    "id": "r1",
+    "message": "Well?",
+    "questions": [
+        {"id": "name", "kind": "text", "message": "Name?"},
+        {"id": "how-many", "kind": "integer", "message": "How many?"},
+        {
+            "id": "one-of",
+            "kind": "single-select",
+            "message": "Which?",
+            "options": [{"id": "red", "label": "Red"}],
+        },
+    ],
+}
+
+
+async def asked(host: Any, form: dict[str, Any] = FORM) -> Client:
+    """An agent that asks, over 0.3.0."""
+    agent = await joined(host, AGENT, "agent", SESSION)
+    await agent.act({"type": "session/inputRequested", "request": form})
+    return agent
+
+
+def submitted(**values: str) -> dict[str, Any]:
+    return {
+        name.replace("_", "-"): {"state": "submitted", "value": {"kind": "text", "value": value}}
+        for name, value in values.items()
+    }
+
+
+@pytest.mark.proves("ahp.next.codec")
+@pytest.mark.parametrize("version", ["1.0.0", "0.9.0", "1.3.7"])
+@run
+async def test_people_of_both_families_answer_the_same_question(version: str) -> None:
+    async with hosting() as host:
+        page = await with_session(host)
+        editor = await opened(host, "editor", SESSION, CHAT, version=version)
+        await asked(host)
+        draft = {"state": "draft", "value": {"kind": "text", "value": "Ad"}}
+        await page.act(
+            {
+                "type": "session/inputAnswerChanged",
+                "requestId": "r1",
+                "questionId": "name",
+                "answer": draft,
+            }
+        )
+        await editor.wait_for_action("chat/inputAnswerChanged")
+        (part,) = editor.mirrors[CHAT]["activeTurn"]["responseParts"]
+        assert part["request"]["answers"]["name"]["value"]["value"] == "Ad"
+        (needed,) = editor.mirrors[SESSION]["inputNeeded"]
+        assert (needed["kind"], needed["chat"]) == ("chatInput", CHAT)
+        answers = submitted(name="Ada", how_many="3", one_of="red")
+        echo = await editor.act(
+            {
+                "type": "chat/inputCompleted",
+                "requestId": "r1",
+                "response": "accept",
+                "answers": answers,
+            },
+            CHAT,
+        )
+        assert "rejectionReason" not in echo
+        assert echo["action"]["answers"]["how-many"]["value"] == {"kind": "number", "value": 3}
+        await page.wait_for_action("session/inputCompleted")
+        outcome = host.sessions[SESSION].committed
+        assert outcome is not None
+        assert outcome.private.outcomes[0].answers is not None
+        for channel in (SESSION, CHAT):
+            assert editor.mirrors[channel] == await editor.fresh(channel)
+
+
+@pytest.mark.proves("ahp.next.codec")
+@run
+async def test_an_action_that_is_refused_is_told_to_its_sender_with_a_later_number() -> None:
+    async with hosting() as host:
+        await with_session(host)
+        await asked(host)
+        editor = await opened(host, "editor", CHAT)
+        wrong = {
+            "type": "chat/inputCompleted",
+            "requestId": "r1",
+            "response": "accept",
+            "answers": submitted(how_many="three"),
+        }
+        echo = await editor.act(wrong, CHAT)
+        assert "is not a number" in echo["rejectionReason"]
+        assert echo["channel"] == CHAT
+        assert echo["serverSeq"] == host.position * 1024 + 1023
+        for action in ({"type": "chat/turnResume", "turnId": "t"}, {"type": "chat/later"}):
+            echo = await editor.echo(editor.dispatch(action, CHAT))
+            assert "unknown type" in echo["rejectionReason"]
+        echo = await editor.act({"type": "chat/turnCancelled", "turnId": "t"}, SESSION)
+        assert echo["rejectionReason"] == "That is not for this channel."
+        seen = len(editor.received)
+        editor.dispatch({"type": "chat/truncated"}, chat_uri("ahp-session:/none"))
+        await editor.call("ping")
+        assert len(editor.received) == seen + 1, "an unknown channel is answered with silence"
+
+
+async def missed_something(host: Any) -> Ahp1Client:
+    """A client of VS Code's kind that has lost its connection while a question was open."""
+    await with_session(host)
+    client = await opened(host, "editor", ROOT, clientInfo=VSCODE, version="0.9.0")
+    await client.watch("people:/1")
+    await client.watch(chat_uri("people:/1"))
+    agent = await asked(host)
+    await client.wait_for_action("session/chatUpdated")
+    client.connection.closed()
+    await agent.act({"type": "session/inputCompleted", "requestId": "r1", "response": "cancel"})
+    return client
+
+
+@pytest.mark.proves("ahp.next.remembered")
+@run
+async def test_a_client_that_comes_back_is_sent_what_it_missed_in_its_version() -> None:
+    async with hosting() as host:
+        first = await missed_something(host)
+        again = Ahp1Client(host)
+        result = await again.resume(first)
+        assert result["type"] == "replay"
+        numbers = [envelope["serverSeq"] for envelope in result["actions"]]
+        assert numbers == sorted(set(numbers))
+        kinds = [envelope["action"]["type"] for envelope in result["actions"]]
+        assert kinds[-4:] == [
+            "chat/responsePart",
+            "chat/inputCompleted",
+            "session/inputNeededRemoved",
+            "session/chatUpdated",
+        ]
+        assert await again.is_up_to_date()
+
+
+@pytest.mark.proves("ahp.next.remembered")
+@run
+async def test_a_client_that_comes_back_after_a_restart_is_known_by_its_version(
+    tmp_path: Path,
+) -> None:
+    store = f"sqlite:///{tmp_path / 'log.db'}"
+    async with hosting(await open_log(store)) as host:
+        first = await missed_something(host)
+    async with hosting(await open_log(store)) as host:
+        again = Ahp1Client(host)
+        await again.resume(first)
+        assert set(again.mirrors) == set(first.mirrors)
+        assert await again.is_up_to_date()
+
+
+@pytest.mark.proves("ahp.ahp1.numbers")
+@run
+async def test_a_client_that_saw_part_of_an_entry_is_sent_the_rest() -> None:
+    async with hosting() as host:
+        await with_session(host)
+        first = await opened(host, "editor", SESSION, CHAT)
+        before = dict(first.mirrors), first.last_number
+        await asked(host)
+        await first.wait_for_action("session/chatUpdated")
+        first.connection.closed()
+        envelopes = first.envelopes()
+        for cut in range(len(envelopes) + 1):
+            half = Ahp1Client(host)
+            half.client_id = "editor"
+            half.mirrors, half.last_number = dict(before[0]), before[1]
+            for envelope in envelopes[:cut]:
+                half.reduce(envelope)
+            again = Ahp1Client(host)
+            result = await again.resume(half)
+            assert result["type"] == "replay"
+            assert [e["serverSeq"] for e in result["actions"]] == [
+                e["serverSeq"] for e in envelopes[cut:]
+            ]
+            assert await again.is_up_to_date()
+            again.connection.closed()
+
+
+@run
+async def test_a_position_of_another_history_leads_to_snapshots() -> None:
+    async with hosting() as host:
+        await with_session(host)
+        first = await opened(host, "editor", SESSION, CHAT)
+        first.last_number += 10_000_000
+        result = await Ahp1Client(host).resume(first)
+        assert result["type"] == "snapshot"
+        assert {s["resource"] for s in result["snapshots"]} == {SESSION, CHAT}
+
+
+@run
+async def test_reconnect_without_a_channel_by_an_unknown_client_is_not_found() -> None:
+    async with hosting() as host:
+        client = Ahp1Client(host)
+        params = {"clientId": "new", "lastSeenServerSeq": 38, "subscriptions": [ROOT]}
+        client.say({"jsonrpc": "2.0", "id": 99, "method": "reconnect", "params": params})
+        answer = await client.wait_for(lambda frame: frame.get("id") == 99)
+        assert answer["error"]["code"] == -32008
+        await client.open_with("new", ROOT, clientInfo=VSCODE, version="0.9.0")
+        assert client.mirrors[ROOT]["agents"]
+
+
+@pytest.mark.parametrize(
+    ("offered", "code"), [(["1.0"], -32602), ([], -32005), (["2.0.0"], -32005)]
+)
+@run
+async def test_what_cannot_be_spoken_is_refused(offered: list[str], code: int) -> None:
+    async with hosting() as host:
+        client = Ahp1Client(host)
+        error = await client.call("initialize", protocolVersions=offered, clientId="x")
+        assert error["code"] == code
+        if code == -32005:
+            assert error["data"]["supportedVersions"] == ["1.0.0", "0.9.0", "0.3.0"]
+            await client.until_closed()
+
+
+@run
+async def test_each_connection_sees_one_spelling() -> None:
+    async with hosting() as host:
+        await with_session(host)
+        for params, session in (
+            ({"clientInfo": VSCODE}, "people:/1"),
+            ({"clientInfo": VSCODE, "_meta": {"vscode.ahpSessionUris": True}}, SESSION),
+            ({"clientInfo": {"name": "other"}}, SESSION),
+        ):
+            client = await opened(host, f"c{len(host.sessions)}{session}{len(params)}", **params)
+            listed = (await client.call("listSessions"))["items"]
+            assert [item["resource"] for item in listed] == [session]
+            assert listed[0]["defaultChat"] == chat_uri(session)
+            for name in (SESSION, "people:/1"):
+                shown = (await client.call("subscribe", name)).get("snapshot")
+                if shown is not None:
+                    assert shown["resource"] == session
+                    assert shown["state"]["defaultChat"] == chat_uri(session)
+                    assert shown["state"]["chats"][0]["resource"] == chat_uri(session)
+            for name in (chat_uri("people:/1"), "ahp-chat:/1", CHAT):
+                shown = (await client.call("subscribe", name)).get("snapshot")
+                if shown is not None:
+                    assert shown["resource"] == shown["state"]["resource"] == chat_uri(session)
+
+
+@run
+async def test_those_who_watch_the_list_hear_of_sessions_in_their_spelling() -> None:
+    async with hosting() as host:
+        page = await joined(host)
+        editor = await opened(host, "editor", ROOT, clientInfo=VSCODE)
+        old = await opened(host, "old", ROOT, version="0.9.0")
+        assert await page.call("createSession", SESSION, provider="people") is None
+        added = await editor.wait_for(lambda f: f.get("method") == "root/sessionAdded")
+        assert added["params"]["summary"]["resource"] == "people:/1"
+        assert added["params"]["summary"]["chats"][0]["resource"] == chat_uri("people:/1")
+        added = await old.wait_for(lambda f: f.get("method") == "root/sessionAdded")
+        assert added["params"]["summary"]["resource"] == SESSION
+        assert "chats" not in added["params"]["summary"]
+        await page.call("subscribe", SESSION)
+        await page.act({"type": "session/titleChanged", "title": "New"})
+        changed = await editor.wait_for(lambda f: f.get("method") == "root/sessionSummaryChanged")
+        assert changed["params"]["session"] == "people:/1"
+        assert changed["params"]["changes"] == {"title": "New"}
+        assert await page.call("disposeSession", SESSION) is None
+        removed = await editor.wait_for(lambda f: f.get("method") == "root/sessionRemoved")
+        assert removed["params"]["session"] == "people:/1"
+        counted = await editor.wait_for_action("root/activeSessionsChanged")
+        assert counted["serverSeq"] % 1024 == 0
+
+
+@run
+async def test_a_guest_hears_of_its_session_alone() -> None:
+    async with hosting() as host:
+        page = await with_session(host)
+        limited = Principal(id="gus", role=Role.ANSWERER, sessions=(SESSION,))
+        guest = await opened(host, "guest", ROOT, SESSION, CHAT, principal=limited)
+        assert set(guest.mirrors) == {SESSION, CHAT}
+        await page.act({"type": "session/titleChanged", "title": "New"})
+        changed = await guest.wait_for(lambda f: f.get("method") == "root/sessionSummaryChanged")
+        assert changed["params"]["changes"]["title"] == "New"
+        guest.notify("unsubscribe", ROOT)
+        assert (await guest.call("subscribe", "ahp-session:/2"))["code"] == -32001
+
+
+@run
+async def test_nothing_open_is_disposed_of() -> None:
+    async with hosting() as host:
+        await with_session(host)
+        agent = await asked(host)
+        editor = await opened(host)
+        error = await editor.call("disposeSession", SESSION)
+        assert error["code"] == -32009
+        assert "open" in error["message"]
+        await agent.act({"type": "session/inputCompleted", "requestId": "r1", "response": "cancel"})
+        assert await editor.call("disposeSession", "people:/1") is None
+        assert SESSION not in host.sessions
+
+
+@run
+async def test_pages_of_sessions_begin_with_the_latest() -> None:
+    async with hosting() as host:
+        editor = await opened(host)
+        for name in "abc":
+            assert await editor.call("createSession", f"demo:/{name}", provider="demo") is None
+        assert set(host.sessions) == {f"ahp-session:/{name}" for name in "abc"}
+        found: list[str] = []
+        cursor: dict[str, str] = {}
+        while True:
+            page = await editor.call("listSessions", limit=2, **cursor)
+            found += [item["resource"] for item in page["items"]]
+            if "nextCursor" not in page:
+                break
+            cursor = {"cursor": page["nextCursor"]}
+        assert sorted(found) == sorted(host.sessions)
+        for wrong in ("x", "", "5"):
+            assert (await editor.call("listSessions", cursor=wrong))["code"] == -32602
+        assert len(found) < SESSIONS_PER_PAGE
+
+
+@run
+async def test_what_is_not_offered_is_answered_cleanly() -> None:
+    async with hosting() as host:
+        await with_session(host)
+        editor = await opened(host)
+        config = await editor.call("resolveSessionConfig", provider="demo")
+        assert config == {"schema": {"type": "object", "properties": {}}, "values": {}}
+        completions = {"kind": "userMessage", "text": "x", "offset": 1}
+        assert await editor.call("completions", SESSION, **completions) == {"items": []}
+        assert await editor.call("fetchTurns", CHAT) == {}
+        assert (await editor.call("fetchTurns", CHAT, cursor="x"))["code"] == -32602
+        assert (await editor.call("fetchTurns", SESSION))["code"] == -32008
+        assert (await editor.call("subscribe", chat_uri("demo:/9")))["code"] == -32008
+        assert (await editor.call("subscribe", "demo:/9"))["code"] == -32001
+        for method in ("createChat", "createTerminal", "resourceRead", "authenticate"):
+            assert (await editor.call(method))["code"] == -32601
+        assert await editor.call("unsubscribe", CHAT) is None
+
+
+@run
+async def test_settings_that_the_host_does_not_have_are_echoed_and_cost_nothing() -> None:
+    async with hosting() as host:
+        editor = await opened(host, "editor", ROOT)
+        action = {"type": "root/configChanged", "config": {"telemetryLevel": "off"}}
+        position = host.position
+        for _ in range(FOREIGN_SETTINGS + 1):
+            editor.notify("dispatchAction", ROOT, clientSeq=0, action=action)
+        echoes = [e for e in editor.envelopes() if e["action"] == action]
+        assert len(echoes) == FOREIGN_SETTINGS + 1
+        assert host.position == position
+        answer = await editor.call("dispatchAction", clientSeq=1, action=action)
+        assert answer is None
+        assert host.allowances.of(editor.connection.peer.principal.id).held.bytes == 0
+        other = await editor.act({"type": "session/titleChanged", "title": "x"}, ROOT)
+        assert other["rejectionReason"] == "That is not for this channel."
+
+
+@run
+async def test_an_active_client_that_leaves_loses_its_entry() -> None:
+    async with hosting() as host:
+        await with_session(host)
+        editors = [await opened(host, name, SESSION) for name in ("one", "two")]
+        for editor in editors:
+            entry = {"clientId": editor.client_id, "tools": []}
+            echo = await editor.act(
+                {"type": "session/activeClientSet", "activeClient": entry}, SESSION
+            )
+            assert "rejectionReason" not in echo
+        first, second = editors
+        await first.wait_for(
+            lambda f: f.get("params", {}).get("origin", {}).get("clientId") == "two"
+        )
+        clients = [entry["clientId"] for entry in first.mirrors[SESSION]["activeClients"]]
+        assert clients == ["one", "two"]
+        record = host.sessions[SESSION].committed
+        assert record is not None
+        assert record.public.active_client is not None
+        assert record.public.active_client.client_id == "one"
+        host.active_clients._release("two")  # while it is connected: it is back
+        second.connection.closed()
+        host.active_clients._release("two")
+        await first.wait_for_action("session/activeClientRemoved")
+        assert first.mirrors[SESSION] == await first.fresh(SESSION)
+
+
+@with_schemas
+@run
+async def test_everything_that_vs_code_sends_gets_an_answer() -> None:
+    """In the order of the trace: a result or a clean refusal, and nothing is lost or throttled."""
+    requests = json.loads((SHARED / "vscode-trace.json").read_text())["requests"]
+    async with hosting() as host:
+        editor = Ahp1Client(host)
+        refused: dict[str, int] = {}
+        watched = {ROOT}
+        for request in requests:
+            frame = {"jsonrpc": "2.0", "method": request["method"], "params": request["params"]}
+            if "id" not in request:
+                editor.say(frame)
+                if request["method"] == "unsubscribe":
+                    watched.discard(request["params"]["channel"])
+                elif request["params"]["channel"] in watched:
+                    action = request["params"]["action"]
+                    if action["type"] != "session/titleChanged":  # it is echoed on the session
+                        await editor.echo(request["params"]["clientSeq"], action["type"])
+                continue
+            wanted = request["id"]
+            editor.client_id = request["params"].get("clientId", editor.client_id)
+            editor.say({**frame, "id": wanted})
+            answer = await editor.wait_for(lambda f, wanted=wanted: f.get("id") == wanted)
+            if "error" in answer:
+                refused[request["method"]] = answer["error"]["code"]
+                continue
+            if request["method"] == "subscribe":
+                watched.add(request["params"]["channel"])
+        assert editor.closed is None
+        asked = {request["id"]: request["method"] for request in requests if "id" in request}
+        for frame in editor.received:
+            check_frame(frame, asked, "0.9.0")
+        assert refused == {
+            "reconnect": -32008,
+            "createResourceWatch": -32601,
+            "resourceRead": -32601,
+            "resourceResolve": -32601,
+            "resourceList": -32601,
+            "createTerminal": -32601,
+            "disposeTerminal": -32601,
+            "subscribe": -32001,
+            "createChat": -32601,
+        }
+        assert host.counts.refusals["limit"] == 0
+
+
+@run
+async def test_an_observer_changes_nothing() -> None:
+    async with hosting() as host:
+        await with_session(host)
+        await asked(host)
+        watcher = Principal(id="wim", role=Role.OBSERVER)
+        for who, is_let in ((watcher, False), (BO, True)):
+            client = await opened(host, f"c-{who.id}", CHAT, principal=who)
+            echo = await client.act({"type": "chat/isReadChanged", "isRead": True}, CHAT)
+            assert ("rejectionReason" not in echo) is is_let
+
+
+ANSWERS: tuple[dict[str, Any], ...] = (
+    {"state": "draft", "value": {"kind": "text", "value": "a"}},
+    {"state": "submitted", "value": {"kind": "text", "value": "b"}},
+)
+
+
+def some_step(dice: Random, turn: str) -> tuple[str, dict[str, Any]]:
+    """Who does what: an agent and a page of 0.3.0, and an editor of a later version."""
+    request_id, answer = dice.choice(("r1", "r2")), dice.choice(ANSWERS)
+    named: dict[str, Any] = {"requestId": request_id}
+    return dice.choice(
+        (
+            ("agent", {"type": "session/inputRequested", "request": {**FORM, "id": request_id}}),
+            ("agent", {"type": "session/turnStarted", "turnId": turn, "message": USER}),
+            ("agent", {"type": "session/turnComplete", "turnId": turn}),
+            ("agent", {"type": "session/activityChanged", "activity": dice.choice("ab")}),
+            ("page", {"type": "session/isReadChanged", "isRead": True}),
+            (
+                "page",
+                {
+                    "type": "session/inputAnswerChanged",
+                    **named,
+                    "questionId": "name",
+                    "answer": answer,
+                },
+            ),
+            (
+                "editor",
+                {
+                    "type": "chat/inputAnswerChanged",
+                    **named,
+                    "questionId": "name",
+                    "answer": answer,
+                },
+            ),
+            ("editor", {"type": "chat/inputCompleted", **named, "response": "accept"}),
+            ("editor", {"type": "chat/isArchivedChanged", "isArchived": dice.random() < 0.5}),
+        )
+    )
+
+
+USER = {"text": "Go", "origin": {"kind": "user"}}
+
+
+@pytest.mark.proves("ahp.ahp1.mirror")
+@pytest.mark.parametrize("seed", range(tries(in_ci=40, at_hand=4)))
+@run
+async def test_mirrors_of_all_versions_converge_with_lost_connections(seed: int) -> None:
+    dice = Random(seed)
+    async with hosting() as host:
+        page = await with_session(host)
+        agent = await joined(host, AGENT, "agent", SESSION)
+        editors = [
+            await opened(host, f"e{version}", ROOT, SESSION, CHAT, version=version)
+            for version in ("1.0.0", "0.9.0")
+        ]
+        for number in range(60):
+            who, action = some_step(dice, f"t{number // 8}")
+            if who == "editor":
+                editor = dice.choice(editors)
+                known = editor is editors[0] or not action["type"].startswith("chat/isArch")
+                if known:
+                    await editor.act(action, CHAT)
+            elif action["type"] == "session/turnComplete":
+                agent.dispatch(action)  # put off, and not echoed, while a question is open
+                await agent.call("ping")
+            else:
+                await (agent if who == "agent" else page).act(action)
+            if dice.random() < 0.2:
+                place = dice.randrange(len(editors))
+                lost = editors[place]
+                lost.connection.closed()
+                editors[place] = Ahp1Client(host)
+                await editors[place].resume(lost)
+        for editor in editors:
+            await editor.call("ping")
+            assert await editor.is_up_to_date()
+
+
+async def test_what_another_process_wrote_reaches_ahp1_clients_too() -> None:
+    log = MemoryLog()
+    async with hosting(log) as host:
+        page = await with_session(host)
+        editor = await opened(host, "editor", SESSION, CHAT)
+        start = TurnStarted(turn_id="t", message=user_message())
+        ask = InputRequested(request=InputRequest(id="r", message="Who?"))
+        stamp = Stamp(at=1, by=HOST)
+        entries = tuple(
+            NewEntry(f"x{i}", encode(Logged(action=action, stamp=stamp)))
+            for i, action in enumerate((start, ask))
+        )
+        settled: list[AppendResult] = []
+        log.append(Batch(SESSION, host.sessions[SESSION].last_seq, entries), settled.append)
+        await page.act({"type": "session/titleChanged", "title": "mine"})
+        await editor.wait_for_action("session/titleChanged")
+        assert editor.mirrors[SESSION]["inputNeeded"][0]["request"] == {
+            "id": "r",
+            "message": "Who?",
+        }
+        assert await editor.is_up_to_date()
+
+
+async def test_replays_are_bounded_and_go_on_with_snapshots() -> None:
+    """The oldest entries are forgotten, a segment at a time."""
+    async with hosting() as host:
+        page = await with_session(host)
+        first = await opened(host, "editor", SESSION, CHAT)
+        await asked(host)
+        await first.wait_for_action("session/chatUpdated")
+        first.connection.closed()
+        draft = {"state": "draft", "value": {"kind": "text", "value": "a"}}
+        change = {"type": "session/inputAnswerChanged", "requestId": "r1", "questionId": "name"}
+        recent: Ahp1Client | None = None
+        for number in range(ENVELOPES_KEPT + 10):
+            page.dispatch({**change, "answer": draft})
+            if number == ENVELOPES_KEPT - 100:
+                await page.act({**change, "answer": draft})
+                recent = await opened(host, "late", SESSION, CHAT)
+                recent.connection.closed()
+        for _ in range(2):
+            await page.act({**change, "answer": draft})
+        assert recent is not None
+        for lost, how in ((first, "snapshot"), (recent, "replay")):
+            again = Ahp1Client(host)
+            result = await again.resume(lost)
+            assert result["type"] == how
+            assert await again.is_up_to_date()
+
+
+async def test_what_is_kept_for_replays_counts_as_memory_of_the_host(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with hosting() as host:
+        page = await with_session(host)
+        editor = await opened(host, "editor", SESSION, CHAT)
+        before = host.envelopes.bytes
+        await page.act({"type": "session/titleChanged", "title": "x" * 200})
+        await editor.wait_for_action("session/titleChanged")
+        assert host.envelopes.bytes - before > 400, "the history's, and that for later versions"
+        editor.connection.closed()
+        await page.act({"type": "session/titleChanged", "title": "missed"})
+        monkeypatch.setattr(history, "ENVELOPE_BYTES_PER_HOST", 100)
+        await page.act({"type": "session/titleChanged", "title": "too much"})
+        assert host.envelopes.bytes == 0
+        again = Ahp1Client(host)
+        assert (await again.resume(editor))["type"] == "snapshot"
+        assert again.mirrors[SESSION]["title"] == "too much"
+        assert await again.is_up_to_date()
+
+
+async def test_a_session_keeps_no_views_when_nobody_can_be_caught_up_any_more() -> None:
+    async with hosting() as host:
+        page = await with_session(host)
+        await asked(host)
+        editor = await opened(host, "editor", SESSION, CHAT)
+        channel = host.sessions[SESSION]
+        draft = {"state": "draft", "value": {"kind": "text", "value": "a"}}
+        change = {"type": "session/inputAnswerChanged", "requestId": "r1", "questionId": "name"}
+        for is_watched in (True, False):
+            for _ in range(ENVELOPES_KEPT + 1):
+                page.dispatch({**change, "answer": draft})
+            await page.act({**change, "answer": draft})
+            assert (channel.views is not None) is is_watched
+            editor.connection.closed()
+        again = Ahp1Client(host)
+        assert (await again.resume(editor))["type"] == "snapshot"
+        assert await again.is_up_to_date()
+
+
+async def test_a_session_that_was_quiet_for_long_keeps_no_views() -> None:
+    async with hosting() as host:
+        await with_session(host)
+        editor = await opened(host, "editor", SESSION, CHAT)
+        channel = host.sessions[SESSION]
+        await editor.act({"type": "session/titleChanged", "title": "x"}, SESSION)
+        assert channel.rest(2**53)
+        assert channel.views is not None, "somebody watches"
+        await editor.act({"type": "session/titleChanged", "title": "y"}, SESSION)
+        editor.connection.closed()
+        assert channel.rest(2**53)
+        assert channel.views is None
+        again = Ahp1Client(host)
+        assert (await again.resume(editor))["type"] == "snapshot"
+        assert await again.is_up_to_date()
+
+
+HOSTILE: tuple[dict[str, Any], ...] = (
+    {"type": "chat/turnStarted", "turnId": 1, "startedAt": "x", "message": None},
+    {"type": "chat/truncated", "turnId": None},
+    {"type": "chat/inputCompleted", "requestId": "r1", "response": "maybe"},
+    {"type": "chat/inputCompleted", "requestId": "r1", "response": "accept", "answers": []},
+    {"type": "chat/inputAnswerChanged", "requestId": "r1", "questionId": "name", "answer": {}},
+    {"type": "chat/pendingMessageSet", "kind": "other", "id": "m", "message": {}},
+    {"type": "session/activeClientSet", "activeClient": {"clientId": "someone-else", "tools": []}},
+    {"type": "session/activeClientSet", "activeClient": {}},
+    {"type": "session/customizationToggled", "id": "p", "enablement": []},
+    {"type": "session/inputNeededRemoved", "id": "input:r1"},
+    {"type": "session/chatUpdated", "chat": CHAT, "changes": {"status": 1}},
+    {"type": "chat/inputRequested", "request": {"id": "forged"}},
+    {"type": "chat/delta", "turnId": "t", "partId": "p", "content": "x"},
+    {"type": "private/messageDrafted", "draft": None},
+    {"type": "private/clientJoined", "client": {"clientId": "x", "tools": []}},
+    {"type": "session/modelChanged", "model": {"id": "m"}},
+    {"type": 5},
+    {},
+)
+
+
+@pytest.mark.parametrize("channel", [SESSION, CHAT, ROOT])
+async def test_hostile_actions_are_rejected_and_change_nothing(channel: str) -> None:
+    async with hosting() as host:
+        await with_session(host)
+        await asked(host)
+        editor = await opened(host, "editor", SESSION, CHAT, ROOT)
+        before, position = encode(host.sessions[SESSION].committed), host.position
+        for action in HOSTILE:
+            echo = await editor.echo(editor.dispatch(action, channel))
+            assert echo["rejectionReason"], action
+            assert echo["action"] == action
+        assert (encode(host.sessions[SESSION].committed), host.position) == (before, position)
+        assert await editor.call("ping") is None
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("subscribe", {"channel": "ahp-chat://default/%%%"}),
+        ("subscribe", {"channel": ""}),
+        ("subscribe", {"channel": "ahp-chat://default/" + "A" * 4_000}),
+        ("createSession", {"channel": CHAT, "provider": "demo"}),
+        ("createSession", {"channel": "ahp-root://", "provider": "demo"}),
+        ("createSession", {"channel": "ahp-chat:/x/", "provider": "demo"}),
+        ("createSession", {"channel": "demo:/new", "provider": "nobody"}),
+        ("disposeSession", {"channel": CHAT + "x"}),
+        ("disposeSession", {"channel": ROOT}),
+        ("listSessions", {"channel": ROOT, "limit": -1}),
+        ("fetchTurns", {"channel": "ahp-chat://default/"}),
+        ("reconnect", {"clientId": "editor", "lastSeenServerSeq": 0, "subscriptions": []}),
+        ("initialize", {"channel": ROOT, "protocolVersions": ["1.0.0"], "clientId": "again"}),
+    ],
+)
+async def test_hostile_commands_get_an_error(method: str, params: dict[str, Any]) -> None:
+    async with hosting() as host:
+        await with_session(host)
+        editor = await opened(host, "editor", ROOT)
+        editor.say({"jsonrpc": "2.0", "id": 77, "method": method, "params": params})
+        answer = await editor.wait_for(lambda frame: frame.get("id") == 77)
+        assert answer["error"]["code"] in {-32001, -32002, -32008, -32601, -32602}
+        assert set(host.sessions) == {SESSION}
+        assert await editor.call("ping") is None
+
+
+async def test_the_number_of_channels_that_one_client_watches_is_bounded() -> None:
+    async with hosting() as host:
+        editor = await opened(host)
+        for number in range(SUBSCRIPTIONS_PER_CONNECTION // 2):
+            await editor.call("createSession", f"people:/{number}", provider="people")
+            await editor.watch(f"ahp-session:/{number}")
+            await editor.watch(chat_uri(f"ahp-session:/{number}"))
+        error = await editor.call("subscribe", ROOT)
+        assert error["code"] == -32011
+        await editor.call("unsubscribe", "ahp-session:/0")
+        assert "snapshot" in await editor.call("subscribe", ROOT)
+
+
+async def test_mirrors_converge_over_restarts(tmp_path: Path) -> None:
+    """Each run ends in the middle of things; what was seen before it is continued after it."""
+    store, dice = f"sqlite:///{tmp_path / 'log.db'}", Random(1)
+    lost: list[Ahp1Client] = []
+    for run_number in range(4):
+        async with hosting(await open_log(store)) as host:
+            if not lost:
+                page = await with_session(host)
+                versions = ("1.0.0", "0.9.0")
+                editors = [await opened(host, v, SESSION, CHAT, version=v) for v in versions]
+            else:
+                page = await joined(host, ANA, f"laptop{run_number}", SESSION)
+                editors = [Ahp1Client(host) for _ in lost]
+                for editor, before in zip(editors, lost, strict=True):
+                    await editor.resume(before)
+            agent = await joined(host, AGENT, f"agent{run_number}", SESSION)
+            for number in range(25):
+                who, action = some_step(dice, f"t{run_number}-{number // 8}")
+                if who == "editor":
+                    await editors[0].act(action, CHAT)
+                else:
+                    await (agent if who == "agent" else page).act(action)
+            for editor in editors:
+                await editor.call("ping")
+                assert await editor.is_up_to_date()
+            lost = editors

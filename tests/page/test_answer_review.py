@@ -1,0 +1,238 @@
+"""The review shows exactly what is sent."""
+
+from random import Random
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.page.browser import People
+from tests.page.locators import arrive, field, goes_offline, question
+from tests.page.stage import Stage, http, one_of, text, whole, yes_no
+
+pytestmark = pytest.mark.slow
+
+
+def press(page: Page, name: str) -> None:
+    page.get_by_role("button", name=name, exact=True).click()
+
+
+def submits(page: Page, name: str, value: str) -> None:
+    field(page, name).fill(value)
+    question(page, name).get_by_role("button", name="Mark done").click()
+    expect(question(page, name)).to_contain_text("Done by you")
+
+
+def drafts(page: Page, name: str, value: str) -> None:
+    field(page, name).fill(value)
+    field(page, name).blur()
+
+
+def sent(stage: Stage, session: str) -> Any:
+    """What the asker is told."""
+    url = f"{stage.url}/v1/sessions/{session}/requests/r?wait=10"
+    return http("GET", url)["content"]
+
+
+def two_people(person: People, stage: Stage, name: str) -> list[Page]:
+    stage.form(name, whole("percent", defaultValue=10), text("note"))
+    return arrive([person("Ana"), person("Ben")], name)
+
+
+@pytest.mark.proves("design.calls.draft-covers", "design.calls.sent-is-reviewed")
+def test_draft_over_an_answer_does_not_replace_it_by_the_default(
+    person: People, stage: Stage
+) -> None:
+    ana, ben = two_people(person, stage, "covered")
+    submits(ana, "percent", "25")
+    expect(field(ben, "percent")).to_have_value("25")
+    drafts(ben, "percent", "26")
+    expect(question(ana, "percent")).to_contain_text(
+        "Draft by Ben. Until it is marked done, “25” by you counts"
+    )
+    expect(question(ana, "percent").get_by_role("button", name="Use mine")).to_have_count(0)
+    expect(ana.locator(".progress-text")).to_have_text("1 of 2 ready")
+    press(ana, "Review answers")
+    row = ana.locator(".review-row").first
+    expect(row.locator(".review-value")).to_have_text("25")
+    expect(row).to_contain_text("Ben’s draft “26” is not included.")
+    press(ana, "Send answers")
+    expect(ben.locator(".outcome-row").first).to_contain_text("25")
+    assert sent(stage, "covered") == {"percent": 25}
+
+
+@pytest.mark.proves("design.calls.review")
+def test_review_names_defaults_and_drafts_that_are_not_included(
+    person: People, stage: Stage
+) -> None:
+    ana, ben = two_people(person, stage, "default")
+    drafts(ben, "percent", "26")
+    expect(question(ana, "percent")).to_contain_text("Draft by Ben")
+    press(ana, "Review answers")
+    row = ana.locator(".review-row").first
+    expect(row.locator(".review-value")).to_have_text("10")
+    expect(row).to_contain_text("Default. Ben’s draft “26” is not included.")
+    press(ana, "Send answers")
+    assert sent(stage, "default") == {"percent": 10}
+
+
+def test_discarded_or_emptied_draft_uncovers_the_answer(person: People, stage: Stage) -> None:
+    ana, ben = two_people(person, stage, "discarded")
+    submits(ana, "percent", "25")
+    expect(question(ben, "percent")).to_contain_text("Done by Ana")
+    drafts(ben, "percent", "26")
+    expect(question(ana, "percent")).to_contain_text("Draft by Ben")
+    question(ben, "percent").get_by_role("button", name="Discard draft").click()
+    for page in (ana, ben):
+        expect(field(page, "percent")).to_have_value("25")
+        expect(question(page, "percent")).to_contain_text("Done by")
+    drafts(ben, "percent", "26")
+    expect(question(ana, "percent")).to_contain_text("Draft by Ben")
+    field(ben, "percent").fill("")
+    expect(question(ana, "percent")).to_contain_text("Done by you")
+    expect(field(ben, "percent")).to_have_value("")
+    field(ben, "percent").blur()
+    expect(field(ben, "percent")).to_have_value("25")
+    expect(question(ben, "percent")).to_contain_text("Done by Ana")
+    question(ben, "percent").get_by_role("button", name="Clear").click()
+    expect(question(ana, "percent")).to_contain_text("Default")
+
+
+@pytest.mark.proves("design.calls.review-outdated")
+def test_change_after_the_review_shows_a_new_review(person: People, stage: Stage) -> None:
+    ana, ben = two_people(person, stage, "outdated")
+    submits(ana, "percent", "25")
+    expect(question(ben, "percent")).to_contain_text("Done by Ana")
+    goes_offline(ana)
+    press(ana, "Review answers")
+    press(ana, "Send answers")
+    expect(ana.locator(".progress-text")).to_contain_text("will be sent when you reconnect")
+    submits(ben, "percent", "30")
+    ana.context.set_offline(offline=False)
+    expect(ana.locator(".request-foot .problem")).to_contain_text(
+        "Changed after you reviewed it: “Percent”."
+    )
+    expect(ana.locator(".review-row").first).to_contain_text("30Answered by Ben")
+    expect(ben.locator(".request")).to_be_visible()
+    press(ana, "Send answers")
+    assert sent(stage, "outdated") == {"percent": 30}
+
+
+@pytest.mark.proves("design.requests.answers-reopened")
+def test_answer_to_a_changed_question_is_not_sent(person: People, stage: Stage) -> None:
+    ana, ben = two_people(person, stage, "reworded")
+    submits(ana, "note", "yes")
+    stage.asks("ahp-session:/reworded", text("note", required=True), message="Delete everything?")
+    for page, who in ((ana, "you"), (ben, "Ana")):
+        expect(page.locator(".subject")).to_have_text("Delete everything?")
+        expect(question(page, "note")).to_contain_text(
+            f"Answered by {who} before the question changed"
+        )
+    press(ana, "Send answer")
+    expect(question(ana, "note").locator(".problem")).to_contain_text("use it again")
+    question(ana, "note").get_by_role("button", name="Use this answer").click()
+    expect(question(ben, "note")).to_contain_text("Done by Ana")
+    press(ana, "Send answer")
+    assert sent(stage, "reworded") == {"note": "yes"}
+
+
+@pytest.mark.proves("design.requests.proposals")
+def test_prefilled_answer_is_shown_as_default(person: People, stage: Stage) -> None:
+    uri = stage.session("prefilled")
+    stage.begins(uri)
+    answer = {"state": "submitted", "value": {"kind": "text", "value": "yes"}}
+    stage.asks(uri, text("note"), whole("age"), answers={"note": answer})
+    (ana,) = arrive([person("Ana")], "prefilled")
+    expect(field(ana, "note")).to_have_value("yes")
+    expect(question(ana, "note")).to_contain_text("Default")
+    press(ana, "Review answers")
+    expect(ana.locator(".review-row").first).to_contain_text("yesDefault")
+
+
+def test_outcome_names_who_stopped_the_turn(person: People, stage: Stage) -> None:
+    ana, ben = two_people(person, stage, "stopped")
+    http("DELETE", f"{stage.url}/v1/sessions/stopped/turns/active")
+    for page in (ana, ben):
+        expect(page.locator(".outcome-text")).to_contain_text("Someone stopped “Some questions”")
+
+
+# Whatever happened before
+
+STEP = """([name, what, value]) => {
+  const question = document.querySelector(`[data-question=${name}]`);
+  if (!question?.checkVisibility()) return;
+  const buttons = [...question.querySelectorAll("button")].filter((b) => b.checkVisibility());
+  const press = (label) => buttons.find((b) => b.textContent === label && !b.disabled)?.click();
+  if (what !== "draft") return press(what);
+  const input = question.querySelector("input.field-input, textarea");
+  if (!input) return [...question.querySelectorAll("label")][value % 2].click();
+  input.value = name === "note" && value ? `note ${value}` : String(value || "");
+  input.dispatchEvent(new Event("input", { bubbles: true }));
+}"""
+"""One thing that a person does, if it can be done at this moment."""
+
+ACTS = ["draft", "draft", "Mark done", "Skip", "Clear", "Discard draft", "Answer it"]
+ACTS += ["Use this draft", "Use theirs", "Keep mine", "Use mine", "Leave it"]
+QUESTIONS = ["percent", "note", "city", "quick"]
+
+SEND = """() => {
+  const rows = [...document.querySelectorAll(".review-row")].map((row) => [
+    row.querySelector("dt").textContent.toLowerCase(),
+    row.querySelector(".review-value")?.textContent,
+  ]);
+  const send = [...document.querySelectorAll(".request-actions button")]
+    .find((button) => button.textContent === "Send answers" && !button.disabled);
+  if (!send || document.querySelector(".review-problem")) return null;
+  send.click();
+  return Object.fromEntries(rows.filter(([, value]) => value !== undefined));
+}"""
+"""What the review shows at the moment in which it is sent; nothing if there is a problem."""
+
+
+def in_words(content: dict[str, Any]) -> dict[str, str]:
+    """As the page shows it."""
+    shown = {True: "Yes", False: "No", "oslo": "Oslo", "lisbon": "Lisbon"}
+    return {
+        name: shown[value] if name in ("city", "quick") else str(value)
+        for name, value in content.items()
+    }
+
+
+@pytest.mark.proves("design.calls.sent-is-reviewed")
+@pytest.mark.parametrize("seed", range(6))
+def test_review_equals_what_is_sent(person: People, stage: Stage, seed: int) -> None:
+    chance = Random(seed)
+    uri = stage.session(f"walk-{seed}")
+    stage.begins(uri)
+    city = one_of("city", "Oslo", "Lisbon")
+    city["options"][0]["recommended"] = True
+    stage.asks(
+        uri,
+        whole("percent", defaultValue=10),
+        text("note"),
+        city,
+        yes_no("quick", defaultValue=True),
+    )
+    pages = arrive([person("Ana"), person("Ben")], f"walk-{seed}")
+
+    def act(page: Page) -> None:
+        step = [chance.choice(QUESTIONS), chance.choice(ACTS), chance.randrange(30)]
+        page.evaluate(STEP, step)
+
+    for _ in range(40):
+        act(chance.choice(pages))
+    ana, ben = pages
+    seen = None
+    for _ in range(50):
+        ana.keyboard.press("Escape")
+        for name in QUESTIONS:
+            ana.evaluate(STEP, [name, chance.choice(["Use theirs", "Keep mine"]), 0])
+        press(ana, "Review answers")
+        act(ben)
+        seen = ana.evaluate(SEND)
+        done = ana.locator("section.outcome, .request-foot .problem:visible, .review-problem")
+        expect(done.first).to_be_visible()
+        if ana.locator("section.outcome").count():
+            break
+    assert seen is not None
+    assert in_words(sent(stage, f"walk-{seed}")) == seen

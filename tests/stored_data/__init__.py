@@ -1,0 +1,1 @@
+"""Data folders that older versions wrote, which every later version must open and continue."""

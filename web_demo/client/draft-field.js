@@ -1,0 +1,456 @@
+/**
+ * One question on this page: what its field shows, what can be done with it, and what the host has.
+ *
+ * Typing is shown at once and sent as a draft, throttled by `draft-sync.js`. The phases and what leads
+ * from one to the next are the table in `draft-state.js`.
+ */
+
+/** @import { DraftEvent, Version } from "./draft-state.js" */
+/** @import { Questions } from "./questions.js" */
+/** @import { StoredDraft } from "./storage.js" */
+/** @import { Answer, InputAnswerChanged, Value } from "./types.d.ts" */
+import {
+  covers,
+  hasNews,
+  initialDraft,
+  isDecided,
+  isTypedValue,
+  restoredDraft,
+  transition,
+  valueOf,
+} from "./draft-state.js";
+import { DraftSaver, DraftSender } from "./draft-sync.js";
+import { ClientError } from "./errors.js";
+import { Events } from "./events.js";
+import { withoutMeta } from "./own-actions.js";
+import { present, same } from "./reducers/updates.js";
+import { decided } from "./review.js";
+
+/**
+ * The one other value that a person can take instead: the host's in a conflict; our own that somebody
+ * replaced; or one that was typed for the same question before.
+ *
+ * @typedef {Version & { kind: "conflict" | "replaced" | "earlier" }} Alternative
+ */
+
+/** @typedef {{ resolve: () => void, reject: (error: ClientError) => void }} Waiter */
+
+/** @extends {Events<{ change: Field }>} */
+export class Field extends Events {
+  /** @type {string | undefined} why the host refused the last value */ error;
+  isClosed = false;
+  #questions;
+  #state;
+  /** It is to be sent although the host has the same. */
+  #mustSend = false;
+  /** @type {Waiter[]} until the host has what is shown */ #waiters = [];
+  #sender;
+  #saver;
+
+  /**
+   * @param {Questions} questions
+   * @param {string} requestId
+   * @param {string} questionId
+   * @param {Answer | undefined} atHost - what the host has
+   */
+  constructor(questions, requestId, questionId, atHost) {
+    super();
+    this.#questions = questions;
+    this.requestId = requestId;
+    this.questionId = questionId;
+    this.#state = initialDraft(atHost);
+    const { uri, outbox, storage } = questions;
+    this.#saver = new DraftSaver(
+      storage,
+      { session: uri, requestId, questionId },
+      () => questions.question(requestId, questionId),
+      () => this.#unsent,
+    );
+    this.#sender = new DraftSender({
+      canSend: () => this.#canSend,
+      answer: () => this.#state.shown,
+      send: (answer, failed) => outbox.send(answerChanged(this, answer), failed),
+      sent: () => this.#sent(),
+      failed: () => this.#apply({ type: "failed", isLast: !this.#sender.isSending }),
+      refused: (error) => this.#refused(error),
+    });
+    this.#saver.findText();
+  }
+
+  // What is shown
+
+  /** @returns {Value | undefined} */
+  get value() {
+    return valueOf(this.#state.shown);
+  }
+
+  /** @returns {"empty" | "draft" | "submitted" | "skipped"} */
+  get state() {
+    return this.#state.shown?.state ?? "empty";
+  }
+
+  get answer() {
+    return this.#state.shown;
+  }
+
+  get phase() {
+    return this.#state.phase;
+  }
+
+  /** Whether what is shown was made here. */
+  get isOwn() {
+    return this.#state.isOwn;
+  }
+
+  get by() {
+    return this.#heldMeta?.by;
+  }
+
+  get at() {
+    return this.#heldMeta?.at;
+  }
+
+  /** Where what is shown comes from: a person, or proposed by the asker. */
+  get via() {
+    return this.#heldMeta?.via;
+  }
+
+  /** Whether what is shown was given before the question changed. */
+  get isOutdated() {
+    return Boolean(this.#heldMeta?.beforeChange);
+  }
+
+  /** What the host says about the answer, if it has what is shown. */
+  get #heldMeta() {
+    const { atHost, shown } = this.#state;
+    return same(withoutMeta(atHost), shown) ? atHost?._meta : undefined;
+  }
+
+  /** The answer that counts until the draft that is shown is submitted. */
+  get covered() {
+    return this.state === "draft" ? decided(this.#state.atHost) : undefined;
+  }
+
+  /** Emptied by typing, over an answer that the host has and that stays. */
+  get isEmptied() {
+    const { isOwn, shown, atHost } = this.#state;
+    return isOwn && !shown && decided(atHost) !== undefined;
+  }
+
+  get isDirty() {
+    return this.phase !== "emptied" && !same(this.#state.shown, this.#state.base);
+  }
+
+  /** Whether something is being sent to the host, or will be as soon as it can be reached. */
+  get isWaiting() {
+    return !this.isClosed && (this.phase === "unsent" || this.phase === "sending");
+  }
+
+  /** What the host has instead of ours, as long as a person has to choose. */
+  get theirs() {
+    if (this.phase !== "contested" || this.isClosed) return undefined;
+    const { atHost } = this.#state;
+    return { value: valueOf(atHost), state: atHost?.state ?? "empty", by: atHost?._meta?.by, at: atHost?._meta?.at };
+  }
+
+  /** @returns {Alternative | undefined} */
+  get alternative() {
+    const { theirs } = this;
+    if (theirs) return { kind: "conflict", ...theirs };
+    const { text } = this.#saver;
+    if (!text || same(text.value, this.value)) return undefined;
+    const by = this.#replacedBy;
+    return { kind: by ? "replaced" : "earlier", value: text.value, state: "draft", by, at: text.at };
+  }
+
+  /** Who replaced our text in this request, as long as it is offered. */
+  get #replacedBy() {
+    const { text } = this.#saver;
+    return text?.requestId === this.requestId ? text.by : undefined;
+  }
+
+  // What people do
+
+  /** @param {Value | undefined} value - a keystroke or a choice; `undefined` empties the field */
+  edit(value) {
+    if (this.isClosed) return;
+    this.#enter({ type: "edited", answer: value && { state: "draft", value } });
+    this.#questions.typing.at(this);
+    this.#saver.soon();
+    this.#sender.soon();
+    this.#changed();
+  }
+
+  /** Sends the last value now: when the field is left, and before the page closes. */
+  flush() {
+    if (this.phase === "emptied") {
+      this.error = undefined;
+      this.#apply({ type: "left" });
+      this.#changed();
+    }
+    this.#sender.now();
+    this.#saver.now();
+  }
+
+  /** @param {Value} [value] @returns {Promise<void>} when the host has it */
+  submit(value = this.value) {
+    if (!value) return Promise.reject(new ClientError("rejected", "There is no answer yet."));
+    return this.#decide({ state: "submitted", value });
+  }
+
+  skip() {
+    return this.#decide({ state: "skipped" });
+  }
+
+  /** Removes an answer, or discards a draft: the answer below it is shown again. */
+  clear() {
+    const cleared = this.#decide(undefined);
+    this.#questions.typing.at(undefined);
+    return cleared;
+  }
+
+  /** Tells the host that somebody is here, although nothing has been entered yet. */
+  touch() {
+    if (this.state !== "empty" || this.isDirty || this.isClosed) return;
+    this.#mustSend = true;
+    this.flush();
+  }
+
+  /** Takes the other value. A draft of somebody else is sent again, as ours. */
+  useAlternative() {
+    const { alternative } = this;
+    if (!alternative) return;
+    if (alternative.kind === "conflict") {
+      this.#mustSend = this.#state.atHost?.state === "draft";
+      this.#choose({ type: "usedTheirs" });
+    } else {
+      this.#saver.dropText();
+      this.edit(alternative.value);
+    }
+  }
+
+  /** Keeps what is shown. */
+  dropAlternative() {
+    if (this.theirs) {
+      this.#choose({ type: "keptMine" });
+      return;
+    }
+    this.#saver.dropText();
+    this.#changed();
+  }
+
+  // What the session reports
+
+  /** The question was asked, or changed. */
+  asked() {
+    this.#saver.findText();
+  }
+
+  /**
+   * What the host has now.
+   *
+   * @param {Answer | undefined} atHost
+   * @param {number} [ownSeq] - the number of our own action, if it was ours
+   */
+  received(atHost, ownSeq) {
+    if (ownSeq !== undefined) this.#sender.confirmed(ownSeq);
+    if (ownSeq !== undefined || this.#sender.mayHaveSent(withoutMeta(atHost))) this.#confirm(atHost);
+    else this.#receive(atHost);
+    this.#settle();
+    this.#changed();
+  }
+
+  /** @param {string} reason - why the host refused a value */
+  refuse(reason) {
+    this.error = reason;
+    this.#changed();
+  }
+
+  /** Connected again, and everything that was missed has been received. */
+  reconnected() {
+    this.#sender.reconnected();
+    this.flush();
+    this.#changed();
+  }
+
+  /** Nobody types here any more: what the host has had from us gives way to what is newer. */
+  typingStopped() {
+    if (this.phase !== "contested") return;
+    this.#receive(this.#state.atHost, false);
+    this.#settle();
+    this.#changed();
+  }
+
+  /** What prevented it from being sent is gone. */
+  resume() {
+    this.#sender.soon();
+  }
+
+  /**
+   * Its request is no longer open.
+   *
+   * @param {Answer | undefined} outcome - what was accepted as its answer
+   * @returns {Value | undefined} what was typed here and not included
+   */
+  close(outcome) {
+    this.#sender.stop();
+    this.isClosed = true;
+    const { text } = this.#saver;
+    const own = this.isOwn ? this.value : this.#replacedBy && text?.value;
+    if (text && same(valueOf(outcome), text.value)) this.#saver.dropText();
+    const unsent = same(valueOf(outcome), own) ? undefined : own;
+    if (unsent) this.#saver.putText(unsent);
+    this.#saver.now();
+    this.#reject(requestClosed());
+    this.#changed();
+    return unsent;
+  }
+
+  /** @param {StoredDraft} draft - what this tab, or one that is closed, had not sent */
+  restore(draft) {
+    const { answer, base, sent = [] } = draft;
+    this.#questions.storage.dropDraft(draft);
+    this.#sender.addUncertain(sent.map((each) => each ?? undefined));
+    if (!answer && isDecided(this.#state.atHost)) return; // it would remove what is there now
+    if (this.isOwn) this.#setAside(valueOf(answer));
+    else {
+      this.#state = restoredDraft(this.#state, answer, base);
+      this.received(this.#state.atHost);
+    }
+    this.flush();
+    this.#settle();
+    this.#changed();
+  }
+
+  // How
+
+  /** @param {DraftEvent} event */
+  #apply(event) {
+    this.#state = transition(this.#state, event);
+  }
+
+  /** @param {DraftEvent} event - a person entered something */
+  #enter(event) {
+    this.#apply(event);
+    this.error = undefined;
+    this.#sender.reset();
+  }
+
+  /** @param {Answer | undefined} answer - on purpose: it is sent at once, over whatever is there */
+  #decide(answer) {
+    if (this.isClosed) return Promise.reject(requestClosed());
+    this.#enter({ type: "decided", answer });
+    const decided = new Promise((/** @type {(value: void) => void} */ resolve, reject) => {
+      this.#waiters.push({ resolve, reject });
+    });
+    decided.catch(() => {}); // a refusal is shown at the field, whether or not anyone awaits this
+    this.flush();
+    this.#settle();
+    this.#changed();
+    return decided;
+  }
+
+  /** @param {DraftEvent} event - which of two versions was chosen */
+  #choose(event) {
+    this.#enter(event);
+    if (this.#replacedBy) this.#saver.dropText();
+    this.flush();
+    this.#settle();
+    this.#changed();
+  }
+
+  /** @param {Answer | undefined} atHost - ours */
+  #confirm(atHost) {
+    const isLast = !this.#sender.isSending;
+    this.#apply({ type: "confirmed", answer: atHost, isLast, isTyping: this.#isTyping });
+  }
+
+  /** @param {Answer | undefined} atHost - somebody else's */
+  #receive(atHost, isTyping = this.#isTyping) {
+    const before = this.#state;
+    this.#apply({ type: "received", answer: atHost, isTyping });
+    if (!same(valueOf(before.shown), this.value)) this.#offerReplaced(before.isOwn && valueOf(before.shown));
+  }
+
+  /** Whether somebody types here, letter by letter. */
+  get #isTyping() {
+    return this.isOwn && this.#questions.typing.isAt(this) && isTypedValue(this.value);
+  }
+
+  /** @param {Value | false | undefined} replaced - our own value that gave way to another */
+  #offerReplaced(replaced) {
+    const { atHost } = this.#state;
+    const isBack = this.#replacedBy !== undefined && same(this.#saver.text?.value, this.value);
+    const stillCounts = same(valueOf(decided(atHost)), replaced);
+    if (isBack) {
+      this.#saver.dropText();
+      this.#state = { ...this.#state, isOwn: true };
+    } else if (replaced && !stillCounts && !covers(this.value, replaced)) {
+      this.#saver.putText(replaced, atHost?._meta?.by);
+    }
+  }
+
+  /** @param {Value | undefined} value - an unsent draft, where somebody has typed something newer */
+  #setAside(value) {
+    const { atHost } = this.#state;
+    if (this.theirs && this.#sender.mayHaveSent(withoutMeta(atHost))) this.#confirm(atHost);
+    if (value && !same(value, this.value)) this.#saver.putText(value);
+  }
+
+  /** After a change: saves and sends what is left, and resolves those who wait for the host. */
+  #settle() {
+    const isDone = this.phase === "synced" || this.phase === "emptied";
+    if (!isDone || this.#sender.isSending) {
+      this.#saver.soon();
+      this.#sender.soon();
+      return;
+    }
+    this.#saver.now();
+    for (const { resolve } of this.#waiters.splice(0)) resolve();
+  }
+
+  get #canSend() {
+    const { phase } = this;
+    const hasMore = phase === "sending" && this.isDirty && !hasNews(this.#state);
+    const isWanted = phase === "unsent" || hasMore || (phase === "synced" && this.#mustSend);
+    if (this.isClosed || !isWanted) return false;
+    return this.#questions.isLive && !this.#questions.isCompleting(this.requestId);
+  }
+
+  #sent() {
+    this.#mustSend = false;
+    this.#apply({ type: "sent" });
+    this.#saver.now();
+  }
+
+  /** @param {ClientError} error */
+  #refused(error) {
+    this.#apply({ type: "refused" });
+    this.error = error.message;
+    this.#reject(error);
+    this.#changed();
+  }
+
+  /** @param {ClientError} error */
+  #reject(error) {
+    for (const { reject } of this.#waiters.splice(0)) reject(error);
+  }
+
+  /** What would be lost with the page. */
+  get #unsent() {
+    if (this.isClosed || !this.isOwn || !(this.isDirty || this.theirs)) return undefined;
+    const sent = this.#sender.unconfirmed.map((answer) => answer ?? null);
+    return { answer: this.#state.shown, base: this.#state.base, sent };
+  }
+
+  #changed() {
+    this.emit("change", this);
+    this.#questions.emit("field", this);
+  }
+}
+
+/** @param {Field} field @param {Answer | undefined} answer @returns {InputAnswerChanged} */
+const answerChanged = ({ requestId, questionId }, answer) =>
+  present({ type: "session/inputAnswerChanged", requestId, questionId, answer });
+
+const requestClosed = () => new ClientError("requestClosed", "This question is no longer open.");

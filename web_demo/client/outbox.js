@@ -1,0 +1,221 @@
+/**
+ * The actions of one session that the host has not confirmed: saved over reloads and sent again
+ * until it has, except where a repetition could have a second effect.
+ */
+
+/** @import { Verdict } from "./mirror.js" */
+/** @import { Protocol } from "./protocol.js" */
+/** @import { BrowserStorage, StoredAction } from "./storage.js" */
+/** @import { AnyMirror, Subscriptions } from "./subscriptions.js" */
+/** @import { Tab } from "./tab-identity.js" */
+/**
+ * @import {
+ *   Action, ActionEnvelope, Answer, InputCompleted, InputRequest, ResponseKind, Reviewed,
+ * } from "./types.d.ts"
+ */
+import { ClientError } from "./errors.js";
+import { Events } from "./events.js";
+import { Pending } from "./mirror.js";
+import { outcomeIn, isObsolete } from "./own-actions.js";
+import { openRequest } from "./reducers/input-requests.js";
+import { present, same } from "./reducers/updates.js";
+
+/** @typedef {(verdict: Verdict) => void} Settled */
+
+export class Outbox {
+  #subscriptions;
+  #mirror;
+  #tab;
+  #storage;
+
+  /**
+   * @param {Subscriptions} subscriptions
+   * @param {AnyMirror} mirror
+   * @param {Tab} tab
+   * @param {BrowserStorage} storage
+   */
+  constructor(subscriptions, mirror, tab, storage) {
+    this.#subscriptions = subscriptions;
+    this.#mirror = mirror;
+    this.#tab = tab;
+    this.#storage = storage;
+    this.restore();
+  }
+
+  /** Restores what this tab did before a reload. */
+  restore() {
+    const known = new Set(this.#mirror.pending.map(({ clientSeq }) => clientSeq));
+    for (const storage of this.#storage.actions(this.#mirror.channel)) {
+      if (storage.tab === this.#tab.id && !known.has(storage.seq)) this.#restoreOne(storage);
+    }
+  }
+
+  /** How many actions wait; drafts are counted by their fields. */
+  get waiting() {
+    return this.#mirror.pending.filter((pending) => !pending.isVolatile).length;
+  }
+
+  /** @param {Action} action @returns {Promise<ActionEnvelope>} */
+  dispatch(action) {
+    return new Promise((/** @type {(envelope: ActionEnvelope) => void} */ done, fail) => {
+      this.#dispatch(action, (verdict) => (verdict instanceof ClientError ? fail(verdict) : done(verdict)));
+    });
+  }
+
+  /**
+   * A draft: its field saves it, and sends it again if needed.
+   *
+   * @param {Action} action
+   * @param {(error: ClientError) => void} failed
+   * @returns {number} its number
+   */
+  send(action, failed) {
+    const seq = this.#tab.nextSeq();
+    const settled = (/** @type {Verdict} */ verdict) => {
+      if (verdict instanceof ClientError) failed(verdict);
+    };
+    try {
+      this.#subscriptions.dispatch(this.#mirror, new Pending(seq, action, Date.now(), settled, true));
+    } catch (error) {
+      queueMicrotask(() => failed(/** @type {ClientError} */ (error)));
+    }
+    return seq;
+  }
+
+  /**
+   * Sends what closed tabs have left; open tabs send their own.
+   *
+   * @param {ReadonlySet<string>} open
+   */
+  adopt(open) {
+    for (const left of this.#storage.actions(this.#mirror.channel)) {
+      if (left.tab === this.#tab.id || open.has(left.tab)) continue;
+      this.#storage.dropAction(left);
+      const { confirmed } = this.#mirror;
+      const isMissing = confirmed && outcomeIn(confirmed, left.action) === "repeat";
+      if (isMissing && !isObsolete(confirmed, left.action)) this.#dispatch(left.action, () => {});
+    }
+  }
+
+  /** @param {Action} action @param {Settled} settled */
+  #dispatch(action, settled) {
+    const seq = this.#tab.nextSeq();
+    const at = Date.now();
+    const pending = new Pending(seq, action, at, this.#whenSettled(seq, settled));
+    this.#subscriptions.dispatch(this.#mirror, pending);
+    if (this.#mirror.pending.includes(pending)) {
+      this.#storage.putAction({ session: this.#mirror.channel, seq, at, action });
+    }
+  }
+
+  /** @param {StoredAction} storage */
+  #restoreOne({ seq, action, at }) {
+    const pending = new Pending(seq, action, at, this.#whenSettled(seq, () => {}));
+    pending.isSent = pending.isRestored = true;
+    this.#mirror.dispatch(pending);
+  }
+
+  /** @param {number} seq @param {Settled} settled @returns {Settled} */
+  #whenSettled(seq, settled) {
+    return (verdict) => {
+      const isClosed = verdict instanceof ClientError && verdict.code === "closed";
+      if (!isClosed) this.#storage.dropAction({ session: this.#mirror.channel, seq });
+      settled(verdict);
+    };
+  }
+}
+
+// Forms that were completed here and not confirmed yet; they may be waiting for a connection.
+
+/**
+ * `request` is as the host has it; `isSent`: sent on this connection; `mayHaveArrived`: it was sent
+ * before, so the host may have it.
+ *
+ * @typedef {{
+ *   request: InputRequest | undefined, requestId: string, response: ResponseKind,
+ *   answers: Record<string, Answer>, at: number, isSent: boolean, mayHaveArrived: boolean,
+ * }} Completion
+ */
+
+/** @extends {Events<{ change: readonly Completion[] }>} */
+export class Completions extends Events {
+  #mirror;
+  #protocol;
+  /** @type {readonly Completion[]} */ #emitted = [];
+  #stops;
+
+  /** @param {AnyMirror} mirror @param {Protocol} protocol */
+  constructor(mirror, protocol) {
+    super();
+    this.#mirror = mirror;
+    this.#protocol = protocol;
+    const update = () => this.#update();
+    mirror.on("change", update);
+    this.#stops = [protocol.on("live", update), protocol.on("lost", update)];
+  }
+
+  close() {
+    for (const stop of this.#stops) stop();
+  }
+
+  /** @returns {readonly Completion[]} in the order in which they were made */
+  get list() {
+    return this.#pending.map(({ pending, action }) => this.#describe(pending, action));
+  }
+
+  /**
+   * Undoes one that was never sent.
+   *
+   * @param {string} requestId
+   * @returns {boolean} whether it could
+   */
+  withdraw(requestId) {
+    const found = this.#pending.find(({ action }) => action.requestId === requestId);
+    if (!found || found.pending.isSent) return false;
+    this.#mirror.withdraw(found.pending);
+    return true;
+  }
+
+  get #pending() {
+    return this.#mirror.pending.flatMap((pending) => {
+      const { action } = pending;
+      return action.type === "session/inputCompleted" ? [{ pending, action }] : [];
+    });
+  }
+
+  /** @param {Pending} pending @param {InputCompleted} action @returns {Completion} */
+  #describe({ isSent, at }, { requestId, response, answers = {} }) {
+    return {
+      request: openRequest(this.#mirror.confirmed, requestId),
+      requestId,
+      response,
+      answers,
+      at,
+      mayHaveArrived: isSent,
+      isSent: isSent && this.#protocol.isLive && this.#mirror.confirmed !== undefined,
+    };
+  }
+
+  #update() {
+    const { list } = this;
+    if (same(list, this.#emitted)) return;
+    this.#emitted = list;
+    this.emit("change", list);
+  }
+}
+
+/**
+ * @param {string} requestId
+ * @param {ResponseKind} response
+ * @param {Record<string, Answer>} answers
+ * @param {Reviewed} [reviewed]
+ * @returns {InputCompleted}
+ */
+export const completionOf = (requestId, response, answers, reviewed) =>
+  present({
+    type: /** @type {const} */ ("session/inputCompleted"),
+    requestId,
+    response,
+    answers: Object.keys(answers).length ? answers : undefined,
+    _meta: reviewed && { reviewed },
+  });

@@ -1,0 +1,271 @@
+/**
+ * The client's side of AHP without a socket: frames in, frames out.
+ *
+ * A connection calls `connected`, `receive` and `disconnected`; the rest are events. Subscriptions
+ * and unconfirmed actions outlive a connection: the next one resumes where the last one ended.
+ */
+
+/** @import { Client } from "./tab-identity.js" */
+/**
+ * @import {
+ *   InitializeResult, Present, ReconnectResult, RpcError, SessionSummary, SummaryChanges,
+ * } from "./types.d.ts"
+ */
+import { commandFailed, ClientError } from "./errors.js";
+import { Events } from "./events.js";
+import { Subscriptions, ROOT } from "./subscriptions.js";
+
+export const VERSION = "0.3.0";
+const NOT_FOUND = -32008;
+const NOT_PERMITTED = -32009;
+const INTERNAL_ERROR = -32603;
+
+/**
+ * @extends {Events<{
+ *   live: undefined, lost: undefined, refused: ClientError,
+ *   added: SessionSummary, removed: string, summary: { session: string, changes: SummaryChanges },
+ *   time: number, present: { channel: string, present: readonly Present[] },
+ * }>}
+ */
+export class Protocol extends Events {
+  isKnown = false;
+  #client;
+  /** @type {string | undefined} */ #name;
+  #hasNewClientId = false;
+
+  /** @param {Client} client @param {() => number} clock */
+  constructor(client, clock) {
+    super();
+    this.#client = client;
+    this.exchange = new Exchange();
+    this.subscriptions = new Subscriptions(client, this.exchange, clock);
+  }
+
+  get isLive() {
+    return this.subscriptions.isLive;
+  }
+
+  /**
+   * Our display name. The host adds it to what comes after it, so it is sent first on every
+   * connection.
+   *
+   * @param {string | undefined} name
+   */
+  setName(name) {
+    this.#name = name;
+    if (this.isLive) this.#sendName();
+  }
+
+  #sendName() {
+    if (this.#name) this.exchange.notify("presence/update", { channel: ROOT, name: this.#name });
+  }
+
+  // Used by the connection
+
+  /**
+   * A new socket: the handshake comes first.
+   *
+   * @param {(text: string) => void} write
+   */
+  connected(write) {
+    this.exchange.begin(write);
+    this.#hasNewClientId = false;
+    if (this.isKnown) this.#reconnect();
+    else this.#initialize();
+  }
+
+  /** Open commands fail; unconfirmed actions wait for the next connection. */
+  disconnected() {
+    this.subscriptions.lost();
+    this.exchange.end();
+    this.emit("lost", undefined);
+  }
+
+  /** @param {string} text */
+  receive(text) {
+    const frame = JSON.parse(text);
+    if (frame.method === undefined) {
+      if (frame.id === null) console.warn("the host could not parse a frame:", frame.error);
+      else this.exchange.answer(frame);
+      return;
+    }
+    this.#notification(frame.method, frame.params);
+  }
+
+  // The handshake
+
+  #initialize() {
+    const asked = this.subscriptions.wanted;
+    const params = {
+      channel: ROOT,
+      protocolVersions: [VERSION],
+      clientId: this.#client.clientId,
+      initialSubscriptions: asked,
+    };
+    this.exchange.ask("initialize", params, {
+      resolve: (/** @type {InitializeResult} */ { snapshots, serverSeq }) => {
+        this.isKnown = true;
+        this.subscriptions.restart(snapshots, serverSeq, asked);
+        this.#goLive(asked);
+      },
+      reject: (error) => this.#handshakeFailed(error),
+    });
+  }
+
+  #reconnect() {
+    const asked = this.subscriptions.wanted;
+    const params = {
+      channel: ROOT,
+      clientId: this.#client.clientId,
+      lastSeenServerSeq: this.subscriptions.lastSeen,
+      subscriptions: asked,
+    };
+    this.exchange.ask("reconnect", params, {
+      resolve: (/** @type {ReconnectResult} */ result) => this.#resumed(result, asked),
+      reject: (error) => {
+        if (error.rpcCode === NOT_FOUND) this.#initialize();
+        else this.#handshakeFailed(error);
+      },
+    });
+  }
+
+  /**
+   * Our client id belongs to another principal, for example after a change of token: a new one is
+   * taken, and what is not confirmed is sent under that.
+   *
+   * @param {ClientError} error
+   */
+  #handshakeFailed(error) {
+    if (error.rpcCode !== NOT_PERMITTED || this.#hasNewClientId) {
+      this.#refused(error);
+      return;
+    }
+    this.#hasNewClientId = true;
+    this.#client.renew();
+    this.#initialize();
+  }
+
+  /** @param {ReconnectResult} result @param {readonly string[]} asked */
+  #resumed(result, asked) {
+    if (result.type === "replay") {
+      const unseen = asked.filter((uri) => this.#isUnseen(uri) && !result.missing.includes(uri));
+      for (const uri of result.missing) this.subscriptions.gone(uri);
+      for (const envelope of result.actions) this.subscriptions.deliver(envelope);
+      this.#goLive(asked.filter((uri) => !unseen.includes(uri)));
+    } else {
+      const position = Math.max(0, ...result.snapshots.map((snapshot) => snapshot.fromSeq));
+      this.subscriptions.restart(result.snapshots, position, asked);
+      this.#goLive(asked);
+    }
+  }
+
+  /**
+   * A channel whose state was never received: it needs a snapshot, a replay is not enough.
+   *
+   * @param {string} uri
+   */
+  #isUnseen(uri) {
+    const mirror = this.subscriptions.mirrors.get(uri);
+    return mirror !== undefined && mirror.confirmed === undefined;
+  }
+
+  /** @param {readonly string[]} asked */
+  #goLive(asked) {
+    this.#sendName();
+    this.subscriptions.goLive();
+    this.subscriptions.settle(asked);
+    this.emit("live", undefined);
+  }
+
+  /**
+   * A handshake that failed: by a lost connection, temporarily, or for good.
+   *
+   * @param {ClientError} error
+   */
+  #refused(error) {
+    if (error.code === "lost") return;
+    const isFinal = error.rpcCode !== INTERNAL_ERROR;
+    this.emit("refused", isFinal ? new ClientError("fatal", error.message) : error);
+  }
+
+  // Incoming frames
+
+  /** @param {string} method @param {any} params */
+  #notification(method, params) {
+    switch (method) {
+      case "action":
+        if (params._meta?.at !== undefined) this.emit("time", params._meta.at);
+        this.subscriptions.deliver(params);
+        break;
+      case "root/sessionAdded":
+        this.emit("added", params.summary);
+        break;
+      case "root/sessionRemoved":
+        this.subscriptions.gone(params.session);
+        this.emit("removed", params.session);
+        break;
+      case "root/sessionSummaryChanged":
+        this.emit("summary", params);
+        break;
+      case "presence/changed":
+        this.emit("present", params);
+        break;
+      default: // kinds that this version does not know
+    }
+  }
+}
+
+// The JSON-RPC frames of one connection. Ids start again on each connection.
+
+/**
+ * Called synchronously when the response arrives: the next frame may depend on it.
+ *
+ * @typedef {{ resolve: (result: any) => void, reject: (error: ClientError) => void }} Response
+ */
+
+export class Exchange {
+  /** @type {((text: string) => void) | undefined} */
+  #write;
+  /** @type {Map<number, Response>} */
+  #commands = new Map();
+  #lastId = 0;
+
+  /** @param {(text: string) => void} write */
+  begin(write) {
+    this.#write = write;
+    this.#lastId = 0;
+  }
+
+  /** The connection has ended: no response will come. */
+  end() {
+    this.#write = undefined;
+    const asked = [...this.#commands.values()];
+    this.#commands.clear();
+    for (const { reject } of asked) reject(new ClientError("lost", "The connection was lost."));
+  }
+
+  /** @param {string} method @param {object} params @param {Response} response */
+  ask(method, params, response) {
+    this.#lastId += 1;
+    this.#commands.set(this.#lastId, response);
+    this.#writeFrame({ jsonrpc: "2.0", id: this.#lastId, method, params });
+  }
+
+  /** @param {string} method @param {object} params */
+  notify(method, params) {
+    this.#writeFrame({ jsonrpc: "2.0", method, params });
+  }
+
+  /** @param {{ id: number, result?: any, error?: RpcError }} answer */
+  answer({ id, result, error }) {
+    const asked = this.#commands.get(id);
+    this.#commands.delete(id);
+    if (error) asked?.reject(commandFailed(error));
+    else asked?.resolve(result);
+  }
+
+  /** @param {object} frame */
+  #writeFrame(frame) {
+    this.#write?.(JSON.stringify(frame));
+  }
+}

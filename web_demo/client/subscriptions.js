@@ -1,0 +1,241 @@
+/**
+ * What this client subscribes to: a mirror per channel, kept up to date over reconnects, and
+ * presence channels, which have no state.
+ */
+
+/** @import { Pending } from "./mirror.js" */
+/** @import { Exchange } from "./protocol.js" */
+/** @import { Client } from "./tab-identity.js" */
+/** @import { ActionEnvelope, RejectionEnvelope, SessionState, Snapshot } from "./types.d.ts" */
+import { ClientError } from "./errors.js";
+import { Mirror } from "./mirror.js";
+import { outcomeIn, isObsolete } from "./own-actions.js";
+import { reduceRoot, reduceSession } from "./reducers/session.js";
+import { predicted } from "./review.js";
+
+export const ROOT = "ahp-root://";
+export const FRAME_BYTES = 1_048_576;
+/** Unconfirmed own actions, at most; further ones are refused here. */
+export const PENDING_LIMIT = 1_000;
+
+/** @typedef {Mirror<any>} AnyMirror */
+
+export class Subscriptions {
+  isLive = false;
+  lastSeen = 0;
+  /** @type {Map<string, AnyMirror>} */ mirrors = new Map();
+  /** @type {Set<string>} */ presenceChannels = new Set();
+  #exchange;
+  #client;
+  #clock;
+
+  /** @param {Client} client @param {Exchange} exchange @param {() => number} clock */
+  constructor(client, exchange, clock) {
+    this.#client = client;
+    this.#exchange = exchange;
+    this.#clock = clock;
+    this.root = new Mirror(ROOT, client, reduceRoot);
+    this.mirrors.set(ROOT, this.root);
+  }
+
+  /** Everything that is subscribed to, the root first. */
+  get wanted() {
+    return [...this.mirrors.keys(), ...this.presenceChannels];
+  }
+
+  get waiting() {
+    return this.#pending.length;
+  }
+
+  get #pending() {
+    const all = [...this.mirrors.values()].flatMap((mirror) =>
+      mirror.pending.map((pending) => ({ mirror, pending })),
+    );
+    return all.sort((one, other) => one.pending.clientSeq - other.pending.clientSeq);
+  }
+
+  /**
+   * The mirror of a session; its state arrives later.
+   *
+   * @param {string} uri
+   * @returns {AnyMirror}
+   */
+  watch(uri) {
+    const known = this.mirrors.get(uri);
+    if (known) return known;
+    const mirror = new Mirror(uri, this.#client, reduceSession, outcomeOf, predicted);
+    this.mirrors.set(uri, mirror);
+    if (this.isLive) this.#subscribe(uri);
+    return mirror;
+  }
+
+  /** @param {string} uri */
+  unwatch(uri) {
+    const mirror = this.mirrors.get(uri);
+    if (!mirror) return;
+    this.mirrors.delete(uri);
+    mirror.end(new ClientError("closed", `${uri} is no longer watched.`));
+    if (this.isLive) this.#exchange.notify("unsubscribe", { channel: uri });
+  }
+
+  /** @param {string} channel */
+  join(channel) {
+    this.presenceChannels.add(channel);
+    // A host without presence answers with an error, which is ignored.
+    if (this.isLive) this.#exchange.ask("subscribe", { channel: channel }, IGNORED);
+  }
+
+  /** @param {string} channel */
+  leave(channel) {
+    this.presenceChannels.delete(channel);
+    if (this.isLive) this.#exchange.notify("unsubscribe", { channel: channel });
+  }
+
+  /**
+   * Applied to the mirror now, and sent as soon as there is a connection.
+   *
+   * @param {AnyMirror} mirror
+   * @param {Pending} pending
+   */
+  dispatch(mirror, pending) {
+    if (mirror.error) throw mirror.error;
+    if (this.waiting >= PENDING_LIMIT) {
+      const waiting = `${PENDING_LIMIT} changes are waiting to be confirmed.`;
+      throw new ClientError("tooMany", `${waiting} Wait until the host has taken them.`);
+    }
+    const size = new TextEncoder().encode(JSON.stringify(params(mirror, pending))).length + 100;
+    if (size > FRAME_BYTES) {
+      const allowed = `at most ${FRAME_BYTES} are allowed`;
+      throw new ClientError("tooLarge", `This is too large: ${size} bytes, ${allowed}.`);
+    }
+    pending.isSent = this.isLive && mirror.confirmed !== undefined;
+    mirror.dispatch(pending);
+    if (pending.isSent) this.#write(mirror, pending);
+  }
+
+  // Connections
+
+  /** Sends everything that waited for a connection. */
+  goLive() {
+    this.isLive = true;
+    for (const { mirror, pending } of this.#pending) this.#send(mirror, pending);
+  }
+
+  lost() {
+    this.isLive = false;
+    for (const mirror of this.mirrors.values()) mirror.lost();
+  }
+
+  /**
+   * Continues from snapshots; a channel without one no longer exists. The host may have started a
+   * new sequence, so the old position is dropped.
+   *
+   * @param {readonly Snapshot[]} snapshots
+   * @param {number} position
+   * @param {readonly string[]} asked
+   */
+  restart(snapshots, position, asked) {
+    this.lastSeen = position;
+    const found = new Map(snapshots.map((snapshot) => [snapshot.resource, snapshot]));
+    for (const uri of asked) {
+      const snapshot = found.get(uri);
+      if (snapshot) this.mirrors.get(uri)?.resume(snapshot.state, snapshot.fromSeq);
+      else if (this.mirrors.has(uri) && uri !== ROOT) this.gone(uri);
+    }
+  }
+
+  /**
+   * Subscribes to what was requested during the handshake, and unsubscribes from what is not needed
+   * any more.
+   *
+   * @param {readonly string[]} asked
+   */
+  settle(asked) {
+    for (const uri of this.wanted) {
+      if (asked.includes(uri)) continue;
+      if (this.presenceChannels.has(uri)) this.join(uri);
+      else this.#subscribe(uri);
+    }
+    for (const uri of asked) {
+      const isWanted = this.mirrors.has(uri) || this.presenceChannels.has(uri);
+      if (!isWanted) this.#exchange.notify("unsubscribe", { channel: uri });
+    }
+  }
+
+  // Incoming
+
+  /** @param {ActionEnvelope | RejectionEnvelope} envelope */
+  deliver(envelope) {
+    const mirror = this.mirrors.get(envelope.channel);
+    if (!mirror) return;
+    if ("rejectionReason" in envelope) {
+      if (envelope.origin?.clientId === this.#client.clientId) mirror.reject(envelope);
+      return;
+    }
+    this.lastSeen = Math.max(this.lastSeen, envelope.serverSeq);
+    try {
+      mirror.receive(envelope, envelope._meta?.at ?? this.#clock());
+    } catch (error) {
+      console.warn(`${envelope.action?.type} could not be applied`, error);
+      mirror.skip(envelope.serverSeq);
+      // A host sends a second snapshot only after an unsubscribe.
+      this.#exchange.notify("unsubscribe", { channel: envelope.channel });
+      this.#subscribe(envelope.channel);
+    }
+  }
+
+  /** @param {string} uri @param {ClientError} [error] */
+  gone(uri, error) {
+    const mirror = this.mirrors.get(uri);
+    this.mirrors.delete(uri);
+    mirror?.end(error ?? (mirror.confirmed === undefined ? notFound() : gone()));
+  }
+
+  /** @param {string} uri */
+  #subscribe(uri) {
+    this.#exchange.ask("subscribe", { channel: uri }, {
+      resolve: ({ snapshot }) => this.#snapshotReceived(uri, snapshot),
+      reject: (error) => {
+        if (error.code !== "lost") this.gone(uri, error);
+      },
+    });
+  }
+
+  /** @param {string} uri @param {Snapshot | undefined} snapshot */
+  #snapshotReceived(uri, snapshot) {
+    const mirror = this.mirrors.get(uri);
+    if (!mirror || !snapshot) return;
+    this.lastSeen = Math.max(this.lastSeen, snapshot.fromSeq);
+    if (mirror.confirmed !== undefined) {
+      mirror.replace(snapshot.state, snapshot.fromSeq);
+      return;
+    }
+    mirror.resume(snapshot.state, snapshot.fromSeq);
+    for (const pending of mirror.pending) this.#send(mirror, pending);
+  }
+
+  /** @param {AnyMirror} mirror @param {Pending} pending */
+  #send(mirror, pending) {
+    if (mirror.confirmed === undefined) return;
+    pending.isSent = true;
+    this.#write(mirror, pending);
+  }
+
+  /** @param {AnyMirror} mirror @param {Pending} pending */
+  #write(mirror, pending) {
+    this.#exchange.notify("dispatchAction", params(mirror, pending));
+  }
+}
+
+/** @param {SessionState} state @param {Pending} pending */
+const outcomeOf = (state, { action, isRestored }) =>
+  isRestored && isObsolete(state, action) ? "done" : outcomeIn(state, action);
+
+const gone = () => new ClientError("gone", "This session was removed.");
+const notFound = () =>
+  new ClientError("notFound", "There is no such session, or you have no access to it.");
+
+const IGNORED = { resolve: () => {}, reject: () => {} };
+
+/** @param {AnyMirror} mirror @param {Pending} pending */
+const params = (mirror, { clientSeq, action }) => ({ channel: mirror.channel, clientSeq, action });

@@ -1,0 +1,109 @@
+/**
+ * The identity of this tab: an id that survives a reload and that no other open tab has.
+ *
+ * A duplicated tab starts with a copy of the original's storage, so the id is in storage only while
+ * the page is closed: removed when it opens, saved when it closes. `clientId`, which the host
+ * knows, may change: another principal may own the old one.
+ */
+
+const KEY = "session-server:tab";
+const CHANNEL = "session-server:tabs";
+/** How long open tabs have to answer. */
+const ANSWER_TIME = 400;
+
+/** @typedef {Pick<Storage, "getItem" | "setItem" | "removeItem" | "key" | "length">} TabStorage */
+/** @typedef {{ readonly clientId: string, renew: () => void }} Client */
+/** @typedef {{ id: string, clientId: string, seq: number }} Identity */
+
+/** @implements {Client} */
+export class Tab {
+  #storage;
+  /** @type {Set<string>} */ #others = new Set();
+  /** @type {BroadcastChannel | undefined} */ #channel;
+  /** @type {Promise<ReadonlySet<string>>} */ #found;
+
+  /** @param {TabStorage | undefined} storage */
+  constructor(storage) {
+    this.#storage = storage;
+    const { id, clientId, seq } = this.#take() ?? { ...fresh(), seq: 0 };
+    this.id = id;
+    this.clientId = clientId;
+    /** The sequence number of the last action of this tab. */
+    this.seq = seq;
+    this.#found = this.#findOthers();
+  }
+
+  nextSeq() {
+    this.seq += 1;
+    return this.seq;
+  }
+
+  /** A new client id: the old one belongs to another principal. */
+  renew() {
+    this.clientId = newId();
+  }
+
+  /** The ids of the other tabs that are open. */
+  get others() {
+    return this.#found;
+  }
+
+  /** The page closes; a reload continues with this identity. */
+  save() {
+    const { id, clientId, seq } = this;
+    try {
+      this.#storage?.setItem(KEY, JSON.stringify({ id, clientId, seq }));
+    } catch {
+      // Without storage a reload gets a new identity.
+    }
+  }
+
+  /** The page is back from the cache; another page may have used this tab meanwhile. */
+  resume() {
+    const found = this.#take();
+    if (found?.id === this.id) this.seq = Math.max(this.seq, found.seq);
+  }
+
+  close() {
+    this.#channel?.close();
+  }
+
+  /** @returns {Identity | undefined} */
+  #take() {
+    try {
+      const found = JSON.parse(this.#storage?.getItem(KEY) ?? "null");
+      this.#storage?.removeItem(KEY);
+      const isWhole = typeof found?.id === "string" && Number.isInteger(found.seq);
+      return isWhole ? { clientId: found.id, ...found } : undefined;
+    } catch {
+      return undefined; // unreadable entries are ignored
+    }
+  }
+
+  async #findOthers() {
+    if (typeof BroadcastChannel === "undefined") return this.#others;
+    const channel = new BroadcastChannel(CHANNEL);
+    this.#channel = channel;
+    channel.onmessage = ({ data }) => {
+      if (data?.here) this.#others.add(data.here);
+      if (data?.asks) channel.postMessage({ here: this.id });
+    };
+    channel.postMessage({ asks: true, here: this.id });
+    await new Promise((resolve) => setTimeout(resolve, ANSWER_TIME));
+    return this.#others;
+  }
+}
+
+function fresh() {
+  const id = newId();
+  return { id, clientId: id };
+}
+
+// A unique id, also on plain HTTP, where `crypto.randomUUID` is missing.
+
+const LETTERS = "0123456789abcdefghijklmnopqrstuvwxyz";
+const LENGTH = 20;
+
+/** @returns {string} */
+export const newId = () =>
+  Array.from(crypto.getRandomValues(new Uint8Array(LENGTH)), (byte) => LETTERS[byte % 36]).join("");

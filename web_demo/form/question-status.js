@@ -1,0 +1,225 @@
+// The status of a question: its label, its mark in the strip, and whether it is settled.
+
+/** @import { Field } from "../client/draft-field.js" */
+/**
+ * @import {
+ *   Answer, Author, InputRequest, Present, Question, Value,
+ * } from "../client/types.d.ts"
+ */
+/** @import { QuestionView } from "./question.js" */
+import { capital, isMe, labelOf, nameOf, timeOf, valueText } from "../text/format.js";
+import { attribute, fill, h, icon } from "../views/dom.js";
+import { ICONS } from "../views/icons.js";
+import { hasOneInput, defaultValueOf } from "./fields.js";
+
+/**
+ * @typedef {"empty" | "proposed" | "draft" | "foreign" | "outdated" | "conflict" | "submitted"
+ *   | "skipped"} QuestionStatus
+ */
+
+/**
+ * `foreign` is somebody else's draft. `outdated` was given before the question changed. `proposed`
+ * is a default, or prefilled by the asker.
+ * @param {Question} question
+ * @param {Field} field
+ * @param {readonly Present[]} others who else is here
+ * @param {Author | undefined} me
+ * @returns {QuestionStatus}
+ */
+export function statusOf(question, field, others, me) {
+  if (field.theirs) return "conflict";
+  if (field.state === "draft") {
+    if (field.isOutdated) return "outdated";
+    if (field.via === "proposed") return "proposed";
+    return isOurs(field, others, me) ? "draft" : "foreign";
+  }
+  if (field.state === "empty" && !field.isEmptied && defaultValueOf(question)) return "proposed";
+  return field.state;
+}
+
+/** Done or skipped. */
+/** @param {QuestionStatus} status */
+export const isSettled = (status) => status === "submitted" || status === "skipped";
+
+/**
+ * People without names have the same author; with two of them present, it may be the other's.
+ * @param {Pick<Field, "by" | "isOwn">} field
+ * @param {readonly Present[]} others
+ * @param {Author | undefined} me
+ */
+function isOurs(field, others, me) {
+  if (field.isOwn || field.by === undefined || isMe(field.by, me)) return true;
+  return isAlike(field.by, me) && !others.some(({ by }) => isAlike(by, me));
+}
+
+/** @param {Author} by @param {Author | undefined} me */
+function isAlike(by, me) {
+  return me === undefined || (by.id === me.id && by.name === me.name);
+}
+
+/**
+ * What the field shows: an answer, or the default.
+ * @param {Question} question
+ * @param {Field} field
+ * @returns {Value | undefined}
+ */
+export function shownValue(question, field) {
+  if (field.isEmptied) return undefined;
+  return field.state === "empty" ? defaultValueOf(question) : field.value;
+}
+
+/**
+ * @param {Question} question
+ * @param {QuestionStatus} status
+ * @param {Field} field
+ * @param {readonly Present[]} writers
+ * @param {Author | undefined} me
+ */
+export function statusLabel(question, status, field, writers, me) {
+  const doing = hasOneInput(question) ? "writing" : "answering";
+  if (writers.length > 0) return writersText(writers, doing);
+  const isMine = field.isOwn && field.by && isAlike(field.by, me);
+  const by = isMine ? " by you" : byText(field.by, me);
+  const when = field.at === undefined ? "" : ` ${timeOf(field.at)}`;
+  switch (status) {
+    case "submitted":
+      return field.isDirty ? "Saving…" : `Done${by}${when}`;
+    case "skipped":
+      return `Skipped${by}${when}`;
+    case "conflict":
+      return "Conflict";
+    case "foreign":
+      return `Draft${by || " by someone"}`;
+    case "draft":
+      return field.isDirty ? "Draft, not saved yet" : "Draft saved";
+    case "outdated":
+      return `Answered${by} before the question changed`;
+    case "proposed":
+      return "Default";
+    default:
+      return "Not answered";
+  }
+}
+
+/**
+ * Which answer counts until the draft that is shown is marked done.
+ * @param {Question} question
+ * @param {Field} field
+ * @param {Author | undefined} me
+ */
+export function coveredText(question, { covered }, me) {
+  if (!covered) return "";
+  const by = byText(covered._meta?.by, me);
+  if (covered.state === "skipped") return `. Until it is marked done, this stays skipped${by}`;
+  return `. Until it is marked done, “${valueText(question, covered.value)}”${by} counts`;
+}
+
+/** @param {readonly Present[]} writers @param {"writing" | "answering"} doing */
+function writersText(writers, doing) {
+  const names = [...new Set(writers.map((writer) => capital(nameOf(writer.by))))];
+  if (names.length > 2) return `${names[0]} and ${names.length - 1} others are ${doing}`;
+  return `${names.join(" and ")} ${names.length === 1 ? "is" : "are"} ${doing}`;
+}
+
+/**
+ * Who else has answered or drafted something in these requests, or is typing.
+ * @param {readonly InputRequest[]} requests
+ * @param {readonly Present[]} others who else is here
+ * @param {Author | undefined} me
+ * @returns {readonly string[]} their names
+ */
+export function contributors(requests, others, me) {
+  const answers = requests.flatMap(({ answers = {} }) => Object.values(answers));
+  const layers = answers.flatMap((answer) => [answer._meta, coveredBy(answer)?._meta]);
+  const authors = layers.flatMap((meta) => (meta?.by && !isAutomatic(meta.via) ? [meta.by] : []));
+  const ids = requests.map(({ id }) => id);
+  const writers = others.filter(({ editing }) => editing && ids.includes(editing.requestId));
+  const foreign = authors.filter((by) => !isOurs({ by, isOwn: false }, others, me));
+  const all = [...foreign, ...writers.map(({ by }) => by)];
+  return [...new Set(all.map((by) => nameOf(by)))];
+}
+
+/** @param {Answer} answer */
+const coveredBy = (answer) => (answer.state === "draft" ? answer._meta?.covers : undefined);
+
+/** @param {string | undefined} via */
+const isAutomatic = (via) => ["proposed", "default", "timeout"].includes(via ?? "");
+
+/**
+ * Empty for an unnamed local person: it might be anyone.
+ * @param {Author | undefined} by
+ * @param {Author | undefined} me
+ */
+export function byText(by, me) {
+  const name = nameOf(by, me);
+  return by === undefined || (name === "someone" && !isMe(by, me)) ? "" : ` by ${name}`;
+}
+
+// The strip: one mark per question with its status, which focuses it.
+
+export class QuestionStrip {
+  /** @param {readonly QuestionView[]} views */
+  constructor(views) {
+    this.views = views;
+    this.marks = views.map((view, index) =>
+      h("button", { type: "button", class: "mark", onclick: () => view.focus() }, index + 1),
+    );
+    this.element = h(
+      "nav",
+      { class: "strip", "aria-label": "Questions" },
+      h("div", { class: "strip-marks" }, ...this.marks),
+    );
+    /** @type {string[]} */
+    this.shown = [];
+  }
+
+  update() {
+    this.views.forEach((view, index) => {
+      const status = view.status();
+      const isWritten = view.writers().length > 0;
+      const key = `${status} ${isWritten} ${view.problem ?? view.field.error ?? ""}`;
+      if (this.shown[index] === key) return;
+      this.shown[index] = key;
+      this.#show(index, view, isWritten);
+    });
+  }
+
+  /** @param {number} index @param {QuestionView} view @param {boolean} isWritten */
+  #show(index, view, isWritten) {
+    const mark = /** @type {HTMLButtonElement} */ (this.marks[index]);
+    const status = view.status();
+    const problem = view.problem ?? view.field.error;
+    const text = statusLabel(view.question, status, view.field, view.writers(), view.context.me);
+    const needs = view.question.required ? ", required" : "";
+    attribute(mark, "data-status", status);
+    attribute(mark, "data-writing", isWritten);
+    attribute(mark, "data-problem", problem !== undefined);
+    attribute(mark, "data-required", view.question.required);
+    attribute(
+      mark,
+      "aria-label",
+      `${index + 1}, ${labelOf(view.question)}${needs}: ${problem ?? text}`,
+    );
+    attribute(mark, "title", `${labelOf(view.question)}: ${problem ?? text}`);
+    fill(mark, markOf(status) ?? String(index + 1));
+  }
+
+  /** @param {QuestionView | undefined} view */
+  current(view) {
+    this.views.forEach((each, index) => {
+      const mark = /** @type {HTMLButtonElement} */ (this.marks[index]);
+      attribute(mark, "aria-current", each === view ? "step" : undefined);
+    });
+  }
+}
+
+/**
+ * The mark of a status in the strip and in the review.
+ * @param {QuestionStatus} status
+ */
+function markOf(status) {
+  const path = { submitted: ICONS.check, skipped: ICONS.skip, conflict: ICONS.warning }[
+    /** @type {string} */ (status)
+  ];
+  return path ? icon(path) : null;
+}

@@ -1,0 +1,82 @@
+// What all views of one open session share: the session, who the viewer is in it, and what they may
+// do.
+
+/** @import { Host } from "../client/host.js" */
+/** @import { Session } from "../client/session.js" */
+/** @import { Author, InputRequest, Present } from "../client/types.d.ts" */
+/** @import { QuestionView } from "../form/question.js" */
+/** @import { Access, Viewer } from "./access.js" */
+import { activityOf, isRecording } from "../client/session-list.js";
+import { capital } from "../text/format.js";
+import { accessOf } from "./access.js";
+import { toast } from "./toasts.js";
+
+/** @type {readonly InputRequest[]} */
+const NONE = [];
+
+export class SessionContext {
+  /** The viewer marked it as unread. */
+  isLeftUnread = false;
+  /** @type {Present | undefined} */
+  #lastSelf = undefined;
+
+  /**
+   * @param {Host} host
+   * @param {Viewer} viewer
+   * @param {Session} session
+   * @param {(view: QuestionView) => void} edited the viewer typed into a question
+   */
+  constructor(host, viewer, session, edited) {
+    this.host = host;
+    this.viewer = viewer;
+    this.session = session;
+    this.edited = edited;
+  }
+
+  /** As last reported by the host: the role stays the same while offline. */
+  get #here() {
+    const { presence } = this.session;
+    this.#lastSelf =
+      presence.find((each) => each.clientId === this.host.clientId) ?? this.#lastSelf;
+    return this.#lastSelf;
+  }
+
+  /** @returns {Access} */
+  get access() {
+    return accessOf(this.#here?.role ?? this.viewer.role, isRecording(this.session.state));
+  }
+
+  /** @returns {Author | undefined} */
+  get me() {
+    return this.#here?.by ?? this.host.me;
+  }
+
+  /** @returns {readonly InputRequest[]} */
+  requests() {
+    return this.session.state?.inputRequests ?? NONE;
+  }
+
+  /** Also while an answer given here is not confirmed yet. */
+  isAsking() {
+    if (this.session.completions.length > 0) return true;
+    return activityOf(this.session.state?.summary.status ?? 0) === "input-needed";
+  }
+
+  /** The name of the agent, which asks if no tool does. */
+  agentName() {
+    const provider = this.session.state?.summary.provider ?? "";
+    return this.host.agentName(provider) ?? capital(provider);
+  }
+
+  /**
+   * Shows a message if this fails.
+   * @param {Promise<unknown>} work
+   * @param {() => void} [failed]
+   */
+  attempt(work, failed) {
+    work.catch((/** @type {unknown} */ error) => {
+      toast(error instanceof Error ? error.message : String(error));
+      failed?.();
+    });
+  }
+}
