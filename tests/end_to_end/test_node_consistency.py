@@ -11,7 +11,15 @@ from websockets.exceptions import InvalidStatus
 
 from tests.ahp.actions import title_changed
 from tests.ahp.client import ROOT, SocketClient
-from tests.end_to_end.test_nodes import BOUND, QUESTION, node, nodes, post, until_ready
+from tests.end_to_end.test_nodes import (
+    BOUND,
+    PAUSE,
+    QUESTION,
+    node,
+    nodes,
+    post,
+    until_ready,
+)
 from tests.log.cutting_proxy import cutting
 from tests.mcp import zoo
 from tests.nats import shared_server
@@ -88,6 +96,9 @@ async def test_a_client_that_moves_has_seen_nothing_that_its_new_node_does_not_k
         await until_ready(running[1])
         uri = "ahp-session:/moves"
         await post(running[0], "/v1/sessions", {"resource": uri})
+        async with asyncio.timeout(BOUND):  # `session/ready` follows the answer
+            while (await get(running[0], "/v1/sessions/moves"))["lifecycle"] != "ready":
+                await asyncio.sleep(PAUSE)
 
         async def moves(here: ServerProcess, there: ServerProcess, name: str) -> None:
             client = await SocketClient.joined(here.ahp, name, uri)

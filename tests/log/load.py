@@ -30,8 +30,16 @@ async def found(log: Log, wanted: Batch) -> dict[str, int]:
 
 
 async def writable(log: Log) -> None:
-    """Until something can be written again; `find` settles what is unknown."""
+    """Until something can be written and read again, over whichever connections it uses for each."""
     await found(log, batch("probe", 0, b"x"))
+    async with asyncio.timeout(BOUND * 4):
+        while True:
+            try:
+                await log.read(after=0, limit=1)
+            except FailedError:
+                await asyncio.sleep(PAUSE)
+            else:
+                return
 
 
 class Load:
