@@ -1,17 +1,22 @@
-"""What an accepted action brings with it: all that becomes durable and visible together.
+"""What an accepted action becomes: the actions that are appended together, in order.
 
-Completing a request records its outcome; ending a turn abandons what was open in it; a change that
-must wait is put off. The result is one batch for the log, in order.
+Completing a request records its outcome; ending a turn abandons the calls and requests open in it;
+a change of model or agent during a turn is deferred. The host sets authors and times.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import TypeVar
 
 import msgspec
 
 from session_server.reducers.calls.presentation import failed
-from session_server.reducers.forms.answer_checks import check_answer
 from session_server.reducers.forms.defaults import is_proposal, with_valid_default
+from session_server.reducers.forms.kept_answers import (
+    proposals,
+    reopened,
+    stamped_answers,
+    stamped_change,
+)
 from session_server.reducers.forms.review import effective_answers
 from session_server.reducers.rules.judge import judge
 from session_server.reducers.state.input_requests import open_request, text_of
@@ -22,11 +27,8 @@ from session_server.schemas.ahp.actions import (
     InputAnswerChanged,
     InputCompleted,
     InputRequested,
-    IsArchivedChanged,
-    IsReadChanged,
     MetaChanged,
     ModelChanged,
-    PendingMessageRemoved,
     ResponsePartAdded,
     TitleChanged,
     Truncated,
@@ -44,35 +46,25 @@ from session_server.schemas.ahp.messages import (
 )
 from session_server.schemas.ahp.questions import (
     Answer,
-    AnswerMeta,
-    Draft,
     InputRequest,
-    Question,
     RequestMeta,
     ResponseKind,
-    Skipped,
 )
 from session_server.schemas.ahp.session import ActiveClient, SessionState
 from session_server.schemas.ahp.turns import SystemNotificationPart
 from session_server.schemas.ahp1.state import ClientEntry
-from session_server.schemas.codec import encode
 from session_server.schemas.errors import Refusal
-from session_server.schemas.limits import ANSWER_CHARS
 from session_server.schemas.principals import HOST_KEYS, Principal, Provenance, Stamp
 from session_server.schemas.record import (
     NOT_REPEATED,
     OPEN_PHASES,
     Call,
     CallAbandoned,
-    CallAnswered,
-    CallCollected,
     ChangeDeferred,
     ClientJoined,
-    ClientLeft,
     CompletionHeld,
     Deferred,
     Outcome,
-    OutcomeCollected,
     OutcomeRecorded,
     RecordAction,
     SessionRecord,
@@ -101,10 +93,10 @@ def batch_of(
     stamp: Stamp,
     origin: ActionOrigin | None = None,
 ) -> Batch:
-    """The batch for an action that the rules allow, with the host's marks on it."""
+    """The batch for an action that the rules allow, with authors and times set by the host."""
     match action:
         case InputAnswerChanged():
-            return (_stamped_change(record.public, action, stamp),)
+            return (stamped_change(record.public, action, stamp),)
         case InputCompleted():
             return (
                 *completion(record.public, action, stamp),
@@ -143,70 +135,23 @@ def _named(client: C) -> C:
     return msgspec.structs.replace(client, display_name=visible_name(name))
 
 
-ENDINGS = (
-    CallAbandoned,
-    CallAnswered,
-    CallCollected,
-    ClientLeft,
-    CompletionHeld,
-    InputCompleted,
-    IsArchivedChanged,
-    IsReadChanged,
-    OutcomeCollected,
-    PendingMessageRemoved,
-    TitleChanged,
-    Truncated,
-    TurnCancelled,
-    TurnComplete,
-    TurnFailed,
-)
-"""Actions that end or remove something, or only replace what is small anyway."""
-
-
-def makes_room(record: SessionRecord, batch: Sequence[Any]) -> bool:
-    """Whether a full session takes this too: nothing in it makes the session larger.
-
-    An ending may bring a last text with it, and an answer may be replaced by one of its size.
-    """
-    changes = [action for action in batch if isinstance(action, InputAnswerChanged)]
-    endings = [action for action in batch if isinstance(action, ENDINGS)]
-    if endings:
-        return sum(len(encode(action)) for action in (*changes, *endings)) <= ANSWER_CHARS
-    return bool(changes) and all(_is_no_larger(record.public, action) for action in changes)
-
-
-def _is_no_larger(state: SessionState, action: InputAnswerChanged) -> bool:
-    if action.answer is None:
-        return True
-    request = open_request(state, action.request_id)
-    current = ((request and request.answers) or {}).get(action.question_id)
-    return current is not None and _size(action.answer) <= _size(current)
-
-
-def _size(answer: Answer) -> int:
-    """Of what somebody chose or wrote, and of the answer that it covers."""
-    own = len(encode(answer.freeform_values if isinstance(answer, Skipped) else answer.value))
-    covers = None if answer.meta is None else answer.meta.covers
-    return own if covers is None else own + _size(covers)
-
-
 def completion(state: SessionState, action: InputCompleted, stamp: Stamp) -> Batch:
-    """The request leaves the public state; who answered what stays readable in the turn."""
+    """Removes the request from the public state, records its outcome, and notes it in the turn."""
     request = open_request(state, action.request_id)
     assert request is not None  # the rules saw it open
-    own = _stamped_answers(action.answers, stamp)
+    own = stamped_answers(action.answers, stamp)
     outcome = _outcome(state, request, action.response, own, stamp)
     completed = msgspec.structs.replace(action, answers=own, meta=None)
     return (OutcomeRecorded(outcome=outcome), *note(state, outcome_note(outcome)), completed)
 
 
 def question(state: SessionState, action: InputRequested) -> Batch:
-    """A question joins the active turn; without one, the host opens a turn to show it in."""
+    """Asks in the active turn; without one, the host starts a turn for the request."""
     return (*host_turn(state, action.request.id, subject(action.request)), action)
 
 
 def host_turn(state: SessionState, reason_id: str, text: str) -> Batch:
-    """A turn of the host's own, unless one is active. It ends with the last thing in it."""
+    """Starts a turn of the host, unless one is active; it ends with the last thing open in it."""
     if state.active_turn is not None:
         return ()
     message = Message(text=text, origin=MessageOrigin(kind=SYSTEM_NOTIFICATION))
@@ -215,7 +160,7 @@ def host_turn(state: SessionState, reason_id: str, text: str) -> Batch:
 
 
 def note(state: SessionState, text: str) -> Batch:
-    """A line in the active turn, if there is one."""
+    """Adds a system notification to the active turn, if there is one."""
     if state.active_turn is None:
         return ()
     part = SystemNotificationPart(content=text)
@@ -223,35 +168,35 @@ def note(state: SessionState, text: str) -> Batch:
 
 
 def abandonment(record: SessionRecord, stamp: Stamp) -> Batch:
-    """Everything that joined the turn ends with it; notes of this are added before it ends."""
+    """Ends the open calls and requests of a turn that ends; a notification lists them."""
     if not has_joined(record):
         return ()
     state, calls = record.public, open_calls(record)
     requests = state.input_requests or ()
-    given_up = msgspec.structs.replace(stamp, via=Provenance.ABANDONED)
+    abandoned = msgspec.structs.replace(stamp, via=Provenance.ABANDONED)
     return (
         *note(state, abandoned_note(calls, requests, stamp.by)),
         *(CallAbandoned(call_id=call.id, reason="the turn ended") for call in calls),
         *(
-            OutcomeRecorded(outcome=_outcome(state, r, ResponseKind.CANCEL, None, given_up))
+            OutcomeRecorded(outcome=_outcome(state, r, ResponseKind.CANCEL, None, abandoned))
             for r in requests
         ),
     )
 
 
 def withdrawal(record: SessionRecord, call_id: str, stamp: Stamp) -> Batch:
-    """Closes the questions of a call that can no longer take their answers."""
-    taken_back = msgspec.structs.replace(stamp, via=Provenance.WITHDRAWN)
+    """Closes the requests of a call that can no longer use their answers."""
+    withdrawn = msgspec.structs.replace(stamp, via=Provenance.WITHDRAWN)
     batch: list[RecordAction] = []
     for request in record.public.input_requests or ():
         if request.meta is not None and request.meta.call == call_id:
             action = InputCompleted(request_id=request.id, response=ResponseKind.CANCEL)
-            batch += completion(record.public, action, taken_back)
+            batch += completion(record.public, action, withdrawn)
     return tuple(batch)
 
 
 def turn_end(record: SessionRecord, call_id: str) -> Batch:
-    """Ends a turn of the host's own with this call, if nothing else keeps it open."""
+    """Ends a turn that the host started, if this call is the last thing open in it."""
     turn = record.public.active_turn
     if turn is None or not turn.id.startswith(HOST_TURN_PREFIX):
         return ()
@@ -263,18 +208,18 @@ def turn_end(record: SessionRecord, call_id: str) -> Batch:
 
 
 def has_joined(record: SessionRecord) -> bool:
-    """Whether a call or a question is open: both live in the active turn."""
+    """Whether a call or request is open; both belong to the active turn."""
     return bool(record.public.input_requests) or bool(open_calls(record))
 
 
 def open_calls(record: SessionRecord) -> list[Call]:
-    """Most calls that a record holds have ended, and this is asked after every change."""
+    """Calls that have not ended. Called after every change, so it only compares types."""
     calls = record.private.calls.values()
     return [call for call in calls if type(call.phase) in OPEN_PHASES]
 
 
 def _refusal_to_repeat(record: SessionRecord, action: InputCompleted, stamp: Stamp) -> Batch:
-    """A call that may have run and is not to run again ends here, and so does its tool call."""
+    """Fails a call that may already have run, if a person did not agree to run it again."""
     for call in open_calls(record):
         phase = call.phase
         if isinstance(phase, Uncertain) and phase.request_id == action.request_id:
@@ -302,44 +247,11 @@ def _outcome(
     )
 
 
-def kept_answer(state: SessionState, action: InputAnswerChanged) -> Answer | None:
-    """The answer that a draft put here covers, and that clearing a draft here brings back."""
-    request = open_request(state, action.request_id)
-    existing = None if request is None else (request.answers or {}).get(action.question_id)
-    if isinstance(existing, Draft):
-        return None if existing.meta is None else existing.meta.covers
-    return None if action.answer is None else existing
-
-
-def _stamped_change(
-    state: SessionState, action: InputAnswerChanged, stamp: Stamp
-) -> InputAnswerChanged:
-    kept = kept_answer(state, action)
-    if action.answer is None:
-        return msgspec.structs.replace(action, answer=kept)
-    covers = kept if isinstance(action.answer, Draft) else None
-    return msgspec.structs.replace(action, answer=_stamped(action.answer, stamp, covers))
-
-
-def _stamped_answers(
-    answers: Mapping[str, Answer] | None, stamp: Stamp
-) -> dict[str, Answer] | None:
-    if answers is None:
-        return None
-    return {question_id: _stamped(answer, stamp) for question_id, answer in answers.items()}
-
-
-def _stamped(answer: Answer, stamp: Stamp, covers: Answer | None = None) -> Answer:
-    """What a client wrote there is overwritten."""
-    meta = AnswerMeta(by=stamp.by, at=stamp.at, via=stamp.via, covers=covers)
-    return msgspec.structs.replace(answer, meta=meta)
-
-
 def _asked(state: SessionState, action: InputRequested, stamp: Stamp) -> InputRequested:
-    """The question with its asker set by the host, so that it cannot pass for a call's.
+    """The request with its asker set by the host, so that it cannot be mistaken for a call's.
 
-    What people have answered stays theirs. If the text or the questions are others than before,
-    it becomes drafts, marked as given before the change.
+    If a request with that id is open, its answers are kept; they become drafts if the text or the
+    questions have changed.
     """
     request, existing = action.request, open_request(state, action.request.id)
     questions = request.questions and tuple(with_valid_default(q) for q in request.questions)
@@ -349,8 +261,8 @@ def _asked(state: SessionState, action: InputRequested, stamp: Stamp) -> InputRe
     kept = reopened(request, earlier) if is_changed else earlier
     if request.answers is not None:
         kept = {name: answer for name, answer in kept.items() if not is_proposal(answer)}
-    # An empty map takes earlier answers away; without a map, reducers keep them.
-    answers = {**_proposals(request.answers, stamp), **kept}
+    # An empty map removes earlier answers; without a map, reducers keep them.
+    answers = {**proposals(request.answers, stamp), **kept}
     return InputRequested(
         request=msgspec.structs.replace(
             request,
@@ -363,7 +275,7 @@ def _asked(state: SessionState, action: InputRequested, stamp: Stamp) -> InputRe
 def _asker_meta(
     request: InputRequest, existing: InputRequest | None, stamp: Stamp, *, is_changed: bool
 ) -> RequestMeta:
-    """The asker sets a deadline and a lease; all else is the host's."""
+    """The asker sets a deadline and a lease; the host sets everything else."""
     given = request.meta or RequestMeta()
     earlier = RequestMeta() if existing is None else existing.meta or RequestMeta()
     revision = (earlier.revision or 0) + is_changed
@@ -376,49 +288,10 @@ def _asker_meta(
     )
 
 
-def _proposals(answers: Mapping[str, Answer] | None, stamp: Stamp) -> dict[str, Answer]:
-    """What an asker fills in is a draft that it proposes: only people submit answers."""
-    by_asker = msgspec.structs.replace(stamp, via=Provenance.PROPOSED)
-    return {
-        question_id: _stamped(Draft(value=answer.value), by_asker)
-        for question_id, answer in (answers or {}).items()
-        if not isinstance(answer, Skipped)
-    }
-
-
-def reopened(request: InputRequest, answers: Mapping[str, Answer]) -> dict[str, Answer]:
-    """Answers to an earlier version of the questions: drafts, as far as they are of their kind."""
-    drafts = {
-        question.id: _reopened(question, answers[question.id])
-        for question in request.questions or ()
-        if question.id in answers
-    }
-    return {question_id: draft for question_id, draft in drafts.items() if draft is not None}
-
-
-def _reopened(question: Question, answer: Answer) -> Draft | None:
-    if isinstance(answer, Skipped):
-        return None
-    meta = answer.meta or AnswerMeta()
-    covers = None if meta.covers is None else _reopened(question, meta.covers)
-    marked = msgspec.structs.replace(meta, covers=covers, before_change=True)
-    draft = Draft(value=answer.value, meta=marked)
-    return draft if check_answer(question, draft) is None else covers
-
-
 def _reserved(state: SessionState, action: MetaChanged) -> MetaChanged:
-    """The session's metadata is its agent's, apart from what only the host writes there."""
+    """An agent sets the session's metadata, except for the keys that only the host writes."""
     host_keys = HOST_KEYS["session"]
     given = {name: value for name, value in (action.meta or {}).items() if name not in host_keys}
     kept = {name: value for name, value in (state.meta or {}).items() if name in host_keys}
     is_as_given = not kept and len(given) == len(action.meta or {})
     return action if is_as_given else MetaChanged(meta=given | kept or None)
-
-
-def still_fitting(request: InputRequest, answers: Mapping[str, Answer]) -> dict[str, Answer]:
-    """The answers that the request takes, when the same request is asked again."""
-    return {
-        question.id: answers[question.id]
-        for question in request.questions or ()
-        if question.id in answers and check_answer(question, answers[question.id]) is None
-    }

@@ -10,11 +10,12 @@ from urllib.parse import quote
 
 import msgspec
 
-from session_server.reducers.batches import Batch, note, still_fitting, turn_end, withdrawal
+from session_server.reducers.batches import Batch, note, turn_end, withdrawal
 from session_server.reducers.calls import presentation as invocations
 from session_server.reducers.calls.input_required import retry_params
 from session_server.reducers.calls.lifecycle import leg_out
 from session_server.reducers.calls.redaction import gives_away, masked, redacted_request, stand_ins
+from session_server.reducers.forms.kept_answers import still_fitting
 from session_server.reducers.forms.mcp_forms import request_of
 from session_server.reducers.rules.input_rules import CALL_PREFIX, check_form
 from session_server.schemas.ahp.actions import InputRequested

@@ -21,7 +21,7 @@ from session_server.client.conversations import (
 from session_server.client.echoes import Fate, answer_in, bare, fate_in
 from session_server.client.errors import NotUnderstood, Rejected, RequestClosed
 from session_server.client.mirror import Event, Mirror, Pending, Verdict
-from session_server.reducers.batches import kept_answer
+from session_server.reducers.forms.kept_answers import kept_answer
 from session_server.reducers.forms.review import decided
 from session_server.reducers.rules.input_rules import input_completed
 from session_server.reducers.state.input_requests import open_request
