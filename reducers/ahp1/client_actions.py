@@ -13,7 +13,7 @@ from session_server.reducers.ahp1.root import DEFAULT_MODEL
 from session_server.reducers.ahp1.versions import renamed
 from session_server.reducers.batches import Batch, judged_batch
 from session_server.reducers.forms.answer_checks import label
-from session_server.reducers.state.chat import active_client, is_enabled
+from session_server.reducers.state.client_entries import active_client, is_enabled
 from session_server.reducers.state.input_requests import open_request
 from session_server.reducers.state.record import reduce_record
 from session_server.schemas.ahp import actions as ahp

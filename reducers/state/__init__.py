@@ -5,6 +5,7 @@ session         the tables of a session's public actions, and the reducer of the
 turns tool_calls input_requests queue properties customizations   transitions, by what they change
 status          the status bits, and how a frozen value is changed
 chat            what the record keeps for AHP 0.9 and 1.x
+client_entries  active clients as both generations of AHP show them
 channels        every kind of channel folds its log entries: sessions, root, clients, tokens
 opening         how a session begins, and pages of its turns
 """

@@ -1,12 +1,18 @@
-"""What the record keeps for AHP 0.9 and 1.x: places of questions, times of turns, who is active.
+"""What the record keeps for AHP 0.9 and 1.x: positions of requests, times of turns, active clients.
 
-`reduce_chat` follows the public state; it never changes it. What a projection shows of a session is
-made from both.
+`reduce_chat` runs after the public state was reduced and never changes it. `reducers.ahp1` makes
+what clients of those versions see from both.
 """
 
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from session_server.reducers.state.client_entries import (
+    active_client,
+    client_entry,
+    with_client,
+    without_client,
+)
 from session_server.reducers.state.input_requests import open_request
 from session_server.reducers.state.status import updated
 from session_server.reducers.texts import outcome_note
@@ -28,7 +34,6 @@ from session_server.schemas.ahp.actions import (
     TurnFailed,
     TurnStarted,
 )
-from session_server.schemas.ahp.customizations import ClientPlugin
 from session_server.schemas.ahp.questions import InputRequest, ResponseKind
 from session_server.schemas.ahp.session import ACTIVITY_BITS, ActiveClient, SessionState, Status
 from session_server.schemas.ahp.tool_calls import (
@@ -39,7 +44,7 @@ from session_server.schemas.ahp.tool_calls import (
     ToolCall,
 )
 from session_server.schemas.ahp.turns import ActiveTurn, SystemNotificationPart, ToolCallPart
-from session_server.schemas.ahp1.state import ClientEntry, ClientPluginEntry, Enablement
+from session_server.schemas.ahp1.state import ClientEntry
 from session_server.schemas.record import (
     ChatRecord,
     ClientJoined,
@@ -54,23 +59,25 @@ from session_server.schemas.record import (
 )
 
 RUNS = "run:"
-"""Before the names of tool calls that wait for a client to run them, and not for a person."""
+"""Prefix of the ids of tool calls that wait for a client to run them, and not for a person."""
 
 
 def chat_of(record: SessionRecord) -> ChatRecord:
-    """What is kept, or, for a record from before it was, what can be said in its place."""
+    """The chat, or an approximation for a record that was stored before chats were kept."""
     if record.chat is not None:
         return record.chat
     public = record.public
     at = public.summary.modified_at
     is_failed = public.summary.status & ACTIVITY_BITS == Status.ERROR
     clients = () if public.active_client is None else (client_entry(public.active_client),)
-    chat = ChatRecord(modified_at=at, active=_unkept(public), failed=is_failed, clients=clients)
+    chat = ChatRecord(
+        modified_at=at, active=_guessed_turn(public), failed=is_failed, clients=clients
+    )
     return _with_needed(chat, public)
 
 
-def _unkept(public: SessionState) -> TurnRecord | None:
-    """Of the active turn: it began when the session last changed, and its questions stand last."""
+def _guessed_turn(public: SessionState) -> TurnRecord | None:
+    """The active turn: began when the session last changed, its requests at the end."""
     turn = public.active_turn
     if turn is None:
         return None
@@ -116,7 +123,7 @@ def _turn_ended(
     action: TurnComplete | TurnCancelled | TurnFailed,
     at: int,
 ) -> ChatRecord:
-    """A turn that began after its end, by another clock, took no time."""
+    """Clocks of nodes differ: a turn that began after its end has the duration 0."""
     if len(after.turns) == len(before.turns):
         return chat
     turn = chat.active or TurnRecord()
@@ -138,7 +145,7 @@ def _turn_ended(
 
 
 def _left(before: SessionState, placed: PlacedRequest) -> PlacedRequest:
-    """A question that its turn leaves open keeps what was drafted."""
+    """A request that is open when its turn ends keeps its drafts."""
     return placed if placed.request else updated(placed, request=open_request(before, placed.id))
 
 
@@ -180,7 +187,7 @@ def _input_completed(
 
 
 def open_place(turn: TurnRecord, request_id: str) -> PlacedRequest | None:
-    """The open request of that id. A completed one may have had the same."""
+    """The open request of that id; a completed one may have the same id."""
     for placed in turn.requests:
         if placed.id == request_id and placed.request is None:
             return placed
@@ -197,29 +204,29 @@ def _part_added(
 
 
 def is_note(record: SessionRecord, part: object) -> bool:
-    """Whether a part that is added now only repeats what the request that is being completed shows.
+    """Whether a part is only the notification of the request that is completed in the same batch.
 
-    The outcome of the request is recorded just before it.
+    The outcome of the request is recorded just before the part.
     """
     if not isinstance(part, SystemNotificationPart) or not record.private.outcomes:
         return False
-    return _tells_of(part, record.private.outcomes[-1])
+    return _is_note_of(part, record.private.outcomes[-1])
 
 
 def outcome_noted(record: SessionRecord, action: OutcomeRecorded) -> ChatRecord | None:
-    """In entries of earlier versions the outcome comes after its note."""
+    """In logs of earlier versions the outcome comes after its notification."""
     turn = record.public.active_turn
     last = turn.response_parts[-1] if turn is not None and turn.response_parts else None
     if turn is None or not isinstance(last, SystemNotificationPart):
         return record.chat
     chat = chat_of(record)
-    if chat.active is None or not _tells_of(last, action.outcome):
+    if chat.active is None or not _is_note_of(last, action.outcome):
         return record.chat
     return _noted(chat, chat.active, len(turn.response_parts) - 1)
 
 
-def _tells_of(part: SystemNotificationPart, outcome: Outcome) -> bool:
-    """Whether it says who answered what, where answers say that by themselves."""
+def _is_note_of(part: SystemNotificationPart, outcome: Outcome) -> bool:
+    """Whether it lists answers, which later versions show in the request itself."""
     if outcome.response is not ResponseKind.ACCEPT or not outcome.answers:
         return False
     return part.content == outcome_note(outcome)
@@ -236,7 +243,7 @@ def _noted(chat: ChatRecord, turn: TurnRecord, position: int) -> ChatRecord:
 def _tool_call_changed(
     chat: ChatRecord, before: SessionState, after: SessionState, action: SessionAction, at: int
 ) -> ChatRecord:
-    """Only changes what waits."""
+    """Changes only `needed`, which `reduce_chat` derives after every transition."""
     return chat
 
 
@@ -276,76 +283,8 @@ def _active_client_changed(
 
 
 def _is_listed(clients: tuple[ClientEntry, ...], client: ActiveClient) -> bool:
-    """An entry that the client itself wrote says more than what 0.3.0 keeps of it."""
+    """Such an entry is kept: a client of a later version may have put more into it."""
     return any(active_client(entry) == client for entry in clients)
-
-
-def client_entry(client: ActiveClient) -> ClientEntry:
-    """A client as later versions show it."""
-    plugins = client.customizations
-    return ClientEntry(
-        client_id=client.client_id,
-        tools=client.tools,
-        display_name=client.display_name,
-        customizations=None if plugins is None else tuple(_plugin_entry(p) for p in plugins),
-    )
-
-
-def _plugin_entry(plugin: ClientPlugin) -> ClientPluginEntry:
-    return ClientPluginEntry(
-        id=plugin.id,
-        uri=plugin.uri,
-        name=plugin.name,
-        icons=plugin.icons,
-        range=plugin.range,
-        nonce=plugin.nonce,
-        enablement=(Enablement(kind="session", enabled=plugin.enabled),),
-    )
-
-
-def active_client(entry: ClientEntry) -> ActiveClient:
-    """A client as 0.3.0 shows it."""
-    plugins = entry.customizations
-    return ActiveClient(
-        client_id=entry.client_id,
-        tools=entry.tools,
-        display_name=entry.display_name,
-        customizations=None if plugins is None else tuple(_client_plugin(p) for p in plugins),
-    )
-
-
-def _client_plugin(plugin: ClientPluginEntry) -> ClientPlugin:
-    return ClientPlugin(
-        id=plugin.id,
-        uri=plugin.uri,
-        name=plugin.name,
-        icons=plugin.icons,
-        range=plugin.range,
-        nonce=plugin.nonce,
-        enabled=is_enabled(plugin.enablement or ()),
-    )
-
-
-SCOPES = ("session", "workspace", "global")
-
-
-def is_enabled(enablement: tuple[Enablement, ...]) -> bool:
-    """By the innermost scope that says anything; without a word, it is."""
-    for scope in SCOPES:
-        for one in enablement:
-            if one.kind == scope:
-                return one.enabled
-    return True
-
-
-def with_client(clients: tuple[ClientEntry, ...], entry: ClientEntry) -> tuple[ClientEntry, ...]:
-    if any(known.client_id == entry.client_id for known in clients):
-        return tuple(entry if known.client_id == entry.client_id else known for known in clients)
-    return (*clients, entry)
-
-
-def without_client(clients: tuple[ClientEntry, ...], client_id: str) -> tuple[ClientEntry, ...]:
-    return tuple(known for known in clients if known.client_id != client_id)
 
 
 def client_joined(record: SessionRecord, action: ClientJoined) -> ChatRecord:
@@ -362,11 +301,11 @@ def message_drafted(record: SessionRecord, action: MessageDrafted) -> ChatRecord
     return updated(chat_of(record), draft=action.draft)
 
 
-# What waits
+# What waits for a person or a client
 
 
 def waiting(public: SessionState, turn: TurnRecord | None) -> dict[str, InputRequest | ToolCall]:
-    """Open questions, and tool calls that wait for a person or a client, by their names."""
+    """Open requests, and tool calls that wait for a person or a client, by id."""
     active = public.active_turn
     return {} if active is None or turn is None else dict(_waiting(public, active, turn))
 

@@ -9,7 +9,8 @@ from session_server.host.connection.ahp1_client import Ahp1Client
 from session_server.host.connection.peer import Peer
 from session_server.reducers.ahp1.snapshots import session_summary
 from session_server.reducers.batches import has_joined
-from session_server.reducers.state.chat import active_client, chat_of
+from session_server.reducers.state.chat import chat_of
+from session_server.reducers.state.client_entries import active_client
 from session_server.schemas.ahp import frames
 from session_server.schemas.ahp.commands import (
     CompletionsResult,

@@ -8,7 +8,8 @@ import pytest
 
 from session_server.reducers.ahp1.client_actions import own_kind, plan, translated
 from session_server.reducers.batches import Batch
-from session_server.reducers.state.chat import chat_of, is_enabled
+from session_server.reducers.state.chat import chat_of
+from session_server.reducers.state.client_entries import is_enabled
 from session_server.reducers.state.record import reduce_record
 from session_server.schemas.ahp import actions as ahp
 from session_server.schemas.ahp.customizations import ClientPlugin
