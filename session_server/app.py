@@ -20,6 +20,7 @@ from session_server.host.awaiting import StateWaiters
 from session_server.host.connection.rate_limit import Bounds
 from session_server.host.effects import EffectRunner
 from session_server.host.host import Host
+from session_server.host.takeover import Takeover
 from session_server.http.api import include_api
 from session_server.http.dependencies import (
     Services,
@@ -165,10 +166,11 @@ async def lifespan(parts: Parts, endpoints: McpEndpoints, app: FastAPI) -> Async
     is_kept = not parts.store.startswith("memory:")
     revisions = Revisions(settings.data_dir / "mcp-revisions.json" if is_kept else None)
     calls = Calls(host, waiting, parts.servers, revisions)
-    effects = EffectRunner(host, AgentTurns(host, parts.agents, calls), calls.driver)
+    turns = AgentTurns(host, parts.agents, calls)
+    takeover = Takeover(host, EffectRunner(host, turns, calls.driver))
     await host.start()
     calls.open()
-    effects.restarted()
+    takeover.started()
     tokens = Tokens(host, parts.key)
     tokens.restarted()
     limits = HoldLimits(settings.mcp_hold_seconds, settings.mcp_lease_seconds, waiting.over)

@@ -11,7 +11,9 @@ log_writer          the way into the log, and outcomes in its order
 folding             reading channels from the log
 following           what other nodes write to the same log
 delivery, history   messages to subscribers, and what is kept for those who come back
-effects             doing what records call for
+effects             running what records call for: turns, calls, summaries
+deadlines           expiring requests and calls when their time has come
+takeover            resuming unfinished work: after a start, and of lost nodes
 deferred_actions    actions that were put off until a turn ends
 awaiting            acting and waiting from code that can await
 connection/         the protocol of one client

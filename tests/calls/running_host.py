@@ -14,6 +14,7 @@ from session_server.host.awaiting import StateWaiters, perform
 from session_server.host.connection.rate_limit import DEFAULT_BOUNDS, Bounds
 from session_server.host.effects import EffectRunner
 from session_server.host.host import Host
+from session_server.host.takeover import Takeover
 from session_server.log.opening import open_log
 from session_server.log.protocol import Log, SharedLog
 from session_server.mcp_client.config import ServerConfig
@@ -221,10 +222,10 @@ async def running_host(
     host = Host(used, infos, bounds, is_shared=shared is not None)
     waiting = StateWaiters(host)
     calls = Calls(host, waiting, configs, revisions)
-    effects = EffectRunner(host, AgentTurns(host, known, calls), calls.driver)
+    takeover = Takeover(host, EffectRunner(host, AgentTurns(host, known, calls), calls.driver))
     await host.start()
     calls.open()
-    effects.restarted()
+    takeover.started()
     opened = RunningHost(host, waiting, calls)
     if SESSION not in host.sessions:
         await opened.new_session()

@@ -15,6 +15,7 @@ from session_server.host.connection.rate_limit import DEFAULT_BOUNDS, Bounds
 from session_server.host.delivery import Message, Outbox
 from session_server.host.effects import EffectRunner
 from session_server.host.host import Host
+from session_server.host.takeover import Takeover
 from session_server.host.timers import CLOCK, Clock
 from session_server.log import Log
 from session_server.log.memory import MemoryLog
@@ -57,9 +58,9 @@ async def hosting(
     known = installed_agents() if agents is None else agents
     infos = tuple(agent.info for agent in known.values())
     host = Host(log or MemoryLog(), infos, bounds, clock, is_shared=is_shared)
-    effects = EffectRunner(host, AgentTurns(host, known))
+    takeover = Takeover(host, EffectRunner(host, AgentTurns(host, known)))
     await host.start()
-    effects.restarted()
+    takeover.started()
     try:
         yield host
     finally:

@@ -13,6 +13,7 @@ from session_server.agents.turn_runner import AgentTurns
 from session_server.host import ahp1_views, channel, history
 from session_server.host.effects import EffectRunner
 from session_server.host.host import Host
+from session_server.host.takeover import Takeover
 from session_server.log import Entry, Log
 from session_server.reducers.ahp1.snapshots import Variant
 from session_server.schemas.ahp.commands import PROTOCOL_VERSION, ROOT_CHANNEL
@@ -98,9 +99,9 @@ class Schedule:
         self.log = self._make_log(inner, self.dice, self.history, self._trouble)
         self.log.kinds = self._kinds
         self.host = Host(self.log, tuple(agent.info for agent in AGENTS.values()))
-        effects = EffectRunner(self.host, AgentTurns(self.host, AGENTS))
+        takeover = Takeover(self.host, EffectRunner(self.host, AgentTurns(self.host, AGENTS)))
         await self.host.start()
-        effects.restarted()
+        takeover.started()
 
     async def _restart(self) -> None:
         """Killed in the middle of its work, or told to stop."""
