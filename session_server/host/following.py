@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from session_server.backoff import Backoff
 from session_server.host.storage import NOT_THE_DISK, UNKNOWN
 from session_server.log import Entry
+from session_server.log.progress import PAGE
 from session_server.log.protocol import FailedError, LogError, SharedLog
-from session_server.log.settling import PIECE
 from session_server.schemas.wire import Seq
 
 if TYPE_CHECKING:
@@ -84,8 +84,8 @@ class Follower:
 
     async def _read_on(self, end: Seq) -> None:
         while self.position < end and self.failure is None:
-            entries = await self._log.read(after=self.position, limit=PIECE)
-            if len(entries) >= PIECE or not entries:
+            entries = await self._log.read(after=self.position, limit=PAGE)
+            if len(entries) >= PAGE or not entries:
                 await self._check_kept()
             await self._take_in(entries)
             if not entries:  # what stood there was dropped, or an epoch begins there
@@ -109,7 +109,7 @@ class Follower:
         looked_at = clock.monotonic()
         async for entries in self._log.follow(self.position):
             now = clock.monotonic()
-            if len(entries) >= PIECE or now - looked_at > LATE_SECONDS:
+            if len(entries) >= PAGE or now - looked_at > LATE_SECONDS:
                 await self._check_kept()
             looked_at = now
             await self._take_in(entries)

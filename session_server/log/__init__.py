@@ -5,8 +5,8 @@ memory     the reference, for tests and throw-away runs
 sqlite/    one file, one process: the default
 postgres/  nats/   several nodes on one log
 opening    from a URL to a log
-settling   how writers and followers are told
-loss_detection  how far a log had come, kept outside of it
+progress   results of appends, and following new entries
+loss_detection  how far a log had come, kept outside of it, so that a lost end is noticed
 migration  copying a log to another backend
 """
 

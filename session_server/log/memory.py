@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Iterator, Seque
 from itertools import islice
 from operator import attrgetter
 
+from session_server.log.progress import Progress, Settled, follow, settle
 from session_server.log.protocol import (
     CLOSED,
     KNOWN_ID,
@@ -19,7 +20,6 @@ from session_server.log.protocol import (
     ahead,
     conflict,
 )
-from session_server.log.settling import Progress, Settled, follow, settle
 from session_server.schemas.limits import DECISION_BYTES_KEPT, DECISIONS_KEPT
 from session_server.schemas.wire import Millis, Seq, Uri
 

@@ -9,8 +9,8 @@ import pytest
 
 from session_server.host.connection.rate_limit import Bounds
 from session_server.log.memory import MemoryLog
+from session_server.log.progress import Settled
 from session_server.log.protocol import Batch, FailedError, RefusedBecause
-from session_server.log.settling import Settled
 from session_server.mcp_client.config import ServerConfig
 from session_server.schemas.errors import InDoubtError, NotSavedError
 from session_server.schemas.record import SessionRecord

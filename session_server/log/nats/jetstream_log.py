@@ -56,6 +56,7 @@ from session_server.log.nats.servers import (
 )
 from session_server.log.nats.stream_config import Address, address_of
 from session_server.log.nats.tail import EXPECTED, ROLLUP, Tail
+from session_server.log.progress import Progress, Settled, follow, settle
 from session_server.log.protocol import (
     CLOSED,
     KNOWN_ID,
@@ -76,7 +77,6 @@ from session_server.log.protocol import (
     ahead,
     conflict,
 )
-from session_server.log.settling import Progress, Settled, follow, settle
 from session_server.schemas.wire import Millis, Seq, Uri
 
 CLOSING_SECONDS = 10.0

@@ -13,8 +13,8 @@ from session_server.log.postgres.faults import is_lost
 from session_server.log.postgres.link import LONGEST_PAUSE, Link
 from session_server.log.postgres.queries import MESSAGE_MARK
 from session_server.log.postgres.schema import Connection, in_schema, one
+from session_server.log.progress import Progress
 from session_server.log.protocol import LogError
-from session_server.log.settling import Progress
 
 POLL_SECONDS = 5.0
 

@@ -22,6 +22,7 @@ from session_server.log.postgres.listening import Listener
 from session_server.log.postgres.queries import Queries
 from session_server.log.postgres.schema import Connection, check_server, in_schema, migrate, one
 from session_server.log.postgres.worker import Operation, Worker
+from session_server.log.progress import Progress, Settled, follow, settle
 from session_server.log.protocol import (
     CLOSED,
     AppendResult,
@@ -36,7 +37,6 @@ from session_server.log.protocol import (
     StoredSnapshot,
     Sync,
 )
-from session_server.log.settling import Progress, Settled, follow, settle
 from session_server.schemas.wire import Millis, Seq, Uri
 
 CLAIMED_SECONDS = 5.0

@@ -23,6 +23,7 @@ from session_server.log.postgres.faults import (
 )
 from session_server.log.postgres.link import Link
 from session_server.log.postgres.schema import Connection
+from session_server.log.progress import settle
 from session_server.log.protocol import (
     CLOSED,
     AppendResult,
@@ -31,7 +32,6 @@ from session_server.log.protocol import (
     Refused,
     RefusedBecause,
 )
-from session_server.log.settling import settle
 from session_server.schemas.wire import Uri
 
 ENTRIES_PER_GROUP = 4_096

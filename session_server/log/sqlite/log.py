@@ -8,6 +8,7 @@ from pathlib import Path
 from sqlite3 import Connection
 from typing import Any, TypeVar
 
+from session_server.log.progress import Settled, follow, settle
 from session_server.log.protocol import (
     CLOSED,
     Batch,
@@ -17,7 +18,6 @@ from session_server.log.protocol import (
     StoredSnapshot,
     Sync,
 )
-from session_server.log.settling import Settled, follow, settle
 from session_server.log.sqlite import reading
 from session_server.log.sqlite.database import Database
 from session_server.log.sqlite.store import Operation

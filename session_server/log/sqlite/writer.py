@@ -13,8 +13,8 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any, TypeAlias
 
+from session_server.log.progress import Progress, settle
 from session_server.log.protocol import Batch, FailedError, Refused, RefusedBecause, Unknown
-from session_server.log.settling import Progress, settle
 from session_server.log.sqlite.database import Database
 from session_server.log.sqlite.faults import doubt, is_connection_sound, named, refusal
 from session_server.log.sqlite.store import CommitUnknownError, Store, Subject

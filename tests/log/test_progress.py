@@ -1,4 +1,4 @@
-"""Following does not depend on when an answer comes."""
+"""Following a log: entries written during a read, failures, and the end."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,8 +7,8 @@ import pytest
 
 from session_server.log import Entry, RefusedBecause
 from session_server.log.memory import MemoryLog
+from session_server.log.progress import Progress, follow
 from session_server.log.protocol import FailedError
-from session_server.log.settling import Progress, follow
 from tests.log.logs import stored
 
 A = "ahp-session:/a"

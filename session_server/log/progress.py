@@ -1,6 +1,6 @@
-"""Telling writers what became of their batches, and followers that there is more to read.
+"""How far a log has come: results of appends for their writers, new entries for followers.
 
-All of it happens on the event loop's thread; the backends call it when a commit is over.
+Backends call this on the event loop's thread when a commit has ended.
 """
 
 import asyncio
@@ -10,8 +10,8 @@ from typing import TypeAlias
 from session_server.log.protocol import AppendResult, Entry, FailedError, Log, RefusedBecause
 from session_server.schemas.wire import Seq
 
-PIECE = 1_000
-"""Entries that a follower gets at once. No queue: what it is slow to read, the log keeps."""
+PAGE = 1_000
+"""Entries that a follower gets at once. There is no queue: a slow follower reads from the log."""
 
 Settled: TypeAlias = Callable[[AppendResult], None]
 
@@ -19,17 +19,17 @@ Settled: TypeAlias = Callable[[AppendResult], None]
 def settle(
     loop: asyncio.AbstractEventLoop, settlements: Iterable[tuple[Settled, AppendResult]]
 ) -> None:
-    """Tells each writer; one that fails to listen keeps no other from being told."""
+    """Calls each writer with its result; an exception in one does not affect the others."""
     for settled, outcome in settlements:
         try:
             settled(outcome)
-        except Exception as error:  # noqa: BLE001  # whatever it is, it is the listener's
-            context = {"message": "a listener of the log failed", "exception": error}
+        except Exception as error:  # noqa: BLE001  # any error is the callback's own
+            context = {"message": "a callback of an append failed", "exception": error}
             loop.call_exception_handler(context)
 
 
 class Progress:
-    """How far the log has come, and who waits for it to come further."""
+    """The last durable seq; followers wait here for the next."""
 
     def __init__(self, last_seq: Seq) -> None:
         self.last_seq = last_seq
@@ -46,7 +46,7 @@ class Progress:
         self._wake()
 
     async def beyond(self, seq: Seq) -> bool:
-        """Waits for a higher seq; `False` when none will come any more."""
+        """Waits for a higher seq; `False` when the log was closed."""
         while self.last_seq <= seq and not self.is_over:
             await self._moved.wait()
         return not self.is_over
@@ -57,12 +57,12 @@ class Progress:
 
 
 async def follow(log: Log, progress: Progress, after: Seq) -> AsyncIterator[Sequence[Entry]]:
-    """Reads on and on; ends with the log."""
+    """New entries in order, page by page, until the log is closed."""
     while not progress.is_over:
-        # Of what was durable before the read, nothing can turn up later: it was found or forgotten.
+        # All that was durable before this read was found by it, or has been trimmed.
         reached = progress.last_seq
         try:
-            entries = await log.read(after=after, limit=PIECE)
+            entries = await log.read(after=after, limit=PAGE)
         except FailedError as error:
             if error.because is RefusedBecause.CLOSED:
                 return
