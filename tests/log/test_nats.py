@@ -6,6 +6,7 @@ import pytest
 
 from session_server.log import Durable, RefusedBecause, StoredSnapshot
 from session_server.log.nats import NatsLog, tail
+from session_server.log.nats.claim import Membership
 from session_server.log.nats.examination import examined_server
 from session_server.log.nats.messages import content_of, token_of
 from session_server.log.nats.servers import Publication
@@ -146,10 +147,10 @@ async def test_a_log_that_was_taken_over_stores_nothing_more(
     async with backend.opened() as old:
         (last,) = await stored(old, A, 0, b"x")
 
-        async def gone(self: NatsLog, name: str) -> bool:
+        async def gone(self: Membership, name: str) -> bool:
             return False
 
-        monkeypatch.setattr(NatsLog, "_is_there", gone)
+        monkeypatch.setattr(Membership, "_is_there", gone)
         async with backend.opened() as new:
             await stored(new, A, last, b"y")
             await until(lambda: old._tail.fault is not None)

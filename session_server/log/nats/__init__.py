@@ -1,6 +1,9 @@
 """The log over NATS JetStream: a stream per host, a subject per channel, a batch per message.
 
-- `jetstream_log`: what the event loop sees;
+- `jetstream_log`: the log itself: opening, appending;
+- `reading`, `retention`: reading entries and snapshots; trimming, dropping, adopting;
+- `channel_queues`: operations on one channel run one after the other;
+- `claim`: who has the log open;
 - `tail`: applies the stream to an index, and stores what is added;
 - `index`: what the stream holds, in memory;
 - `messages`: how batches, snapshots and records look in the stream;

@@ -1,7 +1,7 @@
 """The connection to the servers: requests, publishing, reading by position.
 
-The client library connects again by itself. What was in flight when the connection was lost fails
-here at once, since its answer will not come any more.
+The client library reconnects by itself. Requests that were in flight when the connection was lost
+fail at once, since their answers will not arrive.
 """
 
 import asyncio
@@ -24,14 +24,14 @@ from session_server.log.protocol import FailedError, RefusedBecause
 
 ANSWER_SECONDS = 5.0
 PATIENCE_SECONDS = 3.0
-"""How long work waits for servers that have just gone away, or that choose a leader."""
+"""How long a request waits for a reconnect, or for a leader to be elected."""
 
 PAUSE_SECONDS = 0.05
 OPENING_SECONDS = 6.0
 CONNECT_SECONDS = 2
 PING_SECONDS = 2
 PINGS_UNANSWERED = 2
-"""A server that has stopped answering is left after some six seconds."""
+"""After about six seconds without an answer the connection to a server is closed."""
 
 READ_MESSAGES = 256
 READ_BYTES = 4 * 2**20
@@ -39,10 +39,12 @@ READ_BYTES = 4 * 2**20
 WRONG_LAST_CODES = (10_071, 10_164)
 FULL_CODES = (10_023, 10_028, 10_047, 10_077, 10_110)
 UNAVAILABLE_CODES = (10_008, 10_009, 10_039, 10_118)
-"""No leader at the moment, or it is only starting: nothing was done."""
+"""No leader, or the server is starting: nothing was done, so the request can be repeated."""
 
 UNREACHABLE = "NATS cannot be reached, or the connection to it was lost."
-LEADERLESS = "JetStream has no leader for the stream: most of its servers are away."
+LEADERLESS = (
+    "JetStream has no leader for the stream: most of its servers are down. Start them again."
+)
 
 
 class WrongLastError(FailedError):
@@ -89,8 +91,8 @@ class _Answer:
         self.is_many = is_many
         self.messages: list[Msg] = []
 
-    def take(self, message: Msg) -> None:
-        """Several may answer a question; only the first counts unless many are wanted."""
+    def add(self, message: Msg) -> None:
+        """Several servers may answer; only the first message counts unless many are wanted."""
         if self.future.done():
             return
         self.messages.append(message)
@@ -139,7 +141,7 @@ class Servers:
         )
 
     async def _on_error(self, error: Exception) -> None:
-        """While it connects again. Requests report the same in their own way."""
+        """While it reconnects; requests fail with errors of their own."""
         self._error = error
 
     @property
@@ -160,7 +162,7 @@ class Servers:
     async def _on_answer(self, message: Msg) -> None:
         answer = self._answers.get(message.subject.rpartition(".")[2])
         if answer is not None:
-            answer.take(message)
+            answer.add(message)
 
     async def close(self) -> None:
         await self._client.close()
@@ -170,11 +172,11 @@ class Servers:
         await self._client.flush()
 
     async def confirm(self, message: Msg) -> None:
-        """Answers whoever asks whether this process is there."""
+        """Answers a process that asks whether this one is there."""
         await self._client.publish(message.reply)
 
-    async def tell(self, subject: str, message: bytes) -> None:
-        """To whoever listens. While there is no connection it is lost, and not sent later."""
+    async def send(self, subject: str, message: bytes) -> None:
+        """To all subscribers. Without a connection it is dropped, and not sent later."""
         if self._is_back.is_set():
             with suppress(NatsError):
                 await self._client.publish(subject, message)
@@ -200,7 +202,7 @@ class Servers:
         answer = _Answer(self._loop.create_future(), is_many=is_many)
         self._answers[token] = answer
         reply = f"{self._inbox}.{token}"
-        timer = self._loop.call_later(seconds, self._give_up, answer)
+        timer = self._loop.call_later(seconds, self._time_out, answer)
         try:
             for subject, body, headers in publications[:-1]:
                 await self._client.publish(subject, body, headers=dict(headers) or None)
@@ -213,7 +215,7 @@ class Servers:
             timer.cancel()
             self._answers.pop(token, None)
 
-    def _give_up(self, answer: _Answer) -> None:
+    def _time_out(self, answer: _Answer) -> None:
         if not answer.future.done():
             answer.future.set_exception(LostError("NATS does not answer."))
 
@@ -230,7 +232,7 @@ class Servers:
             await self._wait(until)
 
     async def _wait(self, until: float) -> None:
-        """Nobody was there to do it. Soon there may be, when a leader is elected."""
+        """Waits for a leader to be elected."""
         if self._loop.time() > until:
             raise FailedError(RefusedBecause.BROKEN, LEADERLESS)
         await asyncio.sleep(PAUSE_SECONDS)
@@ -273,7 +275,7 @@ class Servers:
             raise FailedError(RefusedBecause.BROKEN, LEADERLESS)
         previous = 0
         for message in messages:
-            # Each says which one came before it, so that none is missed on the way.
+            # Each names the one before it, so that a missing message is noticed.
             if int((message.headers or {}).get("Nats-Last-Sequence", previous)) != previous:
                 raise LostError("Some messages of the stream did not arrive.")
             stored = stored_message(message)
@@ -300,7 +302,7 @@ def _refusal(error: Mapping[str, Any]) -> FailedError:
         found = _LAST.search(description)
         return WrongLastError(int(found[1]) if found else None)
     if code in FULL_CODES:
-        text = f"JetStream has no room left ({description}): make some, then try again."
+        text = f"JetStream has no space left ({description}). Free some, then try again."
         return FailedError(RefusedBecause.FULL, text)
     text = f"JetStream could not store it: {description} ({code})."
     return FailedError(RefusedBecause.BROKEN, text)

@@ -1,7 +1,7 @@
 """Keeps an index of the stream up to date, and stores what is added to it.
 
-The servers publish again what they have stored; whatever of that is missed is read by position.
-Each of them may be behind the others, so what one does not have yet is asked for again.
+The servers republish what they have stored; messages that were missed are read by position. A
+server may be behind the others, so a message that it does not have yet is requested again.
 """
 
 import asyncio
@@ -45,13 +45,13 @@ from session_server.schemas.wire import Seq
 logger = logging.getLogger("session_server.log")
 
 POLL_SECONDS = 5.0
-"""How often the end of the stream is looked up without a reason."""
+"""How often the end of the stream is checked, if nothing else causes it."""
 
 REPUBLISH_SECONDS = 0.5
-"""What was acknowledged and has not been received by then is read."""
+"""A message that was acknowledged and has not been republished by then is read."""
 
 RECENT_BYTES = 16 * 2**20
-"""Of the newest messages, how much is kept in memory for those who follow."""
+"""How much of the newest messages is cached in memory for followers."""
 
 MARK_LIFETIME = "60s"
 EXPECTED = "Nats-Expected-Last-Subject-Sequence"
@@ -86,11 +86,11 @@ class Tail:
         self._task: asyncio.Task[None] | None = None
 
     async def open(self, name: str) -> None:
-        """All that is stored by now is applied, and the stream has an epoch."""
+        """Applies all that is stored by now; begins an epoch if the stream has none."""
         await self.servers.open(f"session-server {name}")
         await self._check_stream()
         await self.servers.subscribe(f"{tail_subject(self._address.stream)}.>", self._on_stored)
-        self._task = self._loop.create_task(self._keep_up(), name="log tail")
+        self._task = self._loop.create_task(self._catch_up(), name="log tail")
         await self.barrier()
         while not self.index.epochs:
             await self.begin_epoch(0)
@@ -106,7 +106,7 @@ class Tail:
         self._created = found["created"]
 
     async def begin_epoch(self, known: Seq) -> None:
-        """One that begins beyond what is known; unless another node has begun one by now."""
+        """Begins an epoch after `known`, unless another node has begun one since."""
         begun_at = self.index.epochs[-1][0] if self.index.epochs else 0
         body, headers = body_of(_epoch_after(known)), {EXPECTED: str(begun_at)}
         try:
@@ -172,7 +172,7 @@ class Tail:
             if not future.done():
                 future.set_exception(LostError(text))
 
-    async def _keep_up(self) -> None:
+    async def _catch_up(self) -> None:
         while True:
             with suppress(TimeoutError):
                 async with asyncio.timeout(POLL_SECONDS):
@@ -180,23 +180,23 @@ class Tail:
             self._behind.clear()
             try:
                 await self._check_history()
-                while await self._read_on() or self.index.position < self._target:
+                while await self._read_next() or self.index.position < self._target:
                     pass
             except FailedError:
                 await asyncio.sleep(PAUSE_SECONDS)
                 self._behind.set()
-            except Exception as error:  # a task that ends would leave all waiting
+            except Exception as error:  # if this task ended silently, appends would wait forever
                 logger.exception("the log over NATS failed unexpectedly")
                 text = f"The log failed unexpectedly ({type(error).__name__}): restart the host."
                 self.fault = Refused(RefusedBecause.BROKEN, text)
                 self._fail_waiting(text)
                 raise
 
-    async def _read_on(self) -> bool:
+    async def _read_next(self) -> bool:
         """Whether there may be more to read.
 
-        What should be there and is not, was deleted, or the server that answered is behind. Whoever
-        has a new message has all before it: so one is stored and waited for instead.
+        A message that is missing was deleted, or the server that answered is behind. A server that
+        has a new message has all before it: so one is stored and waited for.
         """
         messages = await self.servers.read(self.index.position, self.subjects.all)
         for message in messages:
@@ -210,7 +210,7 @@ class Tail:
     async def _check_history(self) -> None:
         """A stream that ends before what was seen of it has lost entries.
 
-        A new leader may not know yet how far it has come, so that it is asked to store something.
+        A new leader may not know its last message yet, so it is asked to store one.
         """
         if self.fault is not None or not self.index.epochs:
             return
@@ -224,7 +224,7 @@ class Tail:
             await self._mark()
 
     async def _lose(self) -> None:
-        """Begins a new epoch, and stores nothing more: the host knows what is gone."""
+        """Begins a new epoch and stores nothing more, so that clients notice the loss."""
         self.fault = Refused(RefusedBecause.BROKEN, LOST_ENTRIES)
         logger.error("%s: %s", self._address.shown, LOST_ENTRIES)
         body = body_of(_epoch_after(self.index.last_seq))
@@ -261,7 +261,7 @@ class Tail:
     ) -> int:
         """The same for one thing in several messages, if its subject ends with message `end`.
 
-        Where the subject has gone on, and nothing that matters has changed, it is tried again.
+        If the subject has a newer message and `is_as_expected` still holds, it is tried again.
         """
         if len(bodies) > PARTS_AT_MOST or len(bodies[-1]) > self.servers.largest:
             raise FailedError(RefusedBecause.BROKEN, TOO_LARGE)
@@ -278,7 +278,7 @@ class Tail:
                 if error.actual is None:
                     await self.barrier()
                 elif error.actual < end:
-                    raise  # what was there is gone
+                    raise  # messages were deleted
                 else:
                     await self.reach(error.actual)
                     end = error.actual
@@ -290,7 +290,7 @@ class Tail:
         return await self._store([Publication(self.subjects.marks, body_of(Mark()), headers)])
 
     async def barrier(self) -> None:
-        """All that is stored by now is applied."""
+        """Waits until all that is stored by now is applied."""
         await self.reach(await self._mark())
 
     # Reading

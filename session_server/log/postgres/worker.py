@@ -224,5 +224,7 @@ class Worker:
 
 
 def _doubted(batch: Batch) -> Refused:
-    text = f"Whether the last batch of {batch.channel} is stored is not known: find out first."
+    text = (
+        f"It is not known whether the last batch of {batch.channel} is stored: call `find` first."
+    )
     return Refused(RefusedBecause.CONFLICT, text)
