@@ -59,6 +59,8 @@ def _forget_clients(clients: dict[str, KnownClient], principal_id: str, at: int)
     """
     while clients and next(iter(clients.values())).seen_at < at - CLIENT_LIFETIME_MS:
         del clients[next(iter(clients))]
+    if len(clients) < CLIENTS_PER_PRINCIPAL:
+        return
     own = [name for name, client in clients.items() if client.principal_id == principal_id]
     if len(own) >= CLIENTS_PER_PRINCIPAL:
         del clients[own[0]]

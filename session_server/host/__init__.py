@@ -10,7 +10,8 @@ channel_kinds       what a channel folds and shows, by its kind
 log_writer          the way into the log, and outcomes in its order
 folding             reading channels from the log
 following           what other nodes write to the same log
-delivery, history   messages to subscribers, and what is kept for those who come back
+publisher           what subscribers get: envelopes, snapshots, replays
+delivery, history   messages to outboxes; envelopes kept for clients that reconnect
 effects             running what records call for: turns, calls, summaries
 deadlines           expiring requests and calls when their time has come
 takeover            resuming unfinished work: after a start, and of lost nodes

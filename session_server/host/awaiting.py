@@ -23,15 +23,15 @@ from session_server.schemas.wire import Uri
 
 async def perform(host: Host, principal: Principal, uri: Uri, action: Action) -> None:
     """An action of somebody's, judged like any other; returns when it is durable and visible."""
-    held, size = host.allowances.of(principal.id).held, len(encode(action))
-    if not held.take(size):
+    unsettled, size = host.allowances.of(principal.id).unsettled, len(encode(action))
+    if not unsettled.acquire(size):
         raise NotSavedError("Too much of what you sent is still being written.")
     done = Settling()
     try:
         host.submit(uri, AwaitedAction(done, principal, action))
         await done.future
     finally:
-        held.give_back(size)
+        unsettled.release(size)
 
 
 async def write(

@@ -14,9 +14,9 @@ import msgspec
 from session_server.host.ahp1_views import Views
 from session_server.host.changes import Change, ReadChange
 from session_server.host.channel_kinds import Kind
-from session_server.host.delivery import BROKEN, Message, Outbox, deliver
-from session_server.host.history import EnvelopeMemory, History
+from session_server.host.history import EnvelopeMemory
 from session_server.host.metrics import Counts
+from session_server.host.publisher import Publisher
 from session_server.host.state_size import StateMemory, StateSize
 from session_server.log import (
     Batch,
@@ -27,13 +27,11 @@ from session_server.log import (
     RefusedBecause,
     StoredSnapshot,
 )
-from session_server.reducers.ahp1.envelopes import Committed
 from session_server.reducers.state.record import DECISIONS
-from session_server.schemas.ahp.envelopes import ActionEnvelope, EnvelopeMeta
 from session_server.schemas.codec import decode_logged, encode
-from session_server.schemas.errors import CloseCode, DecodingError, Refusal, SessionServerError
+from session_server.schemas.errors import DecodingError, Refusal, SessionServerError
 from session_server.schemas.limits import DECISION_LIFETIME_MS
-from session_server.schemas.log_entries import Logged, LoggedAction, SessionOpened
+from session_server.schemas.log_entries import Logged, LoggedAction
 from session_server.schemas.principals import Stamp
 from session_server.schemas.record import Outline
 from session_server.schemas.wire import Seq, Uri
@@ -47,22 +45,8 @@ ENTRIES_BETWEEN_SNAPSHOTS = 1_000
 TRIES = 3
 """How often in a row a batch may turn out not to be stored before its senders are told."""
 
-NOTHING_SHOWN = (None, b"null")
-
-_BEFORE_ENVELOPE = b'{"jsonrpc":"2.0","method":"action","params":'
-
-
 NOT_JUDGED = "Something went wrong here."
 GONE = "This session is gone, or another one has its name."
-
-
-def _entries(change: Change, seqs: Sequence[Seq]) -> list[Committed]:
-    """The actions of a change as entries of the log."""
-    at, by = change.stamp.at, change.stamp.by
-    return [
-        Committed(seq, action, at, by, change.origin_of(action))  # type: ignore[arg-type]
-        for seq, action in zip(seqs, change.actions, strict=True)
-    ]
 
 
 class UnreadableError(SessionServerError):
@@ -99,7 +83,7 @@ class Writer(Protocol):
         ...
 
     def catch_up(self, channel: "Channel[Any]") -> None:
-        """Reads what others wrote, then calls `channel.absorb`."""
+        """Reads what others wrote, then calls `channel.apply_missed`."""
         ...
 
 
@@ -156,26 +140,21 @@ class Channel(Generic[R]):
         self.head: R | None = kind.empty
         self.committed: R | None = kind.empty
         self.last_seq = 0
-        self.history = History(world.envelopes)
+        self.publisher = Publisher(uri, kind, world.envelopes, world.counts)
         self.size = StateSize(world.states)
         self.entries_since_snapshot = 0
         self.outlined_at: Seq = 0
         self.outline: Outline | None = None
         self.due_at: float = inf
-        self.subscribers: dict[Outbox, None] = {}
-        self._leaving: list[Message] = []
         self._world = world
         self._writer = world.writer
-        self._flying: list[Change] | None = None
-        self._next: list[Change] = []
+        self._in_flight: list[Change] | None = None
+        self._waiting: list[Change] = []
         self._parked: list[Change] | None = None
         self._expected: Seq = 0
         self._closed: str | None = None
         self._doubted: str | None = None
         self._tries = 0
-        self._shown: tuple[R | None, bytes] = NOTHING_SHOWN
-        self.views: Views | None = None
-        """From when on a client of a later version has come for it."""
 
     # Coming in
 
@@ -183,7 +162,7 @@ class Channel(Generic[R]):
         """Judges it on the head. What comes in one turn of the event loop is appended together."""
         stopped = self._closed or self._doubted
         if stopped is not None:
-            self._tell(change.failed, stopped)
+            self._notify(change.failed, stopped)
             return
         if self._parked is not None:
             self._parked.append(change)
@@ -194,9 +173,9 @@ class Channel(Generic[R]):
         if now >= self.due_at:
             self._world.overdue(self)
         self._judge(change, now)
-        if change.entries or self._flying is not None or self._next:
-            self._next.append(change)
-            if self._flying is None and len(self._next) == 1:
+        if change.entries or self._in_flight is not None or self._waiting:
+            self._waiting.append(change)
+            if self._in_flight is None and len(self._waiting) == 1:
                 self._writer.launch_soon(self._launch)
         else:
             self._report(change)
@@ -242,17 +221,17 @@ class Channel(Generic[R]):
         What is being written counts in addition, as it did before.
         """
         data = encode(self.committed)
-        self.size.set(len(data) + _size_of((*(self._flying or ()), *self._next)))
+        self.size.set(len(data) + _size_of((*(self._in_flight or ()), *self._waiting)))
         return data
 
     def close(self, reason: str) -> None:
         """Takes nothing more. What is being written is still reported; what waits has failed."""
         self._closed = reason
-        waiting, self._next = self._next, []
-        self._give_back(waiting)
-        self.head = self._flying[-1].after if self._flying else self.committed
+        waiting, self._waiting = self._waiting, []
+        self._uncount(waiting)
+        self.head = self._in_flight[-1].after if self._in_flight else self.committed
         for change in (*waiting, *(self._parked or ())):
-            self._tell(change.failed, reason)
+            self._notify(change.failed, reason)
         self._parked = None if self._parked is None else []
 
     def reopen(self) -> None:
@@ -265,23 +244,23 @@ class Channel(Generic[R]):
     # Becoming durable
 
     def _launch(self) -> None:
-        if self._flying is not None:
+        if self._in_flight is not None:
             return
-        while self._next:
-            flying, entries = self._taken()
+        while self._waiting:
+            in_flight, entries = self._next_batch()
             if entries:
-                self._flying = flying
+                self._in_flight = in_flight
                 self._expected = self.last_seq
                 self._writer.append(Batch(self.uri, self.last_seq, entries), self._settled)
                 return
-            for change in flying:
+            for change in in_flight:
                 self._report(change)
 
-    def _taken(self) -> tuple[list[Change], tuple[NewEntry, ...]]:
+    def _next_batch(self) -> tuple[list[Change], tuple[NewEntry, ...]]:
         """The next batch: whole changes, up to a number of entries."""
-        waiting = self._next
+        waiting = self._waiting
         if len(waiting) == 1:
-            self._next = []
+            self._waiting = []
             return waiting, tuple(waiting[0].entries)
         taken: list[Change] = []
         entries: list[NewEntry] = []
@@ -294,46 +273,51 @@ class Channel(Generic[R]):
         return taken, tuple(entries)
 
     def _settled(self, verdict: Verdict) -> None:
-        flying = self._flying
-        assert flying is not None
+        in_flight = self._in_flight
+        assert in_flight is not None
         if isinstance(verdict, Durable):
-            self._commit(flying, verdict.seqs)
+            self._commit(in_flight, verdict.seqs)
         elif isinstance(verdict, InDoubt):
-            self._doubt(flying, verdict.reason)
+            self._mark_in_doubt(in_flight, verdict.reason)
         else:
-            self._fall_back(flying, verdict)
+            self._fall_back(in_flight, verdict)
 
-    def _commit(self, flying: list[Change], seqs: Sequence[Seq]) -> None:
+    def _commit(self, in_flight: list[Change], seqs: Sequence[Seq]) -> None:
         """Everything is delivered before anything that follows from it is begun."""
         self._doubted, self._tries = None, 0
-        place = shown = 0
+        publisher = self.publisher
+        place = projected = 0
         accepted: list[Change] = []
-        for change in flying:
-            if change.refusal is not None:
-                self._show(accepted, seqs[shown:place])
-                accepted, shown = [], place
+        for change in in_flight:
+            if change.refusal is not None:  # everything that it was judged on is sent first
+                self._project(accepted, seqs[projected:place])
+                accepted, projected = [], place
                 self._report(change)
                 continue
             for action in change.actions:
-                self._publish(seqs[place], change, action)
+                self.last_seq = seqs[place]
+                publisher.publish(self.last_seq, change, action)
                 place += 1
             self.committed = change.after
             accepted.append(change)
-        if self.views is not None:
-            self._show(accepted, seqs[shown:place])
-        self._shown = NOTHING_SHOWN  # as large as the state itself, and of no use any more
+        if publisher.views is not None:
+            self._project(accepted, seqs[projected:place])
+        publisher.forget_snapshot()
         self.entries_since_snapshot += len(seqs)
         self._world.counts.entries += len(seqs)
-        self._hand_over()
-        self._flying = []  # nothing is being written, and the next batch waits for the listeners
-        for change in flying:
+        self._flush()
+        self._in_flight = []  # nothing is being written, and the next batch waits for the listeners
+        for change in in_flight:
             if change.refusal is None:
                 self._conclude(change)
         if self.entries_since_snapshot >= ENTRIES_BETWEEN_SNAPSHOTS:
-            self._tell(self._world.take_snapshot, self)
-        self._flying = None
-        if self._next:  # together with what those send who were just delivered to
+            self._notify(self._world.take_snapshot, self)
+        self._in_flight = None
+        if self._waiting:  # together with what those send who were just delivered to
             self._writer.launch_soon(self._launch)
+
+    def _project(self, changes: Sequence[Change], seqs: Sequence[Seq]) -> None:
+        self.publisher.project(changes, seqs, _size_of(changes))
 
     def _conclude(self, change: Change) -> None:
         """A listener that fails keeps neither the channel nor anyone else from going on."""
@@ -348,24 +332,24 @@ class Channel(Generic[R]):
             logger.exception("a listener of %s failed", self.uri)
         change.forget()
 
-    def _doubt(self, flying: list[Change], reason: str) -> None:
+    def _mark_in_doubt(self, in_flight: list[Change], reason: str) -> None:
         """Nobody waits any longer. What writes nothing of its own was only judged on the rest."""
         self._doubted = reason
-        self._flying = [change for change in flying if change.entries]
-        waiting, self._next = self._next, []
-        self._give_back(waiting)
-        self.head = flying[-1].after
-        for change in self._flying:
-            self._tell(change.doubted, reason)
-        for change in (*(change for change in flying if not change.entries), *waiting):
-            self._tell(change.failed, reason)
+        self._in_flight = [change for change in in_flight if change.entries]
+        waiting, self._waiting = self._waiting, []
+        self._uncount(waiting)
+        self.head = in_flight[-1].after
+        for change in self._in_flight:
+            self._notify(change.doubted, reason)
+        for change in (*(change for change in in_flight if not change.entries), *waiting):
+            self._notify(change.failed, reason)
 
-    def _fall_back(self, flying: list[Change], verdict: Refused | NotStored) -> None:
+    def _fall_back(self, in_flight: list[Change], verdict: Refused | NotStored) -> None:
         """Nothing of it happened: judge again on what is really there, or report the failure."""
-        changes = [*flying, *self._next]
+        changes = [*in_flight, *self._waiting]
         was_doubted = self._doubted is not None
-        self._give_back(changes)
-        self._flying, self._next, self.head = None, [], self.committed
+        self._uncount(changes)
+        self._in_flight, self._waiting, self.head = None, [], self.committed
         self._doubted = None
         self._tries += 1
         is_conflict = isinstance(verdict, Refused) and verdict.because is RefusedBecause.CONFLICT
@@ -373,7 +357,7 @@ class Channel(Generic[R]):
         if was_doubted or not (is_conflict or may_try_again):
             self._tries = 0
             for change in changes:
-                self._tell(change.failed, verdict.reason)
+                self._notify(change.failed, verdict.reason)
             changes = []
         parked, self._parked = self._parked or [], None
         if is_conflict:
@@ -382,7 +366,7 @@ class Channel(Generic[R]):
         else:
             self._resubmit([*changes, *parked])
 
-    def _give_back(self, changes: Sequence[Change]) -> None:
+    def _uncount(self, changes: Sequence[Change]) -> None:
         """What does not become part of the record does not count as a part of it."""
         self.size.add(-_size_of(changes))
 
@@ -393,17 +377,17 @@ class Channel(Generic[R]):
                 self.submit(change)
             except Exception:
                 logger.exception("a change of %s could not be judged again", self.uri)
-                self._tell(change.failed, NOT_JUDGED)
+                self._notify(change.failed, NOT_JUDGED)
 
-    def absorb(self, entries: Sequence[Entry]) -> None:
+    def apply_missed(self, entries: Sequence[Entry]) -> None:
         """Others wrote to this channel: fold and deliver that, then go on."""
         if not entries:
             self.close("The log no longer agrees with what was read from it.")
         for entry in entries:
-            self._take(entry, deliver=True)
-        self._judge_again()
+            self._apply(entry, is_new=True)
+        self._rejudge()
 
-    def take_in(self, entry: Entry) -> None:
+    def apply_foreign(self, entry: Entry) -> None:
         """Another node wrote this, and its turn has come. What was judged before is judged again.
 
         What is being written will be refused, as it expects another end of the channel.
@@ -411,117 +395,52 @@ class Channel(Generic[R]):
         is_waiting = self._parked is not None
         if self._parked is None:  # what follows from it is judged after it
             self._parked = []
-        self._take(entry, deliver=True)
-        if self._flying is None and not is_waiting:
-            self._judge_again()
+        self._apply(entry, is_new=True)
+        if self._in_flight is None and not is_waiting:
+            self._rejudge()
 
     def resume(self) -> None:
         """After a conflict, when what others wrote has been taken in."""
         if self.last_seq == self._expected:
             self.close(GONE)  # nobody wrote to it: it was dropped
-        self._judge_again()
+        self._rejudge()
 
-    def _judge_again(self) -> None:
-        waiting, self._next = self._next, []
-        self._give_back(waiting)
+    def _rejudge(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        self._uncount(waiting)
         self.head = self.committed
         parked, self._parked = self._parked or [], None
         self._resubmit([*waiting, *parked])
 
-    # Being seen
+    # Reporting
 
-    def _publish(self, seq: Seq, change: Change, action: LoggedAction) -> None:
-        self.last_seq = seq
-        if not self.kind.is_public(action):
-            if not self.kind.is_watched:
-                self.history.skip(seq)
-            elif isinstance(action, SessionOpened):
-                self.history.begin(seq)
-            return
-        stamp = change.stamp
-        envelope = encode(
-            ActionEnvelope(
-                channel=self.uri,
-                action=action,  # type: ignore[arg-type]  # public ones are just these
-                server_seq=seq,
-                origin=change.origin_of(action),
-                meta=EnvelopeMeta(at=stamp.at, by=stamp.by),
-            )
-        )
-        self.history.keep(seq, stamp.at, envelope)
-        if self.subscribers:
-            self._leaving.append(Message(b"%b%b}" % (_BEFORE_ENVELOPE, envelope)))
-
-    def _show(self, changes: Sequence[Change], seqs: Sequence[Seq], size: int = 0) -> None:
-        """The same to clients of later versions. If that fails, they alone have to come back."""
-        views = self.views
-        if views is None or not seqs:
-            return
-        entries: list[Committed] = []
-        for change in changes:
-            first = len(entries)
-            entries += _entries(change, seqs[first : first + len(change.actions)])
-        size += _size_of(changes)
-        try:
-            self._world.counts.deliveries += views.committed(changes[0].before, entries, size)
-            if views.are_useless:
-                self._drop_views()
-        except Exception:
-            logger.exception("what clients of later versions see of %s cannot be made", self.uri)
-            self._drop_views()
-            for outbox in views.watchers:
-                outbox.close(CloseCode.INTERNAL_ERROR, BROKEN)
-
-    def ahp1_views(self) -> Views:
-        if self.views is None:
-            assert self.kind.ahp1 is not None
-            self.views = Views(self.kind.ahp1, self.last_seq, self._world.envelopes)
-        return self.views
-
-    def _drop_views(self) -> None:
-        if self.views is not None:
-            self.views.let_go()
-            self.views = None
-
-    def _hand_over(self) -> None:
+    def _flush(self) -> None:
         """What a commit publishes leaves together, and before anybody is told of what follows."""
         self._world.reached(self.last_seq)
-        if self._leaving:
-            leaving, self._leaving = self._leaving, []
-            self._world.counts.deliveries += len(leaving) * len(self.subscribers)
-            deliver(leaving, self.subscribers)
+        self.publisher.flush()
 
     def _report(self, change: Change) -> None:
         if change.refusal is not None:
             self._world.counts.refusals[change.refusal.code] += 1
-            self._hand_over()
-            self._tell(change.refused, change.refusal)
+            self._flush()
+            self._notify(change.refused, change.refusal)
         else:
-            self._tell(change.done)
+            self._notify(change.done)
 
-    def _tell(self, listener: Callable[..., None], *about: object) -> None:
+    def _notify(self, listener: Callable[..., None], *about: object) -> None:
         """A listener that fails keeps neither the channel nor anyone else from going on."""
         try:
             listener(*about)
         except Exception:
             logger.exception("a listener of %s failed", self.uri)
 
-    def shown(self) -> bytes:
-        """What a snapshot holds, encoded once per state."""
-        record = self.committed
-        assert record is not None
-        if self._shown[0] is not record:
-            self._shown = (record, self.kind.shown(record))
-        return self._shown[1]
+    def snapshot(self) -> bytes:
+        """The committed state as clients get it."""
+        assert self.committed is not None
+        return self.publisher.snapshot(self.committed)
 
-    def rest(self, before: int) -> bool:
-        """Lets go of what can be made again, if nothing has happened since; whether so."""
-        if not self.history.rest(before):
-            return False
-        self._shown = NOTHING_SHOWN
-        if self.views is not None and not self.views.watchers:
-            self._drop_views()
-        return True
+    def ahp1_views(self) -> Views:
+        return self.publisher.ahp1_views(self.last_seq)
 
     # Leaving memory, and coming back
 
@@ -535,10 +454,9 @@ class Channel(Generic[R]):
         """Nobody watches it, nothing is on its way into it, and nothing is due."""
         return (
             self.committed is not None
-            and not self.subscribers
-            and (self.views is None or not self.views.watchers)
-            and self._flying is None
-            and not self._next
+            and not self.publisher.is_watched
+            and self._in_flight is None
+            and not self._waiting
             and self._parked is None
             and self._doubted is None
             and not self.is_closed
@@ -550,35 +468,34 @@ class Channel(Generic[R]):
         self.outline = outline
         self.head = self.committed = None
         self._parked = []
-        self._shown = NOTHING_SHOWN
-        self._drop_views()
-        self.history.let_go()
+        self.publisher.free()
         self.size.evict()
 
     def loaded(self, read: "Channel[R]") -> None:
         """Becomes what was read. What has waited for it is judged now."""
-        read.history.inherit(self.history)
+        history = read.publisher.history
+        history.inherit(self.publisher.history)
         self.size.remove()
-        self.history, self.size, self.last_seq = read.history, read.size, read.last_seq
+        self.publisher.history, self.size, self.last_seq = history, read.size, read.last_seq
         self.entries_since_snapshot, self.outlined_at = (
             read.entries_since_snapshot,
             read.outlined_at,
         )
         self.committed, self.outline = read.committed, None
-        self._judge_again()
+        self._rejudge()
 
     def not_loaded(self, reason: str) -> None:
         """It stays as it is; what waits has failed."""
         waiting, self._parked = self._parked or [], []
         for change in waiting:
-            self._tell(change.failed, reason)
+            self._notify(change.failed, reason)
 
     # Starting from what is stored
 
     def begin_evicted(self, seq: Seq, outline: Outline) -> None:
         """It is not needed yet: the stored snapshot at this position has all of it."""
         self.last_seq = self.outlined_at = seq
-        self.history.resume(seq, self._world.now())
+        self.publisher.history.resume(seq, self._world.now())
         self.size.set(outline.size)
         self.evict(outline)
 
@@ -594,38 +511,37 @@ class Channel(Generic[R]):
         self.last_seq = stored.seq
         self.outlined_at = stored.seq if stored.outline else 0
         self.entries_since_snapshot = 0
-        self.history.let_go()
-        self.history.resume(stored.seq, self._world.now())
+        self.publisher.history.let_go()
+        self.publisher.history.resume(stored.seq, self._world.now())
         self.size.set(len(stored.data))
 
     def replay(self, entry: Entry) -> None:
         self.entries_since_snapshot += 1
-        self._take(entry, deliver=False)
+        self._apply(entry, is_new=False)
         self.head = self.committed
 
     def begin_again(self, floor: int) -> None:
         """As if nothing had been written yet; positions up to `floor` cannot be replayed."""
         self.head = self.committed = self.kind.empty
         self.last_seq = 0
-        self.history.let_go()
-        self.history.begin(floor)
+        self.publisher.history.let_go()
+        self.publisher.history.begin(floor)
         self.size.set(0)
 
     def forget(self) -> None:
         """It is gone, or cannot be used: the memory that it counts for is free."""
-        self.history.let_go()
+        self.publisher.free()
         self.size.remove()
-        self._drop_views()
 
-    def _take(self, entry: Entry, *, deliver: bool) -> None:
+    def _apply(self, entry: Entry, *, is_new: bool) -> None:
         """Raises `UnreadableError`, and then has changed nothing."""
         change = self._read(entry)
-        self.committed = change.after
+        self.committed, self.last_seq = change.after, entry.seq
         self.size.add(len(entry.data))
-        self._publish(entry.seq, change, change.actions[0])
-        self._show((change,), (entry.seq,), len(entry.data))
-        if deliver:
-            self._hand_over()
+        self.publisher.publish(entry.seq, change, change.actions[0])
+        self.publisher.project((change,), (entry.seq,), len(entry.data))
+        if is_new:
+            self._flush()
             self._conclude(change)
 
     def _read(self, entry: Entry) -> ReadChange:

@@ -87,7 +87,7 @@ class Follower:
             entries = await self._log.read(after=self.position, limit=PAGE)
             if len(entries) >= PAGE or not entries:
                 await self._check_kept()
-            await self._take_in(entries)
+            await self._apply(entries)
             if not entries:  # what stood there was dropped, or an epoch begins there
                 self.advance(end)
 
@@ -112,7 +112,7 @@ class Follower:
             if len(entries) >= PAGE or now - looked_at > LATE_SECONDS:
                 await self._check_kept()
             looked_at = now
-            await self._take_in(entries)
+            await self._apply(entries)
             if self.failure is not None:
                 return
 
@@ -133,17 +133,14 @@ class Follower:
                 self.failure = FELL_BEHIND
                 return
 
-    async def _take_in(self, entries: Sequence[Entry]) -> None:
-        """With the sessions that they are about in memory."""
+    async def _apply(self, entries: Sequence[Entry]) -> None:
+        """In the order of the log, with the sessions concerned in memory."""
         await self._host.loaded.all_of({entry.channel for entry in entries})
-        self._apply(entries)
-
-    def _apply(self, entries: Sequence[Entry]) -> None:
         for entry in entries:
             if self.failure is None and entry.seq > self.position:
                 try:
                     if not self._host.writer.recognised(entry):
-                        self._host.take(entry)
+                        self._host.apply(entry)
                 except Exception:
                     logger.exception("%s (%s, %d)", NOT_APPLIED, entry.channel, entry.seq)
                     self.failure = NOT_APPLIED

@@ -296,7 +296,7 @@ class Host:
         elif isinstance(action, TokenRevoked):
             self.connections.revoke(action.token_id)
 
-    def take(self, entry: Entry) -> None:
+    def apply(self, entry: Entry) -> None:
         """What another node wrote, in the order of the log."""
         uri = entry.channel
         channel = self.stored(uri)
@@ -307,7 +307,7 @@ class Host:
         known = channel is not None
         channel = channel or Channel(uri, SESSION, self)
         try:
-            channel.take_in(entry)
+            channel.apply_foreign(entry)
         except UnreadableError as error:
             logger.exception("session %s is damaged and is not served", uri)
             self.unreadable[uri] = str(error)
@@ -372,7 +372,7 @@ class Host:
 
     def snapshot(self, channel: Channel[Any]) -> Snapshot:
         return Snapshot(
-            resource=channel.uri, state=msgspec.Raw(channel.shown()), from_seq=self.position
+            resource=channel.uri, state=msgspec.Raw(channel.snapshot()), from_seq=self.position
         )
 
     def summaries(self, principal: Principal) -> Iterator[SessionSummary]:

@@ -255,12 +255,12 @@ class SessionLifecycle:
             hook(uri)
         self._host.sessions.pop(uri, None)
         self._host.unreadable.pop(uri, None)
-        later = {} if channel.views is None else channel.views.watchers
+        later = {} if channel.publisher.views is None else channel.publisher.views.watchers
         channel.forget()
         removed = SessionRemovedParams(channel=ROOT_CHANNEL, session=uri)
-        also = {**dict.fromkeys(channel.subscribers), **later}
+        also = {**dict.fromkeys(channel.publisher.subscribers), **later}
         self._host.list_watchers.announce(SessionRemoved(params=removed), channel, also)
-        channel.subscribers.clear()
+        channel.publisher.subscribers.clear()
 
     async def _drop(self, uri: Uri) -> Seq:
         """Until it is known: when a disk fails, the session may be gone from it or not."""

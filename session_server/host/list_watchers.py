@@ -52,9 +52,9 @@ class ListWatchers:
         about: Channel[SessionRecord],
         also: Mapping[Outbox, Variant | None] | None = None,
     ) -> None:
-        watchers: dict[Outbox, Variant | None] = dict.fromkeys(self._root.subscribers)
-        if self._root.views is not None:
-            watchers |= self._root.views.watchers
+        watchers: dict[Outbox, Variant | None] = dict.fromkeys(self._root.publisher.subscribers)
+        if self._root.publisher.views is not None:
+            watchers |= self._root.publisher.views.watchers
         watchers |= {**self._guests.get(about.uri, {}), **(also or {})}
         messages: dict[Variant | None, Message | None] = {None: Message.of(news)}
         for outbox, variant in watchers.items():

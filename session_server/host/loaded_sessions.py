@@ -192,7 +192,7 @@ class LoadedSessions:
         self._host.counts.loads += 1
         if read.last_seq > self._host.position:
             # Another node wrote it, and the rest of what it wrote is yet to come here.
-            read.history.begin(read.last_seq)
+            read.publisher.history.begin(read.last_seq)
         before = channel.overview
         assert before is not None
         channel.loaded(read)

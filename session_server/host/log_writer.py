@@ -63,7 +63,7 @@ class Pending:
         self.seen: list[Seq] = []
         self.is_doubted = False
 
-    def tell(self, verdict: Verdict) -> None:
+    def notify(self, verdict: Verdict) -> None:
         """A listener that fails keeps no other batch from its verdict."""
         try:
             self._settled(verdict)
@@ -177,7 +177,7 @@ class LogWriter:
             for entry in pending.batch.entries:
                 self._own.pop(entry.id, None)
         self._append_seconds.observe(self._clock.monotonic() - pending.begun)
-        pending.tell(verdict)
+        pending.notify(verdict)
 
     async def _find_out(self, pending: Pending) -> None:
         """Looks for the entries of a batch: all of it is stored, or none of it."""
@@ -224,7 +224,7 @@ class LogWriter:
         for pending in waiting:
             if pending in self._pending:
                 pending.is_doubted = True
-                pending.tell(InDoubt(self._reason))
+                pending.notify(InDoubt(self._reason))
 
     def _refuse_held(self) -> None:
         """What is surely not stored need not wait for what is in doubt."""
@@ -249,7 +249,7 @@ class LogWriter:
                 )
             )
             try:
-                channel.absorb(entries)
+                channel.apply_missed(entries)
             except UnreadableError as error:
                 logger.exception("%s stops", channel.uri)
                 channel.close(f"This session cannot go on: {error}.")

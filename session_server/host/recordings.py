@@ -312,7 +312,7 @@ async def played(host: Host, lines: AsyncIterator[bytes]) -> Uri:
                 stack.enter_context(host.loaded.pinned(playback.session))
                 channel = await _open(host, playback.session, [logged])
             else:
-                await _append(host, channel, [logged], channel.absorb)
+                await _append(host, channel, [logged], channel.apply_missed)
     return _whole(playback)
 
 

@@ -86,7 +86,9 @@ class Upkeep:
         instead of a snapshot.
         """
         quiet = self._now() - QUIET_AT_STOP_MS
-        due = [c for c in channels if c.entries_since_snapshot and c.history.is_quiet(quiet)]
+        due = [
+            c for c in channels if c.entries_since_snapshot and c.publisher.history.is_quiet(quiet)
+        ]
         with suppress(TimeoutError):
             async with asyncio.timeout(STOPPING_SECONDS):
                 for first in range(0, len(due), SAVED_AT_ONCE):
@@ -120,13 +122,13 @@ class Upkeep:
 
     async def _trim(self, channel: Channel[Any]) -> None:
         if not is_recording(channel.overview):  # what was played back stays as it was
-            await self._log.trim(channel.uri, channel.history.outlived, self._now())
+            await self._log.trim(channel.uri, channel.publisher.history.outlived, self._now())
 
 
 def _is_due(channel: Channel[Any], now: Millis) -> bool:
     """Whether something grew old in it, or it has become quiet since its last snapshot."""
-    has_outlived = channel.history.forget(now - HISTORY_LIFETIME_MS)
-    is_quiet = channel.rest(now - HISTORY_IDLE_MS)
+    has_outlived = channel.publisher.history.forget(now - HISTORY_LIFETIME_MS)
+    is_quiet = channel.publisher.free_idle(now - HISTORY_IDLE_MS)
     return has_outlived or (is_quiet and channel.entries_since_snapshot > 0)
 
 

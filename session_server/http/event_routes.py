@@ -96,7 +96,7 @@ def missed(outbox: EventOutbox, host: Host, channel: Channel[Any], seen: Seq | N
     """What the reader has not seen: envelopes if they are in memory, otherwise a snapshot."""
     since = None
     if seen is not None and host.is_position(seen):
-        since = channel.history.since(seen)
+        since = channel.publisher.history.since(seen)
     if since is not None:
         host.counts.replays += 1
         return [outbox.event("action", envelope, seq) for seq, envelope in since]
@@ -126,13 +126,13 @@ def _stream(
             if channel is None:
                 host.list_watchers.join(who, outbox)
             else:
-                channel.subscribers[outbox] = None
+                channel.publisher.subscribers[outbox] = None
             async for chunk in outbox.chunks():
                 yield chunk
         finally:
             host.list_watchers.leave(who, outbox)
             if channel is not None:
-                channel.subscribers.pop(outbox, None)
+                channel.publisher.subscribers.pop(outbox, None)
             streams.closed(outbox)
             host.connections.closed(who, outbox)
 

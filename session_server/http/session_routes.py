@@ -116,7 +116,7 @@ async def _create(
 @router.get("/{id}", **described(200, SessionState, 404))
 async def read_session(uri: SessionUri, host: TheHost, who: Caller) -> Response:
     """The session's public state, as every subscriber has it."""
-    return json_response((await visible_channel(host, who, uri)).shown())
+    return json_response((await visible_channel(host, who, uri)).snapshot())
 
 
 @router.delete("/{id}", **described(204, None, 404))

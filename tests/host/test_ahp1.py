@@ -373,7 +373,7 @@ async def test_settings_that_the_host_does_not_have_are_echoed_and_cost_nothing(
         assert host.position == position
         answer = await editor.call("dispatchAction", clientSeq=1, action=action)
         assert answer is None
-        assert host.allowances.of(editor.connection.peer.principal.id).held.bytes == 0
+        assert host.allowances.of(editor.connection.peer.principal.id).unsettled.bytes == 0
         other = await editor.act({"type": "session/titleChanged", "title": "x"}, ROOT)
         assert other["rejectionReason"] == "That is not for this channel."
 
@@ -627,7 +627,7 @@ async def test_a_session_keeps_no_views_when_nobody_can_be_caught_up_any_more() 
             for _ in range(ENVELOPES_KEPT + 1):
                 page.dispatch({**change, "answer": draft})
             await page.act({**change, "answer": draft})
-            assert (channel.views is not None) is is_watched
+            assert (channel.publisher.views is not None) is is_watched
             editor.connection.closed()
         again = Ahp1Client(host)
         assert (await again.resume(editor))["type"] == "snapshot"
@@ -640,12 +640,12 @@ async def test_a_session_that_was_quiet_for_long_keeps_no_views() -> None:
         editor = await opened(host, "editor", SESSION, CHAT)
         channel = host.sessions[SESSION]
         await editor.act({"type": "session/titleChanged", "title": "x"}, SESSION)
-        assert channel.rest(2**53)
-        assert channel.views is not None, "somebody watches"
+        assert channel.publisher.free_idle(2**53)
+        assert channel.publisher.views is not None, "somebody watches"
         await editor.act({"type": "session/titleChanged", "title": "y"}, SESSION)
         editor.connection.closed()
-        assert channel.rest(2**53)
-        assert channel.views is None
+        assert channel.publisher.free_idle(2**53)
+        assert channel.publisher.views is None
         again = Ahp1Client(host)
         assert (await again.resume(editor))["type"] == "snapshot"
         assert await again.is_up_to_date()

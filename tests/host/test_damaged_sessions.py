@@ -158,7 +158,7 @@ async def test_without_its_snapshot_a_session_that_was_trimmed_is_damaged(
         ana = await with_session(host)
         await ana.act(title_changed("Oslo"))
         channel = host.sessions[SESSION]
-        channel.history.skip(channel.last_seq)
+        channel.publisher.history.skip(channel.last_seq)
         host.upkeep.take_snapshot(channel)
         await until_trimmed(host)
         await ana.act(title_changed("Bergen"))
@@ -337,7 +337,7 @@ async def test_decisions_go_when_their_own_time_is_over(path: Path) -> None:
         async with hosting(await open_log(store(path))) as host:
             await asked_and_answered(host)
             channel = host.sessions[SESSION]
-            channel.history.skip(channel.last_seq)
+            channel.publisher.history.skip(channel.last_seq)
             host.upkeep.take_snapshot(channel)
             await until_trimmed(host)
             kept = {json.loads(e.data)["action"]["type"] for e in await entries_of(host, SESSION)}

@@ -207,7 +207,7 @@ async def test_a_client_that_leaves_during_the_handshake_is_not_kept() -> None:
         hasty.say({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params})
         hasty.connection.closed()
         await joined(host, BO, "phone")
-        assert hasty not in host.sessions[SESSION].subscribers
+        assert hasty not in host.sessions[SESSION].publisher.subscribers
 
 
 async def test_a_client_that_left_during_a_failed_handshake_stays_gone() -> None:
@@ -225,7 +225,7 @@ async def test_a_client_that_left_during_a_failed_handshake_stays_gone() -> None
         hasty.connection.closed()
         await log.refused.wait()
         await joined(host, BO, "tablet")
-        assert hasty not in host.sessions[SESSION].subscribers
+        assert hasty not in host.sessions[SESSION].publisher.subscribers
 
 
 async def test_of_two_that_come_with_one_client_id_at_once_one_gets_it() -> None:

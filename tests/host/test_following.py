@@ -238,7 +238,7 @@ async def test_a_node_that_cannot_apply_an_entry_stops_following_and_reports_it(
         def broken(_: Entry) -> None:
             raise RuntimeError("a defect")
 
-        other.take = broken  # type: ignore[method-assign]
+        other.apply = broken  # type: ignore[method-assign]
         position = other.follower.position
         await here.act(title_changed("Oslo"))
         await until(lambda: other.follower.failure)

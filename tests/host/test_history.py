@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from session_server.host import channel, history, upkeep
-from session_server.host.channel import NOTHING_SHOWN
 from session_server.host.history import EnvelopeMemory, History
+from session_server.host.publisher import NO_SNAPSHOT
 from session_server.host.upkeep import trim_heap
 from session_server.log import RefusedBecause, StoredSnapshot
 from session_server.log.memory import MemoryLog
@@ -92,7 +92,7 @@ async def test_the_envelopes_of_a_session_go_with_it() -> None:
     async with hosting() as host:
         ana = await with_session(host)
         await ana.act(title_changed("x"))
-        kept = host.sessions[SESSION].history
+        kept = host.sessions[SESSION].publisher.history
         assert kept in host.envelopes._histories
         await ana.call("disposeSession", SESSION)
         assert kept not in host.envelopes._histories
@@ -103,9 +103,9 @@ async def test_a_snapshot_of_a_state_that_is_over_takes_no_memory() -> None:
         ana = await with_session(host)
         await ana.call("subscribe", SESSION)
         session = host.sessions[SESSION]
-        assert session._shown[0] is session.committed
+        assert session.publisher._snapshot[0] is session.committed
         await ana.act(title_changed("x"))
-        assert session._shown == NOTHING_SHOWN
+        assert session.publisher._snapshot == NO_SNAPSHOT
 
 
 def test_large_envelopes_are_bounded_by_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,7 +156,7 @@ async def test_a_quiet_session_gets_a_snapshot_and_its_log_stays(tmp_path: Path)
             async with asyncio.timeout(PATIENCE):
                 while SESSION not in {snapshot.channel for snapshot in await log.snapshots()}:
                     await ana.call("ping")
-            assert host.sessions[SESSION].history.since(0) is None
+            assert host.sessions[SESSION].publisher.history.since(0) is None
             assert await log.floors() == {}
             before: Any = host.record(SESSION)
     async with hosting(await open_log(store)) as host:
@@ -186,7 +186,7 @@ async def test_a_host_that_stops_takes_snapshots_of_what_was_quiet(
         await host.loaded.loaded(SESSION)
         assert channel.committed == before
         assert (channel.entries_since_snapshot == 0) == is_quiet
-        assert (channel.history.since(position - 1) is None) == is_quiet
+        assert (channel.publisher.history.since(position - 1) is None) == is_quiet
         assert len(await host.log.read(after=0, limit=9, channels=(SESSION,))) == 3
 
 

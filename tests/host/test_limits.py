@@ -14,9 +14,9 @@ from session_server.host.connection.rate_limit import (
     Allowance,
     Allowances,
     Bounds,
-    Held,
-    HeldByAll,
+    ByteBudget,
     Pace,
+    SharedBytes,
 )
 from session_server.host.host import Host
 from session_server.host.open_connections import Connections, TooManyConnectionsError
@@ -101,7 +101,7 @@ async def test_unsubscribe_is_never_rate_limited() -> None:
         ana = await with_session(host)
         spend(ana)
         ana.say({"jsonrpc": "2.0", "method": "unsubscribe", "params": {"channel": SESSION}})
-        assert ana not in host.sessions[SESSION].subscribers
+        assert ana not in host.sessions[SESSION].publisher.subscribers
 
 
 async def test_a_persistent_flood_is_closed_with_a_retryable_code() -> None:
@@ -138,7 +138,7 @@ class Hands:
 
 
 def an_allowance(clock: Hands, per_second: int = 10, at_once: int = 20) -> Allowance:
-    return Allowance(per_second, Held(100, HeldByAll()), at_once, clock)
+    return Allowance(per_second, ByteBudget(100, SharedBytes()), at_once, clock)
 
 
 def test_credit_comes_back_with_time_up_to_the_size_of_the_bucket() -> None:
@@ -375,7 +375,7 @@ async def test_actions_that_wait_to_be_written_are_bounded() -> None:
 
 async def test_bytes_that_wait_to_be_written_are_bounded_per_principal() -> None:
     async with hosting(bounds=Bounds(actions_per_second=0)) as host:
-        ana, held = await with_session(host), host.allowances.of(ANA.id).held
+        ana, held = await with_session(host), host.allowances.of(ANA.id).unsettled
         padding = "x" * 1_000_000
         refusals = 0
         for _ in range(UNSETTLED_BYTES_PER_PRINCIPAL // len(padding) + 1):
@@ -396,7 +396,7 @@ async def test_an_action_that_fails_here_counts_no_longer(monkeypatch: pytest.Mo
         raise RuntimeError("a defect")
 
     async with hosting() as host:
-        ana, held = await with_session(host), host.allowances.of(ANA.id).held
+        ana, held = await with_session(host), host.allowances.of(ANA.id).unsettled
         monkeypatch.setattr("session_server.host.changes.judged_batch", fail)
         with pytest.raises(RuntimeError):
             ana.dispatch(TITLE)
@@ -405,16 +405,16 @@ async def test_an_action_that_fails_here_counts_no_longer(monkeypatch: pytest.Mo
 
 def test_bytes_that_wait_are_bounded_for_all_principals_together() -> None:
     allowances = Allowances(0)
-    held = [allowances.of(f"p{number}").held for number in range(10)]
-    taken = [one.take(UNSETTLED_BYTES_PER_PRINCIPAL) for one in held]
+    held = [allowances.of(f"p{number}").unsettled for number in range(10)]
+    taken = [one.acquire(UNSETTLED_BYTES_PER_PRINCIPAL) for one in held]
     assert sum(taken) == UNSETTLED_BYTES // UNSETTLED_BYTES_PER_PRINCIPAL < 10
-    held[0].give_back(UNSETTLED_BYTES_PER_PRINCIPAL)
-    assert held[-1].take(1)
+    held[0].release(UNSETTLED_BYTES_PER_PRINCIPAL)
+    assert held[-1].acquire(1)
 
 
 async def test_sessions_that_wait_to_be_made_are_bounded_in_bytes() -> None:
     async with hosting(bounds=Bounds(actions_per_second=0)) as host:
-        ana, held = await joined(host), host.allowances.of(ANA.id).held
+        ana, held = await joined(host), host.allowances.of(ANA.id).unsettled
         tools = [{"name": "t", "description": "x" * 1_000_000}]
         active = {"clientId": "laptop", "tools": tools}
         most = UNSETTLED_BYTES_PER_PRINCIPAL // 1_000_000
@@ -433,7 +433,7 @@ async def test_sessions_that_wait_to_be_made_are_bounded_in_bytes() -> None:
 @pytest.mark.parametrize("size", [0, UNSETTLED_BYTES_PER_PRINCIPAL // FRAMES_BEFORE_HANDSHAKE])
 async def test_frames_that_wait_for_the_handshake_are_bounded(size: int) -> None:
     async with hosting() as host:
-        ana, held = Client(host, ANA), host.allowances.of(ANA.id).held
+        ana, held = Client(host, ANA), host.allowances.of(ANA.id).unsettled
         ana.say({**ping(), "method": "initialize", "params": GREETING})
         for _ in range(FRAMES_BEFORE_HANDSHAKE):
             assert ana.closed is None

@@ -207,7 +207,7 @@ async def test_an_evicted_session_can_be_forked_and_disposed_of() -> None:
     async with hosting() as host:
         await asked_and_answered(host)
         turn = host.sessions[SESSION].committed.public.turns[0].id  # type: ignore[union-attr]
-        for outbox in tuple(host.sessions[SESSION].subscribers):
+        for outbox in tuple(host.sessions[SESSION].publisher.subscribers):
             outbox.connection.closed()  # type: ignore[attr-defined]
         await evicted(host)
         ana = await joined(host, ANA, "desk")

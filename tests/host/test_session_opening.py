@@ -235,7 +235,7 @@ async def test_a_client_that_leaves_meanwhile_leaves_nothing_behind() -> None:
         await log.let_go()
         await answer(maker, 1)
         assert await maker.call("ping") is None
-        assert host.sessions[SESSION].subscribers == {}
+        assert host.sessions[SESSION].publisher.subscribers == {}
 
 
 async def test_sessions_that_are_gone_take_no_place_among_the_subscriptions() -> None:

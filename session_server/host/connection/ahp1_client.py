@@ -115,7 +115,7 @@ class Ahp1Client:
     def _is_watched(self, target: Target) -> bool:
         """What was disposed of is watched no longer, even if another has its name."""
         channel = self._watched.get(target)
-        views = None if channel is None else channel.views
+        views = None if channel is None else channel.publisher.views
         view = View(self.variant, target.on_chat)
         return views is not None and views.has(view, self._outbox)
 
@@ -141,14 +141,14 @@ class Ahp1Client:
         self._stateless.leave(uri)
         target = self.target(uri)
         channel = self._watched.pop(target, None)
-        if channel is not None and channel.views is not None:
-            channel.views.remove(View(self.variant, target.on_chat), self._outbox)
+        if channel is not None and channel.publisher.views is not None:
+            channel.publisher.views.remove(View(self.variant, target.on_chat), self._outbox)
 
     def leave(self) -> None:
         self._stateless.leave_all()
         for target, channel in self._watched.items():
-            if channel.views is not None:
-                channel.views.remove(View(self.variant, target.on_chat), self._outbox)
+            if channel.publisher.views is not None:
+                channel.publisher.views.remove(View(self.variant, target.on_chat), self._outbox)
         self._watched.clear()
 
     # Catching up

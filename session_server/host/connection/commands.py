@@ -53,23 +53,23 @@ def _acknowledge(peer: Peer, frame: frames.ClientNotificationBase) -> None:
 
 def create_session(peer: Peer, frame: frames.CreateSession) -> None:
     """What it is made from waits in memory until it is written, and counts as such."""
-    held = peer.host.allowances.of(peer.principal.id).held
+    unsettled = peer.host.allowances.of(peer.principal.id).unsettled
     size = len(encode(frame.params))
-    if not held.take(size):
+    if not unsettled.acquire(size):
         raise CommandError(ErrorCode.CONFLICT, TOO_MUCH_WAITS)
 
     def done() -> None:
-        held.give_back(size)
+        unsettled.release(size)
         peer.replies.answer(frame.id, None)
 
     def failed(reason: str) -> None:
-        held.give_back(size)
+        unsettled.release(size)
         not_saved(peer, frame.id, reason)
 
     try:
         peer.host.lifecycle.create(peer.principal, frame.params, done=done, failed=failed)
     except CommandError:
-        held.give_back(size)
+        unsettled.release(size)
         raise
 
 

@@ -109,16 +109,16 @@ class Dispatches:
 
     def __init__(self, peer: Peer) -> None:
         self.peer = peer
-        self.held = peer.host.allowances.of(peer.principal.id).held
+        self.unsettled_bytes = peer.host.allowances.of(peer.principal.id).unsettled
         self.unsettled = 0
 
-    def take(self, frame: Any, size: int) -> None:
+    def dispatch(self, frame: Any, size: int) -> None:
         """`size` is what it holds in memory until it is settled."""
         peer = self.peer
         if peer.ahp1 is not None and self.is_foreign_setting(frame):
             self.echo(frame)
             return
-        if self.unsettled >= ACTIONS_UNSETTLED or not self.held.take(size):
+        if self.unsettled >= ACTIONS_UNSETTLED or not self.unsettled_bytes.acquire(size):
             self.refuse(frame, TOO_MANY_UNSETTLED)
             return
         self.unsettled += 1
@@ -159,7 +159,7 @@ class Dispatches:
         )
         peer.replies.send(methods.ActionNotification(params=envelope))
         if frame.id is not None:
-            peer.replies.tell(frame.id, None)
+            peer.replies.respond(frame.id, None)
 
     def refuse(self, frame: Any, reason: str) -> None:
         """Before the rules have looked at it."""
@@ -184,7 +184,7 @@ class Dispatches:
 
     def _answer(self, request_id: RequestId | None, error: RpcError) -> None:
         if request_id is not None:
-            self.peer.replies.complain(request_id, error)
+            self.peer.replies.respond_with_error(request_id, error)
 
 
 class Dispatched(ActionChange):
@@ -206,7 +206,7 @@ class Dispatched(ActionChange):
         self.settle()
         if self._request_id is not None:
             request_id, self._request_id = self._request_id, None
-            self._dispatches.peer.replies.tell(request_id, None)
+            self._dispatches.peer.replies.respond(request_id, None)
 
     def refused(self, refusal: Refusal) -> None:
         self.settle()
@@ -226,7 +226,7 @@ class Dispatched(ActionChange):
         if not self._is_settled:
             self._is_settled = True
             self._dispatches.unsettled -= 1
-            self._dispatches.held.give_back(self._size)
+            self._dispatches.unsettled_bytes.release(self._size)
 
     def reject(self, reason: str, meta: RejectionMeta) -> None:
         assert self.origin is not None
@@ -234,7 +234,9 @@ class Dispatched(ActionChange):
         replies.reject(self._uri, encode(self._action), self.origin, reason, meta)
         if self._request_id is not None:
             request_id, self._request_id = self._request_id, None
-            replies.complain(request_id, RpcError(code=ErrorCode.CONFLICT, message=reason))
+            replies.respond_with_error(
+                request_id, RpcError(code=ErrorCode.CONFLICT, message=reason)
+            )
 
 
 class Ahp1Dispatched(Dispatched):

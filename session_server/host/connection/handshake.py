@@ -49,7 +49,7 @@ class Handshake:
         self.waiting: list[bytes] | None = None
         self.is_abandoned = False
         self._peer = peer
-        self._held = peer.host.allowances.of(peer.principal.id).held
+        self._unsettled = peer.host.allowances.of(peer.principal.id).unsettled
         self._receive = receive
 
     def initialize(self, frame: frames.Initialize) -> None:
@@ -132,7 +132,7 @@ class Handshake:
 
     def wait_with(self, text: bytes) -> None:
         assert self.waiting is not None
-        if len(self.waiting) >= FRAMES_BEFORE_HANDSHAKE or not self._held.take(len(text)):
+        if len(self.waiting) >= FRAMES_BEFORE_HANDSHAKE or not self._unsettled.acquire(len(text)):
             reason = "too many frames before the handshake"
             self._peer.outbox.close(CloseCode.TOO_MANY_REQUESTS, reason)
             return
@@ -151,7 +151,7 @@ class Handshake:
 
     def _released(self) -> list[bytes]:
         waiting, self.waiting = self.waiting or [], None
-        self._held.give_back(sum(map(len, waiting)))
+        self._unsettled.release(sum(map(len, waiting)))
         return waiting
 
     def reconnect(self, frame: frames.Reconnect) -> None:
@@ -203,7 +203,7 @@ class Handshake:
             return None
         envelopes: list[tuple[int, bytes]] = []
         for channel in channels:
-            since = channel.history.since(last_seen)
+            since = channel.publisher.history.since(last_seen)
             if since is None:
                 return None
             envelopes += since

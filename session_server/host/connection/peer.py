@@ -51,17 +51,17 @@ class Replies:
 
     def answer(self, request_id: frames.RequestId, result: Any) -> None:
         self.unanswered -= 1
-        self.tell(request_id, result)
+        self.respond(request_id, result)
 
-    def tell(self, request_id: frames.RequestId, result: Any) -> None:
+    def respond(self, request_id: frames.RequestId, result: Any) -> None:
         """The result of something that was not counted."""
         self.send(frames.Result(id=request_id, result=result))
 
     def fail(self, request_id: frames.RequestId, error: RpcError) -> None:
         self.unanswered -= 1
-        self.complain(request_id, error)
+        self.respond_with_error(request_id, error)
 
-    def complain(self, request_id: frames.RequestId | None, error: RpcError) -> None:
+    def respond_with_error(self, request_id: frames.RequestId | None, error: RpcError) -> None:
         """About something that was not counted: a frame that never became a request."""
         self.send(frames.Failure(id=request_id, error=error))
 

@@ -108,7 +108,7 @@ class Connection:
             or self._openings
             or (self._states.evicted_sessions and type(frame) in READING)
         ):
-            self._take(frame, size)
+            self._route(frame, size)
         elif frame is not None:
             self._handle(frame, size)
 
@@ -134,8 +134,8 @@ class Connection:
         self._is_flooding(messages, size)
         return False
 
-    def _take(self, frame: Any, size: int) -> None:
-        """Deals with a frame now, or once the session that it is for is there."""
+    def _route(self, frame: Any, size: int) -> None:
+        """Handles a frame now, or once its session is open and in memory."""
         if frame is None:
             return
         uri = self.peer.session_uri(frame.params.channel or ROOT_CHANNEL)
@@ -163,7 +163,7 @@ class Connection:
         return read if is_seen and self.peer.host.loaded.is_evicted(read) else None
 
     def _hold(self, uri: Uri, frame: Any, size: int) -> None:
-        if self._held_frames >= HELD_FRAMES or not self._allowance.held.take(size):
+        if self._held_frames >= HELD_FRAMES or not self._allowance.unsettled.acquire(size):
             self._refuse(frame, TOO_MUCH_HELD)
             return
         self._held_frames += 1
@@ -178,7 +178,7 @@ class Connection:
                 elif self.peer.host.loaded.is_evicted(awaited):
                     self._handle(frame, size)  # it could not be loaded, and its sender is told so
                 else:
-                    self._take(frame, size)
+                    self._route(frame, size)
         except Exception:
             logger.exception("a frame that had waited could not be dealt with")
             self.peer.outbox.close(CloseCode.INTERNAL_ERROR, BROKEN)
@@ -186,16 +186,16 @@ class Connection:
     def _freed(self, uri: Uri) -> list[HeldFrame]:
         freed = self._held.pop(uri, [])
         self._held_frames -= len(freed)
-        self._allowance.held.give_back(sum(frame.size for frame in freed))
+        self._allowance.unsettled.release(sum(frame.size for frame in freed))
         return freed
 
     def _handle(self, frame: Any, size: int) -> None:
         if isinstance(frame, ACTIONS):
             if self.peer.is_known:
-                self.dispatches.take(frame, size)
+                self.dispatches.dispatch(frame, size)
             elif frame.id is not None:
                 error = RpcError(code=ErrorCode.METHOD_NOT_FOUND, message=HANDSHAKE_FIRST)
-                self.peer.replies.complain(frame.id, error)
+                self.peer.replies.respond_with_error(frame.id, error)
             return
         request_id: frames.RequestId | None = frame.id
         if request_id is not None:
@@ -271,12 +271,14 @@ class Connection:
             if self.peer.is_known:
                 self.dispatches.refuse(frame, reason)
         elif frame.id is not None:
-            self.peer.replies.complain(frame.id, RpcError(code=ErrorCode.CONFLICT, message=reason))
+            self.peer.replies.respond_with_error(
+                frame.id, RpcError(code=ErrorCode.CONFLICT, message=reason)
+            )
 
     def _refuse_frame(self, text: bytes, error: DecodingError) -> None:
         meant = meant_by(text, error)
         if isinstance(meant, Complaint):
-            self.peer.replies.complain(meant.request_id, meant.error)
+            self.peer.replies.respond_with_error(meant.request_id, meant.error)
         elif meant is not None and self.peer.is_known:
             self.dispatches.refuse_undecoded(*meant, str(error))
 

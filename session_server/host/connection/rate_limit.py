@@ -68,7 +68,7 @@ class Bounds(NamedTuple):
 DEFAULT_BOUNDS = Bounds()
 
 
-class HeldByAll:
+class SharedBytes:
     """Bytes of the whole host that wait to be written to the log."""
 
     __slots__ = ("bytes",)
@@ -77,20 +77,20 @@ class HeldByAll:
         self.bytes = 0
 
 
-class Held:
+class ByteBudget:
     """The same of one principal. Both are bounded, so that nobody can use up the memory while the
     log is slow.
     """
 
     __slots__ = ("_limit", "_whole", "bytes")
 
-    def __init__(self, limit: int, whole: HeldByAll) -> None:
+    def __init__(self, limit: int, whole: SharedBytes) -> None:
         self.bytes = 0
         self._limit = limit
         self._whole = whole
 
-    def take(self, size: int) -> bool:
-        """Whether there is room; if so, it is taken."""
+    def acquire(self, size: int) -> bool:
+        """Whether there is room; if so, it is used."""
         whole = self._whole
         if self.bytes + size > self._limit or whole.bytes + size > UNSETTLED_BYTES:
             return False
@@ -98,7 +98,7 @@ class Held:
         whole.bytes += size
         return True
 
-    def give_back(self, size: int) -> None:
+    def release(self, size: int) -> None:
         self.bytes -= size
         self._whole.bytes -= size
 
@@ -114,16 +114,16 @@ class Allowance:
         "_size",
         "connections",
         "credit",
-        "held",
         "paused_until",
         "requests",
         "reserve",
+        "unsettled",
     )
 
     def __init__(
         self,
         per_second: int,
-        held: Held,
+        unsettled: ByteBudget,
         at_once: int = ACTIONS_AT_ONCE,
         clock: Clock = monotonic,
     ) -> None:
@@ -133,7 +133,7 @@ class Allowance:
         self._filled_at = clock()
         self._floods = 0
         self.credit = self._size if per_second else WITHOUT_LIMIT
-        self.held = held
+        self.unsettled = unsettled
         self.connections = 0
         self.reserve = per_second / RESERVE_PART
         self.paused_until = 0.0
@@ -188,7 +188,7 @@ class Allowance:
         """Whether nothing is lost by forgetting it."""
         return (
             not self.connections
-            and not self.held.bytes
+            and not self.unsettled.bytes
             and now > self.paused_until + FLOOD_MEMORY_SECONDS
             and self.credit + (now - self._filled_at) * self._per_second >= self._size
         )
@@ -249,7 +249,7 @@ class Allowances:
         """0 is without limit."""
         self._per_second = per_second
         self._clock = clock
-        self._held = HeldByAll()
+        self._unsettled = SharedBytes()
         self._of: dict[str, Allowance] = {}
         self._tidy_at = TIDY_AT
 
@@ -258,8 +258,10 @@ class Allowances:
         if found is None:
             if len(self._of) >= self._tidy_at:
                 self._tidy()
-            held = Held(UNSETTLED_BYTES_PER_PRINCIPAL, self._held)
-            found = self._of[principal_id] = Allowance(self._per_second, held, clock=self._clock)
+            unsettled = ByteBudget(UNSETTLED_BYTES_PER_PRINCIPAL, self._unsettled)
+            found = self._of[principal_id] = Allowance(
+                self._per_second, unsettled, clock=self._clock
+            )
         return found
 
     def _tidy(self) -> None:

@@ -77,7 +77,7 @@ class Subscriptions:
     def has(self, uri: Uri) -> bool:
         """Whether the actions of this channel come here already."""
         channel = self._channels.get(uri)
-        return channel is not None and self._outbox in channel.subscribers
+        return channel is not None and self._outbox in channel.publisher.subscribers
 
     def add(self, principal: Principal, uri: Uri) -> Channel[Any] | None:
         """The channel, if there is one that this principal may look at."""
@@ -87,7 +87,7 @@ class Subscriptions:
         loaded_record(channel)
         check_number((*self._watched(), *self._stateless.uris, uri))
         self._channels[uri] = channel
-        channel.subscribers[self._outbox] = None
+        channel.publisher.subscribers[self._outbox] = None
         return channel
 
     def join(self, principal: Principal, uri: Uri) -> bool:
@@ -102,18 +102,20 @@ class Subscriptions:
         self._stateless.leave(uri)
         channel = self._channels.pop(uri, None)
         if channel is not None:
-            channel.subscribers.pop(self._outbox, None)
+            channel.publisher.subscribers.pop(self._outbox, None)
 
     def remove_all(self) -> None:
         self._stateless.leave_all()
         for channel in self._channels.values():
-            channel.subscribers.pop(self._outbox, None)
+            channel.publisher.subscribers.pop(self._outbox, None)
         self._channels.clear()
 
     def _watched(self) -> Iterable[Uri]:
         """What was disposed of takes no place any more."""
         outbox = self._outbox
-        self._channels = {u: c for u, c in self._channels.items() if outbox in c.subscribers}
+        self._channels = {
+            u: c for u, c in self._channels.items() if outbox in c.publisher.subscribers
+        }
         return self._channels
 
 
