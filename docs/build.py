@@ -62,7 +62,7 @@ MEANINGS: dict[RefusalCode, str] = {
     RefusalCode.NOT_EDITABLE: "The input of this tool call cannot be edited.",
     RefusalCode.NO_MESSAGE: "No message with this id is waiting.",
     RefusalCode.NO_CUSTOMIZATION: "The session has no customization with this id.",
-    RefusalCode.NOT_CONFIGURABLE: "The setting is unknown or fixed, or does not take this value.",
+    RefusalCode.NOT_CONFIGURABLE: "The setting is unknown or fixed, or does not accept this value.",
     RefusalCode.SUPERSEDED: "It waited for the end of the turn, and a later change replaced it.",
 }
 

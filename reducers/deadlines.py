@@ -1,5 +1,5 @@
-"""What ends without an answer: questions that are overdue, withdrawn or left by their asker, and
-the role and tool calls of a client that stays away.
+"""What ends without an answer: requests that have expired, were withdrawn or whose asker is gone,
+and the role and tool calls of an active client that has disconnected.
 """
 
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ GONE = "The client that ran this tool is gone."
 
 
 def deadline_of(record: SessionRecord, request: InputRequest) -> Millis | None:
-    """When it ends by itself, if it does.
+    """When the request expires, if it does.
 
     Once someone has begun to answer, defaults are never used; a hard deadline still holds.
     """
@@ -42,16 +42,16 @@ def deadline_of(record: SessionRecord, request: InputRequest) -> Millis | None:
 
 
 def _is_begun(record: SessionRecord, request: InputRequest) -> bool:
-    """Answers may have come with the request: those given before it was asked again."""
+    """Also by answers that were made before the request was asked again."""
     has_answers = not all(map(is_proposal, (request.answers or {}).values()))
     return has_answers or request.id in record.private.begun
 
 
 def expired(record: SessionRecord, request_id: str, at: int) -> Batch:
-    """Ends a request whose deadline has passed; nothing if it is closed, early, or waits on.
+    """Ends a request whose deadline has passed; empty if it is closed or has time left.
 
-    With `defaults` it is accepted as it was proposed, unless somebody has begun to answer or a
-    required question proposes nothing. Otherwise it is cancelled: an absence is not a no.
+    With `defaults` it is accepted with its defaults, unless a person has begun to answer or a
+    required question proposes nothing. Otherwise it is cancelled, never declined.
     """
     request = open_request(record.public, request_id)
     deadline = None if request is None else deadline_of(record, request)
@@ -104,7 +104,7 @@ def marked_as_left(record: SessionRecord, asker: str, since: Millis | None) -> B
 
 
 def released(record: SessionRecord, client_id: str) -> Batch:
-    """Its running tool calls end without success; then the role is free."""
+    """Fails the client's running tool calls and removes it from the active clients."""
     if client_id not in active_client_ids(record) or record.private.is_recording:
         return ()
     active = record.public.active_client
@@ -114,7 +114,7 @@ def released(record: SessionRecord, client_id: str) -> Batch:
 
 
 def active_client_ids(record: SessionRecord) -> set[str]:
-    """Of all that are active; 0.3.0 shows one of them."""
+    """The ids of all active clients; 0.3.0 shows one of them."""
     return {client.client_id for client in chat_of(record).clients}
 
 

@@ -77,7 +77,7 @@ class ApplyDeferred(EffectBase, frozen=True, kw_only=True, tag="applyDeferred"):
 
 
 class DeliverOutcome(EffectBase, frozen=True, kw_only=True, tag="deliverOutcome"):
-    """Tell the asker, unless it is a call, how its request ended."""
+    """Deliver the outcome of a request to its asker, unless that is a call."""
 
     request_id: str
 
@@ -88,7 +88,7 @@ class ExpireRequest(EffectBase, frozen=True, kw_only=True, tag="expireRequest"):
 
 
 class ExpireCall(EffectBase, frozen=True, kw_only=True, tag="expireCall"):
-    """Its client has not answered what nobody else can."""
+    """End a call whose MCP client has not answered a question that only it can answer."""
 
     call_id: str
     at: Millis
@@ -118,12 +118,12 @@ Effect: TypeAlias = (
 def effects_of(
     before: SessionRecord, batch: Sequence[RecordAction], after: SessionRecord
 ) -> tuple[Effect, ...]:
-    """The work that a batch of actions brought."""
+    """The work that follows from a batch."""
     if after is before:
         return ()
     is_draft = all(type(action) is InputAnswerChanged for action in batch)
     if is_draft or after.private.is_recording:
-        # The hot path: a draft brings no work, and neither does a recording.
+        # The hot path: no work follows from drafts and recordings.
         return tuple(_summary_news(before, after))
     new: tuple[Effect, ...] = ()
     if _causes(before) != _causes(after):
@@ -166,7 +166,7 @@ def pending(record: SessionRecord) -> Iterator[Effect]:
 
 
 def expiries(record: SessionRecord) -> Iterator[ExpireRequest | ExpireCall]:
-    """When each open request or call ends by itself, of those that do."""
+    """The deadlines of open requests and calls."""
     for call in open_calls(record):
         at = client_deadline(record, call)
         if at is not None:

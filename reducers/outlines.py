@@ -8,7 +8,7 @@ from session_server.schemas.record import ChatRecord, Outline, PrivateState, Ses
 
 
 def is_at_rest(record: SessionRecord) -> bool:
-    """Whether nothing in it is open, due or waits: it changes only when somebody acts on it.
+    """Whether nothing is open, due or waiting: the session changes only by an action from outside.
 
     In a recording nothing ever happens by itself.
     """

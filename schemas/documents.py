@@ -81,7 +81,7 @@ UNIONS: dict[str, tuple[Any, str]] = {
     "LoadState": (LoadState, "How far a plugin or directory has been loaded."),
     "McpServerState": (McpServerState, "The state of an MCP server."),
 }
-"""Closed unions, by the name that the documents give them. A union without one is an error."""
+"""Closed unions, by their name in the documents. A union without one is an error."""
 
 HTTP_UNIONS: dict[str, tuple[Any, str]] = {
     "RequestState": (RequestState, "An input request: open, or ended with its outcome."),
@@ -189,7 +189,7 @@ def _tidied_keyword(keyword: str, value: Any) -> Schema:
 
 
 def _corrected(name: str, schema: Schema) -> Schema:
-    """Adds what the types of the fields alone do not tell."""
+    """Adds constraints that the types of the fields do not express."""
     properties = schema.get("properties", {})
     if properties.get("jsonrpc", {}).pop("default", None):
         # A default for the host that builds the frame; on the wire it is never left out.

@@ -9,7 +9,7 @@ SessionServerError               code, data, and whether trying again helps
 │   └── UnreadableSessionError   the session's stored data is damaged
 ├── RefusedError                 an action that the rules do not allow
 ├── NotSavedError                the log took nothing; nothing has changed
-│   └── InDoubtError             nobody knows yet whether the log took it
+│   └── InDoubtError             not known yet whether the log stored it
 ├── AccessError                  the sender is not let in, or not for this
 │   ├── NoCredentialError
 │   ├── BadCredentialError
@@ -230,7 +230,7 @@ class RefusedError(SessionServerError):
 
 
 class NotSavedError(SessionServerError):
-    """The log did not take it, and nothing has changed."""
+    """The log did not store it, and nothing has changed."""
 
     code = "notSaved"
     can_retry = True

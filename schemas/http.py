@@ -67,7 +67,7 @@ class IssuedToken(Wire, frozen=True, kw_only=True):
 class TokenWanted(Wire, frozen=True, kw_only=True):
     """`expires_in` is in seconds; without it the token stays until it is revoked.
 
-    `id` is whom it proves, for someone who has another token already; otherwise somebody new.
+    `id` is the principal, for someone who has another token already; by default a new one.
     """
 
     name: Name
@@ -173,7 +173,7 @@ class SessionList(Wire, frozen=True, kw_only=True):
 class ReviewItem(Wire, frozen=True, kw_only=True):
     """What is sent for one question if its request is accepted now.
 
-    `meta` says who submitted or skipped it. `draft` is what somebody has written and is not sent.
+    `meta` says who submitted or skipped it. `draft` is a draft, which is not sent.
     """
 
     question_id: str

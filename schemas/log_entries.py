@@ -98,4 +98,4 @@ class IssuedTokens(Wire, frozen=True, kw_only=True):
 
 CLIENTS_CHANNEL: Uri = "session-server:clients"
 TOKENS_CHANNEL: Uri = "session-server:tokens"
-"""Channels of the host's own; nobody can subscribe to them."""
+"""Channels of the host's own; clients cannot subscribe to them."""

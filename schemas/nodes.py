@@ -1,4 +1,4 @@
-"""What the nodes of a host tell each other. None of it is stored, and any of it may be lost."""
+"""Messages between the nodes of a host. None is stored, and any may be lost."""
 
 from typing import Any
 
@@ -6,11 +6,11 @@ from session_server.schemas.wire import Count, Wire
 
 
 class NodeMessage(Wire, frozen=True, kw_only=True):
-    """`beat` counts up: the node lives. `wants`: it may have missed what others have.
+    """`beat` counts heartbeats. `wants`: it may have missed messages and asks for all items.
 
-    `has` is what it has at the moment, by kind and name; `None` for what it has no longer. `number`
-    counts the messages with such news, so that a lost one is noticed: with a beat, those up to now.
-    From `begins` to `ends` it tells all that it has. `leaves`: it stops, and has nothing any more.
+    `has` are changed items by kind and name; `None` if an item was removed. `number` counts such
+    messages, so that a lost one is noticed; with a beat it is the number of the last. The messages
+    from `begins` to `ends` list all items of the node. `leaves`: the node stops.
     """
 
     node: str

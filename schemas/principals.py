@@ -18,7 +18,7 @@ class Role(StrEnum):
 class Provenance(StrEnum):
     """How an answer or an outcome came about; a timeout is never a person's decline.
 
-    `proposed` is what an asker filled in beforehand: a draft that nobody has submitted.
+    `proposed` is what an asker filled in beforehand: a draft that no person has submitted.
     """
 
     PERSON = "person"
@@ -89,7 +89,7 @@ OWNER_ID = "owner"
 """Anyone with the connection token."""
 
 SHARE_PREFIX, AGENT_PREFIX = "share:", "agent:"
-"""Before the ids of those who came by a link, and of agents."""
+"""Prefixes of the ids of principals of share links, and of agents."""
 
 
 HOST_KEYS: dict[str, frozenset[str]] = {

@@ -33,7 +33,7 @@ Answerers: TypeAlias = Literal["session", "client", "both"]
 class CallClient(Wire, frozen=True, kw_only=True):
     """The MCP client that made a call, and whether its own user is asked.
 
-    `capabilities` is what the server is told of it; without it, what the host itself can do.
+    `capabilities` is what is declared to the server; without it, what the host itself can do.
     `is_2025`: it speaks a revision of that era. `log_level`: from which level on it gets the log
     messages of the server; without it, none.
     """
@@ -48,7 +48,7 @@ class CallClient(Wire, frozen=True, kw_only=True):
 class Asked(Wire, frozen=True, kw_only=True):
     """One embedded request of a round. `fingerprint` recognises it when it is asked again.
 
-    `roots` answers a request for them from the settings; nobody is asked. `elicitation_id` is
+    `roots` answers a request for them from the settings, without asking. `elicitation_id` is
     what a 2025-era server calls its URL request when it reports that the visit has ended.
     `question` is the request as the server made it, if the MCP client is asked; `given` or
     `error` is what the client answered, passed on as it is.
@@ -111,7 +111,7 @@ NOT_REPEATED = CallError(
 
 
 class PhaseBase(Wire, frozen=True, kw_only=True, tag_field="phase"):
-    """Where a call stands. A *leg* is one request to the server; legs count from 0."""
+    """The phase of a call. A *leg* is one request to the server; legs count from 0."""
 
 
 class ToSend(PhaseBase, frozen=True, kw_only=True, tag="toSend"):
@@ -124,7 +124,7 @@ class ToSend(PhaseBase, frozen=True, kw_only=True, tag="toSend"):
 class Sent(PhaseBase, frozen=True, kw_only=True, tag="sent"):
     """Durable before the leg goes out: if the process dies now, it may have run.
 
-    `held`: people have answered on the way, and the open connection is to be told.
+    `held`: people have answered, and their answers are sent on the open connection.
     """
 
     leg: Count
@@ -253,7 +253,7 @@ class ClientRound(Wire, frozen=True, kw_only=True):
 class ClientAnswers(Wire, frozen=True, kw_only=True):
     """What a client brought for a round: results, or errors, by key.
 
-    `within`: milliseconds after it was asked, if that is less than a person takes to read it.
+    `within`: milliseconds after it was asked, if that is less than a person needs to read it.
     """
 
     round: ClientRound
@@ -282,7 +282,7 @@ class TurnOwner(Wire, frozen=True, kw_only=True):
 
 
 class PrivateState(Wire, frozen=True, kw_only=True):
-    """`begun` names the open requests that somebody has begun to answer.
+    """`begun` names the open requests that a person has begun to answer.
 
     `is_recording`: the session was played back from a cassette. It can be watched, and that is all:
     nothing in it runs, expires, is sent or can be answered.
@@ -320,7 +320,7 @@ class TurnRecord(Wire, frozen=True, kw_only=True):
     """What AHP 0.9 and 1.x show of a turn and 0.3.0 does not.
 
     Without `started_at` it is of a time when that was not kept. `notes` are the places of parts
-    that tell who answered: where the request itself stands, it says so. `inputs` are those of tool
+    that report answers, which these versions show in the request itself. `inputs` are those of tool
     calls that were confirmed again without one: 0.3.0 drops such an input, later versions keep it.
     """
 
@@ -400,7 +400,7 @@ class CompletionHeld(ActionBase, frozen=True, kw_only=True, tag="private/complet
 
 
 class TurnTaken(ActionBase, frozen=True, kw_only=True, tag="private/turnTaken"):
-    """Where the host has several nodes: this one runs the turn."""
+    """With several nodes: the node that runs the turn."""
 
     turn_id: str
     node: str
@@ -417,7 +417,7 @@ class ClientLeft(ActionBase, frozen=True, kw_only=True, tag="private/clientLeft"
 
 
 class MessageDrafted(ActionBase, frozen=True, kw_only=True, tag="private/messageDrafted"):
-    """What somebody is about to send; 0.3.0 has no place for it."""
+    """A person's draft of the next message; 0.3.0 does not show it."""
 
     draft: ChosenMessage | None = None
 
@@ -431,7 +431,7 @@ class CallAction(ActionBase, frozen=True, kw_only=True):
 
 
 class CallSent(CallAction, frozen=True, kw_only=True, tag="private/callSent"):
-    """Logged before the leg goes out; the process whose entry takes effect is the one that sends.
+    """Logged before the leg goes out; the process whose entry is applied sends.
 
     `repeatable` is what the server says of its tool, once it is known. `node` is who sends.
     """

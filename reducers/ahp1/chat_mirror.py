@@ -31,7 +31,7 @@ def without(value: Json, *names: str) -> Json:
 
 
 def replaced(value: Json, name: str, item: Any) -> Json:
-    """The object with this key; absent if there is nothing to hold."""
+    """The object with this key, or without it if the item is `None`."""
     return without(value, name) if item is None else {**value, name: item}
 
 
@@ -133,7 +133,7 @@ def _ended(state: Json, action: Json, how: str, *more: Json) -> Json:
 
 
 def later(moment: str, milliseconds: float) -> str:
-    """The moment so many milliseconds after another, both written as JavaScript writes them."""
+    """The time so many milliseconds after another, both in the format of `toISOString`."""
     end = datetime.fromisoformat(moment) + timedelta(milliseconds=milliseconds)
     return end.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
@@ -250,7 +250,7 @@ def _of_tool_call(change: Reducer) -> Reducer:
 
 
 def _open_part(state: Json, request_id: str) -> int | None:
-    """Where the open request of that id stands; one that was completed takes nothing more."""
+    """The position of the open request of that id; a completed one no longer changes."""
     for index, part in enumerate(state.get("activeTurn", {}).get("responseParts", ())):
         is_open = part["kind"] == "inputRequest" and "response" not in part
         if is_open and part["request"]["id"] == request_id:

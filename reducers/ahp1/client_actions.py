@@ -1,7 +1,7 @@
 """What clients of AHP 0.9 and 1.x dispatch, as actions of the record, or why it is refused.
 
-The rules judge the result like any other action. Here only the difference between the versions is
-bridged: other names, the channel that was meant, and answers in another form than their question's.
+The rules judge the result like any other action. This module only translates between the versions:
+names, the channel that was meant, and answers in another form than their question's.
 """
 
 from collections.abc import Mapping
@@ -57,7 +57,7 @@ OTHER_CHANNEL = Refusal(code=RefusalCode.OTHER_CHANNEL, message="That is not for
 
 
 def own_kind(action: sent.ClientAction) -> type[RecordAction | ahp.RootConfigChanged]:
-    """Which of the actions that come of it is its sender's own: its echo carries the origin."""
+    """The type of the action that echoes this one to its sender, with the origin."""
     return OWN_KINDS[type(action)]
 
 
@@ -70,7 +70,7 @@ def plan(
     on_chat: bool,
     origin: ActionOrigin | None = None,
 ) -> Batch | Refusal:
-    """All that becomes of it, or why nothing does."""
+    """The batch that the action becomes, or why it is refused."""
     actions = translated(record, action, on_chat=on_chat)
     if isinstance(actions, Refusal):
         return actions
@@ -187,7 +187,7 @@ def _plain(message: ChosenMessage) -> Message:
 
 
 def _active_client_set(record: SessionRecord, action: sent.ActiveClientSet) -> Translated:
-    """Where 0.3.0 knows no active client, or this one, it is that one too."""
+    """Also the active client of 0.3.0, if there is no other."""
     current = record.public.active_client
     joined = ClientJoined(client=action.active_client)
     if current is not None and current.client_id != action.active_client.client_id:
@@ -233,7 +233,7 @@ def _input_completed(record: SessionRecord, action: sent.InputCompleted) -> Tran
 def _all_converted(
     request: InputRequest, answers: Mapping[str, Answer]
 ) -> dict[str, Answer] | Refusal:
-    """Some clients invent a question where there is none; its answer has nowhere to go."""
+    """Without answers to unknown questions: some clients invent one if a request has none."""
     if not request.questions:
         return {}
     made: dict[str, Answer] = {}
@@ -246,7 +246,7 @@ def _all_converted(
 
 
 def _converted(request: InputRequest, question_id: str, answer: Answer) -> Answer | Refusal:
-    """Text where the question asks for something else becomes what it asks for."""
+    """Converts a text to the kind of value that the question asks for."""
     question = next((q for q in request.questions or () if q.id == question_id), None)
     if question is None or isinstance(answer, Skipped) or not isinstance(answer.value, TextValue):
         return answer
@@ -263,7 +263,7 @@ def _converted(request: InputRequest, question_id: str, answer: Answer) -> Answe
 
 
 def _value(question: Question, text: TextValue) -> Value | None:
-    """The value that the text stands for, or nothing."""
+    """The value that the text represents, or `None`."""
     match question:
         case NumberQuestion() | IntegerQuestion():
             return _number(text.value)

@@ -1,7 +1,7 @@
 """Entries of a session's log as the envelopes of AHP 0.9 and 1.x.
 
 One entry makes any number of envelopes, on the chat and on the session. Folding them over an
-earlier snapshot with the reducers of these versions gives the later snapshot, on both channels.
+earlier snapshot with the reducers of these versions yields the later snapshot, on both channels.
 They are a pure function of the record before and the entries: a number always means the same bytes.
 """
 
@@ -58,7 +58,7 @@ class Committed(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """An action on its way out. `is_own`: a client that caused it takes it for its own."""
+    """An action to deliver. `is_own`: the envelope carries the origin of the client's action."""
 
     action: shown.ChatAction | shown.SessionAction
     on_chat: bool
@@ -96,7 +96,7 @@ def envelopes(
 def shown_actions(
     before: SessionRecord, action: RecordAction, after: SessionRecord, variant: Variant
 ) -> list[Shown]:
-    """What clients of this variant are told of one entry, in order."""
+    """The actions that clients of this variant get for one entry, in order."""
     projection = PROJECTIONS.get(type(action))
     if projection is None:
         return []
@@ -112,7 +112,7 @@ def shown_actions(
 def _consequences(
     before: SessionRecord, action: RecordAction, after: SessionRecord, variant: Variant
 ) -> Iterator[Shown]:
-    """What waits now, the mark that something is new, and the chat's line in the session."""
+    """Changes of what waits for people, of the read mark, and of the chat's summary."""
     old, new = needed_entries(before, variant), needed_entries(after, variant)
     for name in old:
         if name not in new:
@@ -143,7 +143,7 @@ def chat_changes(
 
 
 def summary_changes(old: SessionSummary, new: SessionSummary) -> SummaryChanges | None:
-    """What subscribers of the root are told, if anything: the fields that are others now."""
+    """The changed fields of the summary, for subscribers of the root; `None` if there are none."""
     changes = {
         name: _cleared(new, name)
         for name in SummaryChanges.__struct_fields__
@@ -153,7 +153,7 @@ def summary_changes(old: SessionSummary, new: SessionSummary) -> SummaryChanges 
 
 
 def _cleared(summary: SessionSummary, name: str) -> Any:
-    """That a field is gone cannot be told; only an empty activity means that there is none."""
+    """These versions cannot clear a field; only an empty activity means that there is none."""
     value = getattr(summary, name)
     if value is not None:
         return value
@@ -240,7 +240,7 @@ def _response_part_added(
 def _tool_call_ready(
     before: SessionRecord, action: ahp.ToolCallReady, after: SessionRecord, variant: Variant
 ) -> Iterator[Shown]:
-    """Later versions would take it for a call that waits already; 0.3.0 does not."""
+    """Later versions would treat it as a call that waits already; 0.3.0 does not."""
     if after.public is not before.public:
         yield _on_chat(renamed(shown.ToolCallReady, action, meta=None))
 
@@ -251,13 +251,13 @@ def _input_requested(
     turn = chat_of(after).active
     request = open_request(after.public, action.request.id)
     if turn is None or request is None or open_place(turn, request.id) is None:
-        # Without a turn to stand in it is not seen, but the session is no longer read.
+        # Without a turn the request is not shown, but the session becomes unread.
         if variant.has_chat_marks and _is_read(before):
             yield _on_chat(shown.ChatIsReadChanged(is_read=False))
         return
     asked = shown_request(request)
     if asked.answers is None:
-        # Asking again keeps answers unless it brings some, so those that are gone go one by one.
+        # Asking again keeps answers unless it has some, so removed ones are cleared one by one.
         earlier = open_request(before.public, request.id)
         for question_id in (None if earlier is None else earlier.answers) or ():
             cleared = shown.InputAnswerChanged(request_id=request.id, question_id=question_id)
@@ -284,7 +284,7 @@ def _activity_changed(
 def _is_read_changed(
     before: SessionRecord, action: ahp.IsReadChanged, after: SessionRecord, variant: Variant
 ) -> Iterator[Shown]:
-    """Its sender may have said it of the session or of the chat: both are an echo."""
+    """The sender may have sent it for the session or for the chat: both count as its echo."""
     yield _on_session(action, is_own=True)
     if variant.has_chat_marks:
         yield _on_chat(renamed(shown.ChatIsReadChanged, action), is_own=True)
@@ -351,7 +351,7 @@ def _names(record: SessionRecord) -> Iterator[str | None]:
 def _customizations_changed(
     before: SessionRecord, action: RecordAction, after: SessionRecord, variant: Variant
 ) -> Iterator[Shown]:
-    """All of them: which of several with one id is meant, later versions decide differently."""
+    """Sends all of them: versions differ in which of several with one id is changed."""
     if after.public.customizations is not before.public.customizations:
         yield _all_customizations(after)
 

@@ -32,7 +32,7 @@ def reduce_root_mirror(state: Json, action: Json) -> Json:
 
 
 def upserted(items: list[Json], item: Json, key: str) -> list[Json]:
-    """With the item in the place of the one that has its key, or at the end."""
+    """Replaces the item that has the same key, or appends it."""
     if any(known[key] == item[key] for known in items):
         return [item if known[key] == item[key] else known for known in items]
     return [*items, item]
@@ -119,7 +119,7 @@ def input_needed_removed(state: Json, action: Json) -> Json:
 
 
 def _with_needed_status(state: Json) -> Json:
-    """Only this bit is taken away again, so a session that needed input stays in progress."""
+    """Clears only this bit, so a session that needed input stays in progress."""
     entries = state.get("inputNeeded", ())
     if any(entry["kind"] != "toolClientExecution" for entry in entries):
         return {**state, "status": state["status"] & ~ACTIVITY_BITS | INPUT_NEEDED}

@@ -62,9 +62,9 @@ def moment(at: Millis) -> shown.Moment:
 
 
 def shown_request(request: InputRequest) -> InputRequest:
-    """Without an empty map of answers; selects say whether they take own words.
+    """Without an empty map of answers; selects always say whether they accept freeform text.
 
-    To some clients, one that does not say so takes them.
+    Some clients treat a missing flag as yes.
     """
     questions = request.questions and tuple(_explicit(question) for question in request.questions)
     return msgspec.structs.replace(request, questions=questions, answers=request.answers or None)
@@ -108,7 +108,7 @@ def shown_parts(
 
 
 def is_shown(part: ResponsePart) -> bool:
-    """A part that 0.3.0 does not know might be one that means something else here."""
+    """An unknown part of 0.3.0 is left out: its kind may mean something else here."""
     return not isinstance(part, UnknownPart)
 
 
@@ -172,7 +172,7 @@ def _turn(record: SessionRecord, turn: Turn, kept: TurnRecord) -> shown.ChatTurn
 
 
 def duration(turn: TurnRecord) -> Millis:
-    """Such that start and duration give the end, also at the end of the calendar."""
+    """Limited so that start plus duration is a valid time, even in the year 9999."""
     start = min(turn.started_at or 0, LAST_MOMENT)
     return min(start + (turn.duration or 0), LAST_MOMENT) - start
 
@@ -181,7 +181,7 @@ def duration(turn: TurnRecord) -> Millis:
 
 
 def _marks(record: SessionRecord, variant: Variant) -> int:
-    """A session has one chat, so people's marks on the one are those on the other."""
+    """A session has one chat, so both have the same read and archived marks."""
     return record.public.summary.status & ~ACTIVITY_BITS if variant.has_chat_marks else 0
 
 
@@ -257,7 +257,7 @@ def needed_entries(record: SessionRecord, variant: Variant) -> dict[str, shown.N
 def _needed(
     name: str, chat: Uri, turn_id: str, what: InputRequest | ToolCall, turn: TurnRecord
 ) -> shown.Needed:
-    """Copies leave out what changes often: drafts, and what a tool has brought so far."""
+    """A copy without what changes often: drafts, and partial results of tools."""
     if isinstance(what, InputRequest):
         request = shown_request(msgspec.structs.replace(what, answers=None))
         return shown.ChatInput(id=name, chat=chat, request=request)

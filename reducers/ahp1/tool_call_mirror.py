@@ -1,7 +1,7 @@
 """What a mirror of AHP 0.9 and 1.x does with one tool call: JSON in, JSON out.
 
-Each function takes the call and an action and gives the call after it, or the same object where the
-action finds the call in another state than it expects.
+Each function returns the call after an action, or the same object if the call is in a state in
+which the action does not apply.
 """
 
 from typing import Any, TypeAlias
@@ -53,7 +53,7 @@ def made_ready(call: Json, action: Json) -> Json:
 
 
 def _contributor(call: Json, action: Json) -> Json:
-    """Whether a client runs the tool is settled when the call starts."""
+    """Which client runs the tool is decided when the call starts and does not change."""
     offered = (call.get("contributor"), action.get("contributor"))
     is_clients = any(one is not None and one["kind"] == "client" for one in offered)
     return {} if is_clients else picked(action, "contributor")

@@ -1,7 +1,7 @@
 """How sessions and chats are named on a connection.
 
 A session has one URI in this host. A connection sees it in one spelling everywhere: as it is, or,
-for clients that take the scheme of a session's URI for its provider, as `<provider>:/<id>`. Its
+for clients that read the scheme of a session's URI as its provider, as `<provider>:/<id>`. Its
 only chat is named after it.
 """
 
@@ -28,7 +28,7 @@ def session_uri(summary: SessionSummary, spelling: Spelling) -> Uri:
 def provider_uri(resource: Uri, provider: str) -> Uri:
     """With the provider as the scheme; a URI of another scheme becomes the path.
 
-    Escaped as VS Code writes a URI again that it has read: it compares names as texts.
+    Escaped like VS Code does, since it compares URIs as texts.
     """
     scheme = f"{provider}:/"
     own = next((p for p in (scheme, SESSION_PREFIX) if resource.startswith(p)), "")
@@ -48,7 +48,7 @@ class Named(NamedTuple):
 
 
 def named(uri: Uri) -> Named:
-    """Any URI that is not a chat's is taken for a session's."""
+    """Any URI that is not a chat's counts as a session's."""
     if uri.startswith(DEFAULT_CHAT_PREFIX):
         return Named(_decoded(uri[len(DEFAULT_CHAT_PREFIX) :]), is_chat=True)
     if uri.startswith(CHAT_PREFIX) and not uri.startswith("ahp-chat://"):
@@ -57,7 +57,7 @@ def named(uri: Uri) -> Named:
 
 
 def _decoded(text: str) -> Uri:
-    """Nothing, where the text cannot be decoded: no session has an empty URI."""
+    """Empty if the text cannot be decoded: no session has an empty URI."""
     try:
         return urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode()
     except ValueError:

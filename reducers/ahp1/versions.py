@@ -66,7 +66,7 @@ V0_3 = Version(PROTOCOL_VERSION, Family.V0_3, has_chat_marks=False)
 
 
 def negotiated(offered: Sequence[str]) -> Version:
-    """The highest of the offered versions that this host speaks, in whatever order they stand.
+    """The highest of the offered versions that this host supports, in any order.
 
     Raises `CommandError` if there is none, or if one of them is not a version at all.
     """
@@ -93,7 +93,7 @@ def _parsed(text: str) -> Number:
 # Numbers of envelopes
 
 ENVELOPES_PER_ENTRY = 1_024
-"""Wire numbers leave room for so many between one entry and the next."""
+"""The numbers of envelopes leave room for so many between one entry and the next."""
 
 
 def number(seq: Seq, place: int) -> Seq:

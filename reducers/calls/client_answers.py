@@ -100,7 +100,7 @@ def client_expired(record: SessionRecord, call_id: str, stamp: Stamp) -> Batch:
 def client_answered(
     record: SessionRecord, call_id: str, answers: ClientAnswers, stamp: Stamp
 ) -> Batch:
-    """Takes what the client brought; what does not fit is noted, and the question stays open."""
+    """Records the client's answers; invalid ones are noted, and their questions stay open."""
     call = record.private.calls.get(call_id)
     if call is None or call.client is None or not call.is_open:
         return ()
@@ -137,7 +137,7 @@ def _of_this_round(
     if not given and not errors:
         return tuple(more)
     answered = CallAnswered(call_id=call.id, round=call.round, given=given, errors=errors)
-    if errors and not _is_held(call):
+    if errors and not _is_on_connection(call):
         return (*more, *_failed(record, call, answered, stamp))
     return (answered, *more, *_shown(record, call, given))
 
@@ -151,7 +151,7 @@ def _taken(
     answers: ClientAnswers,
     stamp: Stamp,
 ) -> tuple[str | None, Batch]:
-    """Why a response does not count, if so, and what the session shows of it."""
+    """Why a response is refused, if it is, and the actions that complete its request."""
     is_refusal = response.get("action") in (ResponseKind.DECLINE, ResponseKind.CANCEL)
     hasty = ""
     if is_refusal and answers.within is not None:
@@ -194,7 +194,7 @@ def _refusal(
     action: InputCompleted | None,
     stamp: Stamp,
 ) -> str | None:
-    """By the rules of answers, unless people see another form than the client."""
+    """Checked like a person's answers, unless people see another form than the client."""
     if action is None or not _is_as_asked(asked, request):
         return None
     by = "" if stamp.by is None else stamp.by.id
@@ -210,7 +210,7 @@ def _is_as_asked(asked: Asked, request: InputRequest) -> bool:
 def _of_earlier_run(
     record: SessionRecord, call: Call, answers: ClientAnswers, stamp: Stamp
 ) -> Batch:
-    """The call has started over since: the same question counts as answered in the new run."""
+    """Answers to an earlier run: they count if the same questions are asked in this one."""
     before = answers.round
     kept = tuple(
         Remembered(run=before.run, key=key, fingerprint=before.fingerprints[key], given=given)
@@ -228,7 +228,7 @@ def _of_earlier_run(
 
 
 def _decision(record: SessionRecord, call: Call, answers: ClientAnswers, stamp: Stamp) -> Batch:
-    """Whether it runs again: the maker of the call may decide so, like the owner."""
+    """Whether the call runs again: the client that made it may decide that, like the owner."""
     phase, response = call.phase, answers.given.get(AGAIN)
     if not isinstance(phase, Uncertain) or phase.leg != answers.round.again or response is None:
         return ()
@@ -259,7 +259,7 @@ def _failed(record: SessionRecord, call: Call, answered: CallAnswered, stamp: St
 
 
 def _shown(record: SessionRecord, call: Call, given: Mapping[str, Any]) -> Batch:
-    """Where the question itself did not show."""
+    """Notes of answers to questions that the session did not show."""
     alone = [
         a.key
         for a in call.asked
@@ -268,7 +268,7 @@ def _shown(record: SessionRecord, call: Call, given: Mapping[str, Any]) -> Batch
     return invocations.progress(record, call, f"Answered in {_name(call)}") if alone else ()
 
 
-def _is_held(call: Call) -> bool:
+def _is_on_connection(call: Call) -> bool:
     return isinstance(call.phase, Waiting) and call.phase.held
 
 

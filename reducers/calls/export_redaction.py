@@ -55,14 +55,14 @@ def redacted(action: RecordAction, calls: Mapping[str, Call]) -> RecordAction:
 
 
 def redacted_record(record: SessionRecord) -> SessionRecord:
-    """A whole record, as it opens a cassette; whose retry key it was made with is nobody's."""
+    """A whole record, as a recording begins with it; without the retry key of its creation."""
     calls = {call_id: redacted_call(call) for call_id, call in record.private.calls.items()}
     private: PrivateState = replace(record.private, calls=calls, opened_with=None)
     return replace(record, private=private)
 
 
 def redacted_call(call: Call) -> Call:
-    """Its fingerprint goes too: a short secret could be found by trying."""
+    """Without its fingerprint too: a short secret could be guessed from it."""
     return replace(
         call,
         params=_params(call),
@@ -146,11 +146,11 @@ def _remembered(call: Call, remembered: tuple[Remembered, ...]) -> tuple[Remembe
 
 
 def _schema(call: Call, schema: dict[str, Any]) -> dict[str, Any]:
-    """It stays a form: a secret may be a word that schemas are made of."""
+    """Keeps keywords of JSON Schema, in case a secret is the same text as one."""
     hidden = masked(call, schema)
     return NO_QUESTIONS if isinstance(questions_of(hidden), Unshowable) else hidden
 
 
 def _response(call: Call, response: ElicitResult | None) -> ElicitResult | None:
-    """What nobody answered holds what the server suggested."""
+    """Also for questions without an answer: the default may repeat a secret."""
     return response and replace(response, content=masked(call, response.content))

@@ -38,7 +38,7 @@ def recognize_input_required(result: Mapping[str, Any]) -> InputRequired | Inval
 
 
 def is_expired_state(code: int, data: Any) -> bool:
-    """Whether an error says that the server no longer knows the state it gave out."""
+    """Whether an error means that the server no longer knows the `requestState` that it sent."""
     return (
         code == ErrorCode.INVALID_PARAMS
         and isinstance(data, Mapping)
@@ -53,7 +53,7 @@ def retry_params(
 ) -> dict[str, Any]:
     """The parameters of the next leg: the original ones, untouched, with answers and state.
 
-    State that was absent stays absent, whatever the caller sent; an empty one is state.
+    Without a state from the server none is sent, even if the caller sent one; "" is a state.
     """
     params = {k: v for k, v in original.items() if k not in ("inputResponses", "requestState")}
     if responses:

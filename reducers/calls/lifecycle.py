@@ -1,11 +1,11 @@
-"""The life of a call, as its session's log tells it.
+"""The phases of a call, and the transitions between them.
 
     ToSend ─sent→ Sent ─input required→ Waiting ─last response→ ToSend …
                    │└─doubted→ Uncertain ─accepted→ ToSend, from the start
           ←unsent─ └─finished / failed
 
-Each transition asks for the phase and leg that it follows from and otherwise changes nothing, so
-that of any number of processes and devices exactly one sends a leg, whatever the order.
+A transition applies only in the phase and leg that it follows from and otherwise changes nothing,
+so exactly one process sends a leg, in any order of events.
 """
 
 from session_server.reducers.calls.redaction import meant
@@ -99,7 +99,7 @@ def call_input_required(private: PrivateState, action: CallInputRequired, at: in
 
 
 def outcome_recorded(private: PrivateState, outcome: Outcome, at: int) -> PrivateState:
-    """Gives the outcome to the call that waits for it, if one does."""
+    """Records the outcome in the call that waits for it, if one does."""
     meta = outcome.request.meta
     call = None if meta is None or meta.call is None else private.calls.get(meta.call)
     if call is None:
@@ -112,7 +112,7 @@ def outcome_recorded(private: PrivateState, outcome: Outcome, at: int) -> Privat
 
 
 def call_answered(private: PrivateState, action: CallAnswered, at: int) -> PrivateState:
-    """Also while people are asked whether to run it again: then it counts when it does."""
+    """Also while people are asked whether to run it again: the answer counts if it does."""
     call = private.calls.get(action.call_id)
     if call is None or not call.is_open:
         return private
@@ -120,11 +120,11 @@ def call_answered(private: PrivateState, action: CallAnswered, at: int) -> Priva
         known = tuple(m for m in call.remembered if m not in action.remembered)
         call = updated(call, remembered=(*known, *action.remembered))
     if call.round == action.round and isinstance(call.phase, Waiting | Uncertain):
-        call = _with_answers(call, tuple(_given(asked, action) for asked in call.asked))
+        call = _with_answers(call, tuple(_with_answer(asked, action) for asked in call.asked))
     return _with_call(private, call)
 
 
-def _given(asked: Asked, action: CallAnswered) -> Asked:
+def _with_answer(asked: Asked, action: CallAnswered) -> Asked:
     if asked.is_answered or asked.question is None:
         return asked
     given, error = action.given.get(asked.key), action.errors.get(asked.key)
@@ -154,7 +154,7 @@ def call_finished(private: PrivateState, action: CallFinished, at: int) -> Priva
 
 
 def call_failed(private: PrivateState, action: CallFailed, at: int) -> PrivateState:
-    """Also before the leg went out, if it cannot."""
+    """Also before the leg was sent, if it cannot be sent."""
     call = private.calls.get(action.call_id)
     if call is None or action.leg not in (leg_out(call), _leg_to_send(call)):
         return private
@@ -176,7 +176,7 @@ def call_collected(private: PrivateState, action: CallCollected, at: int) -> Pri
 
 
 def back_off(round_number: int) -> int:
-    """How long to wait before trying again when a server asks for nothing but patience."""
+    """How long to wait before a retry when a server asks no questions, only for a later retry."""
     return min(BACK_OFF_FIRST_MS << (round_number - 1), BACK_OFF_LIMIT_MS)
 
 
@@ -191,7 +191,7 @@ def elicit_result(asked: Asked, outcome: Outcome) -> ElicitResult:
 
 
 def leg_out(call: Call) -> int | None:
-    """The leg whose answer is outstanding: sent, or held open by a server that waits for people."""
+    """The leg whose reply is awaited: sent, or open while the server waits for people."""
     match call.phase:
         case Sent(leg=leg) | Waiting(leg=leg, held=True):
             return leg
@@ -208,7 +208,7 @@ def _is_sent(call: Call, leg: int) -> bool:
 
 
 def _round_phase(call: Call, action: CallInputRequired, at: int) -> Phase:
-    """Of a round that just opened. Without a question in it, the server wants a later retry."""
+    """The phase after a round was opened. Without a question, the server wants a later retry."""
     if not all(asked.is_answered for asked in call.asked):
         return Waiting(leg=action.leg, held=action.held)
     return _all_answered(call, action.leg, held=action.held, at=at)
@@ -250,7 +250,7 @@ def _remembered(call: Call) -> tuple[Remembered, ...]:
     """
     known = {(memory.key, memory.fingerprint): memory for memory in call.remembered}
     for asked in call.asked:
-        if _is_said(asked):
+        if _is_answer(asked):
             known[asked.key, asked.fingerprint] = Remembered(
                 run=call.restarts,
                 key=asked.key,
@@ -261,14 +261,14 @@ def _remembered(call: Call) -> tuple[Remembered, ...]:
     return tuple(known.values())
 
 
-def _is_said(asked: Asked) -> bool:
+def _is_answer(asked: Asked) -> bool:
     if asked.response is not None:
         return asked.response.action is not ResponseKind.CANCEL
     return asked.given is not None and asked.given.get("action") != ResponseKind.CANCEL
 
 
 def _decided(call: Call, uncertain: Uncertain, outcome: Outcome, at: int) -> Call:
-    """Only a person's yes runs the call again."""
+    """Only a person's acceptance runs the call again."""
     if outcome.response is ResponseKind.ACCEPT and outcome.via is Provenance.PERSON:
         return _from_the_start(call, uncertain.leg)
     return _ended(call, Failed(error=NOT_REPEATED, at=at))
@@ -293,7 +293,7 @@ def _ended(call: Call, phase: Finished | Failed | Abandoned) -> Call:
 
 
 def _with_call(private: PrivateState, call: Call) -> PrivateState:
-    """Of the ended calls those are forgotten first that ended first, never this one."""
+    """Drops the calls that ended first if there are too many, never this one."""
     calls = {**private.calls, call.id: call}
     if not call.is_open:
         others = [c for c in calls.values() if type(c.phase) not in OPEN_PHASES and c is not call]

@@ -1,6 +1,6 @@
 """How a call shows: as a tool call in its turn, and as a view over HTTP and to the gateway.
 
-Above it, `starting` and `rounds` put these actions into the batch that changes the call itself.
+`starting` and `rounds` put these actions into the batch that changes the call itself.
 """
 
 from collections.abc import Iterator, Mapping
@@ -53,7 +53,7 @@ def customization_id(server: str) -> str:
 
 
 def invocation(call: Call, title: str | None) -> Shown:
-    """It appears and runs at once: whether it may run was settled when it was asked for."""
+    """Starts and confirms the tool call at once: it was allowed when the call was made."""
     contributor = McpContributor(customization_id=customization_id(call.server))
     on_call: dict[str, Any] = {"turn_id": call.turn_id, "tool_call_id": call.id}
     start = ToolCallStart(
@@ -86,7 +86,9 @@ def finished(record: SessionRecord, call: Call, result: Mapping[str, Any]) -> Sh
         past_tense_message=f"Called {name}" if success else f"{name} reported an error",
         content=content or None,
         structured_content=structured if _is_small_object(structured) else None,
-        error=None if success else ToolError(message=_first_text(content) or "It gave no reason."),
+        error=None
+        if success
+        else ToolError(message=_first_text(content) or "It failed without a message."),
     )
     return _ended(record, call, shown)
 
@@ -113,7 +115,7 @@ def abandoned(record: SessionRecord, call: Call, reason: str) -> Shown:
 def shown_content(
     result: Mapping[str, Any], room: int = SHOWN_TEXT_CHARS
 ) -> tuple[ToolContent, ...]:
-    """A result as people can look at it; what is too big is named and left out."""
+    """A result as people see it; a part that is too large is replaced by a note."""
     shown = list[ToolContent]()
     for block in _blocks(result):
         piece = _piece(block)

@@ -1,7 +1,7 @@
 """Calls that were cut off: by a crash, a lost connection, expired state, or the wrong revision.
 
 Each function turns such an event into one batch for the session's log: the call starts over, people
-are asked first where that could do a thing twice, or it fails.
+are asked first if that could repeat a side effect, or it fails.
 """
 
 from urllib.parse import quote
@@ -33,7 +33,7 @@ from session_server.schemas.record import (
 def after_no_connection(
     record: SessionRecord, call_id: str, leg: int, reason: str, stamp: Stamp
 ) -> Batch:
-    """The leg did not leave. Answers that people gave are worth some patience, a new call none."""
+    """The leg was not sent. It is retried if people have answered for it; a new call fails."""
     call = unfinished(record, call_id, leg)
     if call is None:
         return ()
@@ -49,7 +49,7 @@ def after_no_connection(
 
 
 def after_expired_state(record: SessionRecord, call_id: str, leg: int, stamp: Stamp) -> Batch:
-    """The server forgot its state. Start over; ask first if that could do a thing twice."""
+    """The server lost its state: start over, but ask first if that could repeat a side effect."""
     call = outstanding(record, call_id, leg)
     if call is None:
         return ()
@@ -63,7 +63,7 @@ def after_expired_state(record: SessionRecord, call_id: str, leg: int, stamp: St
 
 
 def after_crash(record: SessionRecord, call_id: str, leg: int, stamp: Stamp) -> Batch:
-    """The process died while a leg was out, and nobody knows whether it ran.
+    """The process died while a leg was out, so it is not known whether it ran.
 
     Questions that a server asked on the lost connection can no longer be answered there; what was
     written in them is kept for when they are asked again.
@@ -91,9 +91,9 @@ def in_other_revision(
     *,
     has_only_asked: bool,
 ) -> Batch:
-    """The tool failed where it wanted to ask: it can do so in another revision of MCP alone.
+    """The tool failed because it can only ask in another revision of MCP.
 
-    What it did before is done. So it runs again only if that is harmless, or people say so.
+    It may have had side effects before. So it runs again only if it is repeatable or people agree.
     """
     call = outstanding(record, call_id, leg)
     if call is None:

@@ -26,7 +26,7 @@ from session_server.schemas.record import Call
 HIDDEN = "•••"
 
 SHORTEST_SECRET = 4
-"""Shorter texts occur by chance; hiding them everywhere would make nonsense of what is shown."""
+"""Shorter texts occur by chance, so hiding them everywhere would make texts unreadable."""
 
 END_CHARS = 32
 """A longer secret is recognised by so many characters at its beginning and at its end."""
@@ -53,7 +53,7 @@ def shown_arguments(call: Call) -> str:
 
 
 def masked(call: Call, value: T) -> T:
-    """What a server says, without the private arguments that it repeats."""
+    """A text of the server without the private arguments that it repeats."""
     arguments: dict[str, Any] = call.params.get("arguments") or {}
     secrets = {text for name in call.private_arguments for text in _texts(arguments.get(name))}
     return hidden(value, secrets)
@@ -247,15 +247,15 @@ def redacted_request(call: Call, request: InputRequest) -> InputRequest:
     questions = request.questions or ()
     if not questions or not call.private_arguments:
         return request
-    names = stand_ins(call, [question.id for question in questions])
+    names = masked_names(call, [question.id for question in questions])
     shown = tuple(
         _redacted_question(call, q, name) for q, name in zip(questions, names, strict=True)
     )
     return replace(request, questions=shown)
 
 
-def stand_ins(call: Call, names: Sequence[str]) -> list[str]:
-    """The names as they may be shown, in their order and still shown apart."""
+def masked_names(call: Call, names: Sequence[str]) -> list[str]:
+    """The names with secrets replaced, in the same order and still distinct."""
     taken = {name for name in names if masked(call, name) == name}
     shown: list[str] = []
     for name in names:
@@ -267,7 +267,7 @@ def stand_ins(call: Call, names: Sequence[str]) -> list[str]:
     return shown
 
 
-def gives_away(call: Call, url: str) -> bool:
+def reveals_secret(call: Call, url: str) -> bool:
     """Whether an address holds a private argument, also one that was escaped."""
     return masked(call, url) != url
 
@@ -275,7 +275,7 @@ def gives_away(call: Call, url: str) -> bool:
 def meant(
     questions: Sequence[Question], shown: Sequence[Question], answers: Mapping[str, Answer]
 ) -> dict[str, Answer]:
-    """Answers to what was shown as answers to what the server asked."""
+    """Answers in terms of the original form, for answers to the redacted one."""
     return {
         question.id: _meant(question, seen, answers[seen.id])
         for question, seen in zip(questions, shown, strict=False)
@@ -292,7 +292,7 @@ def _free(name: str, taken: set[str]) -> str:
 
 
 def _redacted_question(call: Call, question: Question, name: str) -> Question:
-    """What people read gets dots; what a form checks by is left out, since dots would change it."""
+    """Masks texts; removes constraints that hold a secret, since masking would change them."""
     shown: dict[str, Any] = {
         field.name: _if_open(call, value)
         for field in msgspec.structs.fields(question)
@@ -311,12 +311,12 @@ def _redacted_question(call: Call, question: Question, name: str) -> Question:
 
 
 def _if_open(call: Call, value: T) -> T | None:
-    """Nothing in place of what would be wrong with dots in it."""
+    """`None` if the value would have to be masked."""
     return value if masked(call, value) == value else None
 
 
 def _options(call: Call, question: Selecting) -> tuple[Option, ...]:
-    names = stand_ins(call, [option.id for option in question.options])
+    names = masked_names(call, [option.id for option in question.options])
     return tuple(
         replace(
             option,

@@ -14,7 +14,12 @@ from session_server.reducers.batches import Batch, note, turn_end, withdrawal
 from session_server.reducers.calls import presentation as invocations
 from session_server.reducers.calls.input_required import retry_params
 from session_server.reducers.calls.lifecycle import leg_out
-from session_server.reducers.calls.redaction import gives_away, masked, redacted_request, stand_ins
+from session_server.reducers.calls.redaction import (
+    masked,
+    masked_names,
+    redacted_request,
+    reveals_secret,
+)
 from session_server.reducers.forms.kept_answers import still_fitting
 from session_server.reducers.forms.mcp_forms import request_of
 from session_server.reducers.rules.input_rules import CALL_PREFIX, check_form
@@ -78,7 +83,7 @@ def input_responses(call: Call) -> dict[str, EmbeddedResponse]:
 
 
 def outstanding(record: SessionRecord, call_id: str, leg: int) -> Call | None:
-    """The call, if this leg is the one whose answer is awaited. What comes late finds none."""
+    """The call, if a reply to this leg is awaited; `None` for a late reply."""
     call = record.private.calls.get(call_id)
     return call if call is not None and leg_out(call) == leg else None
 
@@ -108,7 +113,7 @@ def open_round(
     room = OPEN_REQUESTS_PER_SESSION - len(record.public.input_requests or ())
     requests = required.input_requests or {}
     for shown_key, (key, embedded) in zip(
-        stand_ins(call, list(requests)), requests.items(), strict=True
+        masked_names(call, list(requests)), requests.items(), strict=True
     ):
         made = (raw or {}).get(key) or msgspec.to_builtins(embedded)
         question = _question(call, key, shown_key, _Embedded(embedded, made), stamp)
@@ -136,13 +141,13 @@ def open_round(
 
 
 def progress(record: SessionRecord, call_id: str, leg: int, text: str) -> Batch:
-    """What the server says while a leg is out becomes visible."""
+    """Shows a progress message of the server."""
     call = outstanding(record, call_id, leg)
     return () if call is None else invocations.progress(record, call, text)
 
 
 def visited(record: SessionRecord, call_id: str, elicitation_id: str) -> Batch:
-    """A 2025-era server says that what it sent people to a URL for is done."""
+    """A 2025-era server reports that the visit to its URL has ended."""
     call = record.private.calls.get(call_id)
     asked = () if call is None else call.asked
     if call is None or not any(a.elicitation_id == elicitation_id for a in asked):
@@ -153,7 +158,7 @@ def visited(record: SessionRecord, call_id: str, elicitation_id: str) -> Batch:
 def finish(
     record: SessionRecord, call_id: str, leg: int, result: dict[str, Any], stamp: Stamp
 ) -> Batch:
-    """The server answered for good; questions that it left open are taken back."""
+    """The server sent its result; requests that are still open are withdrawn."""
     call = outstanding(record, call_id, leg)
     if call is None:
         return ()
@@ -175,7 +180,7 @@ def failure(
     stamp: Stamp,
     data: Json = None,
 ) -> Batch:
-    """The call cannot go on, and its session says why."""
+    """Ends the call with an error that the session shows."""
     call = unfinished(record, call_id, leg)
     if call is None:
         return ()
@@ -202,7 +207,7 @@ def abandon(record: SessionRecord, call_id: str, reason: str, stamp: Stamp) -> B
 
 
 def request_id_of(call_id: str, round_number: int, key: str) -> str:
-    """Derived, so that asking twice changes nothing; nobody else may use such an id."""
+    """Derived, so that asking twice changes nothing; others may not use such an id."""
     short = key if len(key) <= LONGEST_KEY else hashlib.sha256(key.encode()).hexdigest()
     return f"{CALL_PREFIX}{quote(call_id, safe='')}/{round_number}/{short}"
 
@@ -260,7 +265,7 @@ def _question(
 
 
 def _is_for_client(call: Call, kind: str) -> bool:
-    """Models and roots are the client's own; its user is asked where the call says so."""
+    """Sampling and roots are for the client; elicitation too, if the call says so."""
     if call.client is None:
         return False
     if kind == ElicitRequest.__struct_config__.tag and call.answers != "client":
@@ -280,7 +285,7 @@ def _elicited(
     call: Call, key: str, request_id: str, elicitation: Elicitation, meta: RequestMeta
 ) -> _Question | _Unaskable:
     is_url, shown = elicitation.mode == "url", _shown(call, elicitation)
-    if is_url and gives_away(call, elicitation.url or ""):
+    if is_url and reveals_secret(call, elicitation.url or ""):
         private = "the address that the server asks people to open holds a private argument"
         return _Unaskable(FailureKind.UNSHOWABLE_FORM, private)
     entry = Asked(
@@ -308,7 +313,7 @@ def _shown(call: Call, elicitation: Elicitation) -> Elicitation:
 
 
 def _fingerprint_in(call: Call, shown: Elicitation) -> str:
-    """Recordings hold it, and a short secret could be found by trying."""
+    """Without secrets: recordings hold it, and a short secret could be guessed from it."""
     hidden = masked(call, shown.requested_schema)
     return fingerprint_of(msgspec.structs.replace(shown, requested_schema=hidden))
 
@@ -332,7 +337,7 @@ def asking_deadline(call: Call, stamp: Stamp) -> dict[str, Any]:
 
 
 def _with_memory(call: Call, entry: Asked) -> Asked:
-    """With what was answered in an earlier run; a server that asks twice in one means it."""
+    """With the answer of an earlier run; a repeated question in the same run is asked again."""
     for memory in call.remembered:
         same = (memory.key, memory.fingerprint) == (entry.key, entry.fingerprint)
         if same and memory.run < call.restarts:
@@ -352,14 +357,14 @@ def _carried_note(record: SessionRecord, call: Call, asked: list[Asked]) -> Batc
     carried = sum(entry.response is not None or entry.given is not None for entry in asked)
     if not carried:
         return ()
-    text = f"{carried} answer(s) given before went to {call.server}/{call.target} again."
+    text = f"{carried} earlier answer(s) were sent to {call.server}/{call.target} again."
     return note(record.public, text)
 
 
 def _elsewhere(
     record: SessionRecord, call: Call, asked: list[Asked], opened: list[InputRequested]
 ) -> Batch:
-    """What the client alone is asked does not show in the session, but that it is."""
+    """A note that the client is asked something that the session does not show."""
     is_asked = any(entry.question is not None and not entry.is_answered for entry in asked)
     if call.client is None or opened or not is_asked:
         return ()
@@ -375,7 +380,7 @@ def unfinished(record: SessionRecord, call_id: str, leg: int) -> Call | None:
 
 
 def _unaskable(request: InputRequest | Unshowable) -> str | None:
-    """Why a request cannot be put before people."""
+    """Why a request cannot be shown to people."""
     if isinstance(request, Unshowable):
         return f"the server asked for what cannot be shown: {request.reason}"
     refusal = check_form(request)

@@ -55,7 +55,7 @@ def own_params(params: Mapping[str, Any]) -> dict[str, Any]:
 def fingerprint_of_request(
     principal_id: str, server: str, method: str, params: Mapping[str, Any], key: str | None
 ) -> str:
-    """Stable over connections and restarts. `key` tells apart what is the same on purpose."""
+    """Stable over connections and restarts. `key` distinguishes equal requests."""
     bare = {name: value for name, value in own_params(params).items() if name != "_meta"}
     asked = (principal_id, server, method, bare, key)
     return hashlib.sha256(msgspec.json.encode(asked, order="deterministic")).hexdigest()
@@ -64,7 +64,7 @@ def fingerprint_of_request(
 def same_call(
     record: SessionRecord, new: Call, at: int, connected: Container[str] = ()
 ) -> Call | None:
-    """The call that this request has made already: open, or with a result nobody has fetched.
+    """The call that this request has made already: open, or with a result not yet fetched.
 
     Those in `connected` have a client that is connected for them, so other requests made them.
     """
@@ -85,7 +85,7 @@ def check_caller(principal: Principal, record: SessionRecord) -> Refusal | None:
 def start(
     record: SessionRecord, call: Call, title: str | None, server: McpServer, stamp: Stamp
 ) -> Batch | Refusal:
-    """The call joins the active turn, or a turn of the host's is opened to show it in."""
+    """Starts the call in the active turn, or in a new turn of the host."""
     if call.id in record.private.calls:
         return ()
     refusal = (

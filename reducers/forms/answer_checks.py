@@ -95,7 +95,7 @@ def _check_size(question: Question, answer: Answer) -> Refusal | None:
 
 
 def _texts(answer: Answer) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The chosen options, and the text besides them."""
+    """The chosen options and the freeform text."""
     if isinstance(answer, Skipped):
         return (), answer.freeform_values or ()
     match answer.value:
@@ -115,7 +115,7 @@ def _check_text(question: TextQuestion, text: str) -> Refusal | None:
         message = f"needs at least {question.min} characters, this has {size}"
         return _refusal(question, RefusalCode.TOO_SHORT, message)
     if question.max is not None and size > question.max:
-        message = f"takes at most {question.max} characters, this has {size}"
+        message = f"accepts at most {question.max} characters, this answer has {size}"
         return _refusal(question, RefusalCode.TOO_LONG, message)
     if question.format in FORMATS:
         fits, wanted = FORMATS[question.format]
@@ -145,7 +145,7 @@ def _check_number(question: NumberQuestion | IntegerQuestion, number: float) -> 
 def _check_selected(question: SingleSelectQuestion, value: SelectedValue) -> Refusal | None:
     """With freeform, `value` may be an option, other text, or empty with freeform values."""
     if value.freeform_values and not question.allow_freeform_input:
-        return _refusal(question, RefusalCode.NO_FREEFORM, "takes no answers of your own")
+        return _refusal(question, RefusalCode.NO_FREEFORM, "accepts only the listed options")
     if any(option.id == value.value for option in question.options):
         return None
     if question.allow_freeform_input and (value.value or value.freeform_values):
@@ -156,7 +156,7 @@ def _check_selected(question: SingleSelectQuestion, value: SelectedValue) -> Ref
 def _check_selected_many(question: MultiSelectQuestion, value: SelectedManyValue) -> Refusal | None:
     own = value.freeform_values or ()
     if own and not question.allow_freeform_input:
-        return _refusal(question, RefusalCode.NO_FREEFORM, "takes no answers of your own")
+        return _refusal(question, RefusalCode.NO_FREEFORM, "accepts only the listed options")
     if len(set(value.value)) < len(value.value):
         return _refusal(question, RefusalCode.DUPLICATE, "names an option twice")
     known = {option.id for option in question.options}
@@ -168,7 +168,7 @@ def _check_selected_many(question: MultiSelectQuestion, value: SelectedManyValue
         message = f"needs at least {question.min} choices, this has {count}"
         return _refusal(question, RefusalCode.TOO_FEW, message)
     if question.max is not None and count > question.max:
-        message = f"takes at most {question.max} choices, this has {count}"
+        message = f"accepts at most {question.max} choices, this answer has {count}"
         return _refusal(question, RefusalCode.TOO_MANY, message)
     return None
 

@@ -60,7 +60,7 @@ def asked_request(
 def same_ask(
     record: SessionRecord, stem: str, at: int, connected: Container[str] = ()
 ) -> str | None:
-    """The request that these questions are already: open, or with an outcome nobody has fetched.
+    """The request that already asks these questions: open, or with an outcome not yet fetched.
 
     `stem` is how the ids of all requests with these questions begin. Those in
     `connected` have a client that is connected for them, so other requests asked them.

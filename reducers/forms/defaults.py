@@ -1,4 +1,4 @@
-"""What a question proposes by itself: its default, or the options that it recommends."""
+"""Defaults of questions: the default value, or the recommended options."""
 
 import msgspec
 
@@ -38,24 +38,24 @@ def proposed_answers(request: InputRequest) -> dict[str, Answer] | None:
 
 
 def is_proposal(answer: Answer) -> bool:
-    """Whether the asker filled it in beforehand, and nobody has touched it since."""
+    """Whether the asker filled it in, and no person has changed it since."""
     is_proposed = answer.meta is not None and answer.meta.via is Provenance.PROPOSED
     return is_proposed and isinstance(answer, Draft)
 
 
 def default_of(question: Question) -> Value | None:
-    """What a question that nobody answered gets when its form is accepted: only optional ones."""
+    """The value sent for an unanswered optional question when its form is accepted."""
     return None if question.required else proposed_value(question)
 
 
 def proposed_value(question: Question) -> Value | None:
-    """A proposal that would not do as an answer is none."""
+    """The default, if it is a valid answer."""
     value = _proposal(question)
     return value if value is not None and check_value(question, value) is None else None
 
 
 def with_valid_default(question: Question) -> Question:
-    """The question without a default that would not do as an answer: nobody is shown such a one."""
+    """The question without its default if that is not a valid answer."""
     if getattr(question, "default_value", None) is None or proposed_value(question) is not None:
         return question
     return msgspec.structs.replace(question, default_value=None)

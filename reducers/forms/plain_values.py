@@ -1,7 +1,7 @@
 """Answers as plain JSON values and back, by the questions alone.
 
 For programs that ask and answer without AHP's kinds of values. Of a form that came from an MCP
-schema, the content is what that schema itself would give.
+schema, the content is as that schema defines it.
 """
 
 from collections.abc import Iterable

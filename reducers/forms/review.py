@@ -56,7 +56,7 @@ def effective_answers(
 
 
 def sent_for(answer: Decided | None, default: Value | None) -> Sent:
-    """What is sent for one question, given the answer that counts and the default, if any."""
+    """What is sent for one question: the answer that counts, or else the default."""
     if isinstance(answer, Skipped):
         return Sent(Source.SKIPPED)
     if answer is not None and answer.value is not None:

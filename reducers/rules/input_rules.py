@@ -41,7 +41,7 @@ NAMED_QUESTIONS = 5
 """How many questions a refusal names."""
 
 CALL_PREFIX = "call:"
-"""Ids of requests that belong to calls; nobody else may open such a request."""
+"""Ids of requests that belong to calls; others may not open such a request."""
 
 NOT_A_WEB_ADDRESS = (
     "`url` must be a web address: http:// or https:// with the name or IP address of a host, and"
@@ -57,7 +57,7 @@ def question_of(request: InputRequest, question_id: str) -> Question | None:
 
 
 def provenance_of(principal: Principal, action: Action) -> Provenance:
-    """An agent that closes its question withdraws it; all else is a person's or a policy's."""
+    """Withdrawn if an agent closes its own request; otherwise by a person or a policy."""
     if principal.role is Role.AGENT and isinstance(action, InputCompleted):
         return Provenance.WITHDRAWN
     return Provenance.POLICY if principal.is_policy else Provenance.PERSON
@@ -141,7 +141,7 @@ def check_form(request: InputRequest) -> Refusal | None:
 
 
 def is_asker(principal: Principal, request: InputRequest) -> bool:
-    """Whether this principal asked it; of requests that a call asks, nobody is."""
+    """Whether this principal asked it; never for a request of a call."""
     return request.meta is not None and (
         request.meta.by is not None and request.meta.by.id == principal.id
     )
@@ -150,7 +150,7 @@ def is_asker(principal: Principal, request: InputRequest) -> bool:
 def left_request(
     principal: Principal, record: SessionRecord, wanted: InputRequest
 ) -> InputRequest | None:
-    """The open request that is the same as this one, by the same asker, who has left it."""
+    """The open request with the same text by the same asker, if its asker is gone."""
     for request in record.public.input_requests or ():
         is_same = is_asker(principal, request) and text_of(request) == text_of(wanted)
         if is_same and is_left(request):

@@ -21,8 +21,8 @@ from session_server.schemas.errors import Refusal, RefusalCode
 from session_server.schemas.principals import Principal, Role
 from session_server.schemas.record import ClientJoined, ClientLeft, MessageDrafted, RecordAction
 
-# An answerer answers questions. Letting a tool run, steering the agent or changing the session are
-# the owner's; an observer only looks on.
+# An answerer answers questions. Only an owner confirms tool calls, steers the agent or changes the
+# session; an observer only watches.
 # An agent dispatches host actions, runs turns and reports on its tools; it does not answer
 # questions, confirm tool calls or change the host's own state.
 OF_AGENTS = (

@@ -61,7 +61,7 @@ Config = RootConfigState | SessionConfigState
 def check_config(
     config: Config | None, changes: Mapping[str, Any], *, replace: bool
 ) -> Refusal | None:
-    """What is named must be known, changeable and fitting; what `replace` drops, droppable."""
+    """Named settings must exist, be writable and have a valid value; so must dropped ones."""
     shapes = {} if config is None else config.schema.properties
     for name, value in changes.items():
         shape = shapes.get(name)
@@ -70,7 +70,7 @@ def check_config(
         if _is_fixed(shape):
             return _config_refusal(f"The setting “{shape.title}” cannot be changed.")
         if not _fits(shape, value):
-            return _config_refusal(f"The setting “{shape.title}” does not take this value.")
+            return _config_refusal(f"The setting “{shape.title}” does not accept this value.")
     return _check_dropped(config, changes) if replace and config is not None else None
 
 
@@ -91,7 +91,7 @@ def _is_fixed(shape: ConfigPropertySchema) -> bool:
 
 
 def _fits(shape: ConfigPropertySchema, value: Any) -> bool:
-    """Type all the way down; a fixed set of strings is binding."""
+    """Checks types recursively, and fixed sets of strings."""
     if not _FITS[shape.type](value):
         return False
     if shape.type == "array" and shape.items is not None:
@@ -188,7 +188,7 @@ def config_changed(
 def active_client_changed(
     principal: Principal, record: SessionRecord, action: ActiveClientChanged
 ) -> Refusal | None:
-    """A client claims the role for itself while it is free, and gives up only what is its own."""
+    """A client can claim the role while it is free, and can release only its own."""
     current = record.public.active_client
     if current is not None and current.client_id != principal.client_id:
         who = current.display_name or current.client_id
@@ -223,7 +223,7 @@ def client_joined(
 def client_left(principal: Principal, record: SessionRecord, action: ClientLeft) -> Refusal | None:
     if action.client_id == principal.client_id:
         return None
-    return _refusal(RefusalCode.NOT_YOURS, "A client can only give up what is its own.")
+    return _refusal(RefusalCode.NOT_YOURS, "A client can only release its own role.")
 
 
 def message_drafted(

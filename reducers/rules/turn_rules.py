@@ -93,7 +93,7 @@ def of_active_turn(
 
 
 def _asks_for_others(principal: Principal, record: SessionRecord) -> bool:
-    """Whether a question or call of somebody else is open."""
+    """Whether a request or call of another principal is open."""
     for request in record.public.input_requests or ():
         meta = request.meta or RequestMeta()
         call = record.private.calls.get(meta.call or "")
@@ -110,7 +110,7 @@ def response_part_added(
     if turn is None:
         return _refusal(RefusalCode.NO_TURN, "That turn is not in progress.")
     if isinstance(action.part, ToolCallPart) and not isinstance(action.part.tool_call, ENDED_CALLS):
-        # Not every client would see that it waits for somebody.
+        # Not every client would see that the turn waits for a person.
         message = "A tool call that has not ended begins with toolCallStart."
         return _refusal(RefusalCode.WRONG_STATE, message)
     new = part_id(action.part)

@@ -21,7 +21,7 @@ def text_of(request: InputRequest) -> tuple[object, ...]:
 
 
 def input_requested(state: SessionState, action: InputRequested, at: int) -> SessionState:
-    """Adds the request, or replaces it; answers given so far stay unless it brings its own."""
+    """Adds the request, or replaces it; earlier answers are kept unless it has its own."""
     request, open_requests = action.request, state.input_requests or ()
     existing = open_request(state, request.id)
     if existing is None:

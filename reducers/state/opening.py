@@ -21,7 +21,7 @@ SESSION_PREFIX = "ahp-session:"
 
 
 def check_uri(uri: Uri) -> None:
-    """Any scheme will do, but the protocol's own and the host's own are taken."""
+    """Any scheme is allowed, except for those reserved by the protocol and the host."""
     scheme, colon, path = uri.partition(":")
     if not colon or not scheme or not path or len(uri) > ID_CHARS:
         raise CommandError(ErrorCode.INVALID_PARAMS, f"{uri[:ID_CHARS]!r} is not a session URI.")
@@ -109,5 +109,5 @@ def readiness(record: SessionRecord, _: Stamp) -> tuple[Ready, ...]:
 
 
 def is_recording(record: object) -> bool:
-    """Whether it is a session that was played back, and so is only to be watched."""
+    """Whether the session was played back from a recording, and so is read-only."""
     return isinstance(record, SessionRecord) and record.private.is_recording

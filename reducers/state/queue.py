@@ -44,7 +44,7 @@ def queued_messages_reordered(
 
 
 def without_message(state: SessionState, message_id: str) -> SessionState:
-    """A turn that began with a waiting message takes it, wherever it waited."""
+    """Removes a message that started a turn, from the queue or from the steering message."""
     rest = _without_queued(_without_steering(state, message_id), message_id)
     return updated(rest, queued_messages=rest.queued_messages or None)
 

@@ -51,7 +51,7 @@ PrivateTransition = Callable[[PrivateState, Any, int], PrivateState]
 
 
 def outcome_recorded(private: PrivateState, action: OutcomeRecorded, at: int) -> PrivateState:
-    """Kept for a set time, number and size; a call takes what is meant for it at once."""
+    """Keeps outcomes for a set time, number and size; one of a call is recorded in the call too."""
     fresh = (o for o in private.outcomes if at - o.at < OUTCOME_LIFETIME_MS)
     kept = latest((*fresh, action.outcome), OUTCOMES_KEPT, OUTCOME_BYTES_KEPT)
     return calls.outcome_recorded(updated(private, outcomes=kept), action.outcome, at)
@@ -110,7 +110,7 @@ DECISIONS = frozenset({InputCompleted, OutcomeRecorded, ToolCallConfirmed, ToolC
 
 
 def is_decision(action: ActionBase) -> bool:
-    """Whether it records what somebody decided: who, when, how. The log keeps these longest."""
+    """Whether it records a decision: who, when, how. The log keeps these longest."""
     return type(action) in DECISIONS
 
 
@@ -133,7 +133,7 @@ def reduce_record(record: SessionRecord, action: RecordAction, at: int) -> Sessi
 def _after_public(
     private: PrivateState, public: SessionState, action: RecordAction
 ) -> PrivateState:
-    """What a public action means for the private half, which most mean nothing for."""
+    """The private state after a public action; most do not change it."""
     if private.held_completion is not None and public.active_turn is None:
         private = updated(private, held_completion=None)
     if private.deferred and isinstance(action, ModelChanged | AgentChanged):
@@ -147,7 +147,7 @@ def _after_public(
 
 
 def _begun(private: PrivateState, public: SessionState, action: InputAnswerChanged) -> PrivateState:
-    """Someone who begins to answer keeps a request from being answered by defaults, for good.
+    """Records that a person began to answer: defaults are then never used for the request.
 
     Also one that has no deadline yet: its asker may send it again with one.
     """

@@ -46,7 +46,7 @@ def latest(values: Sequence[S], number: int, size: int) -> tuple[S, ...]:
 
 
 def is_same(old: Any, new: Any) -> bool:
-    """Python takes `1`, `1.0` and `True` for equal; JSON, and so every mirror, does not."""
+    """Equal as JSON: for Python `1`, `1.0` and `True` are equal, for mirrors they are not."""
     return old is new or (old == new and _encode(old) == _encode(new))
 
 
@@ -66,7 +66,7 @@ def activity(state: SessionState) -> Status:
 
 
 def listed(state: SessionState) -> SessionSummary:
-    """The summary as lists of sessions show it: it also marks when nobody waits for the answers."""
+    """The summary as lists of sessions show it: with a mark if no asker waits for the answers."""
     requests = state.input_requests
     if not requests or not all(map(is_left, requests)) or awaits_confirmation(state):
         return state.summary

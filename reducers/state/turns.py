@@ -92,7 +92,7 @@ def turn_failed(state: SessionState, action: TurnFailed, at: int) -> SessionStat
 
 
 def truncated(state: SessionState, action: Truncated, at: int) -> SessionState:
-    """Drops what came after the turn, or everything; an active turn goes without a trace."""
+    """Drops the turns after the named one, or all; an active turn is dropped too."""
     kept = _up_to(state.turns, action.turn_id)
     if kept is None:
         return state

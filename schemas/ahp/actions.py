@@ -1,7 +1,7 @@
 """Every action of the root and session channels.
 
-What a client may dispatch and what only the host may say are two unions: the decoder of a client's
-socket knows the first alone, so no code has to remember the difference.
+What a client may dispatch and what only the host may dispatch are two unions: the decoder of a
+client's socket knows only the first.
 """
 
 from enum import StrEnum
@@ -186,7 +186,7 @@ class ToolCallReady(ToolCallAction, frozen=True, kw_only=True, tag="session/tool
 
 
 class ToolCallConfirmed(ToolCallAction, frozen=True, kw_only=True, tag="session/toolCallConfirmed"):
-    """Approval brings `confirmed`, denial brings `reason`; the rules hold them to it."""
+    """Approval brings `confirmed`, denial brings `reason`; the rules check this."""
 
     approved: bool
     confirmed: ConfirmationReason | None = None
@@ -263,7 +263,7 @@ class PendingMessageSet(ActionBase, frozen=True, kw_only=True, tag="session/pend
 class PendingMessageRemoved(
     ActionBase, frozen=True, kw_only=True, tag="session/pendingMessageRemoved"
 ):
-    """A waiting message was taken up or withdrawn."""
+    """A pending message started a turn, or was withdrawn."""
 
     kind: PendingKind
     id: str
@@ -305,7 +305,7 @@ class IsReadChanged(ActionBase, frozen=True, kw_only=True, tag="session/isReadCh
 
 
 class IsArchivedChanged(ActionBase, frozen=True, kw_only=True, tag="session/isArchivedChanged"):
-    """The session was put away, or taken out again."""
+    """The session was archived or restored."""
 
     is_archived: bool
 

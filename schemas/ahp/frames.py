@@ -41,7 +41,7 @@ from session_server.schemas.wire import Count, Json, Millis, Uri, Wire
 JSONRPC: Literal["2.0"] = "2.0"
 
 RequestId: TypeAlias = int | float | str
-"""Whatever a client counts its requests with; it comes back as it came."""
+"""Chosen by the client; the response carries it unchanged."""
 
 
 class FrameBase(Wire, frozen=True, kw_only=True, omit_defaults=False):

@@ -20,7 +20,7 @@ SYSTEM_NOTIFICATION = "systemNotification"
 
 
 HOST_TURN_PREFIX = "host:"
-"""Ids of turns that the host opens to show calls and questions in; nobody else may use one."""
+"""Ids of turns that the host opens to show calls and questions in; others may not use one."""
 
 
 class MessageOrigin(Wire, frozen=True, kw_only=True):

@@ -109,11 +109,11 @@ Value: TypeAlias = TextValue | NumberValue | BooleanValue | SelectedValue | Sele
 
 
 class AnswerMeta(Wire, frozen=True, kw_only=True):
-    """Host extension: who gave this answer, when and how. Only the host sets it.
+    """Host extension: who wrote this answer, when and how. Only the host sets it.
 
     `covers` is the answer that a draft was written over. If it was submitted or skipped, it still
     counts until the draft is submitted, and it comes back when the draft is cleared.
-    `before_change`: it was given before the question changed, and has to be submitted again.
+    `before_change`: it was written before the question changed, and must be submitted again.
     """
 
     by: Author | None = None

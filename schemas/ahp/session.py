@@ -97,7 +97,7 @@ class ChangesSummary(Wire, frozen=True, kw_only=True):
 
 
 class SummaryMeta(Wire, frozen=True, kw_only=True):
-    """Host extension, in lists of sessions: nobody waits for the answers to its open questions."""
+    """Host extension, in lists of sessions: no asker waits for the answers to open questions."""
 
     askers_gone: bool | None = None
 

@@ -149,7 +149,7 @@ class QueuedMessagesReordered(
 
 
 class DraftChanged(ActionBase, frozen=True, kw_only=True, tag="chat/draftChanged"):
-    """What somebody is about to send, or nothing any more."""
+    """A person's draft of the next message; absent when it was cleared."""
 
     draft: ChosenMessage | None = None
 

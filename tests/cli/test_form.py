@@ -184,7 +184,7 @@ def test_a_person_at_two_devices_sees_which_one() -> None:
     [
         ("", "Name: an answer is required."),
         (" \t", "Name: an answer is required."),
-        ("Trondheim", "Name: takes at most 6 characters"),
+        ("Trondheim", "Name: accepts at most 6 characters"),
     ],
 )
 def test_a_wrong_answer_is_explained(text: str, words: str) -> None:

@@ -233,7 +233,7 @@ def test_an_error_of_the_tool_is_shown_as_one(content: list[Any]) -> None:
     shown = done(out(), content=content, isError=True)
     assert not shown.success
     assert shown.error is not None
-    assert shown.error.message == ("no luck" if content else "It gave no reason.")
+    assert shown.error.message == ("no luck" if content else "It failed without a message.")
 
 
 def test_a_failure_ends_the_tool_call_with_its_reason() -> None:

@@ -16,7 +16,7 @@ from session_server.reducers.calls.redaction import (
     HIDDEN,
     SHORTEST_SECRET,
     masked,
-    stand_ins,
+    masked_names,
 )
 from session_server.reducers.calls.rounds import input_responses, open_round
 from session_server.schemas.ahp.actions import InputCompleted, InputRequested
@@ -190,8 +190,8 @@ def test_the_names_of_requests_are_hidden_and_stay_distinct() -> None:
 
 
 def test_names_without_secrets_stay_as_they_are() -> None:
-    assert stand_ins(call(), ["a", "a", SECRET]) == ["a", "a", SECRET]
-    assert stand_ins(call(**PRIVATE), [HIDDEN, SECRET, "b"]) == [HIDDEN, f"{HIDDEN} 2", "b"]
+    assert masked_names(call(), ["a", "a", SECRET]) == ["a", "a", SECRET]
+    assert masked_names(call(**PRIVATE), [HIDDEN, SECRET, "b"]) == [HIDDEN, f"{HIDDEN} 2", "b"]
 
 
 @pytest.mark.parametrize("where", [SECRET, "%63anary%2D1", "a+canary-1"])
