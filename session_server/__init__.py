@@ -1,6 +1,6 @@
 """Live agent sessions that people, devices and programs watch and answer together.
 
-The public interface is what stands in `__all__` here and in `session_server.client`, see
+The public interface is `__all__` here and in `session_server.client`, see
 docs/embedding.md. Everything else is internal. Names are loaded when they are first used, so that
 the client and the command line load nothing of the server.
 """

@@ -128,7 +128,7 @@ def include_routes(app: FastAPI, access: Access, endpoints: McpEndpoints) -> Non
     app.add_api_route("/healthz", healthz, include_in_schema=False)
     app.add_api_route("/readyz", readyz, include_in_schema=False)
     app.add_api_websocket_route("/ahp", ahp)
-    app.add_api_websocket_route("/", ahp)  # some clients take an address without a path
+    app.add_api_websocket_route("/", ahp)  # some clients use an address without a path
     app.add_api_route("/ahp", not_upgraded, include_in_schema=False)
     app.router.routes[:0] = endpoints.routes()  # calls are many, and routes are tried in order
     include_page(app)
@@ -209,7 +209,7 @@ async def healthz() -> Response:
 
 
 async def readyz(request: Request) -> Response:
-    """The host has read its log and takes work: what is written can be stored."""
+    """The host has read its log and can write to it."""
     services = running(request.app)
     if services is None:
         return Response("not ready", 503, media_type="text/plain")

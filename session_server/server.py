@@ -90,7 +90,7 @@ class Server(uvicorn.Server):
             connections.per_principal = most
 
     async def shutdown(self, sockets: list[object] | None = None) -> None:  # type: ignore[override]
-        """Streams and long polls end first: the server waits for whatever is in progress."""
+        """Ends streams and long polls first: the server waits for requests in progress."""
         await self._drain(self.services.settings.drain_seconds)
         self.services.streams.end()
         await super().shutdown(sockets)  # type: ignore[arg-type]

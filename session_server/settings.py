@@ -44,7 +44,7 @@ Number = Annotated[int, Field(ge=0)]
 
 
 class Settings(BaseSettings):
-    """`Settings(...)` reads nothing from outside: fields that are not given have their default."""
+    """`Settings(...)` reads nothing from outside: other fields have their defaults."""
 
     model_config = SettingsConfigDict(
         env_prefix=ENVIRONMENT_PREFIX,

@@ -19,7 +19,7 @@ class Recipient(Protocol):
 
     @property
     def is_owed(self) -> bool:
-        """Whether what is written from now on matters to somebody."""
+        """Whether the client may still receive what is written from now on."""
         ...
 
     def disconnected(self) -> None: ...
@@ -77,7 +77,7 @@ class WatchedResponse:
             return
         self._is_written = False  # a piece that is broken off was not written
         await self._send({**message, "more_body": True})
-        await self._send(NOTHING)  # returns when the connection has taken what came before
+        await self._send(NOTHING)  # returns when everything before it was written to the connection
         self._is_written = not self._has_left.is_set()
         if not message.get("more_body", False):
             await self._send({**message, "body": b""})

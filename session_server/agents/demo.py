@@ -138,7 +138,7 @@ async def open_demo(host: Host) -> None:
 
 
 async def _exists(host: Host, uri: Uri, provider: str, title: str) -> bool:
-    """Whether there is the session now; a new one, unless there was one."""
+    """Whether the session exists; creates it if it does not."""
     if uri in host.unreadable:
         return False
     if uri in host.sessions:

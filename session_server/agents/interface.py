@@ -1,4 +1,4 @@
-"""The interface of agents: what they are given, and what they must be."""
+"""The interface of agents: what an agent implements, and the turn that it gets."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol

@@ -45,7 +45,7 @@ from session_server.schemas.record import Outcome, SessionRecord, TurnTaken
 from session_server.schemas.wire import ErrorInfo, Text, Uri
 
 ENTRY_POINTS = "session_server.agents"
-"""A package that names a class of its own in this group brings an agent."""
+"""Entry points in this group name the classes of installed agents."""
 
 
 def installed_agents() -> dict[str, Agent]:
@@ -63,7 +63,7 @@ logger = logging.getLogger("session_server.agents")
 
 
 class TurnEndedError(SessionServerError):
-    """The turn was ended by somebody else while the agent was working in it."""
+    """The turn was ended by someone else while the agent was working in it."""
 
     code = "turnEnded"
 
@@ -96,7 +96,7 @@ class AgentTurns:
             task.cancel()
 
     def _committed(self, channel: SessionChannel, change: Change) -> None:
-        """Another node has taken a turn over, since this one was silent for too long."""
+        """Stops a turn that another node has taken over while this node was silent."""
         action = change.actions[-1]
         if isinstance(action, TurnTaken) and action.node != self._host.node:
             self.stop(channel, action.turn_id)
@@ -107,7 +107,7 @@ class AgentTurns:
                 waiter.set_result(None)
 
     async def outcome(self, channel: SessionChannel, request_id: str) -> Outcome:
-        """The outcome, read from the record; the future only says when to read it."""
+        """The outcome, read from the record; the future only signals when to read it."""
         while True:
             record = channel.committed
             outcome = None if record is None else outcome_of(record, request_id)
@@ -145,15 +145,15 @@ class RunningTurn:
         return turn.message
 
     async def begin(self, *, resumed: bool) -> None:
-        """Unless another node runs it."""
-        if self._host.nodes is not None and not await self._taken(self._host.nodes):
+        """Runs the turn, unless another node runs it."""
+        if self._host.nodes is not None and not await self._claimed(self._host.nodes):
             return
         if resumed and not self._agent.resumes:
-            self._give_up()
+            self._fail_interrupted()
         else:
             await self._run()
 
-    async def _taken(self, nodes: Nodes) -> bool:
+    async def _claimed(self, nodes: Nodes) -> bool:
         """Whether this node is the one that runs it: durable before it does anything."""
         won = False
         written: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -180,7 +180,7 @@ class RunningTurn:
             logger.exception("the agent %s failed", self._agent.info.provider)
             self._fail("agentFailed", f"The agent failed: {type(error).__name__}.")
 
-    def _give_up(self) -> None:
+    def _fail_interrupted(self) -> None:
         """Fails the turn, since the agent cannot resume after a restart."""
         message = (
             "The process that ran this turn has ended, and this agent cannot resume its turns."

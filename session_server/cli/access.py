@@ -69,7 +69,7 @@ def share(
             return None
         if revoke is not None:
             http.delete(f"{path}/{checked_id(revoke)}")
-            tell_revoked(reach, revoke)
+            print_revoked(reach, revoke)
             return None
         wanted = ShareWanted(role=role, name=name, expires_in=max(1, round(expires_in)))
         response = http.post(path, content=encode(wanted), headers=JSON)
@@ -89,7 +89,7 @@ def _list(reach: Reach, links: tuple[IssuedToken, ...]) -> None:
         out.print(token_table(links) if links else "There are no links to this session.")
 
 
-def tell_revoked(reach: Reach, token_id: str) -> None:
+def print_revoked(reach: Reach, token_id: str) -> None:
     if reach.as_json:
         print_json({"id": token_id, "state": "revoked"}, pretty=True)
     else:
@@ -201,7 +201,7 @@ def revoke(
     """Revoke a token. Anyone using it is disconnected at once."""
     with reach.http() as http:
         http.delete(f"/v1/tokens/{checked_id(token_id)}")
-    tell_revoked(reach, token_id)
+    print_revoked(reach, token_id)
 
 
 app.command("create")(reaching(create))

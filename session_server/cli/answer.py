@@ -14,7 +14,7 @@ from session_server.cli.http_client import Reach
 from session_server.cli.output import err, out, print_json
 from session_server.cli.session_names import OptionalSessionArgument, found, short_name
 from session_server.cli.sessions import State, in_order, state_of
-from session_server.cli.values import check_given, duration, plain_of
+from session_server.cli.values import check_plain, duration, plain_of
 from session_server.client import Client, Plain, Session
 from session_server.client.answer_values import answers_of, asked
 from session_server.reducers.forms.review import reviewed
@@ -335,5 +335,5 @@ def _answers(request: InputRequest, given: list[str]) -> dict[str, Answer] | Non
             raise UsageError(f"{text!r}: write QUESTION=VALUE.")
         question = asked(request, name)
         plain[name] = plain_of(question, value)
-        check_given(question, plain[name])
+        check_plain(question, plain[name])
     return answers_of(request, plain) or None

@@ -128,7 +128,7 @@ def _params(target: str, arguments: dict[str, Any], *, is_resource: bool) -> dic
     if not is_resource:
         return {"name": target, "arguments": arguments}
     if arguments:
-        raise UsageError("A resource takes no arguments.")
+        raise UsageError("A resource has no arguments. Leave them out.")
     return {"uri": target}
 
 

@@ -14,7 +14,7 @@ from session_server.cli.failures import CliError, ExitCode, UsageError
 from session_server.cli.output import err, out, print_json
 from session_server.cli.session_names import short_name
 from session_server.cli.sessions import State, state_of
-from session_server.cli.values import check_given
+from session_server.cli.values import check_plain
 from session_server.client import (
     Client,
     InvalidAnswer,
@@ -174,7 +174,7 @@ def answers_from(rule: Rule, request: InputRequest) -> dict[str, Answer] | None:
     try:
         answers = answers_of(request, plain) or None
         for name, value in plain.items():
-            check_given(asked(request, name), value)
+            check_plain(asked(request, name), value)
     except InvalidAnswer as error:
         raise UnanswerableError(str(error)) from None
     return answers
@@ -298,17 +298,17 @@ class Policy:
             )
             await session.dispatch(action)
         except RequestClosed:
-            return  # somebody was faster
+            return  # someone else closed it first
         except (UnanswerableError, Rejected) as error:
             self.refused += 1
-            self._tell_refused(session.uri, request, str(error))
+            self._print_refused(session.uri, request, str(error))
             return
         self.answered += 1
-        self._tell(session.uri, request, number, rule)
+        self._print_answered(session.uri, request, number, rule)
 
     # Printing
 
-    def _tell(self, uri: Uri, request: InputRequest, number: int, rule: Rule) -> None:
+    def _print_answered(self, uri: Uri, request: InputRequest, number: int, rule: Rule) -> None:
         if self._as_json:
             answered = {"session": uri, "request": request.id, "response": rule.response}
             print_json({**answered, "rule": number})
@@ -316,7 +316,7 @@ class Policy:
         text = f"{short_name(uri)}: {rule.response} “{subject(request)}” (rule {number})"
         out.print(text, markup=False, soft_wrap=True)
 
-    def _tell_refused(self, uri: Uri, request: InputRequest, text: str) -> None:
+    def _print_refused(self, uri: Uri, request: InputRequest, text: str) -> None:
         if self._as_json:
             print_json({"session": uri, "request": request.id, "unanswered": text})
             return

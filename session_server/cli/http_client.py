@@ -1,6 +1,6 @@
 """How commands reach a host: its address, a token, and whether to print JSON.
 
-`reaching` makes a command of a function that takes a `Reach`: it adds the options, runs it, and
+`reaching` makes a command of a function of a `Reach`: it adds the options, runs it, and
 prints errors as a message with an exit code.
 """
 
@@ -64,7 +64,7 @@ class Reach(NamedTuple):
 
     @classmethod
     def to(cls, url: str | None, token: str | None, *, as_json: bool = False) -> "Reach":
-        """A share link works too: its token is taken out of it."""
+        """A share link works too: its token is used."""
         parts = _address(url or DEFAULT_URL)
         shared = parse_qs(parts.query).get("tkn", [None])[0]
         path = parts.path.rstrip("/")

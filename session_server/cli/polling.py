@@ -73,7 +73,7 @@ def withdrawn_when_interrupted(
 
 
 class _Terminated(SystemExit):
-    """With the exit code that shells give a process that a signal has ended."""
+    """With the exit code that shells use for a process ended by a signal."""
 
 
 @contextlib.contextmanager

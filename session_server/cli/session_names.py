@@ -149,7 +149,7 @@ def _found_or_made(http: httpx2.Client, uri: Uri | None, title: str) -> tuple[Ur
         made = http.post("/v1/sessions", content=wanted, headers=JSON)
     except CliError:
         if uri is not None and _is_there(http, uri):
-            return uri, False  # somebody was faster
+            return uri, False  # someone else made it first
         raise
     return msgspec.json.decode(made.content, type=SessionSummary).resource, True
 

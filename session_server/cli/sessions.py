@@ -29,7 +29,7 @@ from session_server.schemas.wire import Uri
 
 
 class State(StrEnum):
-    """What `--until` takes."""
+    """The values of `--until`."""
 
     INPUT_NEEDED = "input-needed"
     IN_PROGRESS = "in-progress"
@@ -60,12 +60,12 @@ def state_of(summary: SessionSummary) -> State:
 
 
 def is_left(summary: SessionSummary) -> bool:
-    """Whether nobody waits for the answers that are open in it; they can still be given."""
+    """Whether no asker waits for its open questions; they can still be answered."""
     return summary.meta is not None and summary.meta.askers_gone is True
 
 
 def is_hidden(summary: SessionSummary) -> bool:
-    """An archived session with open questions is listed: somebody may wait for the answers."""
+    """An archived session with open questions is listed: an asker may wait for the answers."""
     is_archived = bool(summary.status & Status.IS_ARCHIVED)
     return is_archived and state_of(summary) is not State.INPUT_NEEDED
 
@@ -93,7 +93,7 @@ def when(at: int) -> str:
 
 
 def asker_gone(request: InputRequest) -> str | None:
-    """A note if nobody waits for the answer to this."""
+    """A note if no asker waits for the answer."""
     since = None if request.meta is None else request.meta.asker_gone_since
     if since is None:
         return None

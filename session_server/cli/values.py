@@ -122,7 +122,7 @@ def _read(question: NumberQuestion | IntegerQuestion | BooleanQuestion, text: st
         raise InvalidAnswer(f"{label(question)}: {error}", question.id) from None
 
 
-def check_given(question: Question, plain: Plain | None) -> None:
+def check_plain(question: Question, plain: Plain | None) -> None:
     """Raises `InvalidAnswer` for blanks where an answer is required."""
     if question.required and plain is not None and is_blank(question, plain):
         raise InvalidAnswer(f"{label(question)}: an answer is required.", question.id)

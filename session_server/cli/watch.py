@@ -242,9 +242,9 @@ async def _watch_one(
 
     if out.is_terminal:
         with _live(drawn) as live:
-            await _tell(session, changes, wanted, transcript, live.console.print)
+            await _print_changes(session, changes, wanted, transcript, live.console.print)
     else:
-        await _tell(session, changes, wanted, transcript, _print_plainly)
+        await _print_changes(session, changes, wanted, transcript, _print_plainly)
         err.print(_verdict(session), markup=False, soft_wrap=True)
 
 
@@ -264,7 +264,7 @@ def _print_plainly(news: RenderableType) -> None:
     sys.stdout.flush()
 
 
-async def _tell(
+async def _print_changes(
     session: Session,
     changes: AsyncIterator[Change[SessionState]],
     wanted: frozenset[State],

@@ -30,7 +30,7 @@ from session_server.schemas.ahp.questions import (
 )
 
 Plain: TypeAlias = str | int | float | bool | Iterable[str] | Value
-"""What `answer` takes: the natural Python value, or a `Value` for full control."""
+"""What `answer` accepts: the natural Python value, or a `Value` for full control."""
 
 
 def answer_of(question: Question, plain: Plain, *, draft: bool = False) -> Answer:

@@ -72,7 +72,7 @@ class Channels:
     # Watchers
 
     def watch(self, channel: Uri, found: Found, chat: Uri | None = None) -> None:
-        """Gives the mirror as soon as there is one. Each `watch` needs an `unwatch`."""
+        """Returns the mirror as soon as there is one. Each `watch` needs an `unwatch`."""
         key = (channel, chat)
         self._users[key] += 1
         mirror = self.mirrors.get(key)
@@ -157,14 +157,14 @@ class Channels:
         return self.is_live and not is_held
 
     def missing(self, uris: Iterable[Uri]) -> None:
-        """A host may have unloaded what nobody watched; if it can be subscribed to, it is there."""
+        """A host may have unloaded an unwatched session; it exists if it can be subscribed to."""
         gone = set(uris)
         for key, mirror in self.mirrors.items():
             if gone.intersection(mirror.positions):
                 self._held[key] = []
 
     def _restore(self, key: Key, mirror: Mirror[Any], found: list[Snapshot]) -> None:
-        """Asks for one channel after the other; then the mirror goes on from all of them."""
+        """Subscribes to one channel after the other; then the mirror resumes from all."""
         lacking = [uri for uri in mirror.positions if uri not in {s.resource for s in found}]
         if lacking:
             self._ask_for(lacking[0], partial(self._restored, key, mirror, found))
@@ -256,10 +256,10 @@ class Channels:
         self._exchange.ask(Subscribe, Params(channel=channel), partial(answered, channel))
 
     def _subscribe(self, key: Key, channel: Uri) -> None:
-        """A channel that another mirror shows is taken from there."""
+        """Copies the state of a channel that another mirror already follows."""
         holder = next((m for m in self.mirrors.values() if channel in m.positions), None)
         if isinstance(holder, ConversationMirror):
-            self._opened(key, holder.held(channel))
+            self._opened(key, holder.snapshot(channel))
         else:
             self._ask_for(channel, partial(self._subscribed, key))
 
@@ -289,7 +289,7 @@ class Channels:
         self._complete(key, mirror)
 
     def _complete(self, key: Key, mirror: Mirror[Any]) -> None:
-        """Subscribes to what the mirror has to show besides; then it is handed out."""
+        """Subscribes to the other channels of the mirror; then returns it to its waiters."""
         lacking = mirror.lacking()
         if lacking is not None:
             if (key, lacking) not in self._asked:

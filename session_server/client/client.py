@@ -39,7 +39,7 @@ SESSION_PREFIX = "ahp-session:/"
 
 _decode_turns: Decoder[FetchTurnsResult] = Decoder(FetchTurnsResult)
 _decode_anything: Decoder[Any] = Decoder(Any)
-"""For results in which nothing is looked for."""
+"""For results that are not used."""
 
 
 class Client:
@@ -134,7 +134,7 @@ class Client:
         fork: ForkSource | None = None,
         config: Extra | None = None,
     ) -> Uri:
-        """Makes a session and returns its URI; without a provider the host's first one is taken.
+        """Makes a session and returns its URI; without a provider the host's first one is used.
 
         Raises `ConnectionLost` when the connection breaks before the answer: with a `uri` of one's
         own, trying again then either makes the session or raises `SessionExists`.
@@ -153,7 +153,7 @@ class Client:
         return uri
 
     async def dispose_session(self, uri: Uri) -> None:
-        """Ends the session for everybody; its history is gone."""
+        """Ends the session for everyone and deletes its history."""
         await self._command(frames.DisposeSession, Params(channel=uri), _decode_anything)
 
     async def fetch_turns(
@@ -242,7 +242,7 @@ class Client:
         """The result of a tool of one of the host's MCP servers, as the server sent it.
 
         When the server asks, the people in the session answer, and this waits: for `timeout`
-        seconds, then `TimeoutError` is raised and the call goes on. Raises `CallRefused` or
+        seconds, then `TimeoutError` is raised and the call continues. Raises `CallRefused` or
         `CallFailed`.
         """
         from session_server.client.http_commands import called, tool_call  # noqa: PLC0415 - few need it

@@ -66,7 +66,7 @@ class Phase(StrEnum):
     OFFLINE = "offline"
     """The connection broke; it is being made again."""
     CLOSED = "closed"
-    """Closed by us, or given up."""
+    """Closed by this client, or reconnecting would not help."""
 
 
 class Status(NamedTuple):
@@ -110,7 +110,7 @@ class Presence:
 
     def lost(self) -> None:
         self._is_live = False
-        self._hear(())
+        self._presence_changed(())
 
     def leave(self) -> None:
         if self._is_live:
@@ -123,9 +123,9 @@ class Presence:
             self._exchange.report(PresenceUpdateParams(channel=self.room, editing=place))
 
     def changed(self, params: PresenceChangedParams) -> None:
-        self._hear(params.present)
+        self._presence_changed(params.present)
 
-    def _hear(self, present: tuple[Present, ...]) -> None:
+    def _presence_changed(self, present: tuple[Present, ...]) -> None:
         if present != self.present:
             self.present = present
             self.on_change()
@@ -139,7 +139,7 @@ PENDING_LIMIT = 1_000
 
 CLIENT = Implementation(name="session-server-client")
 OURS = "session-server"
-"""Hosts of this name take the names of people, which is not in AHP; 0.3.0 names no hosts."""
+"""Hosts of this name accept names of people, an extension; 0.3.0 has no host names."""
 
 OTHER_ID = " Connect with another client_id, or leave it out to get a new one."
 
@@ -154,7 +154,7 @@ class Listener(Protocol):
     def announced(self, message: HostMessage) -> None: ...
 
     def look(self) -> None:
-        """The connection came, went or ended."""
+        """The status of the connection has changed."""
         ...
 
 
@@ -225,14 +225,14 @@ class ClientProtocol:
     def receive(self, text: bytes | str) -> None:
         """Raises `GaveUp` when the host refuses us, and `NotUnderstood` for what is not AHP."""
         try:
-            self._take_in(decode_message(text))
+            self._receive(decode_message(text))
         except DecodingError as error:
             raise NotUnderstood(f"The host sent something that is not AHP: {error}") from error
         self.on_status()
 
-    def take(self) -> list[bytes]:
+    def drain(self) -> list[bytes]:
         """Everything that is to be written now."""
-        return self.exchange.take()
+        return self.exchange.drain()
 
     def close(self, error: ClientError) -> None:
         """Ends everything: all that wait for something get this error."""
@@ -256,7 +256,7 @@ class ClientProtocol:
     def watch(
         self, channel: Uri, found: Callable[[Watched], None], chat: Uri | None = None
     ) -> None:
-        """Gives the channel's mirror as soon as there is one. Each `watch` needs an `unwatch`."""
+        """Returns the channel's mirror as soon as there is one. Each `watch` needs an `unwatch`."""
         self.channels.watch(channel, found, chat)
         if self.error is not None:
             self.channels.end(self.error)
@@ -362,7 +362,7 @@ class ClientProtocol:
         self._go_live()
 
     def _go_live(self) -> None:
-        """A name counts for what comes after it, so it goes before what has waited."""
+        """Sends the name first: it counts only for actions after it."""
         if self._name is not None and self._takes_names:
             self.exchange.introduce(self._name)
         self.channels.go_live(self._resumed)
@@ -371,7 +371,7 @@ class ClientProtocol:
 
     # From the host
 
-    def _take_in(self, message: HostMessage) -> None:
+    def _receive(self, message: HostMessage) -> None:
         if message.method == "action":
             self.channels.deliver(decode_delivery(bytes(message.params)))
         elif message.method in ANNOUNCEMENTS:

@@ -41,7 +41,7 @@ PASSING_STATUS = frozenset({408, 425, 429})
 
 
 def final_error(error: Exception) -> GaveUp | None:
-    """The error to give up with, or `None` if reconnecting may help."""
+    """The error that ends the client, or `None` if reconnecting may help."""
     match error:
         case GaveUp():
             return error
@@ -78,7 +78,7 @@ logger = logging.getLogger("session_server.client")
 HANDSHAKE_SECONDS = 10.0
 CLOSING_SECONDS = 2.0
 SNAPSHOT_BYTES = 64 * 1024 * 1024
-"""The largest frame that is taken from a host: a snapshot holds a session's whole history."""
+"""The largest accepted frame: a snapshot holds a session's whole history."""
 
 AHP_PATH = "/ahp"
 _TOKEN = "tkn="  # noqa: S105
@@ -141,7 +141,7 @@ def endpoint(url: str) -> str:
     """The WebSocket address of a host: `http://127.0.0.1:8737` is enough.
 
     An HTTP address may have a path, where the host is mounted; AHP is spoken below it, at `/ahp`. A
-    token is left out: addresses are logged on the way. A WebSocket address is taken as it is, with
+    token is left out: addresses are logged on the way. A WebSocket address is used as it is, with
     its token: other hosts may look for it there.
     """
     parts = urlsplit(url)
@@ -203,7 +203,7 @@ class Line:
             self._protocol.close(GaveUp(f"The client failed: {error!r}"))
 
     async def flush(self) -> None:
-        """Gives what was dispatched last a chance to leave, if there is a connection."""
+        """Waits a moment for the last dispatched actions to be sent, if there is a connection."""
         with suppress(TimeoutError):
             async with asyncio.timeout(CLOSING_SECONDS):
                 await self._is_written.wait()
@@ -268,7 +268,7 @@ class Line:
             while True:
                 await self._output.wait()
                 self._output.clear()
-                for frame in self._protocol.take():
+                for frame in self._protocol.drain():
                     await socket.send(frame, text=True)
                 if not self._output.is_set():
                     self._is_written.set()

@@ -73,7 +73,7 @@ class ShownRoot(RootState, frozen=True, kw_only=True):
 def conversation(
     uri: Uri, session: Extra, chat: Extra | None, before: Conversation | None = None
 ) -> Conversation:
-    """`before` is an earlier state, of which all that is the same is taken over."""
+    """`before` is an earlier state, of which unchanged objects are reused."""
     try:
         return _conversation(uri, session, chat, before)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
@@ -119,7 +119,7 @@ def _each(documents: Iterable[Any] | None, shape: Any) -> tuple[Any, ...]:
 
 
 def millis(moment: Any) -> Millis:
-    """0 where the host does not say."""
+    """0 if the host does not send it."""
     try:
         found = datetime.fromisoformat(moment)
     except (TypeError, ValueError):
@@ -250,7 +250,7 @@ def _pending(document: Extra | None) -> PendingMessage | None:
 
 
 def _shown_parts(documents: list[Extra]) -> list[Extra]:
-    """Open questions stand apart, and an error with its turn."""
+    """Without open questions and errors, which 0.3.0 keeps outside of the parts."""
     return [
         document
         for document in documents
@@ -304,7 +304,7 @@ def _is_apart(part: Extra, parts: list[Extra]) -> bool:
 
 
 def _note(part: Extra) -> str:
-    """How the question ended, and who gave the answers, if that is marked."""
+    """How the question ended, and who answered it, if that is known."""
     request = request_of(part["request"])
     marks = [answer.meta for answer in (request.answers or {}).values() if answer.meta is not None]
     last = max(marks, key=lambda mark: mark.at or 0, default=None)

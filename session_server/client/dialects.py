@@ -1,6 +1,6 @@
 """What differs between the versions of AHP that the client speaks: 0.3.0, and 0.9 with 1.x.
 
-A dialect makes mirrors from snapshots, reads actions and the list of sessions, and words own
+A dialect makes mirrors from snapshots, decodes actions and the list of sessions, and encodes own
 actions and commands. Everything else is the same, and programs see the same shapes with either.
 """
 
@@ -233,7 +233,7 @@ class Ahp1:
             raise Unsupported(f"AHP 0.9 and 1.x have no {tag} that a client may dispatch.")
         if chat is None or chat not in mirror.positions:
             raise Unsupported("This session has no chat yet.")
-        return chat, action if kind is None else _worded(kind, action, mirror, at)
+        return chat, action if kind is None else _outgoing_action(kind, action, mirror, at)
 
     def create_session(self, wanted: CreateSessionParams) -> Command:
         if wanted.model is not None or wanted.fork is not None:
@@ -278,7 +278,7 @@ class Ahp1:
         return msgspec.structs.replace(summary, **fields)
 
 
-def _worded(kind: type, action: Any, mirror: ConversationMirror, at: int) -> Any:
+def _outgoing_action(kind: type, action: Any, mirror: ConversationMirror, at: int) -> Any:
     """Under its later name, with the times that are asked for since."""
     fields = {name: getattr(action, name) for name in type(action).__struct_fields__}
     if kind is ahp1.TurnStarted:

@@ -1,8 +1,8 @@
 """Recognising one's own actions: in an envelope, and in a state that came without envelopes.
 
-A connection that breaks leaves actions of which nobody knows whether they arrived. A replay tells,
-since it holds every envelope. A snapshot tells only what can be seen in it; what cannot be seen is
-sent again where twice does no more than once, and is otherwise reported as unconfirmed.
+After a lost connection it is not known whether own actions arrived. A replay holds every envelope,
+so it shows that. A snapshot shows only the effect of some actions; others are sent again if they
+are idempotent, and are otherwise reported as unconfirmed.
 """
 
 from collections.abc import Callable
@@ -43,7 +43,7 @@ class Fate(Enum):
 
 
 def is_echo(sent: Action, received: Action) -> bool:
-    """Whether this is what we sent, apart from the marks that a host puts on it.
+    """Whether this is what we sent, apart from what a host adds to it.
 
     A cleared draft may come back as the answer that it covered.
     """

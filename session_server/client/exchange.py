@@ -116,8 +116,8 @@ class Exchange:
         if answered is not None:
             answered(answer)
 
-    def take(self) -> list[bytes]:
-        """Everything that is to be written now; only what was taken can have arrived."""
+    def drain(self) -> list[bytes]:
+        """Returns and clears the frames to write now; only these can have arrived."""
         taken = tuple(self._out)
         self._out.clear()
         for outgoing in taken:

@@ -310,10 +310,10 @@ class Session(Watch[SessionState, SessionAction]):
         *,
         reviewed: Reviewed | None = None,
     ) -> ActionEnvelope:
-        """Closes the request for everybody; `answers` go over those given before, `None` skips.
+        """Closes the request for everyone; `answers` replace earlier ones, `None` skips.
 
-        With what `review` gave as `reviewed`, it is `Rejected` if anything else would be sent now.
-        Raises `RequestClosed` when somebody was faster, and says who in `by`.
+        With the result of `review` as `reviewed`, it is `Rejected` if something else would be sent.
+        Raises `RequestClosed` if someone else closed it first; `by` is who.
         """
         completed = InputCompleted(
             request_id=request_id,

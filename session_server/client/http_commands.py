@@ -36,7 +36,7 @@ JSON = {"Content-Type": "application/json"}
 
 
 class HttpApi(NamedTuple):
-    """The address, and how to be let in."""
+    """The address and the credential."""
 
     url: str
     headers: dict[str, str]
@@ -64,7 +64,7 @@ async def answered(
     http: httpx2.AsyncClient, method: str, path: str, refused: type[Refused], **options: Any
 ) -> bytes:
     """The body of the answer. It is asked again while the host is away or too busy, so what is
-    asked for must be safe to repeat. Raises `refused` if the host says no.
+    asked for must be safe to repeat. Raises `refused` if the host refuses.
     """
     while True:
         try:
@@ -129,7 +129,7 @@ def tool_call(server: str, tool: str, arguments: Mapping[str, Any] | None) -> Ne
 
 
 WITHDRAWAL_SECONDS = 5.0
-"""How long an asker that stops waiting takes to withdraw its question."""
+"""How long withdrawing a question may take when its asker stops waiting."""
 
 AskableQuestion: TypeAlias = str | Mapping[str, Any] | AskedQuestion
 
@@ -137,7 +137,7 @@ _decode_state: Decoder[RequestState] = Decoder(RequestState)
 
 
 class Ask(NamedTuple):
-    """What to ask, and where. With a `key` it stays open when nobody waits any more."""
+    """What to ask, and where. With a `key` it stays open when its asker stops waiting."""
 
     request: NewRequest
     session: Uri | None
@@ -146,7 +146,7 @@ class Ask(NamedTuple):
 
 
 def ahp_questions(questions: Iterable[AskableQuestion]) -> tuple[Question, ...]:
-    """Questions as people write them: a text, or the fields that the tool `ask_questions` takes."""
+    """Questions as people write them: a text, or the fields of the tool `ask_questions`."""
     try:
         return tuple(asked_question(n, _written(q)) for n, q in enumerate(questions, 1))
     except (msgspec.ValidationError, UnaskableError) as error:
@@ -215,7 +215,7 @@ async def _made(http: httpx2.AsyncClient, uri: Uri, title: str) -> bool:
     except AskRefused as refused:
         if refused.code != "sessionExists":
             raise
-        return False  # made by somebody else, or by this request before the connection broke
+        return False  # made by someone else, or by this request before the connection broke
     return True
 
 
@@ -229,7 +229,7 @@ async def _ended(http: httpx2.AsyncClient, path: str) -> AskResult:
 
 
 async def _withdrawn(http: httpx2.AsyncClient, asking: "asyncio.Task[str]") -> AskResult | None:
-    """Nobody would read an answer. If one has just come, it counts; `None` if nothing is known."""
+    """Withdraws the question. If it was just answered, the outcome; `None` if it is not known."""
     with suppress(TimeoutError, httpx2.HTTPError, ClientError):
         async with asyncio.timeout(WITHDRAWAL_SECONDS):
             path = await asking

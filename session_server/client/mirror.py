@@ -38,7 +38,7 @@ class Cause(StrEnum):
     REJECTED = "rejected"
     """The host refused what we did, so it is undone."""
     SNAPSHOT = "snapshot"
-    """The host sent the whole state, because we were away for too long."""
+    """The host sent the whole state, because this client was disconnected for too long."""
     SEVERAL = "several"
     """Changes came faster than they were read; this one replaces all of them."""
 
@@ -135,7 +135,7 @@ class Mirror(Generic[S]):
         before = self.state
         self.state = self._foreseen(before, pending)
         self.pending.append(pending)
-        self._tell(Cause.DISPATCHED, before)
+        self._notify(Cause.DISPATCHED, before)
 
     def compact(self) -> None:
         for pending in tuple(self.pending):
@@ -176,7 +176,7 @@ class Mirror(Generic[S]):
         for pending in settled:
             self.pending.remove(pending)
         self._rebase()
-        self._tell(Cause.CONFIRMED if settled else Cause.ACTION, before, envelope)
+        self._notify(Cause.CONFIRMED if settled else Cause.ACTION, before, envelope)
         for pending in settled:
             pending.settle(envelope)
 
@@ -188,7 +188,7 @@ class Mirror(Generic[S]):
         before = self.state
         self.pending.remove(pending)
         self._rebase()
-        self._tell(Cause.REJECTED, before, reason=reason)
+        self._notify(Cause.REJECTED, before, reason=reason)
         pending.settle(verdict)
 
     def skip(self, channel: Uri, position: int) -> None:
@@ -204,7 +204,7 @@ class Mirror(Generic[S]):
         self.confirmed = state
         self.positions |= {snapshot.resource: snapshot.from_seq for snapshot in snapshots}
         self._rebase()
-        self._tell(Cause.SNAPSHOT, before)
+        self._notify(Cause.SNAPSHOT, before)
 
     def resume(self, snapshots: Iterable[Snapshot]) -> None:
         """Snapshots on a new connection, after which nothing of the old one will be answered."""
@@ -224,11 +224,11 @@ class Mirror(Generic[S]):
             before = self.state
             self.pending.remove(pending)
             self._rebase()
-            self._tell(Cause.REJECTED, before, reason=str(verdict))
+            self._notify(Cause.REJECTED, before, reason=str(verdict))
             pending.settle(verdict)
 
     def end(self, error: ClientError) -> None:
-        """Nothing more will come."""
+        """The channel has ended."""
         self.error = error
         pending, self.pending = self.pending, []
         self._rebase()
@@ -240,7 +240,7 @@ class Mirror(Generic[S]):
     # Observers
 
     def observe(self, observer: Observer[S]) -> None:
-        """Calls the observer for as long as somebody holds a reference to it."""
+        """Calls the observer as long as there is a reference to it."""
         self._observers.add(observer)
 
     # How
@@ -269,7 +269,7 @@ class Mirror(Generic[S]):
             state = self._foreseen(state, pending)
         self.state = state
 
-    def _tell(
+    def _notify(
         self,
         cause: Cause,
         before: S,

@@ -312,7 +312,7 @@ class ConversationMirror(SessionMirror):
     def lacking(self) -> Uri | None:
         return None if self.chat in self.positions else self.chat
 
-    def held(self, channel: Uri) -> Snapshot:
+    def snapshot(self, channel: Uri) -> Snapshot:
         """What is confirmed of a channel, for another mirror of it."""
         state = self.confirmed
         assert isinstance(state, Conversation)
@@ -336,7 +336,7 @@ class ConversationMirror(SessionMirror):
         return conversation(self.channel, session, chat)
 
     def _foreseen(self, state: SessionState, pending: Pending) -> SessionState:
-        """Where this state does not allow to foresee anything, nothing is."""
+        """The expected result, or `None` if this state does not allow a prediction."""
         try:
             return super()._foreseen(state, pending)
         except NotUnderstood:

@@ -62,7 +62,7 @@ class Changes(Generic[S]):
 
 
 class Condition(Generic[S, T]):
-    """Waits until the confirmed state gives what is looked for, however briefly it does."""
+    """Waits until a function of the confirmed state returns a value, even if only briefly."""
 
     def __init__(self, mirror: Mirror[S], look: Callable[[S], T | None]) -> None:
         self._mirror = mirror
@@ -140,7 +140,7 @@ class Listing:
         self._protocol.request(*self._protocol.dialect.list_sessions(cursor), self._listed)
 
     def announced(self, message: HostMessage) -> None:
-        """What came before the first page is in the list already."""
+        """Ignores announcements from before the first page: they are in the list already."""
         method, params = message.method or "", bytes(message.params)
         if self._pages:
             is_known = self._announced(self._pages, method, params)

@@ -1,4 +1,4 @@
-"""What happens when somebody goes away for good: a session's active client, or one who asked."""
+"""Clients and askers that have disconnected: grace periods, and what happens after them."""
 
 import contextlib
 from collections import Counter
@@ -22,17 +22,17 @@ from session_server.schemas.record import SessionRecord
 from session_server.schemas.wire import Millis, Uri
 
 CLIENT, ASKER = "client", "asker"
-"""What nodes tell each other of: who is connected to them."""
+"""Kinds of items that nodes publish to each other: who is connected to them."""
 
 GRACE_SECONDS = 30.0
-"""How long an active client may be away before its role and its tool calls are given up."""
+"""How long an active client may be disconnected before it loses its role and tool calls."""
 
 
 class ActiveClients:
-    """Counts the connections of each client, and releases what a gone one holds.
+    """Counts the connections of each client, and ends its role in sessions after the grace period.
 
-    `_holds` says in which sessions each is active, so that nobody has to look through all of them.
-    `write` tries until it is written.
+    `_holds` says in which sessions each is active, so that not all of them are searched.
+    `write` retries until it is written.
     """
 
     def __init__(
@@ -56,13 +56,13 @@ class ActiveClients:
     def arrived(self, client_id: str) -> None:
         self._connections[client_id] += 1
         self._stop_timer(client_id)
-        self._tell_nodes(client_id)
+        self._publish_to_nodes(client_id)
 
     def left(self, client_id: str) -> None:
         self._connections[client_id] -= 1
         if self._connections[client_id] <= 0:
             del self._connections[client_id]
-            self._tell_nodes(client_id)
+            self._publish_to_nodes(client_id)
             self._release_later(client_id)
 
     def _release_later(self, client_id: str) -> None:
@@ -75,14 +75,14 @@ class ActiveClients:
         if timer is not None:
             timer.cancel()
 
-    def _tell_nodes(self, client_id: str) -> None:
-        """Only of clients that are active somewhere: for the others nobody asks."""
+    def _publish_to_nodes(self, client_id: str) -> None:
+        """Only of clients that are active in a session; other nodes need no others."""
         if self._nodes is not None:
             is_needed = client_id in self._connections and client_id in self._holds
-            self._nodes.have(CLIENT, client_id, True if is_needed else None)
+            self._nodes.publish(CLIENT, client_id, True if is_needed else None)
 
     def _is_connected(self, client_id: str) -> bool:
-        """At whichever node."""
+        """At any node."""
         if client_id in self._connections:
             return True
         return self._nodes is not None and bool(self._nodes.elsewhere(CLIENT, client_id))
@@ -95,12 +95,12 @@ class ActiveClients:
             self._release_later(client_id)
 
     def _look_for_gone(self) -> None:
-        """A node is gone: with it may be clients of which nobody else knew."""
+        """After a node was lost: clients that were connected to it only may be gone."""
         for client_id in tuple(self._holds):
             self._moved(client_id)
 
     def restarted(self) -> None:
-        """After a start nobody is connected: everyone who was active gets the grace period."""
+        """After a start no client is connected: each active one gets the grace period."""
         for channel in self._sessions.values():
             self.opened(channel)
         for client_id in tuple(self._holds):
@@ -130,14 +130,14 @@ class ActiveClients:
 
     def _hold(self, client_id: str, uri: Uri) -> None:
         self._holds.setdefault(client_id, set()).add(uri)
-        self._tell_nodes(client_id)
+        self._publish_to_nodes(client_id)
 
     def _let_go(self, client_id: str, uri: Uri) -> None:
         held = self._holds.get(client_id, set())
         held.discard(uri)
         if not held:
             self._holds.pop(client_id, None)
-            self._tell_nodes(client_id)
+            self._publish_to_nodes(client_id)
 
     def _release(self, client_id: str) -> None:
         self._timers.pop(client_id, None)
@@ -145,7 +145,7 @@ class ActiveClients:
             self._write(self._sessions[uri], partial(self._released, client_id))
 
     def _released(self, client_id: str, record: SessionRecord, _: Stamp) -> Any:
-        """Nothing if it is back: writing this may have taken a while."""
+        """Empty if the client has reconnected before this could be written."""
         return () if self._is_connected(client_id) else released(record, client_id)
 
 
@@ -154,9 +154,9 @@ Asker = tuple[Uri, str]
 
 
 class Askers:
-    """Who waits for the answers to requests with a lease, and marks those that were left.
+    """Who waits for the answers to requests with a lease; marks requests whose asker is gone.
 
-    A request with a lease that nobody waits for has a timer. After a start all timers begin anew,
+    A request with a lease that no asker waits for has a timer. A start restarts all timers,
     so nothing is marked because the host was down.
     """
 
@@ -184,12 +184,12 @@ class Askers:
 
     @contextlib.contextmanager
     def waiting(self, uri: Uri, asker: str) -> Generator[None]:
-        """While the block runs, somebody waits for the answers to this request or call.
+        """While the block runs, an asker waits for the answers to this request or call.
 
         A mark that it was left is removed. `asker` may be unknown, or ask nothing at all.
         """
         self._waiting[uri, asker] += 1
-        self._tell_nodes((uri, asker))
+        self._publish_to_nodes((uri, asker))
         self._returned(uri, asker)
         try:
             yield
@@ -197,18 +197,18 @@ class Askers:
             self._waiting[uri, asker] -= 1
             if not self._waiting[uri, asker]:
                 del self._waiting[uri, asker]
-                self._tell_nodes((uri, asker))
+                self._publish_to_nodes((uri, asker))
                 self._watch(uri)
 
     def is_waiting(self, uri: Uri, asker: str) -> bool:
-        """At whichever node."""
+        """At any node."""
         if (uri, asker) in self._waiting:
             return True
         return self._nodes is not None and bool(self._nodes.elsewhere(ASKER, _name((uri, asker))))
 
-    def _tell_nodes(self, asker: Asker) -> None:
+    def _publish_to_nodes(self, asker: Asker) -> None:
         if self._nodes is not None:
-            self._nodes.have(ASKER, _name(asker), True if asker in self._waiting else None)
+            self._nodes.publish(ASKER, _name(asker), True if asker in self._waiting else None)
 
     def _moved(self, name: str) -> None:
         """To another node, or away from one."""
@@ -219,12 +219,12 @@ class Askers:
             self._watch(uri)
 
     def restarted(self) -> None:
-        """Also when a node is gone, which may have taken askers with it."""
+        """Starts timers for all; also after a node was lost, since askers may be gone with it."""
         for uri in self._sessions:
             self._watch(uri)
 
     def stop(self) -> None:
-        """Nobody has left who is disconnected because the host stops."""
+        """Cancels the timers: askers disconnected because the host stops are not marked."""
         self._is_stopping = True
         for timer in self._timers.values():
             timer.cancel()
@@ -250,7 +250,7 @@ class Askers:
             self._write(self._sessions[uri], lambda r, _: marked_as_left(r, asker, None))
 
     def _charge(self, record: SessionRecord, asker: str, batch: Batch) -> None:
-        """Who comes and goes has the host write whole requests: the mark, and that it goes."""
+        """Charges the rate limit: when an asker leaves or returns, requests are written again."""
         call, request = record.private.calls.get(asker), open_request(record.public, asker)
         meta = None if request is None else request.meta
         by = call.by if call is not None else meta.by if meta is not None else None
@@ -258,12 +258,12 @@ class Askers:
             self._allowances.of(by.id).charge_write(2 * len(encode(batch)))
 
     def _watch(self, uri: Uri) -> None:
-        """Starts the timers of those who are needed here and are away."""
+        """Starts the timers of askers in this session that are not waiting."""
         record = self._record(uri)
         for name, request in () if record is None or self._is_stopping else leased(record):
             asker, meta = (uri, name), request.meta
             if meta is not None and meta.asker_gone_since is not None:
-                if asker in self._waiting:  # another node could not know
+                if asker in self._waiting:  # otherwise other nodes would not know it
                     self._returned(*asker)
                 continue
             is_away = asker not in self._timers and not self.is_waiting(*asker)

@@ -1,8 +1,8 @@
 """What clients of AHP 0.9 and 1.x see of a channel: snapshots, envelopes, replays.
 
-A channel has views from the first such client on, and until nobody who left can be caught up any
-more, or nothing has happened in it for long.
-Envelopes are made and encoded once per variant that somebody watches. To make them again for a
+A channel has views from the first such client on, until no client that left could be sent all it
+missed, or the channel has been idle for long.
+Envelopes are made and encoded once per variant that is watched. To make them again for a
 client that comes back, the latest entries are kept in segments, each with the record before it.
 """
 
@@ -24,7 +24,7 @@ from session_server.schemas.record import SessionRecord
 from session_server.schemas.wire import Seq, Uri
 
 SEGMENTS = 16
-"""So many share the bounds on what is kept; one is forgotten at a time."""
+"""The kept entries are divided into so many; the oldest is dropped at a time."""
 
 BEFORE_ENVELOPE = b'{"jsonrpc":"2.0","method":"action","params":'
 
@@ -114,13 +114,13 @@ class Views:
 
     @property
     def are_useless(self) -> bool:
-        """Nobody watches, and nobody who did could be sent all that happened since."""
+        """No one watches, and no client that did could be sent everything since."""
         return self._unwatched > ENVELOPES_KEPT
 
     # What happens
 
     def committed(self, before: Any, entries: Sequence[Committed], size: int) -> int:
-        """Delivers what became durable, of this size; how many deliveries it took."""
+        """Delivers durable entries of this size; returns the number of deliveries."""
         self._keep(before, entries, size)
         if not self._subscribers:
             self._unwatched += len(entries)
@@ -146,7 +146,7 @@ class Views:
         return number
 
     def _watching(self, variant: Variant) -> tuple[list[Outbox], ...]:
-        """Who watches both channels, the chat alone, and the session alone.
+        """The outboxes that watch both channels, only the chat, and only the session.
 
         Those who watch both get everything in one order: a client keeps the highest number.
         """
@@ -162,7 +162,7 @@ class Views:
         return known
 
     def _keep(self, before: Any, entries: Sequence[Committed], size: int) -> None:
-        """What came together stays together, so the latest segment may be longer than others."""
+        """Entries of one commit stay together, so the latest segment may be longer than others."""
         if not self._segments or self._segments[-1].is_full:
             self._segments.append(Segment(before, self._reached))
             self._forget_oldest()
@@ -181,7 +181,7 @@ class Views:
             self._memory.bytes -= oldest.bytes
 
     def let_go(self) -> None:
-        """Keeps no entries any more: who has missed some gets a snapshot."""
+        """Drops the kept entries: a client that missed some gets a snapshot."""
         self._memory.let_go(self, sum(segment.bytes for segment in self._segments))
         self._segments.clear()
 

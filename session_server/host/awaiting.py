@@ -22,7 +22,7 @@ from session_server.schemas.wire import Uri
 
 
 async def perform(host: Host, principal: Principal, uri: Uri, action: Action) -> None:
-    """An action of somebody's, judged like any other; returns when it is durable and visible."""
+    """Submits an action of a principal; returns when it is durable and visible."""
     unsettled, size = host.allowances.of(principal.id).unsettled, len(encode(action))
     if not unsettled.acquire(size):
         raise NotSavedError("Too much of what you sent is still being written.")
@@ -37,7 +37,7 @@ async def perform(host: Host, principal: Principal, uri: Uri, action: Action) ->
 async def write(
     host: Host, uri: Uri, plan: Plan, by: Author, via: Provenance = Provenance.PERSON
 ) -> None:
-    """A batch of the host's own making, planned on the record as it is when its turn comes."""
+    """Writes a batch of the host, planned on the record as it is at that moment."""
     done = Settling()
     host.submit(
         uri,
@@ -76,7 +76,7 @@ class AwaitedAction(ActionChange):
 
 
 class Settling:
-    """Callbacks of something that will be done, refused or fail, as something to wait for."""
+    """Turns the callbacks of a change (done, refused, failed, in doubt) into a future."""
 
     def __init__(self) -> None:
         self.future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -150,7 +150,7 @@ class StateWaiters:
         return look(record)
 
     def close(self) -> None:
-        """Nobody waits any longer, as if the time were over: the host is about to stop."""
+        """Ends all waiting as if its time had passed: the host is about to stop."""
         self.over.set()
         self._host.askers.stop()
         for uri in tuple(self._waiters):

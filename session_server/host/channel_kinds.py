@@ -30,7 +30,7 @@ R = TypeVar("R", bound=msgspec.Struct)
 
 
 class Kind(NamedTuple, Generic[R]):
-    """Everything a channel has to know about what it holds."""
+    """What a channel needs to know about its state."""
 
     empty: R | None
     reduce: Callable[[R | None, Any, int], R]
@@ -38,9 +38,9 @@ class Kind(NamedTuple, Generic[R]):
     shown: Callable[[R], bytes]
     is_public: Callable[[LoggedAction], bool]
     is_watched: bool = True
-    """Whether clients can subscribe to it; otherwise nobody ever comes back for its entries."""
+    """Whether clients can subscribe to it; otherwise its entries need not be kept for replays."""
     makes_room: Callable[[Any, Any], bool] | None = None
-    """Whether a full channel takes these actions all the same; without it, it is never full."""
+    """Whether a channel at its size limit accepts these actions; without it there is no limit."""
     ahp1: Projection | None = None
     """How clients of later versions see it, if they may."""
     outline: Callable[[R, int], Outline | None] = lambda *_: None

@@ -1,8 +1,8 @@
-"""Actions that were put off, and may never happen: their senders are told so then.
+"""Deferred actions; a sender gets a rejection if its action can no longer happen.
 
 An agent's `turnComplete` waits for the calls and questions in the turn, a change of model or agent
 for the end of the turn. When it happens, its envelope carries its origin or ends the turn. If it
-cannot happen any more, its sender gets a rejection: otherwise it would wait for a verdict for ever.
+cannot happen any more, its sender gets a rejection: otherwise it would wait forever.
 """
 
 from typing import NamedTuple
@@ -17,16 +17,16 @@ from session_server.schemas.wire import Uri
 
 OVERTAKEN = Refusal(
     code=RefusalCode.NO_TURN,
-    message="The turn ended in another way before the calls and questions in it had.",
+    message="The turn ended in another way while calls or questions in it were still open.",
 )
 SUPERSEDED = Refusal(
     code=RefusalCode.SUPERSEDED,
-    message="This was to happen after the turn, and a later change took its place.",
+    message="This change waited for the end of the turn, and a later one replaced it.",
 )
 
 REPEATED = Refusal(
     code=RefusalCode.LIMIT,
-    message="The turn was completed again and again since; the latest of these still wait.",
+    message="The turn was completed too many times; only the latest completions still wait.",
 )
 
 
@@ -36,7 +36,7 @@ class HeldChange(NamedTuple):
 
 
 class HeldActions:
-    """Only senders of this run of the host are remembered: one that comes back says it again."""
+    """Remembers senders only until a restart: a client that reconnects sends its action again."""
 
     def __init__(self) -> None:
         self._completions: dict[Uri, list[Change]] = {}

@@ -13,7 +13,7 @@ from session_server.host.changes import Change, ReadChange
 from session_server.host.channel import Channel
 from session_server.host.deadlines import Deadlines
 from session_server.host.host import Host
-from session_server.host.session_list import SummaryNews
+from session_server.host.session_list import SummaryAnnouncements
 from session_server.reducers.batches import batch_of
 from session_server.reducers.effects import (
     ApplyDeferred,
@@ -81,10 +81,10 @@ class EffectRunner:
     def __init__(self, host: Host, turns: TurnRunner, calls: CallRunner | None = None) -> None:
         self._host = host
         self.turns = turns
-        self._news = SummaryNews(host)
+        self._summaries = SummaryAnnouncements(host)
         deadlines = Deadlines(host)
         self._work: dict[type, Callable[[SessionChannel, Any], None]] = {
-            PublishSummary: lambda _, e: self._news.changed(e.before, e.after),
+            PublishSummary: lambda _, e: self._summaries.changed(e.before, e.after),
             RunTurn: lambda c, e: self.turns.run(c, e.turn_id, resumed=False),
             StopTurn: lambda c, e: self.turns.stop(c, e.turn_id),
             DeliverOutcome: lambda c, e: self.turns.deliver(c, e.request_id),
@@ -102,12 +102,12 @@ class EffectRunner:
             }
         host.on_committed.append(self.committed)
         host.on_drafted.append(self.drafted)
-        host.on_disposed.append(self._news.forget)
+        host.on_disposed.append(self._summaries.forget)
         host.loaded.on_loaded.append(self._loaded)
 
     def drafted(self, channel: SessionChannel, change: Change) -> None:
         """A draft only changes the summary; nothing to do if that is about to be sent anyway."""
-        if not self._news.is_due(channel.uri):
+        if not self._summaries.is_due(channel.uri):
             self.committed(channel, change)
 
     def committed(self, channel: SessionChannel, change: Change) -> None:
@@ -120,7 +120,7 @@ class EffectRunner:
         """Other nodes may have changed the summary while the session was not in memory."""
         record = channel.committed
         if record is not None and listed(record.public) != listed(before.public):
-            self._news.changed(listed(before.public), listed(record.public))
+            self._summaries.changed(listed(before.public), listed(record.public))
 
     def run(self, channel: SessionChannel, effect: Effect) -> None:
         try:

@@ -20,7 +20,7 @@ MISSING = "its snapshot is missing"
 
 
 class Folding:
-    """Folds what the log holds into the channels that `channel_of` gives.
+    """Folds what the log holds into the channels that `channel_of` returns.
 
     `unreadable` are the channels that cannot be read, each with the reason. What was folded of them
     before the damage is not to be used.
@@ -75,7 +75,7 @@ class Folding:
             await self.some(needed)
 
     async def _read_whole(self, channels: Collection[Uri]) -> None:
-        """Those without an intact snapshot, of which no entry was trimmed."""
+        """The channels without an intact snapshot of which no entry was trimmed."""
         readable = tuple(uri for uri in channels if uri not in self.unreadable)
         if readable:
             await self._replay(partial(self._log.read, channels=readable))

@@ -1,7 +1,7 @@
 """What other nodes write to the same log, applied here in the log's order.
 
-A client has one position for all its channels. So nothing is delivered before what stands ahead of
-it in the log: a batch of this node waits until what others wrote before it is here too.
+A client has one position for all its channels. So entries are delivered in the log's order: a batch
+of this node waits until what other nodes wrote before it has been read.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ READ_AGAIN = (0.05, 2.0)
 
 LATE_SECONDS = 30.0
 CATCH_UP_SECONDS = 2.0
-"""How long somebody waits at most for what other nodes have written by then."""
+"""How long a caller waits at most for entries of other nodes."""
 
 FELL_BEHIND = "This node fell behind further than the log keeps entries: restart it."
 NOT_APPLIED = "This node could not apply what another one wrote: restart it."
@@ -53,9 +53,9 @@ class Follower:
         return self.position < self._log.last_seq
 
     async def caught_up(self) -> bool:
-        """Whether all that was durable when this was called is applied here, whoever wrote it.
+        """Whether all that was durable when this was called is applied here, by any node.
 
-        Bounded: when the log does not answer in time, this node goes on with what it knows. All
+        Bounded: when the log does not answer in time, this node continues with what it has. All
         who come while the log is being asked share the next question.
         """
         if self._next_look is None:
@@ -88,7 +88,7 @@ class Follower:
             if len(entries) >= PAGE or not entries:
                 await self._check_kept()
             await self._apply(entries)
-            if not entries:  # what stood there was dropped, or an epoch begins there
+            if not entries:  # those entries were dropped, or an epoch begins there
                 self.advance(end)
 
     async def run(self, after: Seq) -> None:
@@ -117,7 +117,7 @@ class Follower:
                 return
 
     async def _check_kept(self) -> None:
-        """Whether others have trimmed what was not read here."""
+        """Whether other nodes have trimmed entries that were not read here."""
         for uri, floor in (await self._log.floors()).items():
             channel = self._host.stored(uri)
             if channel is None or channel.outline is not None:
@@ -148,7 +148,7 @@ class Follower:
                 self.advance(entry.seq, is_delivered=not self._host.writer.is_pending(entry))
 
     def advance(self, seq: Seq, *, is_delivered: bool = True) -> None:
-        """A batch of this node is delivered as a whole: clients are told of no place inside it."""
+        """A batch of this node is delivered as a whole: no position inside it is ever sent."""
         self.position = max(self.position, seq)
         if is_delivered:
             self._host.reached(self.position)

@@ -28,9 +28,9 @@ def _nothing(*_: object) -> None:
 
 
 class Clients:
-    """`channel` is where it is kept: durable, and nobody can subscribe to it.
+    """`channel` is where it is kept: durable, and not open to subscriptions.
 
-    One that was not seen for long is forgotten, and anybody's; but not while it is connected.
+    A client id that was not seen for long is free for others, but not while it is connected.
     """
 
     def __init__(
@@ -62,8 +62,8 @@ class Clients:
         is_gone = client is None or client.seen_at < self._now() - CLIENT_LIFETIME_MS
         return None if is_gone else client
 
-    def is_taken(self, known: KnownClients | None, principal: Principal) -> bool:
-        """By someone else."""
+    def is_of_other(self, known: KnownClients | None, principal: Principal) -> bool:
+        """Whether the client id belongs to another principal."""
         assert principal.client_id is not None
         owner = None if known is None else self._remembered(known, principal.client_id)
         owner = self._unsaved.clients.get(principal.client_id, owner)
@@ -72,7 +72,7 @@ class Clients:
         return any(other != principal.id for other in self._here.get(principal.client_id, ()))
 
     def is_stale(self, known: KnownClient) -> bool:
-        """Worth writing down that it was seen again."""
+        """Whether the time of its last connection has to be written again."""
         return known.seen_at < self._now() - SEEN_EVERY_MS
 
     def know(
@@ -86,11 +86,11 @@ class Clients:
     ) -> None:
         """Durable before `initialize` is answered, so that `reconnect` works after a restart.
 
-        While nothing can be written it is kept in memory, and written down when that works again.
+        While the log is read-only it is kept in memory, and written when that works again.
         """
         assert principal.client_id is not None
-        if self.is_taken(self.channel.committed, principal):
-            raise not_permitted(_taken(principal.client_id))
+        if self.is_of_other(self.channel.committed, principal):
+            raise not_permitted(_not_yours(principal.client_id))
         seen = ClientSeen(
             client_id=principal.client_id,
             principal_id=principal.id,
@@ -103,12 +103,12 @@ class Clients:
         else:
             introduction.failed(self._storage.reason)
 
-    def keep(self, seen: ClientSeen) -> None:
-        """In memory, until it can be written down."""
+    def remember(self, seen: ClientSeen) -> None:
+        """Keeps it in memory until it can be written."""
         self._unsaved = CLIENTS.reduce(self._unsaved, seen, self._now())
 
     def _save(self) -> None:
-        """What is kept in memory is written down; what fails again stays there.
+        """Writes what is kept in memory; what fails again stays there.
 
         Another node may have written meanwhile that it is someone else's.
         """
@@ -131,7 +131,7 @@ class Clients:
 
 
 class _Introduction(Change):
-    """Writes down a client, and lets it in once: when that is done, or cannot be done for now."""
+    """Writes a client and admits it once: when it is written, or cannot be for now."""
 
     def __init__(
         self,
@@ -149,8 +149,8 @@ class _Introduction(Change):
         self._refuse = refuse
 
     def plan(self, record: Any, stamp: Stamp) -> Sequence[LoggedAction] | Refusal:  # noqa: ARG002
-        if self._clients.is_taken(record, self._client):
-            return Refusal(code=RefusalCode.NOT_YOURS, message=_taken(self._seen.client_id))
+        if self._clients.is_of_other(record, self._client):
+            return Refusal(code=RefusalCode.NOT_YOURS, message=_not_yours(self._seen.client_id))
         return (self._seen,)
 
     def done(self) -> None:
@@ -161,7 +161,7 @@ class _Introduction(Change):
         self._refuse(refusal)
 
     def failed(self, reason: str) -> None:  # noqa: ARG002
-        self._clients.keep(self._seen)
+        self._clients.remember(self._seen)
         self._enter()
 
     doubted = failed
@@ -171,5 +171,5 @@ class _Introduction(Change):
         let_in()
 
 
-def _taken(client_id: str) -> str:
+def _not_yours(client_id: str) -> str:
     return f"The clientId {client_id!r} belongs to someone else."

@@ -1,7 +1,7 @@
-"""How sessions come into being and go, each durable before anybody is told.
+"""Creating and disposing of sessions, durable before it is announced.
 
-The name of a session is taken from when it is asked for. Until the log has answered, whoever asks
-for it waits; if the log does not answer, nobody waits, but the name stays taken.
+The name of a session is reserved as soon as it is requested. Until the log has answered, others who
+ask for it wait; if the log does not answer, they no longer wait, but the name stays reserved.
 """
 
 import asyncio
@@ -48,7 +48,7 @@ NOT_LOADED = "This session cannot be read from the store now; try again later."
 
 
 def loaded_record(channel: Channel[SessionRecord]) -> SessionRecord:
-    """Raises if what waited for it to be in memory waited in vain."""
+    """Raises if the session could not be loaded into memory."""
     if channel.committed is None:
         raise CommandError(ErrorCode.INTERNAL_ERROR, NOT_LOADED)
     return channel.committed
@@ -86,7 +86,7 @@ class SessionLifecycle:
         self._host.loaded.when_loaded(uris, then)
 
     def _settled(self, uri: Uri) -> None:
-        """It is there, or will not be. Who made it is answered before who waited for it."""
+        """Creation has ended. Its maker is answered before those who waited for it."""
         loop = asyncio.get_running_loop()
         for then in self.openings.pop(uri, ()):
             loop.call_soon(then)
@@ -116,22 +116,22 @@ class SessionLifecycle:
             opening_record(params, provider, self._host.now(), source, opened_with), title
         )
         channel = self.reserve(uri)
-        is_told = False
+        is_answered = False
 
         def opened() -> None:
             self.admit(channel)
-            if not is_told:
+            if not is_answered:
                 done()
             self._host.write(channel, readiness)
 
         def not_opened(reason: str) -> None:
-            self.give_up(channel)
-            if not is_told:
+            self.discard(channel)
+            if not is_answered:
                 failed(reason)
 
         def doubted(reason: str) -> None:
-            nonlocal is_told
-            is_told = True
+            nonlocal is_answered
+            is_answered = True
             self.doubt(channel)
             failed(in_doubt(reason))
 
@@ -146,7 +146,7 @@ class SessionLifecycle:
         )
 
     def reserve(self, uri: Uri) -> Channel[SessionRecord]:
-        """A channel under a name that is taken from now on; `admit` or `give_up` follows."""
+        """A channel under a name that is reserved from now on; `admit` or `discard` follows."""
         self._check_free(uri)
         self.openings[uri] = []
         return Channel(uri, SESSION, self._host)
@@ -170,11 +170,11 @@ class SessionLifecycle:
         )
 
     def doubt(self, channel: Channel[SessionRecord]) -> None:
-        """Nobody waits for it any longer, but its name stays taken: it may be there after all."""
+        """Ends all waiting for it, but its name stays reserved: it may have been stored."""
         self._in_doubt.add(channel.uri)
         self._settled(channel.uri)
 
-    def give_up(self, channel: Channel[SessionRecord]) -> None:
+    def discard(self, channel: Channel[SessionRecord]) -> None:
         self._in_doubt.discard(channel.uri)
         self._settled(channel.uri)
         channel.size.remove()
@@ -198,19 +198,19 @@ class SessionLifecycle:
 
         async def dispose() -> None:
             dropping = asyncio.ensure_future(self._drop(uri))
-            is_told = False
+            is_answered = False
             try:
                 answered, _ = await asyncio.wait(
                     {dropping}, timeout=self._host.bounds.store_seconds
                 )
                 if not answered:
-                    is_told = True
+                    is_answered = True
                     failed(in_doubt(self._host.storage.reason or ""))
                 reached = await dropping
             except LogError as error:
                 self._disposing.discard(uri)
                 channel.reopen()
-                if not is_told:
+                if not is_answered:
                     failed(str(error))
                 return
             finally:
@@ -219,15 +219,15 @@ class SessionLifecycle:
             self._forget(channel)
             self._note_gone(uri, reached)
             if self._host.follower is not None:
-                await self._tell_other_nodes(SessionDisposed(session=uri, last_seq=reached))
+                await self._log_disposal(SessionDisposed(session=uri, last_seq=reached))
             self._host.count_sessions()
-            if not is_told:
+            if not is_answered:
                 done()
 
         self._host.spawn(dispose())
 
-    async def _tell_other_nodes(self, note: SessionDisposed) -> None:
-        """Nobody is told that it is gone before it is gone everywhere."""
+    async def _log_disposal(self, note: SessionDisposed) -> None:
+        """Durable before it is announced, so that the session is gone on all nodes then."""
         written: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._host.write(self._host.root, lambda *_: (note,), done=lambda: written.set_result(None))
         await written
@@ -263,7 +263,7 @@ class SessionLifecycle:
         channel.publisher.subscribers.clear()
 
     async def _drop(self, uri: Uri) -> Seq:
-        """Until it is known: when a disk fails, the session may be gone from it or not."""
+        """Retries until the result is known: after a disk failure it may or may not be dropped."""
         while True:
             try:
                 return await self._host.storage.watched(self._host.log.drop(uri))
@@ -302,7 +302,7 @@ class SessionLifecycle:
         return not self._host.states.is_full
 
     def _check_active_client(self, principal: Principal, wanted: ActiveClient) -> None:
-        """As for `activeClientChanged`: nobody else could give the role up again."""
+        """As for `activeClientChanged`: no other client could release the role."""
         if wanted.client_id != principal.client_id:
             reason = "A client can only make itself the active one: activeClient.clientId is yours."
             raise not_permitted(reason)

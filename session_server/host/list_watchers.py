@@ -32,8 +32,8 @@ class ListWatchers:
     def __init__(self, root: Channel[Any]) -> None:
         self._root = root
         self._guests: dict[Uri, dict[Outbox, Variant | None]] = {}
-        self._told: dict[Uri, dict[Variant, SessionSummary]] = {}
-        """What each variant of later versions was told last about each session."""
+        self._announced: dict[Uri, dict[Variant, SessionSummary]] = {}
+        """The summary that was last announced of each session, by variant of later versions."""
 
     def join(self, guest: Principal, outbox: Outbox, variant: Variant | None = None) -> None:
         for uri in guest.sessions or ():
@@ -68,17 +68,17 @@ class ListWatchers:
     def _in_later_version(
         self, news: Announcement, uri: Uri, record: SessionRecord | None, variant: Variant
     ) -> Any:
-        """The same announcement; nothing if it says nothing new there."""
+        """The same announcement, or `None` if nothing changes in that version."""
         if isinstance(news, frames.SessionRemoved):
-            self._told.get(uri, {}).pop(variant, None)
+            self._announced.get(uri, {}).pop(variant, None)
             name = uri if record is None else session_uri(record.public.summary, variant.spelling)
             removed = frames.SessionRemovedParams(channel=ROOT_CHANNEL, session=name)
             return frames.SessionRemoved(params=removed)
         if record is None:
             return None
         new = session_summary(record, variant)
-        told = self._told.setdefault(uri, {})
-        old, told[variant] = told.get(variant), new
+        announced = self._announced.setdefault(uri, {})
+        old, announced[variant] = announced.get(variant), new
         if isinstance(news, frames.SessionAdded):
             added = methods.SessionAddedParams(channel=ROOT_CHANNEL, summary=new)
             return methods.SessionAdded(params=added)
@@ -91,10 +91,10 @@ class ListWatchers:
         return methods.SessionSummaryChanged(params=changed)
 
     def disposed(self, uri: Uri) -> None:
-        self._told.pop(uri, None)
+        self._announced.pop(uri, None)
 
 
 def _everything(summary: SessionSummary) -> methods.SummaryChanges:
-    """For a first time: what was told before is not known."""
+    """All fields, if no earlier announcement is known."""
     fields = {name: getattr(summary, name) for name in methods.SummaryChanges.__struct_fields__}
     return methods.SummaryChanges(**{n: value for n, value in fields.items() if value is not None})

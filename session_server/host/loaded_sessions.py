@@ -1,4 +1,4 @@
-"""Which sessions are in memory: those in which something happens, and that somebody looks at.
+"""Which sessions are in memory: those that are active or watched.
 
 A session that has been idle for a while leaves memory, or earlier if all of them together are
 larger than they may be. Its snapshot is stored first, with the outline that stays. It is read again
@@ -31,7 +31,7 @@ logger = logging.getLogger("session_server.host")
 SessionChannel = Channel[SessionRecord]
 
 SWEEP_SECONDS = 30.0
-"""How often is looked for idle sessions, at least; four times while one becomes idle enough."""
+"""Idle sessions are searched at least this often, and four times per idle period."""
 
 SWEPT_AT_ONCE = 500
 EVICTED_AT_ONCE = 64
@@ -158,7 +158,7 @@ class LoadedSessions:
                     continue  # it is being disposed of, and the log has forgotten it already
                 else:
                     self._host.set_aside(channel, unreadable.get(uri, "it is not in the log"))
-            self._tell(uri)
+            self._call_waiting(uri)
         for folded in read.values():
             folded.forget()
 
@@ -202,9 +202,9 @@ class LoadedSessions:
     def disposed(self, uri: Uri) -> None:
         self._idle.pop(uri, None)
         self._failures.pop(uri, None)
-        asyncio.get_running_loop().call_soon(self._tell, uri)
+        asyncio.get_running_loop().call_soon(self._call_waiting, uri)
 
-    def _tell(self, uri: Uri) -> None:
+    def _call_waiting(self, uri: Uri) -> None:
         for then in self._waiting.pop(uri, ()):
             try:
                 then()
@@ -244,7 +244,7 @@ class LoadedSessions:
             for first in range(0, len(due), EVICTED_AT_ONCE):
                 await asyncio.gather(*map(self.evict, due[first : first + EVICTED_AT_ONCE]))
             if due:
-                self._host.upkeep.give_back_memory()
+                self._host.upkeep.release_memory()
 
     async def _look(self) -> None:
         """Notes since when each session is idle; in pieces, as there may be many."""
@@ -259,7 +259,7 @@ class LoadedSessions:
                 await asyncio.sleep(0)
 
     def _due(self) -> list[SessionChannel]:
-        """Those that have been idle for long; then others, until the rest is small enough."""
+        """Sessions that have been idle for long; then others until the rest is within the limit."""
         now = self._host.clock.monotonic()
         surplus = self._host.states.loaded_bytes - self._limit if self._limit else 0
         due: list[SessionChannel] = []

@@ -1,8 +1,8 @@
-"""The nodes of a host: which of them live, and what each of them has at the moment.
+"""The nodes of a host: which are alive, and which items each of them publishes.
 
-They tell each other through the log's servers, and nothing of it is stored. Every node beats, and
-hears its own beats too: so it can tell a node that is silent from a time in which it hears nobody.
-What a node has (people in a session, clients, who waits for an answer) goes with the node.
+Messages go through the log's servers and are not stored. Every node sends heartbeats and receives
+its own too: so it can distinguish a node that is silent from a connection that is lost. The items
+of a node (people in a session, clients, who waits for an answer) are removed with the node.
 """
 
 import logging
@@ -20,16 +20,16 @@ logger = logging.getLogger("session_server.host")
 
 BEATS_PER_LEASE = 5
 ENVELOPE_BYTES = 200
-"""Of a message, what is not news."""
+"""The size of a message without its items."""
 
 GATHERED_SECONDS = 0.05
-"""What changes within this time is told together."""
+"""Changes within this time are sent together."""
 
 KEPT_PER_NODE = 20_000
-"""Things that are remembered of another node; of more than that others do not know."""
+"""Items that are remembered of another node; more than that are ignored."""
 
 Key: TypeAlias = tuple[str, str]
-"""A kind of things, and the name of one."""
+"""The kind and the name of an item."""
 
 _decode = msgspec.json.Decoder(NodeMessage).decode
 
@@ -48,81 +48,83 @@ class Nodes:
         self._sent = 0
         self._heard = 0
         self._rounds = 0
-        """How many beats of this node came back to it."""
+        """How many of its own heartbeats this node has received."""
         self._last_heard: dict[str, int] = {}
-        """The round in which each other node was heard last."""
+        """The round in which each other node last sent a message."""
         self._is_settled = is_first
         self._wants = True
         self._own: dict[Key, Any] = {}
         self._changed: dict[Key, None] = {}
-        self._told = 0
+        self._changes_sent = 0
         self._numbers: dict[str, int] = {}
-        """Of each other node, the last message with news."""
+        """The number of the last message with items, by node."""
         self._elsewhere: dict[Key, dict[str, Any]] = {}
         self._known: dict[str, set[Key]] = {}
-        """What each other node has."""
+        """The items of each other node."""
         self._unconfirmed: dict[str, set[Key]] = {}
-        """The same while it tells all that it has: what was not named yet."""
+        """While a node sends all its items: those that were not listed yet."""
         self._listeners: dict[str, Callable[[str], None]] = {}
-        self._tells_all = self._is_telling = self._has_left = False
+        self._sends_all = self._is_scheduled = self._has_left = False
 
-    # Who lives
+    # Heartbeats
 
     async def run(self) -> None:
-        self._log.listen(self._take)
+        self._log.listen(self._receive)
         while not self._has_left:
             is_heard = self._heard == self._sent
             self._sent += 1
             wants = self._wants or not is_heard
             self._wants = False
-            beat = NodeMessage(node=self.name, beat=self._sent, wants=wants, number=self._told)
-            self._tell(beat)
+            beat = NodeMessage(
+                node=self.name, beat=self._sent, wants=wants, number=self._changes_sent
+            )
+            self._send(beat)
             await self._clock.sleep(self._pause)
 
     def leave(self) -> None:
         """This node stops: others need not wait for its lease to end."""
-        self._tell(NodeMessage(node=self.name, leaves=True))
+        self._send(NodeMessage(node=self.name, leaves=True))
         self._has_left = True
 
     def is_alive(self, name: str) -> bool:
-        """Whether a node may be at work. Until a lease has passed after a start, any may be."""
+        """Whether a node may be running. Until a lease has passed after a start, any may be."""
         return name == self.name or name in self._last_heard or not self._is_settled
 
     @property
     def number(self) -> int:
-        """Of those that live, this one included."""
+        """How many nodes are alive, including this one."""
         return 1 + len(self._last_heard)
 
     @property
     def is_settled(self) -> bool:
-        """Whether a node that lives would have been heard by now."""
+        """Whether every living node must have sent a message by now."""
         return self._is_settled
 
-    def _take(self, text: str) -> None:
+    def _receive(self, text: str) -> None:
         try:
             message = _decode(text)
         except msgspec.DecodeError:
-            logger.debug("another node sent what this one cannot read")
+            logger.debug("a message of another node could not be decoded")
             return
         if message.node == self.name:
             if message.beat is not None:
                 self._returned(message.beat)
             return
         if message.leaves:
-            self._lose([message.node])
+            self._remove([message.node])
             return
         is_known = message.node in self._last_heard
         self._last_heard[message.node] = self._rounds
         if message.wants:
-            self._tells_all = True
-            self._tell_soon()
+            self._sends_all = True
+            self._send_soon()
         before = self._numbers.get(message.node, 0) + (1 if message.beat is None else 0)
         if not is_known or (message.number != before and not message.begins):
-            self._wants = True  # some of its news did not arrive
+            self._wants = True  # some of its items did not arrive
         self._numbers[message.node] = message.number
-        self._take_news(message)
+        self._apply_items(message)
 
-    def _take_news(self, message: NodeMessage) -> None:
+    def _apply_items(self, message: NodeMessage) -> None:
         node = message.node
         if message.begins:
             self._unconfirmed[node] = set(self._known.get(node, ()))
@@ -136,7 +138,7 @@ class Nodes:
                 self._note(node, key, None)
 
     def _returned(self, beat: int) -> None:
-        """Only the latest counts: those that waited somewhere come all at once."""
+        """Only the latest heartbeat counts: delayed ones may arrive all at once."""
         if beat != self._sent or beat == self._heard:
             return
         self._heard = beat
@@ -150,9 +152,9 @@ class Nodes:
         if is_settled_now:
             self._is_settled = True
         if silent or is_settled_now:
-            self._lose(silent)
+            self._remove(silent)
 
-    def _lose(self, gone: list[str]) -> None:
+    def _remove(self, gone: list[str]) -> None:
         for node in gone:
             self._last_heard.pop(node, None)
             self._numbers.pop(node, None)
@@ -164,14 +166,14 @@ class Nodes:
         for lost in self.on_lost:
             lost()
 
-    # What each has
+    # Items
 
     def listen(self, kind: str, changed: Callable[[str], None]) -> None:
-        """Calls with the name of each thing of this kind that others have, or no longer have."""
+        """Calls back with the name of each item of this kind that changed on another node."""
         self._listeners[kind] = changed
 
-    def have(self, kind: str, name: str, value: Any) -> None:
-        """Other nodes are told that this one has it; with `None`, that it has it no longer."""
+    def publish(self, kind: str, name: str, value: Any) -> None:
+        """Sets an item of this node, which other nodes receive; `None` removes it."""
         key = (kind, name)
         if self._own.get(key) == value:
             return
@@ -180,10 +182,10 @@ class Nodes:
         else:
             self._own[key] = value
         self._changed[key] = None
-        self._tell_soon()
+        self._send_soon()
 
     def elsewhere(self, kind: str, name: str) -> tuple[Any, ...]:
-        """What other nodes have under this name."""
+        """The values of this item on other nodes."""
         return tuple(self._elsewhere.get((kind, name), {}).values())
 
     def _note(self, node: str, key: Key, value: Any) -> None:
@@ -202,30 +204,30 @@ class Nodes:
         if listener is not None:
             listener(key[1])
 
-    def _tell_soon(self) -> None:
-        if not self._is_telling:
-            self._is_telling = True
-            self._clock.call_later(GATHERED_SECONDS, self._tell_news)
+    def _send_soon(self) -> None:
+        if not self._is_scheduled:
+            self._is_scheduled = True
+            self._clock.call_later(GATHERED_SECONDS, self._send_changes)
 
-    def _tell_news(self) -> None:
+    def _send_changes(self) -> None:
         changed, self._changed = self._changed, {}
-        tells_all, self._tells_all = self._tells_all, False
-        self._is_telling = False
-        pieces = list(self._pieces(self._own if tells_all else changed))
+        sends_all, self._sends_all = self._sends_all, False
+        self._is_scheduled = False
+        pieces = list(self._pieces(self._own if sends_all else changed))
         for place, has in enumerate(pieces, start=1):
-            self._told += 1
-            self._tell(
+            self._changes_sent += 1
+            self._send(
                 NodeMessage(
                     node=self.name,
-                    number=self._told,
+                    number=self._changes_sent,
                     has=has,
-                    begins=tells_all and place == 1,
-                    ends=tells_all and place == len(pieces),
+                    begins=sends_all and place == 1,
+                    ends=sends_all and place == len(pieces),
                 )
             )
 
     def _pieces(self, keys: Iterable[Key]) -> Iterator[dict[str, dict[str, Any]]]:
-        """As many as go into one message; what is too large for one is left out."""
+        """As many items as fit into one message; an item too large for one is left out."""
         room = MESSAGE_BYTES - ENVELOPE_BYTES
         has: dict[str, dict[str, Any]] = {}
         left = room
@@ -241,6 +243,6 @@ class Nodes:
             has.setdefault(kind, {})[name] = value
         yield has
 
-    def _tell(self, message: NodeMessage) -> None:
+    def _send(self, message: NodeMessage) -> None:
         if not self._has_left:
             self._log.tell(encode(message).decode())

@@ -1,4 +1,4 @@
-"""What is open right now on the strength of a principal: counted, and ended with its credential.
+"""Open connections by principal: counted, and closed when its credential ends.
 
 WebSockets and event streams are counted. A request that waits is not, but ends all the same.
 """
@@ -52,7 +52,7 @@ class Connections:
         self._of_token: dict[str, dict[Closable, Timer | None]] = {}
 
     def check(self, principal: Principal) -> None:
-        """Before one more is opened: takes its price, or raises `RateLimitError`."""
+        """Before one more is opened: charges the rate limit, or raises `RateLimitError`."""
         allowance = self._allowances.of(principal.id)
         if self.per_principal and allowance.connections >= self.per_principal:
             raise TooManyConnectionsError(self._too_many, 1)

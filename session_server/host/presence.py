@@ -1,6 +1,6 @@
 """Who is looking at a session right now, and where they type. Never logged, never in state.
 
-Where the host has several nodes, each tells the others who is connected to it.
+With several nodes, each publishes to the others who is connected to it.
 """
 
 from typing import Any
@@ -29,10 +29,10 @@ from session_server.schemas.wire import Uri
 
 ROOM = "room"
 ROOM_BYTES = 6_000
-"""Of the people in a session at one node, as many are told to other nodes as go into this."""
+"""The people in a session are published to other nodes up to this size."""
 
-TOLD_EVERY_SECONDS = 1 / PRESENCE_NEWS_PER_SECOND
-"""News of one room is gathered for this long, so that typing does not flood it."""
+ANNOUNCE_SECONDS = 1 / PRESENCE_NEWS_PER_SECOND
+"""Changes in one room are collected for this long, so that typing does not flood it."""
 
 
 def session_of(room: Uri) -> Uri | None:
@@ -58,7 +58,7 @@ class Presence:
         assert principal.client_id is not None
         present = Present(client_id=principal.client_id, by=principal.author, role=principal.role)
         self._rooms.setdefault(room, {})[outbox] = present
-        self._tell_soon(room)
+        self._announce_soon(room)
 
     def update(self, params: PresenceUpdateParams, principal: Principal, outbox: Outbox) -> None:
         present = self._rooms.get(params.channel, {}).get(outbox)
@@ -66,7 +66,7 @@ class Presence:
             return
         self._stop_expiry(params.channel, outbox)
         if params.editing is not None:
-            # A page that was suspended does not report that nobody writes there any more.
+            # A page that was suspended does not report that its person has stopped typing.
             self._expiries[params.channel, outbox] = self._clock.call_later(
                 EDITING_SECONDS, self._expire_editing, params.channel, outbox
             )
@@ -75,14 +75,14 @@ class Presence:
         )
         if now != present:
             self._rooms[params.channel][outbox] = now
-            self._tell_soon(params.channel)
+            self._announce_soon(params.channel)
 
     def _expire_editing(self, room: Uri, outbox: Outbox) -> None:
         del self._expiries[room, outbox]
         present = self._rooms.get(room, {}).get(outbox)
         if present is not None:
             self._rooms[room][outbox] = msgspec.structs.replace(present, editing=None)
-            self._tell_soon(room)
+            self._announce_soon(room)
 
     def _stop_expiry(self, room: Uri, outbox: Outbox) -> None:
         expiry = self._expiries.pop((room, outbox), None)
@@ -95,11 +95,11 @@ class Presence:
         if people.pop(outbox, None) is None:
             return
         if people:
-            self._tell_soon(room)
+            self._announce_soon(room)
         else:
             del self._rooms[room]
             self._pauses.pop(room, None)
-            self._tell_nodes(room, {})
+            self._publish_to_nodes(room, {})
 
     def is_in(self, room: Uri, outbox: Outbox) -> bool:
         return outbox in self._rooms.get(room, {})
@@ -107,7 +107,7 @@ class Presence:
     def disposed(self, session: Uri) -> None:
         room = f"{ROOM_PREFIX}{session.removeprefix(SESSION_PREFIX)}"
         self._rooms.pop(room, None)
-        self._tell_nodes(room, {})
+        self._publish_to_nodes(room, {})
 
     def leave_all(self, outbox: Outbox) -> None:
         for room in [room for room, people in self._rooms.items() if outbox in people]:
@@ -115,41 +115,41 @@ class Presence:
 
     def _changed_elsewhere(self, room: Uri) -> None:
         if room in self._rooms:
-            self._tell_soon(room)
+            self._announce_soon(room)
 
-    def _tell_nodes(self, room: Uri, people: dict[Outbox, Present]) -> None:
+    def _publish_to_nodes(self, room: Uri, people: dict[Outbox, Present]) -> None:
         if self._nodes is None:
             return
-        told: list[Any] = []
+        published: list[Any] = []
         size = 0
         for present in people.values():
             size += len(encode(present)) + 1
             if size > ROOM_BYTES:
                 break
-            told.append(msgspec.to_builtins(present))
-        self._nodes.have(ROOM, room, told or None)
+            published.append(msgspec.to_builtins(present))
+        self._nodes.publish(ROOM, room, published or None)
 
     def _elsewhere(self, room: Uri) -> tuple[Present, ...]:
         if self._nodes is None:
             return ()
-        told = self._nodes.elsewhere(ROOM, room)
-        return tuple(present for people in told for present in _decoded(people))
+        published = self._nodes.elsewhere(ROOM, room)
+        return tuple(present for people in published for present in _decoded(people))
 
-    def _tell_soon(self, room: Uri) -> None:
+    def _announce_soon(self, room: Uri) -> None:
         if room not in self._due:
             self._due.add(room)
-            pause = self._pauses.get(room, TOLD_EVERY_SECONDS)
-            self._clock.call_later(pause, self._tell, room)
+            pause = self._pauses.get(room, ANNOUNCE_SECONDS)
+            self._clock.call_later(pause, self._announce, room)
 
-    def _tell(self, room: Uri) -> None:
+    def _announce(self, room: Uri) -> None:
         self._due.discard(room)
         people = self._rooms.get(room, {})
-        self._tell_nodes(room, people)
+        self._publish_to_nodes(room, people)
         present = (*people.values(), *self._elsewhere(room))
         params = PresenceChangedParams(channel=room, present=present)
         message = Message.of(PresenceChanged(params=params))
         pause = len(message.text) * len(people) / PRESENCE_BYTES_PER_SECOND
-        if pause > TOLD_EVERY_SECONDS:
+        if pause > ANNOUNCE_SECONDS:
             self._pauses[room] = pause
         else:
             self._pauses.pop(room, None)
@@ -158,7 +158,7 @@ class Presence:
 
 
 def _decoded(people: Any) -> tuple[Present, ...]:
-    """As another node told of them; one of another release may tell what this one cannot read."""
+    """Items of another node; one of another release may publish an unknown shape."""
     try:
         return msgspec.convert(people, tuple[Present, ...])
     except msgspec.ValidationError:

@@ -214,7 +214,7 @@ def _marked(record: SessionRecord, *, is_recording: bool) -> SessionRecord:
 
 
 class Playback:
-    """One cassette on its way into a host: lines in, entries that fit out."""
+    """Reads one cassette line by line, and checks that each entry follows from those before."""
 
     def __init__(self) -> None:
         self.session: Uri | None = None
@@ -223,7 +223,7 @@ class Playback:
         self._entries = 0
         self._record: SessionRecord | None = None
 
-    def take(self, text: bytes) -> Logged | None:
+    def add_line(self, text: bytes) -> Logged | None:
         """The entry of a line, if it is one; raises `CassetteError` with the reason."""
         self._number += 1
         try:
@@ -292,19 +292,19 @@ _PLAYED = frozenset({*TRANSITIONS, *PRIVATE_TRANSITIONS})
 async def replayed(host: Host, lines: AsyncIterator[bytes]) -> Uri:
     """Plays a cassette in one go: all of it, or nothing."""
     playback = Playback()
-    story = [logged async for text in lines if (logged := playback.take(text)) is not None]
+    story = [logged async for text in lines if (logged := playback.add_line(text)) is not None]
     uri = _whole(playback)
     await _open(host, uri, story)
     return uri
 
 
 async def played(host: Host, lines: AsyncIterator[bytes]) -> Uri:
-    """Plays a cassette as its lines come, for whoever watches; what was played stays."""
+    """Plays a cassette as its lines come, for those who watch; what was played stays."""
     playback = Playback()
     channel: Channel[SessionRecord] | None = None
     with ExitStack() as stack:
         async for text in lines:
-            logged = playback.take(text)
+            logged = playback.add_line(text)
             if logged is None:
                 continue
             if channel is None:
@@ -331,11 +331,11 @@ async def _open(host: Host, uri: Uri, story: Sequence[Logged]) -> Channel[Sessio
         channel.measure()
         host.lifecycle.admit(channel)
 
-    give_up, doubt = (
-        partial(host.lifecycle.give_up, channel),
+    discard, doubt = (
+        partial(host.lifecycle.discard, channel),
         partial(host.lifecycle.doubt, channel),
     )
-    await _append(host, channel, story, opened, give_up, doubt)
+    await _append(host, channel, story, opened, discard, doubt)
     return channel
 
 

@@ -1,4 +1,4 @@
-"""News of sessions for everyone who watches the list of them."""
+"""Announcing changes of summaries to everyone who watches the list of sessions."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from session_server.schemas.ahp.session import SessionSummary, SummaryMeta
 from session_server.schemas.wire import Uri
 
 QUIET_SECONDS = 1.0
-"""Changes of `modifiedAt` alone are told at most this often per session."""
+"""Changes of `modifiedAt` alone are sent at most this often per session."""
 
 
 def changes_between(before: SessionSummary, after: SessionSummary) -> SummaryChanges:
@@ -33,48 +33,48 @@ def changes_between(before: SessionSummary, after: SessionSummary) -> SummaryCha
     return SummaryChanges(**changed)
 
 
-class SummaryNews:
-    """What was told last about each session, and what is still to be told."""
+class SummaryAnnouncements:
+    """The summary that was last sent of each session, and timers for those to be sent."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        self._told: dict[Uri, SessionSummary] = {}
+        self._announced: dict[Uri, SessionSummary] = {}
         self._timers: dict[Uri, Handle] = {}
 
     def changed(self, before: SessionSummary, after: SessionSummary) -> None:
         uri = after.resource
-        told = self._told.setdefault(uri, before)
-        quiet = msgspec.structs.replace(told, modified_at=after.modified_at) == after
+        announced = self._announced.setdefault(uri, before)
+        quiet = msgspec.structs.replace(announced, modified_at=after.modified_at) == after
         if not quiet:
-            self._tell(uri, after)
+            self._announce(uri, after)
         elif uri not in self._timers:
-            later = self._host.clock.call_later(QUIET_SECONDS, self._tell_latest, uri)
+            later = self._host.clock.call_later(QUIET_SECONDS, self._announce_latest, uri)
             self._timers[uri] = later
 
     def is_due(self, uri: Uri) -> bool:
-        """Whether its latest summary will be told soon, whatever it is then."""
+        """Whether its summary, as it is then, will be sent soon."""
         return uri in self._timers
 
-    def _tell_latest(self, uri: Uri) -> None:
+    def _announce_latest(self, uri: Uri) -> None:
         self._timers.pop(uri, None)
         channel = self._host.sessions.get(uri)
         record = None if channel is None else channel.overview
         if record is not None:
-            self._tell(uri, listed(record.public))
+            self._announce(uri, listed(record.public))
 
-    def _tell(self, uri: Uri, summary: SessionSummary) -> None:
+    def _announce(self, uri: Uri, summary: SessionSummary) -> None:
         timer = self._timers.pop(uri, None)
         if timer is not None:
             timer.cancel()
-        changes = changes_between(self._told[uri], summary)
-        self._told[uri] = summary
+        changes = changes_between(self._announced[uri], summary)
+        self._announced[uri] = summary
         params = SessionSummaryChangedParams(channel=ROOT_CHANNEL, session=uri, changes=changes)
         channel = self._host.sessions.get(uri)
         if channel is not None:
             self._host.list_watchers.announce(SessionSummaryChanged(params=params), channel)
 
     def forget(self, uri: Uri) -> None:
-        self._told.pop(uri, None)
+        self._announced.pop(uri, None)
         timer = self._timers.pop(uri, None)
         if timer is not None:
             timer.cancel()

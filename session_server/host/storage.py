@@ -1,4 +1,4 @@
-"""Whether the log takes what is written: what operators, `/readyz` and metrics are told of it.
+"""Whether the log can be written to, as operators, `/readyz` and metrics see it.
 
 The log writer and the upkeep report every failure and every success here. As long as nothing can be
 written the host is read-only, and tries again by itself.
@@ -22,7 +22,7 @@ T = TypeVar("T")
 PROBE_SECONDS = 1.0
 LOGGED_EVERY_SECONDS = 60.0
 UNKNOWN = "unknown"
-"""Why a batch was not stored when nobody can tell whether it was; beside `RefusedBecause`."""
+"""The reason where it is not known whether a batch was stored; next to `RefusedBecause`."""
 
 NOT_THE_DISK = (RefusedBecause.CONFLICT, RefusedBecause.CLOSED)
 
@@ -78,7 +78,7 @@ class Storage:
             asyncio.get_running_loop().call_soon(back)
 
     async def watched(self, work: Awaitable[T]) -> T:
-        """What is written beside batches: snapshots, and what is dropped."""
+        """Reports the result of writing a snapshot, or of trimming or dropping."""
         try:
             result = await work
         except FailedError as error:

@@ -32,7 +32,7 @@ class Tasks:
             self._logger.error("a task of %s failed", self._owner, exc_info=task.exception())
 
     async def stop(self) -> None:
-        """Ends all of them; what is begun afterwards ends before it does anything."""
+        """Cancels all tasks; one that is spawned afterwards is cancelled at once."""
         self.is_over = True
         for task in tuple(self._running):
             task.cancel()
@@ -52,7 +52,7 @@ class Handle(Protocol):
 
 
 class Clock:
-    """Where the host reads the time, and waits. Tests give it one that they set themselves."""
+    """Where the host reads the time, and waits. Tests pass one that they set themselves."""
 
     def now(self) -> Millis:
         """The time of day."""
@@ -72,7 +72,7 @@ CLOCK = Clock()
 
 
 class Timer:
-    """One call to come. It is kept until its time, or until many have been cancelled."""
+    """A pending call. A cancelled one stays in the heap until its time or a compaction."""
 
     __slots__ = ("_timers", "call", "is_over", "when")
 
@@ -133,5 +133,5 @@ class WallTimers:
             try:
                 timer.call()
             except Exception:
-                logger.exception("what was due could not be done")
+                logger.exception("a timer failed")
         self._arm()

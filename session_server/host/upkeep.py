@@ -42,15 +42,15 @@ class Upkeep:
         self._tasks.spawn(self._tried(channel))
 
     def disposed(self, _: Uri) -> None:
-        self.give_back_memory()
+        self.release_memory()
 
-    def give_back_memory(self) -> None:
-        """A while later, once for all that goes meanwhile: it holds everything up for a moment."""
+    def release_memory(self) -> None:
+        """Some time later, once for many calls, since it blocks the event loop for a moment."""
         if not self._is_giving_back:
             self._is_giving_back = True
-            self._tasks.spawn(self._give_back())
+            self._tasks.spawn(self._release())
 
-    async def _give_back(self) -> None:
+    async def _release(self) -> None:
         await self._clock.sleep(GIVING_BACK_SECONDS)
         self._is_giving_back = False
         await asyncio.to_thread(trim_heap)
@@ -75,9 +75,9 @@ class Upkeep:
                 if is_due and channel.outline is None and not await self.is_saved(channel):
                     unsaved.add(channel)
                 elif is_new_day or (is_due and channel.outline is not None):
-                    with suppress(LogError):  # the next day will do as well
+                    with suppress(LogError):  # it is tried again the next day
                         await self._storage.watched(self._trim(channel))
-            self.give_back_memory()
+            self.release_memory()
 
     async def finish(self, channels: Iterable[Channel[Any]]) -> None:
         """Before the host stops: snapshots of what has been quiet, so that the next start is short.
@@ -133,9 +133,9 @@ def _is_due(channel: Channel[Any], now: Millis) -> bool:
 
 
 def trim_heap() -> None:
-    """The C library keeps what was freed in pieces between what is in use, unless it is told.
+    """Returns freed memory to the system, which glibc otherwise keeps.
 
-    Only glibc has this; others give back by themselves, or cannot be told.
+    Other C libraries do this by themselves, or have no such function.
     """
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:

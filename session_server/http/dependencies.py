@@ -49,7 +49,7 @@ def running(app: FastAPI) -> Services | None:
 
 
 def begin_draining(app: FastAPI) -> None:
-    """It was told to stop, and serves a while longer: load balancers and clients go elsewhere."""
+    """The host is stopping: it serves for a while, so that load balancers can move clients."""
     app.state.is_draining = True
 
 
@@ -83,7 +83,7 @@ async def caller(connection: HTTPConnection) -> Principal:
 
 
 def body_size(connection: HTTPConnection) -> int:
-    """A body of unknown size counts as the largest; the server holds a body to its declared one."""
+    """A body of unknown size counts as the largest; the server enforces a declared size."""
     if "transfer-encoding" in connection.headers:
         return FRAME_BYTES
     declared = connection.headers.get("content-length", "")

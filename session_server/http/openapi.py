@@ -73,7 +73,7 @@ def described(
     media_type: str = JSON,
     links: Schema | None = None,
 ) -> dict[str, Any]:
-    """What a route tells FastAPI: its answer, the problems it may have, and its body if any.
+    """What a route declares to FastAPI: its response, its problems, and its body if any.
 
     `example` is a body; `links` say which operations can be called with what the answer holds.
     """

@@ -1,6 +1,6 @@
 """Errors as HTTP: each becomes one problem (RFC 9457) with a stable code.
 
-`ProblemError` is raised where HTTP itself says no: headers, keys, media types. Everything else is
+`ProblemError` is raised for errors of HTTP itself: headers, keys, media types. Everything else is
 raised by the host, the rules or the decoders, which know nothing of HTTP.
 """
 

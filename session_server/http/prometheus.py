@@ -110,7 +110,7 @@ def labelled(name: str, text: str, label: str, values: Mapping[Any, int]) -> Met
 
 
 def histogram(name: str, text: str, values: Histogram) -> Metric:
-    """Prometheus wants each bucket to hold all that is below its bound."""
+    """Buckets are cumulative, as Prometheus requires."""
     so_far, buckets = 0, []
     for bound, number in zip((*values.bounds, "+Inf"), values.counts, strict=True):
         so_far += number

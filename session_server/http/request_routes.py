@@ -110,7 +110,7 @@ def _bad_form(message: str, path: str = "$") -> ProblemError:
 
 
 async def visible_channel(host: Host, who: Principal, uri: Uri) -> Channel[SessionRecord]:
-    """The session's channel, in memory, for somebody who may see the session."""
+    """The session's channel, in memory, for a principal that may see the session."""
     known = host.channel(who, uri)
     channel = None if known is None or known is host.root else await host.loaded.loaded(uri)
     if channel is None:
@@ -206,7 +206,7 @@ async def ask(
 ) -> Response:
     """Ask people something. The questions show in every client of the session at once.
 
-    The same question that you asked with a `lease` and left is taken up, and not asked twice.
+    A question that you asked with a `lease` and left is resumed, and not asked twice.
     """
     request = asked(wanted, new_name(key, wanted), host.now())
     record = await visible_record(host, who, uri)

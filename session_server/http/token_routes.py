@@ -64,7 +64,7 @@ async def issue_token(
         return _granted(wanted, who, token_id, host.now())
 
     issued, headers = await _issued(tokens, key, wanted, known, granted)
-    return json_response(_given(request, tokens.text_of(issued), issued), 201, headers)
+    return json_response(_token_created(request, tokens.text_of(issued), issued), 201, headers)
 
 
 async def _issued(
@@ -110,7 +110,7 @@ def where_reached(request: Request) -> Reachable:
     return where._replace(url=where.url + request.scope.get("root_path", ""))  # where it is mounted
 
 
-def _given(request: Request, text: str, issued: IssuedToken) -> TokenGiven:
+def _token_created(request: Request, text: str, issued: IssuedToken) -> TokenGiven:
     where = where_reached(request)
     url = f"{where.url}/?tkn={text}"
     return TokenGiven(token=text, issued=issued, url=url, warning=where.warning)
@@ -177,7 +177,7 @@ async def share(
         return _share_granted(wanted, who, uri, token_id, host.now())
 
     issued, headers = await _issued(tokens, key, wanted, known, granted)
-    given = await _share_given(issued, tokens.text_of(issued), where_reached(request))
+    given = await _share_created(issued, tokens.text_of(issued), where_reached(request))
     return json_response(given, 201, headers)
 
 
@@ -234,7 +234,7 @@ def _share_granted(
     )
 
 
-async def _share_given(issued: IssuedToken, text: str, where: Reachable) -> ShareGiven:
+async def _share_created(issued: IssuedToken, text: str, where: Reachable) -> ShareGiven:
     assert issued.sessions is not None
     assert issued.expires_at is not None
     url = f"{where.url}/?tkn={text}#/s/{session_name(issued.sessions[0])}"

@@ -15,7 +15,7 @@ from session_server.settings import Settings, SettingsError
 
 ALL_ADDRESSES = ("", "0.0.0.0", "::")  # noqa: S104
 _NOWHERE = (("192.0.2.1", socket.AF_INET), ("2001:db8::1", socket.AF_INET6))
-"""Documentation addresses, used by nobody: the route to them shows our address outside."""
+"""Reserved documentation addresses: the route to them shows our own address."""
 
 ONLY_HERE = (
     "This host listens only on loopback, so the link works on this machine alone. For other devices"
@@ -113,7 +113,7 @@ class Binding(NamedTuple):
 
 
 def binding_of(settings: Settings) -> Binding:
-    """The binding for these settings; raises a `SettingsError` that says what to do."""
+    """The binding for these settings; raises a `SettingsError` with what to change."""
     _check_one(settings)
     is_loopback = is_loopback_address(settings.host)
     if settings.connection_token_file is not None:

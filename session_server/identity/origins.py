@@ -173,7 +173,7 @@ def _host(headers: Mapping[str, str]) -> tuple[str, int | None]:
 
 
 def _named(netloc: str) -> tuple[str, int | None]:
-    """Name and port; anything else gives an empty name."""
+    """Name and port; the name is empty if the text is anything else."""
     try:
         parts = urlsplit(f"//{netloc}")
         name, port = parts.hostname or "", parts.port

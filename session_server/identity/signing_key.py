@@ -14,7 +14,7 @@ FILE = "secret.key"
 KEY_BYTES = 32
 PRIVATE = 0o600
 OTHERS = 0o077
-"""What nobody but the owner may do with a file that holds a secret."""
+"""Permissions that a file with a secret must not grant to others."""
 
 KEYS_IN_A_ROW = (
     *("1234567890", "qwertyuiop", "asdfghjkl", "zxcvbnm"),
@@ -81,7 +81,7 @@ def _read_key(path: Path) -> bytes:
 
 
 def signing_key(settings: Settings, *, is_kept: bool) -> SigningKey:
-    """Tokens of a log that is gone with the process need no key that stays."""
+    """A key in memory if the log is too: its tokens end with the process."""
     if settings.secret is not None:
         secret = settings.secret.get_secret_value()
         if len(secret) < SECRET_CHARS or is_guessable(secret):
@@ -99,7 +99,7 @@ def signing_key(settings: Settings, *, is_kept: bool) -> SigningKey:
 def is_guessable(secret: str) -> bool:
     """Too few different characters, or too few that do not follow from those before them.
 
-    It finds what somebody types to get past a check of the length: repetitions, `abcd…`, `1234…`,
+    Finds what people type to pass a check of the length: repetitions, `abcd…`, `1234…`,
     keys side by side. Words are not looked up, and random texts of 16 bytes always pass.
     """
     return len(set(secret)) < SECRET_VARIETY or _surprises(secret) < SECRET_SURPRISES
@@ -147,7 +147,7 @@ def _check_private(path: Path, status: os.stat_result) -> None:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Never over a file that is there, never readable by others, and whole or not at all."""
+    """Never replaces a file, never readable by others, written completely or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE)

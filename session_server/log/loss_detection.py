@@ -1,7 +1,7 @@
 """How far a log had come, kept outside of it.
 
-A database that was restored from a copy of its files looks as if nothing was lost: whatever would
-tell is in the copy too. So each host keeps in its data folder how far it has seen its log, and one
+A database that was restored from a copy of its files looks as if nothing was lost: any mark inside
+it is in the copy too. So each host keeps in its data folder how far it has seen its log, and one
 that ends before that has lost entries.
 """
 

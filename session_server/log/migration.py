@@ -25,7 +25,7 @@ Lasting: TypeAlias = dict[Seq, Millis]
 
 
 class Copyable(Log, Protocol):
-    """What a backend offers beside the contract, so that it can be copied from and to."""
+    """What a backend offers next to `Log`, so that it can be copied from and to."""
 
     async def lasting(self) -> Lasting:
         """Entries that trimming leaves, and until when."""

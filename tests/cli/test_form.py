@@ -229,7 +229,7 @@ def test_freeform_text_and_an_option_exclude_each_other_in_a_single_choice() -> 
     field.choose("kyoto")
     assert field.value() == SelectedValue(value="kyoto")
     field.move(1)
-    assert (field.here, field.takes_text) == (OWN, True)
+    assert (field.here, field.accepts_text) == (OWN, True)
     field.write("Bergen")
     assert field.value() == SelectedValue(value="", freeform_values=("Bergen",))
     assert field.shown() == "Bergen"

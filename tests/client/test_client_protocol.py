@@ -79,7 +79,7 @@ def test_a_client_whose_id_is_somebody_elses_by_now_gives_up(laptop: Device) -> 
     laptop.wire.cut()
     laptop.wire.connect()
     assert laptop.wire.socket is not None
-    laptop.protocol.take()
+    laptop.protocol.drain()
     laptop.wire.socket.fail(1, ErrorCode.PERMISSION_DENIED)
     with pytest.raises(GaveUp):
         laptop.wire.deliver_down()

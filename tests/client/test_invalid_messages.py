@@ -63,7 +63,7 @@ def test_a_state_that_cannot_be_fetched_ends_its_session(
 ) -> None:
     from_host(laptop, envelope(laptop.host, {"type": "session/titleChanged", "title": 5}))
     assert laptop.wire.socket is not None
-    laptop.protocol.take()
+    laptop.protocol.drain()
     if answer is None:
         laptop.wire.socket.fail(3, ErrorCode.SESSION_NOT_FOUND)
     else:
@@ -115,7 +115,7 @@ def test_a_snapshot_that_makes_no_sense_ends_only_its_session(laptop: Device) ->
 def test_a_stateless_channel_cannot_be_mirrored(laptop: Device) -> None:
     found: list[Any] = []
     laptop.protocol.watch("ahp-presence:/1", found.append)
-    laptop.protocol.take()
+    laptop.protocol.drain()
     assert laptop.wire.socket is not None
     laptop.wire.socket.answer(3, SubscribeResult())
     laptop.wire.settle()

@@ -216,7 +216,7 @@ async def test_a_turn_that_is_completed_again_and_again_keeps_the_latest_complet
         for _ in range(COMPLETIONS_HELD):
             last = agent.dispatch(COMPLETE)
         refused = await verdict(agent, first)
-        assert "completed again and again" in refused["rejectionReason"]
+        assert "completed too many times" in refused["rejectionReason"]
         held = host._held._completions[SESSION]
         assert len(held) == COMPLETIONS_HELD
         assert all(change.before is None and change.after is None for change in held)

@@ -124,8 +124,8 @@ async def test_a_server_that_becomes_read_only_is_reported_as_such(schema: str) 
     await tell(b"SET default_transaction_read_only = on")
     outcome = await settled(log, batch(A, last, b"x"))
     assert outcome.because == RefusedBecause.READ_ONLY
-    assert "takes no writes" in outcome.reason
-    with pytest.raises(FailedError, match="takes no writes"):
+    assert "does not accept writes" in outcome.reason
+    with pytest.raises(FailedError, match="does not accept writes"):
         await log.save_snapshot(StoredSnapshot(A, last, b""))
     assert [e.data for e in await everything(log)] == [b"before"]
     await tell(b"SET default_transaction_read_only = off")

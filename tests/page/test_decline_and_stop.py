@@ -42,8 +42,8 @@ def is_open(stage: Stage, session: str) -> bool:
 @pytest.mark.parametrize(
     ("way", "asks", "done"),
     [
-        ("Decline", "Decline for everyone? The agent will be told “no”.", "declined"),
-        ("Dismiss", "Dismiss without answering? The agent will be told nobody", "dismissed"),
+        ("Decline", "Decline for everyone? The agent receives “no” as the answer.", "declined"),
+        ("Dismiss", "Dismiss without answering? The agent learns that nobody", "dismissed"),
     ],
 )
 def test_confirmation_names_whose_answers_would_be_lost(

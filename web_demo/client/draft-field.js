@@ -209,14 +209,14 @@ export class Field extends Events {
     return cleared;
   }
 
-  /** Tells the host that somebody is here, although nothing has been entered yet. */
+  /** Reports to the host that a person is here, although nothing has been entered yet. */
   touch() {
     if (this.state !== "empty" || this.isDirty || this.isClosed) return;
     this.#mustSend = true;
     this.flush();
   }
 
-  /** Takes the other value. A draft of somebody else is sent again, as ours. */
+  /** Chooses the other value. A draft of someone else is sent again, as ours. */
   useAlternative() {
     const { alternative } = this;
     if (!alternative) return;
@@ -273,7 +273,7 @@ export class Field extends Events {
     this.#changed();
   }
 
-  /** Nobody types here any more: what the host has had from us gives way to what is newer. */
+  /** Typing has ended: a newer value of the host replaces what was sent from here. */
   typingStopped() {
     if (this.phase !== "contested") return;
     this.#receive(this.#state.atHost, false);
@@ -365,19 +365,19 @@ export class Field extends Events {
     this.#apply({ type: "confirmed", answer: atHost, isLast, isTyping: this.#isTyping });
   }
 
-  /** @param {Answer | undefined} atHost - somebody else's */
+  /** @param {Answer | undefined} atHost - someone else's */
   #receive(atHost, isTyping = this.#isTyping) {
     const before = this.#state;
     this.#apply({ type: "received", answer: atHost, isTyping });
     if (!same(valueOf(before.shown), this.value)) this.#offerReplaced(before.isOwn && valueOf(before.shown));
   }
 
-  /** Whether somebody types here, letter by letter. */
+  /** Whether a person is typing here. */
   get #isTyping() {
     return this.isOwn && this.#questions.typing.isAt(this) && isTypedValue(this.value);
   }
 
-  /** @param {Value | false | undefined} replaced - our own value that gave way to another */
+  /** @param {Value | false | undefined} replaced - our own value that was replaced */
   #offerReplaced(replaced) {
     const { atHost } = this.#state;
     const isBack = this.#replacedBy !== undefined && same(this.#saver.text?.value, this.value);
@@ -390,7 +390,7 @@ export class Field extends Events {
     }
   }
 
-  /** @param {Value | undefined} value - an unsent draft, where somebody has typed something newer */
+  /** @param {Value | undefined} value - an unsent draft, if something newer was typed */
   #setAside(value) {
     const { atHost } = this.#state;
     if (this.theirs && this.#sender.mayHaveSent(withoutMeta(atHost))) this.#confirm(atHost);

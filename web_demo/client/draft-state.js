@@ -4,7 +4,7 @@
  * synced     the field shows what the host has
  * unsent     edited here; the host still has the answer that the edit is based on
  * sending    sent, and not confirmed yet
- * contested  edited here, and somebody else changed it too: nothing is sent until a person chooses
+ * contested  edited here, and someone else changed it too: nothing is sent until a person chooses
  * emptied    an answer was emptied by typing: nothing is sent, and the answer still counts
  * refused    the host refused what is shown
  *
@@ -31,7 +31,7 @@ import { same } from "./reducers/updates.js";
 /**
  * edited: by typing or choosing. decided: submitted, skipped or cleared on purpose. sent, confirmed,
  * refused, failed: what became of what was sent; `isLast`: nothing else is on its way. received:
- * somebody else's answer; `isTyping`: a person is typing here. left: the field lost the focus.
+ * someone else's answer; `isTyping`: a person is typing here. left: the field lost the focus.
  *
  * @typedef {{
  *   type: "edited" | "decided" | "sent" | "confirmed" | "refused" | "failed" | "received"

@@ -14,7 +14,7 @@ const SAVE_INTERVAL = 250;
 const RETRY_DELAY = 1_000;
 const TEMPORARY = new Set(["limit", "notSaved", "inDoubt"]);
 const NO_VERDICT = new Set(["lost", "closed", "gone"]);
-/** How many answers are remembered of which nobody knows whether they arrived. */
+/** How many unconfirmed answers of earlier connections are remembered. */
 const UNCERTAIN_LIMIT = 8;
 
 /**

@@ -1,5 +1,5 @@
 /**
- * All errors of the client, told apart by their code.
+ * All errors of the client, distinguished by their code.
  *
  * lost           the connection broke during a command, which may have been executed
  * fatal          the host refuses this client; retrying does not help
@@ -7,7 +7,7 @@
  * closed         closed by this page
  * command        the host answered a command with an error; `rpcCode` is its number
  * notFound       there is no such session, or no access to it
- * exists         the session's URI is taken
+ * exists         the session's URI is in use
  * gone           the session was removed while it was open
  * rejected       the host refused an action; `refusal` is its code, `questionId` the question
  * requestClosed  the question is no longer open; `by` is who closed it, where known

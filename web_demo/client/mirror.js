@@ -16,7 +16,7 @@ import { isDeferredEcho, isEcho } from "./own-actions.js";
 /** @typedef {ActionEnvelope | ClientError} Verdict the outcome of an own action */
 
 /**
- * action: somebody else or the host did something; dispatched: we did, unconfirmed; confirmed: the
+ * action: someone else or the host did something; dispatched: we did, unconfirmed; confirmed: the
  * host accepted it; rejected: the host refused it, so it is undone; withdrawn: undone here, or by a
  * lost connection; snapshot: the host sent the whole state.
  *

@@ -13,7 +13,7 @@ const CHANNEL = "ahp-presence:/";
 const SEND_DELAY = 150;
 /** The host forgets who is typing after 10 seconds, so it is reported again in time. */
 const REFRESH = 4_000;
-/** How long after the last key somebody still counts as typing. */
+/** How long after the last key a person still counts as typing. */
 const TYPING_TIMEOUT = 4_000;
 
 /**
@@ -106,7 +106,7 @@ export class Presence extends Events {
 }
 
 /**
- * Which question somebody types into on this page, until they pause.
+ * Which question a person types into on this page, until they pause.
  *
  * @extends {Events<{ change: EditingPlace | undefined, stopped: EditingPlace }>}
  */
@@ -119,7 +119,7 @@ export class TypingIndicator extends Events {
     return this.#place?.requestId === requestId && this.#place.questionId === questionId;
   }
 
-  /** @param {EditingPlace | undefined} place - `undefined`: nobody types any more */
+  /** @param {EditingPlace | undefined} place - `undefined`: typing has ended */
   at(place) {
     clearTimeout(this.#timer);
     const left = this.#place;

@@ -98,7 +98,7 @@ export const isRead = (status) => hasMark(status, IS_READ);
 export const isArchived = (status) => hasMark(status, IS_ARCHIVED);
 
 /**
- * Not in the list. An archived session with open questions is: somebody may be waiting for the
+ * Not in the list. An archived session with open questions is: an asker may be waiting for the
  * answers.
  * @param {number} status
  */

@@ -253,7 +253,7 @@ export class Session extends Events {
     this.#typing.at(isSomewhere ? { requestId, questionId } : undefined);
   }
 
-  /** @param {boolean} isIdle - the page is hidden, so nobody types */
+  /** @param {boolean} isIdle - the page is hidden, so no one types */
   idle(isIdle) {
     if (isIdle) this.editing();
     this.#presence?.setIdle(isIdle);

@@ -101,7 +101,7 @@ export class Subscriptions {
     if (mirror.error) throw mirror.error;
     if (this.waiting >= PENDING_LIMIT) {
       const waiting = `${PENDING_LIMIT} changes are waiting to be confirmed.`;
-      throw new ClientError("tooMany", `${waiting} Wait until the host has taken them.`);
+      throw new ClientError("tooMany", `${waiting} Wait until the host has confirmed them.`);
     }
     const size = new TextEncoder().encode(JSON.stringify(params(mirror, pending))).length + 100;
     if (size > FRAME_BYTES) {

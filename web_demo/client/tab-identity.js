@@ -25,7 +25,7 @@ export class Tab {
   /** @param {TabStorage | undefined} storage */
   constructor(storage) {
     this.#storage = storage;
-    const { id, clientId, seq } = this.#take() ?? { ...fresh(), seq: 0 };
+    const { id, clientId, seq } = this.#claim() ?? { ...fresh(), seq: 0 };
     this.id = id;
     this.clientId = clientId;
     /** The sequence number of the last action of this tab. */
@@ -60,7 +60,7 @@ export class Tab {
 
   /** The page is back from the cache; another page may have used this tab meanwhile. */
   resume() {
-    const found = this.#take();
+    const found = this.#claim();
     if (found?.id === this.id) this.seq = Math.max(this.seq, found.seq);
   }
 
@@ -69,7 +69,7 @@ export class Tab {
   }
 
   /** @returns {Identity | undefined} */
-  #take() {
+  #claim() {
     try {
       const found = JSON.parse(this.#storage?.getItem(KEY) ?? "null");
       this.#storage?.removeItem(KEY);

@@ -69,7 +69,7 @@ export class ConflictPrompt {
     show(this.text, text !== "");
     setText(this.use, use);
     setText(this.stay, stay);
-    // Once per conflict, not with every key of somebody else.
+    // Once per conflict, not with every key that someone else presses.
     if (kind !== this.kind && kind !== "earlier")
       announce(`${labelOf(this.question)}: ${title} ${text}. ${use} or ${stay.toLowerCase()}?`);
     this.kind = kind;

@@ -54,7 +54,7 @@ export function hasOneInput(question) {
 }
 
 /**
- * The asker's default, shown until somebody enters something else.
+ * The asker's default, shown until something else is entered.
  * @param {Question} question
  * @returns {Value | undefined}
  */

@@ -18,7 +18,7 @@ import { hasOneInput, defaultValueOf } from "./fields.js";
  */
 
 /**
- * `foreign` is somebody else's draft. `outdated` was given before the question changed. `proposed`
+ * `foreign` is someone else's draft. `outdated` was written before the question changed. `proposed`
  * is a default, or prefilled by the asker.
  * @param {Question} question
  * @param {Field} field

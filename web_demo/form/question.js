@@ -277,7 +277,7 @@ export class QuestionView {
     this.input.focus();
   }
 
-  /** The focus left the question, so nobody types here any more. */
+  /** The focus left the question, so typing here has ended. */
   /** @param {FocusEvent} event */
   #focusLeft({ relatedTarget }) {
     if (relatedTarget instanceof Node && this.element.contains(relatedTarget)) return;

@@ -27,8 +27,8 @@ import { Menu } from "../views/overlays.js";
  */
 
 const ASKS = {
-  decline: "Decline for everyone? The agent will be told “no”.",
-  cancel: "Dismiss without answering? The agent will be told nobody answered.",
+  decline: "Decline for everyone? The agent receives “no” as the answer.",
+  cancel: "Dismiss without answering? The agent learns that nobody answered.",
 };
 const WAITS = {
   accept: "You’re offline. Your answers will be sent when you reconnect.",
@@ -51,7 +51,7 @@ export class RequestFooter {
   constructor(actions) {
     this.accept = button("primary", "Send answers", actions.accept);
     this.no = button("", "No", actions.no);
-    this.decline = button("decline", "Decline", actions.decline, "The agent will be told “no”.");
+    this.decline = button("decline", "Decline", actions.decline, "The agent receives “no” as the answer.");
     this.menu = new Menu("More actions", () => [
       this.canSubmit && { label: "Mark all done", icon: ICONS.check, act: actions.submitAll },
       { label: "Dismiss without answering", icon: ICONS.close, act: actions.cancel },

@@ -135,7 +135,7 @@ class Countdown {
     this.stopTimer ??= setTimeout(() => this.#stopForAll(), MOMENT);
   }
 
-  /** Tells the host that somebody is answering, by clearing an answer that does not exist. */
+  /** Reports to the host that a person is answering, by clearing an answer that does not exist. */
   #stopForAll() {
     this.stopTimer = undefined;
     const { host, session } = this.context;

@@ -274,7 +274,7 @@ class Inline {
 }
 
 /**
- * Images are never fetched, which would tell a foreign server who reads; they stay links.
+ * Images are never fetched, which would show a foreign server who reads; they stay links.
  * @param {string} address
  * @param {Node} content
  * @param {string} mark

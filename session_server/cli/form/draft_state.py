@@ -3,7 +3,7 @@
 synced     the field shows what the host has
 unsent     edited here; the host still has the answer that the edit is based on
 sending    sent, and not confirmed yet
-contested  edited here, and somebody else changed it too: nothing is sent until a person chooses
+contested  edited here, and someone else changed it too: nothing is sent until a person chooses
 emptied    an answer was emptied by typing: nothing is sent, and the answer still counts
 refused    the host refused what is shown
 
@@ -30,7 +30,7 @@ class Phase(StrEnum):
 
 
 class EventType(StrEnum):
-    """`DECIDED` is submitted, skipped or cleared on purpose; `RECEIVED` is somebody else's."""
+    """`DECIDED` is submitted, skipped or cleared on purpose; `RECEIVED` is by someone else."""
 
     EDITED = "edited"
     DECIDED = "decided"

@@ -81,7 +81,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def openable_address(request: InputRequest) -> str | None:
-    """What `o` opens. A browser command could take any other text for a file or an option."""
+    """What `o` opens. A browser command could read any other text as a file or an option."""
     return request.url if request.url is not None and is_web_address(request.url) else None
 
 

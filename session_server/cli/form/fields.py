@@ -11,7 +11,7 @@ from session_server.cli.form.draft_state import (
     content_of,
     transition,
 )
-from session_server.cli.values import check_given, plain_of
+from session_server.cli.values import check_plain, plain_of
 from session_server.client import Plain
 from session_server.client.answer_values import answer_of, value_of
 from session_server.reducers.forms.answer_checks import label
@@ -115,7 +115,7 @@ class Field:
         return rows[min(self.row, len(rows) - 1)] if rows else None
 
     @property
-    def takes_text(self) -> bool:
+    def accepts_text(self) -> bool:
         """Whether letters are written into the text field now."""
         return not self.is_choice or self.here == OWN
 
@@ -203,7 +203,7 @@ class Field:
             if self.question.required:
                 raise ValueError(f"{label(self.question)}: an answer is required.")
             return None
-        check_given(self.question, plain)
+        check_plain(self.question, plain)
         submitted = answer_of(self.question, plain)
         assert isinstance(submitted, Submitted)
         return submitted.value
@@ -244,7 +244,7 @@ class Field:
     # What others do
 
     def seen(self, answer: Answer | None) -> bool:
-        """What the host has now, from somebody else; whether that changed what is here."""
+        """Applies what the host has now; whether that changed the field."""
         return self._follow(EventType.RECEIVED, answer)
 
     def keep_mine(self) -> bool:
@@ -296,7 +296,7 @@ class Field:
         self._go_to_chosen()
 
     def _propose(self) -> None:
-        """Shows the question's default, unsent, until somebody answers."""
+        """Shows the question's default, unsent, until there is an answer."""
         default = getattr(self.question, "default_value", None)
         if isinstance(default, bool):
             self.chosen = (YES if default else NO,)
@@ -396,7 +396,7 @@ class Form:
     def answers(self) -> dict[str, Answer] | None:
         """What accepting brings: what was written here and is not submitted yet.
 
-        A draft of somebody else's is theirs to finish. Raises `ValueError`, and goes there.
+        A draft of another person is theirs to finish. Raises `ValueError`, and goes there.
         """
         answers: dict[str, Answer] = {}
         for place, field in enumerate(self.fields):

@@ -87,7 +87,7 @@ class Screen:
 
         is_review = Condition(lambda: self.form.is_review)
         is_choice = Condition(lambda: self._field is not None and self._field.is_choice)
-        takes_text = Condition(lambda: self._field is not None and self._field.takes_text)
+        accepts_text = Condition(lambda: self._field is not None and self._field.accepts_text)
         several = Condition(lambda: not self.form.is_short and bool(self.form.fields))
         has_below = Condition(lambda: bool(self._below()))
         return HSplit(
@@ -99,7 +99,7 @@ class Screen:
                 ConditionalContainer(self._choice, is_choice | is_review),
                 ConditionalContainer(
                     VSplit([Window(width=4, height=1, char=" "), self._prompt(), self._text]),
-                    takes_text,
+                    accepts_text,
                 ),
                 ConditionalContainer(lines(self._below), has_below & ~is_review),
                 Window(height=1),
@@ -147,15 +147,15 @@ class Screen:
             self._is_loading = True
             self._buffer.set_document(Document(text), bypass_readonly=True)
             self._is_loading = False
-        takes_text = field is not None and field.takes_text
-        self._app.layout.focus(self._text if takes_text else self._choice)
+        accepts_text = field is not None and field.accepts_text
+        self._app.layout.focus(self._text if accepts_text else self._choice)
         self._app.invalidate()
 
     # Keys
 
     def _keys(self) -> KeyBindings:
         keys = KeyBindings()
-        in_text = Condition(lambda: self._field is not None and self._field.takes_text)
+        in_text = Condition(lambda: self._field is not None and self._field.accepts_text)
         in_choice = Condition(lambda: self._field is not None and self._field.is_choice)
         in_review = Condition(lambda: self.form.is_review)
         in_row = in_choice & ~in_text
@@ -274,7 +274,7 @@ class Screen:
         """Enter: submits the answer and goes to the next question."""
         field = self._field
         assert field is not None
-        if field.is_choice and not field.is_many and not field.takes_text:
+        if field.is_choice and not field.is_many and not field.accepts_text:
             field.choose(field.here)
         try:
             value = field.valid_value()

@@ -22,11 +22,11 @@ DRAFT_SECONDS = 0.15
 
 
 TYPING_SECONDS = 3.0
-"""While somebody types, it is reported this often."""
+"""How often typing is reported to others."""
 
 
 class Ending(NamedTuple):
-    """`response` is ours; without one, somebody else closed it (`envelope`) or we left."""
+    """`response` is ours; without one, someone else closed it (`envelope`) or we left."""
 
     response: ResponseKind | None = None
     envelope: ActionEnvelope | None = None
@@ -100,7 +100,7 @@ class Sharing:
             request_id=self._form.request.id, question_id=field.question.id, answer=answer
         )
 
-        async def tell() -> None:
+        async def share() -> None:
             try:
                 envelope = await self._session.dispatch(action)
             except RequestClosed:
@@ -113,11 +113,11 @@ class Sharing:
             else:
                 assert isinstance(envelope.action, InputAnswerChanged)
                 field.confirmed(envelope.action.answer)
-                self._look(self._session.state)  # somebody else may have changed it since
+                self._look(self._session.state)  # someone else may have changed it since
             self._on_change()
 
         field.sent(answer)
-        self._spawn(tell())
+        self._spawn(share())
 
     def end(self, response: ResponseKind, answers: dict[str, Answer] | None) -> None:
         """Accepts, declines or cancels, once; a refusal leads back into the form."""
@@ -137,7 +137,7 @@ class Sharing:
             try:
                 await self._session.dispatch(action)
             except RequestClosed:
-                self.over(Ending(envelope=self._closed_by))  # somebody was faster
+                self.over(Ending(envelope=self._closed_by))  # someone else closed it first
             except ClientError as error:
                 self._is_ending = False
                 self._form.error = str(error)

@@ -28,7 +28,7 @@ from session_server.schemas.record import SessionRecord
 from session_server.schemas.wire import Seq, Uri, Wire
 
 PLAIN_URIS = "vscode.ahpSessionUris"
-"""With this in `_meta`, VS Code takes `ahp-session:` URIs; without, the scheme is the provider."""
+"""With this in `_meta`, VS Code accepts `ahp-session:` URIs; else the scheme is the provider."""
 
 
 def spelling_for(params: InitializeParams) -> Spelling:
@@ -45,7 +45,7 @@ class Target(NamedTuple):
 
 
 def _name(target: Target) -> str:
-    """A session and its chat take two places."""
+    """A session and its chat count as two subscriptions."""
     return f"{target.uri} {target.on_chat}"
 
 
@@ -113,7 +113,7 @@ class Ahp1Client:
         return self._stateless.join(principal, uri, self._watched_names())
 
     def _is_watched(self, target: Target) -> bool:
-        """What was disposed of is watched no longer, even if another has its name."""
+        """A disposed session is no longer watched, even if a new one has its name."""
         channel = self._watched.get(target)
         views = None if channel is None else channel.publisher.views
         view = View(self.variant, target.on_chat)
@@ -125,7 +125,7 @@ class Ahp1Client:
         channel.ahp1_views().add(View(self.variant, target.on_chat), self._outbox)
 
     def _watched_names(self) -> list[str]:
-        """What was disposed of takes no place any more."""
+        """Without sessions that were disposed of."""
         self._watched = {t: c for t, c in self._watched.items() if self._is_watched(t)}
         return [_name(target) for target in self._watched]
 

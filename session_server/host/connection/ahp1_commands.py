@@ -1,4 +1,4 @@
-"""What a client of AHP 0.9 or 1.x can ask for once it is known, besides acting."""
+"""Commands of clients of AHP 0.9 and 1.x after the handshake."""
 
 from collections.abc import Callable
 from functools import partial
@@ -82,7 +82,7 @@ def dispose_session(peer: Peer, frame: frames.DisposeSession) -> None:
 def list_sessions(peer: Peer, frame: methods.ListSessions) -> None:
     """The latest first. A cursor names the last session of a page, by its time and its URI."""
     params = frame.params
-    listed = sorted((_place(r), r) for r in peer.host.overviews(peer.principal))
+    listed = sorted((_sort_key(r), r) for r in peer.host.overviews(peer.principal))
     if params.cursor is not None:
         after = _decoded(params.cursor)
         listed = [(place, record) for place, record in listed if place > after]
@@ -98,8 +98,8 @@ def list_sessions(peer: Peer, frame: methods.ListSessions) -> None:
 Place = tuple[int, str]
 
 
-def _place(record: SessionRecord) -> Place:
-    """Sorts the latest first; no two have the same."""
+def _sort_key(record: SessionRecord) -> Place:
+    """Sort key, the latest first; unique."""
     return (-chat_of(record).modified_at, record.public.summary.resource)
 
 

@@ -1,4 +1,4 @@
-"""What a client can ask for once it is known, beside acting."""
+"""Commands of a client after the handshake."""
 
 from collections.abc import Callable
 from functools import partial
@@ -28,7 +28,7 @@ def ping(peer: Peer, frame: frames.Ping) -> None:
 def subscribe(peer: Peer, frame: frames.Subscribe) -> None:
     """A channel that is already subscribed to has no second snapshot: its actions are complete.
 
-    Whoever wants the state once more unsubscribes first.
+    A client that wants the state again unsubscribes first.
     """
     uri = frame.params.channel
     if peer.subscriptions.has(uri) or peer.subscriptions.join(peer.principal, uri):
@@ -52,7 +52,7 @@ def _acknowledge(peer: Peer, frame: frames.ClientNotificationBase) -> None:
 
 
 def create_session(peer: Peer, frame: frames.CreateSession) -> None:
-    """What it is made from waits in memory until it is written, and counts as such."""
+    """The parameters stay in memory until they are written, and count towards the limit."""
     unsettled = peer.host.allowances.of(peer.principal.id).unsettled
     size = len(encode(frame.params))
     if not unsettled.acquire(size):

@@ -1,4 +1,4 @@
-"""How a connection begins: `initialize` for who is new, `reconnect` for who comes back.
+"""How a connection begins: `initialize` for a new client, `reconnect` for a returning one.
 
 A new client is durable before it is answered; frames that come meanwhile wait, in their order.
 """
@@ -43,7 +43,7 @@ from session_server.schemas.wire import Uri
 
 
 class Handshake:
-    """`waiting` holds the frames that came while it is being written, and otherwise nothing."""
+    """`waiting` holds the frames that arrived while the client is being written to the log."""
 
     def __init__(self, peer: Peer, receive: Callable[[bytes], None]) -> None:
         self.waiting: list[bytes] | None = None
@@ -84,7 +84,7 @@ class Handshake:
         peer.arrive()
         if peer.ahp1 is not None:
             peer.replies.answer(frame.id, self._ahp1_welcome(peer.ahp1, frame, wanted))
-            self._go_on()
+            self._receive_waiting()
             return
         channels = peer.subscriptions.add_all(peer.principal, wanted)
         snapshots = tuple(host.snapshot(c) for c in channels.values() if c is not None)
@@ -92,12 +92,12 @@ class Handshake:
             protocol_version=PROTOCOL_VERSION, server_seq=host.position, snapshots=snapshots
         )
         peer.replies.answer(frame.id, result)
-        self._go_on()
+        self._receive_waiting()
 
     def _ahp1_welcome(
         self, ahp1: Ahp1Client, frame: frames.Initialize, wanted: tuple[Uri, ...]
     ) -> methods.InitializeResult:
-        """A channel that is not there has no snapshot, and that is no error."""
+        """An unknown channel has no snapshot; this is not an error."""
         peer, snapshots = self._peer, []
         for uri in wanted:
             with suppress(CommandError):
@@ -117,7 +117,7 @@ class Handshake:
         def refused(refusal: Refusal) -> None:
             error = RpcError(code=ErrorCode.PERMISSION_DENIED, message=refusal.message)
             peer.replies.fail(request_id, error)
-            self._go_on()
+            self._receive_waiting()
 
         try:
             peer.host.clients.know(peer.principal, *self._spoken(), done=done, refused=refused)
@@ -138,13 +138,13 @@ class Handshake:
             return
         self.waiting.append(text)
 
-    def _go_on(self) -> None:
+    def _receive_waiting(self) -> None:
         for text in self._released():
             if not self.is_abandoned:
                 self._receive(text)
 
     def abandon(self) -> None:
-        """The other side is gone."""
+        """The client has disconnected."""
         self.is_abandoned = True
         self._released()
         del self._receive  # a cycle, which would keep the connection until a garbage collection
@@ -180,7 +180,7 @@ class Handshake:
         else:
             channels = peer.subscriptions.add_all(peer.principal, uris)
             peer.replies.answer(frame.id, self._missed(channels, last_seen))
-        self._go_on()
+        self._receive_waiting()
 
     def _missed(
         self, channels: dict[Uri, Channel[Any] | None], last_seen: int

@@ -17,7 +17,7 @@ from session_server.schemas.wire import Uri
 
 
 class StatelessChannels:
-    """What one connection watches that has nothing to show and nothing to replay.
+    """Channels without state that one connection watches: no snapshot and no replay.
 
     That is presence, and the list of sessions for a principal that is limited to some. `variant`
     is that of a client of AHP 0.9 or 1.x.
@@ -80,7 +80,7 @@ class Subscriptions:
         return channel is not None and self._outbox in channel.publisher.subscribers
 
     def add(self, principal: Principal, uri: Uri) -> Channel[Any] | None:
-        """The channel, if there is one that this principal may look at."""
+        """Subscribes; the channel, if there is one that this principal may see."""
         channel = self._host.channel(principal, uri)
         if channel is None:
             return None
@@ -111,7 +111,7 @@ class Subscriptions:
         self._channels.clear()
 
     def _watched(self) -> Iterable[Uri]:
-        """What was disposed of takes no place any more."""
+        """Without sessions that were disposed of."""
         outbox = self._outbox
         self._channels = {
             u: c for u, c in self._channels.items() if outbox in c.publisher.subscribers

@@ -1,7 +1,7 @@
 """What PostgreSQL's errors mean for a batch and for the log.
 
 An error of severity ERROR rolls the transaction back, also at its commit. After a fatal one, or
-when the connection is gone, nobody can tell whether the commit happened.
+when the connection is lost, it is not known whether the commit happened.
 """
 
 import logging
@@ -23,7 +23,7 @@ from session_server.log.protocol import (
 logger = logging.getLogger("session_server.log")
 
 REPLACED = "SS001"
-"""Raised by our own functions: another connection has taken the writer's place."""
+"""Raised by our own functions: another connection has become the writer."""
 
 DISK_FULL = "53100"
 READ_ONLY = "25006"
@@ -33,8 +33,8 @@ DAMAGED = ("XX001", "XX002")
 MISSING = ("3F000", "42P01", "42703", "42883")
 
 TEXTS = {
-    DISK_FULL: "PostgreSQL has no disk space left: make some, then try again.",
-    READ_ONLY: "PostgreSQL takes no writes: it is a standby, or set to read-only.",
+    DISK_FULL: "PostgreSQL has no disk space left. Free some, then try again.",
+    READ_ONLY: "PostgreSQL does not accept writes: it is a standby, or set to read-only.",
     NOT_ALLOWED: "The role may not write to the log's schema: grant it the privileges.",
     REPLACED: "Another session-server has taken this log over.",
     "28P01": "PostgreSQL refused the password.",
@@ -53,7 +53,7 @@ BECAUSE = {
 
 
 def is_lost(error: Exception) -> bool:
-    """Whether the connection went with it, and with it the knowledge of what became of a commit."""
+    """Whether the connection was lost, so that the result of a commit is not known."""
     if not isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
         return isinstance(error, OSError)
     return error.sqlstate is None or error.diag.severity_nonlocalized in ("FATAL", "PANIC")
@@ -87,7 +87,7 @@ def doubt(error: Exception) -> Unknown:
 
 
 def failure(error: Exception) -> FailedError:
-    """What cannot be opened again is as good as broken."""
+    """The log counts as broken if it cannot be opened again."""
     if isinstance(error, FailedError):
         return error
     if isinstance(error, LogError):

@@ -1,4 +1,4 @@
-"""A connection that is made again when it is lost.
+"""A connection that reconnects when it is lost.
 
 It belongs to one task, which asks for it before each piece of work. A server that restarts is
 waited for; one that stays away costs an attempt now and then, and all else fails at once.
@@ -23,7 +23,7 @@ from session_server.log.protocol import FailedError, LogError
 logger = logging.getLogger("session_server.log")
 
 PATIENCE_SECONDS = 3.0
-"""How long work waits for a server that has just gone away."""
+"""How long an operation waits for a reconnect."""
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
 
@@ -63,7 +63,7 @@ class Link:
         return "," in self._address.parameters.get("host", "")
 
     async def open(self) -> None:
-        """The first connection; raises what stands in the way."""
+        """The first connection; raises the error if it fails."""
         self._connection = await self._connected()
 
     async def connection(self) -> Connection:
@@ -133,7 +133,7 @@ class Link:
 
 
 def _is_stale(connection: Connection) -> bool:
-    """Nothing was asked, so whatever the server has sent, it is at least a goodbye."""
+    """Without a request, any data of the server means that it closes the connection."""
     if connection.closed:
         return True
     readable, _, _ = select.select([connection.fileno()], [], [], 0)

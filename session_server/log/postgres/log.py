@@ -61,7 +61,7 @@ REPLACE = """
         WHERE application_name = 'session-server ' || split_part(token, '-', 1) || ' writer'
     )
 """
-"""Also those whose process has gone without a goodbye."""
+"""Also ends connections of processes that were killed."""
 
 CLAIMANT = """
     SELECT coalesce(host(client_addr), 'a local socket'), application_name
@@ -102,7 +102,7 @@ class PostgresLog:
         is_exclusive: bool = True,
         witness: Witness | None = None,
     ) -> "PostgresLog":
-        """Raises an `OpenError` that says what stands in the way."""
+        """Raises an `OpenError` with the reason."""
         log = cls(address_of(url), sync, is_exclusive=is_exclusive, witness=witness)
         try:
             await log._begin()
@@ -201,7 +201,7 @@ class PostgresLog:
     async def _join(self, connection: Connection) -> None:
         """Those that share a log hold its claim together, and each knows whether it is the first.
 
-        Without a part in it, one can only look.
+        Without a share in the claim, the log is read-only for this process.
         """
         key = claim_key(self._address.schema)
         is_first = await one(connection, "SELECT pg_try_advisory_lock(%s)", (key,))
@@ -250,9 +250,9 @@ class PostgresLog:
         self.progress.reach(await self._ask(self._reader, self._queries.last_seq))
 
     def tell(self, message: str) -> None:
-        """By the connection that reads, so that no append waits for it."""
+        """On the connection that reads, so that no append waits for it."""
         if not self._is_closed:
-            self._reader.ask(lambda c: self._queries.tell(c, message), lambda _: None)
+            self._reader.ask(lambda c: self._queries.notify(c, message), lambda _: None)
 
     def listen(self, heard: Callable[[str], None]) -> None:
         assert self._listener is not None

@@ -27,7 +27,7 @@ from session_server.schemas.wire import Millis, Seq, Uri
 
 TRIMMED_AT_ONCE = 1_000
 MESSAGE_MARK = "!"
-"""What nodes tell each other begins with it; a notification of an append is a number."""
+"""Prefix of messages between nodes; a notification of an append is a number."""
 
 APPEND = """
     SELECT ended, first FROM {s}.append(
@@ -48,7 +48,7 @@ EVERYTHING = """
     SELECT seq, uri, id, checksum, {data} FROM {s}.entries JOIN {s}.channels ON number = channel
     WHERE seq > %(after)s ORDER BY seq LIMIT %(limit)s
 """
-# For each channel by its own index: walking through everybody's entries for a few could take long.
+# For each channel by its own index: scanning the entries of all channels could be slow.
 SOME_CHANNELS = """
     SELECT seq, uri, id, checksum, {data} FROM {s}.channels, LATERAL (
         SELECT * FROM {s}.entries WHERE channel = number AND seq > %(after)s
@@ -91,7 +91,7 @@ SNAPSHOT_DATA = """
 
 
 class Queries:
-    """`token` is that of the connection which writes; `listeners` are told of what it wrote."""
+    """`token` is that of the connection that writes; `listeners` are notified of appends."""
 
     def __init__(self, schema: str, listeners: str = "") -> None:
         self._schema = schema
@@ -265,7 +265,7 @@ class Queries:
         found: Seq = await one(connection, self._sql("SELECT last_seq FROM {s}.counter"))
         return found
 
-    async def tell(self, connection: Connection, message: str) -> None:
+    async def notify(self, connection: Connection, message: str) -> None:
         told = (self._listeners, f"{MESSAGE_MARK}{message}")
         await connection.execute("SELECT pg_notify(%s, %s)", told)
 

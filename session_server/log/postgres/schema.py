@@ -251,7 +251,7 @@ def in_schema(text: str, schema: str) -> bytes:
 def entry_checksum(channel: Uri, entry_id: str, data: bytes) -> int:
     """Of an entry with its channel and id, so that one in another's place does not match.
 
-    Its seq is not in it: the server gives that away.
+    Without its seq, which the server assigns.
     """
     return zlib.crc32(data, zlib.crc32(f"{channel}\0{entry_id}".encode()))
 

@@ -47,7 +47,7 @@ Append: TypeAlias = Callable[[Connection, Sequence[Batch]], Awaitable[list[Appen
 
 
 class Doubts:
-    """Channels whose last batch may be stored or not, until somebody asks for its entries."""
+    """Channels whose last batch may be stored or not, until `find` is called for its entries."""
 
     def __init__(self) -> None:
         self._ids: dict[Uri, list[frozenset[str]]] = {}
@@ -61,7 +61,7 @@ class Doubts:
             self._ids.setdefault(batch.channel, []).append(ids)
 
     def settle(self, asked: Collection[str]) -> None:
-        """A batch is stored whole or not at all, so that one of its ids tells of them all."""
+        """A batch is stored whole or not at all, so one of its ids stands for all."""
         for channel, batches in tuple(self._ids.items()):
             self._ids[channel] = [ids for ids in batches if ids.isdisjoint(asked)]
             if not self._ids[channel]:
@@ -130,7 +130,7 @@ class Worker:
                 if not self._is_stopping:
                     await self._asked.wait()
         except asyncio.CancelledError:
-            self._give_up()
+            self._cancel_waiting()
             raise
         finally:
             await self._link.close()
@@ -139,8 +139,8 @@ class Worker:
         pairs = zip(group, results, strict=True)
         settle(self._loop, [(settled, result) for (_, settled), result in pairs])
 
-    def _give_up(self) -> None:
-        """The server does not answer, and nobody waits for it any longer."""
+    def _cancel_waiting(self) -> None:
+        """The server does not answer: all that wait get an unknown result."""
         error = TimeoutError("PostgreSQL did not answer before the log was closed")
         flying, self._in_flight = self._in_flight, ()
         self._settle(flying, self._to_each([subject for subject, _ in flying], error))
@@ -194,7 +194,7 @@ class Worker:
         ]
 
     async def _failed(self, subjects: Sequence[Batch | Operation], error: Exception) -> list[Any]:
-        """Nothing is stored, or nobody knows. If one is to blame, the others do not suffer."""
+        """Nothing is stored, or it is not known. If one batch caused it, the others are retried."""
         state = getattr(error, "sqlstate", None)
         is_elsewhere = state == READ_ONLY and self._link.has_alternatives
         if is_lost(error) or state == REPLACED or is_elsewhere:
@@ -210,7 +210,7 @@ class Worker:
         return self._to_each(subjects, error)
 
     def _to_each(self, subjects: Iterable[Batch | Operation], error: Exception) -> list[Any]:
-        """An outcome for batches, and an error for whatever else was asked."""
+        """An outcome for batches, and an error for other operations."""
         results: list[Any] = []
         for subject in subjects:
             if not isinstance(subject, Batch):
