@@ -24,7 +24,7 @@ from starlette.types import Message, Scope
 from session_server.calls.requesters import Requester
 from session_server.gateway import exchanges
 from session_server.watched_response import WatchedResponse
-from tests.gateway.requests_2026 import META, envelope, headers_for
+from tests.gateway.requests_2026 import META, SECONDS, envelope, headers_for
 
 Context = ServerRequestContext[Any, Any]
 
@@ -211,29 +211,29 @@ async def test_a_request_that_fails_a_check_is_left_to_the_sdk(name: str) -> Non
         unread = await exchanges.answer_plain(new_server(Tool()), refused.scope, response)
         assert unread is not None
         manager = StreamableHTTPSessionManager(app=new_server(Tool()))
-        async with manager.run():
+        async with asyncio.timeout(SECONDS), manager.run():
             await manager.handle_request(refused.scope, unread, response.send)
     assert refused.answer == await by_the_sdk(LEFT_TO_THE_SDK[name]())
 
 
-async def test_a_client_that_disconnects_cancels_its_request() -> None:
-    tool, request = Tool(), call("wait")
-    working = asyncio.ensure_future(by_the_gateway_until_cancelled(request, tool))
-    await tool.began.wait()
-    request.leave.set()
-    await working
-    assert tool.was_cancelled
-    assert request.sent == []
-
-
-async def by_the_gateway_until_cancelled(request: Exchanged, tool: Tool) -> None:
+async def until_cancelled(request: Exchanged, tool: Tool) -> None:
     async with WatchedResponse(Requester(), request.receive, request.send) as response:
         assert await exchanges.answer_plain(new_server(tool), request.scope, response) is None
 
 
+async def test_a_client_that_disconnects_cancels_its_request() -> None:
+    tool, request = Tool(), call("wait")
+    working = asyncio.ensure_future(until_cancelled(request, tool))
+    await tool.began.wait()
+    request.leave.set()
+    await asyncio.wait_for(working, SECONDS)
+    assert tool.was_cancelled
+    assert request.sent == []
+
+
 async def test_a_request_that_is_cancelled_from_outside_is_cancelled() -> None:
     tool, request = Tool(), call("wait")
-    working = asyncio.ensure_future(by_the_gateway_until_cancelled(request, tool))
+    working = asyncio.ensure_future(until_cancelled(request, tool))
     await tool.began.wait()
     working.cancel()
     with pytest.raises(asyncio.CancelledError):
