@@ -6,6 +6,7 @@ listened for. Used by the gateway and by HTTP; it knows nothing of what they ans
 
 import asyncio
 import contextlib
+from collections.abc import Awaitable
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -39,6 +40,7 @@ class WatchedResponse:
         self._has_left = asyncio.Event()
         self._is_written = False
         self._listening: asyncio.Task[None] | None = None
+        self._working: asyncio.Task[object] | None = None
 
     async def __aenter__(self) -> Self:
         return self
@@ -59,6 +61,18 @@ class WatchedResponse:
         """Once the request was read: from then on, only its disconnect can come."""
         if self._listening is None:
             self._listening = asyncio.get_running_loop().create_task(self._listen())
+
+    async def unless_disconnected(self, work: Awaitable[None]) -> None:
+        """Until the work is done. It is cancelled when the client disconnects."""
+        self._working = working = asyncio.current_task()
+        try:
+            await work
+        except asyncio.CancelledError:
+            assert working is not None
+            if not self._has_left.is_set() or working.uncancel():
+                raise
+        finally:
+            self._working = None
 
     async def receive(self) -> Message:
         if self._listening is not None:
@@ -90,3 +104,5 @@ class WatchedResponse:
     def _disconnected(self) -> None:
         self._has_left.set()
         self._recipient.disconnected()
+        if self._working is not None:
+            self._working.cancel()

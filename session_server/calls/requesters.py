@@ -35,14 +35,13 @@ class Requesters:
     def __contains__(self, name: object) -> bool:
         return name in self._connected or name in self._expected
 
-    async def settled(self, name: str | None) -> None:
-        """If clients wait for it: returns once those that just left are known to have.
+    def may_have_left(self, name: str) -> bool:
+        """Whether a client counts as connected that may have just left, and comes back.
 
         One that has fetched its result does not come back for it.
         """
-        waiting = self._connected.get(name, ()) if name is not None else ()
-        if any(not requester.has_fetched for requester in waiting):
-            await asyncio.sleep(NOTICE_SECONDS)
+        connected = self._connected.get(name, ())
+        return any(not requester.has_fetched for requester in connected)
 
     def join(self, name: str, requester: "Requester") -> None:
         self._forget(name)
@@ -79,6 +78,28 @@ class Requesters:
         task = asyncio.get_running_loop().create_task(done())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+class Settling:
+    """For a request that is the same as another: whether the client of that one has just left.
+
+    A plan finds the other one and whether its client is connected. If it is, `is_needed` says once
+    that nothing is to be planned yet; after `has_waited` the same is planned again.
+    """
+
+    def __init__(self, requesters: Requesters) -> None:
+        self._requesters = requesters
+        self._is_wanted = self._is_over = False
+
+    def is_needed(self, name: str) -> bool:
+        self._is_wanted = not self._is_over and self._requesters.may_have_left(name)
+        return self._is_wanted
+
+    async def has_waited(self) -> bool:
+        if self._is_wanted:
+            self._is_over = True
+            await asyncio.sleep(NOTICE_SECONDS)
+        return self._is_over
 
 
 class Requester:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from session_server.calls.driver import CallDriver, logger
-from session_server.calls.requesters import Requester, Requesters
+from session_server.calls.requesters import Requester, Requesters, Settling
 from session_server.host.active_clients import Askers
 from session_server.host.awaiting import StateWaiters, write
 from session_server.host.host import Host
@@ -125,8 +125,7 @@ class Calls:
         call = self._new_call(principal, server, method, params, key, call_id, client)
         call = msgspec.structs.replace(call, lease=lease)
         await self.servers[server].main.started(TITLE_SECONDS)
-        known = None if record is None or call_id else same_call(record, call, self._host.now())
-        await self.requesters.settled(None if known is None else known.id)
+        settling = Settling(self.requesters)
         found = call.id
 
         def plan(record: SessionRecord, stamp: Stamp) -> Batch | Refusal:
@@ -134,8 +133,10 @@ class Calls:
             refusal = check_caller(principal, record)
             if refusal is not None:
                 return refusal
-            same = None
-            if call_id is None:
+            same = same_call(record, call, stamp.at) if call_id is None else None
+            if same is not None:
+                if settling.is_needed(same.id):
+                    return ()
                 same = same_call(record, call, stamp.at, self.requesters)
             found = call.id if same is None else same.id
             if requester is not None:
@@ -145,6 +146,8 @@ class Calls:
             return start(record, call, self._title(call), self._states.customization(server), stamp)
 
         await self.driver.start(uri, call, plan, principal.author)
+        if await settling.has_waited():
+            await self.driver.start(uri, call, plan, principal.author)
         self._remember(found, uri)
         return found
 

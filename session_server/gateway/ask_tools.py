@@ -19,7 +19,7 @@ from mcp_types import (
 )
 
 from session_server import __version__
-from session_server.calls.requesters import Requester, Requesters
+from session_server.calls.requesters import Requester, Requesters, Settling
 from session_server.gateway.carried_state import carried_in, sealing, try_again
 from session_server.gateway.gateway_sessions import GatewaySessions, session_for
 from session_server.gateway.long_requests import HoldLimits, LegProgress, hold
@@ -205,14 +205,14 @@ class AskTools:
         )
         title = _title(caller, subject(request))
         await self._sessions.ready(caller, uri, title)
-        await self._host.loaded.loaded(uri)
-        record = self._host.record(uri)
-        same = None if record is None else same_ask(record, stem, self._host.now())
-        await self._requesters.settled(same)
+        settling = Settling(self._requesters)
         found = request.id
 
         def plan(record: SessionRecord, stamp: Stamp) -> Batch | Refusal:
             nonlocal found
+            latest = same_ask(record, stem, stamp.at)
+            if latest is not None and settling.is_needed(latest):
+                return ()
             known = same_ask(record, stem, stamp.at, self._requesters)
             found = known or request.id
             requester.join(self._requesters, found)
@@ -222,6 +222,8 @@ class AskTools:
             return judged_batch(as_asker(caller.principal), record, action, stamp)
 
         await write(self._host, uri, plan, by=caller.principal.author)
+        if await settling.has_waited():
+            await write(self._host, uri, plan, by=caller.principal.author)
         await self._retitle(caller, uri, title)
         return found
 

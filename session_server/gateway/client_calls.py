@@ -6,7 +6,8 @@ restart. What its own user is asked goes to it in its era, by `client_questions`
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
+from functools import partial
 from typing import Any
 
 from mcp import MCPError
@@ -173,7 +174,7 @@ class ClientCalls:
         self, ctx: Context, caller: McpCaller, uri: Uri, call_id: str, asking: ClientQuestions
     ) -> CallView | ClientRound | None:
         """Until it has ended, its 2026-era client is to be asked, or it was held for its time."""
-        message, where = "", where_to_answer(ctx, uri)
+        message = ""
 
         def look(record: SessionRecord) -> CallView | ClientRound | str | None:
             call = record.private.calls.get(call_id)
@@ -183,7 +184,7 @@ class ClientCalls:
             if not view.is_open:
                 return view
             asked = answerable(record, call_id, ctx)
-            now = _message(view, where, is_asked=asked is not None)
+            now = _message(view, partial(where_to_answer, ctx, uri), is_asked=asked is not None)
             return asking.next(record) or (now if now != message else None)
 
         async def wait(seconds: float) -> CallView | ClientRound | None:
@@ -210,7 +211,7 @@ def _title(call: Call) -> str:
     return f"{call.server}: {call.target}"[:TITLE_CHARS]
 
 
-def _message(view: CallView, where: str, *, is_asked: bool) -> str:
+def _message(view: CallView, where: Callable[[], str], *, is_asked: bool) -> str:
     match view.state:
         case CallState.WAITING if not view.requests:
             return "Waiting for your answer"
@@ -218,10 +219,10 @@ def _message(view: CallView, where: str, *, is_asked: bool) -> str:
             count = len(view.requests)
             what = "a question" if count == 1 else f"{count} questions"
             if is_asked:
-                return f"Waiting for you to answer {what}, or for people in {where}"
-            return f"Waiting for people to answer {what} in {where}"
+                return f"Waiting for you to answer {what}, or for people in {where()}"
+            return f"Waiting for people to answer {what} in {where()}"
         case CallState.UNCERTAIN:
-            return f"Waiting for an owner to say whether it runs again, in {where}"
+            return f"Waiting for an owner to say whether it runs again, in {where()}"
         case _:
             return f"Calling {view.server}/{view.target}"
 

@@ -39,8 +39,13 @@ class McpCaller(NamedTuple):
 
 
 def introduce(scope: MutableMapping[str, Any], principal: Principal) -> None:
-    """Lets the SDK keep sessions apart by principal, and requests know theirs."""
+    """Lets a request know its principal."""
     scope[_PRINCIPAL] = principal
+
+
+def introduce_to_sdk(scope: MutableMapping[str, Any]) -> None:
+    """Lets the SDK keep sessions apart by principal."""
+    principal = principal_in(scope)
     scope["user"] = AuthenticatedUser(
         AccessToken(token=principal.credential or "", client_id=principal.id, scopes=[])
     )
@@ -64,7 +69,9 @@ def caller_of(ctx: Context) -> McpCaller:
 
 def requester_in(scope: MutableMapping[str, Any]) -> Requester:
     """The client of this request, until its response has ended."""
-    requester: Requester = scope.setdefault(_REQUESTER, Requester())
+    requester: Requester | None = scope.get(_REQUESTER)
+    if requester is None:
+        requester = scope[_REQUESTER] = Requester()
     return requester
 
 

@@ -17,7 +17,13 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.datastructures import Headers
 from starlette.types import Message, Receive, Scope, Send
 
-from session_server.gateway.mcp_callers import introduce, principal_in, requester_in
+from session_server.gateway.exchanges import answer_plain
+from session_server.gateway.mcp_callers import (
+    introduce,
+    introduce_to_sdk,
+    principal_in,
+    requester_in,
+)
 from session_server.gateway.mcp_errors import refusal
 from session_server.host.host import Host
 from session_server.schemas.limits import (
@@ -147,6 +153,7 @@ class ServerApp:
         on_stop: Callable[[], None] | None = None,
     ) -> None:
         self._host = host
+        self._server = server
         self._over = over
         self._on_stop = on_stop
         self._in_flight: Counter[str] = Counter()
@@ -187,7 +194,10 @@ class ServerApp:
             if scope["method"] == "DELETE":
                 self._sessions.forget(session.id)
         elif is_modern:
-            await self._handle(scope, receive, send)
+            async with WatchedResponse(requester_in(scope), receive, send) as response:
+                unread = await answer_plain(self._server, scope, response)
+                if unread is not None:
+                    await self._leave_to_sdk(scope, unread, response.send)
         elif named is not None:
             await refusal(404, INVALID_REQUEST, UNKNOWN_SESSION)(scope, receive, send)
         elif self._sessions.make_room(principal):
@@ -213,11 +223,15 @@ class ServerApp:
             await self._handle(scope, receive, noting)
 
     async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async with WatchedResponse(requester_in(scope), receive, send) as response:
+            await self._leave_to_sdk(scope, response.receive, response.send)
+
+    async def _leave_to_sdk(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._task is None:
             self._task = self._host.spawn(self._run())
         await self._ready.wait()
-        async with WatchedResponse(requester_in(scope), receive, send) as response:
-            await self._manager.handle_request(scope, response.receive, response.send)
+        introduce_to_sdk(scope)
+        await self._manager.handle_request(scope, receive, send)
 
     def _end(self, session: ClientSession) -> None:
         self._sessions.forget(session.id)
@@ -228,6 +242,7 @@ class ServerApp:
         headers = [(SESSION_ID.encode(), session.id.encode())]
         scope = {"type": "http", "method": "DELETE", "path": "/", "headers": headers}
         introduce(scope, session.principal)
+        introduce_to_sdk(scope)
 
         async def receive() -> Message:
             return {"type": "http.request", "body": b"", "more_body": False}

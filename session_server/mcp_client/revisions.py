@@ -6,6 +6,7 @@ that it is seen once. A server is recognised by its name and by how it is starte
 """
 
 import contextlib
+import functools
 import hashlib
 import logging
 import os
@@ -57,8 +58,7 @@ class Revisions:
         self._save()
 
     def _of(self, config: ServerConfig) -> Seen:
-        how = (config.command, config.args, config.url)
-        digest = hashlib.sha256(msgspec.json.encode(how)).hexdigest()
+        digest = _digest(config.command, config.args, config.url)
         seen = self._servers.get(config.name)
         return seen if seen is not None and seen.of == digest else Seen(of=digest)
 
@@ -74,3 +74,9 @@ class Revisions:
             Path(name).replace(self._file)
         except OSError as error:
             logger.warning("%s could not be written: %s", self._file, error.strerror)
+
+
+@functools.cache
+def _digest(*how: object) -> str:
+    """Of the configured servers, so there are few of them."""
+    return hashlib.sha256(msgspec.json.encode(how)).hexdigest()

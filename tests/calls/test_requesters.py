@@ -9,7 +9,7 @@ import uvicorn
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
 
-from session_server.calls.requesters import Requester, Requesters
+from session_server.calls.requesters import Requester, Requesters, Settling
 from session_server.watched_response import WatchedResponse
 
 LARGE = 16 * 1_048_576
@@ -302,21 +302,30 @@ async def test_a_request_whose_response_has_ended_waits_for_nothing_more() -> No
     assert "it" not in requesters
 
 
-async def test_a_client_that_has_fetched_its_result_is_not_waited_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_client_that_has_fetched_its_result_is_not_waited_for() -> None:
     """The same request again, while it is still being noted that the result was fetched."""
-    monkeypatch.setattr("session_server.calls.requesters.NOTICE_SECONDS", 10 * SECONDS)
     requesters, requester, noted = Requesters(), Requester(), asyncio.Event()
 
     async def note() -> None:
         await noted.wait()
 
     requester.join(requesters, "it")
+    assert Settling(requesters).is_needed("it")
     requester.when_fetched(note)
     requester.ended(is_written=True)
     assert "it" in requesters
-    async with asyncio.timeout(SECONDS):
-        await requesters.settled("it")
+    settling = Settling(requesters)
+    assert not settling.is_needed("it")
+    assert not await settling.has_waited()
     noted.set()
     await settled(requesters)
+
+
+async def test_a_client_that_may_have_left_is_waited_for_once() -> None:
+    requesters = Requesters()
+    Requester().join(requesters, "it")
+    settling = Settling(requesters)
+    assert not await settling.has_waited()
+    assert settling.is_needed("it")
+    assert await settling.has_waited()
+    assert not settling.is_needed("it")
