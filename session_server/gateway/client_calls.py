@@ -70,10 +70,10 @@ class ClientCalls:
             uri, call_id = await self._call(ctx, caller, method, state)
             async with self._unless_cancelled(ctx, caller, call_id):
                 asking = ClientQuestions(self._calls, self._waiting, ctx, caller, (uri, call_id))
-                await asking.take(state)
+                await asking.accept(state)
                 with requester.while_connected(self._calls.askers.waiting(uri, call_id)):
                     found = await self._followed(ctx, caller, uri, call_id, asking)
-                    if isinstance(found, ClientRound) and await asking.take_ahead(found, state):
+                    if isinstance(found, ClientRound) and await asking.accept_ahead(found, state):
                         found = await self._followed(ctx, caller, uri, call_id, asking)
             if not isinstance(found, CallView):
                 plain = {"session": uri, "call": call_id}

@@ -68,15 +68,15 @@ class ClientQuestions:
 
     # In the 2026 era
 
-    async def take(self, state: Mapping[str, Any]) -> None:
-        """What the client brings back for the questions that its state tells of."""
+    async def accept(self, state: Mapping[str, Any]) -> None:
+        """Records the answers of a retry to the questions that its state names."""
         passed = state.get("passed")
         self._passed = None if passed is None else (passed[0], passed[1])
         if "round" in state:
             asked = msgspec.convert(state["round"], ClientRound)
-            await self._take(asked, self._calls.now() - state["at"])
+            await self._record(asked, self._calls.now() - state["at"])
 
-    async def take_ahead(self, asked: ClientRound, state: Mapping[str, Any]) -> bool:
+    async def accept_ahead(self, asked: ClientRound, state: Mapping[str, Any]) -> bool:
         """Whether the client's first request already holds answers to the first questions.
 
         A server that gives no state takes these, so a client may send them at once.
@@ -84,14 +84,14 @@ class ClientQuestions:
         is_first = not state and asked.name == (1, None)
         if not is_first or not asked.questions.keys() & self._given().keys():
             return False
-        await self._take(asked, 0)
+        await self._record(asked, 0)
         return True
 
     def _given(self) -> dict[str, Any]:
         given = (self._ctx.params or {}).get("inputResponses") or {}
         return {key: one for key, one in given.items() if isinstance(one, dict)}
 
-    async def _take(self, asked: ClientRound, after: int) -> None:
+    async def _record(self, asked: ClientRound, after: int) -> None:
         answers = ClientAnswers(round=asked, given=self._given(), within=_hasty(after))
         record = await self._write(answers)
         call = None if record is None else record.private.calls.get(self._call_id)

@@ -245,4 +245,4 @@ class Nodes:
 
     def _send(self, message: NodeMessage) -> None:
         if not self._has_left:
-            self._log.tell(encode(message).decode())
+            self._log.broadcast(encode(message).decode())

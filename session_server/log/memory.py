@@ -99,7 +99,7 @@ class MemoryLog:
     async def refresh(self) -> None:
         self._catch_up()
 
-    def tell(self, message: str) -> None:
+    def broadcast(self, message: str) -> None:
         for heard in self._listeners:
             self._loop.call_soon(heard, message)
 

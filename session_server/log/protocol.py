@@ -63,7 +63,7 @@ class RefusedBecause(StrEnum):
 
 
 class Refused(NamedTuple):
-    """None of it is stored, and never will be. `reason` tell an operator what to do."""
+    """None of it is stored, and never will be. `reason` tells an operator what to do."""
 
     because: RefusedBecause
     reason: str
@@ -272,7 +272,7 @@ class SharedLog(Log, Protocol):
         """
         ...
 
-    def tell(self, message: str) -> None:
+    def broadcast(self, message: str) -> None:
         """Returns at once. The message has at most `MESSAGE_BYTES`, and no NUL."""
         ...
 
@@ -282,7 +282,7 @@ class SharedLog(Log, Protocol):
 
 
 class LogError(SessionServerError):
-    """A log cannot be opened, read or written; `reason` tell an operator what to do."""
+    """A log cannot be opened, read or written; `reason` tells an operator what to do."""
 
     code = "log"
 

@@ -116,13 +116,13 @@ class _LineDecoder(codecs.IncrementalDecoder):
         *ended, rest = bytes(input).split(b"\n")
         lines: list[str] = []
         for piece in ended:
-            self._take(piece)
+            self._append(piece)
             lines.append(f"{self._line()}\n")
             self.reset()
-        self._take(rest)
+        self._append(rest)
         return "".join(lines)
 
-    def _take(self, piece: bytes) -> None:
+    def _append(self, piece: bytes) -> None:
         self._size += len(piece)
         if self._size <= RESULT_BYTES:
             self._head += piece

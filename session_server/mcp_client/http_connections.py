@@ -220,7 +220,7 @@ class HttpConnections:
         A block that is left by an exception cancels the request.
         """
         data = self._request(body, headers)
-        connection = self._take() or await self._open()
+        connection = self._idle_connection() or await self._open()
         try:
             connection.send(data)
             hit("mcp.sent")
@@ -243,7 +243,7 @@ class HttpConnections:
         length = b"content-length: %d\r\n\r\n" % len(body)
         return b"".join((self._head, lines.encode("ascii"), length, body))
 
-    def _take(self) -> HttpConnection | None:
+    def _idle_connection(self) -> HttpConnection | None:
         while self.idle:
             connection = self.idle.pop()
             if connection.idle is not None:

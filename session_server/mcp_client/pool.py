@@ -119,7 +119,7 @@ class Pool:
             call = RunningCall(asker, name, may_ask=may_ask())
             if self._config.url is None:
                 call.request_id = f"call-{next(self._ids)}"
-            shared.take(call)
+            shared.add(call)
             try:
                 yield shared, call
             except BaseException:

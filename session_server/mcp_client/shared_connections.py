@@ -188,7 +188,7 @@ class SharedLink:
             return not self.calls
         return not may_ask or not any(call.may_ask for call in self.calls)
 
-    def take(self, call: RunningCall) -> None:
+    def add(self, call: RunningCall) -> None:
         self.calls.append(call)
 
     def give_up(self, call: RunningCall) -> None:

@@ -58,13 +58,13 @@ async def _read(socket: WebSocket, connection: Connection, outbox: "QueueOutbox"
             event = await socket.receive()
             if event["type"] == "websocket.disconnect":
                 break
-            _take(event.get("text"), connection, outbox)
+            _receive(event.get("text"), connection, outbox)
     except WebSocketDisconnect:
         pass
     outbox.drop()
 
 
-def _take(text: str | None, connection: Connection, outbox: "QueueOutbox") -> None:
+def _receive(text: str | None, connection: Connection, outbox: "QueueOutbox") -> None:
     if text is None:
         outbox.close(CloseCode.UNSUPPORTED_DATA, NOT_TEXT)
         return

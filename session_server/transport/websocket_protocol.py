@@ -211,7 +211,7 @@ class SinkProtocol(WebSocketsSansIOProtocol):
                     break
             if data[at] == TEXT_FRAME and head and self.conn.current_size is None:
                 text = at + head
-                self._take(apply_mask(data[text:end], data[text - 4 : text]))
+                self._receive_text(apply_mask(data[text:end], data[text - 4 : text]))
             else:
                 self._read_by_library(bytes(data[at:end]))
             at = end
@@ -324,11 +324,11 @@ class SinkProtocol(WebSocketsSansIOProtocol):
             return
         data, self.frames = b"".join(self.frames), []
         if self.curr_msg_data_type == "text":
-            self._take(data)
+            self._receive_text(data)
         elif not self.close_sent:
             self.part(CloseCode.UNSUPPORTED_DATA, NOT_TEXT)
 
-    def _take(self, text: bytes) -> None:
+    def _receive_text(self, text: bytes) -> None:
         """A message that cannot be handled costs its sender the connection, and nobody else."""
         if self.close_sent:
             return

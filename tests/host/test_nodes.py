@@ -22,9 +22,9 @@ class Network(MemoryLog):
         self.clock = ManualClock()
         self.sizes: list[int] = []
 
-    def tell(self, message: str) -> None:
+    def broadcast(self, message: str) -> None:
         self.sizes.append(len(message.encode()))
-        super().tell(message)
+        super().broadcast(message)
 
 
 class Wire(Network):
@@ -35,9 +35,9 @@ class Wire(Network):
         self.network = network
         self.is_cut = False
 
-    def tell(self, message: str) -> None:
+    def broadcast(self, message: str) -> None:
         if not self.is_cut:
-            self.network.tell(message)
+            self.network.broadcast(message)
 
     def listen(self, heard: Callable[[str], None]) -> None:
         self.network.listen(lambda message: None if self.is_cut else heard(message))
@@ -190,6 +190,6 @@ async def test_messages_and_what_is_remembered_are_bounded() -> None:
     assert two.elsewhere("room", "large") == ()
     known = [two.elsewhere("client", f"client-ü-{n}") for n in range(KEPT_PER_NODE + 10)]
     assert sum(map(bool, known)) == KEPT_PER_NODE
-    two.wire.tell("not a message")
+    two.wire.broadcast("not a message")
     await network.clock.advance(PAUSE)
     assert two.is_alive("a")

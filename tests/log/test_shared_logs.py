@@ -35,11 +35,11 @@ async def test_what_a_node_tells_reaches_all_nodes_in_order_and_itself(backend: 
             node.listen(messages.append)
         async with asyncio.timeout(BOUND):
             while not all(heard):  # whoever is not connected yet does not hear it
-                nodes[1].tell("begin")
+                nodes[1].broadcast("begin")
                 await asyncio.sleep(0.01)
         wanted = [*(f"{n}" for n in range(50)), "ü" * (MESSAGE_BYTES // 2)]
         for message in wanted:
-            nodes[0].tell(message)
+            nodes[0].broadcast(message)
         await stored(one, "c", 0, b"an entry is not a message")
         async with asyncio.timeout(BOUND):
             while not all(messages[-1] == wanted[-1] for messages in heard):  # noqa: ASYNC110

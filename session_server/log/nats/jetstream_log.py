@@ -249,7 +249,7 @@ class NatsLog:
         self._check_open()
         await self._tail.barrier()
 
-    def tell(self, message: str) -> None:
+    def broadcast(self, message: str) -> None:
         if self._closing is None:
             self._queues.spawn(self._servers.send(self._messages_subject, message.encode()))
 

@@ -249,7 +249,7 @@ class PostgresLog:
     async def refresh(self) -> None:
         self.progress.reach(await self._ask(self._reader, self._queries.last_seq))
 
-    def tell(self, message: str) -> None:
+    def broadcast(self, message: str) -> None:
         """On the connection that reads, so that no append waits for it."""
         if not self._is_closed:
             self._reader.ask(lambda c: self._queries.notify(c, message), lambda _: None)
