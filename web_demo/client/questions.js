@@ -153,14 +153,34 @@ export class Questions extends Events {
       for (const field of this.fieldsOf(action.requestId)) field.resume();
     }
     const before = this.#known;
-    if (!confirmed || confirmed === before) return;
+    if (!confirmed) return;
     this.#known = confirmed;
+    if (envelope) this.#confirmUnchanged(envelope, before, confirmed);
+    if (confirmed === before) return;
     for (const request of before?.inputRequests ?? []) {
       if (!openRequest(confirmed, request.id)) this.#close(request, envelope);
     }
     for (const request of confirmed.inputRequests ?? []) {
       const earlier = openRequest(before, request.id);
       if (earlier !== request) this.#compare(earlier, request, envelope);
+    }
+  }
+
+  /**
+   * Our own answer came back and made no difference, so that comparing would not find it.
+   *
+   * @param {ActionEnvelope} envelope
+   * @param {SessionState | undefined} before
+   * @param {SessionState} after
+   */
+  #confirmUnchanged(envelope, before, after) {
+    const { action } = envelope;
+    const seq = this.#ownSeq(envelope);
+    if (seq === undefined || action.type !== "session/inputAnswerChanged") return;
+    const { requestId, questionId } = action;
+    const answer = answerTo(openRequest(after, requestId), questionId);
+    if (same(answerTo(openRequest(before, requestId), questionId), answer)) {
+      this.#fields.get(keyOf(requestId, questionId))?.received(answer, seq);
     }
   }
 

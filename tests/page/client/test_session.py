@@ -38,6 +38,15 @@ def test_leaving_a_field_sends_its_last_value_at_once(pages: Pages) -> None:
     ]
 
 
+def test_field_that_was_only_touched_sends_what_is_typed_afterwards(pages: Pages) -> None:
+    """The host confirms that, although it changes no answer."""
+    ana, bo = pages
+    ana.run("field('name').touch()")
+    ana.until("field('name').phase === 'synced' && session.waiting === 0")
+    ana.type("name", "Kale")
+    bo.until_held("name", "Kale")
+
+
 # Together
 
 
