@@ -81,7 +81,7 @@ class ForkServer:
 
     def close(self) -> None:
         self._line.close()
-        self._process.wait(timeout=30)
+        self._process.wait(timeout=60)
 
 
 class Forked:

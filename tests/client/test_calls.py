@@ -12,7 +12,7 @@ from tests.mcp import zoo
 from tests.servers import ServerProcess, serving, sqlite_store
 
 SESSION = "ahp-session:/called"
-SECONDS = 30
+SECONDS = 60
 
 
 @pytest.fixture(scope="module")

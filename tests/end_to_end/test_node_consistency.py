@@ -97,7 +97,9 @@ async def test_a_client_that_moves_has_seen_nothing_that_its_new_node_does_not_k
         uri = "ahp-session:/moves"
         await post(running[0], "/v1/sessions", {"resource": uri})
         async with asyncio.timeout(BOUND):  # `session/ready` follows the answer
-            while (await get(running[0], "/v1/sessions/moves"))["lifecycle"] != "ready":
+            while (  # noqa: ASYNC110 - there is no event
+                await get(running[0], "/v1/sessions/moves")
+            )["lifecycle"] != "ready":
                 await asyncio.sleep(PAUSE)
 
         async def moves(here: ServerProcess, there: ServerProcess, name: str) -> None:

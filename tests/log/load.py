@@ -30,7 +30,7 @@ async def found(log: Log, wanted: Batch) -> dict[str, int]:
 
 
 async def writable(log: Log) -> None:
-    """Until something can be written and read again, over whichever connections it uses for each."""
+    """Until something can be written and read again, over whichever connections are used."""
     await found(log, batch("probe", 0, b"x"))
     async with asyncio.timeout(BOUND * 4):
         while True:

@@ -26,7 +26,7 @@ from session_server.log.sqlite.claim import SUFFIX
 from tests.log.logs import Sqlite, asked, batch, change, everything, held, settled, stored
 
 ROOT = Path(__file__).resolve().parents[2]
-BOUND = 30
+BOUND = 60
 A, B = "ahp-session:/a", "ahp-session:/b"
 
 

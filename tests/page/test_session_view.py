@@ -9,6 +9,7 @@ from typing import Self
 import pytest
 from playwright.sync_api import expect
 
+from tests.effort import PATIENCE
 from tests.page.browser import People, phone_options
 from tests.page.locators import arrive, field, question
 from tests.page.stage import Stage, text, whole
@@ -47,7 +48,7 @@ class Listener:
     def __exit__(self, *_: object) -> None:
         self._server.shutdown()
         self._server.server_close()
-        self._thread.join(timeout=10)
+        self._thread.join(timeout=PATIENCE)
 
 
 def test_turn_is_shown_while_it_streams(person: People, stage: Stage) -> None:
