@@ -91,6 +91,7 @@ async def test_two_clients_share_drafts_and_one_completes_for_both() -> None:
         assert at_desk.confirmed.turns == in_bed.confirmed.turns
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("response", ["accept", "decline", "cancel"])
 async def test_all_versions_show_alike_how_a_question_ended(response: Any) -> None:
     async with two_devices() as (at_desk, in_bed):
@@ -309,6 +310,7 @@ async def test_a_change_of_model_during_a_turn_is_confirmed_when_the_turn_ends()
             assert session.pending == ()
 
 
+@pytest.mark.slow
 async def test_many_clients_typing_at_once_end_with_the_same_state() -> None:
     people, words = 5, 40
     everybody_is_done = asyncio.Barrier(people)
