@@ -191,15 +191,6 @@ def test_waiting_is_reported_as_progress(room: Room) -> None:
     assert told in response.text
 
 
-@pytest.mark.slow
-def test_declined_and_cancelled_reach_the_server_as_such(room: Room) -> None:
-    for response in ("decline", "cancel"):
-        state = room.call("survey")["result"]["requestState"]
-        room.answer(response=response)
-        retry = {"requestState": state}
-        assert text(finished(room.url, "survey", headers=room.headers, retry=retry)) == response
-
-
 def test_an_error_of_the_server_arrives_as_its_own(room: Room) -> None:
     failed = room.call("fail", {"words": "no such luck"})["result"]
     assert failed["isError"]

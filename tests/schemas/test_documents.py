@@ -24,7 +24,6 @@ from session_server.schemas import (
     record,
 )
 from session_server.schemas.ahp import actions, frames
-from session_server.schemas.ahp.session import RootState, SessionState
 from session_server.schemas.errors import DecodingError, ErrorCode
 from session_server.schemas.wire import Wire
 from tests.effort import tries
@@ -39,7 +38,6 @@ from tests.schemas.document_parts import (
     resolved,
     without,
 )
-from tests.strategies import shapes
 
 from . import wire_examples as examples
 
@@ -355,19 +353,3 @@ def test_the_schema_accepts_exactly_what_is_decoded(data: st.DataObject) -> None
     name, decode, values = data.draw(st.sampled_from(DECODED))
     value = data.draw(spoilt(on_the_wire(data.draw(st.sampled_from(values)))))
     assert by_schema(name).is_valid(value) is is_decoded(decode, value)
-
-
-@pytest.mark.parametrize(
-    ("name", "shape"),
-    [
-        ("Action", actions.Action),
-        ("AgentFrame", frames.AgentFrame),
-        ("ClientFrame", frames.ClientFrame),
-        ("HostNotification", frames.HostNotification),
-        ("RootState", RootState),
-        ("SessionState", SessionState),
-    ],
-)
-@given(data=st.data())
-def test_whatever_can_be_encoded_is_accepted(name: str, shape: Any, data: st.DataObject) -> None:
-    by_schema(name).validate(on_the_wire(data.draw(shapes(shape))))

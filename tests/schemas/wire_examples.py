@@ -51,8 +51,10 @@ def _variants(info: shape.Type, name: str, inside: tuple[type, ...]) -> tuple[An
         case shape.UnionType():
             kinds = [kind for kind in info.types if not isinstance(kind, shape.NoneType)]
             return tuple(value for kind in kinds for value in _variants(kind, name, inside))
-        case shape.VarTupleType() | shape.ListType():
+        case shape.VarTupleType():
             return (_variants(info.item_type, name, inside),)
+        case shape.ListType():
+            return ([*_variants(info.item_type, name, inside)],)
         case shape.DictType():
             values = _variants(info.value_type, name, inside)
             return ({f"key{number}": value for number, value in enumerate(values)},)
@@ -121,7 +123,7 @@ CLIENT_ACTIONS: tuple[Wire, ...] = _examples(*get_args(actions.ClientAction))
 HOST_ACTIONS: tuple[Wire, ...] = _examples(*get_args(actions.HostAction))
 ROOT_STATE, SESSION_STATE = variants(RootState)[0], variants(SessionState)[0]
 FRESH_STATE = bare(SessionState)
-STATES: tuple[Wire, ...] = _examples(RootState, SessionState)
+STATES: tuple[Wire, ...] = (ROOT_STATE, SESSION_STATE, FRESH_STATE)
 ENVELOPE, HOST_ENVELOPE = variants(ActionEnvelope)[0], bare(ActionEnvelope)
 CLIENT_FRAMES: tuple[Wire, ...] = _ends(*CLIENT_FRAME_KINDS)
 HOST_FRAMES: tuple[Wire, ...] = _ends(*HOST_FRAME_KINDS)
