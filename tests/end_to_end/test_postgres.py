@@ -4,7 +4,6 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
 
 from session_server.cli.failures import ExitCode
@@ -13,7 +12,7 @@ from tests.effort import tries
 from tests.end_to_end.test_crash import check_kills
 from tests.end_to_end.test_disk_faults import ready
 from tests.postgres import own_cluster, shared_cluster
-from tests.servers import ServerProcess, serving, sqlite_store
+from tests.servers import ServerProcess, serving
 
 KILLS = tries(in_ci=10, at_hand=2)
 PAUSE = 0.05
@@ -53,24 +52,3 @@ def test_doctor_and_backup_know_the_database(tmp_path: Path) -> None:
             assert second.code == ExitCode.FAILED
             assert "is in use by session-server" in second.err
             server.stop()
-
-
-@pytest.mark.proves("design.log.migrate")
-def test_a_host_moves_from_sqlite_to_postgresql(tmp_path: Path) -> None:
-    data = ("--data-dir", str(tmp_path))
-    old, new = sqlite_store(tmp_path), shared_cluster().url("moved")
-    with serving(old, *data) as server:
-        for name in ("one", "two"):
-            wanted = {"resource": f"ahp-session:/{name}", "title": name.title()}
-            httpx2.post(f"{server.url}/v1/sessions", json=wanted).raise_for_status()
-        before = Shell(server.url)("sessions", "--json").json
-        busy = Shell(None)("migrate", old, new)
-        assert (busy.code, "Stop the host first" in busy.err) == (ExitCode.FAILED, True)
-        server.stop()
-    moved = Shell(None)("migrate", old, new)
-    assert (moved.code, "all compared" in moved.err) == (ExitCode.OK, True)
-    with serving(new, *data) as server:
-        assert Shell(server.url)("sessions", "--json").json == before
-        server.stop()
-    again = Shell(None)("migrate", old, new)
-    assert (again.code, "is not empty" in again.err) == (ExitCode.FAILED, True)

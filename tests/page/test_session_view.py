@@ -237,22 +237,6 @@ def test_timeout_is_not_shown_as_a_decline(person: People, stage: Stage) -> None
     expect(ana.locator(".outcome")).to_have_attribute("data-kind", "host")
 
 
-def test_requests_of_one_round_are_one_form(person: People, stage: Stage) -> None:
-    """As the host marks them. Only its calls are marked so, hence the page is asked directly."""
-    ana = person("Ana").goes_to()
-    groups = ana.evaluate(
-        """async () => {
-          const { groupsOf } = await import("/page/0/form/request-groups.js");
-          const of = (id, _meta) => ({ id, _meta });
-          return groupsOf([
-            of("a", { call: "c", round: 2 }), of("b"), of("d", { call: "c", round: 2 }),
-            of("e", { call: "c", round: 3 }), of("f", { call: "c" }),
-          ]).map(group => group.requests.map(request => request.id));
-        }"""
-    )
-    assert groups == [["a", "d"], ["b"], ["e"], ["f"]]
-
-
 def test_skipped_question_can_be_answered_later(person: People, stage: Stage) -> None:
     stage.form("skip", text("name"), text("place"))
     ana, ben = arrive([person("Ana"), person("Ben")], "skip")
