@@ -28,7 +28,6 @@ SHAPES: list[Any] = sorted(
 )
 
 
-@pytest.mark.slow
 @pytest.mark.proves("design.decode.round-trip")
 def test_a_shape_survives_encoding_and_decoding() -> None:
     for cls in SHAPES:

@@ -33,6 +33,7 @@ def variants(kind: Any) -> tuple[Any, ...]:
     return _variants(shape.type_info(kind), "", ())
 
 
+@cache
 def bare(kind: type[Wire]) -> Any:
     """With nothing but what is required."""
     return _built(kind, {f.name: f for f in _fields(kind) if f.required}, ())[0]
@@ -80,6 +81,7 @@ def _variants(info: shape.Type, name: str, inside: tuple[type, ...]) -> tuple[An
             raise NotImplementedError(f"no example of {info}")
 
 
+@cache
 def _fields(kind: type[msgspec.Struct]) -> tuple[shape.Field, ...]:
     info = shape.type_info(kind)
     assert isinstance(info, shape.StructType)
@@ -88,9 +90,14 @@ def _fields(kind: type[msgspec.Struct]) -> tuple[shape.Field, ...]:
 
 def _of_struct(kind: type[msgspec.Struct], inside: tuple[type, ...]) -> tuple[Any, ...]:
     """A shape that holds itself does so once."""
-    again = kind in inside
-    fields = {f.name: f for f in _fields(kind) if f.required or not again}
-    return _built(kind, fields, (*inside, kind))
+    if kind in inside:
+        return _built(kind, {f.name: f for f in _fields(kind) if f.required}, inside)
+    if kind not in MADE:
+        MADE[kind] = _built(kind, {f.name: f for f in _fields(kind)}, (*inside, kind))
+    return MADE[kind]
+
+
+MADE: dict[type[msgspec.Struct], tuple[Any, ...]] = {}
 
 
 def _built(
