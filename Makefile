@@ -80,7 +80,9 @@ $(NPM_STAMP): tests/npm/package.json | $(STAMP)
 
 # MCP servers and clients of other SDKs and eras, and the conformance suite: for tests alone.
 # Node comes from PyPI with the tests' packages, for the suite needs a newer one than Debian has.
-zoo: $(ZOO)/node/.set-up $(ZOO)/legacy/.set-up $(ZOO)/fastmcp/.set-up ## Install what the tests of MCP talk to
+# All of it at once: most of the time goes into waiting for the network.
+zoo: $(STAMP) ## Install what the tests of MCP talk to
+	@$(MAKE) --silent --jobs=4 --output-sync=target $(NPM_STAMP) $(addprefix $(ZOO)/,$(addsuffix /.set-up,node legacy fastmcp))
 
 $(ZOO)/node/.set-up: tests/mcp/node/package.json tests/mcp/node/package-lock.json | $(STAMP)
 	@echo 'Setting up $(ZOO)/node'
@@ -117,7 +119,7 @@ mypy basedpyright lint-imports: setup
 
 # Types are checked while the tests run, and the result is printed at the end. basedpyright, which
 # takes as long as a fifth of these tests and keeps no cache, is left to `lint` and `test`.
-check: style zoo ## The quick part: ruff, mypy, imports, and all tests but the slow ones
+check: zoo style ## The quick part: ruff, mypy, imports, and all tests but the slow ones
 	@mkdir -p build
 	@$(QUICK_LINT) >build/lint.txt 2>&1 & lint=$$!; trap "kill $$lint 2>/dev/null || true" EXIT; \
 	  status=0; $(PYTEST) -q -m 'not slow' || status=$$?; \
@@ -126,7 +128,7 @@ check: style zoo ## The quick part: ruff, mypy, imports, and all tests but the s
 # One core for the types, one for the coverage, then all of them for the tests. What fails (exit
 # code 1) is run once more, one test at a time: a machine that is busy with something else is no
 # defect. The first failure stays in the output: such a test depends on pace, and is to be fixed.
-test: style zoo ## Everything, on a fresh clone too: set-up, lint, all tests, the coverage gate
+test: zoo style ## Everything, on a fresh clone too: set-up, lint, all tests, the coverage gate
 	@$(MAKE) --jobs=2 --output-sync=target basedpyright coverage mypy lint-imports
 	$(PYTEST) || { test $$? -eq 1 && echo 'The tests that failed, once more:' \
 	  && $(BIN)/python -m pytest --last-failed --last-failed-no-failures none; }

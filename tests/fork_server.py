@@ -2,7 +2,7 @@
 
 Importing takes a server longer than all else it does in most tests. What is forked is a process of
 its own like any other, with an id, signals and an end. Used by `servers`; run as a program it is
-the process that forks.
+the process that forks. The workers of a test run share it, and it ends with the last of them.
 """
 
 import atexit
@@ -22,6 +22,8 @@ from typing import IO, Any
 
 import msgspec
 
+from tests.waiting import wait_until
+
 PRELOADED = ("session_server.app", "session_server.cli.program", "session_server.server", "uvloop")
 LONGEST = 1 << 20
 IS_POSSIBLE = hasattr(os, "pidfd_open")
@@ -39,15 +41,22 @@ class Order(msgspec.Struct):
 
 class ForkServer:
     def __init__(self) -> None:
-        self._line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        run = os.environ.get("PYTEST_XDIST_TESTRUNUID") or str(os.getpid())
+        address = f"\0fork-server-{run}"
+        self._line = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        if not self._is_connected(address):
+            command = [sys.executable, "-m", "tests.fork_server", run]
+            os.posix_spawn(sys.executable, command, {**os.environ, "PYTHONUNBUFFERED": "1"})
+            wait_until(lambda: self._is_connected(address))
         self._line.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, LONGEST)
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.fork_server", str(theirs.fileno())],
-            pass_fds=[theirs.fileno()],
-            env={**os.environ, "PYTHONUNBUFFERED": "1"},
-        )
-        theirs.close()
-        atexit.register(self.close)
+        atexit.register(self._line.close)
+
+    def _is_connected(self, address: str) -> bool:
+        try:
+            self._line.connect(address)
+        except ConnectionRefusedError:
+            return False
+        return True
 
     def start(
         self,
@@ -78,10 +87,6 @@ class ForkServer:
         answer = self._line.recv(64)
         assert answer, "the process that forks is gone"
         return int(answer)
-
-    def close(self) -> None:
-        self._line.close()
-        self._process.wait(timeout=30)
 
 
 class Forked:
@@ -132,24 +137,45 @@ def fork_server() -> ForkServer:
 # The process that forks
 
 
-def serve(line: socket.socket) -> None:
+def serve(run: str) -> None:
+    door = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    try:
+        door.bind(f"\0fork-server-{run}")
+    except OSError:
+        return  # another worker was faster
+    door.listen()
     for name in PRELOADED:
         __import__(name)
-    while True:
-        data, files, _, _ = socket.recv_fds(line, LONGEST, 2)
-        if not data:
-            return
-        order = msgspec.json.decode(data, type=Order)
-        if order.ended:
-            answer = os.waitstatus_to_exitcode(os.waitpid(order.ended, 0)[1])
-        else:
-            answer = os.fork()
-            if answer == 0:
+    lines = [door.accept()[0]]
+    while lines:
+        ready, _, _ = select.select([door, *lines], [], [])
+        if door in ready:
+            ready.remove(door)
+            lines.append(door.accept()[0])
+        for line in ready:
+            if not obey(line, (door, *lines)):
+                lines.remove(line)
                 line.close()
-                os._exit(ended_with(order, files))
-            for file in files:
-                os.close(file)
-        line.send(str(answer).encode())
+
+
+def obey(line: socket.socket, inherited: Sequence[socket.socket]) -> bool:
+    """One order; False if there will be no more."""
+    data, files, _, _ = socket.recv_fds(line, LONGEST, 2)
+    if not data:
+        return False
+    order = msgspec.json.decode(data, type=Order)
+    if order.ended:
+        answer = os.waitstatus_to_exitcode(os.waitpid(order.ended, 0)[1])
+    else:
+        answer = os.fork()
+        if answer == 0:
+            for one in inherited:
+                one.close()
+            os._exit(ended_with(order, files))
+        for file in files:
+            os.close(file)
+    line.send(str(answer).encode())
+    return True
 
 
 def ended_with(order: Order, files: Sequence[int]) -> int:
@@ -190,4 +216,4 @@ def code_of(value: Any) -> int:
 
 
 if __name__ == "__main__":
-    serve(socket.socket(fileno=int(sys.argv[1])))
+    serve(sys.argv[1])

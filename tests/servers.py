@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
+from tests.effort import PATIENCE
 from tests.fork_server import IS_POSSIBLE, Forked, fork_server
 
 READY = re.compile(r"session-server at (http://\S+)")
@@ -77,7 +78,7 @@ class ServerProcess:
                 self.output.append(line)
                 self._heard.notify_all()
 
-    def wait_for(self, message: str, seconds: float = 10.0) -> None:
+    def wait_for(self, message: str, seconds: float = PATIENCE) -> None:
         """Until it has written this."""
         with self._heard:
             found = self._heard.wait_for(lambda: message in "".join(self.output), seconds)
@@ -100,9 +101,9 @@ class ServerProcess:
         return self.process.returncode
 
     def _collect(self) -> None:
-        self.process.wait(timeout=30)
+        self.process.wait(timeout=PATIENCE)
         if self._listener.is_alive():
-            self._listener.join(timeout=30)
+            self._listener.join(timeout=PATIENCE)
         self._out().close()
 
 

@@ -76,10 +76,12 @@ def proof(*ids: str, mark: str = "slow") -> str:
     return f"@pytest.mark.{mark}\n@pytest.mark.proves(*{ids})\ndef test_it(): pass"
 
 
+@pytest.mark.slow
 def test_a_proven_list_passes(project: pytest.Pytester) -> None:
     run(project, proof("area.topic.now")).assert_outcomes(passed=5)
 
 
+@pytest.mark.slow
 def test_an_unproven_rule_fails(project: pytest.Pytester) -> None:
     result = run(project, "def test_it(): pass")
     result.assert_outcomes(passed=4, failed=1)

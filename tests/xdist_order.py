@@ -44,12 +44,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         is_property = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
         sizes[item.path] += EXAMPLES if is_property else 1
 
-    def rank(item: pytest.Item) -> tuple[int, int]:
-        if not item.path.is_relative_to(tests):
+    def rank(path: Path) -> tuple[int, int]:
+        if not path.is_relative_to(tests):
             return (0, 0)
-        folder = item.path.relative_to(tests).parts[0]
+        folder = path.relative_to(tests).parts[0]
         if folder in FIRST:
             return (FIRST.index(folder), 0)
-        return (len(FIRST) + (folder in LAST), -sizes[item.path])
+        return (len(FIRST) + (folder in LAST), -sizes[path])
 
-    items.sort(key=rank)
+    ranks = {path: rank(path) for path in sizes}
+    items.sort(key=lambda item: ranks[item.path])

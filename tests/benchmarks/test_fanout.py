@@ -58,11 +58,8 @@ def host() -> Iterator[Run]:
         yield Run(server, protocol)
 
 
-@pytest.mark.parametrize(
-    "shape",
-    [STALLED, *(pytest.param(shape, marks=pytest.mark.slow) for shape in (*SHAPES, *SATURATED))],
-    ids=lambda shape: shape.name,
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", [STALLED, *SHAPES, *SATURATED], ids=lambda shape: shape.name)
 def test_the_host_takes_every_shape(host: Run, shape: Shape) -> None:
     found = host.load(small(shape), SECONDS)
     assert found.actions > 0

@@ -18,7 +18,7 @@ from tests.mcp import zoo
 from tests.servers import ServerProcess, serving, sqlite_store
 
 KEY = "a key that outlives any process of this server"
-SECONDS = 40
+SECONDS = 60
 ANSWERS: dict[str, dict[str, Any]] = {
     "go?": {"environment": "production"},
     "Really?": {"sure": True},

@@ -10,7 +10,7 @@ import pytest
 from tests.mcp import zoo
 from tests.servers import ServerProcess, serving
 
-SECONDS = 20
+SECONDS = 60
 
 
 @pytest.fixture(scope="module")

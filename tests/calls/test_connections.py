@@ -20,6 +20,7 @@ from session_server.schemas.errors import UnreachableError
 from session_server.schemas.limits import UNATTRIBUTED_QUESTION_SECONDS
 from session_server.schemas.record import SessionRecord
 from tests.calls.running_host import OWNER, RunningHost, running_host, stdio
+from tests.effort import PATIENCE
 from tests.mcp import zoo
 
 pytestmark = pytest.mark.slow
@@ -44,7 +45,7 @@ async def one_question(at: RunningHost) -> InputRequest:
 
 
 async def true(look: Callable[[], Any]) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         while not look():  # noqa: ASYNC110
             await asyncio.sleep(0.01)
 

@@ -12,7 +12,7 @@ import pytest
 from tests.mcp import zoo
 from tests.servers import serving, sqlite_store
 
-SECONDS = 20
+SECONDS = 60
 
 
 def call(http: httpx2.Client, wait: float, **wanted: Any) -> dict[str, Any]:

@@ -167,6 +167,7 @@ async def test_a_server_of_one_revision_is_not_asked_for_the_other(tmp_path: Pat
         assert "it does not speak revision 2026-07-28; set its `protocol`" in error
 
 
+@pytest.mark.slow
 async def test_a_remembered_server_starts_in_one_process_only(tmp_path: Path) -> None:
     """On stdin and stdout a second revision is a second process, with a state of its own."""
     known = Revisions(tmp_path / "revisions.json")

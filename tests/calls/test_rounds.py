@@ -283,14 +283,6 @@ def test_calls_to_a_2025_era_server_wait_for_a_connection_of_their_own(
     run(changed(legacy, connections=2), work)
 
 
-@pytest.mark.slow
-def test_a_server_that_wants_patience_gets_it(modern: ServerConfig) -> None:
-    async def work(at: RunningHost) -> None:
-        assert await at.text(await at.call("busy", times=3)) == "ready after 3"
-
-    run(modern, work)
-
-
 def test_the_limit_of_rounds_is_a_setting(modern: ServerConfig) -> None:
     async def work(at: RunningHost) -> None:
         call_id = await at.call("ladder", rounds=3)

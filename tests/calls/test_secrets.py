@@ -19,7 +19,7 @@ CHANNELS = [ROOT, SESSION, chat_uri(SESSION)]
 HEADER = "canary-of-the-header-4711"
 ARGUMENT = "canary-of-the-argument-4712"
 ENVIRONMENT = "canary-of-the-environment-4713"
-SECONDS = 30
+SECONDS = 60
 
 
 class Leaks:

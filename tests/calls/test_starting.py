@@ -88,6 +88,7 @@ async def test_a_start_in_doubt_is_reported_and_goes_out_once_it_is_known() -> N
         assert log.together(b"private/callFinished") == 2
 
 
+@pytest.mark.slow
 async def test_a_leg_whose_claim_is_in_doubt_goes_out_once_the_log_has_it() -> None:
     log = WatchedLog()
     async with running_host(stdio("modern"), log=log, bounds=Bounds(store_seconds=0.2)) as at:

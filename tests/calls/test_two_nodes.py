@@ -27,6 +27,7 @@ def send_too(node: RunningHost) -> None:
     node.host.on_committed.append(committed)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("design.nodes.one-retry")
 async def test_of_two_nodes_that_would_both_send_a_leg_one_does(tmp_path: Path) -> None:
     file, log = tmp_path / "effects", MemoryLog()

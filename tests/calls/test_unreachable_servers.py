@@ -31,7 +31,7 @@ from tests.servers import ServerProcess, serving, sqlite_store
 ODD = zoo.HERE / "servers" / "odd.py"
 KEY = "a key that outlives any process of this server"
 SECRET = "secret-of-the-header-4711"
-SECONDS = 30
+SECONDS = 60
 NO_HEADERS = 'set `headers` for it in mcp.json, such as {"Authorization": "Bearer ${TOKEN}"}'
 
 

@@ -10,7 +10,7 @@ import pytest
 from session_server.cli.failures import ExitCode
 from session_server.schemas.limits import LEASE_SECONDS
 from tests.cli.shells import Shell
-from tests.servers import ServerProcess, serving, sqlite_store
+from tests.servers import ServerProcess
 from tests.waiting import wait_until
 
 ENV = "env:select:Which environment?=staging|prod*"
@@ -315,16 +315,3 @@ def test_what_is_not_there_exits_with_8(
     done = shell(*arguments)
     assert done.code == ExitCode.NOT_FOUND
     assert message in done.err
-
-
-@pytest.mark.slow
-def test_a_restart_of_the_host_loses_no_question(tmp_path: Path) -> None:
-    store = sqlite_store(tmp_path)
-    with serving(store) as first:
-        shell, port = Shell(first.url), first.port
-        with shell.running("ask", "Still there?", "--session", "s") as asking:
-            asking.hear("Asked", on="err")
-            first.kill()
-            with serving(store, port=port):
-                assert shell("answer", "s", "--accept").code == ExitCode.OK
-                assert asking.end()[:2] == (ExitCode.OK, "accepted\n")

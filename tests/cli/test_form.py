@@ -87,13 +87,6 @@ def submit(field: Field, answer: Answer) -> None:
     field.confirmed(answer)
 
 
-def test_an_untouched_field_follows_the_drafts_of_others() -> None:
-    field = Field(NAME)
-    field.seen(draft("Fj"))
-    field.seen(draft("Fjor"))
-    assert (field.text, field.is_contested) == ("Fjor", False)
-
-
 def test_what_is_typed_here_is_never_overwritten() -> None:
     field = Field(NAME)
     field.write("Alps")
@@ -159,15 +152,6 @@ def test_those_who_are_here_are_named_and_counted() -> None:
     assert "with someone (×2), Ana, Ben, Cleo, 1 more" in shown
     below = "".join(text for _, text in drawing.below(form.fields[0], None, ["Ana", "Ben"]))
     assert "Ana, Ben are answering" in below
-
-
-def test_the_echo_of_an_own_draft_changes_nothing() -> None:
-    field = Field(NAME)
-    field.write("Al")
-    field.sent(field.unsent_answer())
-    field.write("Alps")
-    field.confirmed(draft("Al"))
-    assert (field.text, field.is_contested) == ("Alps", False)
 
 
 def test_a_person_at_two_devices_sees_which_one() -> None:

@@ -9,6 +9,7 @@ from session_server.identity.binding import binding_of, reachable
 from session_server.server import banner
 from session_server.settings import Settings
 from tests.cli.shells import Shell
+from tests.effort import PATIENCE
 from tests.servers import ServerProcess, serving, sqlite_store
 
 FOR_OTHERS = "session-server serve --host 0.0.0.0 --connection-token generate"
@@ -71,7 +72,7 @@ def test_a_token_that_is_kept_is_not_shown(tmp_path: Path) -> None:
 
 
 def open_requests(server: ServerProcess, session: str) -> list[str]:
-    answer = httpx2.get(f"{server.url}/v1/sessions/{session}/requests?wait=30", timeout=40)
+    answer = httpx2.get(f"{server.url}/v1/sessions/{session}/requests?wait=30", timeout=PATIENCE)
     return [item["id"] for item in answer.json()["items"]]
 
 

@@ -150,31 +150,6 @@ def test_a_form_is_filled_in_together(shell: Shell, server: ServerProcess) -> No
     assert "City: Lisbon" in shell("watch", "demo", "--until", "idle").out
 
 
-def test_a_newer_draft_of_somebody_else_is_replaced_only_by_choice(
-    shell: Shell, server: ServerProcess
-) -> None:
-    with elsewhere(server) as ana, shell.terminal("answer", "demo") as terminal:
-        terminal.see("Name  required")
-        terminal.press("Alps")
-        ana.sees("name", Draft, "Alps")
-        ana.does(lambda session: session.answer(TRIP, "name", "Fjords", draft=True))
-        terminal.see("› Alps", "Conflict: .* wrote “Fjords”.  .T use theirs · .K keep yours")
-        terminal.press(" 1", "enter")
-        terminal.see("› Alps 1", "Choose a version before sending")
-        ana.sees("name", Draft, "Fjords")
-        terminal.press("ctrl-t")
-        terminal.see("› Fjords")
-        terminal.see_no("Choose a version")
-        terminal.press(" 2")
-        ana.sees("name", Draft, "Fjords 2")
-        ana.does(lambda session: session.answer(TRIP, "name", "Lakes", draft=True))
-        terminal.see("› Fjords 2", "wrote “Lakes”")
-        terminal.press("ctrl-k")
-        ana.sees("name", Draft, "Fjords 2")
-        terminal.press("enter")
-        ana.sees("name", Submitted, "Fjords 2")
-
-
 def test_people_at_a_terminal_are_seen_and_see_the_others(
     shell: Shell, server: ServerProcess
 ) -> None:

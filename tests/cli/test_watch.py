@@ -28,6 +28,7 @@ def test_sessions_are_listed_with_what_needs_input_first(shell: Shell) -> None:
     assert states.index(asking) < states.index(quiet)
 
 
+@pytest.mark.slow
 def test_a_question_that_was_left_is_marked_wherever_it_is_listed(shell: Shell) -> None:
     with shell.running("watch") as watching:
         with shell.running("ask", "Ship it?", "--session", "left", "--lease", "0.3s") as asking:

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -19,7 +18,7 @@ from session_server.client import (
 from session_server.schemas.ahp.questions import InputRequest
 from session_server.schemas.limits import LEASE_SECONDS
 from tests.effort import PATIENCE
-from tests.servers import ServerProcess, serving, sqlite_store
+from tests.servers import ServerProcess, serving
 
 
 @pytest.fixture(scope="module")
@@ -156,21 +155,3 @@ async def test_who_may_not_ask_is_refused() -> None:
             with pytest.raises(AskRefused) as refused:
                 await client.ask("May I?")
     assert refused.value.code == "permissionDenied"
-
-
-@pytest.mark.slow
-async def test_a_question_outlasts_a_restart_of_the_host(tmp_path: Path) -> None:
-    store = sqlite_store(tmp_path)
-    with serving(store) as first:
-        async with connect(first.url) as client:
-            asking = asyncio.create_task(client.ask("Still here?", session="lasting"))
-            async for sessions in client.sessions():
-                if sessions:
-                    break
-            async with client.session("ahp-session:/lasting") as session:
-                await session.wait_for_request(timeout=PATIENCE)
-                await asyncio.to_thread(first.kill)
-                with serving(store, port=first.port):
-                    await client.wait_until_live(PATIENCE)
-                    await complete_in(session)
-                    assert (await asking).outcome is AskOutcome.ACCEPTED

@@ -58,16 +58,6 @@ async def title(session: Session, wanted: str) -> None:
     await session.wait_until(lambda state: state.summary.title == wanted, PATIENCE)
 
 
-async def test_a_client_follows_its_host() -> None:
-    async with hosting(asking_host()) as host, connect(host.url) as client:
-        assert client.status == Status(Phase.LIVE)
-        async with client.session(SESSION) as session:
-            host.model.act(TitleChanged(title="new"), OWNER)
-            await title(session, "new")
-            assert session.confirmed == session.state == host.model.record.public
-            assert session.position == host.model.seq
-
-
 @pytest.mark.parametrize("code", [1001, 1011, 1012, 4000, 4499])
 async def test_after_these_close_codes_it_comes_back(code: int) -> None:
     async with watching() as (host, _client, session):
@@ -105,20 +95,6 @@ async def test_after_these_close_codes_it_gives_up_and_everybody_learns_why(code
         with pytest.raises(GaveUp):
             await client.ping()
         assert host.arrived == 1
-
-
-async def test_an_edit_made_offline_arrives_when_the_host_is_back() -> None:
-    async with watching() as (host, client, session):
-        host.statuses = [HTTPStatus.SERVICE_UNAVAILABLE] * 2
-        await host.close(1012)
-        await status_of(client, Phase.OFFLINE)
-        sent = [asyncio.create_task(session.dispatch(draft(text))) for text in ("O", "Oslo")]
-        status = await status_of(client, Phase.OFFLINE)
-        envelopes = await asyncio.gather(*sent)
-        assert status.waiting in (0, 1)
-        assert envelopes[0] == envelopes[1]
-        assert envelopes[0].action.answer.value.value == "Oslo"
-        assert session.confirmed == host.model.record.public
 
 
 @pytest.mark.parametrize("status", [HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN])

@@ -14,7 +14,6 @@ from session_server.client import (
     Closed,
     Phase,
     Rejected,
-    RequestClosed,
     Session,
     SessionExists,
     SessionGone,
@@ -25,13 +24,11 @@ from session_server.reducers.forms.review import decided
 from session_server.schemas.ahp.actions import (
     InputAnswerChanged,
     InputCompleted,
-    ModelChanged,
     TitleChanged,
 )
 from session_server.schemas.ahp.questions import Draft, InputRequest, Submitted, TextValue
-from session_server.schemas.ahp.session import Lifecycle, ModelSelection, SessionState
+from session_server.schemas.ahp.session import Lifecycle, SessionState
 from session_server.schemas.ahp.turns import TurnState
-from session_server.schemas.principals import Provenance
 from tests.effort import PATIENCE
 from tests.servers import serving, sqlite_store
 
@@ -89,16 +86,6 @@ async def test_two_clients_share_drafts_and_one_completes_for_both() -> None:
             done = await session.wait_until(lambda state: state.turns, PATIENCE)
             assert "Someone answered" in str(done.turns[0].response_parts)
         assert at_desk.confirmed.turns == in_bed.confirmed.turns
-
-
-@pytest.mark.parametrize("response", ["accept", "decline", "cancel"])
-async def test_all_versions_show_alike_how_a_question_ended(response: Any) -> None:
-    async with two_devices() as (at_desk, in_bed):
-        answers = {"name": "Fjords", "city": "oslo"} if response == "accept" else None
-        await in_bed.complete(TRIP, response, answers)
-        new = await at_desk.wait_until(lambda state: state.turns, PATIENCE)
-        old = await in_bed.wait_until(lambda state: state.turns, PATIENCE)
-        assert new.turns == old.turns
 
 
 @pytest.mark.proves("design.calls.review-outdated")
@@ -198,29 +185,6 @@ async def _so_far(changes: Any, last: SessionState) -> Any:
             return
 
 
-@pytest.mark.proves("design.rules.rejected", "ahp.envelope.rejection-private")
-async def test_the_second_to_complete_learns_who_was_first() -> None:
-    async with two_devices() as (at_desk, in_bed):
-        await trip(at_desk)
-        await trip(in_bed)
-        changes = at_desk.changes()
-        results = await asyncio.gather(
-            at_desk.complete(TRIP, "decline"),
-            in_bed.complete(TRIP, "cancel"),
-            return_exceptions=True,
-        )
-        (lost,) = [result for result in results if isinstance(result, RequestClosed)]
-        assert lost.by is not None
-        assert lost.by.id == "local"
-        assert "Someone" in lost.reason
-        assert lost.action.request_id == TRIP
-        await at_desk.wait_until(lambda state: state.turns, PATIENCE)
-        seen = [change.cause async for change in _so_far(changes, at_desk.state)]
-        assert seen.count(Cause.REJECTED) == (1 if results[0] is lost else 0)
-        with pytest.raises(RequestClosed, match="closed by someone"):
-            await in_bed.complete(TRIP)
-
-
 async def test_a_server_that_lost_everything_is_joined_anew() -> None:
     """Another epoch: the client is unknown, and what it watched may be gone or be another."""
     with serving("memory:", "--demo") as first:
@@ -295,46 +259,6 @@ async def test_turns_are_started_and_fetched(versions: tuple[str, ...]) -> None:
                 assert not rest.has_more
 
 
-async def test_a_change_of_model_during_a_turn_is_confirmed_when_the_turn_ends() -> None:
-    with serving("memory:", "--demo") as server:
-        async with connect(server.url, versions=OLD) as client, client.session(DEMO) as session:
-            await trip(session)
-            changed = asyncio.create_task(
-                session.dispatch(ModelChanged(model=ModelSelection(id="better")))
-            )
-            await session.complete(TRIP, "cancel")
-            async with asyncio.timeout(PATIENCE):
-                await changed
-            assert session.confirmed.summary.model == ModelSelection(id="better")
-            assert session.pending == ()
-
-
-async def test_many_clients_typing_at_once_end_with_the_same_state() -> None:
-    people, words = 5, 40
-    everybody_is_done = asyncio.Barrier(people)
-
-    async def type_on(url: str, number: int) -> SessionState:
-        async with connect(url) as client, client.session(DEMO) as session:
-            await trip(session)
-            for word in range(words):
-                session.dispatch_nowait(_draft(f"{number}.{word}"))
-            await session.settled(PATIENCE)
-            await everybody_is_done.wait()
-            await client.ping()  # what was sent to us before its answer has arrived
-            assert session.state is session.confirmed
-            return session.confirmed
-
-    with serving("memory:", "--demo") as server:
-        first, *rest = await asyncio.gather(*(type_on(server.url, n) for n in range(people)))
-    assert isinstance(answer(first, "name"), Draft)
-    assert rest == [first] * (people - 1)
-
-
-def _draft(text: str) -> InputAnswerChanged:
-    draft = Draft(value=TextValue(value=text))
-    return InputAnswerChanged(request_id=TRIP, question_id="name", answer=draft)
-
-
 async def test_the_list_of_sessions_follows_what_comes_changes_and_goes(tmp_path: Path) -> None:
     store = sqlite_store(tmp_path)
     with serving(store) as server:
@@ -364,21 +288,3 @@ async def test_the_list_of_sessions_follows_what_comes_changes_and_goes(tmp_path
                 await until({})
     with pytest.raises(Closed):
         await anext(listing)
-
-
-@pytest.mark.proves("design.provenance.policy")
-async def test_what_a_policy_answers_says_so_to_everybody() -> None:
-    with serving("memory:", "--demo") as server:
-        async with (
-            connect(server.url, policy=True) as robot,
-            connect(server.url) as person,
-            robot.session(DEMO) as at_work,
-            person.session(DEMO) as at_home,
-        ):
-            await trip(at_work)
-            await at_work.answer(TRIP, "name", "Fjords")
-            seen = await at_home.wait_until(lambda state: answer(state, "name"), PATIENCE)
-            assert answer(seen, "name").meta.via is Provenance.POLICY
-            await at_home.answer(TRIP, "city", "oslo")
-            seen = await at_work.wait_until(lambda state: answer(state, "city"), PATIENCE)
-            assert answer(seen, "city").meta.via is Provenance.PERSON

@@ -9,7 +9,7 @@ import pytest
 from tests.servers import serving, sqlite_store
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-SECONDS = 30
+SECONDS = 60
 
 
 def answer(http: httpx2.Client, message: str, **content: object) -> None:

@@ -53,6 +53,7 @@ def test_the_programs_of_the_page_run(tmp_path: Path) -> None:
         assert "city Where to?" in printed_by(answering, server.url)
 
 
+@pytest.mark.slow
 async def test_the_programs_for_any_host_run_with_one_that_is_not_ours() -> None:
     talking, following, *_ = programs()
     async with hosted(ForeignHost()) as host:

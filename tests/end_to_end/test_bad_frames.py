@@ -202,19 +202,6 @@ async def test_frames_that_are_not_understood_are_answered_and_the_connection_go
                 await client.close()
 
 
-async def test_before_the_handshake_nothing_else_is_done() -> None:
-    with serving("memory:") as server:
-        async with bystander(server):
-            client = await SocketClient.open(server.ahp)
-            for method in ("subscribe", "fetchTurns", "disposeSession", "createSession"):
-                assert (await client.call(method, SESSION))["code"] == -32601, method
-            client.dispatch(title_changed("no"), SESSION)
-            client.say({"jsonrpc": "2.0", "method": "unsubscribe", "params": {}})
-            assert await client.call("ping") is None
-            assert len(client.received) == 5
-            await client.close()
-
-
 # Ten thousand random ones
 
 
@@ -386,15 +373,3 @@ async def test_a_frame_of_just_the_limit_is_read() -> None:
             )
             for _ in range(2):
                 assert b'"id":7' in await client.until(Opcode.TEXT)
-
-
-@pytest.mark.slow
-async def test_random_bytes_affect_no_other_client() -> None:
-    dice = random.Random(11)
-    with serving("memory:") as server:
-        async with bystander(server):
-            for _ in range(200):
-                async with raw_client(server.ahp) as client:
-                    await client.send(dice.randbytes(dice.randrange(1, 400)))
-                    client.writer.write_eof()
-                    await client.rest()

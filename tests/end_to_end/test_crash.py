@@ -239,6 +239,7 @@ async def check_kills(store: str, record_property: Any) -> None:
     record_property("ahp1_envelopes", sum(map(len, schedule.ahp1_seen.values())))
 
 
+@pytest.mark.slow
 @pytest.mark.proves("design.log.kill", "ahp.reconnect.after-restart", "ahp.ahp1.mixed")
 async def test_what_anybody_has_seen_survives_every_kill(
     tmp_path: Path, record_property: Any

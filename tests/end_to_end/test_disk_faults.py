@@ -5,7 +5,6 @@ import os
 import resource
 import subprocess
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ from tests.servers import ServerProcess, serving, sqlite_store
 SESSION = "ahp-session:/disk"
 DISK_BYTES = 4 * 2**20
 ATTEMPTS = 5_000
-SOON = 20.0
+SOON = 60.0
 
 
 @pytest.fixture
@@ -56,15 +55,6 @@ def fill(place: Path) -> Path:
                 file.write(b"x" * 4096)
         except OSError:
             return filler
-
-
-def has_open(server: ServerProcess, suffix: str) -> bool:
-    """Whether the server has a file open whose name ends so."""
-    for link in Path(f"/proc/{server.pid}/fd").iterdir():
-        with suppress(FileNotFoundError):
-            if str(link.readlink()).endswith(suffix):
-                return True
-    return False
 
 
 class Pair:
@@ -269,50 +259,6 @@ async def test_a_disk_that_fails_for_long_makes_the_host_read_only_until_it_is_b
         answer = await again.call("reconnect", clientId="newcomer", **known)
         assert answer["type"] in ("replay", "snapshot")
         await again.close()
-
-
-@pytest.mark.slow
-async def test_a_disk_that_failed_for_a_while_leaves_nobody_without_an_answer(
-    tmp_path: Path,
-) -> None:
-    """Files that must not grow: SQLite takes that for a failing disk, and is left in doubt."""
-    store = sqlite_store(tmp_path)
-    with serving(store) as server:
-        pair = await Pair.on(server)
-        assert await pair.write() is None
-        limit_files(server, 4096)
-        async with asyncio.timeout(SOON), asyncio.TaskGroup() as tasks:
-            in_doubt = tasks.create_task(pair.write())
-            async with asyncio.timeout(PATIENCE):
-                while has_open(server, "-wal"):
-                    assert await pair.watcher.call("ping") is None
-            for _ in range(50):
-                assert await pair.watcher.call("listSessions") is not None
-            limit_files(server, None)
-        assert "could not be saved" in (in_doubt.result() or "could not be saved")
-        assert await pair.write() is None
-        await pair.check()
-        await pair.close()
-        server.kill()
-    await pair.check_log(store)
-
-
-@pytest.mark.slow
-async def test_a_server_does_not_start_on_a_disk_that_takes_no_writing(small_disk: Path) -> None:
-    store = sqlite_store(small_disk)
-    with serving(store) as server:
-        pair = await Pair.on(server)
-        await pair.write()
-        await pair.close()
-        server.stop()
-    remount(small_disk, "ro")
-    with pytest.raises(RuntimeError, match=r"(?i)read-only") as refused:
-        ServerProcess(store)
-    assert "Traceback" not in str(refused.value)
-    remount(small_disk, "rw")
-    with serving(store):
-        pass
-    await pair.check_log(store)
 
 
 @pytest.mark.slow

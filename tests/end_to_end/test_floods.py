@@ -84,6 +84,7 @@ async def is_healthy(server: ServerProcess) -> bool:
         return (await reader.read(-1)).endswith(b"\r\n\r\nok")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [slow(k) if k.startswith("endless") else k for k in FLOODS])
 @pytest.mark.proves("design.limits.strangers")
 async def test_requests_without_end_are_cut_off_and_take_no_memory(kind: str) -> None:
@@ -112,6 +113,7 @@ def begun_to_read(server: ServerProcess, path: str, number: int) -> Iterator[Non
         yield
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["/docs/assets/swagger-ui-bundle.js", slow("/openapi.json")])
 @pytest.mark.proves("design.limits.strangers")
 async def test_unauthenticated_slow_readers_of_large_files_take_no_memory(path: str) -> None:
@@ -219,6 +221,7 @@ async def test_a_message_in_too_many_fragments_ends_its_connection() -> None:
             assert await client.close_code() == CloseCode.TOO_BIG
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [SERVE, slow(PLAIN)], ids=["ours", "plain"])
 @pytest.mark.proves("design.limits.slow-reader")
 async def test_many_large_answers_are_sent_as_fast_as_the_client_reads(

@@ -281,18 +281,3 @@ async def test_a_client_that_answers_no_ping_is_disconnected() -> None:
             async with asyncio.timeout(IN_THE_END):
                 await writer.wait_for(is_alone)
         await writer.close()
-
-
-async def test_a_client_that_neither_reads_nor_answers_pings_is_dropped_after_a_grace_period() -> (
-    None
-):
-    with serving("memory:", *AT_ANY_PACE, command=PINGING) as server:
-        writer = await with_question(server.ahp)
-        async with stalled(server, writer):
-            before = sockets(server)
-            await fill(writer, ENOUGH // 4)
-            await writer.wait_for(is_alone)
-            await until(lambda: sockets(server) == before - 1, CLOSE_SECONDS + IN_THE_END)
-        await writer.close()
-        server.kill()
-        assert said(server) == ""

@@ -1,9 +1,7 @@
 """Several server processes on one store: any client on any node, and any node may die."""
 
 import asyncio
-import os
 import secrets
-import signal
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,7 +12,6 @@ from typing import Any
 
 import httpx2
 import pytest
-from websockets.exceptions import InvalidStatus
 
 from session_server.client import connect
 from session_server.log.opening import open_log
@@ -29,7 +26,7 @@ from tests.end_to_end.test_crash import WINDOW, KillSchedule, Typist, open_talks
 from tests.end_to_end.test_disk_faults import ready
 from tests.mcp import zoo
 from tests.nats import shared_server
-from tests.postgres import own_cluster, shared_cluster
+from tests.postgres import shared_cluster
 from tests.servers import AT_ANY_PACE, ServerProcess, serving, sqlite_store
 
 pytestmark = pytest.mark.slow
@@ -302,46 +299,6 @@ async def test_nodes_that_are_killed_at_work_lose_and_repeat_nothing(
     record_property("resumptions", dict(resumptions))
 
 
-@pytest.mark.proves("design.nodes.engine")
-@pytest.mark.parametrize("fault", ["crash", "terminate", "pause"])
-async def test_nodes_go_on_when_their_database_or_one_of_them_was_away(
-    fault: str, tmp_path: Path, record_property: Any
-) -> None:
-    with own_cluster() as cluster, nodes(cluster.url(), tmp_path) as running:
-        await open_talks(running[0])
-        await until_ready(running[1])
-        schedule = NodeKills(cluster.url(), Random(8))
-
-        async def crash() -> None:
-            await asyncio.to_thread(cluster.crash)
-            await asyncio.to_thread(cluster.start)
-            for server in running:
-                await until_ready(server)
-
-        async def terminate() -> None:
-            ours = "application_name LIKE 'session-server%'"
-            ended = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {ours}"
-            await asyncio.to_thread(cluster.execute, ended)
-
-        async def pause() -> None:
-            """What the other one writes meanwhile is more than a follower reads at once."""
-            os.kill(running[1].pid, signal.SIGSTOP)
-            await schedule._typed(300)
-            os.kill(running[1].pid, signal.SIGCONT)
-
-        faults: dict[str, Work] = {"crash": crash, "terminate": terminate, "pause": pause}
-        for _ in range(2):
-            await schedule.type_during(running, faults[fault])
-            await schedule.check_all()
-        for typist in schedule.typists:
-            await typist.hang_up()
-        rejections = sum(len(typist.mirror.rejections) for typist in schedule.typists)
-        record_property("envelopes", len(schedule.seen))
-        record_property("rejections", rejections)
-        for server in running:
-            assert "Traceback" not in "".join(server.output)
-
-
 @pytest.mark.proves("design.nodes.one-retry")
 async def test_a_call_that_is_answered_on_two_nodes_is_sent_again_once(tmp_path: Path) -> None:
     """Whichever node completes it; the call and its result are the same on both."""
@@ -368,23 +325,6 @@ async def test_a_call_that_is_answered_on_two_nodes_is_sent_again_once(tmp_path:
     cities = [row["city"] for row in zoo.effects(file, "weather")]
     assert len(cities) == CALLS
     assert {int(city.partition("-")[2]) for city in cities} == set(range(CALLS))
-
-
-@pytest.mark.proves("design.nodes.tokens")
-async def test_a_token_that_is_revoked_on_one_node_is_not_valid_on_another(tmp_path: Path) -> None:
-    store = shared_cluster().url("nodes_tokens")
-    with nodes(store, tmp_path) as (one, other):
-        await until_ready(other)
-        made = await post(one, "/v1/tokens", {"role": "answerer", "name": "Ada"})
-        async with httpx2.AsyncClient(base_url=one.url, timeout=BOUND) as http:
-            guest = await SocketClient.open(f"{other.ahp}?tkn={made['token']}")
-            await guest.initialize("ada")
-            (issued,) = (await http.get("/v1/tokens")).json()["items"]
-            assert (await http.delete(f"/v1/tokens/{issued['id']}")).is_success
-        async with asyncio.timeout(BOUND):
-            await guest.socket.wait_closed()
-        with pytest.raises(InvalidStatus, match="403"):
-            await SocketClient.open(f"{other.ahp}?tkn={made['token']}")
 
 
 @pytest.mark.proves("design.nodes.one-winner")

@@ -4,19 +4,17 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
 
 from session_server.cli.failures import ExitCode
 from tests.cli.shells import Shell
 from tests.effort import tries
 from tests.end_to_end.test_crash import check_kills
-from tests.end_to_end.test_disk_faults import Pair, ready
+from tests.end_to_end.test_disk_faults import ready
 from tests.postgres import own_cluster, shared_cluster
-from tests.servers import ServerProcess, serving, sqlite_store
+from tests.servers import ServerProcess, serving
 
 KILLS = tries(in_ci=10, at_hand=2)
-CRASHES = tries(in_ci=5, at_hand=2)
 PAUSE = 0.05
 BOUND = 120
 
@@ -32,33 +30,6 @@ async def until_ready(server: ServerProcess) -> None:
 @pytest.mark.proves("design.log.postgres-serve", "design.log.kill")
 async def test_what_anybody_has_seen_survives_every_kill_of_the_host(record_property: Any) -> None:
     await check_kills(shared_cluster().url("kills"), record_property)
-
-
-@pytest.mark.proves("design.log.postgres-serve")
-async def test_a_host_is_read_only_without_its_database_and_goes_on_with_it(
-    record_property: Any,
-) -> None:
-    with own_cluster() as cluster:
-        store = cluster.url()
-        with serving(store) as server:
-            pair = await Pair.on(server)
-            for turn in range(CRASHES):
-                assert await pair.write() is None
-                await asyncio.to_thread(cluster.crash if turn % 2 else cluster.stop)
-                reason = await pair.write_until_refused()
-                assert "PostgreSQL cannot be reached" in reason
-                status, text = await ready(server)
-                assert (status, "read-only: PostgreSQL cannot be reached" in text) == (503, True)
-                assert await pair.shown() == pair.accepted[-1]
-                await asyncio.to_thread(cluster.start)
-                await until_ready(server)
-                assert await pair.write() is None
-                await pair.check()
-            record_property("refused", len(pair.refused))
-            await pair.close()
-            server.stop()
-            assert "Traceback" not in "".join(server.output)
-        await pair.check_log(store)
 
 
 @pytest.mark.proves("design.log.backup")
@@ -81,24 +52,3 @@ def test_doctor_and_backup_know_the_database(tmp_path: Path) -> None:
             assert second.code == ExitCode.FAILED
             assert "is in use by session-server" in second.err
             server.stop()
-
-
-@pytest.mark.proves("design.log.migrate")
-def test_a_host_moves_from_sqlite_to_postgresql(tmp_path: Path) -> None:
-    data = ("--data-dir", str(tmp_path))
-    old, new = sqlite_store(tmp_path), shared_cluster().url("moved")
-    with serving(old, *data) as server:
-        for name in ("one", "two"):
-            wanted = {"resource": f"ahp-session:/{name}", "title": name.title()}
-            httpx2.post(f"{server.url}/v1/sessions", json=wanted).raise_for_status()
-        before = Shell(server.url)("sessions", "--json").json
-        busy = Shell(None)("migrate", old, new)
-        assert (busy.code, "Stop the host first" in busy.err) == (ExitCode.FAILED, True)
-        server.stop()
-    moved = Shell(None)("migrate", old, new)
-    assert (moved.code, "all compared" in moved.err) == (ExitCode.OK, True)
-    with serving(new, *data) as server:
-        assert Shell(server.url)("sessions", "--json").json == before
-        server.stop()
-    again = Shell(None)("migrate", old, new)
-    assert (again.code, "is not empty" in again.err) == (ExitCode.FAILED, True)

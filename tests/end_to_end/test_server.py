@@ -1,7 +1,6 @@
 """The whole server as a process of its own, on real sockets and a real file."""
 
 import asyncio
-import os
 import signal
 from pathlib import Path
 
@@ -55,18 +54,6 @@ def test_a_second_server_on_the_same_file_is_refused_with_a_reason(tmp_path: Pat
         with pytest.raises(RuntimeError, match=str(first.pid)) as refused:
             ServerProcess(sqlite_store(tmp_path))
         assert "Traceback" not in str(refused.value)
-
-
-def test_a_second_server_by_another_name_of_the_file_is_refused(tmp_path: Path) -> None:
-    with serving(sqlite_store(tmp_path)):
-        (tmp_path / "linked").mkdir()
-        os.link(tmp_path / "sessions.db", tmp_path / "linked" / "sessions.db")
-        for claim in tmp_path.rglob("*-claim"):
-            claim.unlink()
-        for folder in (tmp_path, tmp_path / "linked"):
-            with pytest.raises(RuntimeError, match="in use by another process") as refused:
-                ServerProcess(sqlite_store(folder))
-            assert "Traceback" not in str(refused.value)
 
 
 def test_a_server_whose_database_is_gone_starts_only_if_the_loss_is_accepted(

@@ -16,7 +16,7 @@ from tests.servers import ServerProcess, serving
 
 VERSION = "2026-07-28"
 META = "io.modelcontextprotocol/"
-SECONDS = 40.0
+SECONDS = 60.0
 TOKEN = "an-owners-token-long-enough"
 LEGS = 40
 

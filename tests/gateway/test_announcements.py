@@ -26,6 +26,7 @@ from session_server.schemas.limits import (
     WATCHED_RESOURCES_PER_PRINCIPAL,
 )
 from session_server.schemas.principals import Principal, Role
+from tests.effort import PATIENCE
 from tests.gateway.requests_2026 import (
     CAN_ASK,
     People,
@@ -152,7 +153,11 @@ def listening(url: str, wanted: dict[str, Any], into: list[dict[str, Any]]) -> N
     params = {"notifications": wanted}
     method = "subscriptions/listen"
     with httpx2.stream(
-        "POST", url, json=envelope(method, params), headers=headers_for(method, params), timeout=30
+        "POST",
+        url,
+        json=envelope(method, params),
+        headers=headers_for(method, params),
+        timeout=PATIENCE,
     ) as response:
         for line in response.iter_lines():
             if line.startswith("data: "):
@@ -268,7 +273,7 @@ async def test_what_is_watched_again_at_once_is_still_watched(tmp_path: Path) ->
     touch = {"name": "touch", "arguments": {"uri": TAP}}
     await servers["zoo"].request("tools/call", touch)
     try:
-        assert await asyncio.wait_for(heard.get(), 5) == ResourceUpdated(TAP)
+        assert await asyncio.wait_for(heard.get(), PATIENCE) == ResourceUpdated(TAP)
     finally:
         await servers.stop()
 

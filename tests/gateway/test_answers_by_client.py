@@ -213,14 +213,6 @@ def test_models_and_roots_are_asked_across_the_eras(server: ServerProcess, legac
     assert (zoo.text_of(sampled), zoo.text_of(listed)) == ("sampled", "file:///here")
 
 
-def test_progress_of_the_server_is_passed_on(server: ServerProcess) -> None:
-    warm, count = ["tools/call", "echo", {"text": "x"}], ["tools/call", "count", {"steps": 3}]
-    spec = {"url": f"{server.url}/mcp/legacy", "calls": [warm, count]}
-    told = zoo.run_client("modern", spec)["progress"]
-    steps = [reason for reason in told if reason.startswith("step")]
-    assert (steps[0], steps[-1]) == ("step 1", "step 3")  # what comes too fast is merged
-
-
 def test_what_takes_longer_than_a_leg_is_handed_back_and_picked_up(modern: Asking) -> None:
     slow = {"steps": 3, "pause": 0.6}
     first = modern.leg("count", slow)["result"]

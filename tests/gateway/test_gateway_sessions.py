@@ -6,6 +6,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from tests.effort import PATIENCE
 from tests.gateway.requests_2026 import (
     TOKEN,
     People,
@@ -130,7 +131,7 @@ def test_a_server_that_cannot_be_started_is_reported_and_tried_again(
     late = {"command": "/bin/sh", "args": ["-c", script, entry["command"], *entry["args"]]}
     with host(tmp_path, {"late": late}) as running:
         url = f"{running.url}/mcp/late"
-        response = httpx2.post(url, json={}, timeout=20)
+        response = httpx2.post(url, json={}, timeout=PATIENCE)
         assert response.status_code == 503
         assert "cannot be used" in response.json()["error"]["message"]
         marker.touch()

@@ -14,6 +14,7 @@ from session_server.schemas.limits import (
     MCP_SESSIONS,
     MCP_SESSIONS_PER_PRINCIPAL,
 )
+from tests.effort import PATIENCE
 from tests.gateway.requests_2026 import (
     TOKEN,
     People,
@@ -91,7 +92,7 @@ def test_unreadable_requests_are_refused_with_a_message(
     def told(content: Any, **more: str) -> tuple[int, int, str]:
         changed = headers | {name.replace("_", "-"): value for name, value in more.items()}
         return said(
-            httpx2.post(f"{server.url}{door}", content=content, headers=changed, timeout=30)
+            httpx2.post(f"{server.url}{door}", content=content, headers=changed, timeout=PATIENCE)
         )
 
     large = b'{"jsonrpc": "' + b"x" * MCP_BODY_BYTES + b'"}'
@@ -115,7 +116,7 @@ def test_parameters_that_are_nested_too_deep_go_no_further(server: ServerProcess
     for name in ("zoo", "bridge"):
         headers = headers_for("tools/call", ECHO) | bearer() | JSON
         response = httpx2.post(
-            f"{server.url}/mcp/{name}", content=body, headers=headers, timeout=30
+            f"{server.url}/mcp/{name}", content=body, headers=headers, timeout=PATIENCE
         )
         assert said(response)[1:] == (-32602, "The parameters are nested deeper than 64 levels.")
 
@@ -244,7 +245,7 @@ def test_the_same_request_by_two_principals_is_two_calls(
 
 
 def opened(url: str, token: str = TOKEN) -> httpx2.Response:
-    return httpx2.post(url, json=HELLO, headers=BOTH | bearer(token), timeout=30)
+    return httpx2.post(url, json=HELLO, headers=BOTH | bearer(token), timeout=PATIENCE)
 
 
 def test_a_session_of_2025_is_of_no_use_to_anyone_else(
@@ -263,7 +264,7 @@ def test_a_session_of_2025_is_of_no_use_to_anyone_else(
         assert said(response) == (404, -32600, "Session not found")
     moved = BOTH | bearer() | {"Mcp-Session-Id": name}
     assert httpx2.delete(f"{server.url}/mcp/twin", headers=moved).status_code == 404
-    own = httpx2.post(url, json=listing, headers=moved, timeout=30)
+    own = httpx2.post(url, json=listing, headers=moved, timeout=PATIENCE)
     assert answer_of(own)["result"]["tools"]
     assert httpx2.delete(url, headers=moved).status_code == 200
     assert httpx2.post(url, json=listing, headers=moved).status_code == 404
@@ -276,7 +277,7 @@ def test_a_token_that_opens_many_sessions_takes_none_from_others(
     greedy = issued(people, name="greedy", role="agent")
     mine = opened(url).headers["mcp-session-id"]
     first = opened(url, greedy).headers["mcp-session-id"]
-    with httpx2.Client(headers=BOTH | bearer(greedy), timeout=30) as client:
+    with httpx2.Client(headers=BOTH | bearer(greedy), timeout=PATIENCE) as client:
         for _ in range(MCP_SESSIONS_PER_PRINCIPAL):
             assert client.post(url, json=HELLO).status_code == 200
     listing = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
@@ -292,7 +293,7 @@ def test_sessions_that_are_left_behind_end_when_their_token_is_revoked(tmp_path:
     with (
         host(tmp_path, {}, "--connection-token", TOKEN) as running,
         People(running.url, TOKEN) as people,
-        httpx2.Client(headers=BOTH, timeout=30) as client,
+        httpx2.Client(headers=BOTH, timeout=PATIENCE) as client,
     ):
         url = f"{running.url}/mcp"
         count = MCP_SESSIONS // MCP_SESSIONS_PER_PRINCIPAL

@@ -11,6 +11,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from tests.effort import PATIENCE
 from tests.gateway.requests_2026 import (
     TOKEN,
     People,
@@ -67,11 +68,13 @@ class LegacyClient:
 
     def post(self, method: str, params: dict[str, Any]) -> httpx2.Response:
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-        return httpx2.post(self._url, json=body, headers=self._headers, timeout=40)
+        return httpx2.post(self._url, json=body, headers=self._headers, timeout=PATIENCE)
 
     def initialized(self) -> None:
         body = {"jsonrpc": "2.0", "method": "notifications/initialized"}
-        httpx2.post(self._url, json=body, headers=self._headers, timeout=40).raise_for_status()
+        httpx2.post(
+            self._url, json=body, headers=self._headers, timeout=PATIENCE
+        ).raise_for_status()
 
     @contextlib.contextmanager
     def listening(self, levels: list[str]) -> Iterator[None]:
@@ -161,7 +164,7 @@ def test_progress_is_passed_on_with_its_own_numbers(
         url,
         json=envelope("tools/call", params),
         headers=headers_for("tools/call", params),
-        timeout=40,
+        timeout=PATIENCE,
     )
     for told in (reported(response), reported(LegacyClient(url).post("tools/call", params))):
         own = [report for report in told if not report[2].startswith("Calling ")]
@@ -199,7 +202,7 @@ def logged(response: httpx2.Response) -> list[dict[str, Any]]:
 def modern_call(url: str, tool: str, **meta: str) -> httpx2.Response:
     params = {"name": tool, "arguments": {}, "_meta": meta}
     body = envelope("tools/call", params)
-    return httpx2.post(url, json=body, headers=headers_for("tools/call", params), timeout=40)
+    return httpx2.post(url, json=body, headers=headers_for("tools/call", params), timeout=PATIENCE)
 
 
 @pytest.mark.proves("mcp.gateway.logging")

@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pytest
@@ -25,9 +24,8 @@ from session_server.schemas.log_entries import Logged
 from session_server.schemas.principals import HOST, Principal, Role, Stamp
 from tests.ahp.ahp1_schemas import SHARED, check_frame, with_schemas
 from tests.ahp.client import ROOT, SESSION
-from tests.effort import tries
 from tests.host.ahp1 import CHAT, VSCODE, Ahp1Client, opened
-from tests.host.harness import AGENT, ANA, BO, Client, hosting, joined, run, with_session
+from tests.host.harness import AGENT, BO, Client, hosting, joined, run, with_session
 from tests.sessions import user_message
 
 FORM = {
@@ -465,85 +463,6 @@ async def test_an_observer_changes_nothing() -> None:
             assert ("rejectionReason" not in echo) is is_let
 
 
-ANSWERS: tuple[dict[str, Any], ...] = (
-    {"state": "draft", "value": {"kind": "text", "value": "a"}},
-    {"state": "submitted", "value": {"kind": "text", "value": "b"}},
-)
-
-
-def some_step(dice: Random, turn: str) -> tuple[str, dict[str, Any]]:
-    """Who does what: an agent and a page of 0.3.0, and an editor of a later version."""
-    request_id, answer = dice.choice(("r1", "r2")), dice.choice(ANSWERS)
-    named: dict[str, Any] = {"requestId": request_id}
-    return dice.choice(
-        (
-            ("agent", {"type": "session/inputRequested", "request": {**FORM, "id": request_id}}),
-            ("agent", {"type": "session/turnStarted", "turnId": turn, "message": USER}),
-            ("agent", {"type": "session/turnComplete", "turnId": turn}),
-            ("agent", {"type": "session/activityChanged", "activity": dice.choice("ab")}),
-            ("page", {"type": "session/isReadChanged", "isRead": True}),
-            (
-                "page",
-                {
-                    "type": "session/inputAnswerChanged",
-                    **named,
-                    "questionId": "name",
-                    "answer": answer,
-                },
-            ),
-            (
-                "editor",
-                {
-                    "type": "chat/inputAnswerChanged",
-                    **named,
-                    "questionId": "name",
-                    "answer": answer,
-                },
-            ),
-            ("editor", {"type": "chat/inputCompleted", **named, "response": "accept"}),
-            ("editor", {"type": "chat/isArchivedChanged", "isArchived": dice.random() < 0.5}),
-        )
-    )
-
-
-USER = {"text": "Go", "origin": {"kind": "user"}}
-
-
-@pytest.mark.proves("ahp.ahp1.mirror")
-@pytest.mark.parametrize("seed", range(tries(in_ci=40, at_hand=4)))
-@run
-async def test_mirrors_of_all_versions_converge_with_lost_connections(seed: int) -> None:
-    dice = Random(seed)
-    async with hosting() as host:
-        page = await with_session(host)
-        agent = await joined(host, AGENT, "agent", SESSION)
-        editors = [
-            await opened(host, f"e{version}", ROOT, SESSION, CHAT, version=version)
-            for version in ("1.0.0", "0.9.0")
-        ]
-        for number in range(60):
-            who, action = some_step(dice, f"t{number // 8}")
-            if who == "editor":
-                editor = dice.choice(editors)
-                known = editor is editors[0] or not action["type"].startswith("chat/isArch")
-                if known:
-                    await editor.act(action, CHAT)
-            elif action["type"] == "session/turnComplete":
-                agent.dispatch(action)  # put off, and not echoed, while a question is open
-                await agent.call("ping")
-            else:
-                await (agent if who == "agent" else page).act(action)
-            if dice.random() < 0.2:
-                place = dice.randrange(len(editors))
-                lost = editors[place]
-                lost.connection.closed()
-                editors[place] = Ahp1Client(host)
-                await editors[place].resume(lost)
-        for editor in editors:
-            await editor.call("ping")
-            assert await editor.is_up_to_date()
-
-
 async def test_what_another_process_wrote_reaches_ahp1_clients_too() -> None:
     log = MemoryLog()
     async with hosting(log) as host:
@@ -728,31 +647,3 @@ async def test_the_number_of_channels_that_one_client_watches_is_bounded() -> No
         assert error["code"] == -32011
         await editor.call("unsubscribe", "ahp-session:/0")
         assert "snapshot" in await editor.call("subscribe", ROOT)
-
-
-async def test_mirrors_converge_over_restarts(tmp_path: Path) -> None:
-    """Each run ends in the middle of things; what was seen before it is continued after it."""
-    store, dice = f"sqlite:///{tmp_path / 'log.db'}", Random(1)
-    lost: list[Ahp1Client] = []
-    for run_number in range(4):
-        async with hosting(await open_log(store)) as host:
-            if not lost:
-                page = await with_session(host)
-                versions = ("1.0.0", "0.9.0")
-                editors = [await opened(host, v, SESSION, CHAT, version=v) for v in versions]
-            else:
-                page = await joined(host, ANA, f"laptop{run_number}", SESSION)
-                editors = [Ahp1Client(host) for _ in lost]
-                for editor, before in zip(editors, lost, strict=True):
-                    await editor.resume(before)
-            agent = await joined(host, AGENT, f"agent{run_number}", SESSION)
-            for number in range(25):
-                who, action = some_step(dice, f"t{run_number}-{number // 8}")
-                if who == "editor":
-                    await editors[0].act(action, CHAT)
-                else:
-                    await (agent if who == "agent" else page).act(action)
-            for editor in editors:
-                await editor.call("ping")
-                assert await editor.is_up_to_date()
-            lost = editors

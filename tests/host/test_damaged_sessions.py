@@ -26,6 +26,7 @@ from session_server.schemas.principals import HOST, Principal, Role
 from session_server.settings import Settings
 from tests.ahp.actions import answer_changed, input_requested, text_question, title_changed
 from tests.ahp.client import ROOT
+from tests.effort import PATIENCE
 from tests.host.harness import AGENT, ANA, SESSION, Client, hosting, joined, with_session
 from tests.host.test_recordings import asked_and_answered, lines
 from tests.log.logs import change, damage_entry, damage_snapshot
@@ -174,7 +175,7 @@ async def test_without_its_snapshot_a_session_that_was_trimmed_is_damaged(
 
 
 async def until_trimmed(host: Host) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         while SESSION not in await host.log.floors():  # noqa: ASYNC110 - the log tells nobody
             await asyncio.sleep(0.01)
 
@@ -343,7 +344,7 @@ async def test_decisions_go_when_their_own_time_is_over(path: Path) -> None:
             kept = {json.loads(e.data)["action"]["type"] for e in await entries_of(host, SESSION)}
             assert kept == {"session/inputCompleted", "private/outcomeRecorded"}
             limits.setattr(host.upkeep, "_now", lambda: host.now() + DECISION_LIFETIME_MS)
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(PATIENCE):
                 while await entries_of(host, SESSION):  # noqa: ASYNC110 - the log tells nobody
                     await asyncio.sleep(0.01)
 

@@ -31,7 +31,7 @@ from tests.host.harness import (
 from tests.host.manual_clock import ManualClock
 
 OTHER = "ahp-session:/2"
-SOON = 20.0
+SOON = 60.0
 NOT_NOW = FailedError(RefusedBecause.FULL, "There is no space left.")
 
 

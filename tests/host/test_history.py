@@ -272,7 +272,7 @@ async def test_memory_is_given_back_once_after_sessions_are_gone() -> None:
                 await ana.call("createSession", f"ahp-session:/{number}", provider="people")
             for number in range(5):
                 await ana.call("disposeSession", f"ahp-session:/{number}")
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(PATIENCE):
                 while not trimmed:  # noqa: ASYNC110 - it tells nobody
                     await asyncio.sleep(0.01)
     assert sum(trimmed) < 5

@@ -331,6 +331,7 @@ async def test_who_waits_for_something_in_a_session_keeps_it_in_memory() -> None
         assert len(await found) == 1
 
 
+@pytest.mark.slow
 @run
 async def test_a_recording_leaves_memory_and_is_exported_as_it_was() -> None:
     async with hosting() as host:
@@ -366,6 +367,7 @@ async def test_a_recording_that_is_being_played_stays_in_memory() -> None:
         await evicted(host)
 
 
+@pytest.mark.slow
 @run
 async def test_a_session_leaves_memory_after_a_while_and_its_history_is_trimmed() -> None:
     log, clock = MemoryLog(), ManualClock()

@@ -43,6 +43,7 @@ def accept(api: Api, address: str, **body: object) -> httpx2.Response:
     return api.post(f"{address}/complete", json=body)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("design.calls.sent-is-reviewed")
 @settings(
     max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]

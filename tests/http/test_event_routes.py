@@ -13,6 +13,7 @@ from session_server.host.delivery import Message
 from session_server.http.streaming import HEARTBEAT, OPENING, EventOutbox
 from session_server.schemas.codec import encode
 from session_server.schemas.limits import ENVELOPES_KEPT, OUTBOX_BYTES
+from tests.effort import PATIENCE
 from tests.http.sessions import Api, Event, events, numbers, text
 from tests.servers import ServerProcess, serving, sqlite_store
 
@@ -164,7 +165,7 @@ def test_stopping_ends_what_waits_and_says_so() -> None:
         assert last == also_last
         assert last["event"] == "end"
         assert json.loads(last["data"])["code"] == 1012
-        assert poll.result(timeout=20).json() == {"items": []}
+        assert poll.result(timeout=PATIENCE).json() == {"items": []}
         assert "Cancel" not in "".join(server.output)  # said when the time for stopping is over
 
 
@@ -177,7 +178,7 @@ def test_a_slow_reader_is_disconnected_and_nobody_else_notices(
     asked = api.ask(session, questions=[big])
     with socket.socket() as slow:
         slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        slow.settimeout(20)
+        slow.settimeout(PATIENCE)
         slow.connect(("127.0.0.1", server.port))
         slow.sendall(f"GET {session}/events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
         head = slow.recv(64)
@@ -244,7 +245,7 @@ async def test_silence_is_filled_with_comments() -> None:
     chunks = outbox(heartbeat=0.01).chunks()
     assert await anext(chunks) == OPENING
     assert await anext(chunks) == HEARTBEAT
-    assert await asyncio.wait_for(anext(chunks), 5) == HEARTBEAT
+    assert await asyncio.wait_for(anext(chunks), PATIENCE) == HEARTBEAT
 
 
 async def test_a_full_outbox_drops_its_backlog_and_says_why() -> None:

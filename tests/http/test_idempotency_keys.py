@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from session_server.schemas.limits import IDEMPOTENCY_KEY_CHARS
+from tests.effort import PATIENCE
 from tests.http.sessions import QUESTIONS, Api, events, text
 from tests.servers import serving, sqlite_store
 
@@ -42,7 +43,7 @@ def test_many_at_once_make_one(tmp_path: Path, what: str) -> None:
         body = {"text": "Hello"} if what == "turns" else {"message": "Deploy?"}
         with ThreadPoolExecutor(8) as pool:
             sent = [pool.submit(post, api, path, body) for _ in range(32)]
-            answers = [future.result(timeout=20) for future in sent]
+            answers = [future.result(timeout=PATIENCE) for future in sent]
         late = [answer for answer in answers if answer.status_code == 409]
         made = [answer for answer in answers if answer.status_code == 201]
         assert len(late) + len(made) == 32
@@ -59,7 +60,7 @@ def test_many_at_once_are_asked_once(tmp_path: Path) -> None:
             next(stream)
             body = {"message": "Deploy?", "questions": QUESTIONS}
             sent = [pool.submit(post, api, f"{session}/requests", body) for _ in range(32)]
-            (asked,) = {future.result(timeout=20).json()["id"] for future in sent}
+            (asked,) = {future.result(timeout=PATIENCE).json()["id"] for future in sent}
             api.answer(session, asked, "name", text("the last action", "draft"))
             until_last = takewhile(lambda event: "the last action" not in event["data"], stream)
             assert sum("session/inputRequested" in event["data"] for event in until_last) == 1

@@ -75,9 +75,9 @@ def test_every_reference_leads_to_a_schema_and_every_schema_is_used() -> None:
     assert wanted
 
 
-@pytest.mark.parametrize("name", sorted(DOCUMENT["components"]["schemas"]))
-def test_every_schema_is_one(name: str) -> None:
-    jsonschema.Draft202012Validator.check_schema(DOCUMENT["components"]["schemas"][name])
+def test_every_schema_is_one() -> None:
+    schemas = DOCUMENT["components"]["schemas"]
+    jsonschema.Draft202012Validator.check_schema({"$defs": schemas})
 
 
 def test_nothing_private_is_in_it() -> None:

@@ -11,6 +11,7 @@ from session_server.host.metrics import Counts, Histogram, QuestionTimes, new_ou
 from session_server.schemas.ahp.questions import InputRequest, ResponseKind
 from session_server.schemas.principals import Provenance
 from session_server.schemas.record import Outcome, PrivateState, SessionRecord
+from tests.effort import PATIENCE
 from tests.http.sessions import Api, Numbers, events, numbers, text
 from tests.servers import serving
 from tests.sessions import session as session_record
@@ -32,9 +33,15 @@ def test_what_the_host_promises_is_at_its_paths(own: Api) -> None:
     for path in ("/", "/healthz", "/readyz", "/metrics", "/docs", "/openapi.json"):
         assert own.get(path).status_code == 200
     assert own.get("/metrics").headers["content-type"].startswith("text/plain; version=")
-    with connect(f"ws{str(own.base_url).removeprefix('http')}/ahp", open_timeout=20) as socket:
+    with connect(
+        f"ws{str(own.base_url).removeprefix('http')}/ahp", open_timeout=PATIENCE
+    ) as socket:
         socket.send('{"jsonrpc":"2.0","id":1,"method":"ping","params":{"channel":"ahp-root://"}}')
-        assert json.loads(socket.recv(timeout=20)) == {"jsonrpc": "2.0", "id": 1, "result": None}
+        assert json.loads(socket.recv(timeout=PATIENCE)) == {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "result": None,
+        }
 
 
 def test_questions_and_their_ends_are_counted(own: Api) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from session_server.schemas.limits import LONG_POLLS_PER_PRINCIPAL, WAIT_SECONDS
+from tests.effort import PATIENCE
 from tests.http.sessions import QUESTIONS, REGION, Api, text
 from tests.servers import serving, sqlite_store
 from tests.waiting import wait_until
@@ -19,7 +20,7 @@ def test_a_wait_is_answered_as_soon_as_somebody_completes(api: Api, session: str
     assert asked["state"] == "open"
     waiting = api.later("GET", f"{session}/requests/{asked['id']}", params={"wait": 30})
     done = api.complete(session, asked["id"], answers={"name": text("blue")})
-    ended = waiting.result(timeout=20).json()
+    ended = waiting.result(timeout=PATIENCE).json()
     assert ended == done.json()
     assert ended["outcome"]["response"] == "accept"
     assert ended["outcome"]["via"] == "person"
@@ -46,7 +47,7 @@ def test_a_wait_beyond_the_limit_is_refused_with_the_number(api: Api, session: s
 def test_the_list_can_wait_for_a_question(api: Api, session: str) -> None:
     waiting = api.later("GET", f"{session}/requests", params={"wait": 30})
     asked = api.ask(session)
-    assert waiting.result(timeout=20).json()["items"] == [asked]
+    assert waiting.result(timeout=PATIENCE).json()["items"] == [asked]
 
 
 def test_open_and_ended_requests_are_listed_apart(api: Api, session: str) -> None:
@@ -111,7 +112,7 @@ def test_withdrawing_ends_a_request_once(api: Api, session: str) -> None:
     waiting = api.later("GET", f"{session}/requests/{asked['id']}", params={"wait": 30})
     first, second = (api.delete(f"{session}/requests/{asked['id']}") for _ in range(2))
     assert first.status_code == second.status_code == 200
-    assert first.json() == second.json() == waiting.result(timeout=20).json()
+    assert first.json() == second.json() == waiting.result(timeout=PATIENCE).json()
     assert first.json()["outcome"]["via"] == "withdrawn"
     assert first.json()["outcome"]["response"] == "cancel"
 
@@ -217,7 +218,7 @@ SOON = WAIT_SECONDS / 2
 def begun(api: Api, path: str) -> socket.socket:
     """A request that waits for as long as it may, on a connection of its own."""
     where = api.base_url
-    connection = socket.create_connection((where.host, where.port or 80), timeout=20)
+    connection = socket.create_connection((where.host, where.port or 80), timeout=PATIENCE)
     head = f"GET {path}?wait={WAIT_SECONDS} HTTP/1.1\r\nHost: {where.host}:{where.port}\r\n\r\n"
     connection.sendall(head.encode())
     return connection
@@ -258,7 +259,9 @@ def test_clients_that_leave_in_the_middle_of_a_body_leave_no_traceback() -> None
             "Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
         )
         for _ in range(20):
-            with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection:
+            with socket.create_connection(
+                ("127.0.0.1", server.port), timeout=PATIENCE
+            ) as connection:
                 connection.sendall(head.encode())
         for _ in range(20):
             assert api.get("/v1/sessions").json()["items"] == []

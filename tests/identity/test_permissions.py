@@ -378,6 +378,7 @@ def answer_to(client: Api, address: str, names: dict[str, str], token: str | Non
         answer.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("address", ADDRESSES)
 def test_every_address_serves_whom_it_is_for_and_nobody_else(
     server: ServerProcess, address: str

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from session_server.log.nats import NatsLog
     from session_server.log.postgres import PostgresLog
 
-BOUND = 30
+BOUND = 60
 _ids = count(1)
 
 

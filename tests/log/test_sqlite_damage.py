@@ -31,7 +31,7 @@ from tests.log.test_sqlite_kill import assert_whole
 
 A, B = "ahp-session:/a", "ahp-session:/b"
 ROOT = Path(__file__).resolve().parents[2]
-BOUND = 30
+BOUND = 60
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from tests.log.logs import Sqlite, everything
 
 ROOT = Path(__file__).resolve().parents[2]
 KILLS = 25
-BOUND = 30
+BOUND = 60
 
 
 def killed_while_appending(path: Path, lines: int) -> tuple[dict[str, int], set[str]]:

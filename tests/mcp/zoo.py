@@ -58,7 +58,7 @@ CLIENTS = {
 
 FORKING = HERE / "forking.py"
 
-READY_SECONDS = 30
+READY_SECONDS = 60
 
 
 def node() -> str:
@@ -154,8 +154,8 @@ class ZooServer:
 
     def kill(self) -> None:
         self.process.kill()
-        self.process.wait(timeout=30)
-        self._listener.join(timeout=30)
+        self.process.wait(timeout=60)
+        self._listener.join(timeout=60)
         self._out().close()
 
 
@@ -198,7 +198,7 @@ class ZooClient:
     def kill(self) -> None:
         """Goes away without a word."""
         self.process.kill()
-        self.process.communicate(timeout=30)
+        self.process.communicate(timeout=60)
 
 
 class ZooThread:

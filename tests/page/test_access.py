@@ -7,6 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from session_server.identity.binding import outside_address
+from tests.effort import PATIENCE
 from tests.page.browser import People, phone_options
 from tests.page.locators import field, question
 from tests.page.stage import Stage, http, one_of, text
@@ -208,12 +209,12 @@ def marks(page: Page) -> list[str]:
 def test_recording_is_marked_and_read_only(person: People, stage: Stage) -> None:
     uri = opening(stage, "taped")
     stage.tool(uri, "c1", toolInput="rm")
-    tape = urllib.request.urlopen(f"{stage.url}/v1/sessions/taped/export", timeout=20).read()
+    tape = urllib.request.urlopen(f"{stage.url}/v1/sessions/taped/export", timeout=PATIENCE).read()
     http("DELETE", f"{stage.url}/v1/sessions/taped")
     played = urllib.request.Request(
         f"{stage.url}/v1/replay", tape, {"Content-Type": "application/x-ndjson"}, method="POST"
     )
-    urllib.request.urlopen(played, timeout=20).close()
+    urllib.request.urlopen(played, timeout=PATIENCE).close()
     ana = person("Ana").goes_to("#/s/taped")
     expect(ana.locator(".session-head")).to_contain_text("Recording")
     expect(ana.locator(".banner")).to_contain_text("This is a recording.")

@@ -1,6 +1,5 @@
 """The review shows exactly what is sent."""
 
-from random import Random
 from typing import Any
 
 import pytest
@@ -8,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from tests.page.browser import People
 from tests.page.locators import arrive, field, goes_offline, question
-from tests.page.stage import Stage, http, one_of, text, whole, yes_no
+from tests.page.stage import Stage, http, text, whole
 
 pytestmark = pytest.mark.slow
 
@@ -37,28 +36,6 @@ def sent(stage: Stage, session: str) -> Any:
 def two_people(person: People, stage: Stage, name: str) -> list[Page]:
     stage.form(name, whole("percent", defaultValue=10), text("note"))
     return arrive([person("Ana"), person("Ben")], name)
-
-
-@pytest.mark.proves("design.calls.draft-covers", "design.calls.sent-is-reviewed")
-def test_draft_over_an_answer_does_not_replace_it_by_the_default(
-    person: People, stage: Stage
-) -> None:
-    ana, ben = two_people(person, stage, "covered")
-    submits(ana, "percent", "25")
-    expect(field(ben, "percent")).to_have_value("25")
-    drafts(ben, "percent", "26")
-    expect(question(ana, "percent")).to_contain_text(
-        "Draft by Ben. Until it is marked done, “25” by you counts"
-    )
-    expect(question(ana, "percent").get_by_role("button", name="Use mine")).to_have_count(0)
-    expect(ana.locator(".progress-text")).to_have_text("1 of 2 ready")
-    press(ana, "Review answers")
-    row = ana.locator(".review-row").first
-    expect(row.locator(".review-value")).to_have_text("25")
-    expect(row).to_contain_text("Ben’s draft “26” is not included.")
-    press(ana, "Send answers")
-    expect(ben.locator(".outcome-row").first).to_contain_text("25")
-    assert sent(stage, "covered") == {"percent": 25}
 
 
 @pytest.mark.proves("design.calls.review")
@@ -154,85 +131,3 @@ def test_outcome_names_who_stopped_the_turn(person: People, stage: Stage) -> Non
     http("DELETE", f"{stage.url}/v1/sessions/stopped/turns/active")
     for page in (ana, ben):
         expect(page.locator(".outcome-text")).to_contain_text("Someone stopped “Some questions”")
-
-
-# Whatever happened before
-
-STEP = """([name, what, value]) => {
-  const question = document.querySelector(`[data-question=${name}]`);
-  if (!question?.checkVisibility()) return;
-  const buttons = [...question.querySelectorAll("button")].filter((b) => b.checkVisibility());
-  const press = (label) => buttons.find((b) => b.textContent === label && !b.disabled)?.click();
-  if (what !== "draft") return press(what);
-  const input = question.querySelector("input.field-input, textarea");
-  if (!input) return [...question.querySelectorAll("label")][value % 2].click();
-  input.value = name === "note" && value ? `note ${value}` : String(value || "");
-  input.dispatchEvent(new Event("input", { bubbles: true }));
-}"""
-"""One thing that a person does, if it can be done at this moment."""
-
-ACTS = ["draft", "draft", "Mark done", "Skip", "Clear", "Discard draft", "Answer it"]
-ACTS += ["Use this draft", "Use theirs", "Keep mine", "Use mine", "Leave it"]
-QUESTIONS = ["percent", "note", "city", "quick"]
-
-SEND = """() => {
-  const rows = [...document.querySelectorAll(".review-row")].map((row) => [
-    row.querySelector("dt").textContent.toLowerCase(),
-    row.querySelector(".review-value")?.textContent,
-  ]);
-  const send = [...document.querySelectorAll(".request-actions button")]
-    .find((button) => button.textContent === "Send answers" && !button.disabled);
-  if (!send || document.querySelector(".review-problem")) return null;
-  send.click();
-  return Object.fromEntries(rows.filter(([, value]) => value !== undefined));
-}"""
-"""What the review shows at the moment in which it is sent; nothing if there is a problem."""
-
-
-def in_words(content: dict[str, Any]) -> dict[str, str]:
-    """As the page shows it."""
-    shown = {True: "Yes", False: "No", "oslo": "Oslo", "lisbon": "Lisbon"}
-    return {
-        name: shown[value] if name in ("city", "quick") else str(value)
-        for name, value in content.items()
-    }
-
-
-@pytest.mark.proves("design.calls.sent-is-reviewed")
-@pytest.mark.parametrize("seed", range(6))
-def test_review_equals_what_is_sent(person: People, stage: Stage, seed: int) -> None:
-    chance = Random(seed)
-    uri = stage.session(f"walk-{seed}")
-    stage.begins(uri)
-    city = one_of("city", "Oslo", "Lisbon")
-    city["options"][0]["recommended"] = True
-    stage.asks(
-        uri,
-        whole("percent", defaultValue=10),
-        text("note"),
-        city,
-        yes_no("quick", defaultValue=True),
-    )
-    pages = arrive([person("Ana"), person("Ben")], f"walk-{seed}")
-
-    def act(page: Page) -> None:
-        step = [chance.choice(QUESTIONS), chance.choice(ACTS), chance.randrange(30)]
-        page.evaluate(STEP, step)
-
-    for _ in range(40):
-        act(chance.choice(pages))
-    ana, ben = pages
-    seen = None
-    for _ in range(50):
-        ana.keyboard.press("Escape")
-        for name in QUESTIONS:
-            ana.evaluate(STEP, [name, chance.choice(["Use theirs", "Keep mine"]), 0])
-        press(ana, "Review answers")
-        act(ben)
-        seen = ana.evaluate(SEND)
-        done = ana.locator("section.outcome, .request-foot .problem:visible, .review-problem")
-        expect(done.first).to_be_visible()
-        if ana.locator("section.outcome").count():
-            break
-    assert seen is not None
-    assert in_words(sent(stage, f"walk-{seed}")) == seen

@@ -4,8 +4,8 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.page.browser import People, phone_options
-from tests.page.locators import arrive, field, goes_offline, question
-from tests.page.stage import Stage, many_of, one_of, text, whole, yes_no
+from tests.page.locators import arrive, field, question
+from tests.page.stage import Stage, many_of, one_of, text, yes_no
 
 pytestmark = pytest.mark.slow
 
@@ -42,27 +42,6 @@ def test_three_people_answer_one_form_together(person: People, stage: Stage) -> 
     expect(ana.locator(".outcome-text")).to_contain_text("You answered")
 
 
-def test_form_that_closes_elsewhere_keeps_unsent_text(person: People, stage: Stage) -> None:
-    uri = stage.form("kept", text("plan"), name="first")
-    ana, ben = arrive([person("Ana"), person("Ben")], "kept")
-
-    goes_offline(ben)
-    field(ben, "plan").press_sequentially("a long thought")
-    field(ana, "plan").fill("done")
-    ana.get_by_role("button", name="Send answer").click()
-    expect(ana.locator(".outcome")).to_be_visible()
-    ben.context.set_offline(offline=False)
-    expect(ben.locator(".request")).to_have_count(0)
-    expect(ben.locator(".outcome-text")).to_contain_text("Ana answered")
-    expect(ben.locator(".unsent")).to_contain_text("a long thought")
-
-    stage.asks(uri, text("plan"), name="second")
-    expect(question(ben, "plan").locator(".version")).to_contain_text("a long thought")
-    ben.get_by_role("button", name="Use it").click()
-    expect(field(ben, "plan")).to_have_value("a long thought")
-    expect(field(ana, "plan")).to_have_value("a long thought")
-
-
 def test_late_visitor_sees_answers_and_authors(person: People, stage: Stage) -> None:
     stage.form("late", text("name"))
     (ana,) = arrive([person("Ana")], "late")
@@ -71,21 +50,6 @@ def test_late_visitor_sees_answers_and_authors(person: People, stage: Stage) -> 
     expect(ana.locator(".outcome")).to_be_visible()
     late = person("Dan").goes_to("#/s/late")
     expect(late.locator(".note")).to_contain_text("Ana answered “Some questions”. Name: Norway")
-
-
-def test_foreign_draft_is_not_submitted(person: People, stage: Stage) -> None:
-    stage.form("theirs", text("name", required=True), whole("age"))
-    ana, ben = arrive([person("Ana"), person("Ben")], "theirs")
-    field(ana, "name").fill("half a wor")
-    field(ana, "name").blur()
-    expect(question(ben, "name")).to_contain_text("Draft by Ana")
-    ben.get_by_role("button", name="Review answers", exact=True).click()
-    expect(ben.locator(".review-row").first).to_contain_text("Only drafted by Ana so far")
-    ben.get_by_role("button", name="Send answers", exact=True).click()
-    expect(question(ben, "name").locator(".problem")).to_contain_text("by Ana so far")
-    expect(ana.locator(".request")).to_be_visible()
-    question(ben, "name").get_by_role("button", name="Use this draft").click()
-    expect(question(ana, "name")).to_contain_text("Done by Ben")
 
 
 def test_freeform_answers_next_to_options(person: People, stage: Stage) -> None:

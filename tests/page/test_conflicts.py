@@ -116,24 +116,6 @@ def test_replaced_choice_is_offered_to_its_author(person: People, stage: Stage) 
     expect(question(ben, "city").get_by_label("Oslo")).to_be_checked()
 
 
-def test_offline_draft_does_not_replace_an_answer(person: People, stage: Stage) -> None:
-    ana, ben = both(stage, person, "answered")
-    goes_offline(ben)
-    field(ben, "plan").press_sequentially(TRAIN)
-    field(ana, "plan").fill(BOAT)
-    question(ana, "plan").get_by_role("button", name="Mark done").click()
-    expect(question(ana, "plan")).to_contain_text("Done by you")
-    ben.context.set_offline(offline=False)
-    expect(question(ben, "plan").locator(".conflict")).to_contain_text(BOAT)
-    expect(question(ben, "plan")).not_to_contain_text("writing")
-    expect(field(ben, "plan")).to_have_value(TRAIN)
-    expect(question(ana, "plan")).to_contain_text("Done by you")
-    question(ben, "plan").get_by_role("button", name="Keep mine").click()
-    expect(field(ana, "plan")).to_have_value(TRAIN)
-    expect(question(ana, "plan")).to_contain_text(f"“{BOAT}” by you counts")
-    expect(aside(ana)).to_have_count(0)
-
-
 def draft(page: Page, words: str) -> None:
     field(page, "plan").fill(words)
     field(page, "plan").blur()
@@ -152,24 +134,6 @@ def offline_edits(ana: Page, ben: Page, hers: str, his: str) -> None:
 def host_has(stage: Stage, session: str) -> object:
     record = http("GET", f"{stage.url}/v1/sessions/{session}/requests/r")
     return record.get("request", record)["answers"]["plan"]["value"]["value"]
-
-
-def test_offline_draft_does_not_replace_a_newer_draft(person: People, stage: Stage) -> None:
-    ana, ben = both(stage, person, "late")
-    draft(ana, "by car")
-    expect(field(ben, "plan")).to_have_value("by car")
-    offline_edits(ana, ben, BOAT, TRAIN)
-    # Whatever else this page would send has been sent before a choice that is made now.
-    question(ana, "city").get_by_label("Oslo").check()
-    expect(question(ben, "city").get_by_label("Oslo")).to_be_checked()
-    assert host_has(stage, "late") == TRAIN
-    expect(field(ben, "plan")).to_have_value(TRAIN)
-    expect(field(ana, "plan")).to_have_value(BOAT)
-    expect(aside(ben)).to_have_count(0)
-    aside(ana).get_by_role("button", name="Keep mine").click()
-    expect(field(ben, "plan")).to_have_value(BOAT)
-    expect(aside(ben)).to_contain_text(f"Ana changed this. Your text was:{TRAIN}")
-    expect(aside(ana)).to_have_count(0)
 
 
 def test_only_one_alternative_is_shown_at_a_time(person: People, stage: Stage) -> None:

@@ -115,19 +115,6 @@ def test_expired_link_shows_a_message_and_keeps_drafts(
     expect(field(guest, "name")).to_have_value("Norway")
 
 
-def test_revoked_link_shows_a_message(person: People, guarded: ServerProcess) -> None:
-    guest = person(None, guarded.url).page
-    guest.goto(shared(guarded))
-    expect(guest.locator(".request")).to_be_visible()
-    guest.locator(".session-title").click()
-    guest.keyboard.press("?")
-    expect(guest.get_by_role("dialog")).to_be_visible()
-    for item in as_owner(guarded, "GET", SHARES)["items"]:
-        as_owner(guarded, "DELETE", f"{SHARES}/{item['id']}")
-    says(guest, "This link was revoked", "Ask the person who sent it for a new one.")
-    expect(guest.get_by_role("dialog")).to_have_count(0)
-
-
 def test_guest_of_one_session_cannot_create_others(person: People, guarded: ServerProcess) -> None:
     guest = person(None, guarded.url).page
     guest.goto(shared(guarded, role="owner"))

@@ -2,7 +2,6 @@
 
 import contextlib
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
@@ -105,27 +104,3 @@ def test_every_kind_of_question_can_be_answered(person: People, calling: ServerP
     expect(ana.locator(".outcome-text")).to_contain_text("You answered")
     done = http("GET", f"{calling.url}/v1/calls/{name}?wait={WAIT}")
     assert done["state"] == "finished"
-
-
-def test_call_finishes_after_a_crash_between_rounds(person: People, tmp_path: Path) -> None:
-    key = "k" * 40
-    config = zoo.mcp_json(tmp_path, {"zoo": zoo.stdio_entry("modern", "--key", key)})
-    store, more = sqlite_store(tmp_path), ("--mcp-config", str(config))
-    server = ServerProcess(store, *more)
-    name = call(server, "dies", "deploy", service="web")
-    ana = person("Ana", server.url).goes_to("#/s/dies")
-    question(ana, "environment").get_by_label("production").check()
-    ana.get_by_role("button", name="Send answer", exact=True).click()
-    expect(ana.locator(".round")).to_have_text("Round 2")
-    server.kill()
-    field(ana, "reason").fill("typed while it was gone")
-    question(ana, "sure").get_by_label("Yes").check()
-    server = ServerProcess(store, *more, port=server.port)
-    try:
-        expect(ana.locator(".connection-text")).to_have_text("live")
-        ana.get_by_role("button", name="Review answers", exact=True).click()
-        ana.get_by_role("button", name="Send answers", exact=True).click()
-        expect(ana.locator(".tool-state")).to_have_text("Done")
-        assert http("GET", f"{server.url}/v1/calls/{name}?wait={WAIT}")["state"] == "finished"
-    finally:
-        server.kill()

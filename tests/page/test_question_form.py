@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.cli.shells import Shell
-from tests.page.browser import People, Person, phone_options
+from tests.page.browser import People, Person
 from tests.page.locators import arrive, field, goes_offline, question
 from tests.page.stage import Stage, many_of, one_of, text, whole, yes_no
 
@@ -149,30 +149,6 @@ def test_offline_completion_stays_visible_and_can_be_withdrawn(
     ana.context.set_offline(offline=False)
     for page in (ana, ben):
         expect(page.locator(".outcome-row")).to_have_text(["Planby boat!", "Age3"])
-
-
-def test_refused_completion_reopens_the_form_with_all_answers(person: People, stage: Stage) -> None:
-    uri = stage.form("refused", text("plan", required=True), whole("age"))
-    (ana,) = arrive([person("Ana", **phone_options())], "refused")
-    goes_offline(ana)
-    field(ana, "plan").fill("by boat")
-    field(ana, "age").fill("3")
-    ana.keyboard.press("Control+Enter")
-    ana.keyboard.press("Control+Enter")
-    expect(ana.locator(".progress-text")).to_contain_text("will be sent when you reconnect")
-    stage.asks(uri, text("plan", required=True, max=3), whole("age"))
-    ana.context.set_offline(offline=False)
-    expect(ana.locator(".request-foot .problem")).to_contain_text("The questions were changed")
-    expect(ana.locator(".review-problem")).to_contain_text("at most 3 characters")
-    ana.get_by_role("button", name="Send answers", exact=True).click()
-    expect(question(ana, "plan").locator(".problem")).to_contain_text("at most 3 characters")
-    expect(field(ana, "plan")).to_have_value("by boat")
-    expect(field(ana, "age")).to_have_value("3")
-    expect(field(ana, "plan")).to_be_focused()
-    field(ana, "plan").fill("sea")
-    ana.keyboard.press("Control+Enter")
-    ana.keyboard.press("Control+Enter")
-    expect(ana.locator(".outcome-row")).to_have_text(["Plansea", "Age3"])
 
 
 @pytest.mark.parametrize(("typed", "sent"), [("1,5", 1.5), ("-,25", -0.25), ("1.5", 1.5)])

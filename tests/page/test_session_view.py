@@ -9,6 +9,7 @@ from typing import Self
 import pytest
 from playwright.sync_api import expect
 
+from tests.effort import PATIENCE
 from tests.page.browser import People, phone_options
 from tests.page.locators import arrive, field, question
 from tests.page.stage import Stage, text, whole
@@ -47,7 +48,7 @@ class Listener:
     def __exit__(self, *_: object) -> None:
         self._server.shutdown()
         self._server.server_close()
-        self._thread.join(timeout=10)
+        self._thread.join(timeout=PATIENCE)
 
 
 def test_turn_is_shown_while_it_streams(person: People, stage: Stage) -> None:
@@ -234,22 +235,6 @@ def test_timeout_is_not_shown_as_a_decline(person: People, stage: Stage) -> None
     stage.asks(uri, text("name"), _meta=meta)
     expect(ana.locator(".outcome-text")).to_contain_text("“Some questions” timed out.")
     expect(ana.locator(".outcome")).to_have_attribute("data-kind", "host")
-
-
-def test_requests_of_one_round_are_one_form(person: People, stage: Stage) -> None:
-    """As the host marks them. Only its calls are marked so, hence the page is asked directly."""
-    ana = person("Ana").goes_to()
-    groups = ana.evaluate(
-        """async () => {
-          const { groupsOf } = await import("/page/0/form/request-groups.js");
-          const of = (id, _meta) => ({ id, _meta });
-          return groupsOf([
-            of("a", { call: "c", round: 2 }), of("b"), of("d", { call: "c", round: 2 }),
-            of("e", { call: "c", round: 3 }), of("f", { call: "c" }),
-          ]).map(group => group.requests.map(request => request.id));
-        }"""
-    )
-    assert groups == [["a", "d"], ["b"], ["e"], ["f"]]
 
 
 def test_skipped_question_can_be_answered_later(person: People, stage: Stage) -> None:

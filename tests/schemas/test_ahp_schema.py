@@ -7,12 +7,13 @@ demand `origin` and `usage`, which the protocol itself leaves out.
 import json
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 import pytest
 from jsonschema import Draft202012Validator
 
+from session_server.schemas.ahp.actions import Action
 from session_server.schemas.codec import encode
 from session_server.schemas.wire import Unknown, Wire
 from tests.schemas import wire_examples as examples
@@ -70,7 +71,8 @@ def validate(value: Wire, document: str, definition: str) -> None:
 
 ACTIONS: list[Wire] = [
     action
-    for action in (*examples.CLIENT_ACTIONS, *examples.HOST_ACTIONS)
+    for kind in get_args(Action)
+    for action in examples.variants(kind)
     if not any(isinstance(getattr(action, name), Unknown) for name in action.__struct_fields__)
 ]
 

@@ -24,7 +24,6 @@ from session_server.schemas import (
     record,
 )
 from session_server.schemas.ahp import actions, frames
-from session_server.schemas.ahp.session import RootState, SessionState
 from session_server.schemas.errors import DecodingError, ErrorCode
 from session_server.schemas.wire import Wire
 from tests.effort import tries
@@ -34,13 +33,11 @@ from tests.schemas.document_parts import (
     SCHEMA,
     families,
     leaves,
-    name_of,
     on_the_wire,
     refs,
     resolved,
     without,
 )
-from tests.strategies import shapes
 
 from . import wire_examples as examples
 
@@ -198,11 +195,11 @@ ALL = (
     *examples.CLIENT_FRAMES,
     *examples.HOST_FRAMES,
 )
+ONE_OF_EACH = {type(example).__name__: on_the_wire(example) for example in ALL}
 UNIONS = {
-    "Action": (*examples.CLIENT_ACTIONS, *examples.HOST_ACTIONS),
-    "ClientAction": examples.CLIENT_ACTIONS,
-    "HostAction": examples.HOST_ACTIONS,
-    "HostFrame": examples.HOST_FRAMES,
+    "ClientAction": get_args(actions.ClientAction),
+    "HostAction": get_args(actions.HostAction),
+    "HostFrame": HOST_FRAMES,
 }
 
 
@@ -213,15 +210,15 @@ def test_there_is_an_example_of_everything() -> None:
     assert set(examples.RESULTS) == set(documents.RESULTS)
 
 
-@pytest.mark.parametrize("example", ALL, ids=name_of)
-def test_what_is_encoded_is_accepted(example: Wire) -> None:
-    by_schema(type(example).__name__).validate(on_the_wire(example))
+def test_what_is_encoded_is_accepted() -> None:
+    for example in ALL:
+        by_schema(type(example).__name__).validate(on_the_wire(example))
 
 
 @pytest.mark.parametrize("name", UNIONS)
 def test_what_is_encoded_is_accepted_by_its_union(name: str) -> None:
-    for example in UNIONS[name]:
-        by_schema(name).validate(on_the_wire(example))
+    for kind in UNIONS[name]:
+        by_schema(name).validate(ONE_OF_EACH[kind.__name__])
 
 
 def test_a_rejected_action_may_be_anything() -> None:
@@ -232,38 +229,29 @@ def test_a_rejected_action_may_be_anything() -> None:
     by_schema("HostFrame").validate(rejection)
 
 
-@pytest.mark.parametrize("example", ALL, ids=name_of)
-def test_a_value_without_a_required_field_is_refused(example: Wire) -> None:
-    name, value = type(example).__name__, on_the_wire(example)
-    assert DEFS[name]["required"]
-    for field in DEFS[name]["required"]:
+@pytest.mark.parametrize("name", ONE_OF_EACH)
+def test_required_fields_are_needed_and_null_is_accepted_for_the_others(name: str) -> None:
+    value, needed = ONE_OF_EACH[name], DEFS[name]["required"]
+    assert needed
+    for field in needed:
         assert not by_schema(name).is_valid(without(value, field)), field
-
-
-@pytest.mark.parametrize("example", ALL, ids=name_of)
-def test_a_value_of_the_wrong_type_is_refused(example: Wire) -> None:
-    name, value = type(example).__name__, on_the_wire(example)
+    by_schema(name).validate({**value, **dict.fromkeys(DEFS[name]["properties"].keys() - needed)})
     anything = {name for name, schema in DEFS[name]["properties"].items() if not schema}
     for field in value.keys() - anything:
         assert not by_schema(name).is_valid({**value, field: [[1]]}), field
-    others: tuple[Any, ...] = (None, [], 1, "text", True)
-    for other in others:
-        assert not by_schema(name).is_valid(other)
 
 
 @pytest.mark.parametrize("union", ["Action", "ClientAction", "HostAction"])
 def test_a_wrong_tag_is_refused(union: str) -> None:
-    for example in UNIONS[union]:
-        value = on_the_wire(example)
-        assert not by_schema(union).is_valid({**value, "type": "session/unheardOf"})
-        assert not by_schema(union).is_valid({**value, "type": "private/callSent"})
+    value = ONE_OF_EACH["TitleChanged"]
+    for tag in ("session/unheardOf", "private/callSent"):
+        assert not by_schema(union).is_valid({**value, "type": tag})
 
 
 def test_clients_and_the_host_have_no_action_in_common() -> None:
-    for said in examples.CLIENT_ACTIONS:
-        assert not by_schema("HostAction").is_valid(on_the_wire(said))
-    for done in examples.HOST_ACTIONS:
-        assert not by_schema("ClientAction").is_valid(on_the_wire(done))
+    for union, other in (("ClientAction", "HostAction"), ("HostAction", "ClientAction")):
+        for kind in UNIONS[union]:
+            assert not by_schema(other).is_valid(ONE_OF_EACH[kind.__name__])
 
 
 def test_only_an_agent_may_dispatch_a_host_action() -> None:
@@ -305,13 +293,6 @@ def test_only_an_agent_may_dispatch_a_host_action() -> None:
 )
 def test_the_schema_draws_the_line_where_it_should(name: str, value: Any, valid: bool) -> None:
     assert by_schema(name).is_valid(value) is valid
-
-
-@pytest.mark.parametrize("example", ALL, ids=name_of)
-def test_null_is_accepted_for_every_optional_field(example: Wire) -> None:
-    name, value = type(example).__name__, on_the_wire(example)
-    optional = set(DEFS[name]["properties"]) - set(DEFS[name]["required"])
-    by_schema(name).validate({**value, **dict.fromkeys(optional)})
 
 
 # The schema and the decoders
@@ -372,19 +353,3 @@ def test_the_schema_accepts_exactly_what_is_decoded(data: st.DataObject) -> None
     name, decode, values = data.draw(st.sampled_from(DECODED))
     value = data.draw(spoilt(on_the_wire(data.draw(st.sampled_from(values)))))
     assert by_schema(name).is_valid(value) is is_decoded(decode, value)
-
-
-@pytest.mark.parametrize(
-    ("name", "shape"),
-    [
-        ("Action", actions.Action),
-        ("AgentFrame", frames.AgentFrame),
-        ("ClientFrame", frames.ClientFrame),
-        ("HostNotification", frames.HostNotification),
-        ("RootState", RootState),
-        ("SessionState", SessionState),
-    ],
-)
-@given(data=st.data())
-def test_whatever_can_be_encoded_is_accepted(name: str, shape: Any, data: st.DataObject) -> None:
-    by_schema(name).validate(on_the_wire(data.draw(shapes(shape))))

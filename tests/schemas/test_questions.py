@@ -4,13 +4,10 @@ import json
 from typing import Any, get_args
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from session_server.schemas.ahp.questions import Answer, InputRequest, Question, Value
 from session_server.schemas.ahp.turns import ActiveTurn, Turn
 from session_server.schemas.codec import Decoder, encode
-from tests.strategies import fitting_answers, questions, shapes
 
 decode_request: Decoder[Any] = Decoder(InputRequest)
 decode_question: Decoder[Any] = Decoder(Question)
@@ -102,16 +99,3 @@ def test_turns_need_no_usage(usage: dict[str, Any]) -> None:
     active: Any = Decoder(ActiveTurn)(encode(turn))
     ended: Any = Decoder(Turn)(encode({**turn, "state": "complete"}))
     assert active.usage is ended.usage is None
-
-
-@given(data=st.data())
-def test_answers_that_fit_survive_with_their_question(data: st.DataObject) -> None:
-    question = data.draw(questions())
-    answer = data.draw(fitting_answers(question))
-    assert decode_question(encode(question)) == question
-    assert decode_answer(encode(answer)) == answer
-
-
-@given(request_=shapes(InputRequest))
-def test_any_request_survives(request_: InputRequest) -> None:
-    assert decode_request(encode(request_)) == request_

@@ -28,7 +28,7 @@ progress = []
 heard = []
 news = asyncio.Event()
 
-HEARD_SECONDS = 30
+HEARD_SECONDS = 60
 
 
 def answer(params):

@@ -16,7 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp_types import ElicitResult, ErrorData, Implementation, PromptReference
 
-HEARD_SECONDS = 30
+HEARD_SECONDS = 60
 
 
 class Reporter:

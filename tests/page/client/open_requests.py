@@ -4,6 +4,8 @@ import json
 import urllib.request
 from typing import Any
 
+from tests.effort import PATIENCE
+
 QUESTIONS: list[dict[str, Any]] = [
     {"kind": "text", "id": "name", "message": "What is it called?", "required": True},
     {"kind": "text", "id": "note", "message": "Anything to add?", "max": 40},
@@ -15,7 +17,7 @@ def post(url: str, body: Any) -> Any:
     request = urllib.request.Request(
         url, json.dumps(body).encode(), {"Content-Type": "application/json"}, method="POST"
     )
-    with urllib.request.urlopen(request, timeout=20) as answer:
+    with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
         return json.load(answer)
 
 
@@ -36,5 +38,5 @@ def ask(url: str, session: str, message: str = "About the bed") -> str:
 def get(url: str, session: str) -> Any:
     """The state of the session, as HTTP shows it; every number is a float, as the page's are."""
     name = session.rpartition("/")[2]
-    with urllib.request.urlopen(f"{url}/v1/sessions/{name}", timeout=20) as answer:
+    with urllib.request.urlopen(f"{url}/v1/sessions/{name}", timeout=PATIENCE) as answer:
         return json.load(answer, parse_int=float)

@@ -1,6 +1,5 @@
 """The client in a real browser: reducers, tabs, back/forward cache, suspended pages, storage."""
 
-import json
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -8,11 +7,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
-from tests.npm_modules import ROOT
 from tests.page.browser import FLAGS, PATIENCE_MS, WHOLE, installed
 from tests.page.client.open_requests import ask, get, new_session
 from tests.page.client.relay import relaying
-from tests.reducers.cases import FOLDER
 from tests.servers import ServerProcess
 
 BLANK = "page/0/client/events.js"
@@ -50,24 +47,6 @@ def load(page: Page, url: str, **options: Any) -> str:
     identity: str = page.evaluate(LOAD, options)
     until(page, "host.status.phase === 'live'")
     return identity
-
-
-def test_corpus_in_the_browser(server: ServerProcess, context: BrowserContext) -> None:
-    page = context.new_page()
-    script = (ROOT / "tests/page/client/corpus.js").read_text()
-    script = script.replace("../../../web_demo/", f"{server.url}/page/0/")
-    page.route(
-        "**/corpus.js", lambda route: route.fulfill(body=script, content_type="text/javascript")
-    )
-    page.goto(f"{server.url}/{BLANK}")
-    for path in sorted(FOLDER.glob("*.json")):
-        if path.stem != "nulls":
-            told = page.evaluate(
-                "async ([name, file]) => (await import('/corpus.js')).runFile(name, file)",
-                [path.stem, json.loads(path.read_text())],
-            )
-            assert told["faults"] == []
-            assert told["ran"] > 0
 
 
 def test_tab_keeps_its_id_over_a_reload_and_a_duplicate_gets_another(
@@ -186,28 +165,6 @@ def test_dead_connection_is_replaced_when_the_page_wakes_up(
         page.evaluate(wakes)
         asked.until_held("Leeks")
         until(page, "host.status.phase === 'live'")
-
-
-def test_suspended_page_detects_a_dead_connection(
-    context: BrowserContext, server: ServerProcess, asked: Asked
-) -> None:
-    """Nothing tells it, but its timers come late."""
-    with relaying(server.port) as relay:
-        page = asked.opened(context.new_page(), relay.url, connection=PATIENT)
-        tools = context.new_cdp_session(page)
-        asleep: list[object] = []
-        tools.on("Debugger.paused", lambda event: asleep.append(event))  # noqa: PLW0108
-        tools.send("Debugger.enable")
-        tools.send("Debugger.pause")
-        relay.fall_silent()
-        deadline = time.monotonic() + 10
-        while not asleep:
-            assert time.monotonic() < deadline
-            context.pages[0].wait_for_timeout(50)
-        time.sleep(7)
-        tools.send("Debugger.resume")
-        asked.types(page, "Leeks")
-        asked.until_held("Leeks")
 
 
 def test_draft_sent_to_a_dead_connection_is_sent_again(

@@ -120,16 +120,6 @@ def test_client_id_of_another_principal_is_replaced(moody: Moody, new_device: Ne
     assert ana.run("field('name').by.id") == "owner"
 
 
-def test_token_is_not_in_the_address_of_the_socket(moody: Moody, new_device: NewDevice) -> None:
-    moody.restart("--connection-token", FIRST, "--log-level", "debug")
-    ana = new_device(moody.server.url)
-    ana.run("load({token})", token=FIRST)
-    ana.look_at(moody.session)
-    moody.server.wait_for("WebSocket /ahp")
-    moody.server.kill()
-    assert FIRST not in "".join(moody.server.output)
-
-
 def test_new_tab_uses_the_kept_token_if_one_is_needed(moody: Moody, new_device: NewDevice) -> None:
     moody.wants(FIRST)
     ana = new_device(moody.server.url)

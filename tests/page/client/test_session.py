@@ -6,7 +6,7 @@ import pytest
 
 from tests.page.client.conftest import NewDevice, Pages
 from tests.page.client.node import Device, DeviceError
-from tests.page.client.open_requests import ask, get, new_session
+from tests.page.client.open_requests import ask
 from tests.servers import ServerProcess
 
 
@@ -48,20 +48,6 @@ def test_field_that_was_only_touched_sends_what_is_typed_afterwards(pages: Pages
 
 
 # Together
-
-
-def test_two_pages_see_each_others_answers(pages: Pages) -> None:
-    ana, bo = pages
-    ana.type("name", "Leeks")
-    bo.run("field('depth').submit({kind: 'number', value: 4})")
-    for device in pages:
-        device.until(
-            "held('name')?.value?.value === 'Leeks' && held('depth')?.state === 'submitted'"
-        )
-        device.until("field('depth').state === 'submitted' && field('name').value")
-    ana.run("accept()")
-    closing = bo.until("[...session.closings.values()][0]")
-    assert (closing["response"], closing["own"], closing["unsent"]) == ("accept", False, {})
 
 
 def test_remote_draft_is_shown_while_nobody_types(pages: Pages) -> None:
@@ -159,36 +145,6 @@ def test_unsent_text_is_offered_when_asked_again(
 
 
 # The state
-
-
-@pytest.mark.proves("design.wire.mirror-time")
-def test_mirror_equals_the_hosts_state(server: ServerProcess, session: str, pages: Pages) -> None:
-    ana, bo = pages
-    ana.type("name", "Leeks", pause=0.05)
-    bo.run("field('depth').submit({kind: 'number', value: 4})")
-    ana.run("session.rename('Long beds')")
-    for device in pages:
-        device.until("session.waiting === 0 && session.confirmed.summary.title === 'Long beds'")
-        device.until("held('name')?.value?.value === 'Leeks' && held('depth')")
-    state = get(server.url, session)
-    assert ana.run("session.confirmed") == state
-    assert bo.run("session.confirmed") == state
-    assert ana.run("session.state === session.confirmed")
-
-
-def test_session_list_is_live(server: ServerProcess, new_device: NewDevice) -> None:
-    device = new_device(server.url)
-    device.load()
-    device.until("host.sessions && host.root")
-    device.run("host.on('summary', ({summary}) => events.push(summary?.status))")
-    uri = new_session(server.url, "Kale")
-    device.until("host.sessions.some((s) => s.resource === uri)", uri=uri)
-    ask(server.url, uri)
-    device.until("host.sessions.find((s) => s.resource === uri).status === 24", uri=uri)
-    device.run("await host.call('disposeSession', {channel: uri})", uri=uri)
-    device.until("!host.sessions.some((s) => s.resource === uri)", uri=uri)
-    told = device.run("events")
-    assert told[-2:] == [24, None]
 
 
 def test_session_is_created_used_and_removed(server: ServerProcess, new_device: NewDevice) -> None:
