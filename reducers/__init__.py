@@ -10,4 +10,5 @@ deadlines  when requests expire, and what that does
 effects    the work that a record calls for
 outlines   the summary kept of a session that is not in memory
 texts      names and notes as people read them
+version_negotiation   which version of AHP a connection speaks
 """

@@ -109,7 +109,7 @@ def batch_of(
         case ModelChanged() | AgentChanged() if record.public.active_turn is not None:
             deferred = Deferred(change=action, by=stamp.by, origin=origin)
             return (ChangeDeferred(deferred=deferred),)
-        case TurnComplete() if has_joined(record):
+        case TurnComplete() if has_open_work(record):
             return (CompletionHeld(turn_id=action.turn_id),)
         case TurnCancelled() | TurnFailed() | Truncated():
             return (*abandonment(record, stamp), action)
@@ -169,7 +169,7 @@ def note(state: SessionState, text: str) -> Batch:
 
 def abandonment(record: SessionRecord, stamp: Stamp) -> Batch:
     """Ends the open calls and requests of a turn that ends; a notification lists them."""
-    if not has_joined(record):
+    if not has_open_work(record):
         return ()
     state, calls = record.public, open_calls(record)
     requests = state.input_requests or ()
@@ -207,8 +207,8 @@ def turn_end(record: SessionRecord, call_id: str) -> Batch:
     return (TurnComplete(turn_id=turn.id),) if is_last else ()
 
 
-def has_joined(record: SessionRecord) -> bool:
-    """Whether a call or request is open; both belong to the active turn."""
+def has_open_work(record: SessionRecord) -> bool:
+    """Whether any call or request of the session is open; both belong to the active turn."""
     return bool(record.public.input_requests) or bool(open_calls(record))
 
 

@@ -8,7 +8,7 @@ the same work is never started twice, and a restart finds all of it again.
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
-from session_server.reducers.batches import has_joined, open_calls
+from session_server.reducers.batches import has_open_work, open_calls
 from session_server.reducers.calls.client_answers import client_deadline
 from session_server.reducers.deadlines import deadline_of
 from session_server.reducers.state.status import listed
@@ -193,7 +193,7 @@ def _turn_work(record: SessionRecord, turn: ActiveTurn) -> Iterator[Effect]:
     for outcome in record.private.outcomes:
         if outcome.turn_id == turn.id and not _is_of_call(outcome):
             yield DeliverOutcome(request_id=outcome.request.id)
-    if (is_host_turn or is_held) and not has_joined(record):
+    if (is_host_turn or is_held) and not has_open_work(record):
         yield CompleteTurn(turn_id=turn.id)
 
 

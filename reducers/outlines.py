@@ -1,6 +1,6 @@
 """Sessions that can leave memory, and what is kept of them meanwhile."""
 
-from session_server.reducers.batches import has_joined
+from session_server.reducers.batches import has_open_work
 from session_server.reducers.state.chat import chat_of
 from session_server.reducers.state.status import listed
 from session_server.schemas.ahp.session import Lifecycle, SessionState
@@ -19,7 +19,7 @@ def is_at_rest(record: SessionRecord) -> bool:
         public.lifecycle is Lifecycle.CREATING
         or public.queued_messages
         or private.deferred
-        or has_joined(record)
+        or has_open_work(record)
         or chat_of(record).clients
     )
 

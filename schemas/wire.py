@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import cache
-from typing import Annotated, Any, ClassVar, TypeAlias
+from typing import Annotated, Any, ClassVar, TypeAlias, TypeVar
 
 import msgspec
 
@@ -31,6 +31,15 @@ class Wire(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename
 
     Subclasses restate `frozen` and `kw_only`: type checkers need the first and msgspec the second.
     """
+
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+
+def reshaped(kind: type[S], value: msgspec.Struct, **changes: Any) -> S:
+    """The same value in another shape: its fields of the same names, and what differs."""
+    names = (name for name in kind.__struct_fields__ if name not in changes)
+    return kind(**{name: getattr(value, name) for name in names}, **changes)
 
 
 class Markdown(Wire, frozen=True, kw_only=True):

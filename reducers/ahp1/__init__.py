@@ -1,6 +1,6 @@
 """AHP 0.9 and 1.x: what its clients do with the host's messages, and how the host makes them.
 
-`versions` and `uris` choose the version and the spelling of URIs for a connection. `snapshots` and
+`uris` has the spellings of URIs, and `numbering` the numbers of envelopes. `snapshots` and
 `envelopes` project a record onto the state and the actions of a version, `root` does so for the
 root channel, and `client_actions` is the way back. The `*_mirror` modules are the reducers that
 every client of these versions runs.

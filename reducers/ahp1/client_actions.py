@@ -10,7 +10,6 @@ from typing import TypeAlias, get_args
 import msgspec
 
 from session_server.reducers.ahp1.root import DEFAULT_MODEL
-from session_server.reducers.ahp1.versions import renamed
 from session_server.reducers.batches import Batch, judged_batch
 from session_server.reducers.forms.answer_checks import label
 from session_server.reducers.state.client_entries import active_client, is_enabled
@@ -47,6 +46,7 @@ from session_server.schemas.record import (
     RecordAction,
     SessionRecord,
 )
+from session_server.schemas.wire import reshaped
 
 Translated: TypeAlias = tuple[RecordAction, ...]
 
@@ -118,7 +118,7 @@ def _translated(record: SessionRecord, action: sent.ClientAction) -> Translated 
             enabled = is_enabled(action.enablement)
             return (ahp.CustomizationToggled(id=action.id, enabled=enabled),)
         case _:
-            return (renamed(RENAMED[type(action)], action),)
+            return (reshaped(RENAMED[type(action)], action),)
 
 
 RENAMED: dict[type, type[RecordAction]] = {
@@ -209,7 +209,7 @@ def _active_client_removed(record: SessionRecord, action: sent.ActiveClientRemov
 def _input_answer_changed(
     record: SessionRecord, action: sent.InputAnswerChanged
 ) -> Translated | Refusal:
-    changed = renamed(ahp.InputAnswerChanged, action)
+    changed = reshaped(ahp.InputAnswerChanged, action)
     request = open_request(record.public, action.request_id)
     if request is None or action.answer is None:
         return (changed,)
@@ -220,7 +220,7 @@ def _input_answer_changed(
 
 
 def _input_completed(record: SessionRecord, action: sent.InputCompleted) -> Translated | Refusal:
-    completed = renamed(ahp.InputCompleted, action)
+    completed = reshaped(ahp.InputCompleted, action)
     request = open_request(record.public, action.request_id)
     if request is None:
         return (completed,)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
+from session_server.reducers.ahp1.numbering import number
 from session_server.reducers.ahp1.root import enablement, shown_entries
 from session_server.reducers.ahp1.snapshots import (
     Variant,
@@ -23,7 +24,6 @@ from session_server.reducers.ahp1.snapshots import (
     shown_request,
 )
 from session_server.reducers.ahp1.uris import session_uri
-from session_server.reducers.ahp1.versions import number, renamed
 from session_server.reducers.state.chat import chat_of, is_note, open_place
 from session_server.reducers.state.customizations import identity_of
 from session_server.reducers.state.input_requests import open_request
@@ -44,7 +44,7 @@ from session_server.schemas.record import (
     RecordAction,
     SessionRecord,
 )
-from session_server.schemas.wire import Millis, Seq
+from session_server.schemas.wire import Millis, Seq, reshaped
 
 
 class Committed(NamedTuple):
@@ -171,7 +171,7 @@ def _same_on_chat(kind: type[shown.ChatAction]) -> Projection:
     def project(
         before: SessionRecord, action: Any, after: SessionRecord, variant: Variant
     ) -> Sequence[Shown]:
-        made: Any = renamed(kind, action)
+        made: Any = reshaped(kind, action)
         return (_on_chat(made, is_own=True),)
 
     return project
@@ -183,7 +183,7 @@ def _of_tool_call(kind: type[shown.ChatAction]) -> Projection:
     def project(
         before: SessionRecord, action: Any, after: SessionRecord, variant: Variant
     ) -> Sequence[Shown]:
-        made: Any = renamed(kind, action, meta=None)
+        made: Any = reshaped(kind, action, meta=None)
         return (_on_chat(made, is_own=True),)
 
     return project
@@ -234,7 +234,7 @@ def _response_part_added(
     before: SessionRecord, action: ahp.ResponsePartAdded, after: SessionRecord, variant: Variant
 ) -> Iterator[Shown]:
     if is_shown(action.part) and not is_note(before, action.part):
-        yield _on_chat(renamed(shown.ResponsePartAdded, action))
+        yield _on_chat(reshaped(shown.ResponsePartAdded, action))
 
 
 def _tool_call_ready(
@@ -242,7 +242,7 @@ def _tool_call_ready(
 ) -> Iterator[Shown]:
     """Later versions would treat it as a call that waits already; 0.3.0 does not."""
     if after.public is not before.public:
-        yield _on_chat(renamed(shown.ToolCallReady, action, meta=None))
+        yield _on_chat(reshaped(shown.ToolCallReady, action, meta=None))
 
 
 def _input_requested(
@@ -278,7 +278,7 @@ def _activity_changed(
     before: SessionRecord, action: ahp.ActivityChanged, after: SessionRecord, variant: Variant
 ) -> Iterator[Shown]:
     yield _on_session(action)
-    yield _on_chat(renamed(shown.ChatActivityChanged, action))
+    yield _on_chat(reshaped(shown.ChatActivityChanged, action))
 
 
 def _is_read_changed(
@@ -287,7 +287,7 @@ def _is_read_changed(
     """The sender may have sent it for the session or for the chat: both count as its echo."""
     yield _on_session(action, is_own=True)
     if variant.has_chat_marks:
-        yield _on_chat(renamed(shown.ChatIsReadChanged, action), is_own=True)
+        yield _on_chat(reshaped(shown.ChatIsReadChanged, action), is_own=True)
 
 
 def _is_archived_changed(
@@ -295,7 +295,7 @@ def _is_archived_changed(
 ) -> Iterator[Shown]:
     yield _on_session(action, is_own=True)
     if variant.has_chat_marks:
-        yield _on_chat(renamed(shown.ChatIsArchivedChanged, action), is_own=True)
+        yield _on_chat(reshaped(shown.ChatIsArchivedChanged, action), is_own=True)
 
 
 def _clients_changed(

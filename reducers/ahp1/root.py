@@ -6,7 +6,7 @@ Customizations are here too: agents have some, and so have sessions.
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from session_server.reducers.ahp1.versions import number, renamed
+from session_server.reducers.ahp1.numbering import number
 from session_server.reducers.rules.turn_rules import PASSIVE_PROVIDER
 from session_server.schemas.ahp import actions as ahp
 from session_server.schemas.ahp.commands import ROOT_CHANNEL
@@ -25,7 +25,7 @@ from session_server.schemas.ahp1 import actions as sent
 from session_server.schemas.ahp1 import state as shown
 from session_server.schemas.ahp1.methods import Envelope
 from session_server.schemas.principals import Author
-from session_server.schemas.wire import Millis, Seq
+from session_server.schemas.wire import Millis, Seq, reshaped
 
 DEFAULT_MODEL = "default"
 """The model of an agent that names none; clients need one to start a turn with."""
@@ -52,7 +52,7 @@ def _agent(agent: AgentInfo) -> shown.RootAgent:
     if not models and agent.provider != PASSIVE_PROVIDER:
         models = (ModelInfo(id=DEFAULT_MODEL, provider=agent.provider, name="Default"),)
     customizations = shown_entries(agent.customizations)
-    return renamed(shown.RootAgent, agent, models=models, customizations=customizations)
+    return reshaped(shown.RootAgent, agent, models=models, customizations=customizations)
 
 
 # Envelopes
@@ -114,9 +114,9 @@ def _entry(entry: Customization) -> shown.Entry | None:
     match entry:
         case Plugin():
             switch, children = enablement(enabled=entry.enabled), _children(entry.children)
-            return renamed(shown.PluginEntry, entry, children=children, enablement=switch)
+            return reshaped(shown.PluginEntry, entry, children=children, enablement=switch)
         case Directory():
-            return renamed(shown.DirectoryEntry, entry, children=_children(entry.children))
+            return reshaped(shown.DirectoryEntry, entry, children=_children(entry.children))
         case McpServer():
             return _server(entry)
         case _:
@@ -124,7 +124,7 @@ def _entry(entry: Customization) -> shown.Entry | None:
 
 
 def _server(server: McpServer) -> shown.McpServerEntry:
-    return renamed(shown.McpServerEntry, server, enablement=enablement(enabled=server.enabled))
+    return reshaped(shown.McpServerEntry, server, enablement=enablement(enabled=server.enabled))
 
 
 def _children(

@@ -8,7 +8,7 @@ A transition applies only in the phase and leg that it follows from and otherwis
 so exactly one process sends a leg, in any order of events.
 """
 
-from session_server.reducers.calls.redaction import meant
+from session_server.reducers.calls.redaction import unmasked_answers
 from session_server.reducers.forms.mcp_forms import content_of, questions_of
 from session_server.reducers.state.status import encoded_size, updated
 from session_server.schemas.ahp.questions import ResponseKind
@@ -186,7 +186,7 @@ def elicit_result(asked: Asked, outcome: Outcome) -> ElicitResult:
         return ElicitResult(action=outcome.response)
     questions = questions_of(asked.schema)
     assert not isinstance(questions, Unshowable)  # such a form was never asked
-    answers = meant(questions, outcome.request.questions or (), outcome.answers or {})
+    answers = unmasked_answers(questions, outcome.request.questions or (), outcome.answers or {})
     return ElicitResult(action=outcome.response, content=content_of(asked.schema, answers))
 
 

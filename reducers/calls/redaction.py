@@ -272,12 +272,12 @@ def reveals_secret(call: Call, url: str) -> bool:
     return masked(call, url) != url
 
 
-def meant(
+def unmasked_answers(
     questions: Sequence[Question], shown: Sequence[Question], answers: Mapping[str, Answer]
 ) -> dict[str, Answer]:
     """Answers in terms of the original form, for answers to the redacted one."""
     return {
-        question.id: _meant(question, seen, answers[seen.id])
+        question.id: _unmasked(question, seen, answers[seen.id])
         for question, seen in zip(questions, shown, strict=False)
         if seen.id in answers
     }
@@ -328,7 +328,7 @@ def _options(call: Call, question: Selecting) -> tuple[Option, ...]:
     )
 
 
-def _meant(question: Question, seen: Question, answer: Answer) -> Answer:
+def _unmasked(question: Question, seen: Question, answer: Answer) -> Answer:
     if not isinstance(question, Selecting) or not isinstance(seen, Selecting):
         return answer
     pairs = zip(question.options, seen.options, strict=False)

@@ -244,7 +244,7 @@ class CallDriver:
                     reply = await self._over(borrowed, uri, call, leg)
                 if isinstance(reply, Asks) and borrowed.link.is_modern:
                     server.asked_by_result(name_of(call))
-            if isinstance(reply, OtherRevision) and not await server.needs(
+            if isinstance(reply, OtherRevision) and not await server.remember_if_spoken(
                 name_of(call), reply.era
             ):
                 reply = reply.failure

@@ -2,7 +2,8 @@
 
 A result is fetched when its whole response was written to a connection that was still open. Until
 then the same request, or the call's id, finds it; afterwards the same request is a new call.
-`responses` watches the connections; `service` and the ask tools decide what is the same request.
+`watched_response` watches the connections; `service` and the ask tools decide which requests are
+the same.
 """
 
 import asyncio
@@ -103,7 +104,7 @@ class Settling:
 
 
 class Requester:
-    """The client of one request, until its response has ended (a `responses.Recipient`)."""
+    """The client of one request, until its response has ended (a `watched_response.Recipient`)."""
 
     def __init__(self) -> None:
         self.has_fetched = False
@@ -161,7 +162,7 @@ class Requester:
             requesters, name = self._joined
             self.when_fetched(partial(requesters.expect, name, seconds))
 
-    # For `responses`
+    # For `watched_response`
 
     @property
     def is_owed(self) -> bool:

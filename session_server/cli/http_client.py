@@ -22,8 +22,8 @@ from session_server.cli.failures import CliError, ExitCode, UsageError, cli_erro
 from session_server.cli.output import err, print_error
 from session_server.client import Client, connect
 from session_server.client.connecting import headers_of
-from session_server.reducers.ahp1.versions import SUPPORTED_VERSIONS
 from session_server.reducers.texts import session_name
+from session_server.reducers.version_negotiation import SUPPORTED_VERSIONS
 from session_server.schemas.errors import SessionServerError
 from session_server.schemas.wire import Uri
 

@@ -31,7 +31,7 @@ from session_server.client.exchange import (
     decode_resumption,
 )
 from session_server.client.mirror import Mirror, Pending, Verdict
-from session_server.reducers.ahp1.versions import SUPPORTED_VERSIONS
+from session_server.reducers.version_negotiation import SUPPORTED_VERSIONS
 from session_server.schemas.ahp import frames
 from session_server.schemas.ahp.actions import Action
 from session_server.schemas.ahp.commands import (

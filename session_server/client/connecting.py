@@ -26,7 +26,7 @@ from session_server.client.errors import (
     NotConnected,
 )
 from session_server.client.http_commands import HttpApi
-from session_server.reducers.ahp1.versions import SUPPORTED_VERSIONS
+from session_server.reducers.version_negotiation import SUPPORTED_VERSIONS
 from session_server.schemas.principals import VIA_HEADER, Provenance
 
 FIRST_DELAY = 0.1

@@ -22,7 +22,7 @@ from session_server.client.mirror_kinds import (
     session_of,
 )
 from session_server.reducers.ahp1.snapshots import moment
-from session_server.reducers.ahp1.versions import Family, negotiated
+from session_server.reducers.version_negotiation import Family, negotiated
 from session_server.schemas.ahp import actions as ahp
 from session_server.schemas.ahp import frames
 from session_server.schemas.ahp.commands import (

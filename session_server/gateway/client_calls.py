@@ -32,6 +32,7 @@ from session_server.gateway.long_requests import (
 from session_server.gateway.mcp_callers import (
     Context,
     McpCaller,
+    caller_of,
     log_level_of,
     requester_of,
     where_to_answer,
@@ -64,8 +65,8 @@ class ClientCalls:
         self._config = calls.servers[server].config
         self._limits = limits
 
-    async def perform(self, ctx: Context, caller: McpCaller, method: CallMethod) -> dict[str, Any]:
-        requester, state = requester_of(ctx), carried_in(ctx.params)
+    async def perform(self, ctx: Context, method: CallMethod) -> dict[str, Any]:
+        caller, requester, state = caller_of(ctx), requester_of(ctx), carried_in(ctx.params)
         with as_mcp_errors(), requester.connected():
             uri, call_id = await self._call(ctx, caller, method, state)
             async with self._unless_cancelled(ctx, caller, call_id):

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 from mcp_types import INTERNAL_ERROR, INVALID_REQUEST
 from starlette.requests import HTTPConnection
@@ -16,9 +15,9 @@ from session_server.gateway.carried_state import sealing
 from session_server.gateway.client_calls import ClientCalls
 from session_server.gateway.gateway_sessions import GatewaySessions
 from session_server.gateway.long_requests import HoldLimits
-from session_server.gateway.mcp_callers import Context, caller_of, introduce
+from session_server.gateway.mcp_callers import introduce
 from session_server.gateway.mcp_errors import ErrorBodies, refusal
-from session_server.gateway.proxy import Perform, offer
+from session_server.gateway.proxy import offer
 from session_server.gateway.server_app import ServerApp
 from session_server.host.awaiting import StateWaiters
 from session_server.host.host import Host
@@ -26,7 +25,6 @@ from session_server.identity.credentials import while_allowed
 from session_server.mcp_client.connections import Link
 from session_server.mcp_client.servers import Server
 from session_server.schemas.errors import BadCredentialError, UnknownServerError, UnreachableError
-from session_server.schemas.mcp import CallMethod
 from session_server.schemas.principals import Principal, Role
 
 NO_CALLS = "Only owners and agents can make calls."
@@ -74,18 +72,11 @@ class Gateway:
 
     def _built(self, name: str, server: Server, main: Link) -> ServerApp:
         announcements = Announcements(server, main.client.server_capabilities, self.host.spawn)
-        offered = offer(self._calls.servers, name, main, self._perform(name), announcements)
+        calls = ClientCalls(self._calls, self._waiting, self._sessions, name, self._limits)
+        offered = offer(self._calls.servers, name, main, calls.perform, announcements)
         sealed = sealing(self._key, f"gateway:{name}")
         offered.middleware[:] = [announcements.introduced, sealed, offered.unchanged]
         return ServerApp(self.host, offered, self._waiting.over, announcements.close)
-
-    def _perform(self, name: str) -> Perform:
-        calls = ClientCalls(self._calls, self._waiting, self._sessions, name, self._limits)
-
-        async def perform(ctx: Context, method: CallMethod) -> dict[str, Any]:
-            return await calls.perform(ctx, caller_of(ctx), method)
-
-        return perform
 
 
 class McpEndpoints:

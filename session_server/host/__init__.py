@@ -11,9 +11,9 @@ log_writer          the way into the log, and outcomes in its order
 folding             reading channels from the log
 following           what other nodes write to the same log
 publisher           what subscribers get: envelopes, snapshots, replays
-delivery, history   messages to outboxes; envelopes kept for clients that reconnect
+messages, history   messages to outboxes; envelopes kept for clients that reconnect
 effects             running what records call for: turns, calls, summaries
-deadlines           expiring requests and calls when their time has come
+deadline_timers     expiring requests and calls when their time has come
 takeover            resuming unfinished work: after a start, and of lost nodes
 deferred_actions    actions that were put off until a turn ends
 awaiting            acting and waiting from code that can await

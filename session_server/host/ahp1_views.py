@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
-from session_server.host.delivery import Message, Outbox, deliver
 from session_server.host.history import EnvelopeMemory
+from session_server.host.messages import Message, Outbox, deliver
 from session_server.reducers.ahp1.envelopes import Committed, envelopes
+from session_server.reducers.ahp1.numbering import number_after
 from session_server.reducers.ahp1.root import root_envelopes, root_state
 from session_server.reducers.ahp1.snapshots import Variant, chat_name, chat_state, session_state
-from session_server.reducers.ahp1.versions import number_after
 from session_server.schemas.ahp1.methods import Envelope
 from session_server.schemas.codec import encode
 from session_server.schemas.limits import ENVELOPE_BYTES_KEPT, ENVELOPES_KEPT

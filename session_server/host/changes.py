@@ -1,7 +1,8 @@
 """What changes a channel: an action of somebody's, or a plan of the host's own.
 
-All of them go through `Channel.submit`: judge, reduce, append, deliver. What comes from outside the
-host gets there through `Host.submit`, which finds the channel as its principal may see it.
+What is new goes through `Channel.submit`: judge, reduce, append, deliver; from outside the host by
+`Host.submit`, which finds the channel as its principal may see it. A `ReadChange` is in the log
+already.
 """
 
 from collections.abc import Callable, Sequence

@@ -128,7 +128,7 @@ class World(Protocol):
 
 
 class Channel(Generic[R]):
-    """`due_at`: something may happen by itself then, and goes before whatever comes later.
+    """`due_at`: the earliest deadline. From then on `overdue` runs before a change is judged.
 
     `outline` is what is left of it while it is not in memory; then there is no record.
     `outlined_at` is the seq of its stored snapshot, if that has an outline too.

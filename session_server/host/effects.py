@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from session_server.host.changes import Change, ReadChange
 from session_server.host.channel import Channel
-from session_server.host.deadlines import Deadlines
+from session_server.host.deadline_timers import Deadlines
 from session_server.host.host import Host
 from session_server.host.session_list import SummaryAnnouncements
 from session_server.reducers.batches import batch_of

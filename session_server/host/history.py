@@ -34,7 +34,9 @@ class Resting(NamedTuple):
 
 
 class History:
-    """`floor`: from this position on, nothing is missing. `outlived`: up to it, nobody needs it."""
+    """`floor`: a client that has seen less gets a snapshot. `outlived`: the log may be trimmed
+    up to here. `resting`: the newest envelope that is not in memory, and whose entry is still kept.
+    """
 
     def __init__(self, memory: "EnvelopeMemory") -> None:
         self.floor: Seq = 0

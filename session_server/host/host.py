@@ -21,7 +21,6 @@ from session_server.host.channel import Channel, UnreadableError
 from session_server.host.channel_kinds import CLIENTS, ROOT, SESSION, TOKENS
 from session_server.host.connection.rate_limit import DEFAULT_BOUNDS, Allowances, Bounds
 from session_server.host.deferred_actions import HeldActions
-from session_server.host.delivery import LoopTurns
 from session_server.host.folding import Folding
 from session_server.host.following import Follower
 from session_server.host.history import EnvelopeMemory
@@ -30,6 +29,7 @@ from session_server.host.lifecycle import SessionLifecycle
 from session_server.host.list_watchers import ListWatchers
 from session_server.host.loaded_sessions import LoadedSessions
 from session_server.host.log_writer import FIRST_PAUSE, LONGEST_PAUSE, LogWriter
+from session_server.host.messages import LoopTurns
 from session_server.host.metrics import Counts, QuestionTimes
 from session_server.host.nodes import Nodes
 from session_server.host.open_connections import Connections

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from session_server.host.channel import Channel
-from session_server.host.delivery import Message, Outbox
+from session_server.host.messages import Message, Outbox
 from session_server.reducers.ahp1.envelopes import summary_changes
 from session_server.reducers.ahp1.snapshots import Variant, session_summary
 from session_server.reducers.ahp1.uris import session_uri

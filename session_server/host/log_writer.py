@@ -150,7 +150,9 @@ class LogWriter:
             self._settle(pending, outcome)
 
     def _placed(self, follower: "Follower", pending: Pending, outcome: Durable) -> None:
-        """Where nothing stands between, it is its turn. Else the follower comes to it in time."""
+        """Settles a batch that directly follows what this node has applied. Any other one is
+        settled when the follower reads its entries: `recognised`.
+        """
         if pending in self._pending and outcome.seqs[0] == follower.position + 1:
             self._settle(pending, outcome)
             follower.advance(outcome.seqs[-1])

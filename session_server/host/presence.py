@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from session_server.host.delivery import Message, Outbox
+from session_server.host.messages import Message, Outbox
 from session_server.host.nodes import Nodes
 from session_server.host.timers import CLOCK, Clock, Handle
 from session_server.schemas.ahp.commands import (

@@ -14,8 +14,8 @@ import msgspec
 from session_server.host.ahp1_views import BEFORE_ENVELOPE, Views
 from session_server.host.changes import Change
 from session_server.host.channel_kinds import Kind
-from session_server.host.delivery import BROKEN, Message, Outbox, deliver
 from session_server.host.history import EnvelopeMemory, History
+from session_server.host.messages import BROKEN, Message, Outbox, deliver
 from session_server.host.metrics import Counts
 from session_server.reducers.ahp1.envelopes import Committed
 from session_server.schemas.ahp.envelopes import ActionEnvelope, EnvelopeMeta

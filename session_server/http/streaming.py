@@ -9,8 +9,8 @@ import msgspec
 from starlette.requests import ClientDisconnect, Request
 
 from session_server.host.awaiting import StateWaiters
-from session_server.host.delivery import Message, Outbox
 from session_server.host.host import Host
+from session_server.host.messages import Message, Outbox
 from session_server.identity.credentials import while_allowed
 from session_server.schemas.codec import encode
 from session_server.schemas.errors import CloseCode, RateLimitError

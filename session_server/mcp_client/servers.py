@@ -141,12 +141,12 @@ class Server:
         self._log_level = min(levels, key=LEVELS.index)
 
     def asked_by_result(self, name: str) -> None:
-        """In the 2026 era; so this is what the tool needs."""
+        """The tool returned its questions: remembers that it needs 2026-07-28."""
         if self._can_choose and name in self.main.tools:
             self._revisions.learn(self.config, name, MODERN)
 
-    async def needs(self, name: str, era: Era) -> bool:
-        """Whether the server speaks what a failed tool needs; if so, that is remembered."""
+    async def remember_if_spoken(self, name: str, era: Era) -> bool:
+        """If the server speaks this revision, remembers that the tool needs it; whether it does."""
         if not self._can_choose:
             return False
         try:

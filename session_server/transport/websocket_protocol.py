@@ -14,7 +14,7 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from websockets.frames import Opcode
 from websockets.protocol import State
 
-from session_server.host.delivery import BROKEN, LoopTurns
+from session_server.host.messages import BROKEN, LoopTurns
 from session_server.host.open_connections import AUTHENTICATED
 from session_server.schemas.errors import CloseCode
 from session_server.schemas.limits import FRAGMENTS_PER_MESSAGE, FRAME_BYTES

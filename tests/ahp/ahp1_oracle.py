@@ -7,10 +7,10 @@ import msgspec
 
 from session_server.host.channel_kinds import SESSION
 from session_server.reducers.ahp1.envelopes import Committed, envelopes
+from session_server.reducers.ahp1.numbering import number_after
 from session_server.reducers.ahp1.root import RootCommitted, root_envelopes, root_state
 from session_server.reducers.ahp1.snapshots import Variant, chat_name, chat_state, session_state
 from session_server.reducers.ahp1.uris import session_uri
-from session_server.reducers.ahp1.versions import number_after
 from session_server.schemas.ahp.commands import ROOT_CHANNEL
 from session_server.schemas.codec import encode
 from session_server.schemas.log_entries import CLIENTS_CHANNEL, SessionOpened

@@ -9,9 +9,9 @@ from session_server.client.conversations import Conversation
 from session_server.reducers.ahp1.chat_mirror import reduce_chat
 from session_server.reducers.ahp1.client_actions import own_kind, plan
 from session_server.reducers.ahp1.envelopes import Committed, envelopes
+from session_server.reducers.ahp1.numbering import number_after
 from session_server.reducers.ahp1.session_mirror import reduce_session_mirror
 from session_server.reducers.ahp1.snapshots import Variant, chat_name, chat_state, session_state
-from session_server.reducers.ahp1.versions import number_after
 from session_server.reducers.state.record import reduce_record
 from session_server.schemas.ahp import frames
 from session_server.schemas.ahp.commands import ReconnectSnapshot, Snapshot, SubscribeResult

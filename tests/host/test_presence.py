@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from session_server.host.active_clients import GRACE_SECONDS
-from session_server.host.delivery import Message, Outbox
+from session_server.host.messages import Message, Outbox
 from session_server.schemas.limits import EDITING_SECONDS, ID_CHARS, PRESENCE_BYTES_PER_SECOND
 from session_server.schemas.principals import Principal, Role
 from tests.ahp.actions import title_changed, turn_started

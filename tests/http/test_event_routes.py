@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from session_server.host.delivery import Message
+from session_server.host.messages import Message
 from session_server.http.streaming import HEARTBEAT, OPENING, EventOutbox
 from session_server.schemas.codec import encode
 from session_server.schemas.limits import ENVELOPES_KEPT, OUTBOX_BYTES

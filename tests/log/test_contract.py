@@ -9,7 +9,7 @@ import pytest
 
 from session_server.log import Durable, NewEntry, Refused, RefusedBecause, StoredSnapshot
 from session_server.log.protocol import Batch, FailedError
-from session_server.reducers.ahp1.versions import number_after
+from session_server.reducers.ahp1.numbering import number_after
 from session_server.schemas.wire import SAFE_INTEGER
 from tests.log.logs import (
     Backend,

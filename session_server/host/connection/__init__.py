@@ -2,6 +2,7 @@
 
 protocol       `Connection`: decode, rate limit, then a handshake, a command or an action
 handshake      `initialize` and `reconnect`
+reconnect      what a client has missed: a replay, or snapshots
 commands       what a client can ask for
 dispatching    its actions until each has an outcome, and frames that cannot be decoded
 subscriptions  the channels that it watches

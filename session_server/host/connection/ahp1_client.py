@@ -1,20 +1,22 @@
 """A client that speaks AHP 0.9 or 1.x: its names for channels, what it watches, how it resumes."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import msgspec
 
 from session_server.host.ahp1_views import View
 from session_server.host.channel import Channel
+from session_server.host.connection.reconnect import Envelopes, ReplayedActions, missed
 from session_server.host.connection.subscriptions import StatelessChannels, check_number
-from session_server.host.delivery import Outbox
 from session_server.host.host import Host
 from session_server.host.lifecycle import loaded_record
+from session_server.host.messages import Outbox
 from session_server.host.presence import session_of
+from session_server.reducers.ahp1.numbering import number_after, position
 from session_server.reducers.ahp1.snapshots import Variant, chat_name
 from session_server.reducers.ahp1.uris import named, resolved, session_uri
-from session_server.reducers.ahp1.versions import Version, number_after, position
+from session_server.reducers.version_negotiation import Version
 from session_server.schemas.ahp.commands import (
     ROOT_CHANNEL,
     InitializeParams,
@@ -25,7 +27,7 @@ from session_server.schemas.errors import CommandError, ErrorCode
 from session_server.schemas.log_entries import Spelling
 from session_server.schemas.principals import Principal
 from session_server.schemas.record import SessionRecord
-from session_server.schemas.wire import Seq, Uri, Wire
+from session_server.schemas.wire import Seq, Uri
 
 PLAIN_URIS = "vscode.ahpSessionUris"
 """With this in `_meta`, VS Code accepts `ahp-session:` URIs; else the scheme is the provider."""
@@ -47,13 +49,6 @@ class Target(NamedTuple):
 def _name(target: Target) -> str:
     """A session and its chat count as two subscriptions."""
     return f"{target.uri} {target.on_chat}"
-
-
-class ReplayedActions(Wire, frozen=True, kw_only=True, tag_field="type", tag="replay"):
-    """`ReconnectReplay` with envelopes that are encoded already."""
-
-    actions: tuple[msgspec.Raw, ...]
-    missing: tuple[Uri, ...]
 
 
 class Ahp1Client:
@@ -171,29 +166,21 @@ class Ahp1Client:
                 self._watch(target, channel)
                 found[uri] = (target, channel)
         targets = dict.fromkeys(found.values())
-        replay = self._replay(targets, last_seen)
-        if replay is None:
-            self._host.counts.snapshots += 1
-            return ReconnectSnapshot(
-                snapshots=tuple(self.snapshot(c, on_chat=t.on_chat) for t, c in targets)
-            )
-        self._host.counts.replays += 1
-        return ReplayedActions(actions=replay, missing=tuple(missing))
+        return missed(
+            self._host,
+            position(last_seen).seq,
+            self._envelopes(targets, last_seen),
+            lambda: (self.snapshot(c, on_chat=t.on_chat) for t, c in targets),
+            missing,
+        )
 
-    def _replay(
+    def _envelopes(
         self, targets: Iterable[tuple[Target, Channel[Any]]], last_seen: Seq
-    ) -> tuple[msgspec.Raw, ...] | None:
-        if not self._host.is_position(position(last_seen).seq):
-            return None
+    ) -> Iterator[Envelopes | None]:
         sides: dict[Channel[Any], list[bool]] = {}
         for target, channel in targets:
             sides.setdefault(channel, []).append(target.on_chat)
-        envelopes: list[tuple[Seq, bytes]] = []
         for channel, watched in sides.items():
-            since = channel.ahp1_views().since(
+            yield channel.ahp1_views().since(
                 last_seen, self.variant, on_chat=True in watched, on_session=False in watched
             )
-            if since is None:
-                return None
-            envelopes += since
-        return tuple(msgspec.Raw(envelope) for _, envelope in sorted(envelopes))

@@ -8,7 +8,7 @@ from session_server.host.connection import commands
 from session_server.host.connection.ahp1_client import Ahp1Client
 from session_server.host.connection.peer import Peer
 from session_server.reducers.ahp1.snapshots import session_summary
-from session_server.reducers.batches import has_joined
+from session_server.reducers.batches import has_open_work
 from session_server.reducers.state.chat import chat_of
 from session_server.reducers.state.client_entries import active_client
 from session_server.schemas.ahp import frames
@@ -69,7 +69,7 @@ def dispose_session(peer: Peer, frame: frames.DisposeSession) -> None:
     uri = _later(peer).target(frame.params.channel).uri
     channel = peer.channel(uri)
     record = None if channel is None else channel.committed
-    if isinstance(record, SessionRecord) and has_joined(record):
+    if isinstance(record, SessionRecord) and has_open_work(record):
         raise not_permitted(STILL_OPEN)
     peer.host.lifecycle.dispose(
         peer.principal,

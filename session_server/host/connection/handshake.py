@@ -6,27 +6,22 @@ A new client is durable before it is answered; frames that come meanwhile wait, 
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import Any
 
-import msgspec
-
-from session_server.host.channel import Channel
 from session_server.host.connection.ahp1_client import (
     PLAIN_URIS,
     Ahp1Client,
-    ReplayedActions,
     spelling_for,
 )
 from session_server.host.connection.peer import Peer
+from session_server.host.connection.reconnect import missed
 from session_server.host.connection.subscriptions import check_number
-from session_server.host.delivery import BROKEN
-from session_server.reducers.ahp1.versions import negotiated
+from session_server.host.messages import BROKEN
+from session_server.reducers.version_negotiation import negotiated
 from session_server.schemas.ahp import frames
 from session_server.schemas.ahp.commands import (
     PROTOCOL_VERSION,
     Implementation,
     InitializeResult,
-    ReconnectSnapshot,
 )
 from session_server.schemas.ahp1 import methods
 from session_server.schemas.errors import (
@@ -179,32 +174,13 @@ class Handshake:
             peer.replies.answer(frame.id, peer.ahp1.resume(peer.principal, uris, last_seen))
         else:
             channels = peer.subscriptions.add_all(peer.principal, uris)
-            peer.replies.answer(frame.id, self._missed(channels, last_seen))
+            found = [channel for channel in channels.values() if channel is not None]
+            result = missed(
+                peer.host,
+                last_seen,
+                (channel.publisher.history.since(last_seen) for channel in found),
+                lambda: map(peer.host.snapshot, found),
+                (uri for uri, channel in channels.items() if channel is None),
+            )
+            peer.replies.answer(frame.id, result)
         self._receive_waiting()
-
-    def _missed(
-        self, channels: dict[Uri, Channel[Any] | None], last_seen: int
-    ) -> ReplayedActions | ReconnectSnapshot:
-        host = self._peer.host
-        found = [channel for channel in channels.values() if channel is not None]
-        replay = self._replay(found, last_seen)
-        if replay is None:
-            host.counts.snapshots += 1
-            return ReconnectSnapshot(snapshots=tuple(host.snapshot(channel) for channel in found))
-        host.counts.replays += 1
-        missing = tuple(uri for uri, channel in channels.items() if channel is None)
-        return ReplayedActions(actions=replay, missing=missing)
-
-    def _replay(
-        self, channels: list[Channel[Any]], last_seen: int
-    ) -> tuple[msgspec.Raw, ...] | None:
-        """What the client has missed, in order; `None` if snapshots are the only way."""
-        if not self._peer.host.is_position(last_seen):
-            return None
-        envelopes: list[tuple[int, bytes]] = []
-        for channel in channels:
-            since = channel.publisher.history.since(last_seen)
-            if since is None:
-                return None
-            envelopes += since
-        return tuple(msgspec.Raw(envelope) for _, envelope in sorted(envelopes))

@@ -9,11 +9,12 @@ from session_server.host.channel import Channel
 from session_server.host.connection.ahp1_client import Ahp1Client
 from session_server.host.connection.rate_limit import Allowance
 from session_server.host.connection.subscriptions import Subscriptions
-from session_server.host.delivery import Message, Outbox
 from session_server.host.host import Host
+from session_server.host.messages import Message, Outbox
 from session_server.host.presence import session_of
-from session_server.reducers.ahp1.versions import Family, Version, number_after
+from session_server.reducers.ahp1.numbering import number_after
 from session_server.reducers.texts import visible_name
+from session_server.reducers.version_negotiation import Family, Version
 from session_server.schemas.ahp import frames
 from session_server.schemas.ahp.envelopes import ActionOrigin, RejectionEnvelope, RejectionMeta
 from session_server.schemas.errors import (

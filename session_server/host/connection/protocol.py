@@ -17,8 +17,8 @@ from session_server.host.connection.dispatching import NOT_SAVED, Complaint, Dis
 from session_server.host.connection.handshake import Handshake
 from session_server.host.connection.peer import Peer, rpc_error
 from session_server.host.connection.rate_limit import Pace
-from session_server.host.delivery import BROKEN, Outbox
 from session_server.host.host import Host
+from session_server.host.messages import BROKEN, Outbox
 from session_server.host.open_connections import EXPIRED
 from session_server.schemas.ahp import frames
 from session_server.schemas.ahp.commands import ROOT_CHANNEL

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from session_server.host.channel import Channel
-from session_server.host.delivery import Outbox
 from session_server.host.host import Host
 from session_server.host.lifecycle import loaded_record
+from session_server.host.messages import Outbox
 from session_server.host.presence import session_of
 from session_server.reducers.ahp1.snapshots import Variant
 from session_server.schemas.ahp.commands import ROOT_CHANNEL

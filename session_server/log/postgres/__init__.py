@@ -6,7 +6,8 @@
 - `listening`: notices what other nodes wrote;
 - `link`: a connection that is made again when it is lost;
 - `epochs`: whether the database is the one that was known, with everything that was in it;
-- `schema`: tables, server-side functions and migrations;
+- `schema`: tables and migrations;
+- `functions`: what runs in the database; `append` assigns the seqs;
 - `address`: from a URL to connection parameters;
 - `faults`: what PostgreSQL's errors mean for a batch and for the log;
 - `examination`: settings of the server that endanger what is stored.

@@ -100,7 +100,7 @@ class CommitUnknownError(SessionServerError):
 
 
 class Store:
-    """A connection that writes. After an `CommitUnknownError` it must not be used again."""
+    """A connection that writes. After a `CommitUnknownError` it must not be used again."""
 
     def __init__(self, connection: sqlite3.Connection, ledger: Ledger) -> None:
         self._connection = connection

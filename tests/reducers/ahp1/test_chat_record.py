@@ -4,6 +4,12 @@ import msgspec
 import pytest
 
 from session_server.reducers.ahp1.envelopes import Committed, envelopes
+from session_server.reducers.ahp1.numbering import (
+    ENVELOPES_PER_ENTRY,
+    number,
+    number_after,
+    position,
+)
 from session_server.reducers.ahp1.root import RootCommitted, root_action, root_envelopes, root_state
 from session_server.reducers.ahp1.snapshots import (
     LAST_MOMENT,
@@ -12,12 +18,6 @@ from session_server.reducers.ahp1.snapshots import (
     moment,
     session_state,
     session_summary,
-)
-from session_server.reducers.ahp1.versions import (
-    ENVELOPES_PER_ENTRY,
-    number,
-    number_after,
-    position,
 )
 from session_server.reducers.batches import batch_of
 from session_server.reducers.deadlines import active_client_ids, released

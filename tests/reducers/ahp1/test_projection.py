@@ -20,8 +20,8 @@ from session_server.reducers.ahp1.envelopes import (
     envelopes,
     summary_changes,
 )
+from session_server.reducers.ahp1.numbering import number_after, position
 from session_server.reducers.ahp1.snapshots import Variant, session_summary
-from session_server.reducers.ahp1.versions import number_after, position
 from session_server.reducers.batches import Batch, batch_of
 from session_server.reducers.rules.judge import judge
 from session_server.reducers.state.channels import is_public

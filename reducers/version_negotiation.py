@@ -1,11 +1,9 @@
-"""Which version of the protocol a connection speaks, and what differs between versions."""
+"""Negotiation of the protocol's version: the highest offered one that this host supports."""
 
 import re
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Any, NamedTuple, TypeVar
-
-import msgspec
+from typing import NamedTuple
 
 from session_server.schemas.ahp.commands import PROTOCOL_VERSION
 from session_server.schemas.errors import (
@@ -14,9 +12,6 @@ from session_server.schemas.errors import (
     ErrorCode,
     UnsupportedVersionData,
 )
-from session_server.schemas.wire import Seq
-
-S = TypeVar("S", bound=msgspec.Struct)
 
 _NUMBER = re.compile(r"(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)")
 
@@ -88,39 +83,3 @@ def _parsed(text: str) -> Number:
         message = f"protocolVersions: {text!r} is not a version such as 1.0.0."
         raise CommandError(ErrorCode.INVALID_PARAMS, message)
     return tuple(map(int, found.groups()))
-
-
-# Numbers of envelopes
-
-ENVELOPES_PER_ENTRY = 1_024
-"""The numbers of envelopes leave room for so many between one entry and the next."""
-
-
-def number(seq: Seq, place: int) -> Seq:
-    """The wire number of the envelope in that place of an entry."""
-    return seq * ENVELOPES_PER_ENTRY + min(place, ENVELOPES_PER_ENTRY - 1)
-
-
-def number_after(seq: Seq) -> Seq:
-    """The wire number of a position: beyond all envelopes of its entry."""
-    return number(seq, ENVELOPES_PER_ENTRY - 1)
-
-
-class Position(NamedTuple):
-    """What a client has seen: all before this entry, and of it up to this place."""
-
-    seq: Seq
-    place: int
-
-
-def position(wire_number: Seq) -> Position:
-    return Position(*divmod(wire_number, ENVELOPES_PER_ENTRY))
-
-
-# Shapes
-
-
-def renamed(kind: type[S], value: msgspec.Struct, **changes: Any) -> S:
-    """The same in the shape of another version: fields of the same names, and what differs."""
-    names = (name for name in kind.__struct_fields__ if name not in changes)
-    return kind(**{name: getattr(value, name) for name in names}, **changes)

@@ -1,4 +1,4 @@
-"""Messages on their way out: encoded once, handed to any number of outboxes, never waited for."""
+"""Messages to clients: handed to any number of outboxes, and never waited for."""
 
 import asyncio
 import logging

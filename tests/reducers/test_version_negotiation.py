@@ -11,7 +11,7 @@ from session_server.reducers.ahp1.uris import (
     resolved,
     session_uri,
 )
-from session_server.reducers.ahp1.versions import V0_3, Family, Version, negotiated
+from session_server.reducers.version_negotiation import V0_3, Family, Version, negotiated
 from session_server.schemas.errors import CloseCode, CommandError, ErrorCode
 from session_server.schemas.log_entries import Spelling
 from tests.sessions import session

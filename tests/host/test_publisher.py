@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from session_server.host import history
-from session_server.host.delivery import Message
 from session_server.host.host import Host
+from session_server.host.messages import Message
 from session_server.schemas.errors import CloseCode
 from session_server.schemas.principals import Principal
 from session_server.schemas.wire import Seq
