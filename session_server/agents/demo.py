@@ -10,7 +10,7 @@ from pathlib import Path
 
 from session_server.agents.interface import TurnContext
 from session_server.calls.service import Calls
-from session_server.host.awaiting import Settling
+from session_server.host.awaiting import Completion
 from session_server.host.changes import ActionChange
 from session_server.host.host import Host
 from session_server.mcp_client.config import ServerConfig
@@ -143,7 +143,7 @@ async def _exists(host: Host, uri: Uri, provider: str, title: str) -> bool:
         return False
     if uri in host.sessions:
         return True
-    made = Settling()
+    made = Completion()
     params = CreateSessionParams(channel=uri, provider=provider)
     try:
         host.lifecycle.create(OWNER, params, title=title, done=made.succeed, failed=made.fail)

@@ -81,7 +81,7 @@ class Requesters:
         task.add_done_callback(self._tasks.discard)
 
 
-class Settling:
+class DepartureCheck:
     """For a request that is the same as another: whether the client of that one has just left.
 
     A plan finds the other one and whether its client is connected. If it is, `is_needed` says once

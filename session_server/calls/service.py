@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from session_server.calls.driver import CallDriver, logger
-from session_server.calls.requesters import Requester, Requesters, Settling
+from session_server.calls.requesters import DepartureCheck, Requester, Requesters
 from session_server.host.active_clients import Askers
 from session_server.host.awaiting import StateWaiters, write
 from session_server.host.host import Host
@@ -125,7 +125,7 @@ class Calls:
         call = self._new_call(principal, server, method, params, key, call_id, client)
         call = msgspec.structs.replace(call, lease=lease)
         await self.servers[server].main.started(TITLE_SECONDS)
-        settling = Settling(self.requesters)
+        departure = DepartureCheck(self.requesters)
         found = call.id
 
         def plan(record: SessionRecord, stamp: Stamp) -> Batch | Refusal:
@@ -135,7 +135,7 @@ class Calls:
                 return refusal
             same = same_call(record, call, stamp.at) if call_id is None else None
             if same is not None:
-                if settling.is_needed(same.id):
+                if departure.is_needed(same.id):
                     return ()
                 same = same_call(record, call, stamp.at, self.requesters)
             found = call.id if same is None else same.id
@@ -146,7 +146,7 @@ class Calls:
             return start(record, call, self._title(call), self._states.customization(server), stamp)
 
         await self.driver.start(uri, call, plan, principal.author)
-        if await settling.has_waited():
+        if await departure.has_waited():
             await self.driver.start(uri, call, plan, principal.author)
         self._remember(found, uri)
         return found

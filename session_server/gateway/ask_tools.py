@@ -19,7 +19,7 @@ from mcp_types import (
 )
 
 from session_server import __version__
-from session_server.calls.requesters import Requester, Requesters, Settling
+from session_server.calls.requesters import DepartureCheck, Requester, Requesters
 from session_server.gateway.carried_state import carried_in, sealing, try_again
 from session_server.gateway.gateway_sessions import GatewaySessions, session_for
 from session_server.gateway.long_requests import HoldLimits, LegProgress, hold
@@ -205,13 +205,13 @@ class AskTools:
         )
         title = _title(caller, subject(request))
         await self._sessions.ready(caller, uri, title)
-        settling = Settling(self._requesters)
+        departure = DepartureCheck(self._requesters)
         found = request.id
 
         def plan(record: SessionRecord, stamp: Stamp) -> Batch | Refusal:
             nonlocal found
             latest = same_ask(record, stem, stamp.at)
-            if latest is not None and settling.is_needed(latest):
+            if latest is not None and departure.is_needed(latest):
                 return ()
             known = same_ask(record, stem, stamp.at, self._requesters)
             found = known or request.id
@@ -222,7 +222,7 @@ class AskTools:
             return judged_batch(as_asker(caller.principal), record, action, stamp)
 
         await write(self._host, uri, plan, by=caller.principal.author)
-        if await settling.has_waited():
+        if await departure.has_waited():
             await write(self._host, uri, plan, by=caller.principal.author)
         await self._retitle(caller, uri, title)
         return found

@@ -26,7 +26,7 @@ async def perform(host: Host, principal: Principal, uri: Uri, action: Action) ->
     unsettled, size = host.allowances.of(principal.id).unsettled, len(encode(action))
     if not unsettled.acquire(size):
         raise NotSavedError("Too much of what you sent is still being written.")
-    done = Settling()
+    done = Completion()
     try:
         host.submit(uri, AwaitedAction(done, principal, action))
         await done.future
@@ -38,7 +38,7 @@ async def write(
     host: Host, uri: Uri, plan: Plan, by: Author, via: Provenance = Provenance.PERSON
 ) -> None:
     """Writes a batch of the host, planned on the record as it is at that moment."""
-    done = Settling()
+    done = Completion()
     host.submit(
         uri,
         PlannedChange(
@@ -56,26 +56,26 @@ async def write(
 
 
 class AwaitedAction(ActionChange):
-    __slots__ = ("_settling",)
+    __slots__ = ("_completion",)
 
-    def __init__(self, settling: "Settling", principal: Principal, action: Action) -> None:
+    def __init__(self, completion: "Completion", principal: Principal, action: Action) -> None:
         super().__init__(principal, action)
-        self._settling = settling
+        self._completion = completion
 
     def done(self) -> None:
-        self._settling.succeed()
+        self._completion.succeed()
 
     def refused(self, refusal: Refusal) -> None:
-        self._settling.refuse(refusal)
+        self._completion.refuse(refusal)
 
     def failed(self, reason: str) -> None:
-        self._settling.fail(reason)
+        self._completion.fail(reason)
 
     def doubted(self, reason: str) -> None:
-        self._settling.doubt(reason)
+        self._completion.doubt(reason)
 
 
-class Settling:
+class Completion:
     """Turns the callbacks of a change (done, refused, failed, in doubt) into a future."""
 
     def __init__(self) -> None:

@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from session_server.host.awaiting import Settling
+from session_server.host.awaiting import Completion
 from session_server.host.channel import Channel, InDoubt, Verdict
 from session_server.host.channel_kinds import SESSION
 from session_server.host.host import Host
@@ -352,7 +352,7 @@ def _append(
     What follows is done when the log has settled it, whether or not anyone still waits.
     """
     new = tuple(NewEntry(host.new_id(), encode(logged)) for logged in story)
-    done = Settling()
+    done = Completion()
 
     def settled(verdict: Verdict) -> None:
         if isinstance(verdict, Durable):

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends
 from starlette.responses import Response
 
-from session_server.host.awaiting import Settling, perform, write
+from session_server.host.awaiting import Completion, perform, write
 from session_server.host.host import Host
 from session_server.http.bodies import (
     REPLAYED,
@@ -101,7 +101,7 @@ async def _create(
     )
     if wanted.fork is not None:
         await host.loaded.loaded(wanted.fork.session)
-    made = Settling()
+    made = Completion()
     host.lifecycle.create(
         who,
         params,
@@ -122,7 +122,7 @@ async def read_session(uri: SessionUri, host: TheHost, who: Caller) -> Response:
 @router.delete("/{id}", **described(204, None, 404))
 async def dispose_session(uri: SessionUri, host: TheHost, who: Caller) -> Response:
     """Delete the session and its history."""
-    gone = Settling()
+    gone = Completion()
     host.lifecycle.dispose(who, uri, done=gone.succeed, failed=gone.fail)
     await gone.future
     return Response(status_code=204)

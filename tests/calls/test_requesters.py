@@ -9,7 +9,7 @@ import uvicorn
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
 
-from session_server.calls.requesters import Requester, Requesters, Settling
+from session_server.calls.requesters import DepartureCheck, Requester, Requesters
 from session_server.watched_response import WatchedResponse
 
 LARGE = 16 * 1_048_576
@@ -310,13 +310,13 @@ async def test_a_client_that_has_fetched_its_result_is_not_waited_for() -> None:
         await noted.wait()
 
     requester.join(requesters, "it")
-    assert Settling(requesters).is_needed("it")
+    assert DepartureCheck(requesters).is_needed("it")
     requester.when_fetched(note)
     requester.ended(is_written=True)
     assert "it" in requesters
-    settling = Settling(requesters)
-    assert not settling.is_needed("it")
-    assert not await settling.has_waited()
+    departure = DepartureCheck(requesters)
+    assert not departure.is_needed("it")
+    assert not await departure.has_waited()
     noted.set()
     await settled(requesters)
 
@@ -324,8 +324,8 @@ async def test_a_client_that_has_fetched_its_result_is_not_waited_for() -> None:
 async def test_a_client_that_may_have_left_is_waited_for_once() -> None:
     requesters = Requesters()
     Requester().join(requesters, "it")
-    settling = Settling(requesters)
-    assert not await settling.has_waited()
-    assert settling.is_needed("it")
-    assert await settling.has_waited()
-    assert not settling.is_needed("it")
+    departure = DepartureCheck(requesters)
+    assert not await departure.has_waited()
+    assert departure.is_needed("it")
+    assert await departure.has_waited()
+    assert not departure.is_needed("it")

@@ -127,10 +127,10 @@ class Dispatches:
             peer.host.submit(peer.session_uri(frame.params.channel), sent)
         except CommandError as error:
             # The protocol asks for silence, unless somebody waits for an answer.
-            sent.settle()
+            sent.release()
             self._answer(frame.id, rpc_error(error))
         except Exception:
-            sent.settle()
+            sent.release()
             raise
 
     def _sent(self, frame: Any, size: int) -> "Dispatched":
@@ -203,26 +203,26 @@ class Dispatched(ActionChange):
         self._is_settled = self._is_doubted = False
 
     def done(self) -> None:
-        self.settle()
+        self.release()
         if self._request_id is not None:
             request_id, self._request_id = self._request_id, None
             self._dispatches.peer.replies.respond(request_id, None)
 
     def refused(self, refusal: Refusal) -> None:
-        self.settle()
+        self.release()
         self.reject(refusal.message, rejection_meta(refusal))
 
     def failed(self, reason: str) -> None:
-        self.settle()
+        self.release()
         if not self._is_doubted:
             self.reject(f"This could not be saved: {reason}", NOT_SAVED)
 
     def doubted(self, reason: str) -> None:
-        self.settle()
+        self.release()
         self._is_doubted = True
         self.reject(in_doubt(reason), IN_DOUBT)
 
-    def settle(self) -> None:
+    def release(self) -> None:
         if not self._is_settled:
             self._is_settled = True
             self._dispatches.unsettled -= 1
