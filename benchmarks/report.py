@@ -24,7 +24,7 @@ BLOCK = re.compile(r"(<!-- bench: ([a-z0-9-]+) -->\n).*?(<!-- end -->)", re.DOTA
 OURS = (MEMORY.name, SQLITE.name)
 BASELINES = (LOOP.name, NODE.name, COALESCED.name, TICK.name)
 BUSY = 0.5
-"""Processes that want a processor; with more than this a run is called preliminary."""
+"""Processors that are busy with other work; with more a run is called preliminary."""
 QUIET_ONLY = (shapes.RATE, shapes.P50, shapes.P99, shapes.STALLS, "typing", "nodes-pace")
 """Tables that a busy machine would make nonsense of."""
 
@@ -164,8 +164,8 @@ def origin(results: Results) -> str:
     text = f"{results.date}, {results.machine}."
     if is_busy(results):
         text += (
-            f" **Preliminary**: {results.load:.1f} other processes wanted a processor when the run"
-            " began. CPU times are somewhat higher than on a quiet machine; rates and latencies"
+            f" **Preliminary**: {results.load:.1f} processors were busy with other work when the"
+            " run began. CPU times are somewhat higher than on a quiet machine; rates and latencies"
             " would mean nothing and are left out."
         )
     return text + "\n"

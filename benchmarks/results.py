@@ -5,6 +5,7 @@ import platform
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
+from time import sleep
 
 import msgspec
 
@@ -28,17 +29,32 @@ class Figure(msgspec.Struct, kw_only=True):
         return (max(self.samples) - min(self.samples)) / 2 / middle if middle else 0.0
 
 
+def busy_processors(seconds: float = 2.0) -> float:
+    """Averages of the system's load remember minutes, and so the benchmark before this one."""
+    before = _processor_ticks()
+    sleep(seconds)
+    idle, whole = (after - past for after, past in zip(_processor_ticks(), before, strict=True))
+    return (1 - idle / whole) * (os.cpu_count() or 1)
+
+
+def _processor_ticks() -> tuple[int, int]:
+    """Idle ones, and all."""
+    first, *_ = Path("/proc/stat").read_text().splitlines()
+    ticks = [int(count) for count in first.split()[1:9]]
+    return ticks[3] + ticks[4], sum(ticks)
+
+
 class Results(msgspec.Struct, kw_only=True):
     date: str = ""
     machine: str = ""
     load: float = 0.0
-    """How many processes waited for a processor when the run began: those of others."""
+    """How many processors were busy when the run began: with the work of others."""
     figures: list[Figure] = []
 
     @classmethod
     def begun(cls) -> "Results":
         date = datetime.now(UTC).strftime("%Y-%m-%d")
-        return cls(date=date, machine=machine(), load=os.getloadavg()[0])
+        return cls(date=date, machine=machine(), load=busy_processors())
 
     def add(self, table: str, row: str, column: str, value: float) -> None:
         figure = self.find(table, row, column)
