@@ -17,7 +17,7 @@ from session_server.calls.service import Calls
 from session_server.gateway.endpoints import Gateway, McpEndpoints
 from session_server.gateway.long_requests import HoldLimits
 from session_server.host.awaiting import StateWaiters
-from session_server.host.connection.rate_limit import Bounds
+from session_server.host.bounds import Bounds
 from session_server.host.effects import EffectRunner
 from session_server.host.host import Host
 from session_server.host.takeover import Takeover

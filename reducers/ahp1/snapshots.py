@@ -46,7 +46,7 @@ LIFECYCLES = {
 
 
 class Variant(NamedTuple):
-    """What the bytes for a connection depend on. `has_chat_marks`: see `versions.Version`."""
+    """What the bytes for a connection depend on. `has_chat_marks`: see `Version`."""
 
     has_chat_marks: bool
     spelling: Spelling

@@ -23,6 +23,7 @@ session_list, list_watchers   news of sessions, and who gets it
 ahp1_views          what AHP 0.9 and 1.x clients see
 recordings          sessions as files
 storage, upkeep     whether the log works; snapshots and trimming
-state_size, metrics bounds and counters
+bounds              what an operator may limit
+state_size, metrics sizes of states, and counters
 timers              the clock, timers, tasks
 """

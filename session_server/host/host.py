@@ -16,10 +16,11 @@ import msgspec
 
 from session_server.backoff import Backoff
 from session_server.host.active_clients import ActiveClients, Askers
+from session_server.host.bounds import DEFAULT_BOUNDS, Bounds
 from session_server.host.changes import Change, Plan, PlannedChange, ReadChange
 from session_server.host.channel import Channel, UnreadableError
 from session_server.host.channel_kinds import CLIENTS, ROOT, SESSION, TOKENS
-from session_server.host.connection.rate_limit import DEFAULT_BOUNDS, Allowances, Bounds
+from session_server.host.connection.rate_limit import Allowances
 from session_server.host.deferred_actions import HeldActions
 from session_server.host.folding import Folding
 from session_server.host.following import Follower

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from session_server.host.connection.rate_limit import Bounds
+from session_server.host.bounds import Bounds
 from session_server.log.memory import MemoryLog
 from session_server.log.progress import Settled
 from session_server.log.protocol import Batch, FailedError, RefusedBecause

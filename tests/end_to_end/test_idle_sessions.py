@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from session_server.host.connection.rate_limit import Bounds
+from session_server.host.bounds import Bounds
 from session_server.log import Sync
 from session_server.log.opening import open_log
 from tests.ahp.actions import input_completed, input_requested

@@ -9,11 +9,11 @@ import msgspec
 import pytest
 
 from session_server.app import bounds_of, create_app
+from session_server.host.bounds import Bounds
 from session_server.host.connection.rate_limit import (
     TIDY_AT,
     Allowance,
     Allowances,
-    Bounds,
     ByteBudget,
     Pace,
     SharedBytes,

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from session_server.host.awaiting import StateWaiters
+from session_server.host.bounds import Bounds
 from session_server.host.changes import ActionChange
-from session_server.host.connection.rate_limit import Bounds
 from session_server.host.host import Host
 from session_server.host.loaded_sessions import SWEEP_SECONDS
 from session_server.host.recordings import exported, played, replayed

@@ -3,7 +3,7 @@
 import pytest
 
 from session_server.host.active_clients import GRACE_SECONDS
-from session_server.host.connection.rate_limit import DEFAULT_BOUNDS
+from session_server.host.bounds import DEFAULT_BOUNDS
 from session_server.host.host import Host
 from session_server.log.memory import MemoryLog
 from tests.host.harness import SESSION, Client, hosting, with_session

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from session_server.host.connection.rate_limit import Bounds
+from session_server.host.bounds import Bounds
 from session_server.host.host import Host
 from session_server.log import AppendResult, Batch, Log, Refused, RefusedBecause
 from session_server.log.memory import MemoryLog

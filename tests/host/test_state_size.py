@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from session_server.host.connection.rate_limit import Bounds
+from session_server.host.bounds import Bounds
 from session_server.host.host import Host
 from session_server.host.state_size import MEASURED_EVERY_MS, StateMemory, StateSize
 from session_server.log import Log

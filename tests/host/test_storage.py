@@ -10,7 +10,7 @@ import pytest
 
 from session_server.host import channel, storage
 from session_server.host.awaiting import perform
-from session_server.host.connection.rate_limit import Bounds
+from session_server.host.bounds import Bounds
 from session_server.host.host import Host
 from session_server.log import (
     AppendResult,

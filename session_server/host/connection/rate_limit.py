@@ -12,31 +12,21 @@ refusals is closed, and its principal may not open another one for a while.
 
 from collections.abc import Callable
 from time import monotonic
-from typing import NamedTuple
 
 from session_server.schemas.errors import RateLimitError
 from session_server.schemas.limits import (
     ACTIONS_AT_ONCE,
-    ACTIONS_PER_SECOND,
     ANSWER_BYTES_PER_CREDIT,
     BYTES_PER_CREDIT,
     CONNECTION_COST,
-    CONNECTIONS_PER_PRINCIPAL,
     FLOOD_MEMORY_SECONDS,
     FLOOD_PAUSE_LIMIT_SECONDS,
     FLOOD_PAUSE_SECONDS,
     FRAME_BYTES,
-    IDLE_SECONDS,
-    LOADED_BYTES,
-    NODE_LEASE_SECONDS,
     REFUSALS_BEFORE_CLOSE,
     REFUSALS_WINDOW_SECONDS,
     REQUEST_COST,
     RESERVE_PART,
-    SESSION_BYTES,
-    SESSIONS_PER_HOST,
-    STATE_BYTES_PER_HOST,
-    STORE_SECONDS,
     UNSETTLED_BYTES,
     UNSETTLED_BYTES_PER_PRINCIPAL,
 )
@@ -49,23 +39,6 @@ LEAST_REFUSALS = 50
 """Refusals that any connection may have, however many others its principal has."""
 
 Clock = Callable[[], float]
-
-
-class Bounds(NamedTuple):
-    """What an operator may set; 0 is without limit."""
-
-    actions_per_second: int = ACTIONS_PER_SECOND
-    connections_per_principal: int = CONNECTIONS_PER_PRINCIPAL
-    sessions: int = SESSIONS_PER_HOST
-    session_bytes: int = SESSION_BYTES
-    state_bytes: int = STATE_BYTES_PER_HOST
-    loaded_bytes: int = LOADED_BYTES
-    idle_seconds: float = IDLE_SECONDS
-    store_seconds: float = STORE_SECONDS
-    node_lease_seconds: float = NODE_LEASE_SECONDS
-
-
-DEFAULT_BOUNDS = Bounds()
 
 
 class SharedBytes:
