@@ -72,7 +72,7 @@ def test_a_busy_machine_reports_cpu_and_leaves_rates_out(tmp_path: Path, results
     page.write_text("".join(f"<!-- bench: {name} -->\n<!-- end -->\n" for name in names))
     write(results, page, tmp_path)
     text = page.read_text()
-    assert "**Preliminary**: 3.0 other processes" in text
+    assert "**Preliminary**: 3.0 processors" in text
     assert text.count("Left out: the machine was busy.") == 3
     assert text.count(f"| {MEMORY.name} |") == 1
     assert not list(tmp_path.glob("*.svg"))
