@@ -26,9 +26,9 @@ from session_server.reducers.ahp1.snapshots import (
 from session_server.reducers.ahp1.uris import session_uri
 from session_server.reducers.state.chat import chat_of, is_note, open_place
 from session_server.reducers.state.customizations import identity_of
+from session_server.reducers.state.frozen_values import is_same
 from session_server.reducers.state.input_requests import open_request
 from session_server.reducers.state.record import reduce_record
-from session_server.reducers.state.status import is_same
 from session_server.schemas.ahp import actions as ahp
 from session_server.schemas.ahp.customizations import ContainerBase
 from session_server.schemas.ahp.envelopes import ActionOrigin, EnvelopeMeta

@@ -10,7 +10,7 @@ so exactly one process sends a leg, in any order of events.
 
 from session_server.reducers.calls.redaction import unmasked_answers
 from session_server.reducers.forms.mcp_forms import content_of, questions_of
-from session_server.reducers.state.status import encoded_size, updated
+from session_server.reducers.state.frozen_values import encoded_size, updated
 from session_server.schemas.ahp.questions import ResponseKind
 from session_server.schemas.limits import (
     BACK_OFF_FIRST_MS,

@@ -13,8 +13,8 @@ from session_server.reducers.state.client_entries import (
     with_client,
     without_client,
 )
+from session_server.reducers.state.frozen_values import updated
 from session_server.reducers.state.input_requests import open_request
-from session_server.reducers.state.status import updated
 from session_server.reducers.texts import outcome_note
 from session_server.schemas.ahp.actions import (
     ActiveClientChanged,

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TypeVar
 
-from session_server.reducers.state.status import updated
+from session_server.reducers.state.frozen_values import updated
 from session_server.schemas.ahp.actions import (
     CustomizationRemoved,
     CustomizationsChanged,

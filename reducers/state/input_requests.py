@@ -2,7 +2,8 @@
 
 import msgspec
 
-from session_server.reducers.state.status import is_same, marked, touched, updated, with_status
+from session_server.reducers.state.frozen_values import is_same, updated
+from session_server.reducers.state.status import marked, touched, with_status
 from session_server.schemas.ahp.actions import InputAnswerChanged, InputCompleted, InputRequested
 from session_server.schemas.ahp.questions import InputRequest
 from session_server.schemas.ahp.session import SessionState, Status

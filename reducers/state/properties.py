@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from session_server.reducers.state.status import marked, touched, updated
+from session_server.reducers.state.frozen_values import updated
+from session_server.reducers.state.status import marked, touched
 from session_server.schemas.ahp.actions import (
     ActiveClientChanged,
     ActiveClientToolsChanged,

@@ -1,6 +1,6 @@
 """Transitions of messages that wait: one that steers the turn, and a queue for the next ones."""
 
-from session_server.reducers.state.status import updated
+from session_server.reducers.state.frozen_values import updated
 from session_server.schemas.ahp.actions import (
     PendingKind,
     PendingMessageRemoved,

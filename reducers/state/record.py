@@ -5,9 +5,9 @@ from typing import Any
 
 from session_server.reducers.calls import lifecycle as calls
 from session_server.reducers.state import chat as chats
+from session_server.reducers.state.frozen_values import latest, updated
 from session_server.reducers.state.input_requests import open_request
 from session_server.reducers.state.session import TRANSITIONS
-from session_server.reducers.state.status import latest, updated
 from session_server.schemas.ahp.actions import (
     ActionBase,
     AgentChanged,

@@ -6,8 +6,8 @@ from typing import Any
 from session_server.reducers.state import customizations, properties, tool_calls, turns
 from session_server.reducers.state import input_requests as requests
 from session_server.reducers.state import queue as pending
+from session_server.reducers.state.frozen_values import updated
 from session_server.reducers.state.properties import new_values
-from session_server.reducers.state.status import updated
 from session_server.schemas.ahp import actions
 from session_server.schemas.ahp.actions import (
     RootAction,

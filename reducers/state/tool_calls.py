@@ -8,7 +8,8 @@ from typing import Any
 
 import msgspec
 
-from session_server.reducers.state.status import updated, with_status
+from session_server.reducers.state.frozen_values import updated
+from session_server.reducers.state.status import with_status
 from session_server.reducers.state.turns import active_turn
 from session_server.schemas.ahp.actions import (
     ToolCallComplete,

@@ -1,13 +1,8 @@
 """Transitions of turns: they start, grow by parts and deltas, and end."""
 
+from session_server.reducers.state.frozen_values import updated
 from session_server.reducers.state.queue import without_message
-from session_server.reducers.state.status import (
-    marked,
-    touched,
-    updated,
-    with_error_status,
-    with_status,
-)
+from session_server.reducers.state.status import marked, touched, with_error_status, with_status
 from session_server.schemas.ahp.actions import (
     Delta,
     Reasoning,

@@ -32,7 +32,7 @@ class Change:
     may follow `done` for what was put off and then could not happen any more.
 
     `principal` is None for the host itself. `is_exempt`: the host's own bookkeeping, which a full
-    session takes too. Of all actions that a change brings, only the one of type `own` has its
+    session takes too. Of all actions that a change brings, only the one of `origin_type` has its
     `origin`. The other attributes are set when the change is judged.
     """
 
@@ -44,7 +44,7 @@ class Change:
         "entries",
         "is_exempt",
         "origin",
-        "own",
+        "origin_type",
         "principal",
         "refusal",
         "stamp",
@@ -64,7 +64,7 @@ class Change:
         by: Author | None,
         via: Provenance = Provenance.PERSON,
         origin: ActionOrigin | None = None,
-        own: type | None = None,
+        origin_type: type | None = None,
         *,
         is_exempt: bool = False,
     ) -> None:
@@ -72,7 +72,7 @@ class Change:
         self.by = by
         self.via = via
         self.origin = origin
-        self.own = own
+        self.origin_type = origin_type
         self.is_exempt = is_exempt
 
     def plan(self, record: Any, stamp: Stamp) -> Sequence[LoggedAction] | Refusal:
@@ -90,7 +90,7 @@ class Change:
         self.actions = self.entries = ()
 
     def origin_of(self, action: LoggedAction) -> ActionOrigin | None:
-        return self.origin if type(action) is self.own else None
+        return self.origin if type(action) is self.origin_type else None
 
     def done(self) -> None:
         """It is durable, and its subscribers have it."""
@@ -122,7 +122,7 @@ class ActionChange(Change):
         self.by = by or principal.author
         self.via = provenance_of(principal, action)
         self.origin = origin
-        self.own = type(action)
+        self.origin_type = type(action)
         self.is_exempt = False
         self._action: Any = action
 
@@ -149,7 +149,7 @@ class PlannedChange(Change):
         by: Author | None = HOST,
         via: Provenance = Provenance.PERSON,
         origin: ActionOrigin | None = None,
-        own: type | None = None,
+        origin_type: type | None = None,
         *,
         is_exempt: bool = False,
         done: Callable[[], None] = _nothing,
@@ -157,7 +157,7 @@ class PlannedChange(Change):
         failed: Callable[[str], None] = _nothing,
         doubted: Callable[[str], None] = _nothing,
     ) -> None:
-        super().__init__(None, by, via, origin, own, is_exempt=is_exempt)
+        super().__init__(None, by, via, origin, origin_type, is_exempt=is_exempt)
         self._plan = plan
         self._done = done
         self._refused = refused

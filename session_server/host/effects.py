@@ -158,6 +158,6 @@ class EffectRunner:
             return batch_of(record, effect.deferred.change, stamp) if is_pending else ()
 
         deferred = effect.deferred
-        own = type(deferred.change)
+        origin_type = type(deferred.change)
         by = deferred.by or HOST
-        self._host.write(channel, plan, by, origin=deferred.origin, own=own)
+        self._host.write(channel, plan, by, origin=deferred.origin, origin_type=origin_type)

@@ -424,12 +424,12 @@ class Host:
         by: Author = HOST,
         *,
         origin: ActionOrigin | None = None,
-        own: type | None = None,
+        origin_type: type | None = None,
         done: Callable[[], None] = lambda: None,
     ) -> None:
         """What must be written: tried until it is, or there is nothing to write it to.
 
-        `origin` is for what a client has sent and the host has put off; `own` is its type.
+        `origin` is for what a client has sent and the host has put off; `origin_type` is its type.
         `done` is called once it is durable.
         """
         backoff = Backoff(FIRST_PAUSE, LONGEST_PAUSE)
@@ -439,7 +439,13 @@ class Host:
                 self.clock.call_later(backoff.pause(), channel.submit, change)
 
         change = PlannedChange(
-            plan, by, origin=origin, own=own, done=done, failed=again, is_exempt=True
+            plan,
+            by,
+            origin=origin,
+            origin_type=origin_type,
+            done=done,
+            failed=again,
+            is_exempt=True,
         )
         channel.submit(change)
 

@@ -234,7 +234,7 @@ class HttpProtocol(HttpToolsProtocol):
         super().handle_websocket_upgrade()
         protocol = self.transport.get_protocol()
         if isinstance(protocol, SinkProtocol):
-            protocol.follow(self.slot, self.scope["http_version"])
+            protocol.inherit(self.slot, self.scope["http_version"])
         else:
             self.slot.leave()
 

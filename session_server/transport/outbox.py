@@ -24,11 +24,11 @@ class FrameOutbox:
         self,
         write: Callable[[bytes], None],
         turns: LoopTurns,
-        part: Callable[[int, str], None],
+        close: Callable[[int, str], None],
     ) -> None:
         self._write = write
         self._turns = turns
-        self._part = part
+        self.close = close
         self._written_in = -1
         """The turn in which something was written at once."""
         self._kept: list[bytes] = []
@@ -104,9 +104,6 @@ class FrameOutbox:
         self._write_kept()
         self._has_room()
 
-    def close(self, code: int, reason: str) -> None:
-        self._part(code, reason)
-
     def finish(self) -> None:
         """What was sent so far goes out; what comes later goes nowhere."""
         self._write_kept()
@@ -118,13 +115,13 @@ class FrameOutbox:
         self._is_over = True
         self._forget()
         self.wake = None
-        self._write, self._part = _write_nowhere, _part_from_nobody  # its protocol can be freed
+        self._write, self.close = _write_nowhere, _close_nothing  # its protocol can be freed
 
 
 def _write_nowhere(_: bytes) -> None: ...
 
 
-def _part_from_nobody(_: int, __: str) -> None: ...
+def _close_nothing(_: int, __: str) -> None: ...
 
 
 def _framed(message: Message) -> bytes:

@@ -114,7 +114,7 @@ class SinkProtocol(WebSocketsSansIOProtocol):
             super().data_received(data)
         return await super().receive()
 
-    def follow(self, slot: Slot, http_version: str) -> None:
+    def inherit(self, slot: Slot, http_version: str) -> None:
         """The HTTP connection that this was: its place, and the version that its request had."""
         self._slot = slot
         if hasattr(self, "scope"):
@@ -125,7 +125,7 @@ class SinkProtocol(WebSocketsSansIOProtocol):
 
     def take_over(self, turns: LoopTurns) -> FrameOutbox:
         """From now on messages go out through this, past ASGI."""
-        self.outbox = FrameOutbox(self.transport.write, turns, self.part)
+        self.outbox = FrameOutbox(self.transport.write, turns, self.close)
         return self.outbox
 
     def feed(self, sink: Sink) -> None:
@@ -314,7 +314,7 @@ class SinkProtocol(WebSocketsSansIOProtocol):
                 self._sink.charge(1, 0)
             if len(self.frames) >= FRAGMENTS_PER_MESSAGE:
                 self.frames = []
-                self.part(CloseCode.TOO_BIG, TOO_MANY_FRAGMENTS)
+                self.close(CloseCode.TOO_BIG, TOO_MANY_FRAGMENTS)
             else:
                 super().handle_cont(event)
 
@@ -326,20 +326,20 @@ class SinkProtocol(WebSocketsSansIOProtocol):
         if self.curr_msg_data_type == "text":
             self._receive_text(data)
         elif not self.close_sent:
-            self.part(CloseCode.UNSUPPORTED_DATA, NOT_TEXT)
+            self.close(CloseCode.UNSUPPORTED_DATA, NOT_TEXT)
 
     def _receive_text(self, text: bytes) -> None:
         """A message that cannot be handled costs its sender the connection, and nobody else."""
         if self.close_sent:
             return
         if not text.isascii() and not is_utf8(text):
-            self.part(CloseCode.INVALID_DATA, NOT_UTF8)
+            self.close(CloseCode.INVALID_DATA, NOT_UTF8)
             return
         try:
             self._sink.receive(text)
         except Exception:
             logger.exception("a frame could not be dealt with")
-            self.part(CloseCode.INTERNAL_ERROR, BROKEN)
+            self.close(CloseCode.INTERNAL_ERROR, BROKEN)
 
     def handle_ping(self) -> None:
         if self.outbox is not None and self.outbox.is_paused:
@@ -359,7 +359,7 @@ class SinkProtocol(WebSocketsSansIOProtocol):
 
     # Coming to an end
 
-    def part(self, code: int, reason: str) -> None:
+    def close(self, code: int, reason: str) -> None:
         """Says why, and listens no longer than a grace for the other side to agree.
 
         It must be listened to: closing a socket with something unread resets it, and what was said
@@ -425,7 +425,7 @@ class SinkProtocol(WebSocketsSansIOProtocol):
             super().shutdown()
             return
         self.stop_keepalive()
-        self.part(CloseCode.RESTARTING, RESTARTING)
+        self.close(CloseCode.RESTARTING, RESTARTING)
         self._let_go(STOP_SECONDS)
 
     def connection_lost(self, exc: Exception | None) -> None:

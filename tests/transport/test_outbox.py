@@ -14,15 +14,15 @@ BIG = b"x" * (OUTBOX_BYTES // 4)
 
 
 class Socket:
-    """What was written to it, and how it was parted from."""
+    """What was written to it, and how it was closed."""
 
     def __init__(self, turns: LoopTurns | None = None) -> None:
         self.writes: list[bytes] = []
-        self.parted: list[int] = []
-        self.outbox = FrameOutbox(self.writes.append, turns or LoopTurns(), self.part)
+        self.closed: list[int] = []
+        self.outbox = FrameOutbox(self.writes.append, turns or LoopTurns(), self.close)
 
-    def part(self, code: int, _: str) -> None:
-        self.parted.append(code)
+    def close(self, code: int, _: str) -> None:
+        self.closed.append(code)
         self.outbox.finish()
 
     def send(self, *texts: bytes) -> None:
@@ -96,16 +96,16 @@ async def test_a_full_socket_is_not_written_to_until_it_has_room() -> None:
 
 
 @pytest.mark.proves("design.speed.paused")
-async def test_one_that_stays_full_is_parted_from_at_the_bound() -> None:
+async def test_one_that_stays_full_is_closed_at_the_bound() -> None:
     socket = Socket()
     socket.outbox.pause()
     for _ in range(4):
         socket.send(BIG)
-    assert socket.parted == []
+    assert socket.closed == []
     socket.send(b"one too many", b"and more")
     await next_turn()
     socket.outbox.resume()
-    assert socket.parted == [CloseCode.TOO_SLOW]
+    assert socket.closed == [CloseCode.TOO_SLOW]
     assert socket.writes == []
 
 
@@ -114,7 +114,7 @@ async def test_a_message_beyond_the_bound_gets_through_alone() -> None:
     socket.outbox.pause()
     huge = b"x" * (2 * OUTBOX_BYTES)
     socket.send(huge)
-    assert socket.parted == []
+    assert socket.closed == []
     socket.outbox.resume()
     assert socket.writes == [framed(huge)]
 
@@ -142,9 +142,9 @@ async def test_bytes_are_counted_while_they_are_gathered() -> None:
     assert socket.writes[1:] == [framed(*[BIG] * 4)], "written before it becomes more than that"
     socket.outbox.pause()
     socket.send(*[BIG] * 3)
-    assert socket.parted == []
+    assert socket.closed == []
     socket.send(b"one too many")
-    assert socket.parted == [CloseCode.TOO_SLOW]
+    assert socket.closed == [CloseCode.TOO_SLOW]
 
 
 async def test_a_full_outbox_asks_for_no_more_and_tells_when_there_is_room() -> None:

@@ -330,7 +330,7 @@ async def test_who_sends_much_after_our_close_is_still_read_from() -> None:
     """A socket that is closed with something unread is reset, and the reason would be lost."""
     link = await Link().open()
     link.protocol.data_received(frame(0x81, b"x" * 100) * 3_000)
-    link.protocol.part(CloseCode.TOO_MANY_REQUESTS, "enough")
+    link.protocol.close(CloseCode.TOO_MANY_REQUESTS, "enough")
     await turns(100)
     assert 3_000 * 106 - READ_BYTES > BYTES_AFTER_CLOSE
     assert link.transport.is_reading

@@ -249,7 +249,7 @@ class Ahp1Dispatched(Dispatched):
         ahp1 = dispatches.peer.ahp1
         assert ahp1 is not None
         self._on_chat = ahp1.target(frame.params.channel).on_chat
-        self.own = own_kind(frame.params.action)
+        self.origin_type = own_kind(frame.params.action)
 
     def plan(self, record: Any, stamp: Stamp) -> Sequence[LoggedAction] | Refusal:
         assert self.principal is not None
