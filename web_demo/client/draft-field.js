@@ -1,7 +1,7 @@
 /**
  * One question on this page: what its field shows, what can be done with it, and what the host has.
  *
- * Typing is shown at once and sent as a draft, throttled by `draft-sync.js`. The phases and what leads
+ * Typing is shown at once and sent as a draft, throttled by `draft-sender.js`. The phases and what leads
  * from one to the next are the table in `draft-state.js`.
  */
 
@@ -19,7 +19,8 @@ import {
   transition,
   valueOf,
 } from "./draft-state.js";
-import { DraftSaver, DraftSender } from "./draft-sync.js";
+import { DraftSaver } from "./draft-saver.js";
+import { DraftSender } from "./draft-sender.js";
 import { ClientError } from "./errors.js";
 import { Events } from "./events.js";
 import { withoutMeta } from "./own-actions.js";
