@@ -4,7 +4,6 @@ import json
 import sqlite3
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
-from itertools import chain
 from typing import Any, TypeAlias
 
 from session_server.log.protocol import (
@@ -36,9 +35,7 @@ PAGES_AT_ONCE = 256
 UNPLACED = 1_024
 """Entries that may wait for their place in the index by channel; reading looks through them all."""
 
-ROWS_AT_ONCE = 64
-INSERT = "INSERT INTO entries (seq, channel, id, data, checksum) VALUES "
-ROW = "(?, ?, ?, ?, ?)"
+INSERT = "INSERT INTO entries (seq, channel, id, data, checksum) VALUES (?, ?, ?, ?, ?)"
 INSERT_LASTING = "INSERT INTO lasting VALUES (?, ?, ?, ?)"
 FIND = "SELECT id, seq FROM entries WHERE id IN (SELECT value FROM json_each(?))"
 SAVE = """
@@ -179,23 +176,14 @@ class Store:
 
     def _flush(self) -> None:
         if self._rows:
-            self._insert_rows()
+            self._connection.executemany(INSERT, self._rows)
+            self._unplaced += len(self._rows)
+            self._rows.clear()
             if self._lasting:
                 self._connection.executemany(INSERT_LASTING, self._lasting)
                 self._lasting.clear()
             if self._unplaced >= UNPLACED:
                 self.place()
-
-    def _insert_rows(self) -> None:
-        """Many rows to a statement: with each the thread lets go of the interpreter, and then waits
-        until the event loop lets go of it.
-        """
-        for first in range(0, len(self._rows), ROWS_AT_ONCE):
-            rows = self._rows[first : first + ROWS_AT_ONCE]
-            statement = INSERT + ", ".join([ROW] * len(rows))
-            self._connection.execute(statement, [*chain.from_iterable(rows)])
-        self._unplaced += len(self._rows)
-        self._rows.clear()
 
     def place(self) -> None:
         """Brings the index by channel up to date.
