@@ -12,12 +12,13 @@ import httpx2._transports.default as transports
 import pytest
 from hypothesis import settings
 
-from tests.effort import IS_CI
+from tests.effort import IS_CI, tries
 
 pytest_plugins = ["pytester", "tests.measurements", "tests.requirements_check", "tests.xdist_order"]
 
-settings.register_profile("dev", max_examples=10, deadline=None)
-settings.register_profile("ci", max_examples=300, deadline=None, derandomize=False, print_blob=True)
+EXAMPLES = tries(in_ci=100, at_hand=10)
+settings.register_profile("dev", max_examples=EXAMPLES, deadline=None)
+settings.register_profile("ci", max_examples=EXAMPLES, deadline=None, print_blob=True)
 settings.load_profile("ci" if IS_CI else "dev")
 
 # A run in the background may have been started with interrupts ignored, and would hand that on to
@@ -33,6 +34,15 @@ transports.create_ssl_context = cached
 
 BOUND = 300.0
 """Seconds after which a test that waits for something has failed, on the slowest machine."""
+
+
+SLOW = frozenset({"benchmarks", "end_to_end", "mcp", "page", "stored_data"})
+"""Folders whose tests start servers and browsers. Elsewhere, a slow test is marked."""
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    if item.nodeid.split("/")[1] in SLOW:
+        item.add_marker("slow")
 
 
 def pytest_collection_finish() -> None:

@@ -3,10 +3,12 @@
 import os
 
 IS_CI = os.environ.get("CI") == "true"
+FACTOR = int(os.environ.get("TRIES", "1"))
+"""`TRIES=10 make test` looks ten times as hard, for a night."""
 
 
 def tries(in_ci: int, at_hand: int) -> int:
-    return in_ci if IS_CI else at_hand
+    return FACTOR * (in_ci if IS_CI else at_hand)
 
 
 PATIENCE = 60.0

@@ -1,7 +1,7 @@
 """The number of worker processes and the order of tests under xdist, as a pytest plugin.
 
-Much of the time goes into waiting for servers and browsers, so there is one process more than there
-are cores. What starts processes comes first and what only computes last, so that in the end no core
+Much of the time goes into waiting for servers and browsers, so there are twice as many processes as
+cores. What starts processes comes first and what only computes last, so that in the end no core
 waits for the other; among those, files that take long come before short ones. Files stay whole,
 since the tests of many share a server.
 """
@@ -33,7 +33,7 @@ EXAMPLES = 50
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    return int(os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS") or (os.cpu_count() or 1) + 1)
+    return int(os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS") or 2 * (os.cpu_count() or 1))
 
 
 @pytest.hookimpl(trylast=True)

@@ -38,7 +38,7 @@ class Node:
         self._command = (
             *(sys.executable, "-m", "session_server", "serve", "--shared", "--store", store),
             *("--port", str(self.port), "--data-dir", str(folder / f"node-{number}")),
-            *("--drain-seconds", str(4 * CHECK_SECONDS)),
+            *("--drain-seconds", str(8 * CHECK_SECONDS)),
         )
 
     async def run(self) -> None:
@@ -61,7 +61,7 @@ class Node:
 
     def _answers(self) -> bool:
         url = f"http://127.0.0.1:{self.port}/readyz"
-        with contextlib.suppress(OSError), urllib.request.urlopen(url, timeout=2) as answer:
+        with contextlib.suppress(OSError), urllib.request.urlopen(url, timeout=10) as answer:
             return answer.status == 200
         return False
 
@@ -74,21 +74,19 @@ class Balancer:
         self._turn = count()
 
     async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            there, back = await self._reached()
-        except OSError:
-            writer.close()
-            return
+        there, back = await self._reached()
         await asyncio.gather(passed(reader, back), passed(there, writer))
 
     async def _reached(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        ready = [node for node in self._nodes if node.is_ready]
-        start = next(self._turn)
-        for offset in range(len(ready)):
-            node = ready[(start + offset) % len(ready)]
-            with contextlib.suppress(OSError):
-                return await asyncio.open_connection("127.0.0.1", node.port)
-        raise OSError("no node is ready")
+        """Waits while no node is ready."""
+        while True:
+            ready = [node for node in self._nodes if node.is_ready]
+            start = next(self._turn)
+            for offset in range(len(ready)):
+                node = ready[(start + offset) % len(ready)]
+                with contextlib.suppress(OSError):
+                    return await asyncio.open_connection("127.0.0.1", node.port)
+            await asyncio.sleep(CHECK_SECONDS)
 
 
 async def passed(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -155,7 +153,7 @@ async def nats_servers(folder: Path) -> AsyncIterator[str]:
 
 def wait_for(url: str) -> None:
     for _ in range(600):
-        with contextlib.suppress(OSError), urllib.request.urlopen(url, timeout=2):
+        with contextlib.suppress(OSError), urllib.request.urlopen(url, timeout=10):
             return
         time.sleep(CHECK_SECONDS / 5)
     raise SystemExit(f"{url} does not answer.")

@@ -38,7 +38,6 @@ def needs_packages(peer: Peer) -> None:
             pytest.skip("the npm packages are not installed; run `make setup`")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("peer", PEERS, ids=lambda peer: peer.name)
 def test_a_peer_takes_actions_and_delivers_them(peer: Peer) -> None:
     needs_packages(peer)
@@ -58,7 +57,6 @@ def host() -> Iterator[Run]:
         yield Run(server, protocol)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("shape", [STALLED, *SHAPES, *SATURATED], ids=lambda shape: shape.name)
 def test_the_host_takes_every_shape(host: Run, shape: Shape) -> None:
     found = host.load(small(shape), SECONDS)

@@ -8,12 +8,9 @@ from benchmarks import draft, gateway, host, versions
 from benchmarks.fanout.peers import MEMORY
 from benchmarks.results import Results
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="there is no C compiler"
-    ),
-]
+pytestmark = pytest.mark.skipif(
+    not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="there is no C compiler"
+)
 
 
 def measured(results: Results, table: str, row: str) -> dict[str, float]:

@@ -8,12 +8,9 @@ from benchmarks import nodes
 from benchmarks.load import scratch
 from benchmarks.results import Results
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="there is no C compiler"
-    ),
-]
+pytestmark = pytest.mark.skipif(
+    not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="there is no C compiler"
+)
 
 
 @pytest.mark.parametrize(

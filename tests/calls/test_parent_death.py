@@ -45,9 +45,9 @@ def test_no_server_outlives_a_host_that_was_killed(era: zoo.Kind, tmp_path: Path
         with httpx2.Client(base_url=host.url, timeout=SECONDS) as http:
             http.post("/v1/sessions", json={"resource": "ahp-session:/k"})
             told = json.loads(zoo.text_of(call(http, SECONDS, tool="mirror")["result"]))
-            call(http, 0, tool="count", arguments={"steps": 1000, "pause": 1})
             call(http, 0, tool="weather")
-            http.get(f"/v1/sessions/k/requests?wait={SECONDS}")
+            assert http.get(f"/v1/sessions/k/requests?wait={SECONDS}").json()["items"]
+            call(http, 0, tool="count", arguments={"steps": 1000, "pause": 1})
         host.kill()
     assert ends(told["pid"])
 

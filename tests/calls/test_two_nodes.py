@@ -12,7 +12,7 @@ from tests.calls.running_host import RunningHost, http, running_host
 from tests.effort import tries
 from tests.mcp import zoo
 
-TIMES = tries(in_ci=100, at_hand=20)
+TIMES = tries(in_ci=50, at_hand=20)
 
 
 def send_too(node: RunningHost) -> None:

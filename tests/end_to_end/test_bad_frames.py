@@ -22,7 +22,7 @@ from tests.end_to_end.byte_client import RawClient, greeting, masked, raw_client
 from tests.servers import AT_ANY_PACE, PLAIN, SERVE, ServerProcess, serving
 
 SESSION = "ahp-session:/bystander"
-FRAMES = tries(in_ci=10_000, at_hand=1_000)
+FRAMES = tries(in_ci=4_000, at_hand=1_000)
 BLOCK = 100
 METHODS = ("ping", "initialize", "reconnect", "subscribe", "fetchTurns", "dispatchAction")
 CHANNELS = (ROOT, "ahp-session:/none", "", "x:/y")

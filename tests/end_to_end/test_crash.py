@@ -26,7 +26,7 @@ from tests.effort import tries
 from tests.end_to_end.mirror_client import Device
 from tests.servers import ServerProcess, sqlite_store
 
-KILLS = tries(in_ci=50, at_hand=2)
+KILLS = tries(in_ci=20, at_hand=2)
 DEVICES = 8
 WINDOW = 40
 """Actions that a device has under way at once, so that a kill mostly finds some of them there."""
@@ -239,7 +239,6 @@ async def check_kills(store: str, record_property: Any) -> None:
     record_property("ahp1_envelopes", sum(map(len, schedule.ahp1_seen.values())))
 
 
-@pytest.mark.slow
 @pytest.mark.proves("design.log.kill", "ahp.reconnect.after-restart", "ahp.ahp1.mixed")
 async def test_what_anybody_has_seen_survives_every_kill(
     tmp_path: Path, record_property: Any

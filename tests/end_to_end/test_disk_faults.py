@@ -261,7 +261,6 @@ async def test_a_disk_that_fails_for_long_makes_the_host_read_only_until_it_is_b
         await again.close()
 
 
-@pytest.mark.slow
 async def test_a_file_that_is_damaged_under_a_server_is_named_when_it_starts_again(
     tmp_path: Path,
 ) -> None:

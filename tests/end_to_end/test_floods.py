@@ -5,7 +5,6 @@ import contextlib
 import re
 import socket
 from collections.abc import AsyncIterator, Iterator, Sequence
-from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -31,7 +30,6 @@ READER_KB = 50
 """Of memory for one that does not read; the file alone has 1.5 MB."""
 
 FEW_DESCRIPTORS = 400
-slow = partial(pytest.param, marks=pytest.mark.slow)
 LIMITED = ("/bin/sh", "-c", f'ulimit -n {FEW_DESCRIPTORS}; exec "$@"', "sh", *SERVE)
 
 GET = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
@@ -84,8 +82,7 @@ async def is_healthy(server: ServerProcess) -> bool:
         return (await reader.read(-1)).endswith(b"\r\n\r\nok")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", [slow(k) if k.startswith("endless") else k for k in FLOODS])
+@pytest.mark.parametrize("kind", FLOODS)
 @pytest.mark.proves("design.limits.strangers")
 async def test_requests_without_end_are_cut_off_and_take_no_memory(kind: str) -> None:
     with serving("memory:", *WITH_TOKEN) as server:
@@ -113,8 +110,7 @@ def begun_to_read(server: ServerProcess, path: str, number: int) -> Iterator[Non
         yield
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("path", ["/docs/assets/swagger-ui-bundle.js", slow("/openapi.json")])
+@pytest.mark.parametrize("path", ["/docs/assets/swagger-ui-bundle.js", "/openapi.json"])
 @pytest.mark.proves("design.limits.strangers")
 async def test_unauthenticated_slow_readers_of_large_files_take_no_memory(path: str) -> None:
     with serving("memory:", *WITH_TOKEN) as server:
@@ -137,7 +133,6 @@ def one_byte(server: ServerProcess) -> socket.socket:
     return connection
 
 
-@pytest.mark.slow
 @pytest.mark.proves("design.limits.strangers")
 async def test_connections_that_send_one_byte_lock_nobody_out() -> None:
     """Twice as many as the server may have files open."""
@@ -157,7 +152,6 @@ async def test_connections_that_send_one_byte_lock_nobody_out() -> None:
         assert "Traceback" not in "".join(server.output)
 
 
-@pytest.mark.slow
 @pytest.mark.proves("design.limits.strangers")
 async def test_one_principal_takes_at_most_half_of_the_connections_that_fit() -> None:
     most = room_in(FEW_DESCRIPTORS).connections // 2
@@ -181,7 +175,7 @@ async def test_one_principal_takes_at_most_half_of_the_connections_that_fit() ->
     "frames",
     [
         masked(b"", Opcode.PING),
-        slow(masked(b"", Opcode.PONG)),
+        masked(b"", Opcode.PONG),
         masked(b"", fin=False)
         + masked(b"", Opcode.CONT, fin=False) * 500
         + masked(b"", Opcode.CONT),
@@ -221,8 +215,7 @@ async def test_a_message_in_too_many_fragments_ends_its_connection() -> None:
             assert await client.close_code() == CloseCode.TOO_BIG
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("command", [SERVE, slow(PLAIN)], ids=["ours", "plain"])
+@pytest.mark.parametrize("command", [SERVE, PLAIN], ids=["ours", "plain"])
 @pytest.mark.proves("design.limits.slow-reader")
 async def test_many_large_answers_are_sent_as_fast_as_the_client_reads(
     command: Sequence[str],

@@ -48,7 +48,6 @@ def is_titled(frame: dict[str, Any], title: str) -> bool:
     return bool(frame.get("params", {}).get("action", {}).get("title") == title)
 
 
-@pytest.mark.slow
 @pytest.mark.proves("design.deliver.after-append")
 @needs_strace
 async def test_a_batch_is_synced_before_the_first_of_it_is_sent(
@@ -61,7 +60,6 @@ async def test_a_batch_is_synced_before_the_first_of_it_is_sent(
     record_property("syncs", sum(map(strace.is_wal_sync, calls)))
 
 
-@pytest.mark.slow
 @pytest.mark.proves("design.speed.joined")
 @needs_strace
 async def test_what_became_durable_together_leaves_in_one_write_per_connection(
@@ -79,7 +77,6 @@ async def test_what_became_durable_together_leaves_in_one_write_per_connection(
         assert all(token in send.text for send in sends for token in batch)
 
 
-@pytest.mark.slow
 @needs_strace
 async def test_the_trace_check_notices_a_log_that_does_not_sync(tmp_path: Path) -> None:
     calls, tokens = await traced_work(tmp_path, UNSYNCED)

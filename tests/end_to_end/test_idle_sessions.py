@@ -16,7 +16,7 @@ from tests.host.harness import AGENT, ANA, Client, hosting, joined
 from tests.servers import ServerProcess, serving, sqlite_store
 from tests.waiting import wait_until
 
-pytestmark = [pytest.mark.slow, pytest.mark.proves("design.memory.needed")]
+pytestmark = pytest.mark.proves("design.memory.needed")
 
 SESSIONS = 2_000
 OPEN = 3

@@ -23,8 +23,6 @@ from tests.end_to_end.mirror_client import Device
 from tests.servers import AT_ANY_PACE, PLAIN, SERVE, ServerProcess, serving
 from tests.waiting import until
 
-pytestmark = pytest.mark.slow
-
 SESSION = "ahp-session:/x"
 ROOM = "ahp-presence:/x"
 IN_THE_END = 20.0

@@ -94,13 +94,12 @@ class Storm:
             await device.hang_up()
 
 
-@pytest.mark.parametrize("crowd", [50, pytest.param(STORM, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("is_restarted", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("is_restarted", [False, True])
 async def test_clients_reconnecting_at_once_get_exactly_what_they_missed(
-    tmp_path: Path, record_property: Any, *, crowd: int, is_restarted: bool
+    tmp_path: Path, record_property: Any, *, is_restarted: bool
 ) -> None:
     store = sqlite_store(tmp_path)
-    storm = Storm(crowd, Random(crowd))
+    storm = Storm(STORM, Random(STORM))
     server = ServerProcess(store)
     try:
         await storm.gather(server)
@@ -134,7 +133,7 @@ async def test_clients_reconnecting_at_once_get_exactly_what_they_missed(
             oracle.check_mirror(mirror)
         assert mirror.resumptions == ["initialize", how]
     await storm.close()
-    record_property("clients", crowd)
+    record_property("clients", STORM)
     record_property("positions", len(positions))
     record_property("seconds_until_all_were_back", round(took, 2))
 
@@ -180,7 +179,6 @@ async def hears(socket: ClientConnection, title: str) -> None:
     assert frame["params"]["action"]["title"] == title
 
 
-@pytest.mark.slow
 async def test_one_action_reaches_thousands_of_idle_clients(record_property: Any) -> None:
     crowd = ("--connections-per-principal", "0", "--actions-per-second", "0")
     with open_files(2 * IDLE), serving("memory:", *crowd) as server:

@@ -26,8 +26,6 @@ from tests.nats import shared_server
 from tests.postgres import shared_cluster
 from tests.servers import ServerProcess
 
-pytestmark = pytest.mark.slow
-
 ROUNDS = 10
 engines = pytest.mark.parametrize("engine", ["postgres", "nats"])
 

@@ -28,8 +28,6 @@ from tests.nats import NatsServer
 from tests.postgres import Cluster
 from tests.servers import ServerProcess
 
-pytestmark = pytest.mark.slow
-
 
 @contextmanager
 def own_store(engine: str) -> Iterator[Cluster | NatsServer]:

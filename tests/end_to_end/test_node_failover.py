@@ -29,8 +29,6 @@ from tests.end_to_end.test_nodes import (
 from tests.mcp import zoo
 from tests.servers import ServerProcess
 
-pytestmark = pytest.mark.slow
-
 LEASE = ("--node-lease-seconds", "3")
 PLACES: dict[Era, tuple[str, ...]] = {
     "modern": (

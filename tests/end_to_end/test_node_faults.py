@@ -15,12 +15,10 @@ from tests.end_to_end.mirror_client import Device
 from tests.end_to_end.node_faults import Engine, Fault, Nats, Nodes, Postgres
 from tests.mcp import zoo
 
-pytestmark = pytest.mark.slow
-
 SEED = 15
 LEASE = ("--node-lease-seconds", "3")
 """The work of a killed node is taken over while the schedule goes on."""
-MORE = tries(in_ci=3, at_hand=0)
+MORE = tries(in_ci=1, at_hand=0)
 """Faults of nodes beyond one of each kind."""
 
 

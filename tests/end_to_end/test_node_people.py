@@ -25,8 +25,6 @@ from tests.end_to_end.test_nodes import (
 )
 from tests.servers import ServerProcess
 
-pytestmark = pytest.mark.slow
-
 ROOM = "ahp-presence:/talk"
 REQUESTS = "/v1/sessions/talk/requests"
 DEADLINES = 10

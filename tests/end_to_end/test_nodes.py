@@ -29,14 +29,12 @@ from tests.nats import shared_server
 from tests.postgres import shared_cluster
 from tests.servers import AT_ANY_PACE, ServerProcess, serving, sqlite_store
 
-pytestmark = pytest.mark.slow
-
 TALK = "ahp-session:/talk"
 PAUSE = 0.02
 BOUND = 60
-COMPLETIONS = tries(in_ci=500, at_hand=50)
-CALLS = tries(in_ci=200, at_hand=30)
-NODE_KILLS = tries(in_ci=10, at_hand=4)
+COMPLETIONS = tries(in_ci=200, at_hand=50)
+CALLS = tries(in_ci=100, at_hand=30)
+NODE_KILLS = tries(in_ci=6, at_hand=4)
 Work = Callable[[], Awaitable[None]]
 QUESTION = {"kind": "text", "id": "q", "message": "What?"}
 

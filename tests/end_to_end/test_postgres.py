@@ -14,11 +14,9 @@ from tests.end_to_end.test_disk_faults import ready
 from tests.postgres import own_cluster, shared_cluster
 from tests.servers import ServerProcess, serving
 
-KILLS = tries(in_ci=10, at_hand=2)
+KILLS = tries(in_ci=5, at_hand=2)
 PAUSE = 0.05
 BOUND = 120
-
-pytestmark = pytest.mark.slow
 
 
 async def until_ready(server: ServerProcess) -> None:

@@ -23,8 +23,6 @@ from tests.mcp import zoo
 from tests.nats import url_of
 from tests.waiting import PAUSE, until
 
-pytestmark = pytest.mark.slow
-
 CLUSTER = Path(__file__).parents[2] / "examples" / "cluster" / "cluster.py"
 NODES = 3
 PROGRAMS = 3

@@ -18,8 +18,6 @@ from tests.npm_modules import ROOT, node, npm_script
 from tests.servers import AT_ANY_PACE, ServerProcess, serving, sqlite_store
 from tests.waiting import until
 
-pytestmark = pytest.mark.slow
-
 SCRIPT = Path(__file__).with_name("vscode_client.mjs")
 SESSION = "ahp-session:/trip"
 SHOWN = "people:/trip"

@@ -20,7 +20,7 @@ from tests.effort import tries
 from tests.host.links import Link
 from tests.host.random_schedules import Schedule
 
-SCHEDULES = tries(in_ci=150, at_hand=6)
+SCHEDULES = tries(in_ci=40, at_hand=6)
 TELLING = {"type", "kind", "state", "lifecycle", "response", "confirmed", "reason", "method"}
 """Fields whose value decides about the others."""
 

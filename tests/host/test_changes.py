@@ -147,7 +147,7 @@ STEPS = st.lists(
 
 
 @pytest.mark.parametrize("is_shared", [False, True], ids=["alone", "shared"])
-@settings(max_examples=tries(1_000, 40))
+@settings(max_examples=tries(in_ci=300, at_hand=40))
 @given(steps=STEPS)
 @example(steps=["trouble:hold", "submit:write", "turn", "submit:write", "submit:refuse", "wait"])
 @example(steps=["trouble:hold", "submit:write", "submit:refuse", "turn", "wait"])

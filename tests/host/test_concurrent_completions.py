@@ -22,7 +22,7 @@ from tests.host.ahp1 import CHAT, Ahp1Client, opened
 from tests.host.faulty_logs import SlowLog
 from tests.host.harness import AGENT, SESSION, Client, hosting, joined, with_session
 
-RACES = tries(in_ci=1_000, at_hand=100)
+RACES = tries(in_ci=500, at_hand=100)
 RIVALS = (
     Principal(id="bo", name="Bo", role=Role.ANSWERER),
     Principal(id="di", name="Di", role=Role.ANSWERER),

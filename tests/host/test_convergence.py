@@ -18,9 +18,9 @@ from tests.host.faulty_logs import HastyLog
 from tests.host.links import LossyLink, ShufflingLink
 from tests.host.random_schedules import Schedule
 
-SCHEDULES = tries(in_ci=1_000, at_hand=9)
-ON_DISK = tries(in_ci=40, at_hand=3)
-BLOCKS = tries(in_ci=10, at_hand=3)
+SCHEDULES = tries(in_ci=200, at_hand=9)
+ON_DISK = tries(in_ci=10, at_hand=3)
+BLOCKS = 4
 
 
 def run_schedule(seed: int, **options: Any) -> Schedule:
@@ -135,7 +135,7 @@ def test_they_are_equal_when_sessions_leave_memory_whenever_they_can(
 # A check that cannot fail is a defect
 
 
-SEEDS = range(tries(in_ci=10, at_hand=3))
+SEEDS = range(tries(in_ci=4, at_hand=3))
 
 
 def diverging(**options: Any) -> list[int]:

@@ -51,7 +51,7 @@ class OverPostgres:
     open = PostgresLog.open
     shared_server, own_server = staticmethod(shared_cluster), staticmethod(own_cluster)
     append_mark, answer_mark = b"", b""
-    cut_rounds, cuts_per_round, chance = 1, tries(in_ci=200, at_hand=20), 0.05
+    cut_rounds, cuts_per_round, chance = 1, tries(in_ci=100, at_hand=20), 0.05
     claiming, patience, closing = postgres_log, link, worker
 
     @staticmethod

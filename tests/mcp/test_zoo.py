@@ -10,7 +10,6 @@ from tests.mcp import zoo
 ANSWERS = {"environment": "production", "sure": True}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["modern", "typescript", "legacy"])
 def test_each_client_gets_its_answers_to_a_server_of_its_kind(
     kind: zoo.Kind, tmp_path: Path

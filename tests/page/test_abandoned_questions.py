@@ -13,8 +13,6 @@ from tests.page.locators import field
 from tests.page.stage import Stage, http, text
 from tests.servers import ServerProcess
 
-pytestmark = pytest.mark.slow
-
 WORDS = "The program that asked is no longer waiting (since "
 KEPT = "Your answer will be kept for it."
 

@@ -13,8 +13,6 @@ from tests.page.locators import field, question
 from tests.page.stage import Stage, http, one_of, text
 from tests.servers import serving
 
-pytestmark = pytest.mark.slow
-
 
 def shared(page: Page, role: str, name: str = "") -> str:
     """Makes a link in the dialog and returns it."""

@@ -12,8 +12,6 @@ from tests.page.scenes import SCENES, set_the_scene
 from tests.page.stage import Stage, many_of, one_of, text
 from tests.servers import ServerProcess
 
-pytestmark = pytest.mark.slow
-
 RUN = """async () => {
   const { violations } = await axe.run(document, { resultTypes: ["violations"] });
   const words = node => `${node.target} ${node.failureSummary}`;

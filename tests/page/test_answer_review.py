@@ -9,8 +9,6 @@ from tests.page.browser import People
 from tests.page.locators import arrive, field, goes_offline, question
 from tests.page.stage import Stage, http, text, whole
 
-pytestmark = pytest.mark.slow
-
 
 def press(page: Page, name: str) -> None:
     page.get_by_role("button", name=name, exact=True).click()

@@ -1,13 +1,10 @@
 """Several people answer one form, each in their own browser."""
 
-import pytest
 from playwright.sync_api import expect
 
 from tests.page.browser import People, phone_options
 from tests.page.locators import arrive, field, question
 from tests.page.stage import Stage, many_of, one_of, text, yes_no
-
-pytestmark = pytest.mark.slow
 
 
 def test_three_people_answer_one_form_together(person: People, stage: Stage) -> None:

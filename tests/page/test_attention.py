@@ -6,15 +6,12 @@ Notices, sounds, badges and whether anybody looks are the browser's; the tests l
 import sys
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from tests.page.browser import People, Person
 from tests.page.locators import field
 from tests.page.stage import Stage, text
 from tests.servers import ServerProcess, sqlite_store
-
-pytestmark = pytest.mark.slow
 
 SCENE_HOST = (sys.executable, "-m", "tests.page.scene_host")
 LISTENING = """

@@ -10,8 +10,6 @@ from tests.page.browser import People
 from tests.page.locators import arrive, field, goes_offline, question
 from tests.page.stage import Stage, http, one_of, text
 
-pytestmark = pytest.mark.slow
-
 TRAIN, BOAT = "by train along the coast", "by boat to the islands"
 
 FIRST_KEY = """([key, at]) => {

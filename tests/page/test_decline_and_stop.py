@@ -7,8 +7,6 @@ from tests.page.browser import People
 from tests.page.locators import arrive, field, question
 from tests.page.stage import Stage, http, text
 
-pytestmark = pytest.mark.slow
-
 HIDE = """
 Object.defineProperty(document, "visibilityState", { value: "hidden", configurable: true });
 document.dispatchEvent(new Event("visibilitychange"));

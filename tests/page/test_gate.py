@@ -15,8 +15,6 @@ from tests.page.locators import field
 from tests.page.test_accessibility import DEVICES, RUN, assert_fits
 from tests.servers import ServerProcess, serving
 
-pytestmark = pytest.mark.slow
-
 TOKEN = "a-token-for-this-test"
 DEADLINE = 20
 SHARES = "/v1/sessions/demo/shares"

@@ -1,13 +1,10 @@
 """The form by keyboard."""
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from tests.page.browser import People
 from tests.page.locators import arrive, field, question
 from tests.page.stage import Stage, many_of, one_of, text, whole, yes_no
-
-pytestmark = pytest.mark.slow
 
 
 def focused(page: Page) -> str:

@@ -15,7 +15,7 @@ from tests.page.locators import arrive, field, question
 from tests.page.stage import DEADLINE, Stage, text, whole
 from tests.servers import ServerProcess
 
-pytestmark = [pytest.mark.slow, pytest.mark.proves("ahp.ahp1.together")]
+pytestmark = pytest.mark.proves("ahp.ahp1.together")
 
 SESSION = "ahp-session:/together"
 CHAT = chat_uri(SESSION)

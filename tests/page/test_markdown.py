@@ -98,7 +98,6 @@ def test_markdown_contains_no_markup_and_fetches_nothing(page: Page, source: str
     assert set(made[1]) <= {"https:", "http:", "mailto:"}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit",
     ["*", "**a ", "_", "[", "[a](", "](", "`", "``` ", "`a", "> ", "- ", "  - a\n", "#", "|", "|-",

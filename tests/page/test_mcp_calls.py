@@ -12,8 +12,6 @@ from tests.page.locators import field, question
 from tests.page.stage import http
 from tests.servers import ServerProcess, serving, sqlite_store
 
-pytestmark = pytest.mark.slow
-
 WAIT = 20
 
 

@@ -143,7 +143,6 @@ def test_page_loads_nothing_from_other_hosts() -> None:
         assert not re.search(r"innerHTML|insertAdjacentHTML|document\.write|eval\(", text), name
 
 
-@pytest.mark.slow
 def test_api_page_works_under_its_policy(
     person: Callable[..., Person], host: ServerProcess
 ) -> None:

@@ -6,8 +6,6 @@ from playwright.sync_api import Page, expect
 from tests.page.browser import People, phone_options
 from tests.page.stage import Stage, http, many_of, one_of, text, whole, yes_no
 
-pytestmark = pytest.mark.slow
-
 SIZES = {"portrait": (390, 844), "landscape": (844, 390), "small": (320, 568)}
 MOST = 0.5
 """Of the height of the screen, at least, for the questions."""

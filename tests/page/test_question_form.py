@@ -10,8 +10,6 @@ from tests.page.browser import People, Person
 from tests.page.locators import arrive, field, goes_offline, question
 from tests.page.stage import Stage, many_of, one_of, text, whole, yes_no
 
-pytestmark = pytest.mark.slow
-
 
 def rows(person: Person) -> list[str]:
     return [" ".join(row.split()) for row in person.page.locator(".outcome-row").all_inner_texts()]

@@ -13,8 +13,6 @@ from tests.page.locators import arrive, field, question
 from tests.page.stage import Stage, http, many_of, text
 from tests.servers import ServerProcess, sqlite_store
 
-pytestmark = pytest.mark.slow
-
 WAITING = re.compile(r"offline, \d+ waiting")
 
 

@@ -2,14 +2,11 @@
 
 import re
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from tests.page.browser import People
 from tests.page.locators import field
 from tests.page.stage import Stage, text
-
-pytestmark = pytest.mark.slow
 
 
 def titles(page: Page) -> list[str]:

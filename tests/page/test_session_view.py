@@ -14,8 +14,6 @@ from tests.page.browser import People, phone_options
 from tests.page.locators import arrive, field, question
 from tests.page.stage import Stage, text, whole
 
-pytestmark = pytest.mark.slow
-
 OPTIONS = [
     {"id": "once", "label": "Run once", "kind": "approve"},
     {"id": "always", "label": "Always", "kind": "approve"},

@@ -7,8 +7,6 @@ from tests.page.browser import People
 from tests.page.locators import arrive, field, question
 from tests.page.stage import Stage, http, many_of, one_of, text, whole, yes_no
 
-pytestmark = pytest.mark.slow
-
 
 def press(page: Page, name: str) -> None:
     page.get_by_role("button", name=name, exact=True).click()

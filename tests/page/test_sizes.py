@@ -9,8 +9,6 @@ from tests.page.locators import question
 from tests.page.stage import Stage
 from tests.servers import ServerProcess
 
-pytestmark = pytest.mark.slow
-
 FIRST_PAINT_MS = 20_000
 LATENCY_MS = 1_000
 """Many times what an idle machine needs: these find what grows with the square of something."""

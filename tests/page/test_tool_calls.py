@@ -7,8 +7,6 @@ from tests.page.browser import People, phone_options
 from tests.page.scenes import set_the_calls
 from tests.page.stage import Stage
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture(scope="module")
 def calls(stage: Stage) -> None:

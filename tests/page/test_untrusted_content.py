@@ -7,8 +7,6 @@ from session_server.reducers.texts import visible_name
 from tests.page.browser import People
 from tests.page.stage import Stage
 
-pytestmark = pytest.mark.slow
-
 STRINGS = {
     "script": "<script>window.hit = 1</script><img src=x onerror='window.hit = 1'>",
     "markdown": "[click](javascript:window.hit=1) ![x](https://evil.example/x.png) <b>bold</b>",

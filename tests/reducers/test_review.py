@@ -129,7 +129,7 @@ def played(story: list[Step]) -> list[SessionRecord]:
 
 
 @pytest.mark.proves("design.calls.sent-is-reviewed")
-@settings(max_examples=tries(in_ci=300, at_hand=50))
+@settings(max_examples=tries(in_ci=150, at_hand=50))
 @given(st.lists(steps(), max_size=25), st.data())
 def test_what_is_sent_is_what_the_last_review_shows(story: list[Step], data: st.DataObject) -> None:
     passed, expected = played(story), Expected()

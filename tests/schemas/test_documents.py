@@ -347,7 +347,7 @@ def spoilt(draw: st.DrawFn, value: Any) -> Any:
     return {**value, key: draw(spoilt(value[key]))}
 
 
-@settings(max_examples=tries(in_ci=400, at_hand=30))
+@settings(max_examples=tries(in_ci=150, at_hand=30))
 @given(data=st.data())
 def test_the_schema_accepts_exactly_what_is_decoded(data: st.DataObject) -> None:
     name, decode, values = data.draw(st.sampled_from(DECODED))

@@ -67,7 +67,6 @@ def test_a_client_reconnects_by_position(name: str, tmp_path: Path) -> None:
         assert asyncio.run(missed(server, token, stored["position"])) == stored["missed"]
 
 
-@pytest.mark.slow
 def test_open_questions_and_a_parked_call_are_finished(name: str, tmp_path: Path) -> None:
     stored = stored_with(name)
     requests = stored["requests"]
@@ -136,7 +135,6 @@ async def follow_with_a_later_version(
     await editor.close()
 
 
-@pytest.mark.slow
 @pytest.mark.proves("ahp.ahp1.upgrade")
 @pytest.mark.parametrize("version", ["0.9.0", "1.0.0"])
 def test_a_client_of_a_later_version_sees_and_continues_it(

@@ -293,7 +293,7 @@ def chunked(draw: st.DrawFn) -> list[bytes]:
     return [data[a:b] for a, b in zip([0, *cuts], [*cuts, len(data)], strict=True) if a < b]
 
 
-@settings(max_examples=tries(3_000, 100))
+@settings(max_examples=tries(in_ci=1_000, at_hand=100))
 @given(chunked(), st.lists(st.integers(0, 3), max_size=6))
 def test_any_stream_is_read_as_the_library_reads_it(
     chunks: list[bytes], busy_for: list[int]

@@ -23,9 +23,6 @@ LOAD = """async (options) => {
 }"""
 
 
-pytestmark = pytest.mark.slow
-
-
 @pytest.fixture
 def context(browser: Browser) -> Iterator[BrowserContext]:
     context = browser.new_context()

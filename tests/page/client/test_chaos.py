@@ -88,7 +88,6 @@ class Storm:
             self.server.kill()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_all_edits_arrive_and_all_pages_agree(
     tmp_path: Path, new_device: NewDevice, seed: int

@@ -10,8 +10,6 @@ from tests.page.client.node import Device
 from tests.page.client.open_requests import ask, new_session
 from tests.servers import ServerProcess, sqlite_store
 
-pytestmark = pytest.mark.slow
-
 FIRST, SECOND = "a-token-that-nobody-guesses", "another-one-that-nobody-guesses"
 TOKENS = "[browser.tab, browser.local].map((s) => s.getItem('session-server.token'))"
 

@@ -287,7 +287,6 @@ class Sturdy:
         self.server = ServerProcess(self.store, port=self.server.port)
 
 
-@pytest.mark.slow
 def test_completion_sent_to_a_dying_host_counts_once(sturdy: Sturdy) -> None:
     ana, bo = sturdy.pages
     ana.type("name", "Leeks")
@@ -304,7 +303,6 @@ def test_completion_sent_to_a_dying_host_counts_once(sturdy: Sturdy) -> None:
     assert ana.run("(await globalThis.done).action.response") == "accept"
 
 
-@pytest.mark.slow
 def test_unresponsive_host_is_detected_and_reconnected(sturdy: Sturdy) -> None:
     ana, _ = sturdy.pages
     ana.run(
@@ -321,7 +319,6 @@ def test_unresponsive_host_is_detected_and_reconnected(sturdy: Sturdy) -> None:
     ana.until("host.status.phase === 'live' && held('name')?.value?.value === 'Leeks'", 30)
 
 
-@pytest.mark.slow
 def test_host_with_another_history_replaces_the_state(
     tmp_path: Path, new_device: NewDevice
 ) -> None:

@@ -97,7 +97,6 @@ def one_of_each(union: Any) -> st.SearchStrategy[tuple[Any, ...]]:
     return st.tuples(*(strategies.shapes(action) for action in get_args(union)))
 
 
-@pytest.mark.slow
 def test_random_session_actions_give_the_same_states(page: Lines) -> None:
     changes: Counter[type] = Counter()
 
@@ -116,7 +115,6 @@ def test_random_session_actions_give_the_same_states(page: Lines) -> None:
     assert {a.__name__: changes[a] for a in get_args(SessionAction) if changes[a] < OFTEN} == {}
 
 
-@pytest.mark.slow
 def test_random_root_actions_give_the_same_states(page: Lines) -> None:
     @thorough
     @given(strategies.root_states, st.lists(strategies.root_actions, max_size=LENGTH))

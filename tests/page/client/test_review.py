@@ -52,7 +52,7 @@ def without_marks(item: Any) -> Any:
 
 
 @pytest.mark.proves("design.calls.sent-is-reviewed")
-@settings(max_examples=tries(in_ci=200, at_hand=40))
+@settings(max_examples=tries(in_ci=100, at_hand=40))
 @given(st.lists(steps(), max_size=20), st.lists(steps(), max_size=4))
 def test_review_equals_the_hosts_review(
     page: Lines, story: list[Step], brought: list[Step]
@@ -77,7 +77,7 @@ def test_review_equals_the_hosts_review(
     assert canonical(items) == plain([without_marks(item) for item in review_of(request, own)])
 
 
-@settings(max_examples=tries(in_ci=200, at_hand=40))
+@settings(max_examples=tries(in_ci=100, at_hand=40))
 @given(st.lists(strategies.shapes(Question), max_size=4))
 def test_defaults_equal_the_hosts_defaults(page: Lines, questions: list[Any]) -> None:
     shown = tuple(with_valid_default(question) for question in questions)

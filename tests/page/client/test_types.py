@@ -2,14 +2,11 @@
 
 import subprocess
 
-import pytest
-
 from docs import typescript
 from tests.npm_modules import ROOT, node, npm_script
 from tests.page.client.node import DEADLINE
 
 
-@pytest.mark.slow
 def test_types() -> None:
     typescript.write()
     done = subprocess.run(

@@ -304,7 +304,7 @@ def walk(seed: int, steps: int) -> MirroredHost:
 
 
 @pytest.mark.proves("ahp.ahp1.mirror", "ahp.ahp1.summary")
-@settings(max_examples=tries(in_ci=1_000, at_hand=20))
+@settings(max_examples=tries(in_ci=200, at_hand=20))
 @given(st.integers(0, 2**64 - 1))
 def test_mirrors_of_all_versions_equal_the_snapshots_on_any_walk(seed: int) -> None:
     """Live; and after a restart with whatever was stored, from any position."""
@@ -365,7 +365,7 @@ def test_a_replay_from_anywhere_gives_the_same_numbers_and_bytes(seed: int) -> N
 @pytest.mark.slow
 @with_schemas
 def test_every_envelope_and_snapshot_is_valid_by_the_published_schemas() -> None:
-    for seed in range(tries(in_ci=60, at_hand=12)):
+    for seed in range(tries(in_ci=25, at_hand=12)):
         host = walk(seed, steps=120)
         host.somebody_joins()
         distinct = {(name, canonical(frame)) for name, frame in host.frames}
