@@ -16,7 +16,8 @@ from tests.calls.running_host import OWNER, RunningHost, http, running_host, std
 from tests.mcp import zoo
 
 AGAIN = "Run it again from the start, over that revision?"
-SERVERS = ["dual-stdio", "dual-http", "fastmcp-stdio", "fastmcp-http"]
+SERVERS = ["dual-stdio", "fastmcp-http"]
+"""Each over one transport; other tests have the other one."""
 
 
 class Dual:
@@ -42,7 +43,7 @@ def dual(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Dual]:
 
 
 every_server = pytest.mark.parametrize("dual", SERVERS, indirect=True)
-one_server = pytest.mark.parametrize("dual", ["dual-stdio", "dual-http"], indirect=True)
+one_server = pytest.mark.parametrize("dual", ["dual-http"], indirect=True)
 
 
 async def answered(at: RunningHost, tool: str) -> str:
@@ -119,7 +120,7 @@ async def test_a_tool_that_asks_by_its_result_keeps_its_own_revision(dual: Dual)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dual", ["fastmcp-stdio", "fastmcp-http"], indirect=True)
+@pytest.mark.parametrize("dual", ["fastmcp-stdio"], indirect=True)
 async def test_a_tool_that_has_only_asked_runs_again_by_itself(dual: Dual) -> None:
     """FastMCP reports that it returned its questions, so it did nothing else."""
     async with running_host(dual.config) as at:
