@@ -6,13 +6,14 @@ import gc
 import inspect
 import signal
 import sys
+from pathlib import Path
 from typing import Any
 
 import httpx2._transports.default as transports
 import pytest
 from hypothesis import settings
 
-from tests.effort import IS_CI, tries
+from tests.effort import IS_CI, is_quick, tries
 
 pytest_plugins = ["pytester", "tests.measurements", "tests.requirements_check", "tests.xdist_order"]
 
@@ -38,6 +39,11 @@ BOUND = 300.0
 
 SLOW = frozenset({"benchmarks", "end_to_end", "mcp", "page", "stored_data"})
 """Folders whose tests start servers and browsers. Elsewhere, a slow test is marked."""
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Where slow tests are not wanted, their modules need not even be read."""
+    return (is_quick(config) and collection_path.name in SLOW) or None
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

@@ -15,6 +15,8 @@ from typing import NamedTuple
 import msgspec
 import pytest
 
+from tests.effort import is_quick
+
 PENDING = "pending"
 ID = re.compile(r"[a-z]+(\.[a-z0-9-]+){2,}")
 
@@ -95,7 +97,8 @@ def is_partial(config: pytest.Config) -> bool:
     whole = {config.rootpath, config.rootpath / "tests"}
     chosen = {config.invocation_params.dir / argument for argument in config.args}
     narrowing = ("ignore", "ignore_glob", "deselect", "lf")
-    return not chosen & whole or any(config.getoption(option, None) for option in narrowing)
+    is_narrowed = any(config.getoption(option, None) for option in narrowing)
+    return not chosen & whole or is_narrowed or is_quick(config)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
