@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from session_server.reducers.ahp1.envelopes import Committed, envelopes
+from session_server.reducers.ahp1.envelopes import Committed, envelopes, summary_changes
 from session_server.reducers.ahp1.numbering import (
     ENVELOPES_PER_ENTRY,
     number,
@@ -25,7 +25,7 @@ from session_server.reducers.rules.judge import judge
 from session_server.reducers.state.chat import chat_of
 from session_server.reducers.state.record import reduce_record
 from session_server.schemas.ahp import actions as ahp
-from session_server.schemas.ahp.customizations import Plugin, SkillEntry
+from session_server.schemas.ahp.customizations import Plugin, SkillEntry, UnknownCustomization
 from session_server.schemas.ahp.envelopes import ActionOrigin
 from session_server.schemas.ahp.questions import (
     Answer,
@@ -434,6 +434,33 @@ def test_the_public_state_of_a_record_is_encoded_as_before() -> None:
     assert "chat" not in on_the_wire(record.public)
     assert "chat" not in on_the_wire(session())
     assert decode_session_record(encode(record)) == record
+
+
+@pytest.mark.parametrize(
+    ("record", "action"),
+    [
+        (in_turn(), ahp.TurnCancelled(turn_id="t")),
+        (in_turn(), ahp.TurnFailed(turn_id="t", error=ErrorInfo(error_type="x", message="!"))),
+        (
+            session(active_client=ActiveClient(client_id="laptop", tools=())),
+            ahp.ActiveClientChanged(active_client=None),
+        ),
+        (
+            session(),
+            ahp.CustomizationsChanged(customizations=(UnknownCustomization({"type": "later"}),)),
+        ),
+    ],
+)
+def test_what_a_walk_may_leave_out_is_told_too(record: SessionRecord, action: RecordAction) -> None:
+    assert mirrored(record, action)
+
+
+def test_an_activity_that_is_over_is_empty_in_a_list() -> None:
+    busy = fold(in_turn(), ahp.ActivityChanged(activity="Busy"))
+    done = fold(busy, ahp.ActivityChanged())
+    changes = summary_changes(session_summary(busy, V1), session_summary(done, V1))
+    assert changes is not None
+    assert changes.activity == ""
 
 
 def test_what_changes_nothing_leaves_a_record_as_it_was() -> None:
