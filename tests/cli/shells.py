@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import IO, Any, NamedTuple
 
+import httpx2
 import pexpect
 import pyte
 from typer.testing import CliRunner
@@ -60,21 +61,10 @@ class Shell:
             raise result.exception
         return Done(result.exit_code, result.stdout, result.stderr)
 
-    def process(self, *arguments: str, stdin: str | None = None, **env: str) -> Done:
-        """A process of its own, also where it must read what is given to it."""
-        if stdin is None:
-            with self.running(*arguments, **env) as running:
-                return running.end()
-        done = subprocess.run(
-            [*PROGRAM, *arguments],
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=DEADLINE,
-            check=False,
-            env=environment(self.url, **env),
-        )
-        return Done(done.returncode, done.stdout, done.stderr)
+    def process(self, *arguments: str, **env: str) -> Done:
+        """A process of its own."""
+        with self.running(*arguments, **env) as running:
+            return running.end()
 
     @contextmanager
     def running(self, *arguments: str, **env: str) -> Iterator["Running"]:
@@ -110,6 +100,12 @@ def started(arguments: Sequence[str], env: dict[str, str]) -> "subprocess.Popen[
 
 def shell_of(server: ServerProcess) -> Shell:
     return Shell(server.url)
+
+
+def requests_in(server: ServerProcess, session: str, state: str = "open") -> list[Any]:
+    path = f"{server.url}/v1/sessions/{session}/requests"
+    items: list[Any] = httpx2.get(path, params={"state": state}).json()["items"]
+    return items
 
 
 class Running:
@@ -165,17 +161,11 @@ class Running:
 
 KEYS = {
     "enter": "\r",
-    "tab": "\t",
     "escape": "\x1b",
     "down": "\x1b[B",
-    "up": "\x1b[A",
-    "right": "\x1b[C",
-    "left": "\x1b[D",
     "backspace": "\x7f",
     "ctrl-c": "\x03",
-    "ctrl-k": "\x0b",
     "ctrl-s": "\x13",
-    "ctrl-t": "\x14",
 }
 
 

@@ -9,19 +9,13 @@ import pytest
 
 from session_server.cli.failures import ExitCode
 from session_server.schemas.limits import LEASE_SECONDS
-from tests.cli.shells import Shell
+from tests.cli.shells import Shell, requests_in
 from tests.servers import ServerProcess
 from tests.waiting import wait_until
 
 ENV = "env:select:Which environment?=staging|prod*"
 REPLICAS = "replicas:integer[1..20]:How many?=3"
 NOTE = "note?:Anything else?"
-
-
-def requests(server: ServerProcess, session: str, state: str = "open") -> list[dict[str, object]]:
-    answer = httpx2.get(f"{server.url}/v1/sessions/{session}/requests", params={"state": state})
-    items: list[dict[str, object]] = answer.json()["items"]
-    return items
 
 
 def test_a_script_asks_and_somebody_answers_in_another_shell(shell: Shell) -> None:
@@ -37,52 +31,37 @@ def test_a_script_asks_and_somebody_answers_in_another_shell(shell: Shell) -> No
     assert "Ana answered “Deploy?”." in shell("watch", "one", "--until", "idle").out
 
 
-@pytest.mark.slow
-def test_the_answer_to_one_question_is_printed_as_it_is(shell: Shell) -> None:
-    with shell.running("ask", "-q", "checks:multi:Which?=lint|tests|docs",
-                       "--session", "single") as asking:  # fmt: skip
-        asking.hear("Asked", on="err")
-        assert shell("answer", "single", "--set", "checks=lint,docs").code == ExitCode.OK
-        assert asking.end()[:2] == (ExitCode.OK, "lint,docs\n")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("response", "code", "printed", "said"),
-    [
-        ("--accept", ExitCode.OK, "accepted\n", ""),
-        ("--decline", ExitCode.DECLINED, "", "Someone declined “Ready?”.\n"),
-        ("--cancel", ExitCode.CANCELLED, "", "Someone cancelled “Ready?”.\n"),
-    ],
-)
-def test_a_message_alone_asks_for_a_yes_or_no(
-    shell: Shell, response: str, code: ExitCode, printed: str, said: str
-) -> None:
-    session = f"yes-no{response}"
-    with shell.running("ask", "Ready?", "--session", session) as asking:
-        asking.hear("Asked", on="err")
-        assert shell("answer", session, response).code == ExitCode.OK
-        done = asking.end()
-        assert (done.code, done.out) == (code, printed)
-        assert done.err.endswith(said)
+CHECKS = "checks:multi:Which?=lint|tests|docs"
+SURE, MAYBE_SURE = "ok:yes-no:Really deploy?", "ok?:yes-no:Really deploy?"
 
 
 @pytest.mark.parametrize(
-    ("question", "given", "code", "printed"),
+    ("asked", "given", "code", "printed", "said"),
     [
-        ("ok:yes-no:Really deploy?", ("--set", "ok=yes"), ExitCode.OK, "true\n"),
-        ("ok:yes-no:Really deploy?", ("--set", "ok=no"), ExitCode.NO, "false\n"),
-        ("ok?:yes-no:Really deploy?", ("--accept",), ExitCode.NO, ""),
+        (("Ready?",), ("--accept",), ExitCode.OK, "accepted\n", ""),
+        (("Ready?",), ("--decline",), ExitCode.DECLINED, "", "Someone declined “Ready?”.\n"),
+        (("Ready?",), ("--cancel",), ExitCode.CANCELLED, "", "Someone cancelled “Ready?”.\n"),
+        (("-q", CHECKS), ("--set", "checks=lint,docs"), ExitCode.OK, "lint,docs\n", ""),
+        (("-q", SURE), ("--set", "ok=yes"), ExitCode.OK, "true\n", ""),
+        (("-q", SURE), ("--set", "ok=no"), ExitCode.NO, "false\n", ""),
+        (("-q", MAYBE_SURE), ("--accept",), ExitCode.NO, "", ""),
     ],
 )
-def test_only_a_yes_to_a_single_yes_no_question_exits_with_0(
-    shell: Shell, question: str, given: tuple[str, ...], code: ExitCode, printed: str
+def test_one_answer_is_printed_as_it_is_and_only_a_yes_exits_with_0(
+    shell: Shell,
+    tmp_path: Path,
+    asked: tuple[str, ...],
+    given: tuple[str, ...],
+    code: ExitCode,
+    printed: str,
+    said: str,
 ) -> None:
-    session = f"sure-{code}-{len(printed)}"
-    with shell.running("ask", "-q", question, "--session", session) as asking:
-        asking.hear("Asked", on="err")
-        assert shell("answer", session, *given).code == ExitCode.OK
-        assert asking.end()[:2] == (code, printed)
+    ask = ("ask", *asked, "--session", tmp_path.name, "--key", "one")
+    assert shell(*ask, "--no-wait").code == ExitCode.OK
+    assert shell("answer", tmp_path.name, *given).code == ExitCode.OK
+    done = shell(*ask)
+    assert (done.code, done.out) == (code, printed)
+    assert done.err.endswith(said)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +87,7 @@ def test_who_stops_waiting_can_go_on_later_without_asking_twice(
     assert shell("answer", "later", "--accept").code == ExitCode.OK
     again = shell(*ask, "20")
     assert (again.code, again.out) == (ExitCode.OK, "accepted\n")
-    assert len(requests(server, "later", "ended")) == 1
+    assert len(requests_in(server, "later", "ended")) == 1
 
 
 @pytest.mark.parametrize(
@@ -128,8 +107,8 @@ def test_an_interrupted_ask_withdraws_its_question(
         done = asking.interrupt(number)
         assert done.code == code
         assert "withdrawn" in done.err
-    (ended,) = requests(server, session, "ended")
-    assert json.loads(json.dumps(ended))["outcome"]["via"] == "withdrawn"
+    (ended,) = requests_in(server, session, "ended")
+    assert ended["outcome"]["via"] == "withdrawn"
 
 
 def test_a_terminated_ask_with_a_key_leaves_its_question_to_be_taken_up_again(
@@ -139,7 +118,7 @@ def test_a_terminated_ask_with_a_key_leaves_its_question_to_be_taken_up_again(
     with shell.running(*ask) as asking:
         asking.hear("Asked", on="err")
         assert asking.interrupt(signal.SIGTERM).code == 128 + signal.SIGTERM
-    assert len(requests(server, "kept")) == 1
+    assert len(requests_in(server, "kept")) == 1
     assert shell("answer", "kept", "--accept").code == ExitCode.OK
     assert shell(*ask, "--wait", "60").out == "accepted\n"
 
@@ -150,8 +129,8 @@ def test_a_question_of_a_killed_ask_is_marked_and_taken_up_by_the_same_ask(
     ask = ("ask", "Still there?", "--session", "killed")
 
     def is_marked() -> bool:
-        (request,) = requests(server, "killed")
-        return "askerGoneSince" in json.loads(json.dumps(request))["request"]["_meta"]
+        (request,) = requests_in(server, "killed")
+        return "askerGoneSince" in request["request"]["_meta"]
 
     with shell.running(*ask, "--lease", "0.5s") as asking:
         asking.hear("Asked", on="err")
@@ -179,8 +158,8 @@ def test_only_an_ask_that_stays_has_a_lease(
     session = f"lease-{'-'.join(more)}"
     with shell.running("ask", "Still there?", "--session", session, *more) as asking:
         asking.hear("Asked", on="err")
-        (request,) = requests(server, session)
-    assert json.loads(json.dumps(request))["request"]["_meta"].get("lease") == lease
+        (request,) = requests_in(server, session)
+    assert request["request"]["_meta"].get("lease") == lease
 
 
 def test_a_question_without_a_key_is_withdrawn_when_its_asker_stops_waiting(
@@ -190,24 +169,23 @@ def test_a_question_without_a_key_is_withdrawn_when_its_asker_stops_waiting(
     assert done.code == ExitCode.TIMED_OUT
     assert "withdrawn" in done.err
     assert "--key" in done.err
-    assert requests(server, "nobody") == []
+    assert requests_in(server, "nobody") == []
 
 
 def test_asking_without_waiting_prints_the_request(shell: Shell, server: ServerProcess) -> None:
     done = shell("ask", "Whenever?", "--session", "async", "--no-wait")
-    (request,) = requests(server, "async")
+    (request,) = requests_in(server, "async")
     assert (done.code, done.out) == (ExitCode.OK, f"{request['id']}\n")
     closed = shell("answer", "async", "--request", done.out.strip(), "--decline")
     assert closed.code == ExitCode.OK
 
 
-@pytest.mark.slow
 def test_json_says_everything(shell: Shell) -> None:
-    with shell.running("ask", "-q", ENV, "--session", "json", "--json") as asking:
-        asking.hear("Asked", on="err")
-        answered = shell("--json", "answer", "json", "--set", "env=prod")
-        assert answered.json["response"] == "accept"
-        said = asking.end().json
+    ask = ("ask", "-q", ENV, "--session", "json", "--key", "one", "--json")
+    shell(*ask, "--no-wait")
+    answered = shell("--json", "answer", "json", "--set", "env=prod")
+    assert answered.json["response"] == "accept"
+    said = shell(*ask).json
     assert said["content"] == {"env": "prod"}
     assert (said["outcome"]["response"], said["outcome"]["via"]) == ("accept", "person")
     assert said["session"] == "ahp-session:/json"
@@ -221,19 +199,20 @@ MCP = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "document",
     [AHP, AHP["questions"], MCP, {"message": "Trip", "requestedSchema": MCP}],
     ids=["ahp", "questions", "schema", "mcp"],
 )
-def test_questions_come_from_a_file_too(shell: Shell, tmp_path: Path, document: object) -> None:
+def test_questions_come_from_a_file_too(
+    shell: Shell, server: ServerProcess, tmp_path: Path, document: object
+) -> None:
     file = tmp_path / "questions.json"
     file.write_text(json.dumps(document))
-    with shell.running("ask", "-f", str(file), "--session", tmp_path.name) as asking:
-        asking.hear("Asked", on="err")
-        shell("answer", tmp_path.name, "--set", "to=Oslo")
-        assert asking.end().out == "Oslo\n"
+    shell("ask", "-f", str(file), "--session", tmp_path.name, "--no-wait")
+    assert shell("answer", tmp_path.name, "--set", "to=Oslo").code == ExitCode.OK
+    (ended,) = requests_in(server, tmp_path.name, "ended")
+    assert ended["content"] == {"to": "Oslo"}
 
 
 def test_questions_come_from_standard_input(shell: Shell) -> None:
@@ -244,58 +223,21 @@ def test_questions_come_from_standard_input(shell: Shell) -> None:
     assert "Where to?: an answer is required." in refused.err
 
 
-@pytest.mark.parametrize("named", [(), ("--session", "never-asked")], ids=["new", "named"])
-def test_a_question_that_cannot_be_asked_leaves_no_session_behind(
+@pytest.mark.parametrize(
+    "named", [(), ("--session", "never-asked"), ("--session", "empty")], ids=["new", "named", "old"]
+)
+def test_a_question_that_cannot_be_asked_leaves_the_sessions_as_they_were(
     shell: Shell, server: ServerProcess, named: tuple[str, ...]
 ) -> None:
     def names() -> list[str]:
         items = httpx2.get(f"{server.url}/v1/sessions").json()["items"]
         return sorted(item["resource"] for item in items)
 
+    httpx2.post(f"{server.url}/v1/sessions", json={"resource": "ahp-session:/empty"})
     before = names()
     refused = shell("ask", "Hi", "--link", "ftp://example.com", *named)
     assert (refused.code, refused.out) == (ExitCode.USAGE, "")
     assert names() == before
-
-
-def test_a_question_that_cannot_be_asked_leaves_a_session_alone_that_was_there(
-    shell: Shell, server: ServerProcess
-) -> None:
-    httpx2.post(f"{server.url}/v1/sessions", json={"resource": "ahp-session:/empty"})
-    assert shell("ask", "Hi", "--link", "ftp://x", "--session", "empty").code == ExitCode.USAGE
-    assert httpx2.get(f"{server.url}/v1/sessions/empty").status_code == 200
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("ask",), "There is nothing to ask"),
-        (("ask", "-q", "env:selct:Where?=a"), "Did you mean select?"),
-        (("ask", "Hi", "-f", "x.json", "-q", "Well?"), "not both"),
-        (("ask", "-f", "/nowhere.json"), "cannot be read"),
-        (("ask", "Hi", "--key", "k"), "--key needs --session"),
-        (("ask", "Hi", "--on-expiry", "cancel"), "needs a deadline"),
-        (("ask", "Hi", "--expires-in", "soon"), "is not a valid duration"),
-        (("answer",), "A form needs a terminal"),
-        (("answer", "demo", "--accept", "--decline"), "Give only one of"),
-        (("answer", "demo", "--set", "name"), "QUESTION=VALUE"),
-        (("answer", "demo", "--set", "nam=x"), "did you mean 'name'?"),
-        (("answer", "demo", "--set", "people=many"), "'many' is not a number"),
-        (("answer", "demo", "--set", "people=1,000"), "can be read in two ways"),
-        (("answer", "demo", "--set", f"people={'9' * 20}"), "too large"),
-        (("answer", "demo", "--set", "budget=nan"), "'nan' is not a number"),
-        (("answer", "demo", "--set", "budget=1e999"), "too large"),
-        (("answer", "demo", "--set", "name=  "), "Name: an answer is required"),
-        (("answer", "demo", "--all"), "need --fixture"),
-        (("answer", "demo", "--nonsense"), "No such option"),
-    ],
-)
-def test_a_misunderstanding_is_explained_and_exits_with_2(
-    shell: Shell, arguments: tuple[str, ...], message: str
-) -> None:
-    done = shell(*arguments)
-    assert done.code == ExitCode.USAGE
-    assert message in done.err
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,13 @@
 """`call`: a tool of an MCP server from a shell, finished by people elsewhere."""
 
-from collections.abc import Callable, Generator, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Iterator
 
+import httpx2
 import pytest
 
 from session_server.cli.call import arguments_of, result_lines
 from session_server.cli.failures import ExitCode, UsageError
-from tests.cli.shells import Shell, shell_of
-from tests.effort import PATIENCE
-from tests.http.sessions import Api
+from tests.cli.shells import Shell, requests_in
 from tests.mcp import zoo
 from tests.servers import ServerProcess, serving
 
@@ -23,47 +19,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
         yield server
 
 
-@pytest.fixture(scope="module")
-def shell(server: ServerProcess) -> Shell:
-    return shell_of(server)
-
-
-@contextmanager
-def somebody(
-    server: ServerProcess, session: str, act: Callable[[Api, Any], object]
-) -> Generator[None]:
-    """Elsewhere, somebody acts on the next question; what goes wrong there is told here."""
-
-    def wait_and_act() -> None:
-        with Api(server.url) as http:
-            while http.get(f"/v1/sessions/{session}").status_code == 404:
-                pass
-            asked = f"/v1/sessions/{session}/requests"
-            while not (items := http.get(asked, params={"wait": 10}).json()["items"]):
-                pass
-            act(http, items[0])
-
-    with ThreadPoolExecutor() as elsewhere:
-        acting: Future[None] = elsewhere.submit(wait_and_act)
-        yield
-        acting.result(PATIENCE)
-
-
-def answering(session: str, **content: str) -> Callable[[Api, Any], object]:
-    def answer(http: Api, request: Any) -> None:
-        rid = request["id"].replace("/", "%2F")
-        done = http.complete(f"/v1/sessions/{session}", rid, content=content)
-        assert done.is_success, done.text
-
-    return answer
-
-
-def test_a_call_is_finished_by_people_and_its_text_is_printed(
-    server: ServerProcess, shell: Shell
-) -> None:
-    with somebody(server, "call-zoo", answering("call-zoo", city="Oslo")):
-        done = shell("call", "zoo", "weather", "--wait", "60s")
-    assert (done.code, done.out) == (0, "Sunny in Oslo\n")
+def test_a_call_is_finished_by_people_and_its_text_is_printed(shell: Shell) -> None:
+    with shell.running("call", "zoo", "weather", "--wait", "60s") as calling:
+        calling.hear("It asks a question in call-zoo.", on="err")
+        assert shell("answer", "call-zoo", "--set", "city=Oslo").code == ExitCode.OK
+        assert calling.end()[:2] == (ExitCode.OK, "Sunny in Oslo\n")
 
 
 def test_arguments_are_text_or_json(shell: Shell) -> None:
@@ -105,7 +65,7 @@ def test_errors_of_the_tool_and_of_the_call_have_an_exit_code(shell: Shell) -> N
     assert shell("watch", "call-nowhere").code == ExitCode.NOT_FOUND  # nothing is left behind
 
 
-def test_who_does_not_wait_comes_back_for_the_result(server: ServerProcess, shell: Shell) -> None:
+def test_who_does_not_wait_comes_back_for_the_result(shell: Shell) -> None:
     there = ("call", "zoo", "weather", "--session", "back")
     call_id = shell(*there, "--no-wait").out.strip()
     late = shell(*there, "--wait", "1s", "--json")
@@ -113,8 +73,8 @@ def test_who_does_not_wait_comes_back_for_the_result(server: ServerProcess, shel
     assert late.json["id"] == call_id
     how_to = f"session-server answer back --url {shell.url}, or at {shell.url}/#/s/back"
     assert f"It asks a question in back. Answer with: {how_to}" in late.err
-    with somebody(server, "back", answering("back", city="Bergen")):
-        done = shell(*there, "--json")
+    assert shell("answer", "back", "--set", "city=Bergen").code == ExitCode.OK
+    done = shell(*there, "--json")
     assert (done.code, done.json["id"]) == (0, call_id)
     assert zoo.text_of(done.json["result"]) == "Sunny in Bergen"
     started = shell("call", "zoo", "weather", "--session", "back", "--no-wait", "--json")
@@ -124,12 +84,13 @@ def test_who_does_not_wait_comes_back_for_the_result(server: ServerProcess, shel
 def test_a_call_that_is_given_up_elsewhere_is_cancelled(
     server: ServerProcess, shell: Shell
 ) -> None:
-    def give_up(http: Api, request: Any) -> None:
-        assert http.delete(f"/v1/calls/{request['request']['_meta']['call']}").is_success
-
-    with somebody(server, "given-up", give_up):
-        done = shell("call", "zoo", "weather", "--session", "given-up", "--wait", "60s")
-    assert done.code == ExitCode.CANCELLED
+    call = ("call", "zoo", "weather", "--session", "given-up", "--wait", "60s")
+    with shell.running(*call) as calling:
+        calling.hear("It asks a question", on="err")
+        (asked,) = requests_in(server, "given-up")
+        call_id = asked["request"]["_meta"]["call"]
+        assert httpx2.delete(f"{server.url}/v1/calls/{call_id}").is_success
+        assert calling.end().code == ExitCode.CANCELLED
 
 
 def test_what_is_no_text_is_named() -> None:

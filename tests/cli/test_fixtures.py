@@ -100,9 +100,7 @@ def test_answers_are_given_by_id_title_or_text() -> None:
     [
         ({"env": " "}, "Environment: an answer is required"),
         ({"nope": 1}, "no question 'nope'. Its questions are: env, sure, checks"),
-        ({"env": 3}, "takes text, not 3"),
         ({"sure": "yes"}, "takes True or False"),
-        ({"checks": ["tests"]}, "'tests' is not one of the options"),
     ],
 )
 def test_an_answer_that_does_not_fit_is_refused_with_a_reason(

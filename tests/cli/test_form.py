@@ -127,22 +127,17 @@ def test_an_answer_that_is_only_emptied_is_shown_again() -> None:
     assert (field.text, field.is_touched) == ("Fjords", False)
 
 
-def test_a_refused_draft_keeps_its_text_and_shows_the_reason() -> None:
-    field = Field(NAME)
-    field.write("Alps")
-    field.sent(field.unsent_answer())
-    field.refused("Too many drafts.")
-    assert (field.text, field.error, field.can_send) == ("Alps", "Too many drafts.", False)
-    field.write("Alpes")
-    assert (field.error, field.can_send) == ("", True)
-
-
-def test_a_draft_that_was_not_delivered_can_be_sent_again() -> None:
+def test_a_draft_that_was_lost_is_sent_again_and_a_refused_one_shows_the_reason() -> None:
     field = Field(NAME)
     field.write("Alps")
     field.sent(field.unsent_answer())
     field.failed()
     assert field.can_send
+    field.sent(field.unsent_answer())
+    field.refused("Too many drafts.")
+    assert (field.text, field.error, field.can_send) == ("Alps", "Too many drafts.", False)
+    field.write("Alpes")
+    assert (field.error, field.can_send) == ("", True)
 
 
 def test_those_who_are_here_are_named_and_counted() -> None:

@@ -230,16 +230,7 @@ def test_one_question_needs_no_review_and_can_be_declined(
             assert message in terminal.screen
 
 
-def test_an_address_is_shown_whole_and_opened_by_nobody_else(shell: Shell) -> None:
-    url = "https://login.example.com/authorize?client=42"
-    shell("ask", "Please log in", "--link", url, "--session", "link", "--no-wait")
-    with shell.terminal("answer", "link") as terminal:
-        terminal.see("Please log in", url.replace("?", r"\?"), "o open the address")
-        terminal.press("a")
-        assert terminal.end() == ExitCode.OK
-
-
-def test_only_the_key_opens_an_address_and_the_browser_gets_it_unchanged(
+def test_an_address_is_shown_whole_and_only_the_key_opens_it_unchanged(
     shell: Shell, tmp_path: Path
 ) -> None:
     url, opened = "https://login.example.com/authorize?client=42", tmp_path / "opened"
@@ -248,7 +239,7 @@ def test_only_the_key_opens_an_address_and_the_browser_gets_it_unchanged(
     browser.chmod(0o755)
     shell("ask", "Please log in", "--link", url, "--session", "opens", "--no-wait")
     with shell.terminal("answer", "opens", BROWSER=str(browser)) as terminal:
-        terminal.see("o open the address")
+        terminal.see("Please log in", re.escape(url), "o open the address")
         assert not opened.exists()
         terminal.press("o")
         terminal.press("a")
@@ -269,15 +260,19 @@ def test_a_session_is_watched_live(shell: Shell, server: ServerProcess) -> None:
         assert terminal.end() == ExitCode.INTERRUPTED
 
 
-def test_the_list_of_sessions_is_watched_live(shell: Shell) -> None:
+def test_the_list_of_sessions_is_watched_live_with_how_questions_ended_above_it(
+    shell: Shell,
+) -> None:
     with shell.terminal("watch") as terminal:
         terminal.see("● needs input +demo +A trip", r"Sessions: \d, waiting for input: \d")
         shell("ask", "Ready?", "--session", "other", "--no-wait")
         terminal.see("● needs input +other +Ready")
-        shell("answer", "other", "--accept")
-        terminal.see("○ idle +other")
+        shell("answer", "other", "--decline", "--name", "Ana")
+        terminal.see("✗ .* other  Ana declined “Ready\\?”", "○ idle +other")
         shell("dispose", "other", "--yes")
         terminal.see_no("idle +other")
+        terminal.press("ctrl-c")
+        assert terminal.end() == ExitCode.INTERRUPTED
 
 
 def test_a_link_is_shown_as_a_picture_where_it_fits() -> None:

@@ -5,6 +5,7 @@ forget things. `Wire` is the network between the two: frames wait in it until th
 """
 
 from collections import deque
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -32,6 +33,7 @@ from session_server.schemas.ahp.envelopes import (
 )
 from session_server.schemas.ahp.frames import ActionNotification, RejectionNotification
 from session_server.schemas.ahp.session import SessionState
+from session_server.schemas.ahp1 import methods
 from session_server.schemas.codec import decode_agent_frame, encode
 from session_server.schemas.errors import ErrorCode, RpcError
 from session_server.schemas.principals import HOST, Principal, Stamp
@@ -43,6 +45,8 @@ class ModelHost:
     """`origin_on_all`: all of a client's batch carries its origin, the host's own notes included.
     `overlap`: how many envelopes a replay holds that the client has already seen.
     """
+
+    version = PROTOCOL_VERSION
 
     def __init__(
         self, record: SessionRecord, *, origin_on_all: bool = False, overlap: int = 0
@@ -57,6 +61,20 @@ class ModelHost:
         self.sockets: list[ModelSocket] = []
         self.origin_on_all = origin_on_all
         self.overlap = overlap
+
+    @property
+    def number(self) -> int:
+        """What clients know as the latest `serverSeq`."""
+        return self.seq
+
+    @property
+    def oldest(self) -> int:
+        """A client that has not seen this gets snapshots."""
+        return self.floor
+
+    def perform(self, params: Any, principal: Principal, origin: ActionOrigin) -> str | None:
+        """What a client dispatched; why it was refused, if it was."""
+        return self.act(params.action, principal, origin)
 
     def act(
         self,
@@ -93,7 +111,7 @@ class ModelHost:
         )
         self.log.append(envelope)
         for socket in self.sockets:
-            if socket.is_subscribed:
+            if SESSION in socket.watched:
                 socket.send(ActionNotification(params=envelope))
 
     def socket(self, principal: Principal) -> "ModelSocket":
@@ -109,9 +127,14 @@ class ModelHost:
     def state_at(self, seq: int) -> SessionState:
         return self.states[max(known for known in self.states if known <= seq)]
 
-    def snapshot(self) -> Snapshot:
+    def snapshot_of(self, uri: str) -> Snapshot | None:
+        if uri != SESSION:
+            return None
         state = msgspec.Raw(encode(self.record.public))
         return Snapshot(resource=SESSION, state=state, from_seq=self.seq)
+
+    def snapshots_of(self, uris: Iterable[str]) -> tuple[Snapshot, ...]:
+        return tuple(found for uri in uris if (found := self.snapshot_of(uri)) is not None)
 
     def forget_history(self) -> None:
         self.floor = self.seq
@@ -123,11 +146,14 @@ class ModelHost:
 class ModelSocket:
     """The host's end of a connection."""
 
+    decode: Callable[[bytes], Any] = staticmethod(decode_agent_frame)
+    initialize_result: type[Any] = InitializeResult
+
     def __init__(self, host: ModelHost, principal: Principal = OWNER) -> None:
         self.host = host
         self.principal = principal
         self.out: deque[bytes] = deque()
-        self.is_subscribed = False
+        self.watched: set[str] = set()
         self.heard: list[Any] = []
         self._client_id = ""
         host.sockets.append(self)
@@ -146,7 +172,7 @@ class ModelSocket:
         self.send(frames.Failure(id=request_id, error=error))
 
     def receive(self, text: bytes) -> None:
-        frame = decode_agent_frame(text)
+        frame = self.decode(text)
         self.heard.append(frame)
         match frame:
             case frames.Initialize():
@@ -154,16 +180,15 @@ class ModelSocket:
             case frames.Reconnect():
                 self._reconnect(frame)
             case frames.Subscribe():
-                self.is_subscribed = True
-                self.answer(frame.id, SubscribeResult(snapshot=self.host.snapshot()))
+                self._subscribe(frame)
             case frames.Ping():
                 self.answer(frame.id, None)
             case frames.ListSessions():
                 items = (self.host.record.public.summary,)
                 self.answer(frame.id, ListSessionsResult(items=items))
             case frames.Unsubscribe():
-                self.is_subscribed = False
-            case frames.AgentDispatchAction():
+                self.watched.discard(frame.params.channel)
+            case frames.AgentDispatchAction() | methods.DispatchAction():
                 self._dispatch(frame.params)
             case _:
                 raise AssertionError(f"the model does not know {frame}")
@@ -171,15 +196,18 @@ class ModelSocket:
     def _initialize(self, frame: frames.Initialize) -> None:
         self._client_id = frame.params.client_id
         self.host.known.add(self._client_id)
-        self.is_subscribed = SESSION in (frame.params.initial_subscriptions or ())
-        self.answer(
-            frame.id,
-            InitializeResult(
-                protocol_version=PROTOCOL_VERSION,
-                server_seq=self.host.seq,
-                snapshots=(self.host.snapshot(),) if self.is_subscribed else (),
-            ),
+        self.watched = set(frame.params.initial_subscriptions or ())
+        result = self.initialize_result(
+            protocol_version=self.host.version,
+            server_seq=self.host.number,
+            snapshots=self.host.snapshots_of(self.watched),
         )
+        self.answer(frame.id, result)
+
+    def _subscribe(self, frame: frames.Subscribe) -> None:
+        uri = frame.params.channel
+        self.watched.add(uri)
+        self.answer(frame.id, SubscribeResult(snapshot=self.host.snapshot_of(uri)))
 
     def _reconnect(self, frame: frames.Reconnect) -> None:
         params = frame.params
@@ -187,26 +215,29 @@ class ModelSocket:
             self.fail(frame.id, ErrorCode.NOT_FOUND)
             return
         self._client_id = params.client_id
-        self.is_subscribed = SESSION in params.subscriptions
+        self.watched = set(params.subscriptions)
         seen = params.last_seen_server_seq
-        if seen < self.host.floor or seen > self.host.seq:
-            snapshots = (self.host.snapshot(),) if self.is_subscribed else ()
+        if self.host.oldest <= seen <= self.host.number:
+            self.answer(frame.id, self._replay(params.subscriptions, seen))
+        else:
+            snapshots = self.host.snapshots_of(self.watched)
             self.answer(frame.id, ReconnectSnapshot(snapshots=snapshots))
-            return
+
+    def _replay(self, uris: Iterable[str], seen: int) -> Any:
         first = seen - self.host.overlap
-        missed = tuple(e for e in self.host.log if e.server_seq > first and self.is_subscribed)
-        missing = tuple(uri for uri in params.subscriptions if uri != SESSION)
-        self.answer(frame.id, ReconnectReplay(actions=missed, missing=missing))
+        missed = (e for e in self.host.log if e.server_seq > first and SESSION in self.watched)
+        missing = tuple(uri for uri in uris if uri != SESSION)
+        return ReconnectReplay(actions=tuple(missed), missing=missing)
 
     def _dispatch(self, params: Any) -> None:
         origin = ActionOrigin(client_id=self._client_id, client_seq=params.client_seq)
         principal = msgspec.structs.replace(self.principal, client_id=self._client_id)
-        reason = self.host.act(params.action, principal, origin)
+        reason = self.host.perform(params, principal, origin)
         if reason is not None:
             rejection = RejectionEnvelope(
                 channel=params.channel,
                 action=msgspec.Raw(encode(params.action)),
-                server_seq=self.host.seq,
+                server_seq=self.host.number,
                 origin=origin,
                 rejection_reason=reason,
             )

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -16,47 +15,33 @@ SECONDS = 60
 
 
 @pytest.fixture(scope="module")
-def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    key = "a key that outlives any process of this server"
-    servers = {"zoo": zoo.stdio_entry("modern", "--key", key)}
-    return zoo.mcp_json(tmp_path_factory.mktemp("client"), servers)
-
-
-@pytest.fixture(scope="module")
-def server(config: Path) -> Iterator[ServerProcess]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    config = zoo.mcp_json(tmp_path_factory.mktemp("client"), {"zoo": zoo.stdio_entry("modern")})
     with serving("memory:", "--mcp-config", str(config)) as server:
         yield server
 
 
-def test_a_tool_is_called_and_answered_through_clients(server: ServerProcess) -> None:
-    async def main() -> None:
-        async with connect(server.url) as caller, connect(server.url) as person:
-            await caller.create_session("people", uri=SESSION)
-            called = asyncio.create_task(
-                caller.call_tool(SESSION, "zoo", "weather", timeout=SECONDS)
-            )
-            async with person.session(SESSION) as session:
-                request = await session.wait_for_request(timeout=SECONDS)
-                await session.complete(request.id, answers={"city": "Oslo"})
-            assert zoo.text_of(await called) == "Sunny in Oslo"
-
-    asyncio.run(main())
+async def test_a_tool_is_called_and_answered_through_clients(server: ServerProcess) -> None:
+    async with connect(server.url) as caller, connect(server.url) as person:
+        await caller.create_session("people", uri=SESSION)
+        called = asyncio.create_task(caller.call_tool(SESSION, "zoo", "weather", timeout=SECONDS))
+        async with person.session(SESSION) as session:
+            request = await session.wait_for_request(timeout=SECONDS)
+            await session.complete(request.id, answers={"city": "Oslo"})
+        assert zoo.text_of(await called) == "Sunny in Oslo"
 
 
-def test_what_cannot_be_called_is_raised(server: ServerProcess) -> None:
-    async def main() -> None:
-        async with connect(server.url) as client:
-            uri = await client.create_session("people")
-            with pytest.raises(CallRefused, match="Configured are: zoo") as refused:
-                await client.call_tool(uri, "nowhere", "echo")
-            assert refused.value.code == "unknownServer"
-            with pytest.raises(CallFailed, match="modelcontextprotocol/tasks") as failed:
-                await client.call_tool(uri, "zoo", "task", timeout=SECONDS)
-            assert failed.value.kind == "invalidResult"
-            with pytest.raises(TimeoutError):
-                await client.call_tool(uri, "zoo", "weather", timeout=0.5)
-
-    asyncio.run(main())
+async def test_what_cannot_be_called_is_raised(server: ServerProcess) -> None:
+    async with connect(server.url) as client:
+        uri = await client.create_session("people")
+        with pytest.raises(CallRefused, match="Configured are: zoo") as refused:
+            await client.call_tool(uri, "nowhere", "echo")
+        assert refused.value.code == "unknownServer"
+        with pytest.raises(CallFailed, match="modelcontextprotocol/tasks") as failed:
+            await client.call_tool(uri, "zoo", "task", timeout=SECONDS)
+        assert failed.value.kind == "invalidResult"
+        with pytest.raises(TimeoutError):
+            await client.call_tool(uri, "zoo", "weather", timeout=0.5)
 
 
 @pytest.mark.parametrize(

@@ -64,14 +64,21 @@ def test_an_unknown_client_initializes_on_the_same_socket(laptop: Device) -> Non
 
 
 @pytest.mark.parametrize(
-    "code", [ErrorCode.UNSUPPORTED_PROTOCOL_VERSION, ErrorCode.PERMISSION_DENIED]
+    ("code", "error"),
+    [
+        (ErrorCode.UNSUPPORTED_PROTOCOL_VERSION, GaveUp),
+        (ErrorCode.PERMISSION_DENIED, GaveUp),
+        (ErrorCode.INTERNAL_ERROR, ConnectionLost),
+    ],
 )
-def test_a_handshake_that_is_refused_for_good_is_given_up(code: ErrorCode) -> None:
+def test_a_handshake_that_is_refused_is_given_up_unless_it_could_not_be_saved(
+    code: ErrorCode, error: type[Exception]
+) -> None:
     protocol = ClientProtocol("laptop", lambda: 0)
     socket = ModelSocket(asking_host())
     protocol.connected()
     socket.fail(1, code)
-    with pytest.raises(GaveUp, match=code.name):
+    with pytest.raises(error, match=code.name):
         protocol.receive(socket.out.popleft())
 
 
@@ -81,17 +88,8 @@ def test_a_client_whose_id_is_somebody_elses_by_now_gives_up(laptop: Device) -> 
     assert laptop.wire.socket is not None
     laptop.protocol.drain()
     laptop.wire.socket.fail(1, ErrorCode.PERMISSION_DENIED)
-    with pytest.raises(GaveUp):
+    with pytest.raises(GaveUp, match="Connect with another client_id"):
         laptop.wire.deliver_down()
-
-
-def test_a_handshake_that_could_not_be_saved_is_tried_again() -> None:
-    protocol = ClientProtocol("laptop", lambda: 0)
-    socket = ModelSocket(asking_host())
-    protocol.connected()
-    socket.fail(1, ErrorCode.INTERNAL_ERROR)
-    with pytest.raises(ConnectionLost):
-        protocol.receive(socket.out.popleft())
 
 
 def test_a_host_that_answers_with_another_version_is_given_up() -> None:
@@ -129,19 +127,14 @@ def test_an_action_too_large_for_a_frame_is_not_taken(laptop: Device) -> None:
 # Commands
 
 
-def test_a_command_without_a_connection_fails_now(laptop: Device) -> None:
-    laptop.wire.cut()
+def test_a_command_fails_with_the_connection_and_at_once_without_one(laptop: Device) -> None:
     answers: list[Any] = []
-    laptop.protocol.request(frames.Ping, None, answers.append)
-    assert [type(answer) for answer in answers] == [ConnectionLost]
-
-
-def test_a_command_under_way_fails_with_the_connection(laptop: Device) -> None:
-    answers: list[Any] = []
-    params = {"channel": ROOT_CHANNEL}
-    laptop.protocol.request(frames.Ping, params, answers.append)
+    laptop.protocol.request(frames.Ping, {"channel": ROOT_CHANNEL}, answers.append)
+    assert answers == []
     laptop.protocol.disconnected()
     assert [type(answer) for answer in answers] == [ConnectionLost]
+    laptop.protocol.request(frames.Ping, None, answers.append)
+    assert [type(answer) for answer in answers] == [ConnectionLost, ConnectionLost]
 
 
 def test_an_error_answer_keeps_its_code_and_data(laptop: Device) -> None:

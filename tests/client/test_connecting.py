@@ -19,6 +19,7 @@ from session_server.client import (
     NotConnected,
     NotUnderstood,
     Phase,
+    Rejected,
     RequestClosed,
     Session,
     Status,
@@ -29,7 +30,7 @@ from session_server.client.watching import CHANGES_KEPT
 from session_server.schemas.ahp.actions import TitleChanged
 from session_server.schemas.ahp.questions import ResponseKind
 from session_server.schemas.ahp.session import SessionState
-from tests.client.model_clients import asking_host, completed, draft
+from tests.client.model_clients import asking_host, completed, draft, submitted
 from tests.client.model_server import SocketHost, hosting
 from tests.effort import PATIENCE
 from tests.sessions import OWNER, PHONE, SESSION
@@ -58,33 +59,32 @@ async def title(session: Session, wanted: str) -> None:
     await session.wait_until(lambda state: state.summary.title == wanted, PATIENCE)
 
 
-@pytest.mark.parametrize("code", [1001, 1011, 1012, 4000, 4499])
-async def test_after_these_close_codes_it_comes_back(code: int) -> None:
-    async with watching() as (host, _client, session):
-        await host.close(code)
+@pytest.mark.parametrize("way", ["closed", "cut without a word", "talks nonsense"])
+async def test_a_connection_that_ends_is_made_again(way: str) -> None:
+    """Which close codes are for good is in `test_reconnecting`."""
+    async with watching() as (host, client, session):
+        (server_side,) = host.model.sockets
+        offline = asyncio.create_task(status_of(client, Phase.OFFLINE))
+        if way == "closed":
+            await host.close(1012)
+        elif way == "talks nonsense":
+            await server_side.connection.send("nonsense")
+        else:
+            server_side.connection.transport.abort()
+        await offline
         host.model.act(TitleChanged(title="missed"), OWNER)
         await title(session, "missed")
         assert host.arrived == 2
 
 
-async def test_a_connection_that_is_cut_without_a_word_is_made_again() -> None:
-    async with watching() as (host, client, session):
-        for server_side in tuple(host.model.sockets):
-            server_side.connection.transport.abort()
-        await status_of(client, Phase.OFFLINE)
-        host.model.act(TitleChanged(title="missed"), OWNER)
-        await title(session, "missed")
-
-
-@pytest.mark.parametrize("code", [4500, 4999, 1008])
-async def test_after_these_close_codes_it_gives_up_and_everybody_learns_why(code: int) -> None:
+async def test_a_connection_that_is_closed_for_good_is_given_up_and_everybody_learns_why() -> None:
     async with watching() as (host, client, session):
         changes = session.changes()
         waiting = asyncio.create_task(session.wait_until(lambda _: False))
-        await host.close(code, "not you")
+        await host.close(4500, "not you")
         with pytest.raises(GaveUp, match="not you") as error:
             await waiting
-        assert error.value.close_code == code
+        assert error.value.close_code == 4500
         assert client.status.phase is Phase.CLOSED
         with pytest.raises(GaveUp):
             await anext(changes)
@@ -97,14 +97,13 @@ async def test_after_these_close_codes_it_gives_up_and_everybody_learns_why(code
         assert host.arrived == 1
 
 
-@pytest.mark.parametrize("status", [HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN])
-async def test_a_host_that_does_not_let_us_in_is_given_up_at_once(status: HTTPStatus) -> None:
+async def test_a_host_that_does_not_let_us_in_is_given_up_at_once() -> None:
     async with hosting(asking_host()) as host:
-        host.statuses = [status]
+        host.statuses = [HTTPStatus.FORBIDDEN]
         with pytest.raises(GaveUp) as error:
             async with connect(host.url, token="wrong"):
                 raise AssertionError("it let us in")
-        assert error.value.status == status
+        assert error.value.status == HTTPStatus.FORBIDDEN
 
 
 @pytest.mark.parametrize(
@@ -149,15 +148,6 @@ async def test_a_host_that_never_answers_the_handshake_is_left(
         with pytest.raises(NotConnected, match="handshake"):
             async with connect(host.url, timeout=3.0):
                 raise AssertionError("it said nothing")
-
-
-async def test_a_host_that_talks_nonsense_is_left_and_tried_again() -> None:
-    async with watching() as (host, client, session):
-        (server_side,) = host.model.sockets
-        await server_side.connection.send("nonsense")
-        await status_of(client, Phase.OFFLINE)
-        host.model.act(TitleChanged(title="sense"), OWNER)
-        await title(session, "sense")
 
 
 async def test_status_changes_are_reported_in_order() -> None:
@@ -340,6 +330,22 @@ async def test_questions_are_answered_with_plain_values() -> None:
         assert session.requests == ()
         with pytest.raises(ValueError, match="maybe"):
             await session.complete("r1", "maybe")
+
+
+@pytest.mark.proves("design.calls.review-outdated")
+async def test_a_completion_is_refused_if_anything_else_would_be_sent_than_was_reviewed() -> None:
+    async with watching() as (host, _client, session):
+        await session.answer("r1", "q1", "Fjords")
+        host.model.act(draft("Bergen"), PHONE)
+        await session.wait_until(lambda state: "Bergen" in str(state.input_requests), PATIENCE)
+        seen = session.review("r1", {"q2": "x"})
+        assert seen.content == {"q1": "Fjords", "q2": "x"}
+        host.model.act(submitted("Bergen"), PHONE)
+        with pytest.raises(Rejected, match="Changed after you reviewed it"):
+            await session.complete("r1", answers={"q2": "x"}, reviewed=seen)
+        seen = session.review("r1", {"q2": "x"})
+        assert seen.content["q1"] == "Bergen"
+        await session.complete("r1", answers={"q2": "x"}, reviewed=seen)
 
 
 async def test_a_question_that_is_closed_says_by_whom_without_asking_the_host() -> None:

@@ -1,6 +1,5 @@
 """The client and an AHP host that is not ours: no extension, other uses of `_meta`, new kinds."""
 
-import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -11,12 +10,10 @@ from session_server.client import (
     Cause,
     Client,
     Conversation,
-    GaveUp,
     Rejected,
     RequestClosed,
     Session,
     SessionExists,
-    SessionGone,
     SessionNotFound,
     UnknownAction,
     Unsupported,
@@ -122,19 +119,6 @@ async def test_the_agent_is_asked_something_and_its_answer_followed() -> None:
         await same(host, session)
 
 
-async def test_a_refused_action_is_taken_back() -> None:
-    host = ForeignHost()
-    async with following(host) as (_, session):
-        await session.dispatch(TitleChanged(title="Ours"))
-        refused = asyncio.create_task(session.dispatch(TitleChanged(title="")))
-        await asyncio.sleep(0)
-        assert session.state.summary.title == ""
-        with pytest.raises(Rejected, match="A title is needed"):
-            await refused
-        assert session.state.summary.title == "Ours"
-        await same(host, session)
-
-
 async def test_sessions_are_listed_page_by_page_and_created() -> None:
     host = ForeignHost()
     async with following(host) as (client, _):
@@ -192,16 +176,6 @@ async def test_what_happens_while_an_unloaded_session_is_loaded_again_is_not_los
         assert [f["method"] for f in host.sent].count("dispatchAction") == 1
         assert host.states[CHAT]["activeTurn"]["id"] == turn_id
         await same(host, session)
-
-
-async def test_a_session_that_was_removed_while_the_client_was_away_is_gone() -> None:
-    host = ForeignHost()
-    async with following(host) as (_, session):
-        (peer,) = host.peers
-        del host.states[SESSION], host.states[CHAT]
-        await peer.socket.close(1012)
-        with pytest.raises(SessionGone):
-            await session.dispatch(TitleChanged(title="Too late"))
 
 
 async def test_a_chat_other_than_the_default_one_can_be_followed_too() -> None:
@@ -283,23 +257,3 @@ async def test_an_action_that_makes_no_sense_leads_to_a_new_snapshot() -> None:
         host.seq += 1
         host.states[CHAT]["turns"].append(turn("t0", "Known only to the host"))
         await same(host, session)
-
-
-async def test_a_session_that_is_removed_is_gone() -> None:
-    host = ForeignHost()
-    async with following(host) as (_, session):
-        for peer in host.peers:
-            peer.notify("root/sessionRemoved", {"channel": "ahp-root://", "session": SESSION})
-        with pytest.raises(SessionGone):
-            await session.wait_until(lambda _: False, PATIENCE)
-
-
-async def test_a_host_of_no_common_version_or_with_another_token_is_given_up() -> None:
-    async with hosted(ForeignHost("0.7.0")) as host:
-        with pytest.raises(GaveUp, match=r"Only 0\.7\.0"):
-            async with connect(host.url, token=TOKEN):
-                raise AssertionError("it speaks 0.7.0")
-        with pytest.raises(GaveUp) as error:
-            async with connect(host.url, token="wrong"):
-                raise AssertionError("this is not the token")
-        assert error.value.status == 401

@@ -4,23 +4,13 @@ from typing import Any
 
 import pytest
 
-from session_server.client.errors import (
-    NotUnderstood,
-    SessionGone,
-)
+from session_server.client.errors import NotUnderstood, SessionGone
 from session_server.schemas.ahp import frames
 from session_server.schemas.ahp.actions import TitleChanged
 from session_server.schemas.ahp.commands import SubscribeResult
 from session_server.schemas.ahp.envelopes import ActionEnvelope
 from session_server.schemas.errors import ErrorCode
-from tests.client.model_clients import (
-    BAD_SNAPSHOT,
-    Device,
-    draft,
-    envelope,
-    from_host,
-    heard,
-)
+from tests.client.model_clients import BAD_SNAPSHOT, Device, draft, envelope, from_host, heard
 from tests.sessions import OWNER, SESSION
 
 
@@ -98,28 +88,26 @@ def test_meta_of_another_host_is_passed_over(laptop: Device) -> None:
     assert laptop.mirror.state.summary.modified_at == laptop.host.clock
 
 
-def test_a_snapshot_that_makes_no_sense_ends_only_its_session(laptop: Device) -> None:
+@pytest.mark.parametrize(
+    ("channel", "answer"),
+    [
+        (SESSION, SubscribeResult(snapshot=BAD_SNAPSHOT)),
+        ("ahp-presence:/1", SubscribeResult()),
+    ],
+    ids=["a snapshot that makes no sense", "a channel without a state"],
+)
+def test_what_cannot_be_mirrored_ends_nothing_else(
+    laptop: Device, channel: str, answer: SubscribeResult
+) -> None:
     laptop.protocol.unwatch(SESSION)
     found: list[Any] = []
-    laptop.protocol.watch(SESSION, found.append)
-    laptop.wire.deliver_up()
-    laptop.wire.deliver_up()
+    laptop.protocol.watch(channel, found.append)
+    laptop.protocol.drain()
     assert laptop.wire.socket is not None
-    laptop.wire.socket.out.clear()
-    laptop.wire.socket.answer(3, SubscribeResult(snapshot=BAD_SNAPSHOT))
+    laptop.wire.socket.answer(3, answer)
     laptop.wire.deliver_down()
     assert [type(error) for error in found] == [NotUnderstood]
     assert laptop.protocol.is_live
-
-
-def test_a_stateless_channel_cannot_be_mirrored(laptop: Device) -> None:
-    found: list[Any] = []
-    laptop.protocol.watch("ahp-presence:/1", found.append)
-    laptop.protocol.drain()
-    assert laptop.wire.socket is not None
-    laptop.wire.socket.answer(3, SubscribeResult())
-    laptop.wire.settle()
-    assert [type(error) for error in found] == [NotUnderstood]
 
 
 def test_answers_that_nobody_waits_for_and_unknown_notifications_are_passed_over(

@@ -9,6 +9,7 @@ from session_server.client.errors import Rejected, RequestClosed
 from session_server.client.mirror import Cause, Pending, Verdict
 from session_server.client.mirror_kinds import CLOSINGS, RootMirror
 from session_server.schemas.ahp.actions import (
+    InputAnswerChanged,
     InputCompleted,
     InputRequested,
     ModelChanged,
@@ -66,7 +67,9 @@ def test_own_actions_stay_on_top_of_what_others_do_meanwhile(laptop: Device) -> 
 def test_a_refused_action_is_undone_and_its_reason_reported(laptop: Device) -> None:
     number = laptop.dispatch(submitted("too long", "q2"))
     assert laptop.said("q2") == "too long"
+    position, seen = laptop.mirror.position, laptop.protocol.channels.last_seen
     laptop.wire.settle()
+    assert (laptop.mirror.position, laptop.protocol.channels.last_seen) == (position, seen)
     refused = laptop.verdict(number)
     assert isinstance(refused, Rejected)
     assert not isinstance(refused, RequestClosed)
@@ -77,33 +80,30 @@ def test_a_refused_action_is_undone_and_its_reason_reported(laptop: Device) -> N
     assert laptop.changes[-1].reason == refused.reason
 
 
-def test_a_refusal_takes_no_place_in_the_order(laptop: Device) -> None:
-    laptop.dispatch(submitted("too long", "q2"))
-    position, seen = laptop.mirror.position, laptop.protocol.channels.last_seen
+@pytest.mark.parametrize("is_same_device", [False, True])
+def test_the_second_to_complete_learns_who_was_first(laptop: Device, is_same_device: bool) -> None:
+    other = laptop if is_same_device else Device(laptop.host, "phone")
+    first, second = laptop.dispatch(completed()), other.dispatch(completed())
     laptop.wire.settle()
-    assert (laptop.mirror.position, laptop.protocol.channels.last_seen) == (position, seen)
-
-
-def test_the_second_to_complete_learns_who_was_first() -> None:
-    host = asking_host()
-    laptop, phone = Device(host), Device(host, "phone")
-    first, second = laptop.dispatch(completed()), phone.dispatch(completed())
-    laptop.wire.settle()
-    phone.wire.settle()
+    other.wire.settle()
     assert isinstance(laptop.verdict(first), ActionEnvelope)
-    late = phone.verdict(second)
+    late = other.verdict(second)
     assert isinstance(late, RequestClosed)
     assert late.by == OWNER.author
     assert "Ana answered" in late.reason
 
 
-def test_completing_twice_oneself_is_refused_too(laptop: Device) -> None:
-    first, second = laptop.dispatch(completed()), laptop.dispatch(completed())
+def test_clearing_a_draft_shows_the_answer_below_it_at_once(laptop: Device) -> None:
+    laptop.dispatch(submitted("Fjords"))
     laptop.wire.settle()
-    assert isinstance(laptop.verdict(first), ActionEnvelope)
-    late = laptop.verdict(second)
-    assert isinstance(late, RequestClosed)
-    assert late.by == OWNER.author
+    laptop.dispatch(draft("Bergen"))
+    cleared = InputAnswerChanged(request_id="r1", question_id="q1")
+    for shown in ("Fjords", None):
+        laptop.dispatch(cleared)
+        assert laptop.said() == shown
+        laptop.wire.settle()
+        assert laptop.said() == shown
+        assert laptop.mirror.state == laptop.host.record.public
 
 
 @pytest.mark.parametrize("origin_on_all", [False, True])
@@ -130,9 +130,8 @@ def test_two_equal_actions_are_two_actions(laptop: Device) -> None:
     assert laptop.verdicts[second] == []
 
 
-def test_somebody_elses_numbers_are_not_ours() -> None:
-    host = asking_host()
-    laptop, phone = Device(host), Device(host, "phone")
+def test_somebody_elses_numbers_are_not_ours(laptop: Device) -> None:
+    phone = Device(laptop.host, "phone")
     mine, theirs = laptop.dispatch(draft("x")), phone.dispatch(draft("x"))
     phone.wire.settle()
     laptop.wire.deliver_down()
@@ -192,15 +191,13 @@ def test_the_root_has_a_mirror_too() -> None:
     assert mirror.confirmed == mirror.state
 
 
-def test_an_observer_that_nobody_holds_is_forgotten() -> None:
+def test_an_observer_that_nobody_holds_is_forgotten(laptop: Device) -> None:
     class Observer:
         def changed(self, _: object) -> None:
             raise AssertionError("nobody listens")
 
         def ended(self, _: object) -> None: ...
 
-    host = asking_host()
-    laptop = Device(host)
     observer = Observer()
     laptop.mirror.observe(observer)
     with pytest.raises(AssertionError):

@@ -9,12 +9,7 @@ from websockets.frames import Close
 from websockets.http11 import Response
 
 from session_server.backoff import Backoff
-from session_server.client.connecting import (
-    FIRST_DELAY,
-    LONGEST_DELAY,
-    endpoint,
-    final_error,
-)
+from session_server.client.connecting import FIRST_DELAY, LONGEST_DELAY, endpoint, final_error
 from session_server.client.errors import ConnectionLost, GaveUp, NotUnderstood
 
 
@@ -36,9 +31,26 @@ def closed(code: int, reason: str = "") -> ConnectionClosedError:
     return ConnectionClosedError(Close(code, reason), None)
 
 
-@pytest.mark.parametrize("code", [1000, 1001, 1011, 1012, 4000, 4001, 4499])
-def test_these_close_codes_mean_come_back(code: int) -> None:
-    assert final_error(closed(code)) is None
+def answered(status: int) -> InvalidStatus:
+    return InvalidStatus(Response(status, "", Headers()))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        *map(closed, (1000, 1001, 1011, 1012, 4000, 4001, 4499)),
+        *map(answered, (408, 429, 500, 502, 503)),
+        ConnectionClosedError(None, None),
+        ConnectionClosedError(None, Close(1011, "keepalive")),
+        ConnectionRefusedError(),
+        TimeoutError(),
+        ConnectionLost("x"),
+        NotUnderstood("x"),
+    ],
+    ids=repr,
+)
+def test_after_these_errors_it_comes_back(error: Exception) -> None:
+    assert final_error(error) is None
 
 
 @pytest.mark.parametrize("code", [1002, 1003, 1008, 1009, 3000, 4500, 4999])
@@ -48,15 +60,6 @@ def test_these_close_codes_mean_give_up(code: int) -> None:
     assert error.close_code == code
     assert "go away" in str(error)
     assert not error.can_retry
-
-
-def test_a_connection_that_just_breaks_is_made_again() -> None:
-    assert final_error(ConnectionClosedError(None, None)) is None
-    assert final_error(ConnectionClosedError(None, Close(1011, "keepalive"))) is None
-    assert final_error(ConnectionRefusedError()) is None
-    assert final_error(TimeoutError()) is None
-    assert final_error(ConnectionLost("x")) is None
-    assert final_error(NotUnderstood("x")) is None
 
 
 def test_a_refusal_with_a_reason_is_final() -> None:
@@ -72,15 +75,10 @@ def test_what_we_closed_for_good_ourselves_is_not_tried_again() -> None:
 
 @pytest.mark.parametrize("status", [401, 403, 404, 426])
 def test_these_answers_to_the_upgrade_mean_give_up(status: int) -> None:
-    error = final_error(InvalidStatus(Response(status, "", Headers())))
+    error = final_error(answered(status))
     assert isinstance(error, GaveUp)
     assert error.status == status
     assert str(status) in str(error)
-
-
-@pytest.mark.parametrize("status", [408, 429, 500, 502, 503])
-def test_these_answers_to_the_upgrade_mean_try_again(status: int) -> None:
-    assert final_error(InvalidStatus(Response(status, "", Headers()))) is None
 
 
 def test_a_certificate_that_is_not_trusted_will_not_be_tomorrow() -> None:

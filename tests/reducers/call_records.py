@@ -7,17 +7,14 @@ from session_server.reducers.calls.rounds import open_round, request_id_of
 from session_server.schemas.ahp.actions import InputCompleted
 from session_server.schemas.ahp.questions import ResponseKind, Submitted, TextValue
 from session_server.schemas.ahp.turns import SystemNotificationPart
-from session_server.schemas.mcp import (
-    Elicitation,
-    ElicitRequest,
-    EmbeddedRequest,
-    InputRequired,
-)
+from session_server.schemas.mcp import Elicitation, ElicitRequest, EmbeddedRequest, InputRequired
 from session_server.schemas.principals import HOST, Stamp
 from session_server.schemas.record import (
     Call,
+    CallError,
     CallSent,
     CallStarted,
+    Failed,
     Sent,
     SessionRecord,
     ToSend,
@@ -57,6 +54,13 @@ def asks(state: str | None = None, **requests: EmbeddedRequest) -> InputRequired
 
 def the_call(record: SessionRecord) -> Call:
     return record.private.calls["c"]
+
+
+def failed(record: SessionRecord) -> CallError:
+    """What the call has failed with."""
+    phase = the_call(record).phase
+    assert isinstance(phase, Failed)
+    return phase.error
 
 
 def started(**fields: Any) -> SessionRecord:
@@ -110,3 +114,9 @@ def expire(record: SessionRecord) -> SessionRecord:
 
 def crash(record: SessionRecord) -> SessionRecord:
     return fold(record, *after_crash(record, "c", leg(record), BY_HOST))
+
+
+def run_again(record: SessionRecord, response: str = "accept") -> SessionRecord:
+    """The owner says whether a call in doubt runs again."""
+    (request,) = record.public.input_requests or ()
+    return accepted(record, OWNER, completion(request.id, response=response))

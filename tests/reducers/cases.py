@@ -7,6 +7,8 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from session_server.schemas.codec import encode
+
 CORPUS = Path(__file__).resolve().parent.parent / "corpus"
 FOLDER = CORPUS / "reducers"
 
@@ -83,6 +85,11 @@ def loaded(topic: str, text: bytes) -> list[LoadedCase]:
 def all_cases(folder: str = "reducers") -> list[LoadedCase]:
     paths = sorted((CORPUS / folder).glob("*.json"))
     return [case for path in paths for case in loaded(path.stem, path.read_bytes())]
+
+
+def plain(state: Any) -> str:
+    """The canonical text of a state as it is sent."""
+    return canonical(msgspec.json.decode(encode(state)))
 
 
 def canonical(value: Any) -> str:

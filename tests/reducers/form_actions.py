@@ -9,10 +9,13 @@ from session_server.schemas.ahp.actions import (
     InputAnswerChanged,
     InputCompleted,
     InputRequested,
+    ToolCallReady,
+    ToolCallStart,
     TurnStarted,
 )
 from session_server.schemas.ahp.messages import Message, MessageOrigin
 from session_server.schemas.ahp.questions import (
+    Answer,
     AnswerMeta,
     Draft,
     InputRequest,
@@ -23,18 +26,12 @@ from session_server.schemas.ahp.questions import (
     TextQuestion,
     TextValue,
 )
+from session_server.schemas.ahp.session import ActiveClient
+from session_server.schemas.ahp.tool_calls import ClientContributor, ConfirmationReason
 from session_server.schemas.errors import RefusalCode
-from session_server.schemas.principals import Author, Provenance, Role
-from session_server.schemas.record import (
-    SessionRecord,
-)
-from tests.sessions import (
-    AGENT,
-    PEOPLE,
-    accepted,
-    asking,
-    in_turn,
-)
+from session_server.schemas.principals import Author, Principal, Provenance, Role
+from session_server.schemas.record import SessionRecord
+from tests.sessions import AGENT, PEOPLE, accepted, asking, fold, in_turn
 
 FORM = InputRequest(
     id="r",
@@ -49,12 +46,7 @@ FORGED = AnswerMeta(by=Author(id="someone else"), at=1, via=Provenance.POLICY)
 
 
 def draft(value: str, principal: Any, record: SessionRecord, at: int = 100) -> SessionRecord:
-    action = InputAnswerChanged(
-        request_id="r",
-        question_id="name",
-        answer=Draft(value=TextValue(value=value), meta=FORGED),
-    )
-    return accepted(record, principal, action, at)
+    return accepted(record, principal, change(Draft(value=TextValue(value=value), meta=FORGED)), at)
 
 
 def complete(response: str = "accept", **answers: Any) -> InputCompleted:
@@ -81,6 +73,31 @@ def change(answer: Any, question_id: str = "name", request_id: str = "r") -> Inp
     return InputAnswerChanged(request_id=request_id, question_id=question_id, answer=answer)
 
 
-def asked(request: InputRequest, record: SessionRecord | None = None) -> RefusalCode | None:
-    refusal = judge(AGENT, record or in_turn(), InputRequested(request=request))
+def answer(record: SessionRecord, principal: Principal, given: Answer | None) -> SessionRecord:
+    return accepted(record, principal, change(given))
+
+
+def verdict(principal: Principal, record: SessionRecord, action: Any) -> RefusalCode | None:
+    refusal = judge(principal, record, action)
     return refusal and refusal.code
+
+
+def asked(request: InputRequest, record: SessionRecord | None = None) -> RefusalCode | None:
+    return verdict(AGENT, record or in_turn(), InputRequested(request=request))
+
+
+def with_client_tool(client_id: str = "laptop") -> SessionRecord:
+    """The active client is `laptop`, and a tool of this client runs."""
+    record = in_turn(active_client=ActiveClient(client_id="laptop", tools=()))
+    contributor = ClientContributor(client_id=client_id)
+    on_call = {"turn_id": "t", "tool_call_id": "c"}
+    start = ToolCallStart(**on_call, tool_name="open", display_name="Open", contributor=contributor)
+    ready = ToolCallReady(
+        **on_call, invocation_message="Opening", confirmed=ConfirmationReason.NOT_NEEDED
+    )
+    return fold(record, start, ready)
+
+
+def recording(record: SessionRecord) -> SessionRecord:
+    private = msgspec.structs.replace(record.private, is_recording=True)
+    return msgspec.structs.replace(record, private=private)

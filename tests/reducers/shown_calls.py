@@ -8,29 +8,23 @@ from session_server.schemas.ahp.customizations import McpReady, McpServer
 from session_server.schemas.ahp.tool_calls import Completed, ToolCall
 from session_server.schemas.ahp.turns import ToolCallPart
 from session_server.schemas.errors import Refusal
-from session_server.schemas.mcp import (
-    InputRequired,
-)
-from session_server.schemas.record import Abandoned, Call, Failed, SessionRecord
-from tests.reducers.call_records import BY_HOST, sent
+from session_server.schemas.record import Call, SessionRecord
+from tests.reducers import call_records
+from tests.reducers.call_records import BY_HOST, asks, sent
 from tests.sessions import fold, session
 
 SERVER = McpServer(id="mcp:cloud", uri="mcp:cloud", name="cloud", enabled=True, state=McpReady())
 
 
+PRIVATE: dict[str, Any] = {
+    "params": {"name": "deploy", "arguments": {"token": "s3cret", "to": "oslo"}},
+    "private_arguments": ("token",),
+}
+
+
 def call(**fields: Any) -> Call:
-    return Call(
-        **{
-            "id": "c",
-            "server": "cloud",
-            "method": "tools/call",
-            "params": {"name": "deploy", "arguments": {"token": "s3cret", "to": "oslo"}},
-            "turn_id": "",
-            "started_at": 0,
-            "private_arguments": ("token",),
-            **fields,
-        }
-    )
+    """One that is not in a turn yet."""
+    return call_records.call(**{**PRIVATE, "turn_id": "", "started_at": 0, **fields})
 
 
 def begun(
@@ -68,10 +62,6 @@ def text(content: str) -> dict[str, Any]:
 
 
 def asking(record: SessionRecord, held: bool = False, **requests: Any) -> SessionRecord:
-    required = InputRequired(
-        result_type="input_required", input_requests=requests, request_state="s"
-    )
-    phase = record.private.calls["c"].phase
-    assert not isinstance(phase, Abandoned | Failed)
-    batch = open_round(record, "c", getattr(phase, "leg", 0), required, BY_HOST, held=held)
+    leg = getattr(call_records.the_call(record).phase, "leg", 0)
+    batch = open_round(record, "c", leg, asks("s", **requests), BY_HOST, held=held)
     return fold(record, *batch)

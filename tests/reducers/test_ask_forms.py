@@ -50,10 +50,6 @@ def shown(**question: object) -> Question:
     return only
 
 
-def test_a_question_alone_is_a_required_text() -> None:
-    assert shown(question="Why?") == TextQuestion(id="q1", message="Why?", required=True)
-
-
 def test_each_kind_keeps_its_bounds_and_default() -> None:
     text = shown(
         question="T",

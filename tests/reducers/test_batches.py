@@ -15,10 +15,8 @@ from session_server.reducers.effects import (
     pending,
 )
 from session_server.reducers.state.record import is_decision
-from session_server.reducers.state.session import TRANSITIONS
 from session_server.schemas.ahp.actions import (
     AgentChanged,
-    InputAnswerChanged,
     InputCompleted,
     InputRequested,
     MetaChanged,
@@ -44,16 +42,10 @@ from session_server.schemas.ahp.questions import (
 )
 from session_server.schemas.ahp.session import AgentSelection, ModelSelection
 from session_server.schemas.ahp.turns import SystemNotificationPart
-from session_server.schemas.codec import decode_session_state, encode
-from session_server.schemas.limits import (
-    OUTCOME_BYTES_KEPT,
-    OUTCOME_LIFETIME_MS,
-    OUTCOMES_KEPT,
-)
+from session_server.schemas.limits import OUTCOME_BYTES_KEPT, OUTCOME_LIFETIME_MS, OUTCOMES_KEPT
 from session_server.schemas.principals import Author, Provenance
 from session_server.schemas.record import (
     Abandoned,
-    Call,
     CallAbandoned,
     CallStarted,
     ChangeDeferred,
@@ -61,11 +53,13 @@ from session_server.schemas.record import (
     Deferred,
     Outcome,
     OutcomeRecorded,
+    SessionRecord,
     TurnOwner,
     TurnTaken,
 )
 from session_server.schemas.wire import ErrorInfo
-from tests.reducers.form_actions import FORGED, FORM, OSLO, complete, draft
+from tests.reducers.call_records import call
+from tests.reducers.form_actions import FORGED, FORM, OSLO, change, complete, draft
 from tests.sessions import (
     AGENT,
     OWNER,
@@ -82,22 +76,9 @@ from tests.sessions import (
 )
 
 
-def call(call_id: str = "c", **fields: Any) -> Call:
-    params = {"name": "deploy", "arguments": {}}
-    return Call(
-        id=call_id,
-        server="cloud",
-        method="tools/call",
-        params=params,
-        turn_id="t",
-        started_at=1,
-        **fields,
-    )
-
-
 def test_a_batch_is_made_only_of_an_action_that_the_rules_allow() -> None:
     record = asking(FORM)
-    action = InputAnswerChanged(request_id="r", question_id="name", answer=Draft(value=OSLO))
+    action = change(Draft(value=OSLO))
     assert judged_batch(PHONE, record, action, stamp(PHONE)) == batch_of(
         record, action, stamp(PHONE)
     )
@@ -122,33 +103,17 @@ def test_an_answer_is_marked_by_the_host_and_a_forgery_is_overwritten() -> None:
     )
 
 
-@pytest.mark.proves("design.wire.answer-meta")
-def test_a_plain_mirror_carries_the_mark_along() -> None:
-    before = asking(FORM)
-    action = InputAnswerChanged(request_id="r", question_id="name", answer=Draft(value=OSLO))
-    (marked,) = batch_of(before, action, stamp(PHONE))
-    mirror = decode_session_state(encode(before.public))
-    reduced = TRANSITIONS[type(marked)](mirror, marked, 100)
-    assert reduced == fold(before, marked).public
-    assert b'"by":{"id":"u-bo","name":"Bo"}' in encode(reduced)
-
-
-def test_clearing_an_answer_needs_no_mark() -> None:
-    action = InputAnswerChanged(request_id="r", question_id="name")
-    assert batch_of(asking(FORM), action, stamp(PHONE)) == (action,)
-
-
 @pytest.mark.proves("design.wire.request-meta-forged")
 def test_an_agents_question_does_not_pass_for_a_calls() -> None:
     forged = RequestMeta(call="c", round=1, key="k", server="bank", tool="pay", expires_at=500)
-    request = msgspec.structs.replace(FORM, meta=forged)
-    (action,) = batch_of(in_turn(), InputRequested(request=request), stamp(AGENT))
-    assert isinstance(action, InputRequested)
-    assert action.request.meta == RequestMeta(by=AGENT.author, expires_at=500)
-    plain = msgspec.structs.replace(FORM, meta=RequestMeta(call="c"))
-    (action,) = batch_of(in_turn(), InputRequested(request=plain), stamp(AGENT))
-    assert isinstance(action, InputRequested)
-    assert action.request.meta == RequestMeta(by=AGENT.author)
+    for meta, kept in (
+        (forged, RequestMeta(by=AGENT.author, expires_at=500)),
+        (RequestMeta(call="c"), RequestMeta(by=AGENT.author)),
+    ):
+        request = msgspec.structs.replace(FORM, meta=meta)
+        (action,) = batch_of(in_turn(), InputRequested(request=request), stamp(AGENT))
+        assert isinstance(action, InputRequested)
+        assert action.request.meta == kept
 
 
 MINE = asked_by(AGENT, FORM)
@@ -188,11 +153,7 @@ def test_an_agent_cannot_write_the_hosts_keys_of_a_session() -> None:
 )
 def test_completion_and_outcome_are_one_batch() -> None:
     record = draft("Bergen", PHONE, asking(FORM))
-    record = accepted(
-        record,
-        PHONE,
-        InputAnswerChanged(request_id="r", question_id="size", answer=Skipped()),
-    )
+    record = accepted(record, PHONE, change(Skipped(), "size"))
     batch = batch_of(record, complete(name=Submitted(value=OSLO)), stamp(OWNER, at=9))
     assert [type(action) for action in batch] == [
         OutcomeRecorded,
@@ -216,7 +177,7 @@ def test_completions_and_outcomes_are_decisions_and_drafts_are_not() -> None:
     batch = batch_of(record, complete("decline"), stamp(OWNER, 7))
     decided = [type(action) for action in batch if is_decision(action)]
     assert decided == [OutcomeRecorded, InputCompleted]
-    assert not is_decision(InputAnswerChanged(request_id="r", question_id="name"))
+    assert not is_decision(change(None))
 
 
 def test_drafts_and_answers_to_nothing_do_not_count() -> None:
@@ -253,39 +214,32 @@ def test_a_question_outside_any_turn_is_completed_without_a_note() -> None:
     assert fold(record, *batch).private.outcomes[0].turn_id is None
 
 
+def ended(number: int, at: int = 100, size: int = 0) -> OutcomeRecorded:
+    request = InputRequest(id=str(number), message="x" * size)
+    outcome = Outcome(request=request, response=ResponseKind.CANCEL, via=Provenance.PERSON, at=at)
+    return OutcomeRecorded(outcome=outcome)
+
+
+def outcomes_kept(record: SessionRecord) -> list[str]:
+    return [outcome.request.id for outcome in record.private.outcomes]
+
+
 @pytest.mark.proves("design.outcomes.bounded")
 def test_outcomes_are_forgotten_by_number_and_by_age() -> None:
-    def ended(number: int, at: int) -> OutcomeRecorded:
-        request = InputRequest(id=str(number))
-        outcome = Outcome(
-            request=request, response=ResponseKind.CANCEL, via=Provenance.PERSON, at=at
-        )
-        return OutcomeRecorded(outcome=outcome)
-
     record = session()
     for number in range(OUTCOMES_KEPT + 3):
         record = fold(record, ended(number, at=1000), at=1000)
-    kept = [outcome.request.id for outcome in record.private.outcomes]
-    assert kept == [str(number) for number in range(3, OUTCOMES_KEPT + 3)]
+    assert outcomes_kept(record) == [str(number) for number in range(3, OUTCOMES_KEPT + 3)]
     later = 1000 + OUTCOME_LIFETIME_MS
     assert len(fold(record, ended(999, later - 1), at=later - 1).private.outcomes) == OUTCOMES_KEPT
-    record = fold(record, ended(999, later), at=later)
-    assert [outcome.request.id for outcome in record.private.outcomes] == ["999"]
+    assert outcomes_kept(fold(record, ended(999, later), at=later)) == ["999"]
 
 
 def test_outcomes_are_forgotten_by_their_size_but_never_the_latest() -> None:
-    def ended(number: int, size: int) -> OutcomeRecorded:
-        request = InputRequest(id=str(number), message="x" * size)
-        outcome = Outcome(
-            request=request, response=ResponseKind.CANCEL, via=Provenance.PERSON, at=100
-        )
-        return OutcomeRecorded(outcome=outcome)
-
     third = OUTCOME_BYTES_KEPT // 3
-    record = fold(session(), *(ended(number, third) for number in range(4)))
-    assert [outcome.request.id for outcome in record.private.outcomes] == ["2", "3"]
-    record = fold(record, ended(9, OUTCOME_BYTES_KEPT))
-    assert [outcome.request.id for outcome in record.private.outcomes] == ["9"]
+    record = fold(session(), *(ended(number, size=third) for number in range(4)))
+    assert outcomes_kept(record) == ["2", "3"]
+    assert outcomes_kept(fold(record, ended(9, size=OUTCOME_BYTES_KEPT))) == ["9"]
 
 
 # Turns
@@ -406,10 +360,10 @@ def test_a_change_of_model_waits_for_the_turn_to_end() -> None:
     model, newer = (ModelChanged(model=ModelSelection(id=i)) for i in ("one", "two"))
     agent = AgentChanged(agent=AgentSelection(uri="x:a"))
     record = in_turn()
-    for change in (model, agent, newer):
-        deferred = Deferred(change=change, by=OWNER.author)
-        assert batch_of(record, change, stamp(OWNER)) == (ChangeDeferred(deferred=deferred),)
-        record = accepted(record, OWNER, change)
+    for wanted in (model, agent, newer):
+        deferred = Deferred(change=wanted, by=OWNER.author)
+        assert batch_of(record, wanted, stamp(OWNER)) == (ChangeDeferred(deferred=deferred),)
+        record = accepted(record, OWNER, wanted)
         assert record.public == in_turn().public
     ended = accepted(record, AGENT, TurnComplete(turn_id="t"))
     due = [effect for effect in pending(ended) if isinstance(effect, ApplyDeferred)]

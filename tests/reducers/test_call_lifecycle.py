@@ -13,20 +13,11 @@ from session_server.reducers.calls.rounds import (
     open_round,
     request_id_of,
 )
-from session_server.reducers.effects import (
-    CompleteTurn,
-    SendCall,
-    StopCall,
-    effects_of,
-    pending,
-)
+from session_server.reducers.effects import CompleteTurn, SendCall, StopCall, effects_of, pending
 from session_server.schemas.ahp.actions import InputAnswerChanged
 from session_server.schemas.ahp.questions import Draft, RequestMeta, TextValue
 from session_server.schemas.codec import encode
-from session_server.schemas.limits import (
-    FINISHED_CALL_BYTES_KEPT,
-    FINISHED_CALLS_KEPT,
-)
+from session_server.schemas.limits import FINISHED_CALL_BYTES_KEPT
 from session_server.schemas.mcp import (
     CallMethod,
     Elicitation,
@@ -47,7 +38,6 @@ from session_server.schemas.record import (
     CallRestarted,
     CallSent,
     CallStarted,
-    Failed,
     FailureKind,
     Finished,
     Waiting,
@@ -58,6 +48,7 @@ from tests.reducers.call_records import (
     asked,
     asks,
     call,
+    failed,
     form,
     notes,
     round_of,
@@ -212,10 +203,9 @@ def test_what_nobody_can_answer_fails_the_call(
     embedded: EmbeddedRequest, kind: FailureKind, detail: str
 ) -> None:
     record = round_of(fine=form("Fine?"), odd=embedded)
-    phase = the_call(record).phase
-    assert isinstance(phase, Failed)
-    assert phase.error.kind is kind
-    assert detail in phase.error.message
+    error = failed(record)
+    assert error.kind is kind
+    assert detail in error.message
     assert record.public.input_requests is None
 
 
@@ -261,7 +251,7 @@ def test_a_failing_call_takes_its_questions_back() -> None:
     held = asked(sent(started()), asks(a=form("A?")), held=True)
     after = fold(held, *failure(held, "c", 0, FailureKind.UPSTREAM, "it broke", BY_HOST))
     assert failure(record, "c", 0, FailureKind.UPSTREAM, "late", BY_HOST) == ()
-    assert isinstance(the_call(after).phase, Failed)
+    assert failed(after).kind is FailureKind.UPSTREAM
     assert after.public.input_requests is None
     assert after.private.outcomes[0].via is Provenance.WITHDRAWN
     assert notes(after)[-1] == "cloud/deploy failed: it broke."
@@ -283,11 +273,3 @@ def test_ended_calls_are_kept_up_to_a_size_but_the_latest_always() -> None:
         record = fold(record, CallStarted(call=one), CallAbandoned(call_id=one.id, reason=text))
         expected = [["0"], ["1"], ["1", "2"], ["3"]][number]
         assert list(record.private.calls) == expected
-
-
-def test_ended_calls_are_kept_up_to_a_number() -> None:
-    record = in_turn()
-    for number in range(FINISHED_CALLS_KEPT + 2):
-        one = call(id=str(number))
-        record = fold(record, CallStarted(call=one), CallAbandoned(call_id=one.id, reason="x"))
-    assert list(record.private.calls) == [str(n) for n in range(2, FINISHED_CALLS_KEPT + 2)]

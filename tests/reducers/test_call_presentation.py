@@ -8,7 +8,6 @@ import pytest
 from session_server.reducers.batches import batch_of
 from session_server.reducers.calls import presentation
 from session_server.reducers.calls.presentation import view_of
-from session_server.reducers.calls.recovery import after_crash
 from session_server.reducers.calls.redaction import HIDDEN
 from session_server.reducers.calls.rounds import abandon, failure, finish, progress
 from session_server.reducers.calls.starting import (
@@ -20,17 +19,14 @@ from session_server.reducers.calls.starting import (
     start,
 )
 from session_server.reducers.deadlines import expired
-from session_server.reducers.rules.judge import judge
 from session_server.schemas.ahp.actions import (
     CustomizationUpdated,
-    InputCompleted,
     McpServerStateChanged,
     ToolCallComplete,
     ToolCallContentChanged,
     TurnCancelled,
 )
 from session_server.schemas.ahp.customizations import McpReady, McpStopped
-from session_server.schemas.ahp.questions import ResponseKind
 from session_server.schemas.ahp.session import Lifecycle
 from session_server.schemas.ahp.tool_calls import (
     Cancelled,
@@ -38,6 +34,7 @@ from session_server.schemas.ahp.tool_calls import (
     McpContributor,
     Running,
     TextContent,
+    ToolError,
 )
 from session_server.schemas.errors import Refusal, RefusalCode
 from session_server.schemas.http import CallState
@@ -46,11 +43,21 @@ from session_server.schemas.limits import (
     SHOWN_INPUT_CHARS,
     UNCOLLECTED_LIFETIME_MS,
 )
-from session_server.schemas.principals import Provenance, Stamp
-from session_server.schemas.record import Abandoned, CallCollected, Failed, FailureKind
-from tests.reducers.call_records import BY_HOST, form, notes, sent
+from session_server.schemas.principals import Provenance
+from session_server.schemas.record import Abandoned, CallCollected, FailureKind, SessionRecord
+from tests.reducers.call_records import (
+    BY_HOST,
+    completion,
+    crash,
+    failed,
+    form,
+    notes,
+    run_again,
+    sent,
+)
+from tests.reducers.form_actions import recording, verdict
 from tests.reducers.shown_calls import SERVER, asking, begun, call, done, out, text, tool_call
-from tests.sessions import AGENT, OWNER, PHONE, SESSION, accepted, fold, in_turn, session
+from tests.sessions import AGENT, OWNER, PHONE, SESSION, fold, in_turn, session, stamp
 
 # Beginning
 
@@ -97,31 +104,28 @@ def test_calls_are_refused_where_they_cannot_be() -> None:
     full = session()
     for number in range(OPEN_CALLS_PER_SESSION):
         full = begun(full, id=f"c{number}")
-    refusals = [start(r, call(), None, SERVER, BY_HOST) for r in (failed, off, full)]
-    assert all(isinstance(refusal, Refusal) for refusal in refusals)
-    codes = [refusal.code for refusal in refusals if isinstance(refusal, Refusal)]
-    assert codes == [RefusalCode.WRONG_STATE, RefusalCode.WRONG_STATE, RefusalCode.LIMIT]
-
-
-def test_a_tool_call_of_that_id_in_the_turn_is_in_the_way() -> None:
-    record = begun()
-    private = msgspec.structs.replace(record.private, calls={})
-    taken = msgspec.structs.replace(record, private=private)
-    refusal = start(taken, call(), None, SERVER, BY_HOST)
-    assert isinstance(refusal, Refusal)
-    assert refusal.code is RefusalCode.DUPLICATE
+    of_agent = msgspec.structs.replace(begun(), private=session().private)
+    for record, code in (
+        (failed, RefusalCode.WRONG_STATE),
+        (off, RefusalCode.WRONG_STATE),
+        (full, RefusalCode.LIMIT),
+        (of_agent, RefusalCode.DUPLICATE),
+    ):
+        refusal = start(record, call(), None, SERVER, BY_HOST)
+        assert isinstance(refusal, Refusal)
+        assert refusal.code is code
 
 
 def test_owners_and_agents_make_calls_in_their_sessions() -> None:
-    assert check_caller(OWNER, session()) is None
-    assert check_caller(AGENT, session()) is None
-    refusal = check_caller(PHONE, session())
-    assert refusal is not None
-    assert refusal.code is RefusalCode.ROLE
     elsewhere = msgspec.structs.replace(OWNER, sessions=(f"{SESSION}/other",))
-    other = check_caller(elsewhere, session())
-    assert other is not None
-    assert other.code is RefusalCode.OTHER_SESSION
+    for principal, code in (
+        (OWNER, None),
+        (AGENT, None),
+        (PHONE, RefusalCode.ROLE),
+        (elsewhere, RefusalCode.OTHER_SESSION),
+    ):
+        refusal = check_caller(principal, session())
+        assert (refusal and refusal.code) == code
 
 
 # The same request
@@ -210,12 +214,17 @@ def test_nobody_else_reports_on_a_call() -> None:
         ToolCallContentChanged(**turn, content=(shown,)),
         ToolCallComplete(**turn, result=result),
     ):
-        refusal = judge(AGENT, record, action)
-        assert refusal is not None
-        assert refusal.code is RefusalCode.NOT_YOURS
+        assert verdict(AGENT, record, action) is RefusalCode.NOT_YOURS
 
 
 # Ending
+
+
+def shown_error(record: SessionRecord) -> ToolError:
+    shown = tool_call(record)
+    assert isinstance(shown, Completed)
+    assert shown.error is not None
+    return shown.error
 
 
 def test_a_result_completes_the_tool_call() -> None:
@@ -240,15 +249,11 @@ def test_a_failure_ends_the_tool_call_with_its_reason() -> None:
     record = out()
     batch = failure(record, "c", 0, FailureKind.UPSTREAM, "no s3cret", BY_HOST, {"code": -32000})
     ended = fold(record, *batch)
-    shown = tool_call(ended)
-    assert isinstance(shown, Completed)
-    assert shown.error is not None
-    assert (shown.error.message, shown.error.code) == (f"no {HIDDEN}", "upstream")
+    shown = shown_error(ended)
+    assert (shown.message, shown.code) == (f"no {HIDDEN}", "upstream")
     assert notes(ended) == [f"cloud/deploy failed: no {HIDDEN}."]
-    phase = ended.private.calls["c"].phase
-    assert isinstance(phase, Failed)
-    assert phase.error.data == {"code": -32000}
-    assert phase.error.message == "no s3cret"
+    assert failed(ended).data == {"code": -32000}
+    assert failed(ended).message == "no s3cret"
 
 
 def test_a_call_that_is_given_up_closes_its_questions() -> None:
@@ -256,40 +261,28 @@ def test_a_call_that_is_given_up_closes_its_questions() -> None:
     ended = fold(record, *abandon(record, "c", "enough", BY_HOST))
     assert ended.public.input_requests is None
     assert ended.private.calls["c"].phase == Abandoned(reason="enough", at=100)
-    shown = tool_call(ended)
-    assert isinstance(shown, Completed)
-    assert shown.error is not None
-    assert shown.error.code == "abandoned"
+    assert shown_error(ended).code == "abandoned"
     assert abandon(ended, "c", "again", BY_HOST) == ()
     assert abandon(ended, "nobody", "again", BY_HOST) == ()
 
 
 def test_a_call_that_is_not_run_again_ends_its_tool_call() -> None:
-    record = out()
-    doubted = fold(record, *after_crash(record, "c", 0, BY_HOST))
+    doubted = crash(out())
+    assert isinstance(tool_call(run_again(doubted)), Running)
+    assert shown_error(run_again(doubted, "decline")).code == "notRepeated"
     (request,) = doubted.public.input_requests or ()
-    yes = InputCompleted(request_id=request.id, response=ResponseKind.ACCEPT)
-    assert isinstance(tool_call(accepted(doubted, OWNER, yes)), Running)
-    no = InputCompleted(request_id=request.id, response=ResponseKind.DECLINE)
-    shown = tool_call(accepted(doubted, OWNER, no))
-    assert isinstance(shown, Completed)
-    assert shown.error is not None
-    assert shown.error.code == "notRepeated"
-    by_policy = Stamp(at=100, by=OWNER.author, via=Provenance.POLICY)
-    policy = fold(doubted, *batch_of(doubted, yes, by_policy))
-    assert isinstance(tool_call(policy), Completed)
-    assert isinstance(policy.private.calls["c"].phase, Failed)
+    by_policy = batch_of(doubted, completion(request.id), stamp(OWNER, via=Provenance.POLICY))
+    assert shown_error(fold(doubted, *by_policy)).code == "notRepeated"
 
 
 def test_nobody_saying_in_time_that_a_call_is_run_again_ends_it() -> None:
-    record = out(answer_within=1000)
-    doubted = fold(record, *after_crash(record, "c", 0, BY_HOST))
+    doubted = crash(out(answer_within=1000))
     (request,) = doubted.public.input_requests or ()
     assert request.meta is not None
     assert request.meta.expires_at == BY_HOST.at + 1000
     assert expired(doubted, request.id, BY_HOST.at + 999) == ()
     ended = fold(doubted, *expired(doubted, request.id, BY_HOST.at + 1000))
-    assert isinstance(ended.private.calls["c"].phase, Failed)
+    assert failed(ended).kind is FailureKind.NOT_REPEATED
     assert isinstance(tool_call(ended), Completed)
     assert ended.private.outcomes[-1].via is Provenance.TIMEOUT
 
@@ -308,7 +301,7 @@ def test_a_view_says_where_the_call_is() -> None:
         CallState.SENDING: begun(),
         CallState.RUNNING: running,
         CallState.WAITING: waiting,
-        CallState.UNCERTAIN: fold(running, *after_crash(running, "c", 0, BY_HOST)),
+        CallState.UNCERTAIN: crash(running),
         CallState.FINISHED: finished,
         CallState.FAILED: failed,
         CallState.ABANDONED: abandoned,
@@ -333,6 +326,4 @@ def test_a_session_shows_the_new_state_of_a_server_that_it_lists() -> None:
     assert server_changed(record, "other", McpStopped()) == ()
     stopped = McpServerStateChanged(id="mcp:cloud", state=McpStopped())
     assert server_changed(record, "cloud", McpStopped()) == (stopped,)
-    private = msgspec.structs.replace(record.private, is_recording=True)
-    recording = msgspec.structs.replace(record, private=private)
-    assert server_changed(recording, "cloud", McpStopped()) == ()
+    assert server_changed(recording(record), "cloud", McpStopped()) == ()

@@ -1,5 +1,6 @@
 """Calls whose state expired, whose fate is in doubt, or that a server holds open."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -20,14 +21,11 @@ from session_server.schemas.limits import (
     RESTARTS_PER_CALL,
     ROUNDS_PER_CALL,
 )
-from session_server.schemas.mcp import (
-    Elicitation,
-)
+from session_server.schemas.mcp import Elicitation
 from session_server.schemas.principals import Provenance
 from session_server.schemas.record import (
     CallInputRequired,
     CallRestarted,
-    Failed,
     FailureKind,
     Finished,
     SessionRecord,
@@ -43,10 +41,12 @@ from tests.reducers.call_records import (
     completion,
     crash,
     expire,
+    failed,
     form,
     leg,
     notes,
     round_of,
+    run_again,
     sent,
     started,
     the_call,
@@ -85,10 +85,8 @@ def test_beyond_the_limit_of_rounds_the_call_fails_and_says_so(limit: int) -> No
     record = sent(answered(asked(record, asks(city=form("City?"))), "city"))
     last = record
     record = asked(last, asks(city=form("City?")))
-    phase = the_call(record).phase
-    assert isinstance(phase, Failed)
-    assert phase.error.kind is FailureKind.ROUND_LIMIT
-    assert str(limit) in phase.error.message
+    assert failed(record).kind is FailureKind.ROUND_LIMIT
+    assert str(limit) in failed(record).message
     assert str(limit) in notes(record)[-1]
     over = CallInputRequired(call_id="c", leg=leg(last), asked=())
     assert fold(last, over) is last
@@ -160,12 +158,8 @@ def test_a_call_that_keeps_expiring_fails_in_the_end() -> None:
     for _ in range(RESTARTS_PER_CALL):
         record = asked(sent(expire(record)), asks("s", city=form("City?")))
         record = sent(record)
-    last = record
-    record = expire(last)
-    phase = the_call(record).phase
-    assert isinstance(phase, Failed)
-    assert phase.error.kind is FailureKind.RESTART_LIMIT
-    assert fold(last, CallRestarted(call_id="c", leg=leg(last))) is last
+    assert failed(expire(record)).kind is FailureKind.RESTART_LIMIT
+    assert fold(record, CallRestarted(call_id="c", leg=leg(record))) is record
 
 
 def second_round(**fields: Any) -> SessionRecord:
@@ -196,14 +190,11 @@ def test_a_lost_leg_is_asked_about_before_it_runs_again() -> None:
     (request,) = doubted.public.input_requests or ()
     assert request.message == "cloud/deploy: It may already have run. Run it again?"
     assert not any(isinstance(effect, SendCall) for effect in pending(doubted))
-    yes = accepted(doubted, OWNER, completion(request.id))
+    yes = run_again(doubted)
     assert SendCall(call_id="c", leg=2) in list(pending(yes))
     assert next_params(the_call(yes)) == call().params
     for response in ("decline", "cancel"):
-        no = accepted(doubted, OWNER, completion(request.id, response=response))
-        phase = the_call(no).phase
-        assert isinstance(phase, Failed)
-        assert phase.error.kind is FailureKind.NOT_REPEATED
+        assert failed(run_again(doubted, response)).kind is FailureKind.NOT_REPEATED
     answered_before = asked(sent(yes), asks("s", a=form("A?")))
     assert answered_before.public.input_requests is None
 
@@ -215,15 +206,6 @@ def test_a_repeatable_tool_runs_again_unasked() -> None:
     assert "interrupted" in notes(record)[-1]
 
 
-def test_a_call_that_keeps_being_interrupted_fails_in_the_end() -> None:
-    record = sent(started(repeatable=True))
-    for _ in range(RESTARTS_PER_CALL):
-        record = sent(crash(record))
-    phase = the_call(crash(record)).phase
-    assert isinstance(phase, Failed)
-    assert phase.error.kind is FailureKind.RESTART_LIMIT
-
-
 # Calls that a 2025-era server holds open
 
 
@@ -233,6 +215,7 @@ def test_a_held_call_is_answered_on_its_connection_and_not_retried() -> None:
     assert RecoverCall(call_id="c", leg=0) in effects_after_restart(record)
     action = completion("call:c/1/q", "x")
     after = accepted(record, OWNER, action)
+    assert RecoverCall(call_id="c", leg=0) in effects_after_restart(after)
     effects = effects_of(record, (action,), after)
     assert not any(isinstance(effect, SendCall) for effect in effects)
     again = asked(after, asks(q=form("Q?")), held=True)
@@ -246,9 +229,7 @@ def test_a_held_call_is_answered_on_its_connection_and_not_retried() -> None:
 def test_the_questions_of_a_lost_connection_are_taken_back() -> None:
     record = asked(sent(started()), asks(p=form("P?"), q=form("Q?")), held=True)
     record = answered(record, "p", "x")
-    crashed = crash(record)
-    (consent,) = crashed.public.input_requests or ()
-    again = accepted(crashed, OWNER, completion(consent.id))
+    again = run_again(crash(record))
     again = asked(sent(again), asks(p=form("P?"), q=form("Q?")), held=True)
     assert [request.message for request in again.public.input_requests or ()] == ["Q?"]
     repeatable = asked(sent(started(repeatable=True)), asks(p=form("P?")), held=True)
@@ -273,8 +254,7 @@ def test_a_tool_that_cannot_ask_here_runs_again_only_when_somebody_agrees() -> N
     assert request.message is not None
     assert "What it did before that is done." in request.message
     assert "over MCP 2025-11-25 alone" in request.message
-    again = accepted(doubted, OWNER, completion(request.id))
-    assert isinstance(the_call(again).phase, ToSend)
+    assert isinstance(the_call(run_again(doubted)).phase, ToSend)
 
 
 @pytest.mark.parametrize(("repeatable", "has_only_asked"), [(True, False), (False, True)])
@@ -287,14 +267,19 @@ def test_a_harmless_tool_runs_again_in_the_other_revision(
     assert any("runs again over MCP 2025-11-25" in note for note in notes(record))
 
 
-def test_a_tool_that_can_ask_in_neither_revision_is_given_up() -> None:
+@pytest.mark.parametrize(
+    ("interrupt", "reason"),
+    [(crash, "it was interrupted"), (elsewhere, "in either revision of MCP")],
+)
+def test_a_harmless_tool_that_never_gets_through_is_given_up(
+    interrupt: Callable[[SessionRecord], SessionRecord], reason: str
+) -> None:
     record = sent(started(repeatable=True))
     for _ in range(RESTARTS_PER_CALL):
-        record = sent(elsewhere(record))
-    phase = the_call(elsewhere(record)).phase
-    assert isinstance(phase, Failed)
-    assert phase.error.kind is FailureKind.RESTART_LIMIT
-    assert "in either revision of MCP" in phase.error.message
+        record = sent(interrupt(record))
+    error = failed(interrupt(record))
+    assert error.kind is FailureKind.RESTART_LIMIT
+    assert reason in error.message
 
 
 def test_a_call_that_has_ended_does_not_run_again_in_another_revision() -> None:

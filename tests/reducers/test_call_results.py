@@ -6,19 +6,12 @@ import pytest
 
 from session_server.reducers.batches import Batch
 from session_server.reducers.calls.presentation import shown_content
-from session_server.reducers.calls.recovery import after_crash, after_no_connection
+from session_server.reducers.calls.recovery import after_no_connection
 from session_server.reducers.calls.redaction import HIDDEN, masked
 from session_server.reducers.calls.rounds import finish, input_responses, next_params, visited
 from session_server.reducers.effects import pending
-from session_server.schemas.ahp.actions import InputAnswerChanged, InputCompleted, InputRequested
-from session_server.schemas.ahp.questions import (
-    Draft,
-    InputRequest,
-    OnExpiry,
-    ResponseKind,
-    Submitted,
-    TextValue,
-)
+from session_server.schemas.ahp.actions import InputAnswerChanged, InputRequested
+from session_server.schemas.ahp.questions import Draft, InputRequest, OnExpiry, Submitted, TextValue
 from session_server.schemas.ahp.tool_calls import (
     EmbeddedResourceContent,
     ResourceContent,
@@ -31,16 +24,19 @@ from session_server.schemas.limits import (
     SHOWN_TEXT_CHARS,
     UNREACHED_LIMIT_MS,
 )
-from session_server.schemas.mcp import (
-    Elicitation,
-    ElicitRequest,
-    Root,
-    RootsRequest,
-    RootsResult,
-)
+from session_server.schemas.mcp import Elicitation, ElicitRequest, Root, RootsRequest, RootsResult
 from session_server.schemas.principals import HOST, Stamp
-from session_server.schemas.record import Failed, SessionRecord, ToSend, Waiting
-from tests.reducers.call_records import BY_HOST, form, notes, sent
+from session_server.schemas.record import SessionRecord, ToSend, Waiting
+from tests.reducers.call_records import (
+    BY_HOST,
+    answered,
+    crash,
+    failed,
+    form,
+    notes,
+    run_again,
+    sent,
+)
 from tests.reducers.shown_calls import asking, begun, call, done, out, text
 from tests.sessions import OWNER, PHONE, accepted, fold, session
 
@@ -153,7 +149,7 @@ def test_what_was_written_survives_the_connection_that_asked() -> None:
     draft = Draft(value=TextValue(value="half a thou"))
     change = InputAnswerChanged(request_id="call:c/1/1", question_id="v", answer=draft)
     record = accepted(record, PHONE, change)
-    crashed = fold(record, *after_crash(record, "c", 0, BY_HOST))
+    crashed = crash(record)
     assert crashed.public.input_requests is None
     again = asking(sent(crashed), held=True, **{"1": form("Q?")})
     (request,) = again.public.input_requests or ()
@@ -173,15 +169,9 @@ def test_what_was_written_survives_a_second_crash_while_people_are_asked() -> No
     record = asking(out(), held=True, **{"1": form("Q?")})
     answer = Submitted(value=TextValue(value="almost"))
     change = InputAnswerChanged(request_id="call:c/1/1", question_id="v", answer=answer)
-    record = accepted(record, OWNER, change)
-    doubted = fold(record, *after_crash(record, "c", 0, BY_HOST))
-    (request,) = doubted.public.input_requests or ()
-    yes = InputCompleted(request_id=request.id, response=ResponseKind.ACCEPT)
-    lost_again = sent(accepted(doubted, OWNER, yes))
-    doubted = fold(lost_again, *after_crash(lost_again, "c", 1, BY_HOST))
-    (request,) = doubted.public.input_requests or ()
-    yes = InputCompleted(request_id=request.id, response=ResponseKind.ACCEPT)
-    record = asking(sent(accepted(doubted, OWNER, yes)), held=True, **{"1": form("Q?")})
+    lost = crash(accepted(record, OWNER, change))
+    lost_again = crash(sent(run_again(lost)))
+    record = asking(sent(run_again(lost_again)), held=True, **{"1": form("Q?")})
     (request,) = record.public.input_requests or ()
     assert request.answers is not None
     assert isinstance(request.answers["v"], Submitted)
@@ -197,25 +187,15 @@ def unreached(record: SessionRecord, at: int = 100) -> tuple[Batch, SessionRecor
     return batch, fold(record, *batch, at=at)
 
 
-def answered(record: SessionRecord) -> SessionRecord:
-    answers = {"v": Submitted(value=TextValue(value="x"))}
-    completed = InputCompleted(
-        request_id="call:c/1/q", response=ResponseKind.ACCEPT, answers=dict(answers)
-    )
-    return accepted(record, OWNER, completed)
-
-
 def test_a_new_call_fails_at_once_when_its_server_cannot_be_reached() -> None:
     for record in (begun(), out()):
         _, ended = unreached(record)
-        phase = ended.private.calls["c"].phase
-        assert isinstance(phase, Failed)
-        assert phase.error.message == "cloud cannot be used: it is off"
+        assert failed(ended).message == "cloud cannot be used: it is off"
     assert after_no_connection(session(), "c", 0, "it is off", BY_HOST) == ()
 
 
 def test_answers_wait_for_a_server_that_comes_back() -> None:
-    record = answered(asking(out(), q=form("Q?")))
+    record = answered(asking(out(), q=form("Q?")), "q")
     _, once = unreached(record)
     assert once.private.calls["c"].phase == ToSend(leg=2, not_before=100 + BACK_OFF_FIRST_MS)
     assert "tried again" in notes(once)[-1]
@@ -227,11 +207,11 @@ def test_answers_wait_for_a_server_that_comes_back() -> None:
     assert again.private.calls["c"].unreached == 0
     assert again.private.calls["c"].unreached_since is None
     _, ended = unreached(twice, at=100 + UNREACHED_LIMIT_MS)
-    assert isinstance(ended.private.calls["c"].phase, Failed)
+    assert failed(ended).message == "cloud cannot be used: it is off"
 
 
 def test_a_leg_that_is_not_the_one_cannot_be_unsent() -> None:
-    record = answered(asking(out(), q=form("Q?")))
+    record = answered(asking(out(), q=form("Q?")), "q")
     batch, once = unreached(record)
     assert fold(once, *batch[:1]) is once
     assert fold(session(), *batch[:1]) == session()

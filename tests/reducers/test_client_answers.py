@@ -13,7 +13,6 @@ from session_server.reducers.calls.client_answers import (
     client_round,
 )
 from session_server.reducers.calls.export_redaction import redacted
-from session_server.reducers.calls.recovery import after_crash
 from session_server.reducers.calls.rounds import finish, input_responses, open_round
 from session_server.reducers.effects import ExpireCall, effects_after_restart, effects_of, expiries
 from session_server.schemas.ahp.actions import InputCompleted
@@ -34,7 +33,6 @@ from session_server.schemas.record import (
     CallClient,
     ClientAnswers,
     ClientRound,
-    Failed,
     FailureKind,
     Finished,
     Sent,
@@ -43,7 +41,7 @@ from session_server.schemas.record import (
     Uncertain,
     Waiting,
 )
-from tests.reducers.call_records import BY_HOST, form, notes, sent
+from tests.reducers.call_records import BY_HOST, crash, failed, form, notes, sent, the_call
 from tests.reducers.shown_calls import asking, call, out, tool_call
 from tests.sessions import fold
 
@@ -79,10 +77,6 @@ def answered(
     asked = more.pop("to", None) or round_of(record)
     answers = ClientAnswers(round=asked, given=given or {}, errors=errors or {}, **more)
     return fold(record, *client_answered(record, "c", answers, ADA))
-
-
-def the_call(record: SessionRecord) -> Any:
-    return record.private.calls["c"]
 
 
 # Who is asked
@@ -126,9 +120,8 @@ def test_sampling_and_roots_always_go_to_the_client() -> None:
 @pytest.mark.parametrize(("answers", "can"), [("client", {"sampling": {}}), ("both", None)])
 def test_what_was_not_declared_ends_the_call(answers: Answerers, can: Any) -> None:
     kind = form("Q?") if answers == "client" else SamplingRequest()
-    phase = the_call(asking(made(answers, can), q=kind)).phase
-    assert isinstance(phase, Failed)
-    assert phase.error.kind is FailureKind.UNSUPPORTED_REQUEST
+    record = asking(made(answers, can), q=kind)
+    assert failed(record).kind is FailureKind.UNSUPPORTED_REQUEST
 
 
 def test_where_both_are_asked_people_see_the_form_too() -> None:
@@ -142,7 +135,8 @@ def test_a_form_that_cannot_be_shown_is_for_the_client_alone() -> None:
     record = asking(made("both"), q=nested)
     assert shown(record) == []
     assert set(round_of(record).questions) == {"q"}
-    assert isinstance(the_call(asking(made("session"), q=nested)).phase, Failed)
+    alone = asking(made("session"), q=nested)
+    assert failed(alone).kind is FailureKind.UNSHOWABLE_FORM
 
 
 def test_nobody_is_asked_for_a_call_that_no_client_made_or_that_is_not_there() -> None:
@@ -250,9 +244,7 @@ def test_an_error_goes_to_a_server_that_waits_and_ends_the_call_of_another() -> 
     assert input_responses(the_call(held)) == {}
     modern = asking(made("both", EVERYTHING), m=SamplingRequest(), q=form("Q?"))
     modern = answered(modern, errors={"m": error})
-    phase = the_call(modern).phase
-    assert isinstance(phase, Failed)
-    assert phase.error.data == error
+    assert failed(modern).data == error
     assert shown(modern) == []
 
 
@@ -274,14 +266,10 @@ def test_a_key_that_was_left_out_stays_open() -> None:
     assert answered(record, {}) is record
 
 
-def doubted(record: SessionRecord) -> SessionRecord:
-    return fold(record, *after_crash(record, "c", 0, BY_HOST))
-
-
 def test_the_client_says_whether_a_call_runs_again_and_its_answers_are_kept() -> None:
     record = asking(made("client", EVERYTHING), held=True, q=form("Q?"))
     before = round_of(record)
-    record = doubted(record)
+    record = crash(record)
     record = answered(record, {"q": OSLO}, to=before)
     asked = round_of(record)
     assert asked.again == 0
@@ -299,24 +287,22 @@ def test_the_client_says_whether_a_call_runs_again_and_its_answers_are_kept() ->
     "response", [{"action": "decline"}, {"action": "accept"}, {"action": "cancel"}]
 )
 def test_a_client_that_does_not_want_it_again_ends_the_call(response: Any) -> None:
-    record = doubted(made("both"))
+    record = crash(made("both"))
     assert shown(record) != []
-    phase = the_call(answered(record, {AGAIN: response})).phase
-    assert isinstance(phase, Failed)
-    assert phase.error.kind is FailureKind.NOT_REPEATED
+    assert failed(answered(record, {AGAIN: response})).kind is FailureKind.NOT_REPEATED
 
 
 def test_nobody_is_asked_about_a_run_by_what_is_no_answer_or_came_too_soon() -> None:
-    record = doubted(made("both"))
+    record = crash(made("both"))
     assert answered(record, {AGAIN: {"action": "maybe"}}) is record
     soon = answered(record, {AGAIN: {"action": "decline"}}, within=3)
     assert isinstance(the_call(soon).phase, Uncertain)
     assert "within 3 ms" in notes(soon)[-1]
-    assert client_round(doubted(made("session", EVERYTHING)), "c") is None
+    assert client_round(crash(made("session", EVERYTHING)), "c") is None
 
 
 def test_a_doubt_whose_question_is_gone_is_asked_of_nobody() -> None:
-    record = doubted(made("both"))
+    record = crash(made("both"))
     gone = msgspec.structs.replace(record.public, input_requests=None)
     assert client_round(msgspec.structs.replace(record, public=gone), "c") is None
 
@@ -324,7 +310,7 @@ def test_a_doubt_whose_question_is_gone_is_asked_of_nobody() -> None:
 def test_an_answer_of_an_earlier_run_counts_when_the_question_comes_again() -> None:
     record = asking(made("client", EVERYTHING, repeatable=True), held=True, q=form("Q?"))
     before = round_of(record)
-    record = doubted(record)  # harmless: it has started over
+    record = crash(record)  # harmless: it has started over
     assert the_call(record).phase == ToSend(leg=1)
     early = answered(record, {"q": OSLO, "unknown": OSLO}, to=before)
     early = asking(sent(early), held=True, q=form("Q?"))

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import msgspec
 import pytest
 
 from session_server.reducers.effects import (
@@ -18,8 +17,6 @@ from session_server.reducers.effects import (
 )
 from session_server.schemas.ahp.actions import (
     ActivityChanged,
-    InputAnswerChanged,
-    InputCompleted,
     IsReadChanged,
     PendingKind,
     PendingMessageSet,
@@ -32,16 +29,11 @@ from session_server.schemas.ahp.actions import (
     TurnStarted,
 )
 from session_server.schemas.ahp.messages import Message, MessageOrigin, PendingMessage
-from session_server.schemas.ahp.questions import (
-    Draft,
-    InputRequest,
-    ResponseKind,
-    TextQuestion,
-    TextValue,
-)
+from session_server.schemas.ahp.questions import Draft
 from session_server.schemas.ahp.session import Lifecycle
 from session_server.schemas.codec import decode_session_record, encode
 from session_server.schemas.record import SessionRecord
+from tests.reducers.form_actions import FORM, OSLO, change, complete, recording
 from tests.sessions import (
     AGENT,
     OWNER,
@@ -54,10 +46,7 @@ from tests.sessions import (
     user_message,
 )
 
-FORM = InputRequest(id="r", questions=(TextQuestion(id="q", message="?"),))
-DRAFT = InputAnswerChanged(
-    request_id="r", question_id="q", answer=Draft(value=TextValue(value="x"))
-)
+DRAFT = change(Draft(value=OSLO))
 
 
 def brought(record: SessionRecord, principal: Any, action: Any) -> tuple[Effect, ...]:
@@ -118,11 +107,14 @@ def test_a_queued_message_starts_the_next_turn_or_one_at_once() -> None:
     assert work(brought(idle, OWNER, reordered)) == [StartQueuedTurn(message_id="b")]
 
 
-def test_a_session_that_is_being_created_starts_nothing() -> None:
+def test_a_session_that_is_being_created_starts_nothing_until_it_is_ready() -> None:
     queue = (PendingMessage(id="a", message=user_message()),)
     creating = session(lifecycle=Lifecycle.CREATING, queued_messages=queue)
     assert list(pending(creating)) == []
     assert work(brought(creating, AGENT, Ready())) == [StartQueuedTurn(message_id="a")]
+    busy = in_turn(lifecycle=Lifecycle.CREATING)
+    assert list(pending(busy)) == []
+    assert RunTurn(turn_id="t") in brought(busy, AGENT, Ready())
 
 
 @pytest.mark.proves("design.effects.pure", "design.effects.from-record")
@@ -139,23 +131,11 @@ def test_effects_follow_from_records_alone() -> None:
     assert effects_after_restart(revived[0]) == effects_after_restart(before)
 
 
-def test_effects_can_be_written_down() -> None:
-    effect = StartQueuedTurn(message_id="m")
-    assert msgspec.json.decode(msgspec.json.encode(effect), type=StartQueuedTurn) == effect
-
-
 def test_an_agent_that_is_done_is_not_run_again() -> None:
     record = asking(FORM)
     held = accepted(record, AGENT, TurnComplete(turn_id="t"))
     assert RunTurn(turn_id="t") in effects_after_restart(record)
     assert RunTurn(turn_id="t") not in effects_after_restart(held)
-
-
-def test_a_turn_runs_when_its_session_is_ready() -> None:
-    turn = in_turn().public.active_turn
-    creating = in_turn(lifecycle=Lifecycle.CREATING, active_turn=turn)
-    assert list(pending(creating)) == []
-    assert RunTurn(turn_id="t") in brought(creating, AGENT, Ready())
 
 
 def test_the_asker_learns_that_the_question_was_abandoned() -> None:
@@ -165,7 +145,7 @@ def test_the_asker_learns_that_the_question_was_abandoned() -> None:
 
 
 def test_an_outcome_is_delivered_once_and_to_its_own_turn_after_a_restart() -> None:
-    done = InputCompleted(request_id="r", response=ResponseKind.DECLINE)
+    done = complete("decline")
     effects = brought(asking(FORM), OWNER, done)
     assert effects.count(DeliverOutcome(request_id="r")) == 1
     after = accepted(asking(FORM), OWNER, done)
@@ -180,11 +160,6 @@ def test_an_agents_own_system_turn_is_not_the_hosts_to_end() -> None:
     message = Message(text="x", origin=MessageOrigin(kind="systemNotification"))
     started = accepted(session(), AGENT, TurnStarted(turn_id="mine", message=message))
     assert list(pending(started)) == [RunTurn(turn_id="mine")]
-
-
-def recording(record: SessionRecord) -> SessionRecord:
-    private = msgspec.structs.replace(record.private, is_recording=True)
-    return msgspec.structs.replace(record, private=private)
 
 
 def test_nothing_is_done_for_a_recording_but_to_tell_of_it() -> None:

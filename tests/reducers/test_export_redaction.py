@@ -31,6 +31,7 @@ from session_server.schemas.record import (
     SessionRecord,
     Waiting,
 )
+from tests.reducers import call_records
 from tests.sessions import in_turn
 
 SECRET, STATE = "canary-s3cret", "canary-state"
@@ -39,23 +40,18 @@ SCHEMA = {"type": "object", "properties": {"v": {"type": "string", "default": SE
 ASKED = (Asked(key="k", request_id="call:c/0/k", fingerprint="f", schema=SCHEMA),)
 
 
+ARGUMENTS = {"to": "eu", "token": SECRET, "note": f"as {SECRET}"}
+SECRETS: dict[str, Any] = {
+    "params": {"name": "deploy", "arguments": ARGUMENTS},
+    "private_arguments": ("token",),
+    "request_state": STATE,
+    "fingerprint": "f",
+    "asked": ASKED,
+}
+
+
 def call(**fields: Any) -> Call:
-    params = {"name": "deploy", "arguments": {"to": "eu", "token": SECRET, "note": f"as {SECRET}"}}
-    return Call(
-        **{
-            "id": "c",
-            "server": "cloud",
-            "method": "tools/call",
-            "params": params,
-            "turn_id": "t",
-            "started_at": 1,
-            "private_arguments": ("token",),
-            "request_state": STATE,
-            "fingerprint": "f",
-            "asked": ASKED,
-            **fields,
-        }
-    )
+    return call_records.call(**{**SECRETS, **fields})
 
 
 CALLS = {"c": call()}

@@ -13,44 +13,19 @@ from session_server.schemas.ahp.actions import (
     TitleChanged,
     TurnFailed,
 )
-from session_server.schemas.ahp.questions import (
-    Answer,
-    Draft,
-    Skipped,
-    Submitted,
-    TextValue,
-)
+from session_server.schemas.ahp.questions import Draft, Skipped, Submitted, TextValue
 from session_server.schemas.ahp.turns import SystemNotificationPart
-from session_server.schemas.limits import (
-    ANSWER_CHARS,
-)
-from session_server.schemas.principals import Principal
-from session_server.schemas.record import (
-    SessionRecord,
-)
+from session_server.schemas.limits import ANSWER_CHARS
 from session_server.schemas.wire import ErrorInfo
-from tests.reducers.form_actions import FORGED, FORM, OSLO, complete
-from tests.sessions import (
-    OWNER,
-    PHONE,
-    accepted,
-    asking,
-    stamp,
-)
-
-
-def answer(record: SessionRecord, principal: Principal, given: Answer | None) -> SessionRecord:
-    action = InputAnswerChanged(request_id="r", question_id="name", answer=given)
-    return accepted(record, principal, action)
-
+from tests.reducers.form_actions import FORGED, FORM, OSLO, answer, change, complete
+from tests.sessions import OWNER, PHONE, asking, stamp
 
 ANSWERED = asking(msgspec.structs.replace(FORM, answers={"name": Draft(value=OSLO)}))
 LONG = "x" * ANSWER_CHARS
 
 
 def typed(text: str, question: str = "name") -> InputAnswerChanged:
-    answer = Submitted(value=TextValue(value=text), meta=FORGED)
-    return InputAnswerChanged(request_id="r", question_id=question, answer=answer)
+    return change(Submitted(value=TextValue(value=text), meta=FORGED), question)
 
 
 @pytest.mark.parametrize(
@@ -60,14 +35,14 @@ def typed(text: str, question: str = "name") -> InputAnswerChanged:
         ((TurnFailed(turn_id="t", error=ErrorInfo(error_type="x", message="short")),), True),
         ((TurnFailed(turn_id="t", error=ErrorInfo(error_type="x", message=LONG)),), False),
         ((ResponsePartAdded(turn_id="t", part=SystemNotificationPart(content="x")),), False),
-        ((InputAnswerChanged(request_id="r", question_id="name", answer=None),), True),
+        ((change(None),), True),
         ((typed(OSLO.value),), True),
         ((typed(OSLO.value + "!"),), False),
         ((typed(OSLO.value + "!"), complete()), True),
         ((typed(LONG), complete()), False),
         ((typed(OSLO.value, "size"),), False),
-        ((InputAnswerChanged(request_id="gone", question_id="name", answer=Skipped()),), False),
-        ((InputAnswerChanged(request_id="r", question_id="name", answer=Skipped()),), True),
+        ((change(Skipped(), request_id="gone"),), False),
+        ((change(Skipped()),), True),
         ((), False),
     ],
 )
@@ -79,9 +54,8 @@ def test_a_full_session_takes_what_ends_removes_or_replaces(
 
 def test_the_answer_below_a_draft_counts_for_the_size_of_a_full_session() -> None:
     record = answer(asking(FORM), PHONE, Submitted(value=OSLO))
-    over = InputAnswerChanged(request_id="r", question_id="name", answer=Draft(value=OSLO))
+    over = change(Draft(value=OSLO))
     assert not makes_room(record, batch_of(record, over, stamp(OWNER)))
     drafted = answer(record, OWNER, Draft(value=OSLO))
     assert makes_room(drafted, batch_of(drafted, over, stamp(OWNER)))
-    cleared = InputAnswerChanged(request_id="r", question_id="name")
-    assert makes_room(drafted, batch_of(drafted, cleared, stamp(OWNER)))
+    assert makes_room(drafted, batch_of(drafted, change(None), stamp(OWNER)))

@@ -92,11 +92,6 @@ def test_state_alone_asks_for_a_retry(state: str) -> None:
     assert recognized == InputRequired(result_type="input_required", request_state=state)
 
 
-def test_a_list_of_requests_is_not_mcp() -> None:
-    result = asks(inputRequests=[{"id": "city", "message": "City?"}], requestState="s")
-    assert isinstance(recognize_input_required(result), InvalidResult)
-
-
 @pytest.mark.proves("mcp.retry.expired")
 def test_an_expired_state_is_distinguished_from_other_errors() -> None:
     assert is_expired_state(-32602, {"reason": "invalid_request_state"})

@@ -37,17 +37,8 @@ from session_server.schemas.limits import (
 )
 from session_server.schemas.principals import Principal, Role
 from session_server.schemas.record import SessionRecord
-from tests.reducers.form_actions import FORM, SHORT, asked, change, complete
-from tests.sessions import (
-    AGENT,
-    OWNER,
-    PHONE,
-    accepted,
-    asked_by,
-    asking,
-    in_turn,
-    refused,
-)
+from tests.reducers.form_actions import FORM, SHORT, asked, change, complete, verdict
+from tests.sessions import AGENT, OWNER, PHONE, accepted, asked_by, asking, in_turn, refused
 
 LONG = TextValue(value="xyz")
 
@@ -127,8 +118,7 @@ def answered(**answers: Any) -> SessionRecord:
 def test_completing_a_request(
     record: SessionRecord, action: InputCompleted, code: RefusalCode | None
 ) -> None:
-    refusal = judge(PHONE, record, action)
-    assert (refusal and refusal.code) == code
+    assert verdict(PHONE, record, action) == code
 
 
 @pytest.mark.proves("ahp.rules.complete-lost", "design.calls.one-winner")

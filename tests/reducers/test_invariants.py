@@ -71,19 +71,15 @@ from session_server.schemas.ahp.actions import (
     TurnFailed,
     TurnStarted,
 )
-from session_server.schemas.ahp.customizations import McpReady, McpServer
 from session_server.schemas.ahp.questions import (
     Answer,
     BooleanQuestion,
     BooleanValue,
-    Draft,
     InputRequest,
     NumberValue,
     OnExpiry,
     RequestMeta,
     ResponseKind,
-    Skipped,
-    Submitted,
     TextQuestion,
     TextValue,
 )
@@ -92,12 +88,7 @@ from session_server.schemas.ahp.tool_calls import ConfirmationReason, Running, T
 from session_server.schemas.ahp.turns import ToolCallPart
 from session_server.schemas.codec import decode_session_record, decode_session_state, encode
 from session_server.schemas.errors import Refusal, RefusalCode
-from session_server.schemas.mcp import (
-    Elicitation,
-    ElicitRequest,
-    EmbeddedRequest,
-    InputRequired,
-)
+from session_server.schemas.mcp import Elicitation, ElicitRequest, EmbeddedRequest, InputRequired
 from session_server.schemas.principals import HOST, Stamp
 from session_server.schemas.record import (
     Call,
@@ -112,7 +103,8 @@ from session_server.schemas.record import (
     Waiting,
 )
 from session_server.schemas.wire import ErrorInfo
-from tests.reducers.ahp1.ahp1_clients import some_later_action
+from tests.reducers.ahp1.ahp1_clients import some_answer, some_later_action
+from tests.reducers.shown_calls import SERVER
 from tests.sessions import AGENT, OWNER, PHONE, WATCHER, session, user_message
 
 SECRET = "s3cret"
@@ -135,24 +127,13 @@ FORMS = (
     (BooleanQuestion(id="v", message="V?", default_value=True),),
     (),
 )
-DEADLINES = (
-    None,
-    OnExpiry.CANCEL,
-    OnExpiry.DEFAULTS,
-    OnExpiry.WAIT,
-)
-SERVER = McpServer(id="mcp:cloud", uri="mcp:cloud", name="cloud", enabled=True, state=McpReady())
+DEADLINES = (None, *OnExpiry)
 RESULT = ToolResult(success=True, past_tense_message="Removed")
-
-
-def some_answer(dice: Random) -> Answer:
-    kind = dice.choice((Draft, Submitted, Submitted, Skipped))
-    return Skipped() if kind is Skipped else kind(value=dice.choice(VALUES))
 
 
 def some_answers(dice: Random) -> dict[str, Answer] | None:
     names = dice.sample(("v", "w", "nowhere"), dice.choice((0, 1, 1, 1, 2)))
-    return {name: some_answer(dice) for name in names} or None
+    return {name: some_answer(dice, VALUES) for name in names} or None
 
 
 def some_request(dice: Random) -> InputRequest:
@@ -189,7 +170,7 @@ def some_action(dice: Random, host: "Host") -> SessionAction:
             lambda: InputAnswerChanged(
                 request_id=request_id,
                 question_id=dice.choice(("v", "v", "w", "nowhere")),
-                answer=dice.choice((some_answer(dice), some_answer(dice), None)),
+                answer=dice.choice((some_answer(dice, VALUES), some_answer(dice, VALUES), None)),
             ),
         ),
         (
@@ -584,6 +565,7 @@ def walk(seed: int, steps: int) -> Host:
     "design.reduce.deterministic",
     "design.reduce.unmutated",
     "design.reduce.mirror",
+    "design.wire.answer-meta",
     "design.reduce.snapshot-tail",
     "design.rules.pure",
     "design.effects.pure",

@@ -5,10 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from session_server.schemas.ahp.actions import (
-    InputAnswerChanged,
-    InputRequested,
-)
+from session_server.schemas.ahp.actions import InputRequested
 from session_server.schemas.ahp.questions import (
     Answer,
     AnswerMeta,
@@ -22,20 +19,9 @@ from session_server.schemas.ahp.questions import (
 )
 from session_server.schemas.errors import RefusalCode
 from session_server.schemas.principals import Principal, Provenance
-from session_server.schemas.record import (
-    SessionRecord,
-)
-from tests.reducers.form_actions import FORGED, FORM, OSLO, complete
-from tests.sessions import (
-    AGENT,
-    OWNER,
-    PHONE,
-    accepted,
-    asked_by,
-    asking,
-    in_turn,
-    refused,
-)
+from session_server.schemas.record import SessionRecord
+from tests.reducers.form_actions import FORGED, FORM, OSLO, answer, complete
+from tests.sessions import AGENT, OWNER, PHONE, accepted, asked_by, asking, in_turn, refused
 
 MINE = asked_by(AGENT, FORM)
 BERGEN = TextValue(value="Bergen")
@@ -49,11 +35,6 @@ def answers_in(record: SessionRecord) -> dict[str, Answer]:
 def by_person(answer: Answer, principal: Principal, **marks: Any) -> Answer:
     meta = AnswerMeta(by=principal.author, at=100, via=Provenance.PERSON, **marks)
     return msgspec.structs.replace(answer, meta=meta)
-
-
-def answer(record: SessionRecord, principal: Principal, given: Answer | None) -> SessionRecord:
-    action = InputAnswerChanged(request_id="r", question_id="name", answer=given)
-    return accepted(record, principal, action)
 
 
 @pytest.mark.proves("design.requests.answers-reopened")

@@ -19,7 +19,7 @@ from session_server.reducers.calls.redaction import (
     masked_names,
 )
 from session_server.reducers.calls.rounds import input_responses, open_round
-from session_server.schemas.ahp.actions import InputCompleted, InputRequested
+from session_server.schemas.ahp.actions import InputCompleted
 from session_server.schemas.ahp.questions import (
     Answer,
     BooleanValue,
@@ -38,8 +38,8 @@ from session_server.schemas.mcp import Elicitation, ElicitRequest, ElicitResult,
 from session_server.schemas.record import (
     Asked,
     Begun,
+    Call,
     CallInputRequired,
-    Failed,
     FailureKind,
     Remembered,
     SessionRecord,
@@ -49,6 +49,7 @@ from tests.reducers.call_records import (
     asked,
     asks,
     call,
+    failed,
     form,
     leg,
     sent,
@@ -79,6 +80,12 @@ PRIVATE: dict[str, Any] = {
     "params": {"name": "deploy", "arguments": {"token": [SECRET, OTHER]}},
     "private_arguments": ("token",),
 }
+
+
+def hiding(**arguments: Any) -> Call:
+    """A call all of whose arguments are private."""
+    params = {"name": "deploy", "arguments": arguments}
+    return call(params=params, private_arguments=tuple(arguments))
 
 
 def opened(**requests: EmbeddedRequest) -> SessionRecord:
@@ -198,10 +205,8 @@ def test_names_without_secrets_stay_as_they_are() -> None:
 def test_an_address_that_holds_a_private_argument_is_not_shown(where: str) -> None:
     url = Elicitation(mode="url", message="Sign in", url=f"https://example.com/?key={where}")
     record = opened(k=ElicitRequest(params=url))
-    phase = the_call(record).phase
-    assert isinstance(phase, Failed)
-    assert phase.error.kind is FailureKind.UNSHOWABLE_FORM
-    assert "holds a private argument" in phase.error.message
+    assert failed(record).kind is FailureKind.UNSHOWABLE_FORM
+    assert "holds a private argument" in failed(record).message
     assert "canary" not in encode(record.public).decode()
 
 
@@ -249,12 +254,6 @@ def test_the_fingerprint_of_a_question_tells_nothing_of_a_secret() -> None:
         record = asked(sent(started(**private)), asks(k=form(f"Use {secret}?", schema)))
         found.append(the_call(record).asked[0].fingerprint)
     assert found[0] == found[1]
-
-
-def test_other_calls_are_asked_as_ever() -> None:
-    batch = open_round(sent(started()), "c", 0, asks(k=form("Use it?", FORM)), BY_HOST)
-    (request,) = [a.request for a in batch if isinstance(a, InputRequested)]
-    assert SECRET in encode(request).decode()
 
 
 # Recognising secrets
@@ -324,8 +323,7 @@ ENCODERS: dict[str, Callable[[str], str]] = {
 @example(secret='s3cr"et/päss&word+x<1')
 @given(secret=st.text(min_size=SHORTEST_SECRET, max_size=200))
 def test_private_arguments_are_hidden_in_every_common_encoding(how: str, secret: str) -> None:
-    params = {"name": "deploy", "arguments": {"token": secret}}
-    of = call(params=params, private_arguments=("token",))
+    of = hiding(token=secret)
     encoded = ENCODERS[how](secret)
     assert masked(of, encoded) == HIDDEN
     assert secret not in masked(of, f"before {encoded} after").removeprefix("before ")
@@ -333,16 +331,14 @@ def test_private_arguments_are_hidden_in_every_common_encoding(how: str, secret:
 
 def test_a_long_private_argument_is_hidden_in_json_too() -> None:
     letter = 'Dear "friend",\n' * 2_048
-    params = {"name": "send", "arguments": {"letter": letter}}
-    of = call(params=params, private_arguments=("letter",))
+    of = hiding(letter=letter)
     assert masked(of, in_json(letter)) == HIDDEN
     assert masked(of, [letter, 5]) == [HIDDEN, 5]
 
 
 def test_a_long_private_argument_is_hidden_up_to_its_end() -> None:
     letter = "".join(chr(0x4E00 + at) for at in range(500))
-    params = {"name": "send", "arguments": {"letter": letter}}
-    of = call(params=params, private_arguments=("letter",))
+    of = hiding(letter=letter)
     begin, end = letter[:END_CHARS], letter[-END_CHARS:]
     shown = {
         f"a {letter} b {all_percent(letter)} c": f"a {HIDDEN} b {HIDDEN} c",
@@ -355,14 +351,11 @@ def test_a_long_private_argument_is_hidden_up_to_its_end() -> None:
 
 def test_many_private_arguments_are_looked_for() -> None:
     values = [f"value-{number:05}-{'x' * 20}" for number in range(100)]
-    params = {"name": "send", "arguments": {"all": values}}
-    of = call(params=params, private_arguments=("all",))
-    assert masked(of, [*values, "another"]) == [HIDDEN] * 100 + ["another"]
+    assert masked(hiding(all=values), [*values, "another"]) == [HIDDEN] * 100 + ["another"]
 
 
 def test_texts_that_repeat_secrets_too_often_are_hidden_as_a_whole() -> None:
-    params = {"name": "send", "arguments": {"token": "s3cr3t"}}
-    of = call(params=params, private_arguments=("token",))
+    of = hiding(token="s3cr3t")
     few = "is %733cr3t " * (REDACTIONS_PER_VALUE - 1)
     assert masked(of, few) == few.replace("%733cr3t", HIDDEN)
     many = "is %733cr3t " * REDACTIONS_PER_VALUE
@@ -372,9 +365,7 @@ def test_texts_that_repeat_secrets_too_often_are_hidden_as_a_whole() -> None:
 
 
 def test_only_what_decodes_to_a_secret_is_hidden() -> None:
-    arguments = {"user": "abcd", "token": "abcd/efgh", "note": "h äh"}
-    params = {"name": "deploy", "arguments": arguments}
-    of = call(params=params, private_arguments=tuple(arguments))
+    of = hiding(user="abcd", token="abcd/efgh", note="h äh")
     shown = {
         r"ä\n abcd\/efgh \n100%": rf"ä\n {HIDDEN} \n100%",
         r"\t%61bcd%2fefgh%20%C3%A4h%20": rf"\t{HIDDEN}%20",
@@ -386,6 +377,5 @@ def test_only_what_decodes_to_a_secret_is_hidden() -> None:
 
 
 def test_a_private_number_is_hidden_as_a_fraction_too() -> None:
-    params = {"name": "pay", "arguments": {"pin": 471_147, "limit": 99_999.0}}
-    of = call(params=params, private_arguments=("pin", "limit"))
+    of = hiding(pin=471_147, limit=99_999.0)
     assert masked(of, [471_147, 471_147.0, 99_999, "99999", 1.5]) == [HIDDEN] * 4 + [1.5]

@@ -1,31 +1,18 @@
 """What holds of the public reducers for any state and any action, sensible together or not."""
 
-from typing import Any
-
-import msgspec
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from session_server.reducers.state.session import reduce_root, reduce_session
 from session_server.schemas.ahp.actions import MetaChanged, RootAction, SessionAction
-from session_server.schemas.ahp.session import Lifecycle, RootState, SessionState, SessionSummary
+from session_server.schemas.ahp.session import RootState, SessionState
 from session_server.schemas.codec import decode_session_state, encode
-from tests.reducers.cases import canonical
+from tests.reducers.cases import plain
+from tests.sessions import session
 from tests.strategies import root_actions, root_states, session_actions, session_states, times
 
-IDLE = SessionState(
-    summary=SessionSummary(
-        resource="s:", provider="p", title="t", status=1, created_at=1, modified_at=1
-    ),
-    lifecycle=Lifecycle.READY,
-    turns=(),
-    meta={"mark": 1},
-)
-
-
-def plain(state: Any) -> str:
-    return canonical(msgspec.json.decode(encode(state)))
+IDLE = session(meta={"mark": 1}).public
 
 
 @pytest.mark.proves("design.reduce.no-op", "design.reduce.unmutated")

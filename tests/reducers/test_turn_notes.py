@@ -141,17 +141,11 @@ def test_defaults_are_marked_as_such() -> None:
     )
 
 
-def test_a_default_does_not_stand_in_for_a_required_answer() -> None:
-    assert note(TextQuestion(id="n", message="N?", required=True, default_value="x")) == (
-        "Ana answered “Deploy”."
-    )
-
-
-def test_an_empty_default_is_left_out() -> None:
-    assert note(TextQuestion(id="n", message="N?", default_value="")) == "Ana answered “Deploy”."
-
-
-def test_nobody_reads_defaults_of_a_question_that_was_declined() -> None:
+def test_defaults_that_were_not_sent_are_left_out() -> None:
+    required = TextQuestion(id="n", message="N?", required=True, default_value="x")
+    empty = TextQuestion(id="n", message="N?", default_value="")
+    for question in (required, empty):
+        assert note(question) == "Ana answered “Deploy”."
     size = IntegerQuestion(id="size", message="Size?", default_value=3)
     assert note(size, response=ResponseKind.DECLINE) == "Ana declined “Deploy”."
 

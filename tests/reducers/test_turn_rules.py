@@ -44,20 +44,18 @@ from session_server.schemas.ahp.tool_calls import (
 )
 from session_server.schemas.ahp.turns import ActiveTurn, ToolCallPart, Turn, TurnState
 from session_server.schemas.errors import RefusalCode
-from session_server.schemas.limits import (
-    ID_CHARS,
-    QUEUED_BYTES,
-    QUEUED_MESSAGES,
-)
+from session_server.schemas.limits import ID_CHARS, QUEUED_BYTES, QUEUED_MESSAGES
 from session_server.schemas.principals import Principal
-from session_server.schemas.record import Call, SessionRecord
+from session_server.schemas.record import CallStarted, SessionRecord
 from session_server.schemas.wire import ErrorInfo
-from tests.reducers.form_actions import start
+from tests.reducers.call_records import call
+from tests.reducers.form_actions import start, verdict
 from tests.sessions import (
     AGENT,
     OWNER,
     asked_by,
     asking,
+    fold,
     in_turn,
     refused,
     session,
@@ -92,8 +90,7 @@ OLD_TURN = Turn(id="old", message=user_message(), response_parts=(), state=TurnS
 def test_starting_a_turn(
     record: SessionRecord, principal: Principal, action: TurnStarted, code: RefusalCode | None
 ) -> None:
-    refusal = judge(principal, record, action)
-    assert (refusal and refusal.code) == code
+    assert verdict(principal, record, action) == code
 
 
 @pytest.mark.proves("ahp.rules.turn-none")
@@ -129,21 +126,9 @@ def test_an_agent_does_not_end_a_turn_in_which_somebody_else_asks() -> None:
 def test_an_agent_ends_turns_with_calls_of_its_own_only(
     by: Principal, code: RefusalCode | None
 ) -> None:
-    call = Call(
-        id="c",
-        server="cloud",
-        method="tools/call",
-        params={"name": "deploy"},
-        turn_id="t",
-        started_at=1,
-        by=by.author,
-    )
-    record = asking(InputRequest(id="call:c/1/k", meta=RequestMeta(call="c")))
-    private = msgspec.structs.replace(record.private, calls={"c": call})
-    refusal = judge(
-        AGENT, msgspec.structs.replace(record, private=private), TurnCancelled(turn_id="t")
-    )
-    assert (refusal and refusal.code) == code
+    asked = asking(InputRequest(id="call:c/1/k", meta=RequestMeta(call="c")))
+    record = fold(asked, CallStarted(call=call(by=by.author)))
+    assert verdict(AGENT, record, TurnCancelled(turn_id="t")) == code
 
 
 def test_history_is_cut_at_a_turn_that_exists() -> None:
@@ -209,8 +194,7 @@ def test_which_messages_may_wait(
     action: PendingMessageSet,
     code: RefusalCode | None,
 ) -> None:
-    refusal = judge(principal, record, action)
-    assert (refusal and refusal.code) == code
+    assert verdict(principal, record, action) == code
 
 
 @pytest.mark.proves("ahp.rules.pending-none")
@@ -277,10 +261,9 @@ DENIAL = ToolCallConfirmed(**ON_CALL, approved=False, reason=CancellationReason.
 def test_a_tool_call_must_be_in_the_right_state(action: SessionAction, states: set[type]) -> None:
     confirms = isinstance(action, ToolCallConfirmed | ToolCallResultConfirmed)
     who = OWNER if confirms else AGENT
-    for state, call in STATES.items():
-        refusal = judge(who, calling(call), action)
-        assert (refusal is None) == (state in states)
-        assert refusal is None or refusal.code is RefusalCode.WRONG_STATE
+    for state, tool_call in STATES.items():
+        expected = None if state in states else RefusalCode.WRONG_STATE
+        assert verdict(who, calling(tool_call), action) is expected
     assert refused(calling(None), who, action).code is RefusalCode.WRONG_STATE
     assert refused(session(), who, action).code is RefusalCode.WRONG_STATE
     other = Streaming(tool_call_id="other", tool_name="x", display_name="X")
@@ -309,8 +292,7 @@ def test_a_tool_call_starts_once_and_in_its_turn() -> None:
 )
 def test_a_confirmation_must_make_sense(changes: dict[str, Any], code: RefusalCode | None) -> None:
     action = msgspec.structs.replace(APPROVAL, **changes)
-    refusal = judge(OWNER, calling(STATES[PendingConfirmation]), action)
-    assert (refusal and refusal.code) == code
+    assert verdict(OWNER, calling(STATES[PendingConfirmation]), action) == code
 
 
 def test_input_that_is_not_editable_stays() -> None:

@@ -1,6 +1,6 @@
 """Every decoder by name, its shape, and what may come out of it: a value or the one error."""
 
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 import pytest
@@ -47,6 +47,16 @@ decode_action: Decoder[Any] = codec.decode_action
 
 def plain(value: Any) -> Any:
     return msgspec.json.decode(encode(value))
+
+
+def tags(union: Any) -> set[str]:
+    return {str(member.__struct_config__.tag) for member in get_args(union)}
+
+
+def dispatched(action: Any) -> bytes:
+    """A frame that dispatches it, whatever it is."""
+    params = {"channel": "ahp-session:/1", "clientSeq": 1, "action": action}
+    return encode({"jsonrpc": "2.0", "method": "dispatchAction", "params": params})
 
 
 def attempt(name: str, data: bytes | str) -> Any:

@@ -10,14 +10,9 @@ from hypothesis import strategies as st
 from session_server.schemas import codec
 from session_server.schemas.codec import encode
 from session_server.schemas.errors import UnknownKindError
-from tests.schemas.decoding import refusal
+from tests.schemas.decoding import dispatched, refusal
 from tests.schemas.wire_examples import CLIENT_ACTIONS, HOST_ACTIONS
 from tests.strategies import host_actions, json_values, private_actions
-
-
-def dispatched(action: Any) -> bytes:
-    params = {"channel": "ahp-session:/1", "clientSeq": 1, "action": action}
-    return encode({"jsonrpc": "2.0", "method": "dispatchAction", "params": params})
 
 
 @pytest.mark.proves("design.decode.client")

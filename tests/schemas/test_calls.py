@@ -29,6 +29,7 @@ def call(method: CallMethod = "tools/call", **params: Any) -> dict[str, Any]:
         ("tools/call", {"name": "hose", "arguments": {}}, "hose"),
         ("prompts/get", {"name": "weekly"}, "weekly"),
         ("resources/read", {"uri": "plot:/plan"}, "plot:/plan"),
+        ("resources/read", {"uri": "x:/a?token=s3cret#frag"}, "x:/a"),
         ("tools/call", {}, "tools/call"),
         ("tools/call", {"name": ""}, "tools/call"),
     ],
@@ -37,10 +38,6 @@ def test_a_call_is_named_after_what_it_asks_for(
     method: CallMethod, params: dict[str, Any], target: str
 ) -> None:
     assert Call(**call(method, **params)).target == target
-
-
-def test_a_new_call_is_open_and_to_be_sent() -> None:
-    assert Call(**call()).is_open
 
 
 def test_rounds_count_from_the_last_start() -> None:

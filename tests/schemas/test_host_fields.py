@@ -1,5 +1,6 @@
 """What a client writes where only the host writes does not get its action refused."""
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -11,15 +12,11 @@ from session_server.schemas.ahp.session import SummaryMeta
 from session_server.schemas.codec import decode_agent_frame, decode_client_frame
 from session_server.schemas.errors import MismatchError
 from session_server.schemas.principals import ASKERS, HOST_KEYS
+from tests.schemas.decoding import dispatched
 
 RUBBISH = ["x", 5, [], {"at": "yesterday"}, {"by": 7}, {"pattern": []}, {"expiresAt": "soon"}]
 VALUE = {"kind": "text", "value": "x"}
 QUESTION = {"id": "q", "kind": "text", "message": "?"}
-
-
-def frame(action: Any) -> bytes:
-    params = {"channel": "ahp-session:/1", "clientSeq": 1, "action": action}
-    return msgspec.json.encode({"jsonrpc": "2.0", "method": "dispatchAction", "params": params})
 
 
 def change(**answer: Any) -> dict[str, Any]:
@@ -50,21 +47,17 @@ def request(*, in_question: Any = None, in_answer: Any = None, **fields: Any) ->
 
 
 @pytest.mark.proves("design.wire.answer-meta-forged")
-@pytest.mark.parametrize("random_frames", RUBBISH)
-def test_invalid_answer_meta_is_ignored(random_frames: Any) -> None:
-    clean = decode_client_frame(frame(change()))
-    assert decode_client_frame(frame(change(_meta=random_frames))) in (
-        clean,
-        decode_client_frame(frame(change(_meta={}))),
-    )
-    assert decode_client_frame(frame(completion(_meta=random_frames))) in (
-        decode_client_frame(frame(completion())),
-        decode_client_frame(frame(completion(_meta={}))),
-    )
+@pytest.mark.parametrize("action", [change, completion])
+@pytest.mark.parametrize("meta", RUBBISH)
+def test_invalid_answer_meta_is_ignored(
+    action: Callable[..., dict[str, Any]], meta: object
+) -> None:
+    clean = [decode_client_frame(dispatched(made)) for made in (action(), action(_meta={}))]
+    assert decode_client_frame(dispatched(action(_meta=meta))) in clean
 
 
 def test_an_agent_gets_an_error_for_invalid_metadata() -> None:
-    decode_agent_frame(frame(request()))
+    decode_agent_frame(dispatched(request()))
     for wrong in (
         request(_meta={"expiresAt": "soon"}),
         request(_meta={"onExpiry": "Cancel"}),
@@ -72,7 +65,7 @@ def test_an_agent_gets_an_error_for_invalid_metadata() -> None:
         request(in_answer={"at": "x"}),
     ):
         with pytest.raises(MismatchError):
-            decode_agent_frame(frame(wrong))
+            decode_agent_frame(dispatched(wrong))
 
 
 @pytest.mark.parametrize(
@@ -86,13 +79,13 @@ def test_an_agent_gets_an_error_for_invalid_metadata() -> None:
 )
 def test_whatever_else_is_wrong_is_still_wrong(action: Any) -> None:
     with pytest.raises(MismatchError):
-        decode_client_frame(frame(action))
+        decode_client_frame(dispatched(action))
 
 
 def test_metadata_elsewhere_is_checked() -> None:
     on_call = {"type": "session/toolCallResultConfirmed", "turnId": "t", "toolCallId": "c"}
     with pytest.raises(MismatchError, match="_meta"):
-        decode_client_frame(frame({**on_call, "approved": True, "_meta": 5}))
+        decode_client_frame(dispatched({**on_call, "approved": True, "_meta": 5}))
 
 
 SHAPES: dict[str, type[msgspec.Struct]] = {

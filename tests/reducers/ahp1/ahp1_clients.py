@@ -1,7 +1,7 @@
 """Clients of AHP 0.9 and 1.x: what they send, and the mirrors they keep."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from random import Random
 from typing import Any
 
@@ -21,6 +21,7 @@ from session_server.schemas.ahp.questions import (
     Skipped,
     Submitted,
     TextValue,
+    Value,
 )
 from session_server.schemas.ahp.session import AgentSelection, ModelSelection
 from session_server.schemas.ahp.tool_calls import (
@@ -107,9 +108,9 @@ VALUES = (
 )
 
 
-def some_answer(dice: Random) -> Answer:
+def some_answer(dice: Random, values: Sequence[Value | None] = VALUES) -> Answer:
     kind = dice.choice((Draft, Submitted, Submitted, Skipped))
-    return Skipped() if kind is Skipped else kind(value=dice.choice(VALUES))
+    return Skipped() if kind is Skipped else kind(value=dice.choice(values))
 
 
 def some_later_action(dice: Random, record: SessionRecord) -> sent.ClientAction:

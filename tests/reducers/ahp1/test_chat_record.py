@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from session_server.reducers.ahp1.envelopes import Committed, envelopes
+from session_server.reducers.ahp1.envelopes import Committed, envelopes, summary_changes
 from session_server.reducers.ahp1.numbering import (
     ENVELOPES_PER_ENTRY,
     number,
@@ -25,7 +25,7 @@ from session_server.reducers.rules.judge import judge
 from session_server.reducers.state.chat import chat_of
 from session_server.reducers.state.record import reduce_record
 from session_server.schemas.ahp import actions as ahp
-from session_server.schemas.ahp.customizations import Plugin, SkillEntry
+from session_server.schemas.ahp.customizations import Plugin, SkillEntry, UnknownCustomization
 from session_server.schemas.ahp.envelopes import ActionOrigin
 from session_server.schemas.ahp.questions import (
     Answer,
@@ -40,12 +40,7 @@ from session_server.schemas.ahp.questions import (
     TextValue,
 )
 from session_server.schemas.ahp.session import ActiveClient, AgentInfo, ModelSelection, RootState
-from session_server.schemas.ahp.tool_calls import (
-    ClientContributor,
-    ConfirmationReason,
-    PendingConfirmation,
-    Running,
-)
+from session_server.schemas.ahp.tool_calls import ConfirmationReason, PendingConfirmation, Running
 from session_server.schemas.ahp.turns import (
     ActiveTurn,
     MarkdownPart,
@@ -79,8 +74,9 @@ from session_server.schemas.record import (
     TurnRecord,
 )
 from session_server.schemas.wire import ErrorInfo
-from tests.reducers.ahp1.ahp1_clients import VARIANTS, Mirror, on_the_wire, shown
-from tests.sessions import AGENT, OWNER, asking, in_turn, session, user_message
+from tests.reducers.ahp1.ahp1_clients import VARIANTS, Json, Mirror, on_the_wire, shown
+from tests.reducers.form_actions import with_client_tool
+from tests.sessions import AGENT, OWNER, asking, fold, in_turn, session, user_message
 
 V1 = Variant(True, Spelling.PLAIN)
 QUESTION = TextQuestion(id="q", message="Name?")
@@ -101,6 +97,17 @@ def parts(record: SessionRecord) -> list[object]:
     turn = chat_state(record, V1).active_turn
     assert turn is not None
     return list(turn.response_parts)
+
+
+def mirrored(
+    record: SessionRecord, *actions: RecordAction, at: int = 5, variant: Variant = V1
+) -> list[Json]:
+    """What a client is told of these actions; its mirror then shows what a new snapshot does."""
+    mirror = Mirror(record, variant)
+    entries = [Committed(i, action, at) for i, action in enumerate(actions, 1)]
+    said = mirror.follow(envelopes(record, entries, variant))
+    assert (mirror.chat, mirror.session) == shown(fold(record, *actions, at=at), variant)
+    return said
 
 
 # Where questions stand
@@ -144,16 +151,11 @@ def test_a_question_that_its_turn_leaves_open_keeps_what_was_drafted() -> None:
 
 
 def test_without_a_turn_a_question_has_no_place() -> None:
+    record, asked = session(status=33), ahp.InputRequested(request=REQUEST)
     for variant in VARIANTS:
-        record = session(status=33)
-        mirror = Mirror(record, variant)
-        entry = Committed(1, ahp.InputRequested(request=REQUEST), 5)
-        mirror.follow(envelopes(record, [entry], variant))
-        after = folded(record, entry.action, at=5)
-        assert (mirror.chat, mirror.session) == shown(after, variant)
-        assert chat_state(after, variant).active_turn is None
-        again = Committed(2, entry.action, 6)
-        mirror.follow(envelopes(after, [again], variant))
+        mirrored(record, asked, variant=variant)
+        assert chat_state(fold(record, asked), variant).active_turn is None
+        mirrored(record, asked, asked, variant=variant)
 
 
 def test_selects_say_whether_they_take_freeform_text() -> None:
@@ -171,21 +173,15 @@ def test_selects_say_whether_they_take_freeform_text() -> None:
 def test_asking_again_without_answers_takes_them_away() -> None:
     record = asking(msgspec.structs.replace(REQUEST, answers={"q": ADA}))
     action = ahp.InputRequested(request=msgspec.structs.replace(REQUEST, answers={}))
-    mirror = Mirror(record, V1)
-    said = mirror.follow(envelopes(record, [Committed(1, action, 5)], V1))
-    kinds = [envelope["action"]["type"] for envelope in said]
+    kinds = [envelope["action"]["type"] for envelope in mirrored(record, action)]
     assert kinds[:2] == ["chat/inputAnswerChanged", "chat/inputRequested"]
-    assert (mirror.chat, mirror.session) == shown(folded(record, action), V1)
 
 
 @pytest.mark.parametrize("answers", [None, {"q": ADA}])
 def test_asking_again_with_answers_replaces_them(answers: dict[str, Answer] | None) -> None:
     record = asking(msgspec.structs.replace(REQUEST, answers=answers))
     other: dict[str, Answer] = {"q": Draft(value=TextValue(value="Bo"))}
-    action = ahp.InputRequested(request=msgspec.structs.replace(REQUEST, answers=other))
-    mirror = Mirror(record, V1)
-    mirror.follow(envelopes(record, [Committed(1, action, 5)], V1))
-    assert (mirror.chat, mirror.session) == shown(folded(record, action), V1)
+    mirrored(record, ahp.InputRequested(request=msgspec.structs.replace(REQUEST, answers=other)))
 
 
 def test_a_question_from_before_a_turn_does_not_wait_in_it() -> None:
@@ -205,10 +201,7 @@ def test_switching_one_of_several_with_the_same_id_tells_all() -> None:
         Plugin(id="q", uri="p:/", name="Q", enabled=True, children=(SkillEntry(**SKILL),)),
     )
     record = session(customizations=entries)
-    mirror = Mirror(record, V1)
-    action = ahp.CustomizationToggled(id="p", enabled=False)
-    mirror.follow(envelopes(record, [Committed(1, action, 5)], V1))
-    assert (mirror.chat, mirror.session) == shown(folded(record, action), V1)
+    mirrored(record, ahp.CustomizationToggled(id="p", enabled=False))
 
 
 def test_what_is_shown_can_be_read_with_the_shapes_of_the_version() -> None:
@@ -236,31 +229,14 @@ def test_what_is_shown_can_be_read_with_the_shapes_of_the_version() -> None:
 
 
 def test_a_client_that_stays_away_loses_its_entry_and_its_running_tools() -> None:
-    start = ahp.ToolCallStart(
-        turn_id="t",
-        tool_call_id="c",
-        tool_name="ls",
-        display_name="List",
-        contributor=ClientContributor(client_id="two"),
-    )
-    ready = ahp.ToolCallReady(
-        turn_id="t",
-        tool_call_id="c",
-        invocation_message="List",
-        confirmed=ConfirmationReason.NOT_NEEDED,
-    )
-    record = folded(
-        in_turn(active_client=ActiveClient(client_id="one", tools=())),
-        ClientJoined(client=ClientEntry(client_id="two", tools=())),
-        start,
-        ready,
-    )
-    assert active_client_ids(record) == {"one", "two"}
-    batch = released(record, "two")
+    joined = ClientJoined(client=ClientEntry(client_id="tablet", tools=()))
+    record = fold(with_client_tool("tablet"), joined)
+    assert active_client_ids(record) == {"laptop", "tablet"}
+    batch = released(record, "tablet")
     assert [type(action) for action in batch] == [ahp.ToolCallComplete, ClientLeft]
-    assert active_client_ids(folded(record, *batch)) == {"one"}
-    assert [type(action) for action in released(record, "one")] == [ahp.ActiveClientChanged]
-    assert released(record, "three") == ()
+    assert active_client_ids(fold(record, *batch)) == {"laptop"}
+    assert [type(action) for action in released(record, "laptop")] == [ahp.ActiveClientChanged]
+    assert released(record, "phone") == ()
 
 
 # Notes
@@ -280,15 +256,12 @@ def test_the_author_is_shown_by_the_request_or_else_by_a_note(
     action = ahp.InputCompleted(request_id="r", response=response, answers={**(answers or {})})
     stamp = Stamp(at=7, by=Author(id="u", name="Ada"), via=Provenance.PERSON)
     batch = batch_of(record, action, stamp)
-    mirror = Mirror(record, V1)
-    entries = [Committed(i, entry, 7) for i, entry in enumerate(batch, 1)]
-    said = mirror.follow(envelopes(record, entries, V1))
-    assert ("chat/responsePart" in {e["action"]["type"] for e in said}) is is_noted
-    after = folded(record, *batch, at=7)
+    said = {envelope["action"]["type"] for envelope in mirrored(record, *batch, at=7)}
+    assert ("chat/responsePart" in said) is is_noted
+    after = fold(record, *batch, at=7)
     assert isinstance(after.public.active_turn, ActiveTurn)
     assert isinstance(after.public.active_turn.response_parts[0], SystemNotificationPart)
     assert any(isinstance(part, SystemNotificationPart) for part in parts(after)) is is_noted
-    assert (mirror.chat, mirror.session) == shown(after, V1)
 
 
 def test_an_outcome_without_a_turn_or_a_note_hides_nothing() -> None:
@@ -345,11 +318,8 @@ def test_a_call_that_is_confirmed_again_keeps_its_input() -> None:
     ready = ahp.ToolCallReady(turn_id="t", tool_call_id="c", invocation_message="Sure?")
     other = msgspec.structs.replace(ready, tool_call_id="d")
     unknown = msgspec.structs.replace(ready, tool_call_id="zz")
-    mirror = Mirror(record, V1)
-    entries = [Committed(i, a, 5) for i, a in enumerate((ready, other, unknown), 1)]
-    mirror.follow(envelopes(record, entries, V1))
-    after = folded(record, ready, other, unknown)
-    assert (mirror.chat, mirror.session) == shown(after, V1)
+    mirrored(record, ready, other, unknown)
+    after = fold(record, ready, other, unknown)
     calls = [part.tool_call for part in parts(after) if isinstance(part, ToolCallPart)]
     assert [call.tool_input for call in calls if isinstance(call, PendingConfirmation)] == [
         "in",
@@ -461,11 +431,36 @@ def test_a_record_from_before_shows_what_is_known_and_goes_on() -> None:
 def test_the_public_state_of_a_record_is_encoded_as_before() -> None:
     record = folded(session(), ahp.TurnStarted(turn_id="t", message=user_message()))
     assert record.chat is not None
-    assert encode(record.public) == encode(
-        reduce_record(session(), ahp.TurnStarted(turn_id="t", message=user_message()), 100).public
-    )
+    assert "chat" not in on_the_wire(record.public)
     assert "chat" not in on_the_wire(session())
     assert decode_session_record(encode(record)) == record
+
+
+@pytest.mark.parametrize(
+    ("record", "action"),
+    [
+        (in_turn(), ahp.TurnCancelled(turn_id="t")),
+        (in_turn(), ahp.TurnFailed(turn_id="t", error=ErrorInfo(error_type="x", message="!"))),
+        (
+            session(active_client=ActiveClient(client_id="laptop", tools=())),
+            ahp.ActiveClientChanged(active_client=None),
+        ),
+        (
+            session(),
+            ahp.CustomizationsChanged(customizations=(UnknownCustomization({"type": "later"}),)),
+        ),
+    ],
+)
+def test_what_a_walk_may_leave_out_is_told_too(record: SessionRecord, action: RecordAction) -> None:
+    assert mirrored(record, action)
+
+
+def test_an_activity_that_is_over_is_empty_in_a_list() -> None:
+    busy = fold(in_turn(), ahp.ActivityChanged(activity="Busy"))
+    done = fold(busy, ahp.ActivityChanged())
+    changes = summary_changes(session_summary(busy, V1), session_summary(done, V1))
+    assert changes is not None
+    assert changes.activity == ""
 
 
 def test_what_changes_nothing_leaves_a_record_as_it_was() -> None:
@@ -537,12 +532,9 @@ def test_the_root_shows_agents_with_a_model_and_no_terminals() -> None:
 
 
 def test_a_session_that_could_not_be_made_is_failed() -> None:
-    record = session()
     action = ahp.CreationFailed(error=ErrorInfo(error_type="x", message="!"))
-    mirror = Mirror(record, V1)
-    mirror.follow(envelopes(record, [Committed(1, action, 1)], V1))
-    assert mirror.session["lifecycle"] == "failed"
-    assert (mirror.chat, mirror.session) == shown(folded(record, action), V1)
+    mirrored(session(), action)
+    assert on_the_wire(session_state(fold(session(), action), V1))["lifecycle"] == "failed"
 
 
 def test_a_turn_shows_the_model_that_it_was_started_with() -> None:

@@ -41,14 +41,9 @@ from session_server.schemas.codec import decode_ahp1_frame
 from session_server.schemas.errors import DecodingError, Refusal, RefusalCode
 from session_server.schemas.limits import ACTIVE_CLIENTS_PER_SESSION, DRAFT_BYTES
 from session_server.schemas.principals import Principal, Stamp
-from session_server.schemas.record import (
-    ClientJoined,
-    ClientLeft,
-    MessageDrafted,
-    SessionRecord,
-)
+from session_server.schemas.record import ClientJoined, ClientLeft, MessageDrafted, SessionRecord
 from tests.reducers.ahp1.ahp1_clients import chosen_message, client
-from tests.sessions import OWNER, PHONE, asking, in_turn, session
+from tests.sessions import OWNER, PHONE, asking, fold, in_turn, session
 
 TRACE = Path(__file__).resolve().parents[4] / "shared" / "ahp1" / "vscode-trace.json"
 OPTIONS = (Option(id="red", label="Red"), Option(id="blue", label="Blue"))
@@ -80,11 +75,21 @@ def planned(
     return plan(principal, record, action, STAMP, on_chat=on_chat)
 
 
-def after(record: SessionRecord, batch: Batch | Refusal) -> SessionRecord:
+def refused(
+    record: SessionRecord, action: sent.ClientAction, *who: Principal, **where: bool
+) -> RefusalCode:
+    refusal = planned(record, action, *who, **where)
+    assert isinstance(refusal, Refusal)
+    return refusal.code
+
+
+def made(batch: Batch | Refusal) -> Batch:
     assert not isinstance(batch, Refusal), batch
-    for action in batch:
-        record = reduce_record(record, action, STAMP.at)
-    return record
+    return batch
+
+
+def after(record: SessionRecord, batch: Batch | Refusal) -> SessionRecord:
+    return fold(record, *made(batch), at=STAMP.at)
 
 
 def completed(question_id: str, value: Value) -> Any:
@@ -120,14 +125,14 @@ def completed(question_id: str, value: Value) -> Any:
 def test_text_becomes_what_the_question_asks_for(
     question_id: str, text: str, value: Value | None
 ) -> None:
-    made = completed(question_id, TextValue(value=text))
+    outcome = completed(question_id, TextValue(value=text))
     if value is None:
-        assert isinstance(made, Refusal)
-        assert made.code is RefusalCode.WRONG_KIND
-        assert (made.request_id, made.question_id) == ("r1", question_id)
-        assert "is not" in made.message
+        assert isinstance(outcome, Refusal)
+        assert outcome.code is RefusalCode.WRONG_KIND
+        assert (outcome.request_id, outcome.question_id) == ("r1", question_id)
+        assert "is not" in outcome.message
     else:
-        (action,) = made
+        (action,) = outcome
         assert action.answers == {question_id: Submitted(value=value)}
 
 
@@ -165,25 +170,18 @@ def test_a_draft_is_converted_too_and_a_skip_or_a_clearing_is_not() -> None:
 def test_answers_to_what_is_not_open_are_left_to_the_rules() -> None:
     answer = Draft(value=TextValue(value="4"))
     change = sent.InputAnswerChanged(request_id="zz", question_id="q", answer=answer)
-    refusal = planned(asking(FORM), change)
-    assert isinstance(refusal, Refusal)
-    assert refusal.code is RefusalCode.NO_REQUEST
+    assert refused(asking(FORM), change) is RefusalCode.NO_REQUEST
     completion = sent.InputCompleted(request_id="zz", response=ResponseKind.CANCEL)
-    refusal = planned(asking(FORM), completion)
-    assert isinstance(refusal, Refusal)
-    assert refusal.code is RefusalCode.NO_REQUEST
+    assert refused(asking(FORM), completion) is RefusalCode.NO_REQUEST
     other = sent.InputAnswerChanged(request_id="r1", question_id="zz", answer=answer)
-    refusal = planned(asking(FORM), other)
-    assert isinstance(refusal, Refusal)
-    assert refusal.code is RefusalCode.NO_QUESTION
+    assert refused(asking(FORM), other) is RefusalCode.NO_QUESTION
 
 
 def test_a_message_chooses_the_model_and_the_agent_of_its_turn() -> None:
     start = sent.StartTurn(
         turn_id="t1", started_at="2026-10-01T10:00:00Z", message=chosen_message("m", "a:/1")
     )
-    batch = planned(session(), start)
-    assert not isinstance(batch, Refusal)
+    batch = made(planned(session(), start))
     assert [type(action) for action in batch] == [
         ahp.ModelChanged,
         ahp.AgentChanged,
@@ -194,24 +192,17 @@ def test_a_message_chooses_the_model_and_the_agent_of_its_turn() -> None:
     assert record.public.summary.agent == AgentSelection(uri="a:/1")
     ended = after(record, planned(record, sent.CancelTurn(turn_id="t1")))
     again = sent.StartTurn(turn_id="t2", started_at="x", message=start.message)
-    assert [type(action) for action in after_types(planned(ended, again))] == [ahp.TurnStarted]
-
-
-def after_types(batch: Batch | Refusal) -> Batch:
-    assert not isinstance(batch, Refusal)
-    return batch
+    assert [type(action) for action in made(planned(ended, again))] == [ahp.TurnStarted]
 
 
 def test_the_model_that_stands_for_none_is_not_chosen() -> None:
     start = sent.StartTurn(turn_id="t1", started_at="x", message=chosen_message("default"))
-    assert [type(a) for a in after_types(planned(session(), start))] == [ahp.TurnStarted]
+    assert [type(action) for action in made(planned(session(), start))] == [ahp.TurnStarted]
 
 
 def test_a_turn_that_is_refused_chooses_nothing() -> None:
     start = sent.StartTurn(turn_id="t1", started_at="x", message=chosen_message("m"))
-    refusal = planned(in_turn(), start)
-    assert isinstance(refusal, Refusal)
-    assert refusal.code is RefusalCode.TURN_ACTIVE
+    assert refused(in_turn(), start) is RefusalCode.TURN_ACTIVE
 
 
 @pytest.mark.parametrize(
@@ -227,9 +218,7 @@ def test_a_turn_that_is_refused_chooses_nothing() -> None:
 def test_an_action_for_another_kind_of_channel_is_refused(
     action: sent.ClientAction, on_chat: bool
 ) -> None:
-    refusal = planned(in_turn(), action, on_chat=on_chat)
-    assert isinstance(refusal, Refusal)
-    assert refusal.code is RefusalCode.OTHER_CHANNEL
+    assert refused(in_turn(), action, on_chat=on_chat) is RefusalCode.OTHER_CHANNEL
 
 
 @pytest.mark.parametrize("on_chat", [True, False])
@@ -239,9 +228,9 @@ def test_a_title_may_be_sent_to_the_chat(on_chat: bool) -> None:
 
 
 def test_truncating_tells_absent_from_null() -> None:
-    (whole,) = after_types(translated(session(), sent.Truncate(), on_chat=True))
+    (whole,) = made(translated(session(), sent.Truncate(), on_chat=True))
     assert whole == ahp.Truncated()
-    (part,) = after_types(translated(session(), sent.Truncate(turn_id="t"), on_chat=True))
+    (part,) = made(translated(session(), sent.Truncate(turn_id="t"), on_chat=True))
     assert part == ahp.Truncated(turn_id="t")
     frame = {
         "jsonrpc": "2.0",
@@ -311,9 +300,7 @@ def test_a_client_speaks_only_for_itself() -> None:
         sent.ActiveClientSet(active_client=client("other")),
         sent.ActiveClientRemoved(client_id="other"),
     ):
-        refusal = planned(session(), action, on_chat=False)
-        assert isinstance(refusal, Refusal)
-        assert refusal.code is RefusalCode.NOT_YOURS
+        assert refused(session(), action, on_chat=False) is RefusalCode.NOT_YOURS
 
 
 def test_the_number_of_active_clients_is_bounded() -> None:
@@ -321,20 +308,17 @@ def test_the_number_of_active_clients_is_bounded() -> None:
     for i in range(ACTIVE_CLIENTS_PER_SESSION):
         record = reduce_record(record, ClientJoined(client=client(f"c{i}")), 1)
     joining = sent.ActiveClientSet(active_client=client())
-    refusal = planned(record, joining, on_chat=False)
-    assert isinstance(refusal, Refusal)
-    assert refusal.code is RefusalCode.LIMIT
+    assert refused(record, joining, on_chat=False) is RefusalCode.LIMIT
     fewer = reduce_record(record, ClientLeft(client_id="c0"), 1)
-    assert not isinstance(planned(fewer, joining, on_chat=False), Refusal)
+    assert made(planned(fewer, joining, on_chat=False))
 
 
 @pytest.mark.parametrize(
     "action", [sent.DraftChanged(), sent.ActiveClientSet(active_client=client())]
 )
 def test_only_owners_may(action: sent.ClientAction) -> None:
-    refusal = planned(session(), action, PHONE, on_chat=isinstance(action, sent.DraftChanged))
-    assert isinstance(refusal, Refusal)
-    assert refusal.code is RefusalCode.ROLE
+    on_chat = isinstance(action, sent.DraftChanged)
+    assert refused(session(), action, PHONE, on_chat=on_chat) is RefusalCode.ROLE
 
 
 def test_a_name_that_cannot_be_seen_is_not_kept() -> None:
@@ -365,9 +349,7 @@ def test_a_draft_is_a_users_and_bounded() -> None:
     large = type(large)(text="x" * DRAFT_BYTES, origin=large.origin)
     forged = type(large)(text="x", origin=type(large.origin)(kind="agent"))
     for draft, code in ((large, RefusalCode.LIMIT), (forged, RefusalCode.NOT_A_USER_MESSAGE)):
-        refusal = planned(session(), sent.DraftChanged(draft=draft))
-        assert isinstance(refusal, Refusal)
-        assert refusal.code is code
+        assert refused(session(), sent.DraftChanged(draft=draft)) is code
 
 
 @pytest.mark.parametrize(

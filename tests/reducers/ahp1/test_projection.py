@@ -63,6 +63,7 @@ from session_server.schemas.ahp.turns import (
     UnknownPart,
     UsageInfo,
 )
+from session_server.schemas.ahp1.methods import Envelope
 from session_server.schemas.codec import decode_session_record, encode
 from session_server.schemas.log_entries import Spelling
 from session_server.schemas.principals import Stamp
@@ -303,12 +304,25 @@ def walk(seed: int, steps: int) -> MirroredHost:
     return host
 
 
-@pytest.mark.proves("ahp.ahp1.mirror", "ahp.ahp1.summary")
+def assert_numbered(at_once: list[Envelope], later: list[Envelope], entries: int) -> None:
+    """Entries are expanded again after a restart; a client may have seen a part of one."""
+    numbers = [envelope.server_seq for envelope in at_once]
+    assert numbers == sorted(set(numbers))
+    assert all(position(number).seq in range(1, entries + 1) for number in numbers)
+    again = at_once[len(at_once) - len(later) :]
+    assert [encode(envelope) for envelope in again] == [encode(envelope) for envelope in later]
+
+
+@pytest.mark.proves("ahp.ahp1.mirror", "ahp.ahp1.summary", "ahp.ahp1.numbers", "ahp.ahp1.private")
 @settings(max_examples=tries(in_ci=200, at_hand=20))
 @given(st.integers(0, 2**64 - 1))
 def test_mirrors_of_all_versions_equal_the_snapshots_on_any_walk(seed: int) -> None:
     """Live; and after a restart with whatever was stored, from any position."""
     host = walk(seed, steps=50)
+    host.somebody_joins()
+    text = json.dumps([frame for _, frame in host.frames])
+    assert walks.SECRET not in text
+    assert "forged" not in text
     entries = [Committed(i, action, at) for i, (action, at) in enumerate(host.log, 1)]
     seen = Random(seed).randrange(len(entries) + 1)
     stored = host.first
@@ -318,8 +332,10 @@ def test_mirrors_of_all_versions_equal_the_snapshots_on_any_walk(seed: int) -> N
     assert restarted == stored
     for variant in VARIANTS:
         mirror = Mirror(restarted, variant)
-        mirror.follow(envelopes(restarted, entries[seen:], variant))
+        later = [*envelopes(restarted, entries[seen:], variant)]
+        mirror.follow(later)
         assert_same(mirror, host.record)
+        assert_numbered([*envelopes(host.first, entries, variant)], later, len(entries))
     plain = restarted.public
     for entry in entries[seen:]:
         if is_public(entry.action):
@@ -333,32 +349,6 @@ def test_walks_reach_every_projection() -> None:
     for seed in range(30):
         seen |= set(walk(seed, steps=150).seen)
     assert {kind.__name__ for kind in PROJECTIONS} - seen <= {"CreationFailed"}
-
-
-@pytest.mark.proves("ahp.ahp1.private")
-@given(st.integers(0, 2**64 - 1))
-def test_nothing_private_is_in_any_projection(seed: int) -> None:
-    host = walk(seed, steps=60)
-    host.somebody_joins()
-    text = json.dumps([frame for _, frame in host.frames])
-    assert walks.SECRET not in text
-    assert "forged" not in text
-
-
-@pytest.mark.proves("ahp.ahp1.numbers")
-@given(st.integers(0, 2**64 - 1))
-def test_a_replay_from_anywhere_gives_the_same_numbers_and_bytes(seed: int) -> None:
-    """Entries are expanded again after a restart; a client may have seen a part of one."""
-    host = walk(seed, steps=40)
-    entries = [Committed(i, action, at) for i, (action, at) in enumerate(host.log, 1)]
-    for variant in VARIANTS:
-        all_at_once = [*envelopes(host.first, entries, variant)]
-        assert [encode(e) for e in all_at_once] == [
-            encode(e) for e in envelopes(host.first, entries, variant)
-        ]
-        numbers = [envelope.server_seq for envelope in all_at_once]
-        assert numbers == sorted(set(numbers))
-        assert all(position(n).seq in range(1, len(entries) + 1) for n in numbers)
 
 
 @pytest.mark.proves("ahp.ahp1.schema")
