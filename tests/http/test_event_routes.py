@@ -61,13 +61,13 @@ def test_a_stream_goes_on_after_the_last_event_that_was_seen(
 
 
 @pytest.mark.parametrize(
-    "seen", ["0", "999999999", "{now}0", "nonsense", "", "-1", "1.5", "9" * 40]
+    "seen", ["{old}", "0", "999999999", "{now}0", "nonsense", "", "-1", "1.5", "9" * 40]
 )
-def test_a_position_that_is_too_old_or_says_nothing_gets_a_snapshot(
-    api: Api, session: str, seen: str
-) -> None:
+def test_a_position_that_is_too_old_or_says_nothing_gets_a_snapshot(api: Api, seen: str) -> None:
+    old = int(numbers(api)["position"])
+    session = api.post("/v1/sessions", json={}).headers["location"]
     now = int(numbers(api)["position"])
-    headers = {"Last-Event-ID": seen.format(now=now)}
+    headers = {"Last-Event-ID": seen.format(old=old, now=now)}
     with events(api, f"{session}/events", headers=headers) as stream:
         next(stream)
         assert next(stream)["event"] == "snapshot"

@@ -5,13 +5,14 @@ from typing import Any
 import httpx2
 import pytest
 
+from session_server.app import create_app
+from session_server.http import token_routes
 from session_server.schemas.limits import (
     ID_CHARS,
     NAME_CHARS,
     SESSIONS_PER_TOKEN,
     SHARE_LIFETIME_LIMIT_SECONDS,
     SHARE_LIFETIME_SECONDS,
-    SHARES_PER_SESSION,
     TOKEN_LIFETIME_LIMIT_SECONDS,
 )
 from tests.ahp.client import ROOT
@@ -152,11 +153,15 @@ def test_a_link_that_cannot_be_is_refused(
     assert owner.get("/v1/sessions/none/shares").status_code == 404
 
 
-@pytest.mark.slow
-def test_the_links_of_a_session_are_bounded(owner: httpx2.Client) -> None:
-    name = name_of(new_session(owner))
-    made = [
-        owner.post(f"/v1/sessions/{name}/shares", json={}) for _ in range(SHARES_PER_SESSION + 1)
-    ]
-    assert [answer.status_code for answer in made] == [201] * SHARES_PER_SESSION + [422]
-    assert "revoke some" in made[-1].json()["detail"]
+async def test_the_links_of_a_session_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(token_routes, "SHARES_PER_SESSION", 2)
+    app = create_app("memory:")
+    transport = httpx2.ASGITransport(app)
+    async with (
+        app.router.lifespan_context(app),
+        httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client,
+    ):
+        session = (await client.post("/v1/sessions", json={})).headers["location"]
+        made = [await client.post(f"{session}/shares", json={}) for _ in range(3)]
+        assert [answer.status_code for answer in made] == [201, 201, 422]
+        assert "2 links already; revoke some" in made[-1].json()["detail"]
