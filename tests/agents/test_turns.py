@@ -118,16 +118,10 @@ async def test_a_turn_that_is_cancelled_before_its_question_leaves_none_behind()
 async def test_queued_messages_become_turns_one_after_the_other() -> None:
     async with hosting() as host:
         client = await with_session(host, "demo")
+        queued = {"type": "session/pendingMessageSet", "kind": "queued"}
         for name in ("a", "b"):
             message = {"text": name, "origin": {"kind": "user"}}
-            await client.act(
-                {
-                    "type": "session/pendingMessageSet",
-                    "kind": "queued",
-                    "id": name,
-                    "message": message,
-                }
-            )
+            await client.act({**queued, "id": name, "message": message})
         for name in ("a", "b"):
             begun = await client.wait_for_action("session/turnStarted", queuedMessageId=name)
             turn_id = begun["action"]["turnId"]

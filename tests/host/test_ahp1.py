@@ -8,6 +8,7 @@ import pytest
 
 from session_server.host import ahp1_views, history
 from session_server.host.connection import subscriptions
+from session_server.host.host import Host
 from session_server.log import AppendResult, Batch, NewEntry
 from session_server.log.memory import MemoryLog
 from session_server.log.opening import open_log
@@ -21,33 +22,32 @@ from session_server.schemas.limits import (
 )
 from session_server.schemas.log_entries import Logged
 from session_server.schemas.principals import HOST, Stamp
-from tests.ahp.actions import answer_changed, input_completed, title_changed
+from tests.ahp.actions import (
+    answer_changed,
+    input_completed,
+    input_requested,
+    text_question,
+    title_changed,
+)
 from tests.ahp.ahp1_schemas import SHARED, check_frame, with_schemas
 from tests.ahp.client import ROOT, SESSION
 from tests.host.ahp1 import CHAT, VSCODE, Ahp1Client, opened
 from tests.host.harness import AGENT, Client, hosting, joined, record_of, with_session
 from tests.sessions import user_message
 
-FORM = {
-    "id": "r1",
-    "message": "Well?",
-    "questions": [
-        {"id": "name", "kind": "text", "message": "Name?"},
-        {"id": "how-many", "kind": "integer", "message": "How many?"},
-        {
-            "id": "one-of",
-            "kind": "single-select",
-            "message": "Which?",
-            "options": [{"id": "red", "label": "Red"}],
-        },
-    ],
-}
+RED = {"id": "red", "label": "Red"}
+ASK = input_requested(
+    "r1",
+    text_question("name"),
+    {"id": "how-many", "kind": "integer", "message": "How many?"},
+    {"id": "one-of", "kind": "single-select", "message": "Which?", "options": [RED]},
+)
 
 
-async def asked(host: Any, form: dict[str, Any] = FORM) -> Client:
+async def asked(host: Host) -> Client:
     """An agent that asks, over 0.3.0."""
     agent = await joined(host, AGENT, "agent", SESSION)
-    await agent.act({"type": "session/inputRequested", "request": form})
+    await agent.act(ASK)
     return agent
 
 
@@ -99,7 +99,7 @@ async def test_an_action_that_is_refused_is_told_to_its_sender_with_a_later_numb
         assert len(editor.received) == seen + 1, "an unknown channel is answered with silence"
 
 
-async def missed_something(host: Any) -> Ahp1Client:
+async def missed_something(host: Host) -> Ahp1Client:
     """A client of VS Code's kind that has lost its connection while a question was open."""
     await with_session(host)
     client = await opened(host, "editor", ROOT, clientInfo=VSCODE, version="0.9.0")

@@ -21,6 +21,7 @@ from session_server.schemas.log_entries import CLIENTS_CHANNEL
 from tests.ahp.actions import title_changed
 from tests.effort import PATIENCE
 from tests.host.harness import SESSION, hosting, joined, until_trimmed, with_session
+from tests.waiting import until
 
 
 def filled(*times: int) -> History:
@@ -254,9 +255,7 @@ async def test_memory_is_given_back_once_after_sessions_are_gone(
             await ana.call("createSession", f"ahp-session:/{number}", provider="people")
         for number in range(5):
             await ana.call("disposeSession", f"ahp-session:/{number}")
-        async with asyncio.timeout(PATIENCE):
-            while not trimmed:  # noqa: ASYNC110 - it tells nobody
-                await asyncio.sleep(0.01)
+        await until(lambda: trimmed)
     assert sum(trimmed) < 5
 
 

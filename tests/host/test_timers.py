@@ -131,8 +131,7 @@ async def test_a_session_that_goes_takes_its_timer_with_it(clock: ManualClock) -
 
 
 def guest(expires_at: int) -> Principal:
-    credential = {"credential": "token", "expires_at": expires_at}
-    return Principal(id="share:1", role=Role.ANSWERER, **credential)  # type: ignore[arg-type]
+    return Principal(id="share:1", role=Role.ANSWERER, credential="token", expires_at=expires_at)
 
 
 @pytest.mark.proves("design.deadlines.wall-clock")

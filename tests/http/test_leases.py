@@ -69,7 +69,6 @@ def test_the_same_key_removes_the_mark_and_brings_the_answer(api: Api, session: 
     left(api, session, asked["id"])
     assert api.post(f"{session}/requests", json=body, headers=key).json()["id"] == asked["id"]
     wait_until(lambda: gone_since(api, session, asked["id"]) is None)
-    left(api, session, asked["id"])
     api.complete(session, asked["id"])
     again = api.post(f"{session}/requests", json=body, headers=key).json()
     assert (again["id"], again["state"]) == (asked["id"], "ended")

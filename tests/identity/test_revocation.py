@@ -20,6 +20,7 @@ from tests.identity.credentialed_clients import (
     new_session,
 )
 from tests.servers import ServerProcess, serving
+from tests.waiting import wait_until
 
 SOON = 60.0
 """Much less than what is waited for, and enough for a busy machine."""
@@ -53,9 +54,8 @@ def stream(guest: Api, path: str, began: threading.Event) -> str:
 
 def wait_for_a_question(owner: Api, known: set[str]) -> None:
     """In a session that was not there before."""
-    while not (new := sessions(owner) - known):
-        pass
-    path = f"/v1/sessions/{name_of(new.pop())}/requests?wait={SOON:g}"
+    (new,) = wait_until(lambda: sessions(owner) - known)
+    path = f"/v1/sessions/{name_of(new)}/requests?wait={SOON:g}"
     assert owner.get(path, timeout=2 * SOON).json()["items"]
 
 
