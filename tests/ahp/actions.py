@@ -22,6 +22,16 @@ def turn_cancelled(turn_id: str = "t") -> Action:
     return {"type": "session/turnCancelled", "turnId": turn_id}
 
 
+def model_changed(model_id: str = "m") -> Action:
+    return {"type": "session/modelChanged", "model": {"id": model_id}}
+
+
+def active_client_changed(client_id: str | None, *tools: dict[str, Any]) -> Action:
+    """`None`: there is none any more."""
+    client = None if client_id is None else {"clientId": client_id, "tools": list(tools)}
+    return {"type": "session/activeClientChanged", "activeClient": client}
+
+
 def text_question(question_id: str = "q", **fields: Any) -> dict[str, Any]:
     return {"kind": "text", "id": question_id, "message": "What?", **fields}
 

@@ -37,12 +37,15 @@ class AhpClient:
     async def call(self, method: str, channel: str = ROOT, **params: Any) -> Any:
         """The result, or the error as `{"code": …}`."""
         self._id += 1
-        wanted = self._id
         self.client_id = params.get("clientId", self.client_id)
-        params = {"channel": channel, **params}
-        self.say({"jsonrpc": "2.0", "id": wanted, "method": method, "params": params})
-        answer = await self.wait_for(lambda frame: frame.get("id") == wanted)
+        self.ask(self._id, method, channel, **params)
+        answer = await self.answer(self._id)
         return answer["result"] if "result" in answer else answer["error"]
+
+    def ask(self, request_id: Any, method: str, channel: str = ROOT, **params: Any) -> None:
+        """Without waiting for the answer."""
+        params = {"channel": channel, **params}
+        self.say({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params})
 
     async def initialize(self, client_id: str = "laptop", *subscriptions: str) -> Any:
         return await self.call(
@@ -50,6 +53,14 @@ class AhpClient:
             protocolVersions=["0.3.0"],
             clientId=client_id,
             initialSubscriptions=list(subscriptions),
+        )
+
+    async def reconnect(self, client_id: str, last_seen: int, *subscriptions: str) -> Any:
+        return await self.call(
+            "reconnect",
+            clientId=client_id,
+            lastSeenServerSeq=last_seen,
+            subscriptions=list(subscriptions),
         )
 
     def notify(self, method: str, channel: str, **params: Any) -> None:
@@ -66,6 +77,9 @@ class AhpClient:
         return await self.echo(self.dispatch(action, channel), action["type"])
 
     # Listening
+
+    async def answer(self, request_id: Any) -> dict[str, Any]:
+        return await self.wait_for(lambda frame: frame.get("id") == request_id)
 
     async def echo(self, client_seq: int, kind: str | None = None) -> dict[str, Any]:
         """The envelope of an action of our own; others of its batch may carry our origin too."""
@@ -96,12 +110,17 @@ class AhpClient:
                 seen = len(self.received)
                 await self._more()
 
-    async def wait_for_action(self, kind: str) -> dict[str, Any]:
+    async def wait_for_action(self, kind: str, **fields: Any) -> dict[str, Any]:
+        """The envelope of an action of this kind, and with these fields."""
+        wanted = {"type": kind, **fields}.items()
         frame = await self.wait_for(
-            lambda f: f.get("method") == "action" and f["params"]["action"]["type"] == kind
+            lambda f: f.get("method") == "action" and wanted <= f["params"]["action"].items()
         )
         envelope: dict[str, Any] = frame["params"]
         return envelope
+
+    async def wait_for_title(self, title: str) -> None:
+        await self.wait_for_action("session/titleChanged", title=title)
 
     def envelopes(self) -> list[dict[str, Any]]:
         return [

@@ -5,21 +5,14 @@ from typing import Any
 from websockets.asyncio.client import ClientConnection
 
 from session_server.host.host import Host
-from session_server.reducers.ahp1.chat_mirror import reduce_chat
-from session_server.reducers.ahp1.session_mirror import reduce_root_mirror, reduce_session_mirror
-from session_server.reducers.ahp1.uris import CHAT_PREFIX, chat_uri
+from session_server.reducers.ahp1.uris import chat_uri
 from session_server.schemas.principals import Principal
-from tests.ahp.client import ROOT, SESSION, AhpClient, SocketClient
+from tests.ahp.ahp1_mirror import reducer_of
+from tests.ahp.client import SESSION, AhpClient, SocketClient
 from tests.host.harness import ANA, Client
 
 VSCODE = {"name": "vscode-agents-window"}
 CHAT = chat_uri(SESSION)
-
-
-def reducer_of(channel: str) -> Any:
-    if channel == ROOT:
-        return reduce_root_mirror
-    return reduce_chat if channel.startswith(CHAT_PREFIX) else reduce_session_mirror
 
 
 class Mirrors(AhpClient):
@@ -49,12 +42,7 @@ class Mirrors(AhpClient):
     async def resume(self, other: "Mirrors") -> Any:
         """Comes back as another client, with its mirrors and its position."""
         self.mirrors, self.last_number = dict(other.mirrors), other.last_number
-        result = await self.call(
-            "reconnect",
-            clientId=other.client_id,
-            lastSeenServerSeq=other.last_number,
-            subscriptions=list(other.mirrors),
-        )
+        result = await self.reconnect(other.client_id, other.last_number, *other.mirrors)
         if result["type"] == "snapshot":
             self.take_snapshots(result["snapshots"])
         else:

@@ -21,8 +21,10 @@ from session_server.log import Log
 from session_server.log.memory import MemoryLog
 from session_server.schemas.ahp.session import Lifecycle
 from session_server.schemas.principals import Principal, Role
+from session_server.schemas.record import SessionRecord
 from tests.ahp.client import SESSION, AhpClient
 from tests.effort import PATIENCE
+from tests.waiting import PAUSE
 
 ANA = Principal(id="ana", name="Ana", role=Role.OWNER)
 BO = Principal(id="bo", name="Bo", role=Role.ANSWERER)
@@ -67,6 +69,21 @@ async def hosting(
         await host.stop()
 
 
+def record_of(host: Host, uri: str = SESSION) -> SessionRecord:
+    """Of a session that is there, in memory."""
+    record = host.record(uri)
+    assert record is not None
+    return record
+
+
+async def until_trimmed(host: Host, uri: str = SESSION) -> int:
+    """The last entry that is gone. The log tells nobody of it."""
+    async with asyncio.timeout(PATIENCE):
+        while not (floor := (await host.log.floors()).get(uri, 0)):  # noqa: ASYNC110 - as above
+            await asyncio.sleep(PAUSE)
+    return floor
+
+
 class Client(AhpClient, Outbox):
     """The other end of a connection."""
 
@@ -109,6 +126,14 @@ async def joined(
     client = Client(host, principal)
     await client.initialize(client_id, *channels)
     return client
+
+
+async def back_as(
+    host: Host, client_id: str, last_seen: int, *channels: str, principal: Principal = ANA
+) -> tuple[Client, Any]:
+    """A client that comes back on a new connection, and what it was answered."""
+    client = Client(host, principal)
+    return client, await client.reconnect(client_id, last_seen, *channels)
 
 
 async def with_session(host: Host, provider: str = "people") -> Client:

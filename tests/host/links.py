@@ -73,26 +73,21 @@ class LossyLink(Link):
     """A defect on purpose: an action never arrives."""
 
     odds = 0.01
-    lost = 0
 
     def send(self, message: Message) -> None:
-        if not self.is_cut and is_action(message.text) and self.dice.random() < self.odds:
-            type(self).lost += 1
-            return
-        super().send(message)
+        if self.is_cut or not is_action(message.text) or self.dice.random() >= self.odds:
+            super().send(message)
 
 
 class ShufflingLink(Link):
     """A defect on purpose: an action overtakes the one before it."""
 
     odds = 0.01
-    shuffled = 0
 
     def send(self, message: Message) -> None:
         super().send(message)
         latest = list(self.down)[-2:]
         if len(latest) == 2 and all(map(is_action, latest)) and self.dice.random() < self.odds:
-            type(self).shuffled += 1
             self.down[-1], self.down[-2] = latest
 
 

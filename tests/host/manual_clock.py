@@ -13,6 +13,16 @@ TURNS = 10
 """Of the event loop: what a timer brought is then written to a memory log, and delivered."""
 
 
+class Hands:
+    """What stands for `monotonic`, and is moved by hand."""
+
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
 class Waiting(Handle):
     def __init__(self, call: Callable[..., object], args: tuple[Any, ...]) -> None:
         self.call, self.args = call, args

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from session_server.host import history
+from session_server.host import ahp1_views, history
+from session_server.host.connection import subscriptions
+from session_server.host.host import Host
 from session_server.log import AppendResult, Batch, NewEntry
 from session_server.log.memory import MemoryLog
 from session_server.log.opening import open_log
@@ -15,105 +17,74 @@ from session_server.schemas.ahp.actions import InputRequested, TurnStarted
 from session_server.schemas.ahp.questions import InputRequest
 from session_server.schemas.codec import encode
 from session_server.schemas.limits import (
-    ENVELOPES_KEPT,
     FOREIGN_SETTINGS,
     SESSIONS_PER_PAGE,
-    SUBSCRIPTIONS_PER_CONNECTION,
 )
 from session_server.schemas.log_entries import Logged
-from session_server.schemas.principals import HOST, Principal, Role, Stamp
+from session_server.schemas.principals import HOST, Stamp
+from tests.ahp.actions import (
+    answer_changed,
+    input_completed,
+    input_requested,
+    text_question,
+    title_changed,
+)
 from tests.ahp.ahp1_schemas import SHARED, check_frame, with_schemas
 from tests.ahp.client import ROOT, SESSION
 from tests.host.ahp1 import CHAT, VSCODE, Ahp1Client, opened
-from tests.host.harness import AGENT, BO, Client, hosting, joined, run, with_session
+from tests.host.harness import AGENT, Client, hosting, joined, record_of, with_session
 from tests.sessions import user_message
 
-FORM = {
-    "id": "r1",
-    "message": "Well?",
-    "questions": [
-        {"id": "name", "kind": "text", "message": "Name?"},
-        {"id": "how-many", "kind": "integer", "message": "How many?"},
-        {
-            "id": "one-of",
-            "kind": "single-select",
-            "message": "Which?",
-            "options": [{"id": "red", "label": "Red"}],
-        },
-    ],
-}
+RED = {"id": "red", "label": "Red"}
+ASK = input_requested(
+    "r1",
+    text_question("name"),
+    {"id": "how-many", "kind": "integer", "message": "How many?"},
+    {"id": "one-of", "kind": "single-select", "message": "Which?", "options": [RED]},
+)
 
 
-async def asked(host: Any, form: dict[str, Any] = FORM) -> Client:
+async def asked(host: Host) -> Client:
     """An agent that asks, over 0.3.0."""
     agent = await joined(host, AGENT, "agent", SESSION)
-    await agent.act({"type": "session/inputRequested", "request": form})
+    await agent.act(ASK)
     return agent
 
 
-def submitted(**values: str) -> dict[str, Any]:
-    return {
-        name.replace("_", "-"): {"state": "submitted", "value": {"kind": "text", "value": value}}
-        for name, value in values.items()
-    }
+def chat_input_completed(**answers: str) -> dict[str, Any]:
+    return {**input_completed("r1", **answers), "type": "chat/inputCompleted"}
 
 
 @pytest.mark.proves("ahp.next.codec")
 @pytest.mark.parametrize("version", ["1.0.0", "0.9.0", "1.3.7"])
-@run
 async def test_people_of_both_families_answer_the_same_question(version: str) -> None:
     async with hosting() as host:
         page = await with_session(host)
         editor = await opened(host, "editor", SESSION, CHAT, version=version)
         await asked(host)
-        draft = {"state": "draft", "value": {"kind": "text", "value": "Ad"}}
-        await page.act(
-            {
-                "type": "session/inputAnswerChanged",
-                "requestId": "r1",
-                "questionId": "name",
-                "answer": draft,
-            }
-        )
+        await page.act(answer_changed("Ad", "r1", "name"))
         await editor.wait_for_action("chat/inputAnswerChanged")
         (part,) = editor.mirrors[CHAT]["activeTurn"]["responseParts"]
         assert part["request"]["answers"]["name"]["value"]["value"] == "Ad"
         (needed,) = editor.mirrors[SESSION]["inputNeeded"]
         assert (needed["kind"], needed["chat"]) == ("chatInput", CHAT)
-        answers = submitted(name="Ada", how_many="3", one_of="red")
-        echo = await editor.act(
-            {
-                "type": "chat/inputCompleted",
-                "requestId": "r1",
-                "response": "accept",
-                "answers": answers,
-            },
-            CHAT,
-        )
+        answers = {"name": "Ada", "how-many": "3", "one-of": "red"}
+        echo = await editor.act(chat_input_completed(**answers), CHAT)
         assert "rejectionReason" not in echo
         assert echo["action"]["answers"]["how-many"]["value"] == {"kind": "number", "value": 3}
         await page.wait_for_action("session/inputCompleted")
-        outcome = host.sessions[SESSION].committed
-        assert outcome is not None
-        assert outcome.private.outcomes[0].answers is not None
+        assert record_of(host).private.outcomes[0].answers is not None
         for channel in (SESSION, CHAT):
             assert editor.mirrors[channel] == await editor.fresh(channel)
 
 
 @pytest.mark.proves("ahp.next.codec")
-@run
 async def test_an_action_that_is_refused_is_told_to_its_sender_with_a_later_number() -> None:
     async with hosting() as host:
         await with_session(host)
         await asked(host)
         editor = await opened(host, "editor", CHAT)
-        wrong = {
-            "type": "chat/inputCompleted",
-            "requestId": "r1",
-            "response": "accept",
-            "answers": submitted(how_many="three"),
-        }
-        echo = await editor.act(wrong, CHAT)
+        echo = await editor.act(chat_input_completed(**{"how-many": "three"}), CHAT)
         assert "is not a number" in echo["rejectionReason"]
         assert echo["channel"] == CHAT
         assert echo["serverSeq"] == host.position * 1024 + 1023
@@ -128,7 +99,7 @@ async def test_an_action_that_is_refused_is_told_to_its_sender_with_a_later_numb
         assert len(editor.received) == seen + 1, "an unknown channel is answered with silence"
 
 
-async def missed_something(host: Any) -> Ahp1Client:
+async def missed_something(host: Host) -> Ahp1Client:
     """A client of VS Code's kind that has lost its connection while a question was open."""
     await with_session(host)
     client = await opened(host, "editor", ROOT, clientInfo=VSCODE, version="0.9.0")
@@ -137,12 +108,11 @@ async def missed_something(host: Any) -> Ahp1Client:
     agent = await asked(host)
     await client.wait_for_action("session/chatUpdated")
     client.connection.closed()
-    await agent.act({"type": "session/inputCompleted", "requestId": "r1", "response": "cancel"})
+    await agent.act(input_completed("r1", "cancel"))
     return client
 
 
 @pytest.mark.proves("ahp.next.remembered")
-@run
 async def test_a_client_that_comes_back_is_sent_what_it_missed_in_its_version() -> None:
     async with hosting() as host:
         first = await missed_something(host)
@@ -162,7 +132,6 @@ async def test_a_client_that_comes_back_is_sent_what_it_missed_in_its_version() 
 
 
 @pytest.mark.proves("ahp.next.remembered")
-@run
 async def test_a_client_that_comes_back_after_a_restart_is_known_by_its_version(
     tmp_path: Path,
 ) -> None:
@@ -177,7 +146,6 @@ async def test_a_client_that_comes_back_after_a_restart_is_known_by_its_version(
 
 
 @pytest.mark.proves("ahp.ahp1.numbers")
-@run
 async def test_a_client_that_saw_part_of_an_entry_is_sent_the_rest() -> None:
     async with hosting() as host:
         await with_session(host)
@@ -203,7 +171,6 @@ async def test_a_client_that_saw_part_of_an_entry_is_sent_the_rest() -> None:
             again.connection.closed()
 
 
-@run
 async def test_a_position_of_another_history_leads_to_snapshots() -> None:
     async with hosting() as host:
         await with_session(host)
@@ -214,33 +181,16 @@ async def test_a_position_of_another_history_leads_to_snapshots() -> None:
         assert {s["resource"] for s in result["snapshots"]} == {SESSION, CHAT}
 
 
-@run
 async def test_reconnect_without_a_channel_by_an_unknown_client_is_not_found() -> None:
     async with hosting() as host:
         client = Ahp1Client(host)
         params = {"clientId": "new", "lastSeenServerSeq": 38, "subscriptions": [ROOT]}
         client.say({"jsonrpc": "2.0", "id": 99, "method": "reconnect", "params": params})
-        answer = await client.wait_for(lambda frame: frame.get("id") == 99)
-        assert answer["error"]["code"] == -32008
+        assert (await client.answer(99))["error"]["code"] == -32008
         await client.open_with("new", ROOT, clientInfo=VSCODE, version="0.9.0")
         assert client.mirrors[ROOT]["agents"]
 
 
-@pytest.mark.parametrize(
-    ("offered", "code"), [(["1.0"], -32602), ([], -32005), (["2.0.0"], -32005)]
-)
-@run
-async def test_what_cannot_be_spoken_is_refused(offered: list[str], code: int) -> None:
-    async with hosting() as host:
-        client = Ahp1Client(host)
-        error = await client.call("initialize", protocolVersions=offered, clientId="x")
-        assert error["code"] == code
-        if code == -32005:
-            assert error["data"]["supportedVersions"] == ["1.0.0", "0.9.0", "0.3.0"]
-            await client.until_closed()
-
-
-@run
 async def test_each_connection_sees_one_spelling() -> None:
     async with hosting() as host:
         await with_session(host)
@@ -265,7 +215,6 @@ async def test_each_connection_sees_one_spelling() -> None:
                     assert shown["resource"] == shown["state"]["resource"] == chat_uri(session)
 
 
-@run
 async def test_those_who_watch_the_list_hear_of_sessions_in_their_spelling() -> None:
     async with hosting() as host:
         page = await joined(host)
@@ -279,7 +228,7 @@ async def test_those_who_watch_the_list_hear_of_sessions_in_their_spelling() -> 
         assert added["params"]["summary"]["resource"] == SESSION
         assert "chats" not in added["params"]["summary"]
         await page.call("subscribe", SESSION)
-        await page.act({"type": "session/titleChanged", "title": "New"})
+        await page.act(title_changed("New"))
         changed = await editor.wait_for(lambda f: f.get("method") == "root/sessionSummaryChanged")
         assert changed["params"]["session"] == "people:/1"
         assert changed["params"]["changes"] == {"title": "New"}
@@ -290,21 +239,6 @@ async def test_those_who_watch_the_list_hear_of_sessions_in_their_spelling() -> 
         assert counted["serverSeq"] % 1024 == 0
 
 
-@run
-async def test_a_guest_hears_of_its_session_alone() -> None:
-    async with hosting() as host:
-        page = await with_session(host)
-        limited = Principal(id="gus", role=Role.ANSWERER, sessions=(SESSION,))
-        guest = await opened(host, "guest", ROOT, SESSION, CHAT, principal=limited)
-        assert set(guest.mirrors) == {SESSION, CHAT}
-        await page.act({"type": "session/titleChanged", "title": "New"})
-        changed = await guest.wait_for(lambda f: f.get("method") == "root/sessionSummaryChanged")
-        assert changed["params"]["changes"]["title"] == "New"
-        guest.notify("unsubscribe", ROOT)
-        assert (await guest.call("subscribe", "ahp-session:/2"))["code"] == -32001
-
-
-@run
 async def test_nothing_open_is_disposed_of() -> None:
     async with hosting() as host:
         await with_session(host)
@@ -313,12 +247,11 @@ async def test_nothing_open_is_disposed_of() -> None:
         error = await editor.call("disposeSession", SESSION)
         assert error["code"] == -32009
         assert "open" in error["message"]
-        await agent.act({"type": "session/inputCompleted", "requestId": "r1", "response": "cancel"})
+        await agent.act(input_completed("r1", "cancel"))
         assert await editor.call("disposeSession", "people:/1") is None
         assert SESSION not in host.sessions
 
 
-@run
 async def test_pages_of_sessions_begin_with_the_latest() -> None:
     async with hosting() as host:
         editor = await opened(host)
@@ -339,7 +272,6 @@ async def test_pages_of_sessions_begin_with_the_latest() -> None:
         assert len(found) < SESSIONS_PER_PAGE
 
 
-@run
 async def test_what_is_not_offered_is_answered_cleanly() -> None:
     async with hosting() as host:
         await with_session(host)
@@ -358,7 +290,6 @@ async def test_what_is_not_offered_is_answered_cleanly() -> None:
         assert await editor.call("unsubscribe", CHAT) is None
 
 
-@run
 async def test_settings_that_the_host_does_not_have_are_echoed_and_cost_nothing() -> None:
     async with hosting() as host:
         editor = await opened(host, "editor", ROOT)
@@ -372,11 +303,10 @@ async def test_settings_that_the_host_does_not_have_are_echoed_and_cost_nothing(
         answer = await editor.call("dispatchAction", clientSeq=1, action=action)
         assert answer is None
         assert host.allowances.of(editor.connection.peer.principal.id).unsettled.bytes == 0
-        other = await editor.act({"type": "session/titleChanged", "title": "x"}, ROOT)
+        other = await editor.act(title_changed("x"), ROOT)
         assert other["rejectionReason"] == "That is not for this channel."
 
 
-@run
 async def test_an_active_client_that_leaves_loses_its_entry() -> None:
     async with hosting() as host:
         await with_session(host)
@@ -393,10 +323,9 @@ async def test_an_active_client_that_leaves_loses_its_entry() -> None:
         )
         clients = [entry["clientId"] for entry in first.mirrors[SESSION]["activeClients"]]
         assert clients == ["one", "two"]
-        record = host.sessions[SESSION].committed
-        assert record is not None
-        assert record.public.active_client is not None
-        assert record.public.active_client.client_id == "one"
+        active = record_of(host).public.active_client
+        assert active is not None
+        assert active.client_id == "one"
         host.active_clients._release("two")  # while it is connected: it is back
         second.connection.closed()
         host.active_clients._release("two")
@@ -405,7 +334,6 @@ async def test_an_active_client_that_leaves_loses_its_entry() -> None:
 
 
 @with_schemas
-@run
 async def test_everything_that_vs_code_sends_gets_an_answer() -> None:
     """In the order of the trace: a result or a clean refusal, and nothing is lost or throttled."""
     requests = json.loads((SHARED / "vscode-trace.json").read_text())["requests"]
@@ -427,7 +355,7 @@ async def test_everything_that_vs_code_sends_gets_an_answer() -> None:
             wanted = request["id"]
             editor.client_id = request["params"].get("clientId", editor.client_id)
             editor.say({**frame, "id": wanted})
-            answer = await editor.wait_for(lambda f, wanted=wanted: f.get("id") == wanted)
+            answer = await editor.answer(wanted)
             if "error" in answer:
                 refused[request["method"]] = answer["error"]["code"]
                 continue
@@ -451,18 +379,6 @@ async def test_everything_that_vs_code_sends_gets_an_answer() -> None:
         assert host.counts.refusals["limit"] == 0
 
 
-@run
-async def test_an_observer_changes_nothing() -> None:
-    async with hosting() as host:
-        await with_session(host)
-        await asked(host)
-        watcher = Principal(id="wim", role=Role.OBSERVER)
-        for who, is_let in ((watcher, False), (BO, True)):
-            client = await opened(host, f"c-{who.id}", CHAT, principal=who)
-            echo = await client.act({"type": "chat/isReadChanged", "isRead": True}, CHAT)
-            assert ("rejectionReason" not in echo) is is_let
-
-
 async def test_what_another_process_wrote_reaches_ahp1_clients_too() -> None:
     log = MemoryLog()
     async with hosting(log) as host:
@@ -477,7 +393,7 @@ async def test_what_another_process_wrote_reaches_ahp1_clients_too() -> None:
         )
         settled: list[AppendResult] = []
         log.append(Batch(SESSION, host.sessions[SESSION].last_seq, entries), settled.append)
-        await page.act({"type": "session/titleChanged", "title": "mine"})
+        await page.act(title_changed("mine"))
         await editor.wait_for_action("session/titleChanged")
         assert editor.mirrors[SESSION]["inputNeeded"][0]["request"] == {
             "id": "r",
@@ -486,6 +402,16 @@ async def test_what_another_process_wrote_reaches_ahp1_clients_too() -> None:
         assert await editor.is_up_to_date()
 
 
+KEPT = 160
+"""Envelopes, in these tests."""
+
+
+@pytest.fixture
+def few_envelopes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ahp1_views, "ENVELOPES_KEPT", KEPT)
+
+
+@pytest.mark.usefixtures("few_envelopes")
 async def test_replays_are_bounded_and_go_on_with_snapshots() -> None:
     """The oldest entries are forgotten, a segment at a time."""
     async with hosting() as host:
@@ -494,17 +420,16 @@ async def test_replays_are_bounded_and_go_on_with_snapshots() -> None:
         await asked(host)
         await first.wait_for_action("session/chatUpdated")
         first.connection.closed()
-        draft = {"state": "draft", "value": {"kind": "text", "value": "a"}}
-        change = {"type": "session/inputAnswerChanged", "requestId": "r1", "questionId": "name"}
+        change = answer_changed("a", "r1", "name")
         recent: Ahp1Client | None = None
-        for number in range(ENVELOPES_KEPT + 10):
-            page.dispatch({**change, "answer": draft})
-            if number == ENVELOPES_KEPT - 100:
-                await page.act({**change, "answer": draft})
+        for number in range(KEPT + 10):
+            page.dispatch(change)
+            if number == KEPT - 50:
+                await page.act(change)
                 recent = await opened(host, "late", SESSION, CHAT)
                 recent.connection.closed()
         for _ in range(2):
-            await page.act({**change, "answer": draft})
+            await page.act(change)
         assert recent is not None
         for lost, how in ((first, "snapshot"), (recent, "replay")):
             again = Ahp1Client(host)
@@ -520,13 +445,13 @@ async def test_what_is_kept_for_replays_counts_as_memory_of_the_host(
         page = await with_session(host)
         editor = await opened(host, "editor", SESSION, CHAT)
         before = host.envelopes.bytes
-        await page.act({"type": "session/titleChanged", "title": "x" * 200})
+        await page.act(title_changed("x" * 200))
         await editor.wait_for_action("session/titleChanged")
         assert host.envelopes.bytes - before > 400, "the history's, and that for later versions"
         editor.connection.closed()
-        await page.act({"type": "session/titleChanged", "title": "missed"})
+        await page.act(title_changed("missed"))
         monkeypatch.setattr(history, "ENVELOPE_BYTES_PER_HOST", 100)
-        await page.act({"type": "session/titleChanged", "title": "too much"})
+        await page.act(title_changed("too much"))
         assert host.envelopes.bytes == 0
         again = Ahp1Client(host)
         assert (await again.resume(editor))["type"] == "snapshot"
@@ -534,18 +459,18 @@ async def test_what_is_kept_for_replays_counts_as_memory_of_the_host(
         assert await again.is_up_to_date()
 
 
+@pytest.mark.usefixtures("few_envelopes")
 async def test_a_session_keeps_no_views_when_nobody_can_be_caught_up_any_more() -> None:
     async with hosting() as host:
         page = await with_session(host)
         await asked(host)
         editor = await opened(host, "editor", SESSION, CHAT)
         channel = host.sessions[SESSION]
-        draft = {"state": "draft", "value": {"kind": "text", "value": "a"}}
-        change = {"type": "session/inputAnswerChanged", "requestId": "r1", "questionId": "name"}
+        change = answer_changed("a", "r1", "name")
         for is_watched in (True, False):
-            for _ in range(ENVELOPES_KEPT + 1):
-                page.dispatch({**change, "answer": draft})
-            await page.act({**change, "answer": draft})
+            for _ in range(KEPT + 1):
+                page.dispatch(change)
+            await page.act(change)
             assert (channel.publisher.views is not None) is is_watched
             editor.connection.closed()
         again = Ahp1Client(host)
@@ -558,10 +483,10 @@ async def test_a_session_that_was_quiet_for_long_keeps_no_views() -> None:
         await with_session(host)
         editor = await opened(host, "editor", SESSION, CHAT)
         channel = host.sessions[SESSION]
-        await editor.act({"type": "session/titleChanged", "title": "x"}, SESSION)
+        await editor.act(title_changed("x"), SESSION)
         assert channel.publisher.free_idle(2**53)
         assert channel.publisher.views is not None, "somebody watches"
-        await editor.act({"type": "session/titleChanged", "title": "y"}, SESSION)
+        await editor.act(title_changed("y"), SESSION)
         editor.connection.closed()
         assert channel.publisher.free_idle(2**53)
         assert channel.publisher.views is None
@@ -630,16 +555,19 @@ async def test_hostile_commands_get_an_error(method: str, params: dict[str, Any]
         await with_session(host)
         editor = await opened(host, "editor", ROOT)
         editor.say({"jsonrpc": "2.0", "id": 77, "method": method, "params": params})
-        answer = await editor.wait_for(lambda frame: frame.get("id") == 77)
+        answer = await editor.answer(77)
         assert answer["error"]["code"] in {-32001, -32002, -32008, -32601, -32602}
         assert set(host.sessions) == {SESSION}
         assert await editor.call("ping") is None
 
 
-async def test_the_number_of_channels_that_one_client_watches_is_bounded() -> None:
+async def test_the_number_of_channels_that_one_client_watches_is_bounded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(subscriptions, "SUBSCRIPTIONS_PER_CONNECTION", 4)
     async with hosting() as host:
         editor = await opened(host)
-        for number in range(SUBSCRIPTIONS_PER_CONNECTION // 2):
+        for number in range(2):
             await editor.call("createSession", f"people:/{number}", provider="people")
             await editor.watch(f"ahp-session:/{number}")
             await editor.watch(chat_uri(f"ahp-session:/{number}"))

@@ -19,16 +19,27 @@ from session_server.log.opening import open_log
 from session_server.log.protocol import LogError
 from session_server.log.sqlite import schema
 from session_server.schemas.errors import StartError, UnreadableSessionError
-from session_server.schemas.http import IssuedToken, TokenKind
+from session_server.schemas.http import TokenKind
 from session_server.schemas.limits import DECISION_LIFETIME_MS
 from session_server.schemas.log_entries import CLIENTS_CHANNEL, TokenIssued, TokenRevoked
-from session_server.schemas.principals import HOST, Principal, Role
+from session_server.schemas.principals import Principal, Role
 from session_server.settings import Settings
 from tests.ahp.actions import answer_changed, input_requested, text_question, title_changed
 from tests.ahp.client import ROOT
 from tests.effort import PATIENCE
-from tests.host.harness import AGENT, ANA, SESSION, Client, hosting, joined, with_session
+from tests.host.harness import (
+    AGENT,
+    ANA,
+    SESSION,
+    Client,
+    hosting,
+    joined,
+    record_of,
+    until_trimmed,
+    with_session,
+)
 from tests.host.test_recordings import asked_and_answered, lines
+from tests.identity.test_tokens import token
 from tests.log.logs import change, damage_entry, damage_snapshot
 from tests.log.test_sqlite import overwrite
 from tests.waiting import until
@@ -127,9 +138,7 @@ async def test_damage_that_a_snapshot_covers_keeps_no_session_from_being_served(
     damage_entry(path, stored[2].seq)
     async with hosting(await open_log(store(path))) as host:
         assert host.unreadable == {}
-        record = host.record(SESSION)
-        assert record is not None
-        assert record.public.summary.title == "After the snapshot"
+        assert record_of(host).public.summary.title == "After the snapshot"
         text = b"".join(await exported(host, SESSION))
         told = [json.loads(line) for line in text.splitlines()]
         assert told[1]["action"]["trimmed"] is True
@@ -145,9 +154,7 @@ async def test_a_damaged_snapshot_is_made_again_from_the_entries(
     damage_snapshot(path, SESSION)
     async with hosting(await open_log(store(path))) as host:
         assert host.unreadable == {}
-        record = host.record(SESSION)
-        assert record is not None
-        assert record.public.summary.title == "After the snapshot"
+        assert record_of(host).public.summary.title == "After the snapshot"
     assert "does not match its checksum; its entries are read instead" in caplog.text
 
 
@@ -172,12 +179,6 @@ async def test_without_its_snapshot_a_session_that_was_trimmed_is_damaged(
         assert host.unreadable[SESSION].startswith(reason)
         with pytest.raises(UnreadableSessionError):
             await exported(host, SESSION)
-
-
-async def until_trimmed(host: Host) -> None:
-    async with asyncio.timeout(PATIENCE):
-        while SESSION not in await host.log.floors():  # noqa: ASYNC110 - the log tells nobody
-            await asyncio.sleep(0.01)
 
 
 async def test_what_is_readable_of_a_damaged_session_can_be_exported(path: Path) -> None:
@@ -219,22 +220,10 @@ async def test_a_damaged_channel_of_the_hosts_own_begins_again(
     assert caplog.text.count(f"{channel} is damaged and begins again empty") == 1
 
 
-def token(name: str, *sessions: str) -> IssuedToken:
-    return IssuedToken(
-        id=name,
-        kind=TokenKind.SHARE if sessions else TokenKind.TOKEN,
-        principal_id="cy",
-        role=Role.OWNER,
-        created_at=1,
-        created_by=HOST,
-        sessions=sessions or None,
-    )
-
-
 async def test_with_damaged_tokens_a_host_does_not_start(path: Path) -> None:
     """The second entry may be a revocation: without it, the token would work again."""
     async with hosting(await open_log(store(path))) as host:
-        for action in (TokenIssued(token=token("t")), TokenRevoked(token_id="t")):
+        for action in (TokenIssued(token=token(id="t")), TokenRevoked(token_id="t")):
             host.write(host.tokens, lambda *_, action=action: (action,))
         await until(lambda: host.tokens.last_seq > 0 and not host.tokens.committed.tokens)
         revoked = host.tokens.last_seq
@@ -276,7 +265,8 @@ async def test_an_application_that_cannot_start_says_why_without_a_traceback(
 async def test_links_to_a_damaged_session_stay(path: Path) -> None:
     stored = await two_sessions(path)
     async with hosting(await open_log(store(path))) as host:
-        host.write(host.tokens, lambda *_: (TokenIssued(token=token("link", SESSION)),))
+        link = token(id="link", kind=TokenKind.SHARE, sessions=(SESSION,))
+        host.write(host.tokens, lambda *_: (TokenIssued(token=link),))
         await host.log.find(())
     damage_entry(path, stored[-1].seq)
     async with hosting(await open_log(store(path))) as host:
@@ -292,10 +282,9 @@ async def test_links_to_a_damaged_session_stay(path: Path) -> None:
 
 async def approved(host: Host, agent: Client, ana: Client) -> None:
     """A tool call that Ana lets run."""
-    record = host.record(SESSION)
-    assert record is not None
-    assert record.public.active_turn is not None
-    call = {"turnId": record.public.active_turn.id, "toolCallId": "c"}
+    turn = record_of(host).public.active_turn
+    assert turn is not None
+    call = {"turnId": turn.id, "toolCallId": "c"}
     start = {**call, "toolName": "rm", "displayName": "Remove"}
     await agent.act({"type": "session/toolCallStart", **start})
     await agent.act({"type": "session/toolCallReady", **call, "invocationMessage": "Removing"})
@@ -331,22 +320,23 @@ async def test_an_export_has_every_decision_after_thousands_of_keystrokes(path: 
 
 
 @pytest.mark.proves("design.log.decisions")
-async def test_decisions_go_when_their_own_time_is_over(path: Path) -> None:
-    with pytest.MonkeyPatch.context() as limits:
-        limits.setattr(upkeep, "AGING_SECONDS", 0.01)
-        limits.setattr(upkeep, "TRIMMED_EVERY_MS", 0)
-        async with hosting(await open_log(store(path))) as host:
-            await asked_and_answered(host)
-            channel = host.sessions[SESSION]
-            channel.publisher.history.skip(channel.last_seq)
-            host.upkeep.take_snapshot(channel)
-            await until_trimmed(host)
-            kept = {json.loads(e.data)["action"]["type"] for e in await entries_of(host, SESSION)}
-            assert kept == {"session/inputCompleted", "private/outcomeRecorded"}
-            limits.setattr(host.upkeep, "_now", lambda: host.now() + DECISION_LIFETIME_MS)
-            async with asyncio.timeout(PATIENCE):
-                while await entries_of(host, SESSION):  # noqa: ASYNC110 - the log tells nobody
-                    await asyncio.sleep(0.01)
+async def test_decisions_go_when_their_own_time_is_over(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upkeep, "AGING_SECONDS", 0.01)
+    monkeypatch.setattr(upkeep, "TRIMMED_EVERY_MS", 0)
+    async with hosting(await open_log(store(path))) as host:
+        await asked_and_answered(host)
+        channel = host.sessions[SESSION]
+        channel.publisher.history.skip(channel.last_seq)
+        host.upkeep.take_snapshot(channel)
+        await until_trimmed(host)
+        kept = {json.loads(e.data)["action"]["type"] for e in await entries_of(host, SESSION)}
+        assert kept == {"session/inputCompleted", "private/outcomeRecorded"}
+        monkeypatch.setattr(host.upkeep, "_now", lambda: host.now() + DECISION_LIFETIME_MS)
+        async with asyncio.timeout(PATIENCE):
+            while await entries_of(host, SESSION):  # noqa: ASYNC110 - the log tells nobody
+                await asyncio.sleep(0.01)
 
 
 async def test_no_cassette_passes_anything_else_off_as_an_earlier_decision() -> None:

@@ -14,17 +14,29 @@ from session_server.schemas.ahp.session import AgentInfo
 from session_server.schemas.codec import encode
 from session_server.schemas.limits import COMPLETIONS_HELD
 from session_server.schemas.log_entries import Logged
-from session_server.schemas.principals import Stamp
+from session_server.schemas.principals import Principal, Role, Stamp
 from tests.ahp.actions import (
     input_completed,
     input_requested,
+    model_changed,
     title_changed,
     turn_cancelled,
     turn_completed,
     turn_started,
 )
-from tests.host.harness import AGENT, ANA, SESSION, Client, hosting, joined, with_session
+from tests.host.harness import (
+    AGENT,
+    ANA,
+    SESSION,
+    Client,
+    back_as,
+    hosting,
+    joined,
+    record_of,
+    with_session,
+)
 
+CY = Principal(id="cy", name="Cy", role=Role.OWNER)
 ASK = input_requested()
 COMPLETE = turn_completed()
 CANCEL = turn_cancelled()
@@ -49,16 +61,6 @@ async def asked_in_a_turn(host: Host) -> tuple[Client, Client]:
     return ana, agent
 
 
-async def verdict(client: Client, number: int) -> dict[str, Any]:
-    def is_it(frame: dict[str, Any]) -> bool:
-        params = frame.get("params", {})
-        return params.get("origin") == {"clientId": "agent", "clientSeq": number}
-
-    frame = await client.wait_for(is_it)
-    envelope: dict[str, Any] = frame["params"]
-    return envelope
-
-
 @pytest.mark.proves("design.calls.held-turn")
 @pytest.mark.parametrize(
     "ending",
@@ -72,18 +74,10 @@ async def test_a_deferred_completion_is_rejected_when_the_turn_ends_otherwise(
         ana, agent = await asked_in_a_turn(host)
         number = agent.dispatch(COMPLETE)
         await ana.act(ending)
-        refused = await verdict(agent, number)
+        refused = await agent.echo(number)
         assert "ended in another way" in refused["rejectionReason"]
         assert refused["_meta"]["code"] == "noTurn"
         assert agent.connection.dispatches.unsettled == 0
-
-
-async def test_the_same_when_both_are_written_at_once() -> None:
-    async with hosting(agents={"elsewhere": Elsewhere()}) as host:
-        ana, agent = await asked_in_a_turn(host)
-        number = agent.dispatch(COMPLETE)
-        ana.dispatch(CANCEL)
-        assert "rejectionReason" in await verdict(agent, number)
 
 
 async def test_a_completion_that_comes_true_is_not_refused() -> None:
@@ -97,19 +91,7 @@ async def test_a_completion_that_comes_true_is_not_refused() -> None:
         assert {"clientId": "agent", "clientSeq": number} not in origins
 
 
-async def test_a_session_that_goes_takes_its_waiting_completions_with_it() -> None:
-    async with hosting(agents={"elsewhere": Elsewhere()}) as host:
-        ana, agent = await asked_in_a_turn(host)
-        agent.dispatch(COMPLETE)
-        await ana.call("disposeSession", SESSION)
-        assert host._held._completions == {}
-
-
 # Changes of model and agent
-
-
-def model(name: str) -> dict[str, Any]:
-    return {"type": "session/modelChanged", "model": {"id": name}}
 
 
 def chosen(agent: str) -> dict[str, Any]:
@@ -118,11 +100,9 @@ def chosen(agent: str) -> dict[str, Any]:
 
 async def settled(client: Client, number: int) -> dict[str, Any]:
     """The one verdict on an action of this client."""
-    mine = {"clientId": client.connection.peer.client_id, "clientSeq": number}
-    frame = await client.wait_for(lambda f: f.get("params", {}).get("origin") == mine)
-    all_of_it = [f for f in client.received if f.get("params", {}).get("origin") == mine]
-    assert len(all_of_it) == 1
-    envelope: dict[str, Any] = frame["params"]
+    envelope = await client.echo(number)
+    mine = [f for f in client.received if f.get("params", {}).get("origin") == envelope["origin"]]
+    assert len(mine) == 1
     return envelope
 
 
@@ -130,22 +110,21 @@ async def settled(client: Client, number: int) -> dict[str, Any]:
 async def test_a_change_that_waits_for_the_turn_is_echoed_with_its_origin() -> None:
     async with hosting(agents={"elsewhere": Elsewhere()}) as host:
         ana = await with_session(host, "elsewhere")
-        bo = await joined(host, ANA, "phone", SESSION)
+        cy = await joined(host, CY, "phone", SESSION)
         await ana.act(START)
-        first, second = ana.dispatch(model("small")), bo.dispatch(model("large"))
+        first, second = ana.dispatch(model_changed("small")), cy.dispatch(model_changed("large"))
         other = ana.dispatch(chosen("a"))
         superseded = await settled(ana, first)
         assert superseded["_meta"]["code"] == "superseded"
-        assert superseded["action"] == model("small")
-        await bo.act(CANCEL)
-        happened = await settled(bo, second)
+        assert superseded["action"] == model_changed("small")
+        await ana.act(CANCEL)
+        happened = await settled(cy, second)
         assert "rejectionReason" not in happened
-        assert happened["_meta"]["by"]["id"] == "ana"
+        assert happened["_meta"]["by"] == {"id": "cy", "name": "Cy"}
         assert "rejectionReason" not in await settled(ana, other)
-        record = host.record(SESSION)
-        assert record is not None
-        assert record.public.summary.model is not None
-        assert record.public.summary.model.id == "large"
+        model = record_of(host).public.summary.model
+        assert model is not None
+        assert model.id == "large"
         assert host._held._changes == {}
 
 
@@ -156,17 +135,14 @@ async def test_a_change_that_waits_keeps_its_origin_over_a_restart() -> None:
     async with hosting(log, agents={"elsewhere": Elsewhere()}) as host:
         ana = await with_session(host, "elsewhere")
         await ana.act(START)
-        number = ana.dispatch(model("small"))
+        number = ana.dispatch(model_changed("small"))
         await ana.act(title_changed("Oslo"))
         seen = host.position
     async with hosting(log, agents={"elsewhere": Elsewhere()}) as host:
         other = await joined(host, ANA, "phone", SESSION)
         await other.act(CANCEL)
         await other.wait_for_action("session/modelChanged")
-        again = Client(host, ANA)
-        result = await again.call(
-            "reconnect", clientId="laptop", lastSeenServerSeq=seen, subscriptions=[SESSION]
-        )
+        _, result = await back_as(host, "laptop", seen, SESSION)
         own = [e for e in result["actions"] if e["action"]["type"] == "session/modelChanged"]
         assert [e["origin"] for e in own] == [{"clientId": "laptop", "clientSeq": number}]
     await log_close()
@@ -181,7 +157,7 @@ async def test_a_change_that_waited_and_was_made_by_another_process_is_not_refus
     async with hosting(log, agents={"elsewhere": Elsewhere()}) as host:
         ana = await with_session(host, "elsewhere")
         await ana.act(START)
-        number = ana.dispatch(model("small"))
+        number = ana.dispatch(model_changed("small"))
         await ana.act(title_changed("Oslo"))
         channel = host.sessions[SESSION]
         assert channel.committed is not None
@@ -199,14 +175,16 @@ async def test_a_change_that_waited_and_was_made_by_another_process_is_not_refus
         assert host._held._changes == {}
 
 
-async def test_a_change_that_waits_is_forgotten_with_its_session() -> None:
+async def test_what_waits_is_forgotten_with_its_session() -> None:
     async with hosting(agents={"elsewhere": Elsewhere()}) as host:
-        ana = await with_session(host, "elsewhere")
-        await ana.act(START)
-        ana.dispatch(model("small"))
+        ana, agent = await asked_in_a_turn(host)
+        agent.dispatch(COMPLETE)
+        ana.dispatch(model_changed("small"))
         await ana.act(title_changed("Oslo"))
+        assert host._held._changes
+        assert host._held._completions
         assert await ana.call("disposeSession", SESSION) is None
-        assert host._held._changes == {}
+        assert (host._held._changes, host._held._completions) == ({}, {})
 
 
 async def test_a_turn_that_is_completed_again_and_again_keeps_the_latest_completions() -> None:
@@ -215,10 +193,10 @@ async def test_a_turn_that_is_completed_again_and_again_keeps_the_latest_complet
         first = agent.dispatch(COMPLETE)
         for _ in range(COMPLETIONS_HELD):
             last = agent.dispatch(COMPLETE)
-        refused = await verdict(agent, first)
+        refused = await agent.echo(first)
         assert "completed too many times" in refused["rejectionReason"]
         held = host._held._completions[SESSION]
         assert len(held) == COMPLETIONS_HELD
         assert all(change.before is None and change.after is None for change in held)
         await agent.act(CANCEL)
-        assert "rejectionReason" in await verdict(agent, last)
+        assert "rejectionReason" in await agent.echo(last)

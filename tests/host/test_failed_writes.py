@@ -3,18 +3,23 @@
 import asyncio
 from pathlib import Path
 from random import Random
-from typing import Any
+
+import pytest
 
 from session_server.host.active_clients import GRACE_SECONDS
+from session_server.host.connection import subscriptions
 from session_server.host.log_writer import FIRST_PAUSE
-from session_server.log import Batch, RefusedBecause
+from session_server.log import Batch
 from session_server.log.memory import MemoryLog
 from session_server.log.opening import open_log
-from session_server.log.protocol import FailedError
 from session_server.schemas.ahp.session import Lifecycle
-from session_server.schemas.limits import SUBSCRIPTIONS_PER_CONNECTION as SUBSCRIPTIONS
-from session_server.schemas.wire import Seq, Uri
-from tests.ahp.actions import input_completed, input_requested, title_changed, turn_started
+from tests.ahp.actions import (
+    active_client_changed,
+    input_completed,
+    input_requested,
+    title_changed,
+    turn_started,
+)
 from tests.ahp.client import ROOT
 from tests.host.faulty_logs import FULL, Settled, SlowLog, TroubledLog
 from tests.host.harness import (
@@ -23,20 +28,36 @@ from tests.host.harness import (
     BO,
     SESSION,
     Client,
+    back_as,
     hosting,
     joined,
     launched,
+    record_of,
     with_session,
 )
 from tests.host.manual_clock import ManualClock
 
 OTHER = "ahp-session:/2"
 SOON = 60.0
-NOT_NOW = FailedError(RefusedBecause.FULL, "There is no space left.")
 
 
-def is_titled(title: str) -> Any:
-    return lambda f: f.get("method") == "action" and f["params"]["action"].get("title") == title
+class FullForLog(MemoryLog):
+    """The disk is full once for each of these texts, in their order, when it is to be written."""
+
+    def __init__(self, *texts: bytes) -> None:
+        super().__init__()
+        self._texts = iter(texts)
+        self.text = next(self._texts, None)
+        self.refused = asyncio.Event()
+
+    def append(self, batch: Batch, settled: Settled) -> None:
+        data = b"".join(entry.data for entry in batch.entries)
+        if self.text is not None and self.text in data:
+            self.text = next(self._texts, None)
+            self._loop.call_soon(settled, FULL)
+            self._loop.call_soon(self.refused.set)
+        else:
+            super().append(batch, settled)
 
 
 # The order of all channels
@@ -52,48 +73,10 @@ async def test_nothing_overtakes_a_batch_whose_fate_is_being_found_out() -> None
         log.trouble = ["stored but unknown"]
         ana.dispatch(title_changed("one"))
         ana.dispatch(title_changed("two"), OTHER)
-        await ana.wait_for(is_titled("one"))
-        await ana.wait_for(is_titled("two"))
+        await ana.wait_for_title("one")
+        await ana.wait_for_title("two")
         seqs = [envelope["serverSeq"] for envelope in ana.envelopes()]
         assert seqs == sorted(seqs)
-
-
-async def test_an_unknown_outcome_is_asked_about_until_there_is_an_answer() -> None:
-    class ReticentLog(TroubledLog):
-        silences = 2
-
-        async def find(self, ids: Any) -> dict[str, Seq]:
-            if ids and self.silences:
-                self.silences -= 1
-                raise FailedError(RefusedBecause.BROKEN, "ask again later")
-            return await super().find(ids)
-
-    log = ReticentLog()
-    async with hosting(log) as host:
-        ana = await with_session(host)
-        log.trouble = ["stored but unknown"]
-        async with asyncio.timeout(SOON):
-            assert "rejectionReason" not in await ana.act(title_changed("Oslo"))
-            assert "rejectionReason" not in await ana.act(title_changed("Bergen"))
-
-
-async def test_a_conflict_is_looked_into_until_the_log_can_be_read() -> None:
-    class ShyLog(MemoryLog):
-        silences = 0
-
-        async def read(self, **about: Any) -> Any:
-            if self.silences:
-                self.silences -= 1
-                raise FailedError(RefusedBecause.BROKEN, "ask again later")
-            return await super().read(**about)
-
-    log = ShyLog()
-    async with hosting(log) as host:
-        ana = await with_session(host)
-        await log.drop(SESSION)
-        log.silences = 1
-        async with asyncio.timeout(SOON):
-            assert "rejectionReason" in await ana.act(title_changed("Oslo"))
 
 
 # Sessions that come and go
@@ -107,13 +90,7 @@ async def test_a_uri_that_is_used_again_is_another_session_to_who_comes_back() -
         other = await joined(host, ANA, "other")
         await other.call("disposeSession", SESSION)
         await other.call("createSession", SESSION, provider="people")
-        back = Client(host)
-        answer = await back.call(
-            "reconnect",
-            clientId="laptop",
-            lastSeenServerSeq=seen["serverSeq"],
-            subscriptions=[SESSION],
-        )
+        _, answer = await back_as(host, "laptop", seen["serverSeq"], SESSION)
         assert answer["type"] == "snapshot"
         assert answer["snapshots"][0]["state"]["summary"]["title"] != "the old one"
 
@@ -137,24 +114,9 @@ async def test_a_host_that_died_while_making_a_session_makes_it_ready(tmp_path: 
     await inner.close()
     async with hosting(await open_log(store)) as host:
         client = await joined(host, ANA, "laptop", SESSION)
-        record = host.record(SESSION)
-        assert record is not None
-        if record.public.lifecycle is Lifecycle.CREATING:
+        if record_of(host).public.lifecycle is Lifecycle.CREATING:
             async with asyncio.timeout(SOON):
                 await client.wait_for_action("session/ready")
-
-
-async def test_a_session_that_cannot_be_disposed_of_goes_on() -> None:
-    class ClingingLog(MemoryLog):
-        async def drop(self, _: Uri) -> Seq:
-            raise NOT_NOW
-
-    async with hosting(ClingingLog()) as host:
-        ana = await with_session(host)
-        async with asyncio.timeout(SOON):
-            error = await ana.call("disposeSession", SESSION)
-        assert "space" in error["message"]
-        assert "rejectionReason" not in await ana.act(title_changed("Oslo"))
 
 
 async def test_news_of_a_session_are_not_compared_with_an_older_one_of_its_name() -> None:
@@ -194,37 +156,21 @@ async def test_what_waits_when_a_session_is_disposed_of_is_refused_and_not_writt
 # Handshakes
 
 
-async def test_a_client_that_leaves_during_the_handshake_is_not_kept() -> None:
-    async with hosting() as host:
-        await with_session(host)
-        hasty = Client(host, BO)
-        params = {
-            "channel": ROOT,
-            "protocolVersions": ["0.3.0"],
-            "clientId": "hasty",
-            "initialSubscriptions": [SESSION],
-        }
-        hasty.say({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params})
-        hasty.connection.closed()
-        await joined(host, BO, "phone")
-        assert hasty not in host.sessions[SESSION].publisher.subscribers
-
-
-async def test_a_client_that_left_during_a_failed_handshake_stays_gone() -> None:
-    log = FullForLog(b'"clientId":"hasty"')
-    async with hosting(log) as host:
+@pytest.mark.parametrize("refused", [(), (b'"clientId":"hasty"',)], ids=["saved", "not saved"])
+async def test_a_client_that_leaves_during_the_handshake_is_not_kept(
+    refused: tuple[bytes, ...],
+) -> None:
+    async with hosting(log := FullForLog(*refused)) as host:
         await with_session(host)
         await joined(host, BO, "phone")
         hasty = Client(host, BO)
-        hello = {"channel": ROOT, "protocolVersions": ["0.3.0"], "clientId": "hasty"}
-        again = {"clientId": "phone", "lastSeenServerSeq": 0, "subscriptions": [SESSION]}
-        hasty.say({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello})
-        hasty.say(
-            {"jsonrpc": "2.0", "id": 2, "method": "reconnect", "params": {"channel": ROOT, **again}}
-        )
+        hello = {"protocolVersions": ["0.3.0"], "clientId": "hasty"}
+        hasty.ask(1, "initialize", **hello, initialSubscriptions=[SESSION])
+        again = {"clientId": "phone", "lastSeenServerSeq": 0}
+        hasty.ask(2, "reconnect", **again, subscriptions=[SESSION])
         hasty.connection.closed()
-        await log.refused.wait()
         await joined(host, BO, "tablet")
+        assert log.text is None
         assert hasty not in host.sessions[SESSION].publisher.subscribers
 
 
@@ -237,10 +183,13 @@ async def test_of_two_that_come_with_one_client_id_at_once_one_gets_it() -> None
         assert answers[1].result().get("code") == -32009
 
 
-async def test_too_many_initial_subscriptions_harm_nobody_else() -> None:
+async def test_too_many_initial_subscriptions_harm_nobody_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(subscriptions, "SUBSCRIPTIONS_PER_CONNECTION", 3)
     async with hosting() as host:
         maker = await joined(host)
-        uris = [f"x:/{number}" for number in range(SUBSCRIPTIONS + 1)]
+        uris = [f"x:/{number}" for number in range(4)]
         for uri in uris:
             await maker.call("createSession", uri, provider="people")
         greedy, modest = Client(host), Client(host)
@@ -252,71 +201,38 @@ async def test_too_many_initial_subscriptions_harm_nobody_else() -> None:
 # What the host does on its own
 
 
-class OnceFullLog(TroubledLog):
-    """The disk is full when each of these is to be written, and has space again after it."""
-
-    def __init__(self, *texts: bytes) -> None:
-        super().__init__()
-        self.to_refuse = list(texts)
-
-    def append(self, batch: Batch, settled: Settled) -> None:
-        text = b"".join(entry.data for entry in batch.entries)
-        if self.to_refuse and self.to_refuse[0] in text:
-            self.to_refuse.pop(0)
-            self.trouble = ["full"]
-        super().append(batch, settled)
-
-
-class FullForLog(MemoryLog):
-    """The disk is full once, when this text is to be written."""
-
-    def __init__(self, text: bytes | None = None) -> None:
-        super().__init__()
-        self.text = text
-        self.refused = asyncio.Event()
-
-    def append(self, batch: Batch, settled: Settled) -> None:
-        data = b"".join(entry.data for entry in batch.entries)
-        if self.text is not None and self.text in data:
-            self.text = None
-            self._loop.call_soon(settled, FULL)
-            self._loop.call_soon(self.refused.set)
-        else:
-            super().append(batch, settled)
-
-
 async def test_a_turn_that_the_host_could_not_end_is_ended_later() -> None:
-    log = OnceFullLog(b"session/turnComplete")
+    log = FullForLog(b"session/turnComplete")
     async with hosting(log) as host:
         ana = await with_session(host)
         agent = await joined(host, AGENT, "agent", SESSION)
         await agent.act(input_requested())
         await ana.act(input_completed())
         await ana.act(title_changed("there is space again"))
-        assert not log.to_refuse
+        assert log.text is None
         async with asyncio.timeout(SOON):
             await ana.wait_for_action("session/turnComplete")
 
 
 async def test_a_turn_does_not_stay_without_its_agent() -> None:
     """The agent could not write what it says; the turn goes on or fails, once it can be told."""
-    log = OnceFullLog(b"Let me ask", b"session/error")
+    log = FullForLog(b"Let me ask", b"session/error")
     async with hosting(log) as host:
         ana = await with_session(host, "demo")
         await ana.act(turn_started())
         async with asyncio.timeout(SOON):
             await ana.wait_for_action("session/error")
-        assert not log.to_refuse
+        assert log.text is None
 
 
 async def test_a_session_becomes_ready_once_there_is_space() -> None:
-    log = OnceFullLog(b"session/ready")
+    log = FullForLog(b"session/ready")
     async with hosting(log) as host:
         ana = await joined(host)
         assert await ana.call("createSession", SESSION, provider="people") is None
         await ana.call("subscribe", SESSION)
         await ana.act(title_changed("there is space again"))
-        assert not log.to_refuse
+        assert log.text is None
         async with asyncio.timeout(SOON):
             await ana.wait_for_action("session/ready")
 
@@ -333,9 +249,8 @@ async def test_a_delayed_mark_is_not_written_after_it_became_untrue() -> None:
         assert host.root.committed.active_sessions == 2
 
 
-ROLE = b"session/activeClientChanged"
-CLAIM = {"type": ROLE.decode(), "activeClient": {"clientId": "laptop", "tools": []}}
-RELEASED = {"type": ROLE.decode(), "activeClient": None}
+CLAIM, RELEASED = active_client_changed("laptop"), active_client_changed(None)
+ROLE = CLAIM["type"].encode()
 
 
 async def test_a_role_that_could_not_be_released_is_released_later() -> None:
@@ -362,9 +277,6 @@ async def test_a_role_is_not_released_late_from_a_client_that_is_back() -> None:
         ana.connection.closed()
         await clock.advance(GRACE_SECONDS)
         assert log.refused.is_set()
-        back = Client(host)
-        await back.call("reconnect", clientId="laptop", lastSeenServerSeq=0, subscriptions=[])
+        await back_as(host, "laptop", 0)
         await clock.advance(FIRST_PAUSE * 2)
-        record = host.record(SESSION)
-        assert record is not None
-        assert record.public.active_client is not None
+        assert record_of(host).public.active_client is not None

@@ -21,7 +21,9 @@ from tests.ahp.actions import (
 )
 from tests.ahp.client import ROOT, SESSION
 from tests.effort import PATIENCE
-from tests.host.harness import AGENT, hosting, joined, run, with_session
+from tests.host.harness import AGENT, hosting, joined, with_session
+
+OTHER = "ahp-session:/2"
 
 
 class GatedLog(MemoryLog):
@@ -53,7 +55,6 @@ async def until(holds: Callable[[], object]) -> None:
 
 
 @pytest.mark.proves("design.nodes.seen")
-@run
 async def test_a_session_that_one_node_opened_is_served_by_the_other() -> None:
     async with two_nodes() as (one, other):
         await with_session(one)
@@ -66,21 +67,20 @@ async def test_a_session_that_one_node_opened_is_served_by_the_other() -> None:
 
 
 @pytest.mark.proves("design.nodes.seen")
-@run
 async def test_a_batch_waits_for_what_stands_before_it_in_the_log() -> None:
     """The other node's entry is delivered first, though this node's own outcome came before it."""
     log = GatedLog()
     async with two_nodes(log) as (one, other):
         here = await with_session(one)
         await until(lambda: SESSION in other.sessions)
-        assert await here.call("createSession", "ahp-session:/2", provider="people") is None
-        await until(lambda: "ahp-session:/2" in other.sessions and not other.follower.is_behind)
+        assert await here.call("createSession", OTHER, provider="people") is None
+        await until(lambda: OTHER in other.sessions and not other.follower.is_behind)
         there = await joined(other, client_id="phone")
         await there.call("subscribe", SESSION)
-        await there.call("subscribe", "ahp-session:/2")
+        await there.call("subscribe", OTHER)
         log.gate.clear()
         here.dispatch(title_changed("first"))
-        mine = there.dispatch(title_changed("second"), "ahp-session:/2")
+        mine = there.dispatch(title_changed("second"), OTHER)
         await until(lambda: log.last_seq > other.position + 1)
         assert not there.envelopes()
         log.gate.set()
@@ -90,23 +90,22 @@ async def test_a_batch_waits_for_what_stands_before_it_in_the_log() -> None:
 
 
 @pytest.mark.proves("design.nodes.seen")
-@run
 async def test_a_refusal_names_no_position_beyond_what_was_delivered_before_it() -> None:
     """Others wrote ahead of a batch in which something was refused, so it is read with theirs."""
     log = GatedLog()
     async with two_nodes(log) as (one, other):
         here = await with_session(one)
-        assert await here.call("createSession", "ahp-session:/2", provider="people") is None
-        await until(lambda: "ahp-session:/2" in other.sessions and not other.follower.is_behind)
+        assert await here.call("createSession", OTHER, provider="people") is None
+        await until(lambda: OTHER in other.sessions and not other.follower.is_behind)
         there = await joined(other, client_id="phone")
-        await there.call("subscribe", "ahp-session:/2")
+        await there.call("subscribe", OTHER)
         log.gate.clear()
         here.dispatch(title_changed("ahead"))
         await until(lambda: log.last_seq > other.position)
-        there.dispatch(title_changed("one"), "ahp-session:/2")
-        there.dispatch(input_completed("gone"), "ahp-session:/2")
-        there.dispatch(title_changed("two"), "ahp-session:/2")
-        last = there.dispatch(title_changed("three"), "ahp-session:/2")
+        there.dispatch(title_changed("one"), OTHER)
+        there.dispatch(input_completed("gone"), OTHER)
+        there.dispatch(title_changed("two"), OTHER)
+        last = there.dispatch(title_changed("three"), OTHER)
         await until(lambda: log.last_seq >= other.position + 4)
         log.gate.set()
         await there.echo(last)
@@ -118,7 +117,6 @@ async def test_a_refusal_names_no_position_beyond_what_was_delivered_before_it()
 
 
 @pytest.mark.proves("design.nodes.one-winner")
-@run
 async def test_what_was_judged_on_an_older_state_is_judged_again() -> None:
     async with two_nodes() as (one, other):
         here = await with_session(one)
@@ -136,7 +134,6 @@ async def test_what_was_judged_on_an_older_state_is_judged_again() -> None:
         assert encode(one.record(SESSION)) == encode(other.record(SESSION))
 
 
-@run
 async def test_a_session_that_was_written_to_while_the_other_node_disposed_of_it_is_gone() -> None:
     """The other node did not know of the last entry, which has gone with the rest."""
     log = GatedLog()
@@ -156,7 +153,6 @@ async def test_a_session_that_was_written_to_while_the_other_node_disposed_of_it
         assert await there.call("createSession", SESSION, provider="people") is None
 
 
-@run
 async def test_a_session_that_the_other_node_disposed_of_is_gone_and_its_name_is_free() -> None:
     async with two_nodes() as (one, other):
         here = await with_session(one)
@@ -172,7 +168,6 @@ async def test_a_session_that_the_other_node_disposed_of_is_gone_and_its_name_is
         assert SESSION in one.sessions
 
 
-@run
 async def test_a_session_that_was_dropped_behind_a_nodes_back_takes_nothing_more() -> None:
     """The node that dropped it died before it could say so."""
     async with two_nodes() as (one, other):
@@ -183,7 +178,6 @@ async def test_a_session_that_was_dropped_behind_a_nodes_back_takes_nothing_more
         assert "is gone" in echo["rejectionReason"]
 
 
-@run
 async def test_a_node_that_fell_behind_what_the_log_keeps_says_so(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -205,7 +199,6 @@ async def test_a_node_that_fell_behind_what_the_log_keeps_says_so(
         assert "trimmed up to" in caplog.text
 
 
-@run
 async def test_drafts_of_both_nodes_are_in_the_same_order_on_both() -> None:
     async with two_nodes() as (one, other):
         here = await with_session(one)
@@ -229,7 +222,6 @@ async def test_drafts_of_both_nodes_are_in_the_same_order_on_both() -> None:
 
 
 @pytest.mark.proves("design.nodes.seen")
-@run
 async def test_a_node_that_cannot_apply_an_entry_stops_following_and_reports_it() -> None:
     async with two_nodes() as (one, other):
         here = await with_session(one)

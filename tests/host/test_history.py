@@ -14,14 +14,14 @@ from session_server.host.history import EnvelopeMemory, History
 from session_server.host.publisher import NO_SNAPSHOT
 from session_server.host.upkeep import trim_heap
 from session_server.log import RefusedBecause, StoredSnapshot
-from session_server.log.memory import MemoryLog
 from session_server.log.opening import open_log
 from session_server.log.protocol import FailedError
 from session_server.schemas.limits import ENVELOPE_BYTES_PER_HOST
 from session_server.schemas.log_entries import CLIENTS_CHANNEL
 from tests.ahp.actions import title_changed
 from tests.effort import PATIENCE
-from tests.host.harness import SESSION, hosting, joined, with_session
+from tests.host.harness import SESSION, hosting, joined, until_trimmed, with_session
+from tests.waiting import until
 
 
 def filled(*times: int) -> History:
@@ -145,20 +145,33 @@ def test_what_a_snapshot_covered_at_the_start_grows_old_as_well() -> None:
 
 
 @pytest.mark.proves("design.log.bounded")
-async def test_a_quiet_session_gets_a_snapshot_and_its_log_stays(tmp_path: Path) -> None:
+async def test_a_quiet_session_gets_a_snapshot_and_its_log_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is no space for the first one, so another is taken."""
     store = f"sqlite:///{tmp_path / 'log.db'}"
-    with pytest.MonkeyPatch.context() as limits:
-        limits.setattr(upkeep, "AGING_SECONDS", 0.01)
-        limits.setattr(upkeep, "HISTORY_IDLE_MS", -1)
-        async with hosting(log := await open_log(store)) as host:
-            ana = await with_session(host)
-            await ana.act(title_changed("Oslo"))
-            async with asyncio.timeout(PATIENCE):
-                while SESSION not in {snapshot.channel for snapshot in await log.snapshots()}:
-                    await ana.call("ping")
-            assert host.sessions[SESSION].publisher.history.since(0) is None
-            assert await log.floors() == {}
-            before: Any = host.record(SESSION)
+    monkeypatch.setattr(upkeep, "AGING_SECONDS", 0.01)
+    monkeypatch.setattr(upkeep, "HISTORY_IDLE_MS", -1)
+    log = await open_log(store)
+    save, refused = log.save_snapshot, asyncio.Event()
+
+    async def save_the_second(snapshot: StoredSnapshot) -> None:
+        if snapshot.channel == SESSION and not refused.is_set():
+            refused.set()
+            raise FailedError(RefusedBecause.FULL, "There is no space left.")
+        await save(snapshot)
+
+    log.save_snapshot = save_the_second  # type: ignore[method-assign]
+    async with hosting(log) as host:
+        ana = await with_session(host)
+        await ana.act(title_changed("Oslo"))
+        async with asyncio.timeout(PATIENCE):
+            while SESSION not in {snapshot.channel for snapshot in await log.snapshots()}:
+                await ana.call("ping")
+        assert refused.is_set()
+        assert host.sessions[SESSION].publisher.history.since(0) is None
+        assert await log.floors() == {}
+        before: Any = host.record(SESSION)
     async with hosting(await open_log(store)) as host:
         await host.loaded.loaded(SESSION)
         assert host.record(SESSION) == before
@@ -168,18 +181,17 @@ async def test_a_quiet_session_gets_a_snapshot_and_its_log_stays(tmp_path: Path)
 @pytest.mark.proves("design.log.bounded")
 @pytest.mark.parametrize("is_quiet", [True, False])
 async def test_a_host_that_stops_takes_snapshots_of_what_was_quiet(
-    tmp_path: Path, is_quiet: bool
+    tmp_path: Path, is_quiet: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was active is folded again, so that its clients get what they missed."""
     store = f"sqlite:///{tmp_path / 'log.db'}"
-    with pytest.MonkeyPatch.context() as limits:
-        if is_quiet:
-            limits.setattr(upkeep, "QUIET_AT_STOP_MS", -1_000)
-        async with hosting(await open_log(store)) as host:
-            ana = await with_session(host)
-            await ana.act(title_changed("Oslo"))
-            before: Any = host.record(SESSION)
-            position = host.sessions[SESSION].last_seq
+    if is_quiet:
+        monkeypatch.setattr(upkeep, "QUIET_AT_STOP_MS", -1_000)
+    async with hosting(await open_log(store)) as host:
+        ana = await with_session(host)
+        await ana.act(title_changed("Oslo"))
+        before: Any = host.record(SESSION)
+        position = host.sessions[SESSION].last_seq
     async with hosting(await open_log(store)) as host:
         channel = host.sessions[SESSION]
         assert host.loaded.is_evicted(SESSION) == is_quiet
@@ -190,45 +202,17 @@ async def test_a_host_that_stops_takes_snapshots_of_what_was_quiet(
         assert len(await host.log.read(after=0, limit=9, channels=(SESSION,))) == 3
 
 
-class OnceForgetfulLog(MemoryLog):
-    """Has no space for the first snapshot of the session."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.refused = asyncio.Event()
-        self.saved = asyncio.Event()
-
-    async def save_snapshot(self, snapshot: StoredSnapshot) -> None:
-        if snapshot.channel == SESSION and not self.refused.is_set():
-            self.refused.set()
-            raise FailedError(RefusedBecause.FULL, "There is no space left.")
-        await super().save_snapshot(snapshot)
-        if snapshot.channel == SESSION:
-            self.saved.set()
-
-
-async def test_a_snapshot_that_could_not_be_saved_is_taken_the_next_time() -> None:
-    with pytest.MonkeyPatch.context() as limits:
-        limits.setattr(upkeep, "AGING_SECONDS", 0.1)
-        limits.setattr(upkeep, "HISTORY_IDLE_MS", -1)
-        async with hosting(log := OnceForgetfulLog()) as host:
-            await with_session(host)
-            async with asyncio.timeout(PATIENCE):
-                await log.refused.wait()
-                await log.saved.wait()
-
-
-async def test_what_nobody_can_come_back_for_goes_with_the_next_snapshot(tmp_path: Path) -> None:
-    with pytest.MonkeyPatch.context() as limits:
-        limits.setattr(channel, "ENTRIES_BETWEEN_SNAPSHOTS", 5)
-        async with hosting(log := await open_log(f"sqlite:///{tmp_path / 'log.db'}")) as host:
-            guests = [await joined(host, client_id=f"c{number}") for number in range(12)]
-            async with asyncio.timeout(PATIENCE):
-                while (await log.floors()).get(CLIENTS_CHANNEL, 0) == 0:
-                    await guests[0].call("ping")
-            left = await log.read(after=0, limit=100, channels=(CLIENTS_CHANNEL,))
-            assert len(left) < 12
-            assert host.clients.find("c0") is not None
+async def test_what_nobody_can_come_back_for_goes_with_the_next_snapshot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(channel, "ENTRIES_BETWEEN_SNAPSHOTS", 5)
+    async with hosting(log := await open_log(f"sqlite:///{tmp_path / 'log.db'}")) as host:
+        for number in range(12):
+            await joined(host, client_id=f"c{number}")
+        await until_trimmed(host, CLIENTS_CHANNEL)
+        left = await log.read(after=0, limit=100, channels=(CLIENTS_CHANNEL,))
+        assert len(left) < 12
+        assert host.clients.find("c0") is not None
 
 
 @pytest.mark.proves("design.log.bounded")
@@ -249,9 +233,7 @@ async def test_what_is_forgotten_goes_from_the_log_once_a_snapshot_covers_it(
         ana = await with_session(host)
         for number in range(30):
             await ana.act(title_changed(str(number)))
-        async with asyncio.timeout(PATIENCE):
-            while (floor := (await log.floors()).get(SESSION, 0)) == 0:
-                await ana.call("ping")
+        floor = await until_trimmed(host)
         left = await log.read(after=0, limit=1_000, channels=(SESSION,))
         assert len(left) < 30
         assert all(entry.seq > floor for entry in left)
@@ -261,20 +243,19 @@ async def test_what_is_forgotten_goes_from_the_log_once_a_snapshot_covers_it(
         assert host.record(SESSION) == before
 
 
-async def test_memory_is_given_back_once_after_sessions_are_gone() -> None:
+async def test_memory_is_given_back_once_after_sessions_are_gone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     trimmed: list[int] = []
-    with pytest.MonkeyPatch.context() as limits:
-        limits.setattr(upkeep, "GIVING_BACK_SECONDS", 0.05)
-        limits.setattr(upkeep, "trim_heap", lambda: trimmed.append(1))
-        async with hosting() as host:
-            ana = await joined(host)
-            for number in range(5):
-                await ana.call("createSession", f"ahp-session:/{number}", provider="people")
-            for number in range(5):
-                await ana.call("disposeSession", f"ahp-session:/{number}")
-            async with asyncio.timeout(PATIENCE):
-                while not trimmed:  # noqa: ASYNC110 - it tells nobody
-                    await asyncio.sleep(0.01)
+    monkeypatch.setattr(upkeep, "GIVING_BACK_SECONDS", 0.05)
+    monkeypatch.setattr(upkeep, "trim_heap", lambda: trimmed.append(1))
+    async with hosting() as host:
+        ana = await joined(host)
+        for number in range(5):
+            await ana.call("createSession", f"ahp-session:/{number}", provider="people")
+        for number in range(5):
+            await ana.call("disposeSession", f"ahp-session:/{number}")
+        await until(lambda: trimmed)
     assert sum(trimmed) < 5
 
 

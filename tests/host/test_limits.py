@@ -1,6 +1,5 @@
 """What one connection, one principal and one host may have and do, and what is said beyond it."""
 
-import asyncio
 from time import monotonic
 from typing import Any
 
@@ -37,7 +36,6 @@ from session_server.schemas.limits import (
     FLOOD_PAUSE_SECONDS,
     FRAME_BYTES,
     FRAMES_BEFORE_HANDSHAKE,
-    ID_CHARS,
     IDLE_SECONDS,
     LOADED_BYTES,
     NODE_LEASE_SECONDS,
@@ -59,16 +57,22 @@ from session_server.schemas.limits import (
 )
 from session_server.settings import Settings
 from tests.ahp.actions import input_requested, title_changed, turn_completed, turn_started
-from tests.host.harness import AGENT, ANA, BO, SESSION, Client, hosting, joined, with_session
+from tests.host.harness import (
+    AGENT,
+    ANA,
+    BO,
+    SESSION,
+    Client,
+    back_as,
+    hosting,
+    joined,
+    with_session,
+)
+from tests.host.manual_clock import Hands, ManualClock
 
 SLOW = Bounds(actions_per_second=1)
 ROOM = "ahp-presence:/1"
-GREETING = {"channel": "ahp-root://", "protocolVersions": ["0.3.0"], "clientId": "laptop"}
 TITLE = title_changed("x")
-
-
-def ping(number: int = 1) -> dict[str, Any]:
-    return {"jsonrpc": "2.0", "id": number, "method": "ping", "params": {"channel": "ahp-root://"}}
 
 
 def spend(client: Client) -> None:
@@ -91,20 +95,15 @@ async def test_a_client_that_sends_too_fast_is_refused_and_may_continue_later() 
         assert envelope["_meta"]["code"] == "limit"
         refused = await ana.call("listSessions")
         assert (refused["code"], "wait a moment" in refused["message"]) == (-32011, True)
+        ana.notify("unsubscribe", SESSION)
+        assert ana not in host.sessions[SESSION].publisher.subscribers  # that is never refused
         host.allowances.of(ANA.id)._filled_at = monotonic() - 3
+        assert "snapshot" in await ana.call("subscribe", SESSION)
         assert "rejectionReason" not in await ana.act(TITLE)
         assert ana.closed is None
 
 
-async def test_unsubscribe_is_never_rate_limited() -> None:
-    async with hosting(bounds=SLOW) as host:
-        ana = await with_session(host)
-        spend(ana)
-        ana.say({"jsonrpc": "2.0", "method": "unsubscribe", "params": {"channel": SESSION}})
-        assert ana not in host.sessions[SESSION].publisher.subscribers
-
-
-async def test_a_persistent_flood_is_closed_with_a_retryable_code() -> None:
+async def test_a_persistent_flood_ends_in_a_pause_for_its_principal_and_for_nobody_else() -> None:
     async with hosting(bounds=SLOW) as host:
         ana, bo = await with_session(host), await joined(host, BO, "phone")
         spend(ana)
@@ -116,25 +115,18 @@ async def test_a_persistent_flood_is_closed_with_a_retryable_code() -> None:
         assert ana.closed is not None
         assert 4000 <= ana.closed[0] < 4500
         assert "wait before you reconnect" in ana.closed[1]
+        with pytest.raises(RateLimitError, match="wait before you reconnect"):
+            host.connections.check(ANA)
         assert await bo.call("ping") is None
+        host.connections.check(BO)
 
 
 async def test_an_operator_may_lift_the_limit() -> None:
     async with hosting(bounds=Bounds(actions_per_second=0)) as host:
         ana = await joined(host)
         for number in range(3 * ACTIONS_AT_ONCE):
-            ana.say(ping(number))
+            ana.ask(number, "ping")
         assert all("result" in frame for frame in ana.received)
-
-
-class Hands:
-    """A clock that is moved by hand."""
-
-    def __init__(self) -> None:
-        self.now = 1_000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def an_allowance(clock: Hands, per_second: int = 10, at_once: int = 20) -> Allowance:
@@ -252,18 +244,6 @@ async def test_a_principal_that_was_closed_for_flooding_waits_longer_each_time()
     assert refused.value.retry_after == FLOOD_PAUSE_SECONDS
 
 
-async def test_a_flood_ends_in_a_pause_for_its_principal_and_for_nobody_else() -> None:
-    async with hosting(bounds=SLOW) as host:
-        ana = await with_session(host)
-        spend(ana)
-        for _ in range(REFUSALS_BEFORE_CLOSE + 1):
-            ana.dispatch(TITLE)
-        assert ana.closed is not None
-        with pytest.raises(RateLimitError, match="wait before you reconnect"):
-            host.connections.check(ANA)
-        host.connections.check(BO)
-
-
 def test_one_flooding_connection_does_not_silence_the_others_of_its_principal() -> None:
     clock = Hands()
     allowance = an_allowance(clock, per_second=400, at_once=400)
@@ -337,9 +317,7 @@ async def test_requests_without_an_answer_yet_are_bounded() -> None:
     async with hosting() as host:
         ana = await joined(host)
         for number in range(REQUESTS_IN_FLIGHT + 1):
-            params = {"channel": f"ahp-session:/{number}", "provider": "people"}
-            frame = {"jsonrpc": "2.0", "method": "createSession", "params": params}
-            ana.say({**frame, "id": 100 + number})
+            ana.ask(100 + number, "createSession", f"ahp-session:/{number}", provider="people")
         refused = ana.received[-1]
         assert (refused["id"], refused["error"]["code"]) == (100 + REQUESTS_IN_FLIGHT, -32011)
         assert "unanswered" in refused["error"]["message"]
@@ -416,12 +394,10 @@ async def test_sessions_that_wait_to_be_made_are_bounded_in_bytes() -> None:
     async with hosting(bounds=Bounds(actions_per_second=0)) as host:
         ana, held = await joined(host), host.allowances.of(ANA.id).unsettled
         tools = [{"name": "t", "description": "x" * 1_000_000}]
-        active = {"clientId": "laptop", "tools": tools}
+        wanted = {"provider": "people", "activeClient": {"clientId": "laptop", "tools": tools}}
         most = UNSETTLED_BYTES_PER_PRINCIPAL // 1_000_000
         for number in range(most + 1):
-            params = {"channel": f"ahp-session:/{number}", "provider": "people"}
-            frame = {"jsonrpc": "2.0", "method": "createSession", "id": 100 + number}
-            ana.say({**frame, "params": {**params, "activeClient": active}})
+            ana.ask(100 + number, "createSession", f"ahp-session:/{number}", **wanted)
         assert ana.received[-1]["id"] == 100 + most
         assert "still being written" in ana.received[-1]["error"]["message"]
         await ana.wait_for(lambda frame: frame.get("id") == 99 + most)
@@ -434,13 +410,13 @@ async def test_sessions_that_wait_to_be_made_are_bounded_in_bytes() -> None:
 async def test_frames_that_wait_for_the_handshake_are_bounded(size: int) -> None:
     async with hosting() as host:
         ana, held = Client(host, ANA), host.allowances.of(ANA.id).unsettled
-        ana.say({**ping(), "method": "initialize", "params": GREETING})
+        ana.ask(1, "initialize", protocolVersions=["0.3.0"], clientId="laptop")
         for _ in range(FRAMES_BEFORE_HANDSHAKE):
             assert ana.closed is None
             ana.connection.receive(b'{"jsonrpc": "2.0"}' + b" " * size)
         ana.connection.receive(b"{}")
         assert ana.closed is not None
-        assert "before the handshake" in ana.closed[1]
+        assert (ana.closed[0], "before the handshake" in ana.closed[1]) == (4001, True)
         ana.connection.closed()
         assert held.bytes == 0
 
@@ -448,14 +424,18 @@ async def test_frames_that_wait_for_the_handshake_are_bounded(size: int) -> None
 # What one connection and one host may have
 
 
-async def test_presence_channels_count_as_subscriptions() -> None:
+async def test_subscriptions_are_bounded_and_presence_channels_count_too() -> None:
     async with hosting() as host:
         ana = await with_session(host)
-        for number in range(SUBSCRIPTIONS_PER_CONNECTION - 1):
+        for number in range(SUBSCRIPTIONS_PER_CONNECTION // 2):
             await ana.call("createSession", f"ahp-session:/x{number}", provider="people")
-            await ana.call("subscribe", f"ahp-presence:/x{number}")
-        assert (await ana.call("subscribe", ROOM))["code"] == -32011
-        ana.say({"jsonrpc": "2.0", "method": "unsubscribe", "params": {"channel": SESSION}})
+            assert await ana.call("subscribe", f"ahp-presence:/x{number}") == {}
+        for number in range(SUBSCRIPTIONS_PER_CONNECTION // 2 - 1):
+            assert "snapshot" in await ana.call("subscribe", f"ahp-session:/x{number}")
+        assert await ana.call("subscribe", SESSION) == {}  # watched already
+        for another in (ROOM, "ahp-root://"):
+            assert (await ana.call("subscribe", another))["code"] == -32011
+        ana.notify("unsubscribe", SESSION)
         assert await ana.call("subscribe", ROOM) == {}
 
 
@@ -468,16 +448,6 @@ async def test_the_sessions_of_a_host_are_bounded() -> None:
         assert "dispose of some" in refused["message"]
         assert await ana.call("disposeSession", SESSION) is None
         assert await ana.call("createSession", "ahp-session:/3", provider="people") is None
-
-
-@pytest.mark.parametrize(
-    "uri",
-    ["ahp-session:/" + "x" * ID_CHARS, "session-server:tokens", "Session-Server:x", "ahp-x:/1"],
-)
-async def test_a_session_cannot_have_any_name(uri: str) -> None:
-    async with hosting() as host:
-        ana = await joined(host)
-        assert (await ana.call("createSession", uri, provider="people"))["code"] == -32602
 
 
 @pytest.mark.parametrize(
@@ -516,23 +486,19 @@ def test_connections_may_be_without_limit() -> None:
 
 
 async def test_presence_notifications_are_rate_limited() -> None:
-    async with hosting() as host:
+    clock, seconds = ManualClock(), 2
+    async with hosting(clock=clock) as host:
         ana = await with_session(host)
         await ana.call("subscribe", ROOM)
-        loop = asyncio.get_running_loop()
-        began = loop.time()
-        for number in range(200):
-            params = {"channel": ROOM, "editing": {"requestId": "r", "questionId": str(number)}}
-            ana.say({"jsonrpc": "2.0", "method": "presence/update", "params": params})
-            await asyncio.sleep(0.001)
-        last = {"requestId": "r", "questionId": "199"}
-
-        def is_last(frame: dict[str, Any]) -> bool:
-            return any(p.get("editing") == last for p in frame.get("params", {}).get("present", ()))
-
-        await ana.wait_for(is_last)
-        told = sum(frame.get("method") == "presence/changed" for frame in ana.received)
-        assert told <= (loop.time() - began) * PRESENCE_NEWS_PER_SECOND + 2
+        ana.received.clear()
+        for number in range(100 * seconds):
+            place = {"requestId": "r", "questionId": str(number)}
+            ana.notify("presence/update", ROOM, editing=place)
+            await clock.advance(0.01)
+        await clock.advance(1 / PRESENCE_NEWS_PER_SECOND)
+        news = [frame for frame in ana.received if frame.get("method") == "presence/changed"]
+        assert len(news) <= seconds * PRESENCE_NEWS_PER_SECOND + 1
+        assert news[-1]["params"]["present"][0]["editing"] == place
 
 
 async def test_turns_come_in_pages_however_many_are_asked_for() -> None:
@@ -586,9 +552,8 @@ async def test_a_client_that_was_long_away_is_forgotten() -> None:
         ana = await joined(host, ANA, "laptop")
         ana.connection.closed()
         later(host, CLIENT_LIFETIME_MS + 1)
-        again = Client(host, ANA)
-        reconnect = {"clientId": "laptop", "lastSeenServerSeq": 0, "subscriptions": []}
-        assert (await again.call("reconnect", **reconnect))["code"] == -32008
+        again, error = await back_as(host, "laptop", 0)
+        assert error["code"] == -32008
         bo = Client(host, BO)
         assert "protocolVersion" in await bo.initialize("laptop")
         assert (await again.initialize("laptop"))["code"] == -32009
@@ -604,13 +569,12 @@ async def test_a_client_that_comes_back_is_remembered_from_then() -> None:
     async with hosting() as host:
         (await joined(host, ANA, "laptop")).connection.closed()
         later(host, CLIENT_LIFETIME_MS - 1000)
-        back = Client(host, ANA)
-        reconnect = {"clientId": "laptop", "lastSeenServerSeq": 0, "subscriptions": []}
-        assert "type" in await back.call("reconnect", **reconnect)
+        back, answer = await back_as(host, "laptop", 0)
+        assert "type" in answer
         await joined(host, ANA, "another")  # written after
         back.connection.closed()
         later(host, 2_000)
-        assert "type" in await Client(host, ANA).call("reconnect", **reconnect)
+        assert "type" in (await back_as(host, "laptop", 0))[1]
 
 
 async def test_a_client_that_is_connected_stays_its_own_however_long_that_lasts() -> None:

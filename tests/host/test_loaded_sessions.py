@@ -30,7 +30,18 @@ from tests.ahp.actions import (
 from tests.ahp.client import ROOT
 from tests.effort import PATIENCE
 from tests.host.ahp1 import Ahp1Client
-from tests.host.harness import AGENT, ANA, BO, SESSION, Client, hosting, joined, run, with_session
+from tests.host.harness import (
+    AGENT,
+    ANA,
+    BO,
+    SESSION,
+    Client,
+    back_as,
+    hosting,
+    joined,
+    record_of,
+    with_session,
+)
 from tests.host.manual_clock import ManualClock
 from tests.host.test_recordings import asked_and_answered, lines
 from tests.waiting import until
@@ -74,7 +85,6 @@ async def left_alone(host: Host, client: Client, uri: str = SESSION) -> None:
     await evicted(host, uri)
 
 
-@run
 async def test_an_evicted_session_is_listed_like_the_others_and_comes_back_whole() -> None:
     async with hosting() as host:
         ana = await with_session(host)
@@ -92,7 +102,6 @@ async def test_an_evicted_session_is_listed_like_the_others_and_comes_back_whole
         assert (host.counts.evictions, host.counts.loads) == (1, 1)
 
 
-@run
 async def test_what_is_open_or_watched_stays_in_memory() -> None:
     async with hosting() as host:
         ana = await with_session(host)
@@ -111,39 +120,30 @@ async def test_what_is_open_or_watched_stays_in_memory() -> None:
         await evicted(host)
 
 
-@run
 async def test_frames_for_an_evicted_session_are_dealt_with_in_their_order() -> None:
     log = ReadLog()
     async with hosting(log) as host:
         await left_alone(host, await with_session(host))
         ana = await joined(host, ANA, "desk")
         log.may_read.clear()
-        frames = [
-            ("dispatchAction", {"clientSeq": 1, "action": title_changed("One")}),
-            ("subscribe", {"id": 90}),
-            ("dispatchAction", {"clientSeq": 2, "action": title_changed("Two")}),
-            ("unsubscribe", {"id": 91}),
-            ("dispatchAction", {"clientSeq": 3, "action": title_changed("Three")}),
-            ("fetchTurns", {"id": 92}),
-        ]
-        for method, params in frames:
-            head = {"id": params.pop("id")} if "id" in params else {}
-            frame = {"jsonrpc": "2.0", "method": method, "params": {"channel": SESSION, **params}}
-            ana.say(frame | head)
+        ana.dispatch(title_changed("One"))
+        ana.ask(90, "subscribe", SESSION)
+        ana.dispatch(title_changed("Two"))
+        ana.ask(91, "unsubscribe", SESSION)
+        ana.dispatch(title_changed("Three"))
+        ana.ask(92, "fetchTurns", SESSION)
         await asyncio.sleep(0)
         assert not [frame for frame in ana.received if frame.get("id") in (90, 91, 92)]
         log.may_read.set()
-        await ana.wait_for(lambda frame: frame.get("id") == 92)
+        await ana.answer(92)
         answers = [frame["id"] for frame in ana.received if frame.get("id") in (90, 91, 92)]
         assert answers == [90, 91, 92]
         bo = await joined(host, BO, "phone", SESSION)
-        channel = host.sessions[SESSION]
-        await until(lambda: channel.committed.public.summary.title == "Three")  # type: ignore[union-attr]
+        await until(lambda: record_of(host).public.summary.title == "Three")
         assert len(log.loads) == 1
         assert bo.closed is None
 
 
-@run
 async def test_concurrent_needs_of_a_session_are_one_load_and_of_several_one_read() -> None:
     log = ReadLog()
     async with hosting(log) as host:
@@ -168,28 +168,20 @@ async def test_concurrent_needs_of_a_session_are_one_load_and_of_several_one_rea
         assert host.counts.loads == 2
 
 
-@run
 async def test_who_comes_back_to_an_evicted_session_misses_nothing() -> None:
     async with hosting() as host:
         ana = await with_session(host)
         await ana.act(title_changed("Oslo"))
         seen = host.position
         await left_alone(host, ana)
-        again = Client(host)
-        resumed = await again.call(
-            "reconnect", clientId="laptop", lastSeenServerSeq=seen, subscriptions=[SESSION]
-        )
+        again, resumed = await back_as(host, "laptop", seen, SESSION)
         assert resumed == {"type": "replay", "actions": [], "missing": []}
         await again.act(title_changed("Bergen"))
         await left_alone(host, again)
-        third = Client(host)
-        resumed = await third.call(
-            "reconnect", clientId="laptop", lastSeenServerSeq=seen, subscriptions=[SESSION]
-        )
+        _, resumed = await back_as(host, "laptop", seen, SESSION)
         assert [s["state"]["summary"]["title"] for s in resumed["snapshots"]] == ["Bergen"]
 
 
-@run
 async def test_clients_of_ahp_1_find_an_evicted_session_too() -> None:
     async with hosting() as host:
         await left_alone(host, await with_session(host))
@@ -202,20 +194,17 @@ async def test_clients_of_ahp_1_find_an_evicted_session_too() -> None:
         assert state["snapshot"]["state"]["title"] == listed[0]["title"]
 
 
-@run
 async def test_an_evicted_session_can_be_forked_and_disposed_of() -> None:
     async with hosting() as host:
         await asked_and_answered(host)
-        turn = host.sessions[SESSION].committed.public.turns[0].id  # type: ignore[union-attr]
+        turn = record_of(host).public.turns[0].id
         for outbox in tuple(host.sessions[SESSION].publisher.subscribers):
             outbox.connection.closed()  # type: ignore[attr-defined]
         await evicted(host)
         ana = await joined(host, ANA, "desk")
         fork = {"session": SESSION, "turnId": turn}
         assert await ana.call("createSession", OTHER, provider="people", fork=fork) is None
-        record = host.record(OTHER)
-        assert record is not None
-        assert [t.id for t in record.public.turns] == [turn]
+        assert [t.id for t in record_of(host, OTHER).public.turns] == [turn]
         await evicted(host)
         assert await ana.call("disposeSession", SESSION) is None
         assert (await ana.call("subscribe", SESSION))["code"] == ErrorCode.SESSION_NOT_FOUND
@@ -223,7 +212,6 @@ async def test_an_evicted_session_can_be_forked_and_disposed_of() -> None:
         assert host.states.evicted_bytes == 0
 
 
-@run
 async def test_a_session_that_is_disposed_of_while_it_is_read_is_gone() -> None:
     log = ReadLog()
     async with hosting(log) as host:
@@ -244,7 +232,6 @@ async def test_a_session_that_is_disposed_of_while_it_is_read_is_gone() -> None:
         assert (states.sessions, states.evicted_sessions, states.evicted_bytes) == (3, 0, 0)
 
 
-@run
 async def test_a_log_that_cannot_be_read_is_tried_again_and_then_an_error() -> None:
     log = ReadLog()
     bounds = Bounds(store_seconds=0.2)
@@ -262,19 +249,8 @@ async def test_a_log_that_cannot_be_read_is_tried_again_and_then_an_error() -> N
         with pytest.raises(FailedError):
             await host.loaded.loaded(SESSION)
         again = Client(host)
-        again.say(
-            {
-                "jsonrpc": "2.0",
-                "id": 1,
-                "method": "reconnect",
-                "params": {
-                    "channel": ROOT,
-                    "clientId": "laptop",
-                    "lastSeenServerSeq": host.position,
-                    "subscriptions": [SESSION],
-                },
-            }
-        )
+        seen = {"clientId": "laptop", "lastSeenServerSeq": host.position}
+        again.ask(1, "reconnect", **seen, subscriptions=[SESSION])
         await again.until_closed()
         log.failures = 0
         assert "snapshot" in await ana.call("subscribe", SESSION)
@@ -282,7 +258,6 @@ async def test_a_log_that_cannot_be_read_is_tried_again_and_then_an_error() -> N
 
 
 @pytest.mark.proves("design.memory.unreadable")
-@run
 async def test_a_session_that_is_found_damaged_is_set_aside() -> None:
     log = MemoryLog()
     async with hosting(log) as host:
@@ -302,7 +277,6 @@ async def test_a_session_that_is_found_damaged_is_set_aside() -> None:
             host.submit(SESSION, ActionChange(ANA, TitleChanged(title="x")))
 
 
-@run
 async def test_a_guest_of_another_session_causes_no_load() -> None:
     log = ReadLog()
     async with hosting(log) as host:
@@ -313,7 +287,6 @@ async def test_a_guest_of_another_session_causes_no_load() -> None:
         assert log.loads == []
 
 
-@run
 async def test_who_waits_for_something_in_a_session_keeps_it_in_memory() -> None:
     async with hosting() as host:
         waiting = StateWaiters(host)
@@ -332,7 +305,6 @@ async def test_who_waits_for_something_in_a_session_keeps_it_in_memory() -> None
 
 
 @pytest.mark.slow
-@run
 async def test_a_recording_leaves_memory_and_is_exported_as_it_was() -> None:
     async with hosting() as host:
         await asked_and_answered(host)
@@ -349,7 +321,6 @@ async def test_a_recording_leaves_memory_and_is_exported_as_it_was() -> None:
         assert b"".join(await exported(host, SESSION)) == cassette
 
 
-@run
 async def test_a_recording_that_is_being_played_stays_in_memory() -> None:
     async with hosting() as host:
         await asked_and_answered(host)
@@ -368,7 +339,6 @@ async def test_a_recording_that_is_being_played_stays_in_memory() -> None:
 
 
 @pytest.mark.slow
-@run
 async def test_a_session_leaves_memory_after_a_while_and_its_history_is_trimmed() -> None:
     log, clock = MemoryLog(), ManualClock()
     async with hosting(log, clock=clock) as host:
@@ -384,11 +354,10 @@ async def test_a_session_leaves_memory_after_a_while_and_its_history_is_trimmed(
         await clock.advance(HISTORY_LIFETIME_MS / 1_000 + 3_600)
         assert SESSION in await log.floors()
         bo = await joined(host, BO, "phone", SESSION)
-        assert host.record(SESSION).public.summary.title == "Oslo"  # type: ignore[union-attr]
+        assert record_of(host).public.summary.title == "Oslo"
         assert bo.closed is None
 
 
-@run
 async def test_beyond_the_bound_those_that_were_idle_for_longest_leave_first() -> None:
     clock = ManualClock()
     bounds = Bounds(loaded_bytes=250_000, idle_seconds=0)
@@ -412,7 +381,6 @@ async def test_beyond_the_bound_those_that_were_idle_for_longest_leave_first() -
 
 
 @pytest.mark.proves("design.memory.needed")
-@run
 async def test_a_start_reads_only_outlines_and_what_is_open_or_has_no_snapshot() -> None:
     log = ReadLog()
     async with hosting(log) as host:
@@ -431,7 +399,7 @@ async def test_a_start_reads_only_outlines_and_what_is_open_or_has_no_snapshot()
         await ana.act(title_changed("Bergen"))
     log = await copied(log)
     async with hosting(log) as host:  # an entry after the snapshot
-        assert host.record(SESSION).public.summary.title == "Bergen"  # type: ignore[union-attr]
+        assert record_of(host).public.summary.title == "Bergen"
 
 
 async def copied(log: ReadLog) -> ReadLog:
@@ -448,7 +416,6 @@ async def copied(log: ReadLog) -> ReadLog:
     return new
 
 
-@run
 async def test_another_nodes_entries_reach_a_session_that_is_not_in_memory_here() -> None:
     log = MemoryLog()
     async with hosting(log, is_shared=True) as one, hosting(log, is_shared=True) as two:
@@ -495,7 +462,6 @@ class OvertakingLog(MemoryLog):
 
 
 @pytest.mark.parametrize("is_open", [True, False])
-@run
 async def test_a_newer_snapshot_of_another_node_leaves_no_gap_in_what_is_read(
     is_open: bool,
 ) -> None:

@@ -6,28 +6,16 @@ from session_server.host.active_clients import GRACE_SECONDS
 from session_server.host.bounds import DEFAULT_BOUNDS
 from session_server.host.host import Host
 from session_server.log.memory import MemoryLog
-from tests.host.harness import SESSION, Client, hosting, with_session
+from tests.ahp.actions import active_client_changed
+from tests.host.harness import SESSION, back_as, hosting, record_of, with_session
 from tests.host.manual_clock import ManualClock
 
 LEASE = DEFAULT_BOUNDS.node_lease_seconds
-ACTIVE = {
-    "type": "session/activeClientChanged",
-    "activeClient": {"clientId": "laptop", "tools": []},
-}
+ACTIVE = active_client_changed("laptop")
 
 
 def is_active(host: Host) -> bool:
-    record = host.record(SESSION)
-    assert record is not None
-    return record.public.active_client is not None
-
-
-async def moved_to(host: Host) -> Client:
-    client = Client(host)
-    await client.call(
-        "reconnect", clientId="laptop", lastSeenServerSeq=host.position, subscriptions=[SESSION]
-    )
-    return client
+    return record_of(host).public.active_client is not None
 
 
 @pytest.mark.proves("design.nodes.active-client")
@@ -41,7 +29,7 @@ async def test_an_active_client_that_moves_to_another_node_keeps_its_role() -> N
         await here.act(ACTIVE)
         await clock.advance(LEASE)
         here.connection.closed()
-        there = await moved_to(other)
+        there, _ = await back_as(other, "laptop", other.position, SESSION)
         await clock.advance(2 * GRACE_SECONDS)
         assert is_active(one)
         assert is_active(other)
@@ -65,7 +53,7 @@ async def test_an_active_client_whose_node_died_loses_its_role_unless_it_comes_b
         await clock.advance(LEASE)
         assert one.nodes is not None
         one.nodes.leave()
-        there = await moved_to(other)
+        there, _ = await back_as(other, "laptop", other.position, SESSION)
         await clock.advance(2 * GRACE_SECONDS)
         assert is_active(other)
         there.connection.closed()

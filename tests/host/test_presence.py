@@ -8,18 +8,23 @@ from session_server.host.active_clients import GRACE_SECONDS
 from session_server.host.messages import Message, Outbox
 from session_server.schemas.limits import EDITING_SECONDS, ID_CHARS, PRESENCE_BYTES_PER_SECOND
 from session_server.schemas.principals import Principal, Role
-from tests.ahp.actions import title_changed, turn_started
-from tests.host.harness import AGENT, BO, SESSION, Client, hosting, joined, with_session
+from tests.ahp.actions import active_client_changed, title_changed, turn_started
+from tests.host.harness import (
+    AGENT,
+    BO,
+    SESSION,
+    Client,
+    back_as,
+    hosting,
+    joined,
+    record_of,
+    with_session,
+)
 from tests.host.manual_clock import ManualClock
 
 ROOM = "ahp-presence:/1"
 CROWD = 100
 """So many that everybody's news for everybody take a noticeable part of a second."""
-
-
-def update(client: Client, **params: Any) -> None:
-    frame = {"jsonrpc": "2.0", "method": "presence/update", "params": {"channel": ROOM, **params}}
-    client.say(frame)
 
 
 async def told(client: Client, wanted: Any) -> list[dict[str, Any]]:
@@ -30,7 +35,9 @@ async def told(client: Client, wanted: Any) -> list[dict[str, Any]]:
     return present
 
 
-@pytest.mark.proves("design.wire.presence", "design.wire.presence-not-logged")
+@pytest.mark.proves(
+    "design.wire.presence", "design.wire.presence-name", "design.wire.presence-not-logged"
+)
 async def test_people_see_each_other_come_type_and_go() -> None:
     async with hosting() as host:
         ana = await with_session(host)
@@ -39,7 +46,8 @@ async def test_people_see_each_other_come_type_and_go() -> None:
         assert await bo.call("subscribe", ROOM) == {}
         await told(ana, lambda present: len(present) == 2)
         logged = host.log.last_seq
-        update(bo, editing={"requestId": "r", "questionId": "q"}, name="Mallory")
+        place = {"requestId": "r", "questionId": "q"}
+        bo.notify("presence/update", ROOM, editing=place, name="Mallory")
         present = await told(ana, lambda present: any("editing" in p for p in present))
         editor = next(p for p in present if "editing" in p)
         assert editor["by"] == {"id": "bo", "name": "Bo"}
@@ -58,14 +66,14 @@ async def test_somebody_who_does_not_say_so_again_is_no_longer_shown_as_writing(
         await ana.call("subscribe", ROOM)
         await bo.call("subscribe", ROOM)
         place = {"requestId": "r", "questionId": "q"}
-        update(bo, editing=place)
+        bo.notify("presence/update", ROOM, editing=place)
         await clock.advance(EDITING_SECONDS - 1)
-        update(bo, editing=place, idle=True)
+        bo.notify("presence/update", ROOM, editing=place, idle=True)
         await clock.advance(EDITING_SECONDS - 1)
         assert any("editing" in p for p in await told(ana, lambda present: len(present) == 2))
         await clock.advance(2)
         await told(ana, lambda present: any("idle" in p and "editing" not in p for p in present))
-        update(bo, editing=place)
+        bo.notify("presence/update", ROOM, editing=place)
         bo.connection.closed()
         await clock.advance(1)
         await told(ana, lambda present: len(present) == 1)
@@ -77,10 +85,10 @@ async def test_a_chosen_name_is_attached_to_later_actions_and_roles_are_shown() 
         await with_session(host)
         nameless = await joined(host, Principal(id="local", role=Role.OWNER), "tab", SESSION)
         await nameless.call("subscribe", ROOM)
-        update(nameless, name="Ana")
+        nameless.notify("presence/update", ROOM, name="Ana")
         (present,) = await told(nameless, lambda present: present[0]["by"].get("name") == "Ana")
         assert present["role"] == "owner"
-        update(nameless, name="Anna")
+        nameless.notify("presence/update", ROOM, name="Anna")
         await nameless.act(title_changed("Mine"))
         titled = await nameless.wait_for_action("session/titleChanged")
         assert titled["_meta"]["by"] == {"id": "local", "name": "Anna"}
@@ -90,8 +98,8 @@ async def test_presence_is_for_those_who_may_see_the_session() -> None:
     async with hosting() as host:
         ana = await with_session(host)
         assert (await ana.call("subscribe", "ahp-presence:/none"))["code"] == -32001
-        update(ana, idle=True)
-        ana.say({"jsonrpc": "2.0", "method": "unsubscribe", "params": {"channel": ROOM}})
+        ana.notify("presence/update", ROOM, idle=True)
+        ana.notify("unsubscribe", ROOM)
         assert await ana.call("ping") is None
 
 
@@ -100,8 +108,7 @@ async def test_an_active_client_that_stays_away_loses_its_role_and_its_tool_call
     clock = ManualClock()
     async with hosting(clock=clock) as host:
         ana = await with_session(host, "demo")
-        claim = {"clientId": "laptop", "tools": [{"name": "open"}]}
-        await ana.act({"type": "session/activeClientChanged", "activeClient": claim})
+        await ana.act(active_client_changed("laptop", {"name": "open"}))
         agent = await joined(host, AGENT, "agent", SESSION)
         await ana.act(turn_started())
         on_call = {"turnId": "t", "toolCallId": "c"}
@@ -118,16 +125,12 @@ async def test_an_active_client_that_stays_away_loses_its_role_and_its_tool_call
         await agent.act({**ready, "confirmed": "not-needed"})
         ana.connection.closed()
         await clock.advance(GRACE_SECONDS - 1)
-        record = host.record(SESSION)
-        assert record is not None
-        assert record.public.active_client is not None
+        assert record_of(host).public.active_client is not None
         await clock.advance(1)
         done = await agent.wait_for_action("session/toolCallComplete")
         assert done["action"]["result"]["success"] is False
         await agent.wait_for_action("session/activeClientChanged")
-        record = host.record(SESSION)
-        assert record is not None
-        assert record.public.active_client is None
+        assert record_of(host).public.active_client is None
 
 
 @pytest.mark.proves("ahp.clients.released")
@@ -135,25 +138,12 @@ async def test_an_active_client_that_comes_back_in_time_keeps_its_role() -> None
     clock = ManualClock()
     async with hosting(clock=clock) as host:
         ana = await with_session(host)
-        await ana.act(
-            {
-                "type": "session/activeClientChanged",
-                "activeClient": {"clientId": "laptop", "tools": []},
-            }
-        )
+        await ana.act(active_client_changed("laptop"))
         ana.connection.closed()
-        back = Client(host)
-        answer = await back.call(
-            "reconnect",
-            clientId="laptop",
-            lastSeenServerSeq=host.position,
-            subscriptions=[SESSION, ROOM],
-        )
+        _, answer = await back_as(host, "laptop", host.position, SESSION, ROOM)
         assert answer["missing"] == []
         await clock.advance(2 * GRACE_SECONDS)
-        record = host.record(SESSION)
-        assert record is not None
-        assert record.public.active_client is not None
+        assert record_of(host).public.active_client is not None
 
 
 async def test_an_editing_place_that_is_too_long_is_not_relayed() -> None:
@@ -163,9 +153,11 @@ async def test_an_editing_place_that_is_too_long_is_not_relayed() -> None:
         await bo.call("subscribe", ROOM)
         for name in ("requestId", "questionId"):
             place = {"requestId": "r", "questionId": "q", name: "x" * (ID_CHARS + 1)}
-            update(bo, editing=place)
+            bo.notify("presence/update", ROOM, editing=place)
             assert host.presence._rooms[ROOM][bo].editing is None
-        update(bo, editing={"requestId": "x" * ID_CHARS, "questionId": "last"})
+        bo.notify(
+            "presence/update", ROOM, editing={"requestId": "x" * ID_CHARS, "questionId": "last"}
+        )
         await told(ana, lambda present: any("editing" in p for p in present))
         longest = max(len(str(frame)) for frame in ana.received)
         assert longest < 4 * ID_CHARS

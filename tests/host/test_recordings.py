@@ -38,8 +38,17 @@ from tests.ahp.actions import (
     title_changed,
     turn_started,
 )
-from tests.effort import PATIENCE
-from tests.host.harness import AGENT, ANA, BO, SESSION, hosting, joined, with_session
+from tests.host.harness import (
+    AGENT,
+    ANA,
+    BO,
+    SESSION,
+    hosting,
+    joined,
+    record_of,
+    until_trimmed,
+    with_session,
+)
 from tests.sessions import session
 
 SECRET, STATE = "canary-argument", "canary-state"
@@ -99,8 +108,7 @@ async def test_a_cassette_played_back_and_exported_again_is_the_same() -> None:
     async with hosting() as empty:
         assert await replayed(empty, lines(first)) == SESSION
         assert await cassette(empty) == first
-        record = empty.record(SESSION)
-        assert record is not None
+        record = record_of(empty)
         assert record.public.summary.title == "Übermorgen 🚀"
         assert [outcome.via for outcome in record.private.outcomes] == [Provenance.PERSON]
 
@@ -157,16 +165,14 @@ async def test_what_was_open_stays_as_it_was_and_is_never_done(tmp_path: Path) -
         with pytest.raises(RefusedError, match="only be watched"):
             await wrote(empty, CallSent(call_id="c", leg=0))
         # Clients can say why: it is in the state that they see, and not in what is exported.
-        played_back = empty.record(SESSION)
-        assert played_back is not None
+        played_back = record_of(empty)
         assert played_back.public.meta == {"recording": True}
         assert played_back.public.summary.project == recordings.RECORDINGS
         assert await cassette(empty) == first
     async with hosting(await open_log(store)) as again:
         ana = await joined(again, ANA, "laptop", SESSION)
         await ana.call("ping")
-        record = again.record(SESSION)
-        assert record is not None
+        record = record_of(again)
         assert record.public.active_turn is not None
         assert record.private.calls["c"].is_open
         assert await cassette(again) == first
@@ -180,9 +186,7 @@ async def test_a_session_whose_beginning_is_forgotten_opens_as_it_was_then() -> 
         await asked_and_answered(host)
         number = ENVELOPES_KEPT + ENTRIES_BETWEEN_SNAPSHOTS
         await wrote(host, *(TitleChanged(title=f"Title {n}") for n in range(number)))
-        async with asyncio.timeout(PATIENCE):
-            while SESSION not in await host.log.floors():  # noqa: ASYNC110 - the log tells nobody
-                await asyncio.sleep(0.01)
+        await until_trimmed(host)
         await wrote(host, TitleChanged(title="The last one"))
         first = await cassette(host)
         told = [json.loads(line) for line in first.splitlines()]
@@ -193,9 +197,7 @@ async def test_a_session_whose_beginning_is_forgotten_opens_as_it_was_then() -> 
     async with hosting() as empty:
         await replayed(empty, lines(first))
         assert await cassette(empty) == first
-        record = empty.record(SESSION)
-        assert record is not None
-        assert record.public.summary.title == "The last one"
+        assert record_of(empty).public.summary.title == "The last one"
         empty.upkeep.take_snapshot(empty.sessions[SESSION])
         assert [s.channel for s in await empty.log.snapshots()] == []
         assert await cassette(empty) == first

@@ -2,18 +2,16 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
-from typing import Any
 
 import pytest
 
-from session_server.host import channel, storage
+from session_server.host import channel, lifecycle, storage
 from session_server.host.awaiting import perform
 from session_server.host.bounds import Bounds
 from session_server.host.host import Host
 from session_server.log import (
-    AppendResult,
     Batch,
     Refused,
     RefusedBecause,
@@ -24,27 +22,36 @@ from session_server.log.memory import MemoryLog
 from session_server.log.protocol import FailedError
 from session_server.schemas.ahp.actions import TitleChanged
 from session_server.schemas.errors import InDoubtError, NotSavedError
-from session_server.schemas.limits import STORE_SECONDS
 from session_server.schemas.wire import Seq, Uri
 from tests.ahp.actions import title_changed
+from tests.host.faulty_logs import Settled
 from tests.host.harness import (
     ANA,
     BO,
     PATIENCE,
     SESSION,
     Client,
+    back_as,
     hosting,
     joined,
     launched,
-    run,
+    record_of,
     with_session,
 )
+from tests.waiting import until
 
 OTHER = "ahp-session:/2"
 BROKEN = Refused(RefusedBecause.BROKEN, "The log could not be written: disk I/O error.")
 FULL = Refused(RefusedBecause.FULL, "There is no space left for the log.")
 SHORT = Bounds(store_seconds=0.05)
 """Waits that are meant to be over; how long they last decides nothing."""
+
+
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before the disk is tried again."""
+    for module in (storage, lifecycle):
+        monkeypatch.setattr(module, "PROBE_SECONDS", 0.05)
 
 
 class FailingLog(MemoryLog):
@@ -60,9 +67,9 @@ class FailingLog(MemoryLog):
         super().__init__()
         self.trouble: str | None = None
         self._is_distrusted = False
-        self._silenced: list[tuple[Batch, Callable[[AppendResult], None]]] = []
+        self._silenced: list[tuple[Batch, Settled]] = []
 
-    def append(self, batch: Batch, settled: Callable[[AppendResult], None]) -> None:
+    def append(self, batch: Batch, settled: Settled) -> None:
         doubted = Unknown("The log's disk has failed: disk I/O error.")
         match self.trouble:
             case None:
@@ -114,10 +121,8 @@ class FailingLog(MemoryLog):
         return sum(f'"{text}"'.encode() in e.data for e in await self.read(after=0, limit=10_000))
 
 
-def title(host: Host, uri: Uri = SESSION) -> str:
-    record = host.record(uri)
-    assert record is not None
-    return record.public.summary.title
+def title(host: Host) -> str:
+    return record_of(host).public.summary.title
 
 
 def titles_seen(client: Client) -> list[str]:
@@ -127,24 +132,14 @@ def titles_seen(client: Client) -> list[str]:
 
 async def verdict(client: Client, seq: int) -> tuple[str | None, str]:
     """The code and the reason of a rejection."""
-
-    def is_it(frame: dict[str, Any]) -> bool:
-        return bool(frame.get("params", {}).get("origin", {}).get("clientSeq") == seq)
-
-    params = (await client.wait_for(is_it))["params"]
-    return params.get("_meta", {}).get("code"), params.get("rejectionReason", "")
+    envelope = await client.echo(seq)
+    return envelope.get("_meta", {}).get("code"), envelope.get("rejectionReason", "")
 
 
 async def retitle(host: Host, text: str) -> None:
     """As over HTTP."""
     async with asyncio.timeout(PATIENCE):
         await perform(host, ANA, SESSION, TitleChanged(title=text))
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(PATIENCE):
-        while not condition():  # noqa: ASYNC110 - nobody is told of all these conditions
-            await asyncio.sleep(0.01)
 
 
 async def back(host: Host, log: FailingLog) -> None:
@@ -164,53 +159,48 @@ async def two_sessions(log: FailingLog) -> AsyncIterator[tuple[Host, Client]]:
             log.heal()
 
 
-def test_an_operator_who_says_nothing_waits_for_as_long_as_the_limit_says() -> None:
-    assert Bounds().store_seconds == STORE_SECONDS
-
-
 @pytest.mark.proves("design.append.in-doubt")
 @pytest.mark.parametrize("trouble", ["lost", "stored", "silent"])
-def test_a_failing_disk_is_reported_to_all_who_wait_and_nothing_is_lost_or_done_twice(
+async def test_a_failing_disk_is_reported_to_all_who_wait_and_nothing_is_lost_or_done_twice(
     trouble: str,
 ) -> None:
-    @run
-    async def check() -> None:
-        log = FailingLog()
-        async with two_sessions(log) as (host, ana):
-            log.trouble = trouble
-            first = ana.dispatch(title_changed("first"))
-            await launched()
-            second = ana.dispatch(title_changed("second"))
-            elsewhere = ana.dispatch(title_changed("elsewhere"), OTHER)
-            code, reason = await verdict(ana, first)
-            assert code == "inDoubt"
-            assert "not known yet whether this was saved" in reason
-            assert (await verdict(ana, second))[0] == "notSaved"
-            is_hanging = trouble == "silent"
-            assert (await verdict(ana, elsewhere))[0] == ("inDoubt" if is_hanging else "notSaved")
+    log = FailingLog()
+    async with two_sessions(log) as (host, ana):
+        bo = await joined(host, BO, "phone", SESSION)
+        log.trouble = trouble
+        first = ana.dispatch(title_changed("first"))
+        await launched()
+        second = ana.dispatch(title_changed("second"))
+        elsewhere = ana.dispatch(title_changed("elsewhere"), OTHER)
+        code, reason = await verdict(ana, first)
+        assert code == "inDoubt"
+        assert "not known yet whether this was saved" in reason
+        assert (await verdict(ana, second))[0] == "notSaved"
+        is_hanging = trouble == "silent"
+        assert (await verdict(ana, elsewhere))[0] == ("inDoubt" if is_hanging else "notSaved")
 
-            # From now on it is refused at once.
-            for uri in (SESSION, OTHER):
-                code, reason = await verdict(ana, ana.dispatch(title_changed("later"), uri))
-                assert code == "notSaved"
-                assert "disk" in reason
-            with pytest.raises(NotSavedError, match="disk"):
-                await retitle(host, "later")
-            assert host.storage.reason is not None
-            assert title(host) == "before"
+        # From now on it is refused at once.
+        for uri in (SESSION, OTHER):
+            code, reason = await verdict(ana, ana.dispatch(title_changed("later"), uri))
+            assert code == "notSaved"
+            assert "disk" in reason
+        with pytest.raises(NotSavedError, match="disk"):
+            await retitle(host, "later")
+        assert host.storage.reason is not None
+        assert title(host) == "before"
+        assert titles_seen(bo) == []
 
-            await back(host, log)
-            is_stored = trouble != "lost"
-            assert (title(host) == "first") == is_stored
-            assert "rejectionReason" not in await ana.act(title_changed("after"))
-            assert titles_seen(ana) == ["before", *["first"] * is_stored, "after"]
-            assert await log.stored("first") == is_stored
-            assert await log.stored("second") == await log.stored("later") == 0
-            assert await log.stored("elsewhere") == is_hanging
-            seqs = [envelope["serverSeq"] for envelope in ana.envelopes()]
-            assert seqs == sorted(set(seqs)), "nothing overtakes what was in doubt"
-
-    check()
+        await back(host, log)
+        is_stored = trouble != "lost"
+        assert (title(host) == "first") == is_stored
+        assert "rejectionReason" not in await ana.act(title_changed("after"))
+        told = [*["first"] * is_stored, "after"]
+        assert (titles_seen(ana), titles_seen(bo)) == (["before", *told], told)
+        assert await log.stored("first") == is_stored
+        assert await log.stored("second") == await log.stored("later") == 0
+        assert await log.stored("elsewhere") == is_hanging
+        seqs = [envelope["serverSeq"] for envelope in ana.envelopes()]
+        assert seqs == sorted(set(seqs)), "nothing overtakes what was in doubt"
 
 
 async def test_a_short_fault_is_waited_for_and_nobody_is_refused() -> None:
@@ -254,41 +244,34 @@ async def test_a_disk_that_loses_every_write_is_reported_after_a_few_tries() -> 
 
 
 @pytest.mark.parametrize("trouble", ["lost", "full", "silent"])
-def test_readers_newcomers_and_those_who_come_back_are_served_while_nothing_can_be_written(
+async def test_readers_newcomers_and_those_who_come_back_are_served_while_nothing_can_be_written(
     trouble: str,
 ) -> None:
-    @run
-    async def check() -> None:
-        log = FailingLog()
-        async with two_sessions(log) as (host, ana):
-            log.trouble = trouble
-            assert (await verdict(ana, ana.dispatch(title_changed("first"))))[0] is not None
-            bo = Client(host, BO)
-            answer = await bo.initialize("phone", SESSION)
-            assert answer["snapshots"][0]["state"]["summary"]["title"] == "before"
-            assert len((await bo.call("listSessions"))["items"]) == 2
-            assert "snapshot" in await bo.call("subscribe", OTHER)
-            thief = Client(host, ANA)
-            assert (await thief.initialize("phone"))["code"] == -32009
-            bo.connection.closed()
-            for client_id, principal in (("phone", BO), ("laptop", ANA)):
-                again = Client(host, principal)
-                seen = {"lastSeenServerSeq": host.position, "subscriptions": [SESSION]}
-                answer = await again.call("reconnect", clientId=client_id, **seen)
-                assert answer["type"] == "replay"
-            assert await log.stored("phone") == 0
+    log = FailingLog()
+    async with two_sessions(log) as (host, ana):
+        log.trouble = trouble
+        assert (await verdict(ana, ana.dispatch(title_changed("first"))))[0] is not None
+        bo = Client(host, BO)
+        answer = await bo.initialize("phone", SESSION)
+        assert answer["snapshots"][0]["state"]["summary"]["title"] == "before"
+        assert len((await bo.call("listSessions"))["items"]) == 2
+        assert "snapshot" in await bo.call("subscribe", OTHER)
+        thief = Client(host, ANA)
+        assert (await thief.initialize("phone"))["code"] == -32009
+        bo.connection.closed()
+        for client_id, principal in (("phone", BO), ("laptop", ANA)):
+            _, answer = await back_as(host, client_id, host.position, SESSION, principal=principal)
+            assert answer["type"] == "replay"
+        assert await log.stored("phone") == 0
 
-            await back(host, log)
-            async with asyncio.timeout(PATIENCE):
-                while not await log.stored("phone"):  # noqa: ASYNC110 - the log tells nobody
-                    await asyncio.sleep(0.01)
-            assert await log.stored("phone") == 1
-        async with hosting(log) as host:
-            late = Client(host, BO)
-            seen = {"lastSeenServerSeq": host.position, "subscriptions": [SESSION]}
-            assert (await late.call("reconnect", clientId="phone", **seen))["type"] == "replay"
-
-    check()
+        await back(host, log)
+        async with asyncio.timeout(PATIENCE):
+            while not await log.stored("phone"):  # noqa: ASYNC110 - the log tells nobody
+                await asyncio.sleep(0.01)
+        assert await log.stored("phone") == 1
+    async with hosting(log) as host:
+        _, answer = await back_as(host, "phone", host.position, SESSION, principal=BO)
+        assert answer["type"] == "replay"
 
 
 async def test_a_handshake_during_a_disk_failure_is_answered_once() -> None:
@@ -305,36 +288,33 @@ async def test_a_handshake_during_a_disk_failure_is_answered_once() -> None:
 
 
 @pytest.mark.parametrize("trouble", ["lost", "stored"])
-def test_a_session_whose_making_is_in_doubt_is_there_if_it_was_stored(trouble: str) -> None:
-    @run
-    async def check() -> None:
-        log = FailingLog()
-        async with two_sessions(log) as (host, ana):
-            log.trouble = trouble
-            error = await ana.call("createSession", "ahp-session:/new", provider="people")
-            assert "not known yet whether this was saved" in error["message"]
-            assert (await ana.call("subscribe", "ahp-session:/new"))["code"] == -32001
-            error = await ana.call("createSession", "ahp-session:/new", provider="people")
-            assert error["code"] == -32003
-            await back(host, log)
-            assert ("ahp-session:/new" in host.sessions) == (trouble == "stored")
-            if trouble == "lost":
-                made = await ana.call("createSession", "ahp-session:/new", provider="people")
-                assert made is None
-            await ana.call("subscribe", "ahp-session:/new")
-            assert "rejectionReason" not in await ana.act(title_changed("x"), "ahp-session:/new")
-
-    check()
+async def test_a_session_whose_making_is_in_doubt_is_there_if_it_was_stored(trouble: str) -> None:
+    log = FailingLog()
+    async with two_sessions(log) as (host, ana):
+        log.trouble = trouble
+        error = await ana.call("createSession", "ahp-session:/new", provider="people")
+        assert "not known yet whether this was saved" in error["message"]
+        assert (await ana.call("subscribe", "ahp-session:/new"))["code"] == -32001
+        error = await ana.call("createSession", "ahp-session:/new", provider="people")
+        assert error["code"] == -32003
+        await back(host, log)
+        assert ("ahp-session:/new" in host.sessions) == (trouble == "stored")
+        if trouble == "lost":
+            made = await ana.call("createSession", "ahp-session:/new", provider="people")
+            assert made is None
+        await ana.call("subscribe", "ahp-session:/new")
+        assert "rejectionReason" not in await ana.act(title_changed("x"), "ahp-session:/new")
 
 
 async def test_a_session_that_cannot_be_dropped_stays(caplog: pytest.LogCaptureFixture) -> None:
     log = FailingLog()
     async with two_sessions(log) as (host, ana):
         log.trouble = "full"
-        assert "no space left" in (await ana.call("disposeSession", OTHER))["message"]
+        assert "no space left" in (await ana.call("disposeSession", SESSION))["message"]
         assert host.counts.store_failures["full"] == 1
         await back(host, log)
-        assert await ana.call("disposeSession", OTHER) is None
+        assert "rejectionReason" not in await ana.act(title_changed("after"))
+        assert await ana.call("disposeSession", SESSION) is None
     assert not any(record.exc_info for record in caplog.records)
 
 
@@ -383,9 +363,8 @@ async def test_operators_get_one_line_when_it_begins_and_one_when_it_is_over(
             size = host.states.bytes
             log.trouble = "full"
             for number in range(20):
-                assert (await verdict(ana, ana.dispatch(title_changed(str(number)))))[
-                    0
-                ] == "notSaved"
+                code, _ = await verdict(ana, ana.dispatch(title_changed(str(number))))
+                assert code == "notSaved"
             assert host.counts.store_failures["full"] >= 20
             assert host.states.bytes == size, "what was not stored takes no room"
             await back(host, log)
@@ -393,25 +372,3 @@ async def test_operators_get_one_line_when_it_begins_and_one_when_it_is_over(
     assert len(lines) == 2
     assert lines[0].endswith(f"the host is read-only: {FULL.reason}")
     assert "can be written again" in lines[1]
-
-
-async def test_nobody_has_to_write_for_a_host_to_notice_that_its_disk_is_back() -> None:
-    log = FailingLog()
-    async with two_sessions(log) as (host, ana):
-        log.trouble = "full"
-        await ana.act(title_changed("x"))
-        assert host.storage.reason == FULL.reason
-        await back(host, log)
-
-
-async def test_clients_keep_what_they_know_of_each_other_while_joined() -> None:
-    log = FailingLog()
-    async with two_sessions(log) as (host, ana):
-        bo = await joined(host, BO, "phone", SESSION)
-        log.trouble = "stored"
-        assert (await verdict(ana, ana.dispatch(title_changed("first"))))[0] == "inDoubt"
-        assert titles_seen(bo) == []
-        await back(host, log)
-        await bo.wait_for_action("session/titleChanged")
-        assert titles_seen(bo) == ["first"]
-        assert titles_seen(ana) == ["before", "first"]

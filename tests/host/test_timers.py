@@ -1,7 +1,5 @@
 """Deadlines and expiries when the time of day jumps, or the machine has slept."""
 
-import asyncio
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,11 +7,19 @@ import pytest
 from session_server.host.host import Host
 from session_server.host.storage import PROBE_SECONDS
 from session_server.host.timers import COMPACT_AT, RECHECK_SECONDS, WallTimers
-from session_server.log import AppendResult, Batch, Refused, RefusedBecause
-from session_server.log.memory import MemoryLog
 from session_server.schemas.principals import Principal, Role
 from tests.ahp.actions import answer_changed, input_completed, input_requested, text_question
-from tests.host.harness import AGENT, ANA, SESSION, Client, hosting, joined, with_session
+from tests.host.faulty_logs import TroubledLog
+from tests.host.harness import (
+    AGENT,
+    ANA,
+    SESSION,
+    Client,
+    hosting,
+    joined,
+    record_of,
+    with_session,
+)
 from tests.host.manual_clock import ManualClock
 
 HOUR = 3_600_000
@@ -35,9 +41,8 @@ async def ask(host: Host, expires_at: int, request_id: str = "r", **meta: Any) -
 
 
 def ways_of_ending(host: Host) -> dict[str, str]:
-    record = host.record(SESSION)
-    assert record is not None
-    return {outcome.request.id: outcome.via.value for outcome in record.private.outcomes}
+    outcomes = record_of(host).private.outcomes
+    return {outcome.request.id: outcome.via.value for outcome in outcomes}
 
 
 @pytest.mark.proves("design.deadlines.wall-clock")
@@ -97,27 +102,16 @@ async def test_who_began_in_time_may_answer_late_where_only_defaults_were_due(
         assert ways_of_ending(host) == {"untouched": "default", "begun": "person"}
 
 
-class FailingLog(MemoryLog):
-    is_full = False
-
-    def append(self, batch: Batch, settled: Callable[[AppendResult], None]) -> None:
-        if self.is_full and batch.channel == SESSION:
-            refused = Refused(RefusedBecause.FULL, "The disk is full.")
-            asyncio.get_running_loop().call_soon(settled, refused)
-        else:
-            super().append(batch, settled)
-
-
 async def test_an_expiry_that_could_not_be_written_still_goes_before_a_late_answer(
     clock: ManualClock,
 ) -> None:
-    log = FailingLog()
+    log = TroubledLog()
     async with hosting(log, clock=clock) as host:
         client = await with_session(host)
         await ask(host, clock.now() + MINUTE)
-        clock.ahead, log.is_full = HOUR, True
+        clock.ahead, log.trouble = HOUR, ["full"] * 10
         assert (await client.act(input_completed(q="yes")))["_meta"]["code"] != "alreadyCompleted"
-        log.is_full = False
+        log.trouble = []
         await clock.advance(PROBE_SECONDS)
         assert host.storage.reason is None
         assert (await client.act(input_completed(q="yes")))["_meta"]["code"] == "alreadyCompleted"
@@ -137,8 +131,7 @@ async def test_a_session_that_goes_takes_its_timer_with_it(clock: ManualClock) -
 
 
 def guest(expires_at: int) -> Principal:
-    credential = {"credential": "token", "expires_at": expires_at}
-    return Principal(id="share:1", role=Role.ANSWERER, **credential)  # type: ignore[arg-type]
+    return Principal(id="share:1", role=Role.ANSWERER, credential="token", expires_at=expires_at)
 
 
 @pytest.mark.proves("design.deadlines.wall-clock")

@@ -71,24 +71,6 @@ def test_what_is_sent_over_http_is_what_the_request_showed(
     assert ended.json()["content"] == expected.content
 
 
-@pytest.mark.proves("design.calls.draft-covers", "design.calls.review")
-def test_a_later_draft_does_not_replace_a_submitted_answer_by_the_default(
-    api: Api, session: str, people: tuple[Api, Api]
-) -> None:
-    question = {"kind": "integer", "id": "percent", "message": "Percent", "defaultValue": 10}
-    asked = api.ask(session, questions=[question])
-    ana, ben = people
-    value = {"kind": "number", "value": 25}
-    ana.answer(session, asked["id"], "percent", {"state": "submitted", "value": value})
-    value = {"kind": "number", "value": 26}
-    drafted = ben.answer(session, asked["id"], "percent", {"state": "draft", "value": value})
-    (item,) = drafted.json()["review"]
-    assert item["source"] == "submitted"
-    assert (item["value"]["value"], item["_meta"]["by"]["name"]) == (25, "Ana")
-    assert (item["draft"]["value"]["value"], item["draft"]["_meta"]["by"]["name"]) == (26, "Ben")
-    assert api.complete(session, asked["id"]).json()["content"] == {"percent": 25}
-
-
 @pytest.mark.proves("design.requests.asker")
 def test_an_agent_cannot_withdraw_what_somebody_else_asked(
     server: ServerProcess, api: Api, session: str

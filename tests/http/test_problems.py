@@ -1,8 +1,6 @@
 """Everything that goes wrong is one shape, with a stable code and words that help."""
 
-import asyncio
 import socket
-from typing import Any
 
 import httpx2
 import msgspec
@@ -139,19 +137,16 @@ def test_every_code_has_a_status() -> None:
     assert set(RefusalCode) == set(REFUSAL_STATUS) | values
 
 
-def test_what_nobody_expected_is_a_bare_problem() -> None:
+async def test_what_nobody_expected_is_a_bare_problem() -> None:
     """The application with a route of its own that fails; a server logs what it raises again."""
 
     async def fails() -> None:
         raise RuntimeError("the secret of the failure")
 
-    async def ask() -> httpx2.Response:
-        app = create_app("memory:")
-        app.add_api_route("/fails", fails)
-        transport = httpx2.ASGITransport(app, raise_app_exceptions=False)
-        async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
-            return await client.get("/fails")
-
-    response: Any = asyncio.run(ask())
+    app = create_app("memory:")
+    app.add_api_route("/fails", fails)
+    transport = httpx2.ASGITransport(app, raise_app_exceptions=False)
+    async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+        response = await client.get("/fails")
     assert (response.status_code, problem(response).code) == (500, "internal")
     assert "secret" not in response.text

@@ -77,13 +77,6 @@ def test_what_cannot_be_made_is_refused(
     assert (refused.status_code, refused.json()["code"]) == (status, code)
 
 
-def test_a_resource_that_is_taken_is_a_conflict(api: Api) -> None:
-    body = {"resource": "ahp-session:/taken"}
-    assert api.post("/v1/sessions", json=body).status_code == 201
-    again = api.post("/v1/sessions", json=body)
-    assert (again.status_code, again.json()["code"]) == (409, "sessionExists")
-
-
 def test_a_turn_starts_asks_and_is_cancelled(api: Api) -> None:
     session = api.post("/v1/sessions", json={"provider": "demo"}).headers["location"]
     started = api.post(f"{session}/turns", json={"text": "Plan a trip"})

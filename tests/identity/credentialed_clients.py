@@ -1,6 +1,7 @@
 """Coming to a real server with or without a credential, over HTTP and as a WebSocket."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -15,6 +16,14 @@ from tests.servers import ServerProcess
 
 TOKEN = "canary-connection-token-0123456789"
 WITH_TOKEN = ("--connection-token", TOKEN)
+
+UPGRADE = {
+    "Upgrade": "websocket",
+    "Connection": "Upgrade",
+    "Sec-WebSocket-Version": "13",
+    "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+}
+"""The headers of a request for a WebSocket."""
 
 
 def bearer(token: str | None) -> dict[str, str]:
@@ -49,6 +58,12 @@ def shared(owner: httpx2.Client, uri: str, **wanted: Any) -> dict[str, Any]:
     assert made.status_code == 201, made.text
     given: dict[str, Any] = made.json()
     return given
+
+
+def everything_in(folder: Path) -> str:
+    """All that is stored there, as one text to look for secrets in."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return "".join(file.read_bytes().decode("latin-1") for file in files)
 
 
 async def dialled(

@@ -13,20 +13,13 @@ from session_server.schemas.limits import (
     FAILED_CREDENTIAL_WINDOW_SECONDS,
     FAILED_CREDENTIALS_PER_ADDRESS,
 )
+from tests.host.manual_clock import Hands
 from tests.http.sessions import numbers
 from tests.identity.credentialed_clients import TOKEN, WITH_TOKEN, api, bearer, connected, dialled
 from tests.servers import serving
 
 HERE = "198.51.100.7"
 WRONG = BadCredentialError("wrong")
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.time = 1_000.0
-
-    def __call__(self) -> float:
-        return self.time
 
 
 def is_throttled(failures: FailedCredentials, address: str | None = HERE) -> bool:
@@ -65,14 +58,14 @@ async def test_guessing_is_throttled_logged_and_counted_and_a_right_token_passes
 
 
 def test_each_address_has_its_own_count() -> None:
-    failures = FailedCredentials(Clock())
+    failures = FailedCredentials(Hands())
     used_up(failures)
     assert is_throttled(failures)
     assert not is_throttled(failures, "198.51.100.8")
 
 
 def test_an_ipv6_network_counts_as_one_address() -> None:
-    failures = FailedCredentials(Clock())
+    failures = FailedCredentials(Hands())
     used_up(failures, "2001:db8::1")
     assert is_throttled(failures, "2001:db8::ffff:2")
     assert not is_throttled(failures, "2001:db8:0:1::1")
@@ -83,26 +76,26 @@ def test_an_ipv6_network_counts_as_one_address() -> None:
 def test_what_is_not_an_address_counts_as_one_and_is_not_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    failures = FailedCredentials(Clock())
+    failures = FailedCredentials(Hands())
     used_up(failures, None)
     assert is_throttled(failures, "made\nup")
     assert "made" not in caplog.text
 
 
 def test_after_the_window_an_address_begins_anew() -> None:
-    clock = Clock()
+    clock = Hands()
     failures = FailedCredentials(clock)
     used_up(failures)
-    clock.time += FAILED_CREDENTIAL_WINDOW_SECONDS - 1
+    clock.now += FAILED_CREDENTIAL_WINDOW_SECONDS - 1
     refusal = failures.failed(WRONG, HERE)
     assert isinstance(refusal, TooManyFailuresError)
     assert refusal.retry_after == 1
-    clock.time += 1
+    clock.now += 1
     used_up(failures)
 
 
 def test_expired_and_revoked_tokens_are_counted_and_never_throttled() -> None:
-    failures = FailedCredentials(Clock())
+    failures = FailedCredentials(Hands())
     for failure in (CredentialFailure.EXPIRED, CredentialFailure.REVOKED):
         error = BadCredentialError("old", failure)
         for _ in range(2 * FAILED_CREDENTIALS_PER_ADDRESS):
@@ -112,7 +105,7 @@ def test_expired_and_revoked_tokens_are_counted_and_never_throttled() -> None:
 
 
 def test_addresses_and_log_lines_are_bounded(caplog: pytest.LogCaptureFixture) -> None:
-    clock = Clock()
+    clock = Hands()
     failures = FailedCredentials(clock)
     with caplog.at_level(logging.WARNING):
         for number in range(FAILED_CREDENTIAL_ADDRESSES + 10):
@@ -121,6 +114,6 @@ def test_addresses_and_log_lines_are_bounded(caplog: pytest.LogCaptureFixture) -
         assert "10.0.0.9" not in failures._windows  # the oldest went
         assert len(caplog.records) == FAILED_CREDENTIAL_LOG_LINES
         assert "left out" in caplog.records[-1].getMessage()
-        clock.time += FAILED_CREDENTIAL_WINDOW_SECONDS
+        clock.now += FAILED_CREDENTIAL_WINDOW_SECONDS
         failures.failed(WRONG, HERE)
     assert len(caplog.records) == FAILED_CREDENTIAL_LOG_LINES + 1

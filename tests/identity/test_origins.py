@@ -2,8 +2,14 @@
 
 import pytest
 
-from session_server.identity.origins import Access, access_of, check_host, check_origin
-from session_server.schemas.errors import ForeignOriginError
+from session_server.identity.origins import (
+    Access,
+    access_of,
+    check_direct,
+    check_host,
+    check_origin,
+)
+from session_server.schemas.errors import ForeignOriginError, ProxiedError
 from session_server.settings import Settings
 
 HERE = "127.0.0.1:8737"
@@ -97,3 +103,33 @@ def test_other_sites_may_link_here_but_not_load_from_here(site: str) -> None:
     assert not is_let_in(LOOPBACK, host=HERE, sec_fetch_site=site, **framed)
     assert is_let_in(LOOPBACK, host=HERE, sec_fetch_site="same-origin", sec_fetch_mode="cors")
     assert is_let_in(LOOPBACK, host=HERE, sec_fetch_site="none", sec_fetch_mode="navigate")
+
+
+PROXY_MARKS = (
+    "Forwarded",
+    "X-Forwarded-For",
+    "X-Forwarded-Host",
+    "X-Forwarded-Proto",
+    "X-Real-IP",
+    "Via",
+    "CF-Connecting-IP",
+    "x-envoy-external-address",
+    "X_Forwarded_For",
+    "CF-Ray",
+    "Fly-Client-IP",
+    "ngrok-auth-user-email",
+    "Tailscale-User-Login",
+    "X-Amzn-Trace-Id",
+    "True-Client-IP",
+)
+
+
+@pytest.mark.parametrize("mark", PROXY_MARKS)
+def test_what_a_proxy_has_marked_needs_a_token_or_an_order(mark: str) -> None:
+    """Any other would be an owner: the proxy is on this machine, and may use a loopback name."""
+    names = {"host": 1, mark.lower(): 1}
+    with pytest.raises(ProxiedError, match="--connection-token generate"):
+        check_direct(LOOPBACK, names)
+    check_direct(access_of(Settings(), "a-token-of-the-host"), names)
+    check_direct(access_of(Settings(without_connection_token=True)), names)
+    check_direct(LOOPBACK, {"host": 1, "user-agent": 1, "x-own": 1})

@@ -22,6 +22,7 @@ from tests.host.harness import SESSION, Client, hosting, joined, with_session
 from tests.http.sessions import Api
 from tests.identity.credentialed_clients import (
     TOKEN,
+    UPGRADE,
     WITH_TOKEN,
     api,
     bearer,
@@ -339,14 +340,6 @@ def credentials(place: Place) -> dict[str, str]:
         "onlooker": shared(owner, uri, role="observer")["token"],
         "stranger": issued(owner, "owner", sessions=[new_session(owner)])["token"],
     }
-
-
-UPGRADE = {
-    "Upgrade": "websocket",
-    "Connection": "Upgrade",
-    "Sec-WebSocket-Version": "13",
-    "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
-}
 
 
 class Answer(NamedTuple):

@@ -11,6 +11,7 @@ import pytest
 from tests.gateway.requests_2026 import envelope, headers_for
 from tests.http.sessions import Api
 from tests.identity.credentialed_clients import (
+    UPGRADE,
     WITH_TOKEN,
     api,
     bearer,
@@ -19,21 +20,10 @@ from tests.identity.credentialed_clients import (
     new_session,
 )
 from tests.servers import ServerProcess, serving
+from tests.waiting import wait_until
 
 SOON = 60.0
 """Much less than what is waited for, and enough for a busy machine."""
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[ServerProcess]:
-    with serving("memory:", *WITH_TOKEN) as running:
-        yield running
-
-
-@pytest.fixture
-def owner(server: ServerProcess) -> Iterator[Api]:
-    with api(server) as client:
-        yield client
 
 
 @pytest.fixture
@@ -64,9 +54,8 @@ def stream(guest: Api, path: str, began: threading.Event) -> str:
 
 def wait_for_a_question(owner: Api, known: set[str]) -> None:
     """In a session that was not there before."""
-    while not (new := sessions(owner) - known):
-        pass
-    path = f"/v1/sessions/{name_of(new.pop())}/requests?wait={SOON:g}"
+    (new,) = wait_until(lambda: sessions(owner) - known)
+    path = f"/v1/sessions/{name_of(new)}/requests?wait={SOON:g}"
     assert owner.get(path, timeout=2 * SOON).json()["items"]
 
 
@@ -148,22 +137,11 @@ def test_event_streams_of_mcp_clients_end_without_an_error_when_their_token_is_r
 
 
 def test_an_upgrade_that_is_refused_leaves_no_error_in_the_log(server: ServerProcess) -> None:
-    wanted = {
-        "Connection": "Upgrade",
-        "Upgrade": "websocket",
-        "Sec-WebSocket-Version": "13",
-        "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
-    }
     for more in ({}, {"Origin": "http://evil.example"}):
-        refused = httpx2.get(f"{server.url}/ahp", headers={**wanted, **more})
-        assert (refused.status_code, refused.headers["content-type"]) == (
-            403,
-            "application/problem+json",
-        )
+        refused = httpx2.get(f"{server.url}/ahp", headers={**UPGRADE, **more})
+        assert refused.status_code == 403
+        assert refused.headers["content-type"] == "application/problem+json"
     assert "ERROR" not in "".join(server.output)
-
-
-def test_a_plain_request_to_the_ahp_endpoint_is_explained(server: ServerProcess) -> None:
     plain = httpx2.get(f"{server.url}/ahp")
     assert (plain.status_code, plain.json()["code"]) == (426, "upgradeRequired")
     assert plain.headers["upgrade"] == "websocket"

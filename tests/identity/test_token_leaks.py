@@ -16,6 +16,7 @@ from tests.identity.credentialed_clients import (
     arrived,
     bearer,
     dialled,
+    everything_in,
     issued,
     name_of,
     new_session,
@@ -102,16 +103,11 @@ async def test_tokens_are_in_no_log_no_error_and_no_metric(
         owner.get(f"/v1/sessions/{name_of(uri)}", params={"tkn": link["token"]})
     server.wait_for("/v1/sessions")
     server.stop()
-    everything = "".join([*said, *server.output, stored(tmp_path)])
+    everything = "".join([*said, *server.output, everything_in(tmp_path)])
     assert "GET /v1/sessions" in "".join(server.output)  # the log does say something
     for secret in (*tokens, SECRET):
         assert secret not in everything
         assert secret.rpartition(".")[2] not in everything
-
-
-def stored(folder: Path) -> str:
-    files = (path for path in folder.rglob("*") if path.is_file())
-    return "".join(file.read_bytes().decode("latin-1") for file in files)
 
 
 @pytest.mark.slow

@@ -29,6 +29,7 @@ from session_server.schemas.limits import SECRET_CHARS
 from session_server.schemas.principals import Author, Role
 from session_server.settings import Settings, SettingsError, load_settings
 from tests.host.harness import SESSION, Client, hosting, with_session
+from tests.identity.credentialed_clients import everything_in
 from tests.servers import sqlite_store
 
 ANA = Author(id="ana")
@@ -99,20 +100,14 @@ async def test_a_signed_text_that_names_no_token_proves_nothing() -> None:
                 tokens.principal(jwt.encode(claims, key.made(), algorithm="HS256"))
 
 
-async def test_an_expired_token_proves_nothing_and_is_not_listed() -> None:
-    async with hosting() as host:
-        tokens = Tokens(host, SigningKey())
-        text = await tokens.issue(token(expires_at=host.now() - 1))
-        with pytest.raises(BadCredentialError, match="expired"):
-            tokens.principal(text)
-        assert list(tokens.listed(TokenKind.TOKEN)) == []
-
-
-async def test_an_expired_token_makes_room_for_the_next() -> None:
+async def test_an_expired_token_proves_nothing_and_makes_room_for_the_next() -> None:
     async with hosting() as host:
         tokens = Tokens(host, SigningKey())
         old, new = token(expires_at=host.now() - 1), token()
-        await tokens.issue(old)
+        text = await tokens.issue(old)
+        with pytest.raises(BadCredentialError, match="expired"):
+            tokens.principal(text)
+        assert list(tokens.listed(TokenKind.TOKEN)) == []
         await tokens.issue(new)
         assert (tokens.find(old.id), tokens.find(new.id)) == (None, new)
 
@@ -143,11 +138,6 @@ async def test_a_connection_ends_when_its_token_expires() -> None:
         await here.until_closed()
         assert here.closed == (4500, "your token has expired")
         assert left.closed is None
-
-
-def everything_in(folder: Path) -> str:
-    files = (path for path in folder.rglob("*") if path.is_file())
-    return "".join(file.read_bytes().decode("latin-1") for file in files)
 
 
 async def test_tokens_and_their_key_survive_a_restart_and_no_text_is_stored(tmp_path: Path) -> None:

@@ -139,6 +139,7 @@ async def listening(
                 await asyncio.sleep(0.01)
 
 
+@pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HEAD_SECONDS", "BODY_PERIOD_SECONDS", "STALLED_SECONDS"):
         monkeypatch.setattr(http_protocol, name, 0.05)
@@ -433,39 +434,33 @@ async def test_a_body_that_was_asked_for_with_100_continue_leaves_the_connection
 # Time
 
 
-@pytest.mark.parametrize("opening", [b"", b"G", GET, b"\r\n"])
-async def test_a_head_that_does_not_come_in_time_ends_the_connection(opening: bytes) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        impatient(patch)
-        async with listening() as connect:
-            peer = await connect()
-            peer.write(opening)
-            response = await peer.rest()
-            assert response == b"" if not opening else status_of(response) == 408
-
-
-@pytest.mark.parametrize("opening", [b"G", b"\r\n"])
-async def test_a_second_head_has_to_come_in_time_too(opening: bytes) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        impatient(patch)
-        async with listening() as connect:
-            peer = await connect()
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize(
+    ("requests_before", "opening"),
+    [(0, b""), (0, b"G"), (0, GET), (0, b"\r\n"), (1, b"G"), (1, b"\r\n")],
+)
+async def test_a_head_that_does_not_come_in_time_ends_the_connection(
+    requests_before: int, opening: bytes
+) -> None:
+    async with listening() as connect:
+        peer = await connect()
+        for _ in range(requests_before):
             peer.write(GET + b"\r\n")
             assert status_of(await peer.response()) == 200
-            peer.write(opening)
-            assert status_of(await peer.rest()) == 408
+        peer.write(opening)
+        response = await peer.rest()
+        assert response == b"" if not opening else status_of(response) == 408
 
 
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("app", [echo, hello], ids=["awaited", "answered before"])
 async def test_a_body_that_does_not_come_in_time_ends_the_connection(app: App) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        impatient(patch)
-        async with listening(app) as connect:
-            peer = await connect()
-            peer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\nabc")
-            response = await peer.rest()
-            assert response.count(b"HTTP/1.1") == 1
-            assert status_of(response) == (408 if app is echo else 200)
+    async with listening(app) as connect:
+        peer = await connect()
+        peer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\nabc")
+        response = await peer.rest()
+        assert response.count(b"HTTP/1.1") == 1
+        assert status_of(response) == (408 if app is echo else 200)
 
 
 async def test_a_body_that_comes_steadily_is_waited_for() -> None:
@@ -475,19 +470,16 @@ async def test_a_body_that_comes_steadily_is_waited_for() -> None:
         size = 2 * BODY_BYTES_PER_PERIOD
         peer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % size)
         peer.write(b"x" * BODY_BYTES_PER_PERIOD)
-        async with asyncio.timeout(PATIENCE):
-            while not protocols or protocols[0]._body_bytes < BODY_BYTES_PER_PERIOD:  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
+        await until(lambda: protocols and protocols[0]._body_bytes >= BODY_BYTES_PER_PERIOD)
         protocols[0]._bytes_at_period = 0
         protocols[0]._check()
         peer.write(b"x" * (BODY_BYTES_PER_PERIOD - 1))
-        async with asyncio.timeout(PATIENCE):
-            while protocols[0]._body_bytes < size - 1:  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
+        await until(lambda: protocols[0]._body_bytes >= size - 1)
         protocols[0]._check()
         assert status_of(await peer.rest()) == 408
 
 
+@pytest.mark.usefixtures("impatient")
 async def test_a_reader_that_stops_reading_is_cut_off() -> None:
     ended = asyncio.Event()
 
@@ -501,14 +493,12 @@ async def test_a_reader_that_stops_reading_is_cut_off() -> None:
             await asyncio.sleep(0)
         ended.set()
 
-    with pytest.MonkeyPatch.context() as patch:
-        impatient(patch)
-        async with listening(endless) as connect:
-            peer = await connect()
-            peer.writer.transport.pause_reading()  # type: ignore[attr-defined]
-            peer.write(GET + b"\r\n")
-            async with asyncio.timeout(PATIENCE):
-                await ended.wait()
+    async with listening(endless) as connect:
+        peer = await connect()
+        peer.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        peer.write(GET + b"\r\n")
+        async with asyncio.timeout(PATIENCE):
+            await ended.wait()
 
 
 def test_the_deadlines_leave_people_time() -> None:
@@ -521,7 +511,9 @@ def test_the_deadlines_leave_people_time() -> None:
 # Who keeps its connection
 
 
-async def test_a_connection_counts_as_in_use_while_an_authenticated_request_is_answered() -> None:
+async def test_a_connection_counts_as_in_use_while_an_authenticated_request_is_answered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     may_answer = asyncio.Event()
     begun = asyncio.Event()
 
@@ -532,19 +524,18 @@ async def test_a_connection_counts_as_in_use_while_an_authenticated_request_is_a
             await may_answer.wait()
         await answer(send)
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("session_server.transport.admission.network_of", lambda address: address)
-        async with listening(known, Admission(1_000)) as connect:
-            peer = await connect()
-            peer.write(b"GET /known HTTP/1.1\r\nHost: x\r\n\r\n")
-            await begun.wait()
-            for _ in range(2):
-                strangers = [await connect() for _ in range(UNAUTHENTICATED_PER_ADDRESS + 1)]
-                for stranger in strangers:
-                    stranger.write(b"G")
-                assert await strangers[0].rest() == b""
-            may_answer.set()
-            assert status_of(await peer.response()) == 200
-            for _ in range(2 * UNAUTHENTICATED_PER_ADDRESS):
-                await connect()
-            assert await peer.rest() == b""
+    monkeypatch.setattr("session_server.transport.admission.network_of", lambda address: address)
+    async with listening(known, Admission(1_000)) as connect:
+        peer = await connect()
+        peer.write(b"GET /known HTTP/1.1\r\nHost: x\r\n\r\n")
+        await begun.wait()
+        for _ in range(2):
+            strangers = [await connect() for _ in range(UNAUTHENTICATED_PER_ADDRESS + 1)]
+            for stranger in strangers:
+                stranger.write(b"G")
+            assert await strangers[0].rest() == b""
+        may_answer.set()
+        assert status_of(await peer.response()) == 200
+        for _ in range(2 * UNAUTHENTICATED_PER_ADDRESS):
+            await connect()
+        assert await peer.rest() == b""
