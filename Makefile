@@ -122,7 +122,7 @@ mypy basedpyright lint-imports: setup
 check: zoo style ## The quick part: ruff, mypy, imports, and all tests but the slow ones
 	@mkdir -p build
 	@$(QUICK_LINT) >build/lint.txt 2>&1 & lint=$$!; trap "kill $$lint 2>/dev/null || true" EXIT; \
-	  status=0; PYTEST_XDIST_AUTO_NUM_WORKERS=$$(nproc) $(PYTEST) -q -m 'not slow' || status=$$?; \
+	  status=0; $(PYTEST) -q -m 'not slow' || status=$$?; \
 	  wait $$lint || status=$$?; trap - EXIT; cat build/lint.txt; exit $$status
 
 # One core for the types, one for the coverage, then all of them for the tests. What fails (exit

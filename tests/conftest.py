@@ -37,7 +37,7 @@ BOUND = 300.0
 """Seconds after which a test that waits for something has failed, on the slowest machine."""
 
 
-SLOW = frozenset({"benchmarks", "end_to_end", "mcp", "page", "stored_data"})
+SLOW = frozenset({"benchmarks", "end_to_end", "gateway", "mcp", "page", "stored_data"})
 """Folders whose tests start servers and browsers. Elsewhere, a slow test is marked."""
 
 

@@ -22,6 +22,8 @@ from session_server.schemas.record import FailureKind
 from tests.calls.running_host import http, running_host
 from tests.mcp.servers import odd
 
+pytestmark = pytest.mark.slow
+
 ODD = Path(odd.__file__)
 PIECE = b"x" * 1_048_576
 PIECES = 256

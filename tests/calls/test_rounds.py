@@ -21,6 +21,8 @@ from session_server.schemas.record import Waiting as CallWaiting
 from tests.calls.running_host import BO, OWNER, RunningHost, http, running_host, stdio, value_of
 from tests.mcp import zoo
 
+pytestmark = pytest.mark.slow
+
 Way = Callable[..., contextlib.AbstractContextManager[ServerConfig]]
 
 
@@ -104,7 +106,6 @@ def changed(config: ServerConfig, **fields: Any) -> ServerConfig:
     return http(str(config.url), **fields)
 
 
-@pytest.mark.slow
 def test_a_call_shows_the_title_of_its_tool_also_when_its_server_is_just_starting(
     modern: ServerConfig,
 ) -> None:
@@ -118,7 +119,6 @@ def test_a_call_shows_the_title_of_its_tool_also_when_its_server_is_just_startin
     run(modern, work)
 
 
-@pytest.mark.slow
 async def test_a_server_that_takes_long_to_start_does_not_keep_a_call_from_being_made() -> None:
     silent = ServerConfig(command="sleep", args=("60",))
     async with running_host(silent) as at:
@@ -145,7 +145,6 @@ def test_accepted_declined_and_cancelled_reach_the_server_as_such(
     run(modern, work)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("how", [ResponseKind.DECLINE, ResponseKind.CANCEL])
 def test_accepted_declined_and_cancelled_reach_a_2025_era_server_as_such(
     legacy: ServerConfig, how: ResponseKind
@@ -206,7 +205,6 @@ def test_a_url_is_consented_to_in_both_eras(era: str, request: pytest.FixtureReq
     run(request.getfixturevalue(era), work)
 
 
-@pytest.mark.slow
 @pytest.mark.proves("mcp.legacy.url")
 def test_a_2025_era_server_that_wants_a_visit_first_is_called_again(tmp_path: Path) -> None:
     async def work(at: RunningHost) -> None:
@@ -355,7 +353,6 @@ def test_prompts_and_resources_may_ask_too(modern: ServerConfig) -> None:
     run(modern, work)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("era", ["modern", "legacy"])
 def test_progress_of_the_server_is_seen(era: str, request: pytest.FixtureRequest) -> None:
     async def work(at: RunningHost) -> None:

@@ -28,6 +28,8 @@ from tests.gateway.requests_2026 import rpc
 from tests.mcp import zoo
 from tests.servers import ServerProcess, serving, sqlite_store
 
+pytestmark = pytest.mark.slow
+
 ODD = zoo.HERE / "servers" / "odd.py"
 KEY = "a key that outlives any process of this server"
 SECRET = "secret-of-the-header-4711"
@@ -221,7 +223,6 @@ def test_the_reason_why_a_server_cannot_be_used_is_in_the_shell(name: str, shell
     assert "Traceback" not in said
 
 
-@pytest.mark.slow
 def test_a_server_is_used_again_after_its_credential_was_corrected(tmp_path: Path) -> None:
     def state(record: SessionRecord) -> Any:
         (entry,) = record.public.customizations or ()
@@ -245,7 +246,6 @@ def test_a_server_is_used_again_after_its_credential_was_corrected(tmp_path: Pat
         asyncio.run(main(server.url))
 
 
-@pytest.mark.slow
 def test_answers_wait_until_an_expired_credential_is_replaced(tmp_path: Path) -> None:
     """A leg that the server turns away did not run; after a restart it goes out again."""
     store, effects = sqlite_store(tmp_path), tmp_path / "effects"

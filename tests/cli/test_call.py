@@ -11,6 +11,8 @@ from tests.cli.shells import Shell, requests_in
 from tests.mcp import zoo
 from tests.servers import ServerProcess, serving
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:

@@ -10,6 +10,8 @@ from session_server.client.http_commands import HttpApi
 from tests.mcp import zoo
 from tests.servers import ServerProcess, serving
 
+pytestmark = pytest.mark.slow
+
 SESSION = "ahp-session:/called"
 SECONDS = 60
 

@@ -24,6 +24,8 @@ from session_server.schemas.ahp.turns import TurnState
 from tests.effort import PATIENCE
 from tests.servers import serving, sqlite_store
 
+pytestmark = pytest.mark.slow
+
 DEMO = "ahp-session:/demo"
 TRIP = "first:trip"
 

@@ -39,8 +39,6 @@ from tests.gateway.requests_2026 import (
 from tests.mcp import zoo
 from tests.servers import ServerProcess
 
-pytestmark = pytest.mark.slow
-
 TAP = "zoo://tap"
 REQUEST = SimpleNamespace(scope={"session_server.principal": Principal(id="ana", role=Role.OWNER)})
 HOLD = ("--mcp-hold-seconds", "0.3")

@@ -13,8 +13,6 @@ from tests.gateway.requests_2026 import CAN_ASK, People, call, host, text, wait_
 from tests.mcp import zoo
 from tests.servers import ServerProcess, sqlite_store
 
-pytestmark = pytest.mark.slow
-
 FORMS_ONLY: dict[str, Any] = {"elicitation": {"form": {}}}
 HOLD = 1.0
 

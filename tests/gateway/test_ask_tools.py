@@ -149,7 +149,6 @@ def test_the_same_question_is_asked_once_for_each_connected_agent(room: Room) ->
     assert len({result["answers"]["city"] for result in results}) == 5
 
 
-@pytest.mark.slow
 def test_an_agent_whose_client_gave_up_after_the_last_leg_takes_its_question_up(room: Room) -> None:
     """Clients give up after ten legs, and their agents try again."""
     arguments = {"questions": [CITY]}
@@ -249,7 +248,6 @@ def test_an_unknown_tool_is_a_protocol_error(room: Room) -> None:
     assert room.call("order_pizza")["error"]["code"] == -32602
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["modern", "typescript", "legacy"])
 def test_agents_of_every_kind_can_ask(kind: zoo.Kind, room: Room) -> None:
     call = ["tools/call", "ask_questions", {"questions": [CITY]}]
@@ -259,7 +257,6 @@ def test_agents_of_every_kind_can_ask(kind: zoo.Kind, room: Room) -> None:
     assert result["structuredContent"]["answers"] == {"city": "Oslo"}
 
 
-@pytest.mark.slow
 def test_an_answer_outlives_the_host_for_an_agent_that_has_its_state(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'sessions.db'}"
     arguments = {"questions": [CITY]}
@@ -275,7 +272,6 @@ def test_an_answer_outlives_the_host_for_an_agent_that_has_its_state(tmp_path: P
     assert done["result"]["structuredContent"]["answers"] == {"city": "Oslo"}
 
 
-@pytest.mark.slow
 def test_an_answer_that_came_while_its_agent_was_away_outlives_the_host(tmp_path: Path) -> None:
     store = sqlite_store(tmp_path)
     with host(tmp_path, {}, store=store) as first:

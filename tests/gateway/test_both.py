@@ -22,8 +22,6 @@ from tests.gateway.requests_2026 import (
 from tests.mcp import zoo
 from tests.servers import ServerProcess
 
-pytestmark = pytest.mark.slow
-
 HOLD = 0.5
 UNHURRIED = 1.1
 """Longer than it takes to count as a person's answer."""

@@ -46,7 +46,6 @@ def room(server: ServerProcess, request: pytest.FixtureRequest) -> Iterator[Room
         yield Room(f"{server.url}/mcp/zoo", people, request.node.name)
 
 
-@pytest.mark.slow
 @pytest.mark.proves("mcp.gateway.held-legs")
 def test_a_leg_is_held_and_then_handed_back_with_a_state_that_picks_the_call_up(
     room: Room,
@@ -111,7 +110,6 @@ def test_identical_requests_of_connected_clients_are_different_calls(
     assert len(zoo.effects(effects, "busy")) == before + 50
 
 
-@pytest.mark.slow
 @pytest.mark.proves("mcp.gateway.live-requests")
 def test_clients_that_come_back_with_their_states_keep_their_own_calls(
     room: Room, effects: Path
@@ -147,7 +145,6 @@ def test_a_client_that_leaves_as_the_answer_comes_finds_it_later_by_id_and_by_as
     }
 
 
-@pytest.mark.slow
 def test_once_its_result_was_fetched_the_same_request_is_a_new_call(room: Room) -> None:
     for city in ("Oslo", "Rome"):
         leave = leaving(room, "weather", {})
@@ -199,7 +196,6 @@ def test_an_error_of_the_server_arrives_as_its_own(room: Room) -> None:
     assert "nobody" in unknown["message"]
 
 
-@pytest.mark.slow
 def test_a_call_outlives_the_host_for_a_client_that_has_its_state(tmp_path: Path) -> None:
     effects = tmp_path / "effects"
     entry = zoo.stdio_entry("modern", "--effects", str(effects))
@@ -219,7 +215,6 @@ def test_a_call_outlives_the_host_for_a_client_that_has_its_state(tmp_path: Path
     assert len(zoo.effects(effects, "weather")) == 1
 
 
-@pytest.mark.slow
 def test_a_host_that_stops_hands_back_what_it_holds_at_once(tmp_path: Path) -> None:
     with (
         host(tmp_path, {"zoo": zoo.stdio_entry("modern")}) as running,
@@ -236,7 +231,6 @@ def test_a_host_that_stops_hands_back_what_it_holds_at_once(tmp_path: Path) -> N
     assert "Ask again" in told["error"]["message"]
 
 
-@pytest.mark.slow
 def test_a_result_is_kept_for_a_client_of_2025_that_was_killed(room: Room, effects: Path) -> None:
     spec = room.spec(["tools/call", "pair", {}])
     gone = zoo.ZooClient("legacy", spec)
@@ -253,7 +247,6 @@ def test_a_result_is_kept_for_a_client_of_2025_that_was_killed(room: Room, effec
     assert len(zoo.effects(effects, "pair")) == 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("answers", ["session", "client"])
 def test_a_call_that_ended_with_an_error_is_a_new_call_when_it_is_made_again(
     answers: str, tmp_path: Path

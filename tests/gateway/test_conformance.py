@@ -139,7 +139,6 @@ def gateway(server: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[s
         yield f"{running.url}/mcp"
 
 
-@pytest.mark.slow
 @pytest.mark.proves("mcp.conformance.server")
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("transport", ["web", "pipe"])
@@ -166,7 +165,6 @@ def test_scenarios_that_pass_directly_pass_through_the_gateway(
     assert different == DIFFERENT[mode] & expected.keys()
 
 
-@pytest.mark.slow
 @pytest.mark.proves("mcp.conformance.client")
 @pytest.mark.parametrize("scenario", CLIENT_SCENARIOS)
 def test_the_side_that_makes_calls_conforms(scenario: str, tmp_path: Path) -> None:
@@ -175,14 +173,12 @@ def test_the_side_that_makes_calls_conforms(scenario: str, tmp_path: Path) -> No
     assert [view["result"]["content"][0]["text"] for view in results] == SAID[scenario]
 
 
-@pytest.mark.slow
 def test_arguments_are_sent_as_headers_from_the_first_request_on(tmp_path: Path) -> None:
     scenario = "http-custom-headers"
     results = conforming(scenario, HEADER_SCENARIOS[scenario], tmp_path)
     assert [view["state"] for view in results] == ["finished"] * 2
 
 
-@pytest.mark.slow
 def test_tools_whose_headers_are_not_valid_are_not_called(tmp_path: Path) -> None:
     scenario = "http-invalid-tool-headers"
     first, *others = conforming(scenario, HEADER_SCENARIOS[scenario], tmp_path)
@@ -190,7 +186,6 @@ def test_tools_whose_headers_are_not_valid_are_not_called(tmp_path: Path) -> Non
     assert {"is not valid" in view["error"]["message"] for view in others} == {True}
 
 
-@pytest.mark.slow
 @pytest.mark.proves("mcp.conformance.client")
 @pytest.mark.parametrize("scenario", OTHER_CLIENT_SCENARIOS)
 def test_the_calling_side_passes_every_check(scenario: str, tmp_path: Path) -> None:

@@ -39,7 +39,6 @@ def people(server: ServerProcess) -> Iterator[People]:
         yield everyone
 
 
-@pytest.mark.slow
 @pytest.mark.proves("design.names.mcp")
 def test_the_session_is_named_in_a_header_or_configured_or_always_the_same(
     server: ServerProcess, people: People
@@ -121,7 +120,6 @@ def test_an_unknown_server_is_named_in_the_error(server: ServerProcess) -> None:
     assert reason == "There is no MCP server 'nowhere'. Configured are: plain, placed."
 
 
-@pytest.mark.slow
 def test_a_server_that_cannot_be_started_is_reported_and_tried_again(
     tmp_path: Path,
 ) -> None:

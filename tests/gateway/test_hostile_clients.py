@@ -33,8 +33,6 @@ from tests.gateway.requests_2026 import (
 from tests.mcp import zoo
 from tests.servers import ServerProcess
 
-pytestmark = pytest.mark.slow
-
 ECHO: dict[str, Any] = {"name": "echo", "arguments": {"text": "hello"}}
 BOTH = {"Accept": "application/json, text/event-stream"}
 JSON = {"Content-Type": "application/json"}
@@ -287,7 +285,6 @@ def test_a_token_that_opens_many_sessions_takes_none_from_others(
     assert httpx2.post(url, json=listing, headers=kept).status_code == 200
 
 
-@pytest.mark.slow
 def test_sessions_that_are_left_behind_end_when_their_token_is_revoked(tmp_path: Path) -> None:
     """So that not even many tokens keep the others out for good."""
     with (

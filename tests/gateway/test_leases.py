@@ -56,7 +56,6 @@ def test_the_questions_of_a_client_that_left_are_marked_until_it_is_back(
     assert "Oslo" in text(room.call(tool, arguments))
 
 
-@pytest.mark.slow
 @pytest.mark.proves("design.requests.asker-left")
 @pytest.mark.parametrize(("path", "tool", "arguments"), ASKERS)
 def test_the_questions_of_a_2025_client_that_was_killed_are_marked_until_it_is_back(

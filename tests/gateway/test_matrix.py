@@ -16,8 +16,6 @@ from tests.gateway.requests_2026 import People, Room, host
 from tests.mcp import zoo
 from tests.servers import ServerProcess
 
-pytestmark = pytest.mark.slow
-
 CLIENTS = ("modern", "legacy")
 SERVERS = ("modern", "typescript", "legacy")
 WAYS = ("stdio", "http")

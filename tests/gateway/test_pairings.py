@@ -21,8 +21,6 @@ CALLS: list[list[Any]] = [
     ["tools/call", "deploy", {"service": "web"}],
 ]
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture(scope="module")
 def effects(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -16,8 +16,6 @@ from tests.servers import ServerProcess, sqlite_store
 PROGRAM = [sys.executable, "-m", "session_server"]
 SESSION = "ahp-session:/stdio"
 
-pytestmark = pytest.mark.slow
-
 
 def command(url: str, *arguments: str) -> list[str]:
     return [*PROGRAM, "mcp", *arguments, "--url", url]

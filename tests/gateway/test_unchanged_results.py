@@ -37,8 +37,6 @@ EXTRAS = {
     "extensions": {"example.com/scent": {"notes": ["pine"]}},
 }
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:

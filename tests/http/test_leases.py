@@ -9,6 +9,8 @@ from tests.http.sessions import DEADLINE, QUESTIONS, Api, polling, text
 from tests.servers import ServerProcess, serving, sqlite_store
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.slow
+
 SHORT = 0.3
 LONGER = 2.0
 """For what must be seen before the lease has ended, on a busy machine too."""
