@@ -39,7 +39,7 @@ from session_server.log.protocol import InUseError, OpenError
 from session_server.log.sqlite.backup import examined
 from session_server.log.sqlite.claim import claim_of
 from session_server.reducers.texts import PREFIX
-from session_server.schemas.ahp.commands import PROTOCOL_VERSION, ROOT_CHANNEL
+from session_server.schemas.ahp.commands import ROOT_CHANNEL
 from session_server.schemas.log_entries import CLIENTS_CHANNEL, TOKENS_CHANNEL
 from session_server.schemas.principals import LOCAL_ID, OWNER_ID, Principal
 from session_server.schemas.wire import Uri
@@ -344,8 +344,8 @@ def _who(me: Principal) -> str:
 async def _protocol(reach: Reach) -> Check:
     try:
         async with reach.client() as client:
-            seconds = await client.ping()
+            seconds, version = await client.ping(), client.version
     except ClientError as error:
         failure = cli_error(error, reach.shown)
         return bad("protocol", str(failure), failure.advice)
-    return fine("protocol", f"AHP {PROTOCOL_VERSION}, answered in {seconds * 1000:.1f} ms.")
+    return fine("protocol", f"AHP {version}, answered in {seconds * 1000:.1f} ms.")

@@ -14,6 +14,7 @@ import pytest
 from session_server.cli.failures import MEANINGS, ExitCode
 from session_server.cli.http_client import Reach
 from session_server.cli.output import sanitized
+from session_server.reducers.version_negotiation import SUPPORTED_VERSIONS
 from tests.cli.shells import Shell, environment
 from tests.mcp import zoo
 from tests.servers import ServerProcess, serving, sqlite_store
@@ -180,7 +181,7 @@ def test_the_doctor_finds_a_healthy_host(shell: Shell, tmp_path: Path) -> None:
     bad = [check for check in done.json if check["finding"] == "bad"]
     assert (done.code, bad) == (ExitCode.OK, [])
     assert found["access"]["message"] == "You are an owner: no token is needed from this machine."
-    assert found["protocol"]["message"].startswith("AHP 0.3.0")
+    assert found["protocol"]["message"].startswith(f"AHP {SUPPORTED_VERSIONS[0]}")
     assert not any(tmp_path.iterdir())
 
 

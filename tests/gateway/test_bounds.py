@@ -28,7 +28,7 @@ from session_server.schemas.limits import (
     SEALED_STATE_SECONDS,
 )
 from session_server.schemas.principals import Principal, Role
-from tests.host.harness import hosting, run
+from tests.host.harness import hosting
 
 
 class Clock:
@@ -65,7 +65,6 @@ async def use(kept: Pools, number: int, principal: str) -> Pool:
     return used
 
 
-@run
 async def test_so_many_sets_of_capabilities_are_in_use_and_no_more() -> None:
     kept = pools()
     share = CAPABILITY_SETS_PER_PRINCIPAL
@@ -76,7 +75,6 @@ async def test_so_many_sets_of_capabilities_are_in_use_and_no_more() -> None:
     await kept.of({"roots": {}}, "late")
 
 
-@run
 async def test_the_capability_sets_of_one_principal_leave_room_for_others() -> None:
     kept = pools()
     for number in range(CAPABILITY_SETS_PER_PRINCIPAL):
@@ -184,7 +182,6 @@ def test_a_session_ends_when_it_was_not_used_for_a_while() -> None:
     in_a_loop(story())
 
 
-@run
 async def test_a_principal_with_too_many_sessions_loses_its_own_and_no_others() -> None:
     async with door() as (at, _):
         ana = await at.opened(ANA)
@@ -197,7 +194,6 @@ async def test_a_principal_with_too_many_sessions_loses_its_own_and_no_others() 
         assert await at.is_open(ana, ANA)
 
 
-@run
 async def test_sessions_that_are_all_in_use_make_no_room() -> None:
     async with door() as (at, host):
         sessions = ClientSessions(host, lambda _: None)
@@ -212,7 +208,6 @@ async def test_sessions_that_are_all_in_use_make_no_room() -> None:
         assert (await at.send("POST", GREEDY))[0] == 503
 
 
-@run
 async def test_a_session_ends_with_the_token_that_opened_it() -> None:
     async with door() as (at, host):
         mine, other = await at.opened(GREEDY), await at.opened(ANA)
@@ -221,7 +216,6 @@ async def test_a_session_ends_with_the_token_that_opened_it() -> None:
         assert await at.is_open(other, ANA)
 
 
-@run
 async def test_a_session_that_its_client_has_ended_counts_no_longer() -> None:
     async with door() as (at, host):
         for _ in range(MCP_SESSIONS_PER_PRINCIPAL + 1):
@@ -231,7 +225,6 @@ async def test_a_session_that_its_client_has_ended_counts_no_longer() -> None:
         host.connections.revoke("t1")
 
 
-@run
 async def test_the_requests_of_one_principal_in_flight_are_bounded() -> None:
     async with door() as (at, _):
         at._served._in_flight[GREEDY.id] = MCP_REQUESTS_PER_PRINCIPAL

@@ -1,10 +1,9 @@
 """A host on a memory log and clients without sockets, all in one event loop."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import wraps
-from typing import Any, ParamSpec
+from typing import Any
 
 import msgspec
 
@@ -29,18 +28,6 @@ from tests.waiting import PAUSE
 ANA = Principal(id="ana", name="Ana", role=Role.OWNER)
 BO = Principal(id="bo", name="Bo", role=Role.ANSWERER)
 AGENT = Principal(id="agent", name="Agent", role=Role.AGENT)
-
-P = ParamSpec("P")
-
-
-def run(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
-    """An asynchronous test, in an event loop of its own."""
-
-    @wraps(test)
-    def runner(*args: P.args, **kwargs: P.kwargs) -> None:
-        asyncio.run(test(*args, **kwargs))
-
-    return runner
 
 
 async def launched() -> None:

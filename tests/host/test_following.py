@@ -11,6 +11,7 @@ from session_server.host.host import Host
 from session_server.log import Entry, StoredSnapshot
 from session_server.log.memory import MemoryLog
 from session_server.schemas.codec import encode
+from session_server.schemas.errors import ErrorCode
 from session_server.schemas.wire import Seq
 from tests.ahp.actions import (
     answer_changed,
@@ -164,7 +165,8 @@ async def test_a_session_that_the_other_node_disposed_of_is_gone_and_its_name_is
         assert SESSION not in one.sessions
         assert await here.call("createSession", SESSION, provider="people") is None
         await until(lambda: SESSION in other.sessions and not other.follower.is_behind)
-        assert await there.call("createSession", SESSION, provider="people") != {}
+        taken = await there.call("createSession", SESSION, provider="people")
+        assert taken["code"] == ErrorCode.SESSION_EXISTS
         assert SESSION in one.sessions
 
 
