@@ -104,7 +104,7 @@ $(ZOO)/fastmcp/.set-up: tests/mcp/fastmcp.txt | $(STAMP)
 	@$(ZOO)/fastmcp/bin/python -m pip install -qq --requirement tests/mcp/fastmcp.txt
 	@touch $@
 
-run: $(INSTALLED) ## Start the host on a file, with a session whose question is open
+run: $(INSTALLED) ## Start the host on a file, with two demo sessions whose questions are open
 	@$(BIN)/session-server serve --demo
 
 lint: style ## Style, types and the direction of imports

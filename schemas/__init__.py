@@ -5,6 +5,7 @@ ahp1/        the versions of AHP after it
 http mcp     the shapes of the HTTP API and of MCP
 record       a session as its log folds into it, public and private
 log_entries  what the host's own channels log
+nodes        messages between nodes
 principals   who acts
 errors       error codes, refusals, and the tree of all errors
 limits       every bound

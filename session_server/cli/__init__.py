@@ -7,6 +7,7 @@ output         printing for people and for programs
 session_names  sessions found by name, or made
 setting_options, values, questions, polling: options, values, one-line questions, waiting
 fixtures       answering from a file
+mcp_checks     what `doctor` finds out about MCP servers
 form/          the form of `answer`
 answer_texts, transcript: questions, answers and turns as text
 """

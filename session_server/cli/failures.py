@@ -41,7 +41,7 @@ class ExitCode(IntEnum):
 
 
 MEANINGS: dict[ExitCode, str] = {
-    ExitCode.OK: "Done; for `ask` and `answer`: accepted.",
+    ExitCode.OK: "Done; for `ask`, and for the form of `answer`: accepted.",
     ExitCode.FAILED: "Failed; the reason is on standard error.",
     ExitCode.USAGE: "The command line, a question or a file is not valid.",
     ExitCode.DECLINED: "A person declined; for a message without questions, that is the no.",

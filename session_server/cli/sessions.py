@@ -109,7 +109,7 @@ def sessions(
     reach: Reach,
     everything: Annotated[bool, typer.Option("--all", "-a", help="Archived sessions too.")] = False,
 ) -> None:
-    """List the sessions of a host: first those that need input, then the latest."""
+    """List the sessions of a host: those that need input first, then failed, running and idle."""
     with reach.http() as http:
         found = session_list(http)
     listed = in_order(s for s in found.items if everything or not is_hidden(s))

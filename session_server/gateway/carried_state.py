@@ -60,7 +60,7 @@ def sealing(key: Callable[[], bytes], audience: str) -> RequestStateBoundary:
 def try_again(
     requester: Requester, before: Mapping[str, Any], state: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """A result without questions: come back with this state. `before`: the one that was brought.
+    """A result that says: come back with this state. `before` is the one that was brought.
 
     Its client counts as connected until it does, unless this was the last leg that clients make;
     for longer if its user is asked something.

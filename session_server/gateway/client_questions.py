@@ -1,7 +1,8 @@
 """What a server asks the user of an MCP client, carried to that client in its own era.
 
 A 2026-era client gets the questions with a sealed state and comes back with answers; a 2025-era one
-is asked while its request is held open. What they mean for the call, `reducers.clients` says.
+is asked while its request is held open. What answers mean for the call is decided in
+`reducers.calls.client_answers`.
 """
 
 import asyncio

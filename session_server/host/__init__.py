@@ -10,6 +10,7 @@ channel_kinds       what a channel folds and shows, by its kind
 log_writer          the way into the log, and outcomes in its order
 folding             reading channels from the log
 following           what other nodes write to the same log
+nodes               which other nodes are alive, and what each of them publishes
 publisher           what subscribers get: envelopes, snapshots, replays
 messages, history   messages to outboxes; envelopes kept for clients that reconnect
 effects             running what records call for: turns, calls, summaries

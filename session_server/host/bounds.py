@@ -16,7 +16,7 @@ from session_server.schemas.limits import (
 
 
 class Bounds(NamedTuple):
-    """What an operator may set; 0 is without limit."""
+    """What an operator may set. 0 is without limit; the last two are more than 0."""
 
     actions_per_second: int = ACTIONS_PER_SECOND
     connections_per_principal: int = CONNECTIONS_PER_PRINCIPAL

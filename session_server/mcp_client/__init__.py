@@ -7,7 +7,7 @@ pool, shared_connections  connections of the 2025 era, and which call a question
 connections          one open connection
 http_link            2026-era requests over HTTP, on connections that are kept (http_connections)
 transports           its process or URL; parent_death is run in front of a process
-sdk                  everything that changes or goes around the MCP SDK
+sdk                  what changes messages of the MCP SDK, or reaches into it
 http_bounds          how much a server may send
 server_credentials   credentials, hidden where a server repeats them
 notifications        changes and log messages that a server reports by itself
