@@ -28,7 +28,7 @@ class FrameOutbox:
     ) -> None:
         self._write = write
         self._turns = turns
-        self.close = close
+        self._close = close
         self._written_in = -1
         """The turn in which something was written at once."""
         self._kept: list[bytes] = []
@@ -104,6 +104,9 @@ class FrameOutbox:
         self._write_kept()
         self._has_room()
 
+    def close(self, code: int, reason: str) -> None:
+        self._close(code, reason)
+
     def finish(self) -> None:
         """What was sent so far goes out; what comes later goes nowhere."""
         self._write_kept()
@@ -115,7 +118,7 @@ class FrameOutbox:
         self._is_over = True
         self._forget()
         self.wake = None
-        self._write, self.close = _write_nowhere, _close_nothing  # its protocol can be freed
+        self._write, self._close = _write_nowhere, _close_nothing  # its protocol can be freed
 
 
 def _write_nowhere(_: bytes) -> None: ...
