@@ -43,6 +43,8 @@ class Channels:
     def __init__(self, client_id: str, clock: Callable[[], int], exchange: Exchange) -> None:
         self.mirrors: dict[Key, Mirror[Any]] = {}
         self.last_seen = 0
+        self._seen_before = 0
+        """The same when this connection began."""
         self.is_live = False
         self._client_id = client_id
         self._clock = clock
@@ -107,6 +109,9 @@ class Channels:
 
     def lost(self) -> None:
         self.is_live = False
+        if self._held:  # these have applied nothing of what this connection brought
+            self.last_seen = self._seen_before
+        self._seen_before = self.last_seen
         self._asked.clear()
         self._held.clear()
         for mirror in self.mirrors.values():

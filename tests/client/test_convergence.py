@@ -254,6 +254,21 @@ class Ahp1Conversation(Conversation):
         return after(state, pending.channel, json.loads(encode(action)))
 
 
+def test_snapshots_that_did_not_all_arrive_count_as_not_seen() -> None:
+    """The host had unloaded the session; the client got one of its two channels."""
+    state = Ahp1Conversation()
+    state.begin(origin_on_all=False, overlap=0)
+    state.unload()
+    state.ask(request_id="r4")
+    state.cut(client="phone", arriving=0)
+    state.come_back(client="phone", late=0)
+    state.deliver(client="phone", up=2, down=1)
+    state.unload()
+    state.deliver(client="phone", up=5, down=3)
+    state.cut(client="phone", arriving=0)
+    state.teardown()
+
+
 for machine in (Conversation, Ahp1Conversation):
     machine.TestCase.settings = settings(stateful_step_count=40)
 ConvergenceTest = Conversation.TestCase
