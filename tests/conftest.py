@@ -13,14 +13,13 @@ import httpx2._transports.default as transports
 import pytest
 from hypothesis import settings
 
-from tests.effort import IS_CI, is_quick, tries
+from tests.effort import is_quick, tries
 
 pytest_plugins = ["pytester", "tests.measurements", "tests.requirements_check", "tests.xdist_order"]
 
 EXAMPLES = tries(in_ci=100, at_hand=10)
-settings.register_profile("dev", max_examples=EXAMPLES, deadline=None)
-settings.register_profile("ci", max_examples=EXAMPLES, deadline=None, print_blob=True)
-settings.load_profile("ci" if IS_CI else "dev")
+settings.register_profile("effort", max_examples=EXAMPLES, deadline=None, print_blob=True)
+settings.load_profile("effort")
 
 # A run in the background may have been started with interrupts ignored, and would hand that on to
 # the programs that tests interrupt.

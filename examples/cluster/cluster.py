@@ -153,7 +153,7 @@ async def nats_servers(folder: Path) -> AsyncIterator[str]:
 
 def wait_for(url: str) -> None:
     for _ in range(600):
-        with contextlib.suppress(OSError), urllib.request.urlopen(url, timeout=10):
+        with contextlib.suppress(OSError), urllib.request.urlopen(url, timeout=2):
             return
         time.sleep(CHECK_SECONDS / 5)
     raise SystemExit(f"{url} does not answer.")

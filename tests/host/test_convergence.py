@@ -113,7 +113,7 @@ def test_they_are_equal_on_a_disk_too(tmp_path: Path) -> None:
 
 
 def test_they_are_equal_when_acknowledgements_get_lost() -> None:
-    for seed in range(tries(in_ci=100, at_hand=1)):
+    for seed in range(tries(in_ci=20, at_hand=1)):
         run_schedule(seed, trouble=0.05, kinds=("stored but unknown",))
 
 
