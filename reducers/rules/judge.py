@@ -84,7 +84,10 @@ RULES: dict[type, Rule] = {
 def judge(principal: Principal, record: SessionRecord, action: RecordAction) -> Refusal | None:
     """Why this principal may not do this to this session now, if so."""
     kind, resource = type(action), record.public.summary.resource
-    if kind not in MAY_IN_SESSIONS[principal.role] or not principal.reaches(resource):
+    is_limited = principal.sessions is not None
+    if kind not in MAY_IN_SESSIONS[principal.role] or (
+        is_limited and not principal.reaches(resource)
+    ):
         return (
             check_role(principal, action)
             or check_session(principal, resource)

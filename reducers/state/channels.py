@@ -1,11 +1,11 @@
-"""The state of each kind of channel after an entry: sessions, the root, clients, tokens.
+"""The state of the host's own channels after an entry: the root, clients, tokens.
 
 A channel without entries has no state yet, which is `None` here.
 """
 
 from typing import Any
 
-from session_server.reducers.state.record import PRIVATE_TRANSITIONS, reduce_record
+from session_server.reducers.state.record import PRIVATE_TRANSITIONS
 from session_server.reducers.state.session import reduce_root
 from session_server.schemas.ahp.session import RootState
 from session_server.schemas.limits import (
@@ -18,20 +18,11 @@ from session_server.schemas.log_entries import (
     IssuedTokens,
     KnownClient,
     KnownClients,
-    LoggedAction,
     SessionDisposed,
     SessionOpened,
     TokenIssued,
     TokenRevoked,
 )
-from session_server.schemas.record import SessionRecord
-
-
-def fold_session(record: SessionRecord | None, action: Any, at: int) -> SessionRecord:
-    if record is None:
-        assert isinstance(action, SessionOpened), "a session's log begins with its opening"
-        return action.record
-    return reduce_record(record, action, at)
 
 
 def fold_root(state: RootState | None, action: Any, _at: int) -> RootState:
@@ -79,10 +70,7 @@ def fold_tokens(
     return IssuedTokens(tokens={**kept, action.token.id: action.token})
 
 
-_PRIVATE = frozenset(
+PRIVATE_ACTIONS: frozenset[type] = frozenset(
     {*PRIVATE_TRANSITIONS, SessionOpened, SessionDisposed, ClientSeen, TokenIssued, TokenRevoked}
 )
-
-
-def is_public(action: LoggedAction) -> bool:
-    return type(action) not in _PRIVATE
+"""Those that no client ever sees."""

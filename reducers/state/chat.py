@@ -100,7 +100,7 @@ def reduce_chat(
         return _part_added(record, after, action)
     transition = TRANSITIONS.get(type(action))
     if transition is None:
-        return chat_of(record)
+        return record.chat or chat_of(record)
     chat = transition(chat_of(record), record.public, after, action, at)
     return _with_needed(chat, after)
 

@@ -21,6 +21,7 @@ from session_server.schemas.ahp.actions import (
 )
 from session_server.schemas.ahp.session import SessionState
 from session_server.schemas.limits import OUTCOME_BYTES_KEPT, OUTCOME_LIFETIME_MS, OUTCOMES_KEPT
+from session_server.schemas.log_entries import SessionOpened
 from session_server.schemas.record import (
     CallAbandoned,
     CallAnswered,
@@ -114,8 +115,14 @@ def is_decision(action: ActionBase) -> bool:
     return type(action) in DECISIONS
 
 
-def reduce_record(record: SessionRecord, action: RecordAction, at: int) -> SessionRecord:
-    """The record after the action; the same object if it changes nothing."""
+def reduce_record(record: SessionRecord | None, action: Any, at: int) -> SessionRecord:
+    """The record after the action; the same object if it changes nothing.
+
+    Before a session's first entry, its opening, there is no record.
+    """
+    if record is None:
+        assert isinstance(action, SessionOpened), "a session's log begins with its opening"
+        return action.record
     private_transition = PRIVATE_TRANSITIONS.get(type(action))
     if private_transition is not None:
         private = private_transition(record.private, action, at)

@@ -17,7 +17,7 @@ from session_server.schemas.ahp.actions import Action
 from session_server.schemas.ahp.envelopes import ActionOrigin
 from session_server.schemas.ahp.session import RootState
 from session_server.schemas.errors import Refusal
-from session_server.schemas.log_entries import LoggedAction
+from session_server.schemas.log_entries import Logged, LoggedAction
 from session_server.schemas.principals import HOST, Author, Principal, Provenance, Stamp
 
 Plan = Callable[[Any, Stamp], Sequence[LoggedAction] | Refusal]
@@ -43,6 +43,7 @@ class Change:
         "by",
         "entries",
         "is_exempt",
+        "logged",
         "origin",
         "origin_type",
         "principal",
@@ -55,6 +56,7 @@ class Change:
     after: Any
     stamp: Stamp
     actions: Sequence[LoggedAction]
+    logged: Sequence[Logged]
     entries: Sequence[NewEntry]
     refusal: Refusal | None
 
@@ -81,16 +83,13 @@ class Change:
     def judged(self, record: Any, refusal: Refusal) -> None:
         """It was refused, and changes nothing."""
         self.before = self.after = record
-        self.actions = self.entries = ()
+        self.actions = self.logged = self.entries = ()
         self.refusal = refusal
 
     def forget(self) -> None:
         """All is done. Who keeps the change to tell its sender more does not keep old records."""
         self.before = self.after = None
-        self.actions = self.entries = ()
-
-    def origin_of(self, action: LoggedAction) -> ActionOrigin | None:
-        return self.origin if type(action) is self.origin_type else None
+        self.actions = self.logged = self.entries = ()
 
     def done(self) -> None:
         """It is durable, and its subscribers have it."""
@@ -185,17 +184,10 @@ class ReadChange(Change):
 
     __slots__ = ()
 
-    def __init__(
-        self,
-        before: Any,
-        action: LoggedAction,
-        after: Any,
-        stamp: Stamp,
-        origin: ActionOrigin | None,
-    ) -> None:
-        super().__init__(None, stamp.by, stamp.via, origin, type(action))
+    def __init__(self, before: Any, logged: Logged, after: Any) -> None:
+        super().__init__(None, logged.stamp.by, logged.stamp.via, logged.origin)
         self.before, self.after = before, after
-        self.actions, self.stamp = (action,), stamp
+        self.actions, self.logged, self.stamp = (logged.action,), (logged,), logged.stamp
         self.entries, self.refusal = (), None
 
 

@@ -188,32 +188,42 @@ class Channel(Generic[R]):
         if isinstance(planned, Refusal):
             change.judged(before, planned)
             return
+        all_logged: list[Logged] = []
         entries: list[NewEntry] = []
         growth = 0
         for action in planned:
             after = self.kind.reduce(after, action, now)
-            data = encode(Logged(action=action, stamp=stamp, origin=change.origin_of(action)))
+            kind = type(action)
+            origin = change.origin if kind is change.origin_type else None
+            logged = Logged(action=action, stamp=stamp, origin=origin)
+            data = encode(logged)
             # Decisions stay in the log for longer than what people typed on the way to them.
-            lasts_until = now + DECISION_LIFETIME_MS if type(action) in DECISIONS else 0
+            lasts_until = now + DECISION_LIFETIME_MS if kind in DECISIONS else 0
+            all_logged.append(logged)
             entries.append(NewEntry(self._world.new_id(), data, lasts_until))
             growth += len(data)
-        if self.size.is_reached(growth) and not change.is_exempt:
+        if self.size.add(growth) and not change.is_exempt:
             refusal = self._refusal_of_growth(before, planned, growth, now)
             if refusal is not None:
                 change.judged(before, refusal)
                 return
-        self.size.add(growth)
         self.head = after
         change.before, change.after = before, after
-        change.actions, change.entries, change.refusal = planned, entries, None
+        change.actions, change.logged = planned, all_logged
+        change.entries, change.refusal = entries, None
 
     def _refusal_of_growth(
         self, before: R | None, planned: Sequence[LoggedAction], growth: int, now: int
     ) -> Refusal | None:
+        """Of a change that makes the channel grow so much, which is counted already."""
         if self.kind.makes_room is None:
             return None
+        self.size.add(-growth)
         refusal = self.size.refusal(growth, lambda: len(encode(before)), now)
-        return None if refusal is None or self.kind.makes_room(before, planned) else refusal
+        if refusal is not None and not self.kind.makes_room(before, planned):
+            return refusal
+        self.size.add(growth)
+        return None
 
     def measure(self) -> bytes:
         """Puts the estimate of its size right; returns what is committed, as a snapshot holds it.
@@ -247,7 +257,11 @@ class Channel(Generic[R]):
         if self._in_flight is not None:
             return
         while self._waiting:
-            in_flight, entries = self._next_batch()
+            if len(self._waiting) == 1:
+                in_flight, self._waiting = self._waiting, []
+                entries = tuple(in_flight[0].entries)
+            else:
+                in_flight, entries = self._next_batch()
             if entries:
                 self._in_flight = in_flight
                 self._expected = self.last_seq
@@ -259,9 +273,6 @@ class Channel(Generic[R]):
     def _next_batch(self) -> tuple[list[Change], tuple[NewEntry, ...]]:
         """The next batch: whole changes, up to a number of entries."""
         waiting = self._waiting
-        if len(waiting) == 1:
-            self._waiting = []
-            return waiting, tuple(waiting[0].entries)
         taken: list[Change] = []
         entries: list[NewEntry] = []
         for change in waiting:
@@ -294,15 +305,14 @@ class Channel(Generic[R]):
                 accepted, projected = [], place
                 self._report(change)
                 continue
-            for action in change.actions:
+            for logged in change.logged:
                 self.last_seq = seqs[place]
-                publisher.publish(self.last_seq, change, action)
+                publisher.publish(self.last_seq, logged)
                 place += 1
             self.committed = change.after
             accepted.append(change)
         if publisher.views is not None:
             self._project(accepted, seqs[projected:place])
-        publisher.forget_snapshot()
         self.entries_since_snapshot += len(seqs)
         self._world.counts.entries += len(seqs)
         self._flush()
@@ -538,7 +548,7 @@ class Channel(Generic[R]):
         change = self._read(entry)
         self.committed, self.last_seq = change.after, entry.seq
         self.size.add(len(entry.data))
-        self.publisher.publish(entry.seq, change, change.actions[0])
+        self.publisher.publish(entry.seq, change.logged[0])
         self.publisher.project((change,), (entry.seq,), len(entry.data))
         if is_new:
             self._flush()
@@ -554,7 +564,7 @@ class Channel(Generic[R]):
         except Exception as error:
             reason = f"its entry {entry.seq} cannot be read: {str(error) or type(error).__name__}"
             raise UnreadableError(reason) from error
-        return ReadChange(before, logged.action, after, logged.stamp, logged.origin)
+        return ReadChange(before, logged, after)
 
 
 def _size_of(changes: Iterable[Change]) -> int:

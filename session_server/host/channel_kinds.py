@@ -11,10 +11,9 @@ from session_server.reducers.rules.full_session import makes_room
 from session_server.reducers.state.channels import (
     fold_clients,
     fold_root,
-    fold_session,
     fold_tokens,
-    is_public,
 )
+from session_server.reducers.state.record import reduce_record
 from session_server.schemas.ahp.session import RootState
 from session_server.schemas.codec import (
     decode_issued_tokens,
@@ -23,7 +22,7 @@ from session_server.schemas.codec import (
     decode_session_record,
     encode,
 )
-from session_server.schemas.log_entries import IssuedTokens, KnownClients, LoggedAction
+from session_server.schemas.log_entries import IssuedTokens, KnownClients
 from session_server.schemas.record import Outline, SessionRecord
 
 R = TypeVar("R", bound=msgspec.Struct)
@@ -36,7 +35,6 @@ class Kind(NamedTuple, Generic[R]):
     reduce: Callable[[R | None, Any, int], R]
     decode: Callable[[bytes], R]
     shown: Callable[[R], bytes]
-    is_public: Callable[[LoggedAction], bool]
     is_watched: bool = True
     """Whether clients can subscribe to it; otherwise its entries need not be kept for replays."""
     makes_room: Callable[[Any, Any], bool] | None = None
@@ -49,10 +47,9 @@ class Kind(NamedTuple, Generic[R]):
 
 SESSION: Kind[SessionRecord] = Kind(
     empty=None,
-    reduce=fold_session,
+    reduce=reduce_record,
     decode=decode_session_record,
     shown=lambda record: encode(record.public),
-    is_public=is_public,
     makes_room=lambda record, batch: record is None or makes_room(record, batch),
     ahp1=SESSION_PROJECTION,
     outline=lambda record, size: outline_of(record, size) if is_at_rest(record) else None,
@@ -62,7 +59,6 @@ ROOT: Kind[RootState] = Kind(
     reduce=fold_root,
     decode=decode_root_state,
     shown=encode,
-    is_public=is_public,
     ahp1=ROOT_PROJECTION,
 )
 CLIENTS: Kind[KnownClients] = Kind(
@@ -70,7 +66,6 @@ CLIENTS: Kind[KnownClients] = Kind(
     reduce=fold_clients,
     decode=decode_known_clients,
     shown=encode,
-    is_public=lambda _: False,
     is_watched=False,
 )
 TOKENS: Kind[IssuedTokens] = Kind(
@@ -78,6 +73,5 @@ TOKENS: Kind[IssuedTokens] = Kind(
     reduce=fold_tokens,
     decode=decode_issued_tokens,
     shown=encode,
-    is_public=lambda _: False,
     is_watched=False,
 )

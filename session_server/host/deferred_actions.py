@@ -69,7 +69,7 @@ class HeldActions:
         still = [one for one in held if one.deferred in waiting]
         if still:
             self._changes[uri] = still
-        made = [(type(action), change.origin_of(action)) for action in change.actions]
+        made = [(type(logged.action), logged.origin) for logged in change.logged]
         for one in held:
             deferred = one.deferred
             if deferred not in waiting and (type(deferred.change), deferred.origin) not in made:

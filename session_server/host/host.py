@@ -407,14 +407,9 @@ class Host:
         Raises a `CommandError` if its principal cannot see such a channel.
         """
         principal = change.principal
-        if principal is None:
-            channel = self.stored(uri)
-            if channel is None:
-                raise no_session(uri)
-        else:
-            channel = self.channel(principal, uri)
-            if channel is None:
-                raise self.missing(principal, uri)
+        channel = self.stored(uri) if principal is None else self.channel(principal, uri)
+        if channel is None:
+            raise no_session(uri) if principal is None else self.missing(principal, uri)
         channel.submit(change)
 
     def write(

@@ -13,6 +13,8 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
+import msgspec
+
 from session_server.backoff import Backoff
 from session_server.host.channel import (
     Channel,
@@ -51,24 +53,14 @@ LONGEST_DOUBT = 1.0
 """Seconds between two questions to a log that does not answer: everything waits for it."""
 
 
-class Pending:
+class Pending(msgspec.Struct, eq=False):
     """A batch without a verdict; `seen` are those of its entries that the log was read up to."""
 
-    __slots__ = ("_settled", "batch", "begun", "is_doubted", "seen")
-
-    def __init__(self, batch: Batch, settled: Settled, begun: float) -> None:
-        self._settled = settled
-        self.batch = batch
-        self.begun = begun
-        self.seen: list[Seq] = []
-        self.is_doubted = False
-
-    def notify(self, verdict: Verdict) -> None:
-        """A listener that fails keeps no other batch from its verdict."""
-        try:
-            self._settled(verdict)
-        except Exception:
-            logger.exception("a listener for a batch of %s failed", self.batch.channel)
+    batch: Batch
+    settled: Settled
+    begun: float
+    seen: tuple[Seq, ...] = ()
+    is_doubted: bool = False
 
 
 class LogWriter:
@@ -162,9 +154,9 @@ class LogWriter:
         pending = self._own.get(entry.id)
         if pending is None:
             return False
-        pending.seen.append(entry.seq)
+        pending.seen += (entry.seq,)
         if len(pending.seen) == len(pending.batch.entries):
-            self._settle(pending, Durable(tuple(pending.seen)))
+            self._settle(pending, Durable(pending.seen))
         return True
 
     def is_pending(self, entry: Entry) -> bool:
@@ -179,7 +171,14 @@ class LogWriter:
             for entry in pending.batch.entries:
                 self._own.pop(entry.id, None)
         self._append_seconds.observe(self._clock.monotonic() - pending.begun)
-        pending.notify(verdict)
+        self._report(pending, verdict)
+
+    def _report(self, pending: Pending, verdict: Verdict) -> None:
+        """A listener that fails keeps no other batch from its verdict."""
+        try:
+            pending.settled(verdict)
+        except Exception:
+            logger.exception("a listener for a batch of %s failed", pending.batch.channel)
 
     async def _find_out(self, pending: Pending) -> None:
         """Looks for the entries of a batch: all of it is stored, or none of it."""
@@ -226,7 +225,7 @@ class LogWriter:
         for pending in waiting:
             if pending in self._pending:
                 pending.is_doubted = True
-                pending.notify(InDoubt(self._reason))
+                self._report(pending, InDoubt(self._reason))
 
     def _refuse_held(self) -> None:
         """What is surely not stored need not wait for what is in doubt."""

@@ -5,6 +5,8 @@ import logging
 from collections.abc import Collection, Sequence
 from typing import Any, Protocol
 
+import msgspec
+
 from session_server.schemas.codec import encode
 from session_server.schemas.errors import CloseCode
 
@@ -13,32 +15,26 @@ logger = logging.getLogger("session_server.host")
 BROKEN = "something went wrong here; reconnect to resume"
 
 
-class Message:
+class Message(msgspec.Struct, eq=False, gc=False):
     """One frame's text. Transports keep their forms of it here, so that those too are made once.
 
     `framed` is a WebSocket frame, `event` an event of a stream.
     """
 
-    __slots__ = ("event", "framed", "text")
-
-    def __init__(self, text: bytes) -> None:
-        self.text = text
-        self.framed: bytes | None = None
-        self.event: bytes | None = None
+    text: bytes
+    framed: bytes | None = None
+    event: bytes | None = None
 
     @classmethod
     def of(cls, frame: Any) -> "Message":
         return cls(encode(frame))
 
 
-class Burst:
+class Burst(msgspec.Struct, eq=False):
     """Messages in a row for the same outboxes. What they are together is made once as well."""
 
-    __slots__ = ("framed", "messages")
-
-    def __init__(self, messages: Sequence[Message]) -> None:
-        self.messages = messages
-        self.framed: bytes | None = None
+    messages: Sequence[Message]
+    framed: bytes | None = None
 
 
 class Outbox(Protocol):

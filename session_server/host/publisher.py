@@ -18,10 +18,11 @@ from session_server.host.history import EnvelopeMemory, History
 from session_server.host.messages import BROKEN, Message, Outbox, deliver
 from session_server.host.metrics import Counts
 from session_server.reducers.ahp1.envelopes import Committed
+from session_server.reducers.state.channels import PRIVATE_ACTIONS
 from session_server.schemas.ahp.envelopes import ActionEnvelope, EnvelopeMeta
 from session_server.schemas.codec import encode
 from session_server.schemas.errors import CloseCode
-from session_server.schemas.log_entries import LoggedAction, SessionOpened
+from session_server.schemas.log_entries import Logged, SessionOpened
 from session_server.schemas.wire import Seq, Uri
 
 logger = logging.getLogger("session_server.host")
@@ -49,21 +50,22 @@ class Publisher(Generic[R]):
     def is_watched(self) -> bool:
         return bool(self.subscribers) or (self.views is not None and bool(self.views.watchers))
 
-    def publish(self, seq: Seq, change: Change, action: LoggedAction) -> None:
+    def publish(self, seq: Seq, logged: Logged) -> None:
         """The envelope of an entry; `flush` sends it."""
-        if not self._kind.is_public(action):
+        action, stamp = logged.action, logged.stamp
+        self._snapshot = NO_SNAPSHOT  # it is as large as the record, and out of date
+        if type(action) in PRIVATE_ACTIONS:
             if not self._kind.is_watched:
                 self.history.skip(seq)
             elif isinstance(action, SessionOpened):
                 self.history.begin(seq)
             return
-        stamp = change.stamp
         envelope = encode(
             ActionEnvelope(
                 channel=self._uri,
                 action=action,  # type: ignore[arg-type]  # public ones are just these
                 server_seq=seq,
-                origin=change.origin_of(action),
+                origin=logged.origin,
                 meta=EnvelopeMeta(at=stamp.at, by=stamp.by),
             )
         )
@@ -118,22 +120,18 @@ class Publisher(Generic[R]):
             self._snapshot = (record, self._kind.shown(record))
         return self._snapshot[1]
 
-    def forget_snapshot(self) -> None:
-        """It is as large as the record, and out of date."""
-        self._snapshot = NO_SNAPSHOT
-
     def free_idle(self, before: int) -> bool:
         """Frees what can be made again if nothing has happened since; whether it did."""
         if not self.history.rest(before):
             return False
-        self.forget_snapshot()
+        self._snapshot = NO_SNAPSHOT
         if self.views is not None and not self.views.watchers:
             self.drop_views()
         return True
 
     def free(self) -> None:
         """The record leaves memory, or is gone."""
-        self.forget_snapshot()
+        self._snapshot = NO_SNAPSHOT
         self.drop_views()
         self.history.let_go()
 
@@ -141,6 +139,6 @@ class Publisher(Generic[R]):
 def _entries(change: Change, seqs: Sequence[Seq]) -> list[Committed]:
     at, by = change.stamp.at, change.stamp.by
     return [
-        Committed(seq, action, at, by, change.origin_of(action))  # type: ignore[arg-type]
-        for seq, action in zip(seqs, change.actions, strict=True)
+        Committed(seq, logged.action, at, by, logged.origin)  # type: ignore[arg-type]
+        for seq, logged in zip(seqs, change.logged, strict=True)
     ]

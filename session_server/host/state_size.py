@@ -61,9 +61,12 @@ class StateSize:
         self._is_evicted = False
         memory.sessions += 1
 
-    def add(self, size: int) -> None:
+    def add(self, size: int) -> bool:
+        """Whether the estimate, and so perhaps the session, is now beyond a limit."""
+        memory = self._memory
         self.bytes += size
-        self._memory.bytes += size
+        memory.bytes += size
+        return self.bytes > memory.per_session > 0 or memory.bytes > memory.per_host > 0
 
     def set(self, size: int) -> None:
         """The size that was measured."""
@@ -88,11 +91,6 @@ class StateSize:
     def grown(self) -> int:
         """How much of the estimate has not been measured."""
         return self.bytes - self._measured
-
-    def is_reached(self, growth: int) -> bool:
-        """Whether the estimate, and so perhaps the session, goes beyond a limit with this."""
-        memory = self._memory
-        return (self.bytes + growth > memory.per_session > 0) or memory.bytes > memory.per_host > 0
 
     def refusal(self, growth: int, measure: Callable[[], int], now: Millis) -> Refusal | None:
         """The refusal of an entry of this size, if the session really has no room for it."""

@@ -2,8 +2,8 @@
 
 import asyncio
 from bisect import bisect_right
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
-from itertools import islice
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from itertools import takewhile
 from operator import attrgetter
 
 from session_server.log.progress import Progress, Settled, follow, settle
@@ -23,6 +23,9 @@ from session_server.log.protocol import (
 from session_server.schemas.limits import DECISION_BYTES_KEPT, DECISIONS_KEPT
 from session_server.schemas.wire import Millis, Seq, Uri
 
+entry_id = attrgetter("id")
+entry_seq = attrgetter("seq")
+
 
 class MemoryLog:
     """What is appended in one turn of the event loop is settled together in the next.
@@ -37,7 +40,9 @@ class MemoryLog:
         self._epoch = Epoch.after(0)
         self._reached = self._epoch.first
         self._progress = Progress(self._reached)
-        self._entries: list[Entry] = []
+        self._entries: dict[Seq, Entry] = {}
+        """In the order of their seqs."""
+        self._channels: dict[Uri, list[Entry]] = {}
         self._seqs: dict[str, Seq] = {}
         self._lasts: dict[Uri, Seq] = {}
         self._snapshots: dict[Uri, StoredSnapshot] = {}
@@ -69,18 +74,19 @@ class MemoryLog:
         settle(self._loop, settlements)
 
     def _outcome(self, batch: Batch) -> AppendResult:
-        last = self._lasts.get(batch.channel, 0)
+        channel, entries, seqs = batch.channel, batch.entries, self._seqs
+        last = self._lasts.get(channel, 0)
         if last != batch.expected:
             return conflict(batch, last)
-        channel, entries, seqs = batch.channel, batch.entries, self._seqs
-        ids = [entry.id for entry in entries]
-        if not seqs.keys().isdisjoint(ids) or len(set(ids)) < len(ids):
+        ids = set(map(entry_id, entries))
+        if len(ids) < len(entries) or not ids.isdisjoint(seqs):
             return KNOWN_ID
+        of_channel = self._channels.setdefault(channel, [])
         first = self._reached + 1
-        self._reached += len(entries)
         for seq, entry in enumerate(entries, first):
-            self._entries.append(Entry(seq, channel, entry.id, entry.data))
-            seqs[entry.id] = self._lasts[channel] = seq
+            stored = self._entries[seq] = Entry(seq, channel, entry.id, entry.data)
+            of_channel.append(stored)
+            seqs[entry.id] = self._lasts[channel] = self._reached = seq
             if entry.lasts_until:
                 self._lasting[seq] = entry.lasts_until
         return Durable(tuple(range(first, self._reached + 1)))
@@ -89,12 +95,14 @@ class MemoryLog:
         self, *, after: Seq, limit: int, channels: Collection[Uri] | None = None
     ) -> Sequence[Entry]:
         self._check_open()
-        start = bisect_right(self._entries, after, key=attrgetter("seq"))
-        entries: Iterator[Entry] = islice(self._entries, start, None)
-        if channels is not None:
-            wanted = frozenset(channels)
-            entries = (entry for entry in entries if entry.channel in wanted)
-        return list(islice(entries, limit))
+        if channels is None:
+            newer = takewhile(lambda entry: entry.seq > after, reversed(self._entries.values()))
+            return [*newer][::-1][:limit]
+        found: list[Entry] = []
+        for channel in frozenset(channels):
+            entries = self._channels.get(channel, [])
+            found += entries[bisect_right(entries, after, key=entry_seq) :][:limit]
+        return sorted(found, key=entry_seq)[:limit]
 
     async def refresh(self) -> None:
         self._catch_up()
@@ -140,12 +148,13 @@ class MemoryLog:
         snapshot = self._snapshots.get(channel)
         floor = self._floors.get(channel, 0)
         covered = min(max(up_to, floor), snapshot.seq) if snapshot else 0
-        entries = [entry for entry in self._entries if entry.channel == channel]
+        entries = self._channels.get(channel, [])
         lasting = self._still_lasting(entries, now)
-        gone = [e.seq for e in entries if e.seq <= covered and e.seq not in lasting]
+        gone = [e for e in entries if e.seq <= covered and e.seq not in lasting]
         if gone:
-            self._forget(frozenset(gone))
-            self._floors[channel] = max(floor, gone[-1])
+            self._channels[channel] = [e for e in entries if e.seq > covered or e.seq in lasting]
+            self._forget(gone)
+            self._floors[channel] = max(floor, gone[-1].seq)
 
     def _still_lasting(self, entries: Sequence[Entry], now: Millis) -> set[Seq]:
         lasting: set[Seq] = set()
@@ -164,16 +173,15 @@ class MemoryLog:
 
     async def drop(self, channel: Uri) -> Seq:
         self._catch_up()
-        self._forget(frozenset(e.seq for e in self._entries if e.channel == channel))
+        self._forget(self._channels.pop(channel, []))
         for known in (self._lasts, self._snapshots, self._floors):
             known.pop(channel, None)
         return self._reached
 
-    def _forget(self, seqs: frozenset[Seq]) -> None:
-        self._entries = [entry for entry in self._entries if entry.seq not in seqs]
-        self._seqs = {id_: seq for id_, seq in self._seqs.items() if seq not in seqs}
-        for seq in seqs:
-            self._lasting.pop(seq, None)
+    def _forget(self, entries: Sequence[Entry]) -> None:
+        for entry in entries:
+            del self._entries[entry.seq], self._seqs[entry.id]
+            self._lasting.pop(entry.seq, None)
 
     async def close(self) -> None:
         if not self._progress.is_over:

@@ -35,22 +35,13 @@ class FrameOutbox:
         """What else was sent in that turn, or since the socket is full."""
         self._size = 0
         self._is_over = False
+        self.is_full = False
         self.is_paused = False
         self.wake: Callable[[], None] | None = None
         self.closed_with: int | None = None
 
-    @property
-    def is_full(self) -> bool:
-        return self._size > OUTBOX_PAUSE_BYTES
-
-    def send(self, message: Message) -> None:
-        self._put(message.framed or _framed(message))
-
-    def send_all(self, burst: Burst) -> None:
-        self._put(burst.framed or _framed_together(burst))
-
-    def _put(self, framed: bytes) -> None:
-        turn = self._turns.number
+    def send(self, message: Message | Burst) -> None:
+        framed, turn = message.framed or _framed(message), self._turns.number
         if self._kept or self.is_paused or self._written_in == turn:
             self._keep(framed)
             return
@@ -58,6 +49,8 @@ class FrameOutbox:
         self._write(framed)
         if self.wake is not None or not self._turns.is_ending:
             self._turns.end_soon(self)
+
+    send_all = send
 
     def _keep(self, framed: bytes) -> None:
         """At most one message goes beyond the bound: one that is bigger alone must get through."""
@@ -73,6 +66,7 @@ class FrameOutbox:
             self._turns.end_soon(self)
         self._kept.append(framed)
         self._size += len(framed)
+        self.is_full = self._size > OUTBOX_PAUSE_BYTES
 
     def flush(self) -> None:
         """At the end of a turn."""
@@ -95,6 +89,7 @@ class FrameOutbox:
     def _forget(self) -> None:
         self._kept = []
         self._size = 0
+        self.is_full = False
 
     def pause(self) -> None:
         self.is_paused = True
@@ -127,13 +122,13 @@ def _write_nowhere(_: bytes) -> None: ...
 def _close_nothing(_: int, __: str) -> None: ...
 
 
-def _framed(message: Message) -> bytes:
-    framed = message.framed = text_frame(message.text)
-    return framed
-
-
-def _framed_together(burst: Burst) -> bytes:
-    framed = burst.framed = b"".join([text_frame(message.text) for message in burst.messages])
+def _framed(message: Message | Burst) -> bytes:
+    """Made when it is first sent over a WebSocket, and kept for all others."""
+    if isinstance(message, Burst):
+        framed = b"".join([text_frame(one.text) for one in message.messages])
+    else:
+        framed = text_frame(message.text)
+    message.framed = framed
     return framed
 
 

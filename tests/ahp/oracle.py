@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from session_server.host.channel_kinds import CLIENTS, ROOT, SESSION, Kind, is_public
+from session_server.host.channel_kinds import CLIENTS, ROOT, SESSION, Kind
 from session_server.log import Entry, Log, StoredSnapshot
+from session_server.reducers.state.channels import PRIVATE_ACTIONS
 from session_server.schemas.ahp.commands import ROOT_CHANNEL
 from session_server.schemas.ahp.envelopes import ActionEnvelope
 from session_server.schemas.ahp.session import RootState
@@ -65,7 +66,7 @@ class LogOracle:
 
     def _place(self, channel: Uri, seq: Seq, logged: Logged) -> None:
         self._seqs.setdefault(channel, []).append(seq)
-        if is_public(logged.action):
+        if type(logged.action) not in PRIVATE_ACTIONS:
             self.public.setdefault(channel, []).append(seq)
         if isinstance(logged.action, SessionOpened):
             self.openings[channel] = seq

@@ -405,14 +405,9 @@ async def test_a_start_reads_only_outlines_and_what_is_open_or_has_no_snapshot()
 async def copied(log: ReadLog) -> ReadLog:
     """What a process that was killed leaves to the next."""
     new = ReadLog()
-    new.__dict__ |= {
-        name: value
-        for name, value in vars(log).items()
-        if name in ("_entries", "_seqs", "_lasts", "_snapshots", "_floors", "_lasting", "_epoch")
-    }
-    entries: list[Entry] = new.__dict__["_entries"]
-    new.__dict__["_reached"] = entries[-1].seq
-    new.__dict__["_progress"].reach(entries[-1].seq)
+    own = ("_progress", "_waiting", "_listeners")
+    new.__dict__ |= {name: value for name, value in vars(log).items() if name not in own}
+    new.__dict__["_progress"].reach(log.last_seq)
     return new
 
 

@@ -153,12 +153,12 @@ def test_a_full_session_is_measured_at_most_once_a_second() -> None:
 def test_limits_of_zero_are_none() -> None:
     memory = StateMemory(0, 0)
     size = StateSize(memory)
-    size.add(1 << 40)
-    assert not size.is_reached(1 << 40)
+    assert not size.add(1 << 40)
     assert memory.limit() == 0
     bounded = StateMemory(0, 10)
     filled = StateSize(bounded)
-    filled.add(11)
+    assert not filled.add(10)
+    assert filled.add(1)
     assert bounded.limit() == 10
 
 

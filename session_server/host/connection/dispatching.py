@@ -122,9 +122,12 @@ class Dispatches:
             self.refuse(frame, TOO_MANY_UNSETTLED)
             return
         self.unsettled += 1
-        sent = self._sent(frame, size)
+        if peer.ahp1 is None:
+            sent, uri = Dispatched(self, frame, size), frame.params.channel
+        else:
+            sent, uri = Ahp1Dispatched(self, frame, size), peer.session_uri(frame.params.channel)
         try:
-            peer.host.submit(peer.session_uri(frame.params.channel), sent)
+            peer.host.submit(uri, sent)
         except CommandError as error:
             # The protocol asks for silence, unless somebody waits for an answer.
             sent.release()
