@@ -8,7 +8,7 @@ are connections with logs of their own that write at once.
 import asyncio
 import os
 import tempfile
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -67,10 +67,11 @@ async def append_alone(log: AnyLog, channel: str, ids: Iterator[str]) -> list[fl
     times: list[float] = []
     last, loop = 0, asyncio.get_running_loop()
     for _ in range(ALONE):
-        outcome: asyncio.Future[AppendResult] = loop.create_future()
+        outcome: asyncio.Future[Sequence[tuple[Batch, AppendResult]]] = loop.create_future()
         started = perf_counter()
-        log.append(Batch(channel, last, (NewEntry(next(ids), DATA),)), outcome.set_result)
-        durable = await outcome
+        batch = Batch(channel, last, (NewEntry(next(ids), DATA),))
+        log.append((batch,), outcome.set_result)
+        ((_, durable),) = await outcome
         times.append(perf_counter() - started)
         assert isinstance(durable, Durable)
         (last,) = durable.seqs
@@ -89,7 +90,8 @@ class Crowd:
         self.until = perf_counter() + SECONDS
 
     def start(self, channel: str) -> None:
-        def settled(outcome: AppendResult) -> None:
+        def settled(results: Sequence[tuple[Batch, AppendResult]]) -> None:
+            ((_, outcome),) = results
             assert isinstance(outcome, Durable), outcome
             self.appended += 1
             go_on(outcome.seqs[-1])
@@ -97,7 +99,7 @@ class Crowd:
         def go_on(last: int) -> None:
             if perf_counter() < self.until:
                 batch = Batch(channel, last, (NewEntry(next(self.ids), DATA),))
-                self.log.append(batch, settled)
+                self.log.append((batch,), settled)
                 return
             self.busy -= 1
             if not self.busy:

@@ -101,7 +101,7 @@ class Host:
         self.turns = LoopTurns()
         self.states = StateMemory(bounds.session_bytes, bounds.state_bytes)
         self._run = f"{self.now():012x}{secrets.token_hex(6)}"
-        self._numbers = count()
+        self._numbers = count(10**9)
         self.nodes: Nodes | None = None
         if is_shared:
             lease = bounds.node_lease_seconds
@@ -274,9 +274,9 @@ class Host:
 
     def new_id(self) -> str:
         """Never used before: the run's own name and a number. Each sorts after the last, so that
-        a log's index of them grows at its end.
+        a log's index of them grows at its end: the numbers have the same length from the first on.
         """
-        return f"{self._run}-{next(self._numbers):010x}"
+        return f"{self._run}-{next(self._numbers)}"
 
     def reached(self, seq: int) -> None:
         self.position = max(self.position, seq)

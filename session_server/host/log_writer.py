@@ -9,8 +9,7 @@ refused at once.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from functools import partial
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 import msgspec
@@ -82,7 +81,9 @@ class LogWriter:
         self._patience = patience
         self._clock = clock
         self._launching: list[Callable[[], None]] = []
-        self._pending: dict[Pending, None] = {}
+        self._group: list[Batch] | None = None
+        """What is handed to the log at the end of this turn, while it is being gathered."""
+        self._pending: dict[Batch, Pending] = {}
         self._held: list[tuple[Pending, Durable | Refused | NotStored]] = []
         self._timer: Handle | None = None
         self._is_stuck = False
@@ -100,52 +101,63 @@ class LogWriter:
 
     def _launch(self) -> None:
         launching, self._launching = self._launching, []
+        group: list[Batch] = []
+        self._group = group
         for launch in launching:
             try:
                 launch()
             except Exception:
                 logger.exception("changes could not be handed to the log")
+        self._group = None
+        if group:
+            self._log.append(group, self._arrived)
 
     def append(self, batch: Batch, settled: Settled) -> None:
         if self._is_stuck:
             refused = Refused(RefusedBecause.BROKEN, self._reason)
             asyncio.get_running_loop().call_soon(settled, refused)
             return
-        pending = Pending(batch, settled, self._clock.monotonic())
-        self._pending[pending] = None
+        pending = self._pending[batch] = Pending(batch, settled, self._clock.monotonic())
         if self._timer is None:
             self._timer = self._clock.call_later(self._patience, self._check_patience)
         if self.follower is not None:
             self._own.update((entry.id, pending) for entry in batch.entries)
-        self._log.append(batch, partial(self._arrived, pending))
+        if self._group is None:
+            self._log.append((batch,), self._arrived)
+        else:
+            self._group.append(batch)
 
-    def _arrived(self, pending: Pending, outcome: AppendResult) -> None:
+    def _arrived(self, results: Sequence[tuple[Batch, AppendResult]]) -> None:
         storage = self._storage
-        if isinstance(outcome, Unknown):
-            storage.in_doubt += 1
-            storage.failed(UNKNOWN, outcome.reason)
-            self._tasks.spawn(self._find_out(pending))
-            return
-        if isinstance(outcome, Durable):
-            if storage.reason is not None:
-                storage.worked()
-            if self.follower is not None:
-                self._placed(self.follower, pending, outcome)
-                return
-        elif outcome.because not in NOT_THE_DISK:
-            storage.failed(outcome.because, outcome.reason)
-        if storage.in_doubt:
+        for batch, outcome in results:
+            pending = self._pending.get(batch)
+            if pending is None:
+                continue  # the follower has read it, and so it is settled
+            if isinstance(outcome, Durable):
+                if storage.reason is not None:
+                    storage.worked()
+                if self.follower is not None:
+                    self._place(self.follower, pending, outcome)
+                    continue
+            elif isinstance(outcome, Unknown):
+                storage.in_doubt += 1
+                storage.failed(UNKNOWN, outcome.reason)
+                self._tasks.spawn(self._find_out(pending))
+                continue
+            elif outcome.because not in NOT_THE_DISK:
+                storage.failed(outcome.because, outcome.reason)
+            if not storage.in_doubt:
+                self._settle(pending, outcome)
+                continue
             self._held.append((pending, outcome))
             if self._is_stuck:
                 self._refuse_held()
-        else:
-            self._settle(pending, outcome)
 
-    def _placed(self, follower: "Follower", pending: Pending, outcome: Durable) -> None:
+    def _place(self, follower: "Follower", pending: Pending, outcome: Durable) -> None:
         """Settles a batch that directly follows what this node has applied. Any other one is
         settled when the follower reads its entries: `recognised`.
         """
-        if pending in self._pending and outcome.seqs[0] == follower.position + 1:
+        if outcome.seqs[0] == follower.position + 1:
             self._settle(pending, outcome)
             follower.advance(outcome.seqs[-1])
 
@@ -164,7 +176,7 @@ class LogWriter:
         return entry.id in self._own
 
     def _settle(self, pending: Pending, verdict: Verdict) -> None:
-        del self._pending[pending]
+        del self._pending[pending.batch]
         if not self._storage.in_doubt:
             self._is_stuck = False
         if self.follower is not None:
@@ -211,7 +223,7 @@ class LogWriter:
     def _check_patience(self) -> None:
         """Whether the oldest has waited for too long. Each batch is in doubt once."""
         self._timer = None
-        waiting = [pending for pending in self._pending if not pending.is_doubted]
+        waiting = [pending for pending in self._pending.values() if not pending.is_doubted]
         if not waiting:
             return
         left = waiting[0].begun + self._patience - self._clock.monotonic()
@@ -223,7 +235,7 @@ class LogWriter:
         self._is_stuck = True
         self._refuse_held()
         for pending in waiting:
-            if pending in self._pending:
+            if pending.batch in self._pending:
                 pending.is_doubted = True
                 self._report(pending, InDoubt(self._reason))
 

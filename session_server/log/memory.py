@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from itertools import takewhile
 from operator import attrgetter
 
-from session_server.log.progress import Progress, Settled, follow, settle
+from session_server.log.progress import Progress, follow, settle
 from session_server.log.protocol import (
     CLOSED,
     KNOWN_ID,
@@ -16,6 +16,7 @@ from session_server.log.protocol import (
     Entry,
     Epoch,
     FailedError,
+    Settled,
     StoredSnapshot,
     ahead,
     conflict,
@@ -23,7 +24,6 @@ from session_server.log.protocol import (
 from session_server.schemas.limits import DECISION_BYTES_KEPT, DECISIONS_KEPT
 from session_server.schemas.wire import Millis, Seq, Uri
 
-entry_id = attrgetter("id")
 entry_seq = attrgetter("seq")
 
 
@@ -48,7 +48,7 @@ class MemoryLog:
         self._snapshots: dict[Uri, StoredSnapshot] = {}
         self._floors: dict[Uri, Seq] = {}
         self._lasting: dict[Seq, Millis] = {}
-        self._waiting: list[tuple[Batch, Settled]] = []
+        self._waiting: list[tuple[Sequence[Batch], Settled]] = []
         self._listeners: list[Callable[[str], None]] = []
 
     @property
@@ -59,37 +59,44 @@ class MemoryLog:
     def last_seq(self) -> Seq:
         return self._progress.last_seq
 
-    def append(self, batch: Batch, settled: Settled) -> None:
+    def append(self, batches: Sequence[Batch], settled: Settled) -> None:
         if self._progress.is_over:
-            self._loop.call_soon(settle, self._loop, [(settled, CLOSED)])
+            closed = [(batch, CLOSED) for batch in batches]
+            self._loop.call_soon(settle, self._loop, settled, closed)
             return
         if not self._waiting:
             self._loop.call_soon(self._commit)
-        self._waiting.append((batch, settled))
+        self._waiting.append((batches, settled))
 
     def _commit(self) -> None:
         waiting, self._waiting = self._waiting, []
-        settlements = [(settled, self._outcome(batch)) for batch, settled in waiting]
+        results = [
+            (settled, [(batch, self._outcome(batch)) for batch in batches])
+            for batches, settled in waiting
+        ]
         self._progress.reach(self._reached)
-        settle(self._loop, settlements)
+        for settled, of_batches in results:
+            settle(self._loop, settled, of_batches)
 
     def _outcome(self, batch: Batch) -> AppendResult:
-        channel, entries, seqs = batch.channel, batch.entries, self._seqs
+        channel, seqs = batch.channel, self._seqs
         last = self._lasts.get(channel, 0)
         if last != batch.expected:
             return conflict(batch, last)
-        ids = set(map(entry_id, entries))
-        if len(ids) < len(entries) or not ids.isdisjoint(seqs):
-            return KNOWN_ID
-        of_channel = self._channels.setdefault(channel, [])
-        first = self._reached + 1
-        for seq, entry in enumerate(entries, first):
-            stored = self._entries[seq] = Entry(seq, channel, entry.id, entry.data)
-            of_channel.append(stored)
-            seqs[entry.id] = self._lasts[channel] = self._reached = seq
+        stored: list[Entry] = []
+        for seq, entry in enumerate(batch.entries, self._reached + 1):
+            if seqs.setdefault(entry.id, seq) != seq:
+                for before in stored:
+                    del seqs[before.id]
+                return KNOWN_ID
+            stored.append(Entry(seq, channel, entry.id, entry.data))
             if entry.lasts_until:
                 self._lasting[seq] = entry.lasts_until
-        return Durable(tuple(range(first, self._reached + 1)))
+        for new in stored:
+            self._entries[new.seq] = new
+            self._lasts[channel] = self._reached = new.seq
+        self._channels.setdefault(channel, []).extend(stored)
+        return Durable(tuple([new.seq for new in stored]))
 
     async def read(
         self, *, after: Seq, limit: int, channels: Collection[Uri] | None = None

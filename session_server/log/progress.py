@@ -4,28 +4,25 @@ Backends call this on the event loop's thread when a commit has ended.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from typing import TypeAlias
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import TypeVar
 
-from session_server.log.protocol import AppendResult, Entry, FailedError, Log, RefusedBecause
+from session_server.log.protocol import Entry, FailedError, Log, RefusedBecause
 from session_server.schemas.wire import Seq
 
 PAGE = 1_000
 """Entries that a follower gets at once. There is no queue: a slow follower reads from the log."""
 
-Settled: TypeAlias = Callable[[AppendResult], None]
+T = TypeVar("T")
 
 
-def settle(
-    loop: asyncio.AbstractEventLoop, settlements: Iterable[tuple[Settled, AppendResult]]
-) -> None:
-    """Calls each writer with its result; an exception in one does not affect the others."""
-    for settled, outcome in settlements:
-        try:
-            settled(outcome)
-        except Exception as error:  # noqa: BLE001  # any error is the callback's own
-            context = {"message": "a callback of an append failed", "exception": error}
-            loop.call_exception_handler(context)
+def settle(loop: asyncio.AbstractEventLoop, settled: Callable[[T], None], result: T) -> None:
+    """Calls a writer with what became of its append; an exception there does not affect others."""
+    try:
+        settled(result)
+    except Exception as error:  # noqa: BLE001  # any error is the callback's own
+        context = {"message": "a callback of an append failed", "exception": error}
+        loop.call_exception_handler(context)
 
 
 class Progress:

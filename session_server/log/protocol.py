@@ -37,8 +37,8 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
     is_intact: bool = True
 
 
-class Batch(msgspec.Struct, frozen=True, gc=False):
-    """Entries of one channel that become durable together, or not at all.
+class Batch(msgspec.Struct, frozen=True, eq=False, gc=False):
+    """Entries of one channel that become durable together, or not at all. Each is only itself.
 
     `expected` is the seq of the channel's last entry as the writer knows it, 0 for none.
     """
@@ -76,6 +76,7 @@ class Unknown(NamedTuple):
 
 
 AppendResult: TypeAlias = Durable | Refused | Unknown
+Settled: TypeAlias = Callable[[Sequence[tuple[Batch, AppendResult]]], None]
 
 
 class Sync(StrEnum):
@@ -153,8 +154,9 @@ class Log(Protocol):
     What is appended, saved, trimmed and dropped takes effect in the order in which it was asked.
 
     Durability: when `Durable` is reported, the entries survive the death of the process and, with
-    full sync, a power cut. `settled` is called exactly once per batch, on the event loop's thread,
-    never before `append` has returned; for one channel in the order of its batches.
+    full sync, a power cut. `settled` is called with the result of each batch exactly once, of all
+    of them together or of some at a time, on the event loop's thread and never before `append` has
+    returned; for one channel in the order of its batches.
 
     Epoch: stays the same as long as no stored entry was ever lost. A log that begins anew has
     another one, and all its seqs are higher than those that clients may know.
@@ -171,8 +173,8 @@ class Log(Protocol):
         """The highest seq that is durable; where none is of this epoch, the epoch's first."""
         ...
 
-    def append(self, batch: Batch, settled: Callable[[AppendResult], None]) -> None:
-        """Takes the batch and returns at once."""
+    def append(self, batches: Sequence[Batch], settled: Settled) -> None:
+        """Takes the batches, which are independent of each other, and returns at once."""
         ...
 
     async def read(

@@ -10,10 +10,10 @@ import logging
 import os
 import signal
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 
-from session_server.log.protocol import AppendResult, Batch, Log
+from session_server.log.protocol import AppendResult, Batch, Log, Settled
 
 logger = logging.getLogger("session_server.calls")
 
@@ -69,18 +69,21 @@ class _GuardedLog:
     def __getattr__(self, name: str) -> object:
         return getattr(self._log, name)
 
-    def append(self, batch: Batch, settled: Callable[[AppendResult], None]) -> None:
-        names = [_name(entry.data) for entry in batch.entries]
-        known = [name for name in names if name is not None]
-        for name in known:
+    def append(self, batches: Sequence[Batch], settled: Settled) -> None:
+        for name in _names(batches):
             hit(f"append.{name}")
 
-        def reported(outcome: AppendResult) -> None:
-            for name in known:
+        def reported(results: Sequence[tuple[Batch, AppendResult]]) -> None:
+            for name in _names([batch for batch, _ in results]):
                 hit(f"appended.{name}")
-            settled(outcome)
+            settled(results)
 
-        self._log.append(batch, reported)
+        self._log.append(batches, reported)
+
+
+def _names(batches: Sequence[Batch]) -> list[str]:
+    names = [_name(entry.data) for batch in batches for entry in batch.entries]
+    return [name for name in names if name is not None]
 
 
 def _name(data: bytes) -> str | None:

@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 
 from session_server.host.bounds import Bounds
-from session_server.log.memory import MemoryLog
-from session_server.log.progress import Settled
 from session_server.log.protocol import Batch, FailedError, RefusedBecause
 from session_server.mcp_client.config import ServerConfig
 from session_server.schemas.errors import InDoubtError, NotSavedError
@@ -17,13 +15,14 @@ from session_server.schemas.record import SessionRecord
 from session_server.schemas.wire import Seq
 from tests.calls.running_host import SESSION, running_host, stdio
 from tests.host.faulty_logs import NO_WORD
+from tests.log.one_by_one import OneByOneLog, SettledOne
 from tests.mcp.servers import odd
 from tests.waiting import until
 
 SERVER = ServerConfig(command=sys.executable, args=(str(Path(odd.__file__)),))
 
 
-class WatchedLog(MemoryLog):
+class WatchedLog(OneByOneLog):
     """Remembers what was written together; may not say whether it was stored."""
 
     def __init__(self) -> None:
@@ -33,15 +32,15 @@ class WatchedLog(MemoryLog):
         self.is_found = asyncio.Event()
         self.is_found.set()
 
-    def append(self, batch: Batch, settled: Settled) -> None:
+    def append_one(self, batch: Batch, settled: SettledOne) -> None:
         data = b"".join(entry.data for entry in batch.entries)
         if batch.channel == SESSION:
             self.batches.append(data)
         if self.is_silent and b'"private/callSent"' in data:
             self.is_silent = False
-            super().append(batch, lambda _: settled(NO_WORD))
+            super().append_one(batch, lambda _: settled(NO_WORD))
         else:
-            super().append(batch, settled)
+            super().append_one(batch, settled)
 
     async def find(self, ids: Collection[str]) -> dict[str, Seq]:
         if ids and not self.is_found.is_set():

@@ -10,8 +10,9 @@ from session_server.host.messages import Message
 from session_server.log import Batch, Durable, Log, Sync
 from session_server.log.opening import open_log
 from session_server.transport.outbox import FrameOutbox
-from tests.host.faulty_logs import Settled, SlowLog
+from tests.host.faulty_logs import SlowLog
 from tests.host.links import is_action
+from tests.log.one_by_one import SettledOne
 
 ODDS = 0.01
 LATE_SECONDS = 0.05
@@ -41,11 +42,11 @@ class TardyLog(SlowLog):
 
     promised = 0
 
-    def append(self, batch: Batch, settled: Settled) -> None:
+    def append_one(self, batch: Batch, settled: SettledOne) -> None:
         first = max(self.promised, self.inner.last_seq) + 1
         self.promised = first + len(batch.entries) - 1
         self._under_way.clear()
-        super().append(batch, lambda _: None)
+        super().append_one(batch, lambda _: None)
         durable = Durable(tuple(range(first, first + len(batch.entries))))
         self._loop.call_soon(self._settle, settled, durable)
         self._loop.call_later(LATE_SECONDS, self.release, 1)

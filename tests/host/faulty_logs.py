@@ -2,9 +2,8 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from random import Random
-from typing import TypeAlias
 
 from session_server.log import (
     AppendResult,
@@ -17,18 +16,16 @@ from session_server.log import (
     StoredSnapshot,
     Unknown,
 )
-from session_server.log.memory import MemoryLog
 from session_server.log.protocol import CLOSED
 from session_server.schemas.wire import Millis, Seq, Uri
 from tests.ahp.client import SESSION
-
-Settled: TypeAlias = Callable[[AppendResult], None]
+from tests.log.one_by_one import OneByOne, OneByOneLog, SettledOne, append_one
 
 FULL = Refused(RefusedBecause.FULL, "the disk is full")
 NO_WORD = Unknown("no acknowledgement")
 
 
-class SlowLog:
+class SlowLog(OneByOne):
     """Holds batches back until they are released; a crash loses those that still wait.
 
     What else is asked of it takes effect after what was appended before, as with any log.
@@ -48,7 +45,7 @@ class SlowLog:
         self.is_slow = True
         self.is_dead = False
         self.troubles = 0
-        self.held: deque[tuple[Batch, Settled]] = deque()
+        self.held: deque[tuple[Batch, SettledOne]] = deque()
         self._dice = dice
         self._under_way: set[Uri] = set()
         self._is_closed = False
@@ -62,7 +59,7 @@ class SlowLog:
     def last_seq(self) -> Seq:
         return self.inner.last_seq
 
-    def append(self, batch: Batch, settled: Settled) -> None:
+    def append_one(self, batch: Batch, settled: SettledOne) -> None:
         if self._is_closed:
             self._loop.call_soon(self._settle, settled, CLOSED)
             return
@@ -73,7 +70,7 @@ class SlowLog:
         if not self.is_slow:
             self.release(len(self.held))
 
-    def _arriving(self, batch: Batch, settled: Settled) -> Settled:
+    def _arriving(self, batch: Batch, settled: SettledOne) -> SettledOne:
         def arrived(outcome: AppendResult) -> None:
             self._under_way.discard(batch.channel)
             settled(outcome)
@@ -84,9 +81,9 @@ class SlowLog:
         for _ in range(min(number, len(self.held))):
             self._store(*self.held.popleft())
 
-    def _store(self, batch: Batch, settled: Settled) -> None:
+    def _store(self, batch: Batch, settled: SettledOne) -> None:
         if self._dice.random() >= self.trouble:
-            self.inner.append(batch, lambda outcome: self._stored(batch, settled, outcome))
+            append_one(self.inner, batch, lambda outcome: self._stored(batch, settled, outcome))
             return
         self.troubles += 1
         match self._dice.choice(self.kinds):
@@ -95,14 +92,16 @@ class SlowLog:
             case "lost and unknown":
                 self._loop.call_soon(self._settle, settled, NO_WORD)
             case _:
-                self.inner.append(
-                    batch, lambda outcome: self._stored(batch, settled, outcome, NO_WORD)
+                append_one(
+                    self.inner,
+                    batch,
+                    lambda outcome: self._stored(batch, settled, outcome, NO_WORD),
                 )
 
     def _stored(
         self,
         batch: Batch,
-        settled: Settled,
+        settled: SettledOne,
         outcome: AppendResult,
         told: AppendResult | None = None,
     ) -> None:
@@ -111,7 +110,7 @@ class SlowLog:
                 self.history[seq] = Entry(seq, batch.channel, entry.id, entry.data)
         self._settle(settled, told or outcome)
 
-    def _settle(self, settled: Settled, outcome: AppendResult) -> None:
+    def _settle(self, settled: SettledOne, outcome: AppendResult) -> None:
         if not self.is_dead:
             settled(outcome)
 
@@ -177,26 +176,26 @@ class SlowLog:
 class HastyLog(SlowLog):
     """A defect on purpose: says `Durable` before it is."""
 
-    def append(self, batch: Batch, settled: Settled) -> None:
+    def append_one(self, batch: Batch, settled: SettledOne) -> None:
         waiting = sum(len(held.entries) for held, _ in self.held)
         first = self.inner.last_seq + waiting + 1
         promised = Durable(tuple(range(first, first + len(batch.entries))))
         self._under_way.clear()
-        super().append(batch, lambda _: None)
+        super().append_one(batch, lambda _: None)
         self._loop.call_soon(self._settle, settled, promised)
 
 
-class TroubledLog(MemoryLog):
+class TroubledLog(OneByOneLog):
     """A memory log whose next batches meet trouble: each item decides over one batch."""
 
     def __init__(self) -> None:
         super().__init__()
         self.trouble: list[str] = []
-        self.held: list[tuple[Batch, Settled]] = []
+        self.held: list[tuple[Batch, SettledOne]] = []
 
-    def append(self, batch: Batch, settled: Settled) -> None:
+    def append_one(self, batch: Batch, settled: SettledOne) -> None:
         if batch.channel != SESSION or not self.trouble:
-            super().append(batch, settled)
+            super().append_one(batch, settled)
             return
         match self.trouble.pop(0):
             case "hold":
@@ -204,7 +203,7 @@ class TroubledLog(MemoryLog):
             case "full":
                 self._loop.call_soon(settled, FULL)
             case "stored but unknown":
-                super().append(batch, lambda _: settled(NO_WORD))
+                super().append_one(batch, lambda _: settled(NO_WORD))
             case "lost and unknown":
                 self._loop.call_soon(settled, NO_WORD)
             case other:
@@ -212,5 +211,5 @@ class TroubledLog(MemoryLog):
 
     def release(self) -> None:
         for batch, settled in self.held:
-            super().append(batch, settled)
+            super().append_one(batch, settled)
         self.held.clear()

@@ -33,6 +33,7 @@ from tests.ahp.ahp1_schemas import SHARED, check_frame, with_schemas
 from tests.ahp.client import ROOT, SESSION
 from tests.host.ahp1 import CHAT, VSCODE, Ahp1Client, opened
 from tests.host.harness import AGENT, Client, hosting, joined, record_of, with_session
+from tests.log.one_by_one import append_one
 from tests.sessions import user_message
 
 RED = {"id": "red", "label": "Red"}
@@ -392,7 +393,7 @@ async def test_what_another_process_wrote_reaches_ahp1_clients_too() -> None:
             for i, action in enumerate((start, ask))
         )
         settled: list[AppendResult] = []
-        log.append(Batch(SESSION, host.sessions[SESSION].last_seq, entries), settled.append)
+        append_one(log, Batch(SESSION, host.sessions[SESSION].last_seq, entries), settled.append)
         await page.act(title_changed("mine"))
         await editor.wait_for_action("session/titleChanged")
         assert editor.mirrors[SESSION]["inputNeeded"][0]["request"] == {

@@ -117,7 +117,7 @@ class Schedule:
         data = encode(Logged(action=action, stamp=Stamp(at=self.clock.now(), by=HOST)))
         last = self.log._lasts[SESSION]
         entry = NewEntry(f"theirs-{number}", data)
-        super(TroubledLog, self.log).append(Batch(SESSION, last, (entry,)), lambda _: None)
+        super(TroubledLog, self.log).append_one(Batch(SESSION, last, (entry,)), lambda _: None)
 
     async def settle(self) -> None:
         self.log.trouble.clear()

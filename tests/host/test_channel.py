@@ -12,8 +12,9 @@ from session_server.schemas.codec import encode
 from session_server.schemas.log_entries import Logged
 from session_server.schemas.principals import HOST, Stamp
 from tests.ahp.actions import title_changed
-from tests.host.faulty_logs import Settled, TroubledLog
+from tests.host.faulty_logs import TroubledLog
 from tests.host.harness import BO, SESSION, hosting, joined, launched, with_session
+from tests.log.one_by_one import SettledOne, append_one
 
 
 @pytest.mark.proves("design.deliver.after-append")
@@ -42,10 +43,10 @@ class CountingLog(TroubledLog):
         super().__init__()
         self.sizes: list[int] = []
 
-    def append(self, batch: Batch, settled: Settled) -> None:
+    def append_one(self, batch: Batch, settled: SettledOne) -> None:
         if batch.channel == SESSION:
             self.sizes.append(len(batch.entries))
-        super().append(batch, settled)
+        super().append_one(batch, settled)
 
 
 async def test_the_next_batch_takes_along_what_is_sent_at_once_after_a_delivery() -> None:
@@ -89,7 +90,7 @@ async def test_what_another_process_wrote_is_folded_in_and_the_action_judged_aga
         logged = Logged(action=TitleChanged(title="theirs"), stamp=Stamp(at=1, by=HOST))
         last = host.sessions[SESSION].last_seq
         settled: list[AppendResult] = []
-        log.append(Batch(SESSION, last, (NewEntry("x", encode(logged)),)), settled.append)
+        append_one(log, Batch(SESSION, last, (NewEntry("x", encode(logged)),)), settled.append)
         mine = await ana.act(title_changed("mine"))
         assert isinstance(settled[0], Durable)
         titles = [

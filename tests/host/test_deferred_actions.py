@@ -168,7 +168,7 @@ async def test_a_change_that_waited_and_was_made_by_another_process_is_not_refus
             Logged(action=deferred.change, stamp=stamp, origin=deferred.origin),
         )
         entries = tuple(NewEntry(host.new_id(), encode(logged)) for logged in written)
-        log.append(Batch(SESSION, channel.last_seq, entries), lambda _: None)
+        log.append((Batch(SESSION, channel.last_seq, entries),), lambda _: None)
         await ana.act(title_changed("Bergen"))
         await ana.call("ping")
         assert "rejectionReason" not in await settled(ana, number)

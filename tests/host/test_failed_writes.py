@@ -21,7 +21,7 @@ from tests.ahp.actions import (
     turn_started,
 )
 from tests.ahp.client import ROOT
-from tests.host.faulty_logs import FULL, Settled, SlowLog, TroubledLog
+from tests.host.faulty_logs import FULL, SlowLog, TroubledLog
 from tests.host.harness import (
     AGENT,
     ANA,
@@ -36,12 +36,13 @@ from tests.host.harness import (
     with_session,
 )
 from tests.host.manual_clock import ManualClock
+from tests.log.one_by_one import OneByOneLog, SettledOne
 
 OTHER = "ahp-session:/2"
 SOON = 60.0
 
 
-class FullForLog(MemoryLog):
+class FullForLog(OneByOneLog):
     """The disk is full once for each of these texts, in their order, when it is to be written."""
 
     def __init__(self, *texts: bytes) -> None:
@@ -50,14 +51,14 @@ class FullForLog(MemoryLog):
         self.text = next(self._texts, None)
         self.refused = asyncio.Event()
 
-    def append(self, batch: Batch, settled: Settled) -> None:
+    def append_one(self, batch: Batch, settled: SettledOne) -> None:
         data = b"".join(entry.data for entry in batch.entries)
         if self.text is not None and self.text in data:
             self.text = next(self._texts, None)
             self._loop.call_soon(settled, FULL)
             self._loop.call_soon(self.refused.set)
         else:
-            super().append(batch, settled)
+            super().append_one(batch, settled)
 
 
 # The order of all channels
@@ -99,9 +100,9 @@ async def test_a_host_that_died_while_making_a_session_makes_it_ready(tmp_path: 
     class DyingLog(SlowLog):
         """Stores the opening of the session, and dies over the next batch."""
 
-        def append(self, batch: Batch, settled: Settled) -> None:
+        def append_one(self, batch: Batch, settled: SettledOne) -> None:
             if batch.channel != SESSION or batch.expected == 0:
-                super().append(batch, settled)
+                super().append_one(batch, settled)
 
     store = f"sqlite:///{tmp_path / 'log.db'}"
     inner = await open_log(store)

@@ -13,31 +13,31 @@ from session_server.host.metrics import Counts, Histogram
 from session_server.host.storage import Storage
 from session_server.host.timers import Tasks
 from session_server.log import AppendResult, Batch, Durable, NewEntry, Refused
-from session_server.log.memory import MemoryLog
 from session_server.schemas.wire import Seq
 from tests.ahp.actions import title_changed
-from tests.host.faulty_logs import FULL, NO_WORD, Settled, TroubledLog
+from tests.host.faulty_logs import FULL, NO_WORD, TroubledLog
 from tests.host.harness import SESSION, hosting, with_session
 from tests.host.manual_clock import ManualClock
+from tests.log.one_by_one import OneByOneLog, SettledOne
 from tests.waiting import until
 
 PATIENCE = 10.0
 A, B, C = "ahp-session:/a", "ahp-session:/b", "ahp-session:/c"
 
 
-class HeldLog(MemoryLog):
+class HeldLog(OneByOneLog):
     """Stores each batch when a test says so, or reports something else."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.held: dict[str, tuple[Batch, Settled]] = {}
+        self.held: dict[str, tuple[Batch, SettledOne]] = {}
 
-    def append(self, batch: Batch, settled: Settled) -> None:
+    def append_one(self, batch: Batch, settled: SettledOne) -> None:
         self.held[batch.channel] = (batch, settled)
 
     def store(self, channel: str, instead: AppendResult | None = None) -> None:
         batch, settled = self.held.pop(channel)
-        super().append(batch, settled if instead is None else lambda _: settled(instead))
+        super().append_one(batch, settled if instead is None else lambda _: settled(instead))
 
     def report(self, channel: str, outcome: AppendResult) -> None:
         """Without storing anything."""

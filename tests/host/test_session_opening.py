@@ -8,36 +8,35 @@ import pytest
 from session_server.host.bounds import Bounds
 from session_server.host.host import Host
 from session_server.log import Batch, Log, Refused, RefusedBecause
-from session_server.log.memory import MemoryLog
 from session_server.log.opening import open_log
 from session_server.schemas.limits import HELD_FRAMES, UNSETTLED_BYTES_PER_PRINCIPAL
 from session_server.schemas.principals import Principal, Role
 from tests.ahp.actions import active_client_changed, title_changed
 from tests.ahp.client import ROOT
-from tests.host.faulty_logs import Settled
 from tests.host.harness import ANA, BO, SESSION, Client, hosting, joined, launched, with_session
+from tests.log.one_by_one import OneByOneLog, SettledOne
 
 TITLE = title_changed("Oslo")
 
 
-class GatedLog(MemoryLog):
+class GatedLog(OneByOneLog):
     """Holds back what is said of batches of sessions until it is let go."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._kept: list[tuple[Batch, Settled]] = []
+        self._kept: list[tuple[Batch, SettledOne]] = []
 
-    def append(self, batch: Batch, settled: Settled) -> None:
+    def append_one(self, batch: Batch, settled: SettledOne) -> None:
         if batch.channel.startswith("ahp-session:"):
             self._kept.append((batch, settled))
         else:
-            super().append(batch, settled)
+            super().append_one(batch, settled)
 
     async def let_go(self) -> None:
         await launched()
         kept, self._kept = self._kept, []
         for batch, settled in kept:
-            super().append(batch, settled)
+            super().append_one(batch, settled)
 
     async def refuse(self) -> None:
         await launched()

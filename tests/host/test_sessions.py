@@ -36,14 +36,14 @@ async def test_a_session_is_being_created_until_it_is_ready() -> None:
     log = TroubledLog()
     async with hosting(log) as host:
         ana = await joined(host)
-        opening = log.append
+        opening = log.append_one
 
         def hold_what_follows(batch, settled):  # type: ignore[no-untyped-def]
             if batch.channel == SESSION and batch.expected > 0:
                 log.trouble = ["hold"]
             opening(batch, settled)
 
-        log.append = hold_what_follows  # type: ignore[method-assign]
+        log.append_one = hold_what_follows  # type: ignore[method-assign]
         assert await ana.call("createSession", SESSION, provider="people") is None
         shown = (await ana.call("subscribe", SESSION))["snapshot"]
         assert shown["state"]["lifecycle"] == "creating"

@@ -18,13 +18,11 @@ from session_server.log import (
     StoredSnapshot,
     Unknown,
 )
-from session_server.log.memory import MemoryLog
 from session_server.log.protocol import FailedError
 from session_server.schemas.ahp.actions import TitleChanged
 from session_server.schemas.errors import InDoubtError, NotSavedError
 from session_server.schemas.wire import Seq, Uri
 from tests.ahp.actions import title_changed
-from tests.host.faulty_logs import Settled
 from tests.host.harness import (
     ANA,
     BO,
@@ -38,6 +36,7 @@ from tests.host.harness import (
     record_of,
     with_session,
 )
+from tests.log.one_by_one import OneByOneLog, SettledOne
 from tests.waiting import until
 
 OTHER = "ahp-session:/2"
@@ -54,7 +53,7 @@ def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "PROBE_SECONDS", 0.05)
 
 
-class FailingLog(MemoryLog):
+class FailingLog(OneByOneLog):
     """On a disk with `trouble`:
 
     `lost` or `stored`   a commit is in doubt, and from then on nothing answers
@@ -67,13 +66,13 @@ class FailingLog(MemoryLog):
         super().__init__()
         self.trouble: str | None = None
         self._is_distrusted = False
-        self._silenced: list[tuple[Batch, Settled]] = []
+        self._silenced: list[tuple[Batch, SettledOne]] = []
 
-    def append(self, batch: Batch, settled: Settled) -> None:
+    def append_one(self, batch: Batch, settled: SettledOne) -> None:
         doubted = Unknown("The log's disk has failed: disk I/O error.")
         match self.trouble:
             case None:
-                super().append(batch, settled)
+                super().append_one(batch, settled)
             case "silent":
                 self._silenced.append((batch, settled))
             case "full":
@@ -82,7 +81,7 @@ class FailingLog(MemoryLog):
                 self._loop.call_soon(settled, BROKEN)
             case "stored":
                 self._is_distrusted = True
-                super().append(batch, lambda _: settled(doubted))
+                super().append_one(batch, lambda _: settled(doubted))
             case trouble:
                 self._is_distrusted = trouble == "lost"
                 self._loop.call_soon(settled, doubted)
@@ -111,7 +110,7 @@ class FailingLog(MemoryLog):
         self.trouble, self._is_distrusted = None, False
         silenced, self._silenced = self._silenced, []
         for batch, settled in silenced:
-            super().append(batch, settled)
+            super().append_one(batch, settled)
 
     async def snapshot_channels(self) -> set[Uri]:
         return {snapshot.channel for snapshot in await self.snapshots()}

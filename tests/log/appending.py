@@ -10,6 +10,7 @@ from pathlib import Path
 
 from session_server.log import AppendResult, Batch, Durable, NewEntry
 from session_server.log.sqlite import SqliteLog
+from tests.log.one_by_one import append_one
 
 CHANNELS = 16
 
@@ -36,7 +37,7 @@ def go_on(log: SqliteLog, channel: str, last: int, size: int) -> None:
 
     say("asked", *ids)
     entries = tuple(NewEntry(id_, id_.encode() * 20) for id_ in ids)
-    log.append(Batch(channel, last, entries), settled)
+    append_one(log, Batch(channel, last, entries), settled)
 
 
 def say(*reason: str) -> None:

@@ -15,6 +15,7 @@ import pytest
 from session_server.log import AppendResult, Batch, Durable, Entry, Log, NewEntry, Refused, Sync
 from session_server.log.memory import MemoryLog
 from session_server.log.sqlite import SqliteLog
+from tests.log.one_by_one import append_one
 
 if TYPE_CHECKING:
     from session_server.log.nats import NatsLog
@@ -151,7 +152,7 @@ def batch(channel: str, expected: int, *datas: bytes) -> Batch:
 def asked(log: Log, wanted: Batch) -> asyncio.Future[AppendResult]:
     """An append that is on its way."""
     outcome: asyncio.Future[AppendResult] = asyncio.get_running_loop().create_future()
-    log.append(wanted, outcome.set_result)
+    append_one(log, wanted, outcome.set_result)
     return outcome
 
 

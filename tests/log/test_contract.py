@@ -3,15 +3,17 @@
 import asyncio
 import threading
 from collections import Counter
+from collections.abc import Sequence
 from itertools import pairwise
 
 import pytest
 
 from session_server.log import Durable, NewEntry, Refused, RefusedBecause, StoredSnapshot
-from session_server.log.protocol import Batch, FailedError
+from session_server.log.protocol import AppendResult, Batch, FailedError
 from session_server.reducers.ahp1.numbering import number_after
 from session_server.schemas.wire import SAFE_INTEGER
 from tests.log.logs import (
+    BOUND,
     Backend,
     asked,
     batch,
@@ -21,6 +23,7 @@ from tests.log.logs import (
     settled,
     stored,
 )
+from tests.log.one_by_one import append_one
 
 pytestmark = pytest.mark.proves("design.log.contract")
 
@@ -64,8 +67,8 @@ async def test_seqs_increase_in_the_order_in_which_batches_become_durable(
         told: list[tuple[int, ...]] = []
         last = asyncio.get_running_loop().create_future()
         for n in range(50):
-            log.append(batch(f"c{n}", 0, b"1", b"2"), lambda o: told.append(o.seqs))
-        log.append(batch("last", 0, b"1"), last.set_result)
+            append_one(log, batch(f"c{n}", 0, b"1", b"2"), lambda o: told.append(o.seqs))
+        append_one(log, batch("last", 0, b"1"), last.set_result)
         told.append((await last).seqs)
         seqs = [seq for seqs in told for seq in seqs]
         assert len(seqs) == 101
@@ -106,7 +109,7 @@ async def test_an_outcome_comes_once_on_the_loops_thread_and_after_append(
                 if len(told) == 100:
                     done.set()
 
-            log.append(batch(f"c{n % 10}", 0, b"x"), on_settled)
+            append_one(log, batch(f"c{n % 10}", 0, b"x"), on_settled)
             returned.add(n)
 
         for n in range(100):
@@ -131,6 +134,34 @@ async def test_a_channels_outcomes_come_in_the_order_of_its_batches(backend: Bac
         assert [type(outcome) for outcome in told] == [Durable] + [Refused] * 29
 
 
+async def test_batches_that_are_appended_together_have_results_of_their_own(
+    backend: Backend,
+) -> None:
+    """One that is refused keeps none of the others from being stored."""
+    async with backend.opened() as log:
+        together = [batch(A, 0, b"1", b"2"), batch(B, 7, b"3"), batch(C, 0, b"4")]
+        told: dict[str, AppendResult] = {}
+        done = asyncio.Event()
+
+        def keep(results: Sequence[tuple[Batch, AppendResult]]) -> None:
+            assert all(one in together for one, _ in results)
+            told.update((one.channel, result) for one, result in results)
+            if len(told) == len(together):
+                done.set()
+
+        log.append(together, keep)
+        assert told == {}
+        await asyncio.wait_for(done.wait(), BOUND)
+        assert [type(told[channel]) for channel in (A, B, C)] == [Durable, Refused, Durable]
+        assert sorted(e.data for e in await everything(log)) == [b"1", b"2", b"4"]
+        await log.close()
+        done.clear()
+        told.clear()
+        log.append(together, keep)
+        await asyncio.wait_for(done.wait(), BOUND)
+        assert {getattr(result, "because", None) for result in told.values()} == {CLOSED}
+
+
 async def test_a_failing_listener_does_not_affect_the_others(backend: Backend) -> None:
     failures: list[BaseException] = []
     loop = asyncio.get_running_loop()
@@ -140,7 +171,7 @@ async def test_a_failing_listener_does_not_affect_the_others(backend: Backend) -
         raise ZeroDivisionError
 
     async with backend.opened() as log:
-        log.append(batch(A, 0, b"x"), fail)
+        append_one(log, batch(A, 0, b"x"), fail)
         await stored(log, B, 0, b"x")
     assert [type(failure) for failure in failures] == [ZeroDivisionError]
 
@@ -150,9 +181,9 @@ async def test_a_listener_may_append(backend: Backend) -> None:
         second = asyncio.get_running_loop().create_future()
 
         def go_on(outcome: Durable) -> None:
-            log.append(batch(A, outcome.seqs[-1], b"second"), second.set_result)
+            append_one(log, batch(A, outcome.seqs[-1], b"second"), second.set_result)
 
-        log.append(batch(A, 0, b"first"), go_on)
+        append_one(log, batch(A, 0, b"first"), go_on)
         assert isinstance(await second, Durable)
         assert [e.data for e in await everything(log)] == [b"first", b"second"]
 

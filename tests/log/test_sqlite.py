@@ -116,7 +116,7 @@ def test_a_loop_that_ends_before_its_log_leaves_nothing_behind(backend: Sqlite) 
         return log
 
     log = asyncio.run(leave())
-    log._writer.ask(batch(B, 0, b"y"), lambda _: None)
+    log._writer.ask((batch(B, 0, b"y"),), lambda _: None)
     log._writer._thread.join(BOUND)
     assert not log._writer._thread.is_alive()
     log._reader.shutdown()

@@ -33,7 +33,7 @@ from session_server.log.nats.retention import MARKER_LIFETIME, Retention
 from session_server.log.nats.servers import LostError, WrongLastError
 from session_server.log.nats.stream_config import Address, address_of
 from session_server.log.nats.tail import Tail
-from session_server.log.progress import Progress, Settled, follow, settle
+from session_server.log.progress import Progress, follow, settle
 from session_server.log.protocol import (
     CLOSED,
     KNOWN_ID,
@@ -46,6 +46,7 @@ from session_server.log.protocol import (
     OpenError,
     Refused,
     RefusedBecause,
+    Settled,
     StoredSnapshot,
     Unknown,
     conflict,
@@ -141,13 +142,15 @@ class NatsLog:
 
     # Appending
 
-    def append(self, batch: Batch, settled: Settled) -> None:
+    def append(self, batches: Sequence[Batch], settled: Settled) -> None:
         if self._closing is not None:
-            self._loop.call_soon(settle, self._loop, [(settled, CLOSED)])
+            closed = [(batch, CLOSED) for batch in batches]
+            self._loop.call_soon(settle, self._loop, settled, closed)
             return
-        done: asyncio.Future[None] = self._loop.create_future()
-        self._unsettled.add(done)
-        self._queues.add(batch.channel, partial(self._settle, batch, settled, done))
+        for batch in batches:
+            done: asyncio.Future[None] = self._loop.create_future()
+            self._unsettled.add(done)
+            self._queues.add(batch.channel, partial(self._settle, batch, settled, done))
 
     async def _settle(self, batch: Batch, settled: Settled, done: asyncio.Future[None]) -> None:
         outcome: AppendResult = Unknown("The log was closed before NATS answered.")
@@ -156,7 +159,7 @@ class NatsLog:
         finally:
             self._unsettled.discard(done)
             done.set_result(None)
-            settle(self._loop, [(settled, outcome)])
+            settle(self._loop, settled, [(batch, outcome)])
 
     async def _outcome(self, batch: Batch) -> AppendResult:
         if refused := self._refusal(batch):

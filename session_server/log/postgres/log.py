@@ -22,7 +22,7 @@ from session_server.log.postgres.listening import Listener
 from session_server.log.postgres.queries import Queries
 from session_server.log.postgres.schema import Connection, check_server, in_schema, migrate, one
 from session_server.log.postgres.worker import Operation, Worker
-from session_server.log.progress import Progress, Settled, follow, settle
+from session_server.log.progress import Progress, follow, settle
 from session_server.log.protocol import (
     CLOSED,
     AppendResult,
@@ -34,6 +34,7 @@ from session_server.log.protocol import (
     InUseError,
     OpenError,
     RefusedBecause,
+    Settled,
     StoredSnapshot,
     Sync,
 )
@@ -225,16 +226,18 @@ class PostgresLog:
         """How many transactions there were; with the number of batches, how many share one."""
         return self._writer.groups
 
-    def append(self, batch: Batch, settled: Settled) -> None:
+    def append(self, batches: Sequence[Batch], settled: Settled) -> None:
         if self._is_closed:
-            self._loop.call_soon(settle, self._loop, [(settled, CLOSED)])
-        else:
-            self._writer.ask(batch, partial(self._settled, settled))
+            closed = [(batch, CLOSED) for batch in batches]
+            self._loop.call_soon(settle, self._loop, settled, closed)
+            return
+        for batch in batches:
+            self._writer.ask(batch, partial(self._settled, batch, settled))
 
-    def _settled(self, settled: Settled, outcome: AppendResult) -> None:
+    def _settled(self, batch: Batch, settled: Settled, outcome: AppendResult) -> None:
         if isinstance(outcome, Durable) and outcome.seqs:
             self.progress.reach(outcome.seqs[-1])
-        settled(outcome)
+        settled([(batch, outcome)])
 
     async def read(
         self, *, after: Seq, limit: int, channels: Collection[Uri] | None = None

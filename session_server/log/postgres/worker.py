@@ -136,8 +136,8 @@ class Worker:
             await self._link.close()
 
     def _settle(self, group: Sequence[Request], results: Sequence[Any]) -> None:
-        pairs = zip(group, results, strict=True)
-        settle(self._loop, [(settled, result) for (_, settled), result in pairs])
+        for (_, settled), result in zip(group, results, strict=True):
+            settle(self._loop, settled, result)
 
     def _cancel_waiting(self) -> None:
         """The server does not answer: all that wait get an unknown result."""

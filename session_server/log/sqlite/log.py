@@ -8,13 +8,14 @@ from pathlib import Path
 from sqlite3 import Connection
 from typing import Any, TypeVar
 
-from session_server.log.progress import Settled, follow, settle
+from session_server.log.progress import follow, settle
 from session_server.log.protocol import (
     CLOSED,
     Batch,
     Entry,
     Epoch,
     FailedError,
+    Settled,
     StoredSnapshot,
     Sync,
 )
@@ -59,11 +60,12 @@ class SqliteLog:
         """How many transactions there were; with the number of batches, how many share one."""
         return self._writer.commits
 
-    def append(self, batch: Batch, settled: Settled) -> None:
+    def append(self, batches: Sequence[Batch], settled: Settled) -> None:
         if self._is_closed:
-            self._loop.call_soon(settle, self._loop, [(settled, CLOSED)])
+            closed = [(batch, CLOSED) for batch in batches]
+            self._loop.call_soon(settle, self._loop, settled, closed)
         else:
-            self._writer.ask(batch, settled)
+            self._writer.ask(batches, settled)
 
     async def read(
         self, *, after: Seq, limit: int, channels: Collection[Uri] | None = None
@@ -128,7 +130,8 @@ class SqliteLog:
             raise FailedError(*CLOSED)
         answer: asyncio.Future[Any] = self._loop.create_future()
 
-        def settled(result: object) -> None:
+        def settled(results: Sequence[tuple[Operation, object]]) -> None:
+            ((_, result),) = results
             if answer.done():
                 return
             if isinstance(result, FailedError):
@@ -136,7 +139,7 @@ class SqliteLog:
             else:
                 answer.set_result(result)
 
-        self._writer.ask(operation, settled)
+        self._writer.ask((operation,), settled)
         return await answer
 
     async def _ask_reader(self, question: Callable[[Connection], T]) -> T:

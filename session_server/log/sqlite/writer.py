@@ -25,8 +25,8 @@ logger = logging.getLogger("session_server.log")
 ENTRIES_PER_COMMIT = 4_096
 """Once that many are together, the rest waits for the next commit."""
 
-Settled: TypeAlias = Callable[[Any], None]
-Request: TypeAlias = tuple[Subject, Settled]
+Settled: TypeAlias = Callable[[Sequence[tuple[Any, Any]]], None]
+Request: TypeAlias = tuple[Sequence[Subject], Settled]
 
 
 def _to_each(subjects: Sequence[Subject], outcome: Refused | Unknown) -> list[Any]:
@@ -53,9 +53,9 @@ class Writer:
         self.stopped = loop.create_future()
         self._thread.start()
 
-    def ask(self, subject: Subject, settled: Settled) -> None:
+    def ask(self, subjects: Sequence[Subject], settled: Settled) -> None:
         """Returns at once; `settled` is called on the loop's thread, in the order of asking."""
-        self._requests.put((subject, settled))
+        self._requests.put((subjects, settled))
 
     def stop(self) -> None:
         """Once all that was asked before is settled."""
@@ -65,7 +65,8 @@ class Writer:
         is_wanted = True
         while is_wanted:
             requests, is_last = self._gathered()
-            is_wanted = self._tell(self._settlements(requests)) and not is_last
+            results = self._results([subject for subjects, _ in requests for subject in subjects])
+            is_wanted = self._report(requests, results) and not is_last
             self._database.note_progress()
             while is_wanted and self._requests.empty() and self._shrunk():
                 pass
@@ -92,8 +93,8 @@ class Writer:
         request, size = self._requests.get(), 0
         while request is not None:
             requests.append(request)
-            subject = request[0]
-            size += len(subject.entries) if isinstance(subject, Batch) else 1
+            for subject in request[0]:
+                size += len(subject.entries) if isinstance(subject, Batch) else 1
             if size >= ENTRIES_PER_COMMIT:
                 return requests, False
             try:
@@ -102,25 +103,26 @@ class Writer:
                 return requests, False
         return requests, True
 
-    def _tell(self, settlements: list[tuple[Settled, Any]]) -> bool:
+    def _report(self, requests: Sequence[Request], results: Sequence[Any]) -> bool:
         """`False` if the loop was closed before the log: then there is nobody left to write for."""
+        last_seq = self._ledger.last_seq
         try:
-            self._loop.call_soon_threadsafe(self._settle, self._ledger.last_seq, settlements)
+            self._loop.call_soon_threadsafe(self._settle, last_seq, requests, results)
         except RuntimeError:
             return False
         return True
 
-    def _settle(self, last_seq: Seq, settlements: list[tuple[Settled, Any]]) -> None:
+    def _settle(self, last_seq: Seq, requests: Sequence[Request], results: Sequence[Any]) -> None:
         self.progress.reach(last_seq)
-        settle(self._loop, settlements)
+        first = 0
+        for subjects, settled in requests:
+            own = results[first : first + len(subjects)]
+            first += len(subjects)
+            settle(self._loop, settled, list(zip(subjects, own, strict=True)))
 
     def _note_stopped(self) -> None:
         self._thread.join()
         self.stopped.set_result(None)
-
-    def _settlements(self, requests: Sequence[Request]) -> list[tuple[Settled, Any]]:
-        results = self._results([subject for subject, _ in requests])
-        return [(settled, result) for (_, settled), result in zip(requests, results, strict=True)]
 
     def _results(self, subjects: list[Subject]) -> list[Any]:
         """What became of each: an outcome, what an operation returned, or a `FailedError`."""
