@@ -156,10 +156,10 @@ class Channels:
 
     def send(self, mirror: Mirror[Any], pending: Pending) -> bool:
         """Whether it could be sent now; if not, it is as soon as that is possible."""
-        is_held = any(self.mirrors[key] is mirror for key in self._held)
-        if self.is_live and not is_held:
+        can_send = self.is_live and all(self.mirrors[key] is not mirror for key in self._held)
+        if can_send:
             self._exchange.send(pending)
-        return self.is_live and not is_held
+        return can_send
 
     def missing(self, uris: Iterable[Uri]) -> None:
         """A host may have unloaded an unwatched session; it exists if it can be subscribed to."""
@@ -242,9 +242,10 @@ class Channels:
             if channel in mirror.positions:
                 del self.mirrors[key]
                 self._held.pop(key, None)
-                mirror.end(error or SessionGone(mirror.channel))
+                reason = error or SessionGone(mirror.channel)
+                mirror.end(reason)
                 for found in self._wanted.pop(key, []):
-                    found(mirror.error or SessionGone(mirror.channel))
+                    found(reason)
 
     def _not_understood(self, mirror: Mirror[Any], delivery: Delivery, error: Exception) -> None:
         """A kind of action that is new to us is left out; for any other the state is fetched."""
