@@ -19,6 +19,16 @@ T = TypeVar("T")
 CHANGES_KEPT = 256
 
 
+def resolve(future: "asyncio.Future[T]", result: T | ClientError) -> None:
+    """For callbacks: the future gets the result or raises the error, unless nobody waits."""
+    if future.done():
+        return
+    if isinstance(result, ClientError):
+        future.set_exception(result)
+    else:
+        future.set_result(result)
+
+
 class Changes(Generic[S]):
     """The changes of a channel from now on, one by one.
 
@@ -69,10 +79,7 @@ class Condition(Generic[S, T]):
         self._look = look
         self._found: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
-    def changed(self, change: Change[S]) -> None:  # noqa: ARG002
-        self._check()
-
-    def _check(self) -> None:
+    def changed(self, change: Change[S] | None = None) -> None:  # noqa: ARG002
         if self._found.done():
             return
         try:
@@ -84,11 +91,10 @@ class Condition(Generic[S, T]):
             self._found.set_result(found)
 
     def ended(self, error: ClientError) -> None:
-        if not self._found.done():
-            self._found.set_exception(error)
+        resolve(self._found, error)
 
     async def met(self, timeout: float | None) -> T:  # noqa: ASYNC109 - as asyncio.wait_for has it
-        self._check()
+        self.changed()
         if self._mirror.error is not None:
             self.ended(self._mirror.error)
         self._mirror.observe(self)
