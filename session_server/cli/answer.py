@@ -14,7 +14,7 @@ from session_server.cli.http_client import Reach
 from session_server.cli.output import err, out, print_json
 from session_server.cli.session_names import OptionalSessionArgument, found, short_name
 from session_server.cli.sessions import State, in_order, state_of
-from session_server.cli.values import check_plain, duration, plain_of
+from session_server.cli.values import check_plain, plain_of, time_option
 from session_server.client import Client, Plain, Session
 from session_server.client.answer_values import answers_of, asked
 from session_server.reducers.forms.review import reviewed
@@ -59,12 +59,7 @@ FixtureOption = Annotated[
 ]
 AllOption = Annotated[bool, typer.Option("--all", help="With --fixture: in all sessions.")]
 WaitOption = Annotated[
-    float | None,
-    typer.Option(
-        help="If nothing is open, wait this long for a question: 90s, 10m.",
-        parser=duration,
-        metavar="TIME",
-    ),
+    float | None, time_option("If nothing is open, wait this long for a question: 90s, 10m.")
 ]
 CountOption = Annotated[
     int | None, typer.Option(help="With --fixture: end after this many answers.", min=1)

@@ -22,7 +22,7 @@ from session_server.cli.session_names import (
     session_to_ask_in,
     short_name,
 )
-from session_server.cli.values import lasting
+from session_server.cli.values import time_option
 from session_server.reducers.texts import ending
 from session_server.schemas.ahp.questions import BooleanQuestion, OnExpiry, ResponseKind
 from session_server.schemas.codec import Decoder, encode
@@ -122,12 +122,7 @@ SessionOption = Annotated[
     ),
 ]
 ExpiresIn = Annotated[
-    float | None,
-    typer.Option(
-        help="Deadline of the question: 90s, 10m, 1h30m, 2d.",
-        parser=lasting(DEADLINE_SECONDS),
-        metavar="TIME",
-    ),
+    float | None, time_option("Deadline of the question: 90s, 10m, 1h30m, 2d.", DEADLINE_SECONDS)
 ]
 OnExpiryOption = Annotated[
     OnExpiry | None,
@@ -143,11 +138,10 @@ KeyOption = Annotated[
 
 LeaseOption = Annotated[
     float,
-    typer.Option(
-        help="How long this program may be gone, killed or cut off, before people see that nobody"
+    time_option(
+        "How long this program may be gone, killed or cut off, before people see that nobody"
         " waits for the answer. Not with --key or --no-wait.",
-        parser=lasting(LEASE_LIMIT_SECONDS),
-        metavar="TIME",
+        LEASE_LIMIT_SECONDS,
     ),
 ]
 

@@ -19,7 +19,7 @@ from session_server.cli.session_names import (
     session_to_ask_in,
     short_name,
 )
-from session_server.cli.values import lasting
+from session_server.cli.values import time_option
 from session_server.reducers.calls.presentation import shown_content
 from session_server.schemas.ahp.tool_calls import ResourceContent, TextContent
 from session_server.schemas.codec import Decoder, encode
@@ -50,11 +50,10 @@ SessionOption = Annotated[
 ]
 LeaseOption = Annotated[
     float,
-    typer.Option(
-        help="How long this program may be gone, killed or cut off, before people see that nobody"
+    time_option(
+        "How long this program may be gone, killed or cut off, before people see that nobody"
         " waits for the result. Not with --no-wait.",
-        parser=lasting(LEASE_LIMIT_SECONDS),
-        metavar="TIME",
+        LEASE_LIMIT_SECONDS,
     ),
 ]
 

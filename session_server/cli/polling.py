@@ -8,11 +8,10 @@ from collections.abc import Callable, Generator
 from typing import Annotated, TypeVar
 
 import httpx2
-import typer
 
 from session_server.cli.failures import CliError
 from session_server.cli.output import err
-from session_server.cli.values import duration
+from session_server.cli.values import time_option
 
 PAUSE_SECONDS = 1.0
 ANSWER_SECONDS = 10.0
@@ -21,12 +20,7 @@ ANSWER_SECONDS = 10.0
 T = TypeVar("T")
 
 WaitOption = Annotated[
-    float | None,
-    typer.Option(
-        help="How long to wait: 90s, 10m; waits forever by default.",
-        parser=duration,
-        metavar="TIME",
-    ),
+    float | None, time_option("How long to wait: 90s, 10m; waits forever by default.")
 ]
 
 

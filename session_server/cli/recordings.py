@@ -15,7 +15,7 @@ from session_server.cli.http_client import Reach, session_path
 from session_server.cli.output import err, out, print_json
 from session_server.cli.session_names import SessionArgument, found_uri, page_of, short_name
 from session_server.cli.sessions import as_json
-from session_server.cli.values import duration
+from session_server.cli.values import time_option
 from session_server.reducers.texts import session_uri
 from session_server.schemas.ahp.session import SessionSummary
 from session_server.schemas.wire import Millis
@@ -85,10 +85,7 @@ def replay(
         ),
     ] = None,
     idle_limit: Annotated[
-        float | None,
-        typer.Option(
-            help="With --speed: no pause is longer than this.", parser=duration, metavar="TIME"
-        ),
+        float | None, time_option("With --speed: no pause is longer than this.")
     ] = None,
 ) -> ExitCode | None:
     """Play a file back as a session that can be watched; nothing in it runs or is sent again."""

@@ -64,6 +64,12 @@ def lasting(at_most: float) -> Callable[[Any], float]:
     return checked
 
 
+def time_option(help_text: str, at_most: float | None = None) -> Any:
+    """An option that takes a duration."""
+    parser = duration if at_most is None else lasting(at_most)
+    return typer.Option(help=help_text, parser=parser, metavar="TIME")
+
+
 TRUTHS = {"yes": True, "y": True, "true": True, "no": False, "n": False, "false": False}
 _WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)

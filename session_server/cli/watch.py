@@ -28,7 +28,7 @@ from session_server.cli.sessions import (
     table,
 )
 from session_server.cli.transcript import Transcript, last_note, request_panel, status_line
-from session_server.cli.values import duration
+from session_server.cli.values import time_option
 from session_server.client import Change, Client, Session
 from session_server.reducers.forms.ask_forms import ask_result
 from session_server.reducers.texts import outcome_note, subject
@@ -53,10 +53,7 @@ async def watch(
         list[State] | None,
         typer.Option(help="End as soon as the session, or any session, is in this state."),
     ] = None,
-    wait: Annotated[
-        float | None,
-        typer.Option(help="Give up after this time: 90s, 10m.", parser=duration, metavar="TIME"),
-    ] = None,
+    wait: Annotated[float | None, time_option("Give up after this time: 90s, 10m.")] = None,
     turns: Annotated[int, typer.Option(help="How many earlier turns to show.", min=0)] = 3,
 ) -> ExitCode | None:
     """Watch all sessions and how their questions end, or one session, live.
