@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from session_server.cli.failures import CliError, ExitCode, UsageError
-from session_server.cli.fixtures import Patience, Policy, read_fixture
+from session_server.cli.fixtures import Policy, read_fixture
 from session_server.cli.http_client import Reach
 from session_server.cli.output import err, out, print_json
 from session_server.cli.session_names import OptionalSessionArgument, found, short_name
@@ -107,11 +107,12 @@ async def answer(
             raise UsageError(
                 "--fixture decides what is answered. Leave out the other answers and --request."
             )
-        patience = Patience(count if wait is None else count or 1, wait, is_endless=follow)
-        rules = Policy(read_fixture(fixture), patience, as_json=reach.as_json)
+        limit = count if wait is None else count or 1
+        rules = read_fixture(fixture)
+        policed = Policy(rules, limit, is_endless=follow, as_json=reach.as_json)
         async with reach.client(policy=True, name=name) as client:
             uri = None if everywhere else await _uri(client, session, wait, follow=follow)
-            return await rules.run(client, uri)
+            return await policed.run(client, uri, wait)
     if everywhere or count is not None:
         raise UsageError("--all and --count need --fixture.")
     if response is None:
