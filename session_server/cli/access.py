@@ -14,10 +14,10 @@ from session_server.cli.http_client import JSON, Reach, reaching, session_path
 from session_server.cli.output import err, out, print_json
 from session_server.cli.session_names import (
     SessionArgument,
-    all_sessions,
     check_name,
     checked_id,
     found,
+    session_list,
 )
 from session_server.cli.sessions import when
 from session_server.cli.values import time_option
@@ -57,7 +57,7 @@ def share(
     """Create a link that opens one session, in one role, until it expires."""
     check_name(name)
     with reach.http() as http:
-        path = f"{session_path(found(all_sessions(http), session).resource)}/shares"
+        path = f"{session_path(found(session_list(http).items, session).resource)}/shares"
         if listing:
             _list(reach, http, path, "There are no links to this session.")
             return
@@ -156,7 +156,7 @@ def create(
     """
     check_name(name)
     with reach.http() as http:
-        known = all_sessions(http) if session else ()
+        known = session_list(http).items if session else ()
         wanted = TokenWanted(
             name=name,
             role=role,

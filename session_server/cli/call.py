@@ -15,9 +15,9 @@ from session_server.cli.output import err, out, print_json, print_text
 from session_server.cli.polling import Deadline, WaitOption, polled, withdrawn_when_interrupted
 from session_server.cli.session_names import (
     complete_session,
-    how_to_answer,
+    print_started,
+    print_where,
     session_to_ask_in,
-    short_name,
 )
 from session_server.cli.values import time_option
 from session_server.reducers.calls.presentation import shown_content
@@ -95,7 +95,7 @@ def call(
             path = f"{session_path(uri)}/calls"
             view = decode_call(http.post(path, content=encode(wanted), headers=JSON).content)
         if no_wait:
-            return _started(reach, view)
+            return print_started(reach, "Called", view)
         with withdrawn_when_interrupted(
             http, _path(view), "The call was abandoned.", on_sigterm=False
         ):
@@ -134,16 +134,6 @@ def _params(target: str, arguments: dict[str, Any], *, is_resource: bool) -> dic
 # Waiting
 
 
-def _started(reach: Reach, view: CallView) -> ExitCode:
-    if reach.as_json:
-        print_json(view, pretty=True)
-    else:
-        out.print(view.id, markup=False, soft_wrap=True)
-        text = f"Called in {short_name(view.session)}. {how_to_answer(reach, view.session)}"
-        err.print(text, markup=False, soft_wrap=True)
-    return ExitCode.OK
-
-
 def _awaited(reach: Reach, http: httpx2.Client, view: CallView, wait: float | None) -> CallView:
     """Waits until it has ended or the time is up, and prints what it waits for."""
     deadline = Deadline(wait)
@@ -152,16 +142,10 @@ def _awaited(reach: Reach, http: httpx2.Client, view: CallView, wait: float | No
     while view.is_open and (left := deadline.left(backoff.pause())):
         if view.requests and view.requests != printed:
             printed = view.requests
-            _print_questions(reach, view)
+            asked = "a question" if len(printed) == 1 else f"{len(printed)} questions"
+            print_where(reach, f"It asks {asked}", view.session)
         view = polled(http, _path(view), left, decode_call) or view
     return view
-
-
-def _print_questions(reach: Reach, view: CallView) -> None:
-    asked = "a question" if len(view.requests) == 1 else f"{len(view.requests)} questions"
-    where = short_name(view.session)
-    text = f"It asks {asked} in {where}. {how_to_answer(reach, view.session)}"
-    err.print(text, markup=False, soft_wrap=True)
 
 
 def _path(view: CallView) -> str:

@@ -10,10 +10,17 @@ import httpx2
 import msgspec
 import typer
 
-from session_server.cli.failures import CliError, ExitCode, UsageError
+from session_server.cli.failures import CliError, UsageError
+from session_server.cli.fixtures import read_bytes
 from session_server.cli.http_client import Reach, session_path
 from session_server.cli.output import err, out, print_json
-from session_server.cli.session_names import SessionArgument, found_uri, page_of, short_name
+from session_server.cli.session_names import (
+    SessionArgument,
+    found_uri,
+    is_there,
+    page_of,
+    short_name,
+)
 from session_server.cli.sessions import as_json
 from session_server.cli.values import time_option
 from session_server.reducers.texts import session_uri
@@ -87,17 +94,23 @@ def replay(
     idle_limit: Annotated[
         float | None, time_option("With --speed: no pause is longer than this.")
     ] = None,
-) -> ExitCode | None:
+) -> None:
     """Play a file back as a session that can be watched; nothing in it runs or is sent again."""
-    lines = _lines(file)
-    name = _session_of(file, lines)
+    lines = [line for line in read_bytes(file).split(b"\n") if line.strip()]
+    head = _head(lines[0]) if lines else None
+    if head is None or head.kind != "cassette" or head.session is None:
+        raise _not_a_recording(file)
+    name = head.session
     if as_name is not None:
         name = session_uri(as_name)
         lines = _renamed(file, lines, name)
     if idle_limit is not None and speed is None:
         raise UsageError("--idle-limit needs --speed.")
     with reach.http() as http:
-        _check_free(http, name)
+        # Checked before the upload: a host cannot interrupt a slow upload with an error.
+        if is_there(http, name):
+            message = f"There is a session {short_name(name)} already."
+            raise CliError(message, advice="Play the recording under another name with --as NAME.")
         if speed is None:
             summary = _posted(http, b"\n".join(lines), {})
         else:
@@ -107,22 +120,6 @@ def replay(
         print_json(as_json(summary), pretty=True)
     else:
         out.print(f"Replay finished: {page_of(reach, name)}", markup=False)
-    return None
-
-
-def _lines(file: Path) -> list[bytes]:
-    try:
-        raw = sys.stdin.buffer.read() if file == Path("-") else file.read_bytes()
-    except OSError as error:
-        raise UsageError(f"{file} cannot be read: {error.strerror}.") from None
-    return [line for line in raw.split(b"\n") if line.strip()]
-
-
-def _session_of(file: Path, lines: list[bytes]) -> str:
-    head = _head(lines[0]) if lines else None
-    if head is None or head.kind != "cassette" or head.session is None:
-        raise _not_a_recording(file)
-    return head.session
 
 
 def _renamed(file: Path, lines: list[bytes], name: str) -> list[bytes]:
@@ -147,18 +144,6 @@ def _head(line: bytes) -> Head | None:
         return None
 
 
-def _check_free(http: httpx2.Client, name: str) -> None:
-    """Checked before the upload: a host cannot interrupt a slow upload with an error."""
-    try:
-        http.get(session_path(name))
-    except CliError as failure:
-        if failure.exit_code is ExitCode.NOT_FOUND:
-            return
-        raise
-    message = f"There is a session {short_name(name)} already."
-    raise CliError(message, advice="Play the recording under another name with --as NAME.")
-
-
 def _posted(http: httpx2.Client, content: Any, params: dict[str, str]) -> SessionSummary:
     response = http.post(
         "/v1/replay", content=content, params=params, headers=JSON_LINES, timeout=None
@@ -176,12 +161,8 @@ def _in_time(lines: list[bytes], speed: float, limit: float | None) -> Iterator[
                 pause = max(0, head.stamp.at - before) / 1000 / speed
                 time.sleep(pause if limit is None else min(pause, limit))
             before = head.stamp.at
-        _show_progress(number, len(lines))
+        if err.is_terminal:
+            err.file.write(f"\r{number}/{len(lines)} ")
+            err.file.write("\n" if number == len(lines) else "")
+            err.file.flush()
         yield line + b"\n"
-
-
-def _show_progress(number: int, total: int) -> None:
-    if err.is_terminal:
-        err.file.write(f"\r{number}/{total} ")
-        err.file.write("\n" if number == total else "")
-        err.file.flush()

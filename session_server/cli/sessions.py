@@ -18,7 +18,6 @@ from session_server.cli.http_client import Reach, session_path
 from session_server.cli.output import err, out, print_json
 from session_server.cli.session_names import (
     SessionArgument,
-    all_sessions,
     found_uri,
     session_list,
     short_name,
@@ -170,7 +169,7 @@ def dispose(
 
 
 def _titled(http: httpx2.Client, uri: Uri) -> str:
-    titles = {summary.resource: summary.title for summary in all_sessions(http)}
+    titles = {summary.resource: summary.title for summary in session_list(http).items}
     return f"{short_name(uri)} ({f'“{titles[uri]}”' if uri in titles else 'damaged'})"
 
 
