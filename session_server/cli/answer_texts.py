@@ -41,19 +41,19 @@ def author_text(by: Author | None, me: Author | None = None) -> str:
     return "you" if by is not None and by == me else name_of(by)
 
 
-def answer_text(question: Question, answer: Answer | None, me: Author | None = None) -> Text:
+def answer_text(question: Question, answer: Answer | None) -> Text:
     """Empty, being written, submitted or skipped, and by whom."""
     if answer is None:
         return Text("–", style="dim")
     meta = answer.meta or AnswerMeta()
-    who = author_text(meta.by, me)
+    who = name_of(meta.by)
     how = " (a policy)" if meta.via is Provenance.POLICY else ""
     at = "" if meta.at is None else f" {clock(meta.at)}"
     if isinstance(answer, Skipped):
         return Text(f"skipped by {who}{how}{at}", style="dim")
     value = "" if answer.value is None else value_text(question, answer.value)
     if isinstance(answer, Draft):
-        text = f"  {draft_text(answer, f'{who}{how}')}{covered_text(question, answer, me)}"
+        text = f"  {draft_text(answer, f'{who}{how}')}{covered_text(question, answer)}"
         return Text.assemble((value, "italic"), (text, "yellow"))
     return Text.assemble((value, "bold"), (f"  submitted by {who}{how}{at}", "green"))
 
@@ -103,12 +103,12 @@ def review_text(question: Question, item: ReviewItem, me: Author | None = None) 
 
 def needs(question: Question) -> str:
     """What a valid answer is, as text."""
-    text = [*_bounds(question)]
+    text = ["required" if question.required else "optional"]
     if isinstance(question, TextQuestion) and question.format in FORMATS:
-        text.insert(0, FORMATS[question.format][1])
+        text.append(FORMATS[question.format][1])
+    text += _bounds(question)
     if getattr(question, "allow_freeform_input", False):
         text.append("or something else")
-    text.insert(0, "required" if question.required else "optional")
     return ", ".join(text)
 
 

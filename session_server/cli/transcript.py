@@ -34,7 +34,6 @@ from session_server.schemas.ahp.turns import (
     ToolCallPart,
     Turn,
 )
-from session_server.schemas.principals import Author
 
 RESULT_CHARS = 400
 """As much of a tool's result as is shown; `call` and the page show all of it."""
@@ -151,14 +150,14 @@ def last_note(state: SessionState) -> str | None:
     return plain(notes[-1]) if notes else None
 
 
-def request_panel(request: InputRequest, me: Author | None = None) -> Panel:
+def request_panel(request: InputRequest) -> Panel:
     """An open question with what has been answered so far, live."""
     grid = Table.grid(padding=(0, 2))
     grid.add_column(no_wrap=True)
     grid.add_column()
     for question in request.questions or ():
         answer = (request.answers or {}).get(question.id)
-        grid.add_row(question_line(question), answer_text(question, answer, me))
+        grid.add_row(question_line(question), answer_text(question, answer))
     body: list[RenderableType] = []
     if request.url is not None:
         body.append(Text(request.url, style="underline"))
