@@ -185,8 +185,8 @@ class Channels:
     def _restored(
         self, key: Key, mirror: Mirror[Any], found: list[Snapshot], channel: Uri, answer: Answer
     ) -> None:
-        if isinstance(answer, ConnectionLost) or self.mirrors.get(key) is not mirror:
-            return  # asked for again on the next connection, or left
+        if self.mirrors.get(key) is not mirror:
+            return  # left
         if isinstance(answer, ClientError):
             is_gone = isinstance(answer, CommandFailed) and answer.rpc_code in NOT_THERE
             self.gone(channel, None if is_gone else answer)
@@ -259,7 +259,11 @@ class Channels:
     # Subscriptions
 
     def _ask_for(self, channel: Uri, answered: Callable[[Uri, Answer], None]) -> None:
-        self._exchange.ask(Subscribe, Params(channel=channel), partial(answered, channel))
+        def passed_on(answer: Answer) -> None:
+            if not isinstance(answer, ConnectionLost):  # asked again on the next connection
+                answered(channel, answer)
+
+        self._exchange.ask(Subscribe, Params(channel=channel), passed_on)
 
     def _subscribe(self, key: Key, channel: Uri) -> None:
         """Copies the state of a channel that another mirror already follows."""
@@ -270,8 +274,6 @@ class Channels:
             self._ask_for(channel, partial(self._subscribed, key))
 
     def _subscribed(self, key: Key, channel: Uri, answer: Answer) -> None:
-        if isinstance(answer, ConnectionLost):
-            return  # asked again on the next connection
         if isinstance(answer, ClientError):
             self._failed(key, answer)
             return
@@ -317,8 +319,6 @@ class Channels:
             found(error)
 
     def _fetched(self, channel: Uri, answer: Answer) -> None:
-        if isinstance(answer, ConnectionLost):
-            return
         if isinstance(answer, ClientError):
             self.gone(channel)
             return
