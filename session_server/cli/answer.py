@@ -115,39 +115,21 @@ async def answer(
             return await policed.run(client, uri, wait)
     if everywhere or count is not None:
         raise UsageError("--all and --count need --fixture.")
-    if response is None:
-        return await _in_terminal(reach, session, request, wait, follow, policy, name)
-    async with reach.client(policy=policy, name=name) as client:
-        uri = await _uri(client, session, wait, follow=follow)
-        async with client.session(uri, present=False) as watched:
-            first = await _open(watched, request, wait)
-            return await _directly(reach, watched, first, response, given or [])
-
-
-async def _in_terminal(
-    reach: Reach,
-    session: str | None,
-    request: str | None,
-    wait: float | None,
-    follow: bool,
-    policy: bool,
-    name: str | None,
-) -> ExitCode:
-    """With forms; where several sessions need input, one of them is picked first."""
-    _check_terminal()
+    if response is None and not (sys.stdin.isatty() and sys.stdout.isatty()):
+        advice = "Use --set, --accept, --decline, --cancel or --fixture."
+        raise UsageError("A form needs a terminal.", advice)
     async with reach.client(policy=policy, name=name) as client:
         try:
             uri = await _uri(client, session, wait, follow=follow)
         except SeveralNeedInputError as several:
+            if response is not None:
+                raise
             uri = await _picked(several.sessions)
-        async with client.session(uri, present=True) as watched:
-            return await _with_forms(client, watched, request, wait, follow)
-
-
-def _check_terminal() -> None:
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        advice = "Use --set, --accept, --decline, --cancel or --fixture."
-        raise UsageError("A form needs a terminal.", advice)
+        async with client.session(uri, present=response is None) as watched:
+            if response is None:
+                return await _with_forms(client, watched, request, wait, follow)
+            first = await _open(watched, request, wait)
+            return await _directly(reach, watched, first, response, given or [])
 
 
 def _response(given: list[str], accept: bool, decline: bool, cancel: bool) -> ResponseKind | None:

@@ -88,14 +88,11 @@ class Reach(NamedTuple):
         """AHP, for live sessions."""
         return connect(self.url, token=self.token, policy=policy, name=name, versions=versions)
 
-    def http(self, *, policy: bool = False) -> httpx2.Client:
+    def http(self) -> httpx2.Client:
         """`/v1`, for single requests. An error response is raised as `CliError`."""
         return httpx2.Client(
             base_url=self.url,
-            headers={
-                "User-Agent": f"session-server/{__version__}",
-                **headers_of(self.token, policy=policy),
-            },
+            headers={"User-Agent": f"session-server/{__version__}", **headers_of(self.token)},
             timeout=HTTP_SECONDS,
             event_hooks={"response": [_check]},
             # Certificates take longer to read than a request takes, and plain HTTP needs none.
