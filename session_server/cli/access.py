@@ -71,7 +71,7 @@ def share(
         print_json(given, pretty=True)
         return
     show_link(given.url, given.warning, qr=qr)
-    err.print(f"For {role.value}s, until {when(given.expires_at)}.", style="dim", markup=False)
+    err.print(f"For {role.value}s, until {when(given.expires_at)}.", style="dim")
 
 
 def _list(reach: Reach, http: httpx2.Client, path: str, if_none: str) -> None:
@@ -105,9 +105,9 @@ def show_link(url: str, warning: str | None, *, qr: bool) -> None:
     """A QR code is for other devices: a link that works only here has none."""
     if qr and warning is None:
         _print_qr_code(url)
-    out.print(url, markup=False, soft_wrap=True)
+    out.print(url, soft_wrap=True)
     if warning is not None:
-        err.print(warning, style="yellow", markup=False)
+        err.print(warning, style="yellow")
 
 
 def _print_qr_code(url: str) -> None:
@@ -170,11 +170,11 @@ def create(
         print_json(given, pretty=True)
         return
     show_link(given.url, given.warning, qr=qr)
-    err.print(f"Token for programs: {given.token}", markup=False, soft_wrap=True)
+    err.print(f"Token for programs: {given.token}", soft_wrap=True)
     expires = given.issued.expires_at
     until = "until revoked" if expires is None else f"until {when(expires)}"
-    err.print(f"For {name}, as {role.value}, {until}. It is not shown again.", markup=False)
-    err.print(f"Revoke it with: session-server token revoke {given.issued.id}", markup=False)
+    err.print(f"For {name}, as {role.value}, {until}. It is not shown again.")
+    err.print(f"Revoke it with: session-server token revoke {given.issued.id}")
 
 
 def list_tokens(reach: Reach) -> None:

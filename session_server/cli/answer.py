@@ -197,7 +197,7 @@ async def _picked(sessions: Sequence[SessionSummary]) -> Uri:
 
     for number, summary in enumerate(sessions, 1):
         name = short_name(summary.resource)
-        out.print(f"{number:>3}  {name}  {summary.title}", markup=False, soft_wrap=True)
+        out.print(f"{number:>3}  {name}  {summary.title}", soft_wrap=True)
     numbers = {str(number) for number in range(1, len(sessions) + 1)}
     valid = Validator.from_callable(
         lambda text: text.strip() in numbers, f"Enter a number from 1 to {len(sessions)}."
@@ -254,15 +254,15 @@ async def _with_form(client: Client, session: Session, request: InputRequest) ->
     if ending.error is not None:
         raise ending.error
     if ending.response is not None:
-        out.print(f"You {VERBS[ending.response]} “{subject(request)}”.", markup=False)
+        out.print(f"You {VERBS[ending.response]} “{subject(request)}”.")
         return EXITS[ending.response]
     if ending.is_left:
         message = f"“{subject(request)}” stays open, with what you wrote as a draft."
-        out.print(message, markup=False)
+        out.print(message)
         return ExitCode.UNANSWERED
-    out.print(closed_text(request, ending.envelope), markup=False)
+    out.print(closed_text(request, ending.envelope))
     for line in screen.form.unsent():
-        out.print(f"  not sent: {line}", markup=False)
+        out.print(f"  not sent: {line}")
     return ExitCode.OK
 
 
@@ -299,7 +299,7 @@ async def _directly(
     if reach.as_json:
         print_json({"session": session.uri, "request": request.id, "response": response})
     else:
-        out.print(f"You {VERBS[response]} “{subject(request)}”.", markup=False, soft_wrap=True)
+        out.print(f"You {VERBS[response]} “{subject(request)}”.", soft_wrap=True)
     return ExitCode.OK
 
 

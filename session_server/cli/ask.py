@@ -249,7 +249,7 @@ def _report(reach: Reach, state: RequestState, waited: float | None) -> ExitCode
         for line in answer_lines(state) if is_accepted else ():
             print_text(line)
         if not is_accepted or state.outcome.via is not Provenance.PERSON:
-            err.print(ending(state.outcome), markup=False, soft_wrap=True)
+            err.print(ending(state.outcome), soft_wrap=True)
     return exit_code(state)
 
 

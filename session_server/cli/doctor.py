@@ -236,7 +236,7 @@ async def _removed(settings: Settings, name: str) -> None:
     except InUseError as error:
         advice = f"Stop the host first, or remove a session with `session-server dispose {name}`."
         raise CliError(str(error), advice=advice) from None
-    out.print(f"{uri} is removed.", markup=False)
+    out.print(f"{uri} is removed.")
 
 
 @asynccontextmanager

@@ -299,7 +299,7 @@ class Policy:
                 print_json({**refusal, "unanswered": str(error)})
                 return
             text = f"{short_name(session.uri)}: “{subject(request)}” is left open. {error}"
-            err.print(text, style="yellow", markup=False, soft_wrap=True)
+            err.print(text, style="yellow", soft_wrap=True)
             return
         self._answered += 1
         if self._as_json:
@@ -307,4 +307,4 @@ class Policy:
             print_json({**answered, "rule": number})
             return
         text = f"{short_name(session.uri)}: {rule.response} “{subject(request)}” (rule {number})"
-        out.print(text, markup=False, soft_wrap=True)
+        out.print(text, soft_wrap=True)

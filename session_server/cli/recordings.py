@@ -72,7 +72,7 @@ def export(
     if reach.as_json:
         print_json({"file": str(output), "bytes": len(cassette), "session": uri})
     else:
-        err.print(f"{output}: {len(cassette.splitlines()):,} lines", markup=False)
+        err.print(f"{output}: {len(cassette.splitlines()):,} lines")
 
 
 def replay(
@@ -114,12 +114,12 @@ def replay(
         if speed is None:
             summary = _posted(http, b"\n".join(lines), {})
         else:
-            err.print(f"Watch it with: session-server watch {short_name(name)}", markup=False)
+            err.print(f"Watch it with: session-server watch {short_name(name)}")
             summary = _posted(http, _in_time(lines, speed, idle_limit), {"live": "true"})
     if reach.as_json:
         print_json(as_json(summary), pretty=True)
     else:
-        out.print(f"Replay finished: {page_of(reach, name)}", markup=False)
+        out.print(f"Replay finished: {page_of(reach, name)}")
 
 
 def _renamed(file: Path, lines: list[bytes], name: str) -> list[bytes]:

@@ -167,7 +167,7 @@ def how_to_answer(reach: Reach, uri: Uri) -> str:
 
 def print_where(reach: Reach, what: str, uri: Uri) -> None:
     text = f"{what} in {short_name(uri)}. {how_to_answer(reach, uri)}"
-    err.print(text, markup=False, soft_wrap=True)
+    err.print(text, soft_wrap=True)
 
 
 def print_started(reach: Reach, what: str, started: RequestState | CallView) -> ExitCode:
@@ -175,7 +175,7 @@ def print_started(reach: Reach, what: str, started: RequestState | CallView) -> 
     if reach.as_json:
         print_json(started, pretty=True)
     else:
-        out.print(started.id, markup=False, soft_wrap=True)
+        out.print(started.id, soft_wrap=True)
         print_where(reach, what, started.session)
     return ExitCode.OK
 

@@ -114,7 +114,7 @@ def sessions(
     listed = in_order(s for s in found.items if everything or not is_hidden(s))
     for damaged in found.unreadable:
         text = f"{short_name(damaged.session)} is damaged: {damaged.reason}."
-        err.print(f"{text} Run `session-server doctor` for advice.", markup=False)
+        err.print(f"{text} Run `session-server doctor` for advice.")
     if reach.as_json:
         print_json([as_json(summary) for summary in listed], pretty=True)
     elif listed:
@@ -165,7 +165,7 @@ def dispose(
     if reach.as_json:
         print_json({"session": uri, "state": "gone"})
     else:
-        err.print(f"{name} is deleted.", markup=False)
+        err.print(f"{name} is deleted.")
 
 
 def _titled(http: httpx2.Client, uri: Uri) -> str:

@@ -51,9 +51,9 @@ def backup(
         print_json({"file": str(file), **made._asdict()}, pretty=True)
     else:
         message = f"{file}: {made.entries:,} entries in {made.channels:,} channels, {made.size:,} B"
-        err.print(f"{message}. {STILL_NEEDED}", markup=False)
+        err.print(f"{message}. {STILL_NEEDED}")
     for uri, reason in made.damaged.items():
-        err.print(f"{short_name(uri)} is damaged, also in the copy: {reason}.", markup=False)
+        err.print(f"{short_name(uri)} is damaged, also in the copy: {reason}.")
     return ExitCode.FAILED if made.damaged else ExitCode.OK
 
 
@@ -77,5 +77,5 @@ def migrate(
         print_json({"target": redacted(target), **made._asdict()}, pretty=True)
     else:
         text = f"{made.entries:,} entries in {made.channels:,} channels, all compared"
-        err.print(f"{redacted(target)}: {text}. Start the host with --store.", markup=False)
+        err.print(f"{redacted(target)}: {text}. Start the host with --store.")
     return ExitCode.OK

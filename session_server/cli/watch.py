@@ -214,7 +214,7 @@ async def _watch_one(
             await _print_changes(session, changes, wanted, transcript, live.console.print)
     else:
         await _print_changes(session, changes, wanted, transcript, _print_plainly)
-        err.print(_verdict(session), markup=False, soft_wrap=True)
+        err.print(_verdict(session), soft_wrap=True)
 
 
 def _verdict(session: Session) -> str:
