@@ -203,8 +203,15 @@ class ClientProtocol:
         """A new socket: the handshake comes first."""
         if self.version is None:
             self._initialize()
-        else:
-            self._reconnect()
+            return
+        self._resumed = self.channels.uris
+        params = ReconnectParams(
+            channel=ROOT_CHANNEL,
+            client_id=self.client_id,
+            last_seen_server_seq=self.channels.last_seen,
+            subscriptions=self._resumed,
+        )
+        self.exchange.ask(frames.Reconnect, params, self._reconnected)
 
     def disconnected(self) -> None:
         """Requests are lost; actions wait for the next connection."""
@@ -221,10 +228,6 @@ class ClientProtocol:
         except DecodingError as error:
             raise NotUnderstood(f"The host sent something that is not AHP: {error}") from error
         self.on_status()
-
-    def drain(self) -> list[bytes]:
-        """Everything that is to be written now."""
-        return self.exchange.drain()
 
     def close(self, error: ClientError) -> None:
         """Ends everything: all that wait for something get this error."""
@@ -306,16 +309,6 @@ class ClientProtocol:
             initial_subscriptions=self._resumed,
         )
         self.exchange.ask(frames.Initialize, params, self._initialized)
-
-    def _reconnect(self) -> None:
-        self._resumed = self.channels.uris
-        params = ReconnectParams(
-            channel=ROOT_CHANNEL,
-            client_id=self.client_id,
-            last_seen_server_seq=self.channels.last_seen,
-            subscriptions=self._resumed,
-        )
-        self.exchange.ask(frames.Reconnect, params, self._reconnected)
 
     def _initialized(self, answer: Answer) -> None:
         if isinstance(answer, ClientError):

@@ -259,7 +259,7 @@ class Line:
             while True:
                 await self._output.wait()
                 self._output.clear()
-                for frame in self._protocol.drain():
+                for frame in self._protocol.exchange.drain():
                     await socket.send(frame, text=True)
                 if not self._output.is_set():
                     self._is_written.set()

@@ -254,13 +254,11 @@ class Session(Watch[SessionState, SessionAction]):
     ) -> InputRequest:
         """The first open request: any, the one with this id, or one of which this is true."""
 
-        def is_it(request: InputRequest) -> bool:
-            if match is None or isinstance(match, str):
-                return match in (None, request.id)
-            return match(request)
-
         def look(state: SessionState) -> InputRequest | None:
-            return next((r for r in state.input_requests or () if is_it(r)), None)
+            requests = state.input_requests or ()
+            if callable(match):
+                return next((r for r in requests if match(r)), None)
+            return next((r for r in requests if match in (None, r.id)), None)
 
         return await Condition(self._mirror, look).met(timeout)
 

@@ -53,6 +53,11 @@ def http_api(socket_url: str, headers: dict[str, str], ssl: SSLContext | None) -
     )
 
 
+class _Problem(msgspec.Struct):
+    code: str = "unknown"
+    detail: str = ""
+
+
 async def answered(
     http: httpx2.AsyncClient, method: str, path: str, refused: type[Refused], **options: Any
 ) -> bytes:
@@ -68,7 +73,12 @@ async def answered(
         if response.is_success:
             return response.content
         if response.status_code not in TOO_BUSY:
-            raise _refusal(response, refused)
+            try:
+                problem = msgspec.json.decode(response.content, type=_Problem)
+            except msgspec.MsgspecError:
+                problem = _Problem()
+            reason = problem.detail or f"The host answered {response.status_code}."
+            raise refused(reason, problem.code)
         await asyncio.sleep(PAUSE_SECONDS)
 
 
@@ -77,20 +87,6 @@ async def _posted(
 ) -> bytes:
     headers = JSON if key is None else {**JSON, "Idempotency-Key": key}
     return await answered(http, "POST", path, refused, content=encode(body), headers=headers)
-
-
-class _Problem(msgspec.Struct):
-    code: str = "unknown"
-    detail: str = ""
-
-
-def _refusal(response: httpx2.Response, refused: type[Refused]) -> Refused:
-    try:
-        problem = msgspec.json.decode(response.content, type=_Problem)
-    except msgspec.MsgspecError:
-        problem = _Problem()
-    reason = problem.detail or f"The host answered {response.status_code}."
-    return refused(reason, problem.code)
 
 
 decode_call: Decoder[CallView] = Decoder(CallView)

@@ -32,21 +32,21 @@ def resolve(future: "asyncio.Future[T]", result: T | ClientError) -> None:
 class Changes(Generic[S]):
     """The changes of a channel from now on, one by one.
 
-    It keeps up to `limit` changes that were not read yet. One more, and they all become a single
-    one of cause `SEVERAL`, from the oldest state to the newest: a slow reader skips what happened
-    in between, but never misses where it led. It ends when the session is left, raises when the
-    session is gone or the client has given up, and stops listening when it is not referenced.
+    It keeps up to `CHANGES_KEPT` changes that were not read yet. One more, and they all become a
+    single one of cause `SEVERAL`, from the oldest state to the newest: a slow reader skips what
+    happened in between, but never misses where it led. It ends when the session is left, raises
+    when the session is gone or the client has given up, and stops listening when it is not
+    referenced.
     """
 
-    def __init__(self, mirror: Mirror[S], limit: int = CHANGES_KEPT) -> None:
-        self._limit = limit
+    def __init__(self, mirror: Mirror[S]) -> None:
         self._unread: deque[Change[S]] = deque()
         self._error = mirror.error
         self._wake = asyncio.Event()
         mirror.observe(self)
 
     def changed(self, change: Change[S]) -> None:
-        if len(self._unread) >= self._limit:
+        if len(self._unread) >= CHANGES_KEPT:
             oldest = self._unread[0]
             self._unread.clear()
             change = Change(Cause.SEVERAL, oldest.before, change.after)
