@@ -37,68 +37,57 @@ VERBS = {
 }
 NAME_VARIABLE = "SESSION_SERVER_NAME"
 
-RequestOption = Annotated[
-    str | None, typer.Option(help="The request to answer, by its id; the oldest if not given.")
-]
-SetOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="QUESTION=VALUE",
-        help="Answer a question and accept, without a form. Can be given several times.",
-    ),
-]
-AcceptOption = Annotated[bool, typer.Option("--accept", help="Accept, without a form.")]
-DeclineOption = Annotated[bool, typer.Option("--decline", help="Decline, without a form.")]
-CancelOption = Annotated[
-    bool, typer.Option("--cancel", help="Dismiss it without an answer, without a form.")
-]
-FixtureOption = Annotated[
-    Path | None,
-    typer.Option(help="Answer from a YAML or JSON file, as a policy. `-` is standard input."),
-]
-AllOption = Annotated[bool, typer.Option("--all", help="With --fixture: in all sessions.")]
-WaitOption = Annotated[
-    float | None, time_option("If nothing is open, wait this long for a question: 90s, 10m.")
-]
-CountOption = Annotated[
-    int | None, typer.Option(help="With --fixture: end after this many answers.", min=1)
-]
-FollowOption = Annotated[
-    bool, typer.Option("--follow", help="Go on with later questions, until Ctrl-C.")
-]
-PolicyOption = Annotated[
-    bool,
-    typer.Option(
-        "--policy",
-        help="Record the answer as a program's, not a person's; always so with --fixture.",
-    ),
-]
-NameOption = Annotated[
-    str | None,
-    typer.Option(
-        "--name",
-        envvar=NAME_VARIABLE,
-        help="Your name as others see it, on a host where tokens do not give it.",
-    ),
-]
-
 
 async def answer(
     reach: Reach,
     session: OptionalSessionArgument = None,
-    request: RequestOption = None,
-    given: SetOption = None,
-    accept: AcceptOption = False,
-    decline: DeclineOption = False,
-    cancel: CancelOption = False,
-    fixture: FixtureOption = None,
-    everywhere: AllOption = False,
-    wait: WaitOption = None,
-    count: CountOption = None,
-    follow: FollowOption = False,
-    policy: PolicyOption = False,
-    name: NameOption = None,
+    request: Annotated[
+        str | None, typer.Option(help="The request to answer, by its id; the oldest if not given.")
+    ] = None,
+    given: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="QUESTION=VALUE",
+            help="Answer a question and accept, without a form. Can be given several times.",
+        ),
+    ] = None,
+    accept: Annotated[bool, typer.Option("--accept", help="Accept, without a form.")] = False,
+    decline: Annotated[bool, typer.Option("--decline", help="Decline, without a form.")] = False,
+    cancel: Annotated[
+        bool, typer.Option("--cancel", help="Dismiss it without an answer, without a form.")
+    ] = False,
+    fixture: Annotated[
+        Path | None,
+        typer.Option(help="Answer from a YAML or JSON file, as a policy. `-` is standard input."),
+    ] = None,
+    everywhere: Annotated[
+        bool, typer.Option("--all", help="With --fixture: in all sessions.")
+    ] = False,
+    wait: Annotated[
+        float | None, time_option("If nothing is open, wait this long for a question: 90s, 10m.")
+    ] = None,
+    count: Annotated[
+        int | None, typer.Option(help="With --fixture: end after this many answers.", min=1)
+    ] = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Go on with later questions, until Ctrl-C.")
+    ] = False,
+    policy: Annotated[
+        bool,
+        typer.Option(
+            "--policy",
+            help="Record the answer as a program's, not a person's; always so with --fixture.",
+        ),
+    ] = False,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            "--name",
+            envvar=NAME_VARIABLE,
+            help="Your name as others see it, on a host where tokens do not give it.",
+        ),
+    ] = None,
 ) -> ExitCode:
     """Answer what is asked: in a form that others see you fill in, or from options or a file."""
     response = _response(given or [], accept, decline, cancel)
@@ -257,8 +246,7 @@ async def _with_form(client: Client, session: Session, request: InputRequest) ->
         out.print(f"You {VERBS[ending.response]} “{subject(request)}”.")
         return EXITS[ending.response]
     if ending.is_left:
-        message = f"“{subject(request)}” stays open, with what you wrote as a draft."
-        out.print(message)
+        out.print(f"“{subject(request)}” stays open, with what you wrote as a draft.")
         return ExitCode.UNANSWERED
     out.print(closed_text(request, ending.envelope))
     for line in screen.form.unsent():

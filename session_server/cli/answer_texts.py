@@ -41,6 +41,10 @@ def author_text(by: Author | None, me: Author | None = None) -> str:
     return "you" if by is not None and by == me else name_of(by)
 
 
+def time_text(meta: AnswerMeta | None) -> str:
+    return "" if meta is None or meta.at is None else f" {clock(meta.at)}"
+
+
 def answer_text(question: Question, answer: Answer | None) -> Text:
     """Empty, being written, submitted or skipped, and by whom."""
     if answer is None:
@@ -48,7 +52,7 @@ def answer_text(question: Question, answer: Answer | None) -> Text:
     meta = answer.meta or AnswerMeta()
     who = name_of(meta.by)
     how = " (a policy)" if meta.via is Provenance.POLICY else ""
-    at = "" if meta.at is None else f" {clock(meta.at)}"
+    at = time_text(meta)
     if isinstance(answer, Skipped):
         return Text(f"skipped by {who}{how}{at}", style="dim")
     value = "" if answer.value is None else value_text(question, answer.value)
@@ -65,8 +69,7 @@ def draft_text(draft: Draft, who: str) -> str:
         return f"{who} wrote this before the question changed"
     if meta.via is Provenance.PROPOSED:
         return f"proposed by {who}"
-    at = "" if meta.at is None else f" {clock(meta.at)}"
-    return f"draft by {who}{at}"
+    return f"draft by {who}{time_text(meta)}"
 
 
 def covered_text(question: Question, draft: Draft, me: Author | None = None) -> str:

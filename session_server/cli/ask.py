@@ -13,13 +13,19 @@ from session_server.cli.failures import CliError, ExitCode, UsageError
 from session_server.cli.fixtures import read_document
 from session_server.cli.http_client import JSON, Reach, session_path
 from session_server.cli.output import err, print_json, print_text
-from session_server.cli.polling import Deadline, WaitOption, polled, withdrawn_when_interrupted
+from session_server.cli.polling import (
+    Deadline,
+    WaitOption,
+    lease_option,
+    polled,
+    withdrawn_when_interrupted,
+)
 from session_server.cli.questions import parsed_questions
 from session_server.cli.session_names import (
-    complete_session,
     how_to_answer,
     print_started,
     print_where,
+    session_option,
     session_to_ask_in,
 )
 from session_server.cli.values import time_option
@@ -29,7 +35,6 @@ from session_server.schemas.codec import Decoder, encode
 from session_server.schemas.http import EndedRequest, NewRequest, RequestState
 from session_server.schemas.limits import (
     DEADLINE_SECONDS,
-    LEASE_LIMIT_SECONDS,
     LEASE_SECONDS,
     TITLE_CHARS,
     WAIT_SECONDS,
@@ -86,80 +91,59 @@ decode_state: Decoder[RequestState] = Decoder(RequestState)
 PRINTABLE = "".join(chr(code) for code in range(0x21, 0x7F))
 """Characters that a header can have without encoding."""
 
-MessageArgument = Annotated[
-    str | None,
-    typer.Argument(
-        help="What the questions are about. Without questions, it asks for a yes or no."
-    ),
-]
-QuestionOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--question",
-        "-q",
-        help="One question: ID[?]:KIND[MIN..MAX]:PROMPT=REST. Can be given several times."
-        " KIND is text, email, uri, date, date-time, number, integer, yes-no, select or multi."
-        " REST is a default, or options: staging|prod*",
-    ),
-]
-FileOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--file",
-        "-f",
-        help="Questions in a JSON or YAML file: AHP questions, or an MCP requestedSchema."
-        " `-` reads standard input.",
-    ),
-]
-LinkOption = Annotated[
-    str | None, typer.Option(help="A web address to open, in place of questions.")
-]
-SessionOption = Annotated[
-    str | None,
-    typer.Option(
-        help="Session to ask in; created if it does not exist. By default a new one.",
-        autocompletion=complete_session,
-    ),
-]
-ExpiresIn = Annotated[
-    float | None, time_option("Deadline of the question: 90s, 10m, 1h30m, 2d.", DEADLINE_SECONDS)
-]
-OnExpiryOption = Annotated[
-    OnExpiry | None,
-    typer.Option(help="What happens at the deadline: cancel, use the defaults, or keep waiting."),
-]
-KeyOption = Annotated[
-    str | None,
-    typer.Option(
-        help="A text of your own. Asking again with it does not ask twice, but goes on waiting;"
-        " needs --session."
-    ),
-]
-
-LeaseOption = Annotated[
-    float,
-    time_option(
-        "How long this program may be gone, killed or cut off, before people see that nobody"
-        " waits for the answer. Not with --key or --no-wait.",
-        LEASE_LIMIT_SECONDS,
-    ),
-]
-
 
 def ask(
     reach: Reach,
-    message: MessageArgument = None,
-    question: QuestionOption = None,
-    file: FileOption = None,
-    link: LinkOption = None,
-    session: SessionOption = None,
+    message: Annotated[
+        str | None,
+        typer.Argument(
+            help="What the questions are about. Without questions, it asks for a yes or no."
+        ),
+    ] = None,
+    question: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--question",
+            "-q",
+            help="One question: ID[?]:KIND[MIN..MAX]:PROMPT=REST. Can be given several times."
+            " KIND is text, email, uri, date, date-time, number, integer, yes-no, select or multi."
+            " REST is a default, or options: staging|prod*",
+        ),
+    ] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option(
+            "--file",
+            "-f",
+            help="Questions in a JSON or YAML file: AHP questions, or an MCP requestedSchema."
+            " `-` reads standard input.",
+        ),
+    ] = None,
+    link: Annotated[
+        str | None, typer.Option(help="A web address to open, in place of questions.")
+    ] = None,
+    session: Annotated[str | None, session_option("ask", "a new one")] = None,
     title: Annotated[str | None, typer.Option(help="Title of a new session.")] = None,
-    expires_in: ExpiresIn = None,
-    on_expiry: OnExpiryOption = None,
+    expires_in: Annotated[
+        float | None,
+        time_option("Deadline of the question: 90s, 10m, 1h30m, 2d.", DEADLINE_SECONDS),
+    ] = None,
+    on_expiry: Annotated[
+        OnExpiry | None,
+        typer.Option(
+            help="What happens at the deadline: cancel, use the defaults, or keep waiting."
+        ),
+    ] = None,
     wait: WaitOption = None,
     no_wait: Annotated[bool, typer.Option("--no-wait", help="Ask, and do not wait.")] = False,
-    key: KeyOption = None,
-    lease: LeaseOption = LEASE_SECONDS,
+    key: Annotated[
+        str | None,
+        typer.Option(
+            help="A text of your own. Asking again with it does not ask twice, but goes on waiting;"
+            " needs --session."
+        ),
+    ] = None,
+    lease: Annotated[float, lease_option("answer", "--key or --no-wait")] = LEASE_SECONDS,
 ) -> ExitCode:
     """Ask people something and print what they answer.
 

@@ -12,50 +12,30 @@ from session_server.backoff import Backoff
 from session_server.cli.failures import CliError, ExitCode, UsageError
 from session_server.cli.http_client import JSON, Reach, session_path
 from session_server.cli.output import err, out, print_json, print_text
-from session_server.cli.polling import Deadline, WaitOption, polled, withdrawn_when_interrupted
+from session_server.cli.polling import (
+    Deadline,
+    WaitOption,
+    lease_option,
+    polled,
+    withdrawn_when_interrupted,
+)
 from session_server.cli.session_names import (
-    complete_session,
     print_started,
     print_where,
+    session_option,
     session_to_ask_in,
 )
-from session_server.cli.values import time_option
 from session_server.reducers.calls.presentation import shown_content
 from session_server.schemas.ahp.tool_calls import ResourceContent, TextContent
 from session_server.schemas.codec import Decoder, encode
 from session_server.schemas.http import CallState, CallView, NewCall
-from session_server.schemas.limits import LEASE_LIMIT_SECONDS, LEASE_SECONDS
+from session_server.schemas.limits import LEASE_SECONDS
 from session_server.schemas.mcp import CallMethod
 
 decode_call: Decoder[CallView] = Decoder(CallView)
 
 LOOKS = (0.25, 5.0)
 """The first and the longest time between two looks at what it asks."""
-
-ArgOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--arg",
-        "-a",
-        help="An argument: NAME=TEXT, or NAME:=JSON for numbers, yes-no, lists and objects."
-        " Can be given several times.",
-    ),
-]
-SessionOption = Annotated[
-    str | None,
-    typer.Option(
-        help="Session to call in; created if it does not exist. By default one per server.",
-        autocompletion=complete_session,
-    ),
-]
-LeaseOption = Annotated[
-    float,
-    time_option(
-        "How long this program may be gone, killed or cut off, before people see that nobody"
-        " waits for the result. Not with --no-wait.",
-        LEASE_LIMIT_SECONDS,
-    ),
-]
 
 
 def call(
@@ -64,16 +44,24 @@ def call(
     tool: Annotated[
         str, typer.Argument(help="Name of the tool or prompt, or URI of the resource.")
     ],
-    arg: ArgOption = None,
+    arg: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--arg",
+            "-a",
+            help="An argument: NAME=TEXT, or NAME:=JSON for numbers, yes-no, lists and objects."
+            " Can be given several times.",
+        ),
+    ] = None,
     prompt: Annotated[
         bool, typer.Option("--prompt", help="Get a prompt instead of calling a tool.")
     ] = False,
     resource: Annotated[
         bool, typer.Option("--resource", help="Read a resource instead of calling a tool.")
     ] = False,
-    session: SessionOption = None,
+    session: Annotated[str | None, session_option("call", "one per server")] = None,
     wait: WaitOption = None,
-    lease: LeaseOption = LEASE_SECONDS,
+    lease: Annotated[float, lease_option("result", "--no-wait")] = LEASE_SECONDS,
     no_wait: Annotated[bool, typer.Option("--no-wait", help="Call, and do not wait.")] = False,
 ) -> ExitCode:
     """Call a tool of an MCP server; when it asks, the people in the session answer.

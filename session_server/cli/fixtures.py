@@ -146,17 +146,13 @@ def read_fixture(path: Path) -> tuple[Rule, ...]:
     except msgspec.ValidationError as error:
         raise UsageError(f"{path}: {error}", f"A rule can have {', '.join(FIELDS)}.") from None
     for number, rule in enumerate(rules, 1):
-        _check(path, number, rule)
+        if all(getattr(rule, name) is None for name in MATCHERS):
+            message = f"{path}: rule {number} does not name the requests that it matches."
+            raise UsageError(message, f"Give it at least one of {', '.join(MATCHERS)}.")
+        if rule.answers and rule.response is not ResponseKind.ACCEPT:
+            message = f"{path}: rule {number} has answers, but its response is {rule.response}."
+            raise UsageError(message, "Answers need `response: accept`.")
     return rules
-
-
-def _check(path: Path, number: int, rule: Rule) -> None:
-    if all(getattr(rule, name) is None for name in MATCHERS):
-        message = f"{path}: rule {number} does not name the requests that it matches."
-        raise UsageError(message, f"Give it at least one of {', '.join(MATCHERS)}.")
-    if rule.answers and rule.response is not ResponseKind.ACCEPT:
-        message = f"{path}: rule {number} has answers, but its response is {rule.response}."
-        raise UsageError(message, "Answers need `response: accept`.")
 
 
 def rule_for(rules: Sequence[Rule], session: Uri, request: InputRequest) -> int:

@@ -64,11 +64,11 @@ def parsed_questions(lines: Iterable[str]) -> tuple[Question, ...]:
 
 def parsed_question(text: str, number: int = 1) -> Question:
     line = _parts(text, number)
-    build = _KINDS.get(line.kind)
+    build = KINDS.get(line.kind)
     if build is None:
-        close = get_close_matches(line.kind, _KINDS, n=1)
+        close = get_close_matches(line.kind, KINDS, n=1)
         hint = f"Did you mean {close[0]}? " if close else ""
-        known = ", ".join(_KINDS)
+        known = ", ".join(KINDS)
         raise UsageError(
             f"{text!r}: {line.kind!r} is not a kind of question.", f"{hint}Use one of: {known}."
         )
@@ -173,7 +173,7 @@ def _multi(line: Line, fields: dict[str, Any]) -> Question:
     )
 
 
-_KINDS: dict[str, Callable[[Line, dict[str, Any]], Question]] = {
+KINDS: dict[str, Callable[[Line, dict[str, Any]], Question]] = {
     "text": _valued(TextQuestion, _plain),
     "email": _valued(TextQuestion, _plain, format="email"),
     "uri": _valued(TextQuestion, _plain, format="uri"),
@@ -199,7 +199,6 @@ _ALIASES = {
 """Names from other tools and from AHP."""
 
 _BOUNDED = ("text", "number", "integer", "multi")
-KINDS = tuple(_KINDS)
 
 
 # Small pieces

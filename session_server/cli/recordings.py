@@ -4,9 +4,8 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import httpx2
 import msgspec
 import typer
 
@@ -111,11 +110,15 @@ def replay(
         if is_there(http, name):
             message = f"There is a session {short_name(name)} already."
             raise CliError(message, advice="Play the recording under another name with --as NAME.")
-        if speed is None:
-            summary = _posted(http, b"\n".join(lines), {})
-        else:
+        content: bytes | Iterator[bytes] = b"\n".join(lines)
+        params: dict[str, str] = {}
+        if speed is not None:
             err.print(f"Watch it with: session-server watch {short_name(name)}")
-            summary = _posted(http, _in_time(lines, speed, idle_limit), {"live": "true"})
+            content, params = _in_time(lines, speed, idle_limit), {"live": "true"}
+        response = http.post(
+            "/v1/replay", content=content, params=params, headers=JSON_LINES, timeout=None
+        )
+    summary = msgspec.json.decode(response.content, type=SessionSummary)
     if reach.as_json:
         print_json(as_json(summary), pretty=True)
     else:
@@ -142,13 +145,6 @@ def _head(line: bytes) -> Head | None:
         return msgspec.json.decode(line, type=Head)
     except msgspec.MsgspecError:
         return None
-
-
-def _posted(http: httpx2.Client, content: Any, params: dict[str, str]) -> SessionSummary:
-    response = http.post(
-        "/v1/replay", content=content, params=params, headers=JSON_LINES, timeout=None
-    )
-    return msgspec.json.decode(response.content, type=SessionSummary)
 
 
 def _in_time(lines: list[bytes], speed: float, limit: float | None) -> Iterator[bytes]:

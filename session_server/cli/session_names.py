@@ -111,6 +111,11 @@ SessionArgument = Annotated[str, _ARGUMENT]
 OptionalSessionArgument = Annotated[str | None, _ARGUMENT]
 
 
+def session_option(verb: str, default: str) -> Any:
+    help_text = f"Session to {verb} in; created if it does not exist. By default {default}."
+    return typer.Option(help=help_text, autocompletion=complete_session)
+
+
 @contextlib.contextmanager
 def session_to_ask_in(http: httpx2.Client, name: str | None, title: str) -> Generator[Uri]:
     """The named session, made if there is none; without a name, a new one.

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import Annotated, Any
 
-import httpx2
 import msgspec
 import typer
 from rich import box
@@ -24,7 +23,6 @@ from session_server.cli.session_names import (
 )
 from session_server.schemas.ahp.questions import InputRequest
 from session_server.schemas.ahp.session import ACTIVITY_BITS, SessionSummary, Status
-from session_server.schemas.wire import Uri
 
 
 class State(StrEnum):
@@ -160,17 +158,14 @@ def dispose(
         uri = found_uri(http, session)
         name = short_name(uri)
         if not yes:
-            _confirm(f"Delete {_titled(http, uri)} and its history for good?")
+            titles = {summary.resource: summary.title for summary in session_list(http).items}
+            title = f"“{titles[uri]}”" if uri in titles else "damaged"
+            _confirm(f"Delete {name} ({title}) and its history for good?")
         http.delete(session_path(uri))
     if reach.as_json:
         print_json({"session": uri, "state": "gone"})
     else:
         err.print(f"{name} is deleted.")
-
-
-def _titled(http: httpx2.Client, uri: Uri) -> str:
-    titles = {summary.resource: summary.title for summary in session_list(http).items}
-    return f"{short_name(uri)} ({f'“{titles[uri]}”' if uri in titles else 'damaged'})"
 
 
 def _confirm(message: str) -> None:

@@ -207,7 +207,13 @@ async def _watch_one(
     transcript = Transcript(turns)
 
     def drawn() -> RenderableType:
-        return session_view(transcript, session.confirmed, str(client.status))
+        state = session.confirmed
+        return Group(
+            *transcript.unsettled(state),
+            *(request_panel(request) for request in state.input_requests or ()),
+            Text(),
+            status_line(state, str(client.status)),
+        )
 
     if out.is_terminal:
         with _live(drawn) as live:
@@ -246,15 +252,6 @@ async def _print_changes(
         if state_of(session.confirmed.summary) in wanted:
             return
         await anext(changes)
-
-
-def session_view(transcript: Transcript, state: SessionState, connection: str) -> RenderableType:
-    return Group(
-        *transcript.unsettled(state),
-        *(request_panel(request) for request in state.input_requests or ()),
-        Text(),
-        status_line(state, connection),
-    )
 
 
 async def _session_as_lines(

@@ -336,8 +336,6 @@ class Field:
 
     def theirs_text(self, me: Author | None) -> str:
         """The other version of a conflict."""
-        if not self.is_contested:
-            return ""
         answer = self.draft.at_host
         if answer is None:
             return "this was cleared"
@@ -345,9 +343,6 @@ class Field:
         if isinstance(answer, Skipped) or answer.value is None:
             return f"{who} skipped this"
         return f"{who} wrote “{value_text(self.question, answer.value)}”"
-
-
-ENDINGS = (ResponseKind.ACCEPT, ResponseKind.DECLINE, ResponseKind.CANCEL)
 
 
 class Form:
@@ -381,7 +376,8 @@ class Form:
         self.place = max(0, min(place, len(self.fields)))
 
     def turn_ending(self, steps: int) -> None:
-        self.ending = ENDINGS[(ENDINGS.index(self.ending) + steps) % len(ENDINGS)]
+        endings = tuple(ResponseKind)
+        self.ending = endings[(endings.index(self.ending) + steps) % len(endings)]
 
     def seen(self, request: InputRequest, confirmed: InputRequest | None = None) -> None:
         """The request as it is shown, and as the host has it; its questions may be new."""

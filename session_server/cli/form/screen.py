@@ -224,7 +224,7 @@ class Screen:
             self._sharing.changed(field)
 
     def _review_key(self, key: str) -> None:
-        for ending, letter in zip(ResponseKind, "adc", strict=True):
+        for ending, (_, letter) in drawing.ENDINGS.items():
             if key == letter:
                 self.form.ending = ending
                 self._end(ending)
