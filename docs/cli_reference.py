@@ -5,8 +5,8 @@ from typing import Any
 
 import typer
 
-from session_server.cli import app
 from session_server.cli.failures import MEANINGS, ExitCode
+from session_server.cli.program import app
 
 SHARED = ("url", "token", "as_json", "help")
 

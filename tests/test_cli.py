@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from session_server import __version__
-from session_server.cli import app
+from session_server.cli.program import app
 
 runner = CliRunner()
 

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from docs import build
-from session_server.cli import app
+from session_server.cli.program import app
 from session_server.cli.setting_options import flag_of
 from session_server.settings import CONFIG_FILE, Settings, SettingsError, load_settings
 

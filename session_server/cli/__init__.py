@@ -13,7 +13,6 @@ answer_texts, transcript: questions, answers and turns as text
 """
 
 import sys
-from typing import Any
 
 from session_server.cli.failures import ExitCode
 
@@ -28,11 +27,3 @@ def main() -> None:
         run()
     except KeyboardInterrupt:
         sys.exit(ExitCode.INTERRUPTED)
-
-
-def __getattr__(name: str) -> Any:
-    if name == "app":
-        from session_server.cli.program import app  # noqa: PLC0415
-
-        return app
-    raise AttributeError(name)

@@ -3,24 +3,24 @@
 import io
 from typing import Annotated
 
+import httpx2
 import msgspec
 import segno
 import typer
 from rich import box
 from rich.table import Table
 
-from session_server.cli.failures import ExitCode
 from session_server.cli.http_client import JSON, Reach, reaching, session_path
 from session_server.cli.output import err, out, print_json
 from session_server.cli.session_names import (
     SessionArgument,
-    all_sessions,
     check_name,
     checked_id,
     found,
+    session_list,
 )
 from session_server.cli.sessions import when
-from session_server.cli.values import lasting
+from session_server.cli.values import time_option
 from session_server.schemas.codec import encode
 from session_server.schemas.http import (
     IssuedToken,
@@ -48,48 +48,42 @@ def share(
         str | None, typer.Option(help="Name of the person it is for, shown next to their answers.")
     ] = None,
     expires_in: Annotated[
-        float,
-        typer.Option(
-            help="Expires after: 90s, 10m, 2d.",
-            parser=lasting(SHARE_LIFETIME_LIMIT_SECONDS),
-            metavar="TIME",
-        ),
+        float, time_option("Expires after: 90s, 10m, 2d.", SHARE_LIFETIME_LIMIT_SECONDS)
     ] = SHARE_LIFETIME_SECONDS,
     qr: Annotated[bool, typer.Option("--qr/--no-qr", help="Show the link as a QR code.")] = True,
     listing: Annotated[bool, typer.Option("--list", help="List the session's links.")] = False,
     revoke: Annotated[str | None, typer.Option(help="Revoke a link, by its id.")] = None,
-) -> ExitCode | None:
+) -> None:
     """Create a link that opens one session, in one role, until it expires."""
     check_name(name)
     with reach.http() as http:
-        path = f"{session_path(found(all_sessions(http), session).resource)}/shares"
+        path = f"{session_path(found(session_list(http).items, session).resource)}/shares"
         if listing:
-            links = msgspec.json.decode(http.get(path).content, type=TokenList).items
-            _list(reach, links)
-            return None
+            _list(reach, http, path, "There are no links to this session.")
+            return
         if revoke is not None:
-            http.delete(f"{path}/{checked_id(revoke)}")
-            print_revoked(reach, revoke)
-            return None
+            _revoke(reach, http, path, revoke)
+            return
         wanted = ShareWanted(role=role, name=name, expires_in=max(1, round(expires_in)))
         response = http.post(path, content=encode(wanted), headers=JSON)
     given = msgspec.json.decode(response.content, type=ShareGiven)
     if reach.as_json:
         print_json(given, pretty=True)
-        return None
+        return
     show_link(given.url, given.warning, qr=qr)
-    err.print(f"For {role.value}s, until {when(given.expires_at)}.", style="dim", markup=False)
-    return None
+    err.print(f"For {role.value}s, until {when(given.expires_at)}.", style="dim")
 
 
-def _list(reach: Reach, links: tuple[IssuedToken, ...]) -> None:
+def _list(reach: Reach, http: httpx2.Client, path: str, if_none: str) -> None:
+    tokens = msgspec.json.decode(http.get(path).content, type=TokenList).items
     if reach.as_json:
-        print_json(links, pretty=True)
+        print_json(tokens, pretty=True)
     else:
-        out.print(token_table(links) if links else "There are no links to this session.")
+        out.print(token_table(tokens) if tokens else if_none)
 
 
-def print_revoked(reach: Reach, token_id: str) -> None:
+def _revoke(reach: Reach, http: httpx2.Client, path: str, token_id: str) -> None:
+    http.delete(f"{path}/{checked_id(token_id)}")
     if reach.as_json:
         print_json({"id": token_id, "state": "revoked"}, pretty=True)
     else:
@@ -111,9 +105,9 @@ def show_link(url: str, warning: str | None, *, qr: bool) -> None:
     """A QR code is for other devices: a link that works only here has none."""
     if qr and warning is None:
         _print_qr_code(url)
-    out.print(url, markup=False, soft_wrap=True)
+    out.print(url, soft_wrap=True)
     if warning is not None:
-        err.print(warning, style="yellow", markup=False)
+        err.print(warning, style="yellow")
 
 
 def _print_qr_code(url: str) -> None:
@@ -145,10 +139,9 @@ def create(
     ] = None,
     expires_in: Annotated[
         float | None,
-        typer.Option(
-            help="Expires after: 10m, 2d; valid until revoked if not given.",
-            parser=lasting(TOKEN_LIFETIME_LIMIT_SECONDS),
-            metavar="TIME",
+        time_option(
+            "Expires after: 10m, 2d; valid until revoked if not given.",
+            TOKEN_LIFETIME_LIMIT_SECONDS,
         ),
     ] = None,
     policy: Annotated[
@@ -163,7 +156,7 @@ def create(
     """
     check_name(name)
     with reach.http() as http:
-        known = all_sessions(http) if session else ()
+        known = session_list(http).items if session else ()
         wanted = TokenWanted(
             name=name,
             role=role,
@@ -177,21 +170,17 @@ def create(
         print_json(given, pretty=True)
         return
     show_link(given.url, given.warning, qr=qr)
-    err.print(f"Token for programs: {given.token}", markup=False, soft_wrap=True)
+    err.print(f"Token for programs: {given.token}", soft_wrap=True)
     expires = given.issued.expires_at
     until = "until revoked" if expires is None else f"until {when(expires)}"
-    err.print(f"For {name}, as {role.value}, {until}. It is not shown again.", markup=False)
-    err.print(f"Revoke it with: session-server token revoke {given.issued.id}", markup=False)
+    err.print(f"For {name}, as {role.value}, {until}. It is not shown again.")
+    err.print(f"Revoke it with: session-server token revoke {given.issued.id}")
 
 
 def list_tokens(reach: Reach) -> None:
     """List the valid tokens."""
     with reach.http() as http:
-        tokens = msgspec.json.decode(http.get("/v1/tokens").content, type=TokenList).items
-    if reach.as_json:
-        print_json(tokens, pretty=True)
-    else:
-        out.print(token_table(tokens) if tokens else "There are no tokens.")
+        _list(reach, http, "/v1/tokens", "There are no tokens.")
 
 
 def revoke(
@@ -200,8 +189,7 @@ def revoke(
 ) -> None:
     """Revoke a token. Anyone using it is disconnected at once."""
     with reach.http() as http:
-        http.delete(f"/v1/tokens/{checked_id(token_id)}")
-    print_revoked(reach, token_id)
+        _revoke(reach, http, "/v1/tokens", token_id)
 
 
 app.command("create")(reaching(create))

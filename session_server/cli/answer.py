@@ -9,12 +9,12 @@ from typing import Annotated
 import typer
 
 from session_server.cli.failures import CliError, ExitCode, UsageError
-from session_server.cli.fixtures import Patience, Policy, read_fixture
+from session_server.cli.fixtures import Policy, read_fixture
 from session_server.cli.http_client import Reach
 from session_server.cli.output import err, out, print_json
 from session_server.cli.session_names import OptionalSessionArgument, found, short_name
 from session_server.cli.sessions import State, in_order, state_of
-from session_server.cli.values import check_plain, duration, plain_of
+from session_server.cli.values import check_plain, plain_of, time_option
 from session_server.client import Client, Plain, Session
 from session_server.client.answer_values import answers_of, asked
 from session_server.reducers.forms.review import reviewed
@@ -37,73 +37,57 @@ VERBS = {
 }
 NAME_VARIABLE = "SESSION_SERVER_NAME"
 
-RequestOption = Annotated[
-    str | None, typer.Option(help="The request to answer, by its id; the oldest if not given.")
-]
-SetOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="QUESTION=VALUE",
-        help="Answer a question and accept, without a form. Can be given several times.",
-    ),
-]
-AcceptOption = Annotated[bool, typer.Option("--accept", help="Accept, without a form.")]
-DeclineOption = Annotated[bool, typer.Option("--decline", help="Decline, without a form.")]
-CancelOption = Annotated[
-    bool, typer.Option("--cancel", help="Dismiss it without an answer, without a form.")
-]
-FixtureOption = Annotated[
-    Path | None,
-    typer.Option(help="Answer from a YAML or JSON file, as a policy. `-` is standard input."),
-]
-AllOption = Annotated[bool, typer.Option("--all", help="With --fixture: in all sessions.")]
-WaitOption = Annotated[
-    float | None,
-    typer.Option(
-        help="If nothing is open, wait this long for a question: 90s, 10m.",
-        parser=duration,
-        metavar="TIME",
-    ),
-]
-CountOption = Annotated[
-    int | None, typer.Option(help="With --fixture: end after this many answers.", min=1)
-]
-FollowOption = Annotated[
-    bool, typer.Option("--follow", help="Go on with later questions, until Ctrl-C.")
-]
-PolicyOption = Annotated[
-    bool,
-    typer.Option(
-        "--policy",
-        help="Record the answer as a program's, not a person's; always so with --fixture.",
-    ),
-]
-NameOption = Annotated[
-    str | None,
-    typer.Option(
-        "--name",
-        envvar=NAME_VARIABLE,
-        help="Your name as others see it, on a host where tokens do not give it.",
-    ),
-]
-
 
 async def answer(
     reach: Reach,
     session: OptionalSessionArgument = None,
-    request: RequestOption = None,
-    given: SetOption = None,
-    accept: AcceptOption = False,
-    decline: DeclineOption = False,
-    cancel: CancelOption = False,
-    fixture: FixtureOption = None,
-    everywhere: AllOption = False,
-    wait: WaitOption = None,
-    count: CountOption = None,
-    follow: FollowOption = False,
-    policy: PolicyOption = False,
-    name: NameOption = None,
+    request: Annotated[
+        str | None, typer.Option(help="The request to answer, by its id; the oldest if not given.")
+    ] = None,
+    given: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="QUESTION=VALUE",
+            help="Answer a question and accept, without a form. Can be given several times.",
+        ),
+    ] = None,
+    accept: Annotated[bool, typer.Option("--accept", help="Accept, without a form.")] = False,
+    decline: Annotated[bool, typer.Option("--decline", help="Decline, without a form.")] = False,
+    cancel: Annotated[
+        bool, typer.Option("--cancel", help="Dismiss it without an answer, without a form.")
+    ] = False,
+    fixture: Annotated[
+        Path | None,
+        typer.Option(help="Answer from a YAML or JSON file, as a policy. `-` is standard input."),
+    ] = None,
+    everywhere: Annotated[
+        bool, typer.Option("--all", help="With --fixture: in all sessions.")
+    ] = False,
+    wait: Annotated[
+        float | None, time_option("If nothing is open, wait this long for a question: 90s, 10m.")
+    ] = None,
+    count: Annotated[
+        int | None, typer.Option(help="With --fixture: end after this many answers.", min=1)
+    ] = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Go on with later questions, until Ctrl-C.")
+    ] = False,
+    policy: Annotated[
+        bool,
+        typer.Option(
+            "--policy",
+            help="Record the answer as a program's, not a person's; always so with --fixture.",
+        ),
+    ] = False,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            "--name",
+            envvar=NAME_VARIABLE,
+            help="Your name as others see it, on a host where tokens do not give it.",
+        ),
+    ] = None,
 ) -> ExitCode:
     """Answer what is asked: in a form that others see you fill in, or from options or a file."""
     response = _response(given or [], accept, decline, cancel)
@@ -112,46 +96,29 @@ async def answer(
             raise UsageError(
                 "--fixture decides what is answered. Leave out the other answers and --request."
             )
-        patience = Patience(count if wait is None else count or 1, wait, is_endless=follow)
-        rules = Policy(read_fixture(fixture), patience, as_json=reach.as_json)
+        limit = count if wait is None else count or 1
+        rules = read_fixture(fixture)
+        policed = Policy(rules, limit, is_endless=follow, as_json=reach.as_json)
         async with reach.client(policy=True, name=name) as client:
             uri = None if everywhere else await _uri(client, session, wait, follow=follow)
-            return await rules.run(client, uri)
+            return await policed.run(client, uri, wait)
     if everywhere or count is not None:
         raise UsageError("--all and --count need --fixture.")
-    if response is None:
-        return await _in_terminal(reach, session, request, wait, follow, policy, name)
-    async with reach.client(policy=policy, name=name) as client:
-        uri = await _uri(client, session, wait, follow=follow)
-        async with client.session(uri, present=False) as watched:
-            first = await _open(watched, request, wait)
-            return await _directly(reach, watched, first, response, given or [])
-
-
-async def _in_terminal(
-    reach: Reach,
-    session: str | None,
-    request: str | None,
-    wait: float | None,
-    follow: bool,
-    policy: bool,
-    name: str | None,
-) -> ExitCode:
-    """With forms; where several sessions need input, one of them is picked first."""
-    _check_terminal()
+    if response is None and not (sys.stdin.isatty() and sys.stdout.isatty()):
+        advice = "Use --set, --accept, --decline, --cancel or --fixture."
+        raise UsageError("A form needs a terminal.", advice)
     async with reach.client(policy=policy, name=name) as client:
         try:
             uri = await _uri(client, session, wait, follow=follow)
         except SeveralNeedInputError as several:
+            if response is not None:
+                raise
             uri = await _picked(several.sessions)
-        async with client.session(uri, present=True) as watched:
-            return await _with_forms(client, watched, request, wait, follow)
-
-
-def _check_terminal() -> None:
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        advice = "Use --set, --accept, --decline, --cancel or --fixture."
-        raise UsageError("A form needs a terminal.", advice)
+        async with client.session(uri, present=response is None) as watched:
+            if response is None:
+                return await _with_forms(client, watched, request, wait, follow)
+            first = await _open(watched, request, wait)
+            return await _directly(reach, watched, first, response, given or [])
 
 
 def _response(given: list[str], accept: bool, decline: bool, cancel: bool) -> ResponseKind | None:
@@ -219,7 +186,7 @@ async def _picked(sessions: Sequence[SessionSummary]) -> Uri:
 
     for number, summary in enumerate(sessions, 1):
         name = short_name(summary.resource)
-        out.print(f"{number:>3}  {name}  {summary.title}", markup=False, soft_wrap=True)
+        out.print(f"{number:>3}  {name}  {summary.title}", soft_wrap=True)
     numbers = {str(number) for number in range(1, len(sessions) + 1)}
     valid = Validator.from_callable(
         lambda text: text.strip() in numbers, f"Enter a number from 1 to {len(sessions)}."
@@ -276,15 +243,14 @@ async def _with_form(client: Client, session: Session, request: InputRequest) ->
     if ending.error is not None:
         raise ending.error
     if ending.response is not None:
-        out.print(f"You {VERBS[ending.response]} “{subject(request)}”.", markup=False)
+        out.print(f"You {VERBS[ending.response]} “{subject(request)}”.")
         return EXITS[ending.response]
     if ending.is_left:
-        message = f"“{subject(request)}” stays open, with what you wrote as a draft."
-        out.print(message, markup=False)
+        out.print(f"“{subject(request)}” stays open, with what you wrote as a draft.")
         return ExitCode.UNANSWERED
-    out.print(closed_text(request, ending.envelope), markup=False)
+    out.print(closed_text(request, ending.envelope))
     for line in screen.form.unsent():
-        out.print(f"  not sent: {line}", markup=False)
+        out.print(f"  not sent: {line}")
     return ExitCode.OK
 
 
@@ -321,7 +287,7 @@ async def _directly(
     if reach.as_json:
         print_json({"session": session.uri, "request": request.id, "response": response})
     else:
-        out.print(f"You {VERBS[response]} “{subject(request)}”.", markup=False, soft_wrap=True)
+        out.print(f"You {VERBS[response]} “{subject(request)}”.", soft_wrap=True)
     return ExitCode.OK
 
 

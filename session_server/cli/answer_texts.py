@@ -41,19 +41,23 @@ def author_text(by: Author | None, me: Author | None = None) -> str:
     return "you" if by is not None and by == me else name_of(by)
 
 
-def answer_text(question: Question, answer: Answer | None, me: Author | None = None) -> Text:
+def time_text(meta: AnswerMeta | None) -> str:
+    return "" if meta is None or meta.at is None else f" {clock(meta.at)}"
+
+
+def answer_text(question: Question, answer: Answer | None) -> Text:
     """Empty, being written, submitted or skipped, and by whom."""
     if answer is None:
         return Text("–", style="dim")
     meta = answer.meta or AnswerMeta()
-    who = author_text(meta.by, me)
+    who = name_of(meta.by)
     how = " (a policy)" if meta.via is Provenance.POLICY else ""
-    at = "" if meta.at is None else f" {clock(meta.at)}"
+    at = time_text(meta)
     if isinstance(answer, Skipped):
         return Text(f"skipped by {who}{how}{at}", style="dim")
     value = "" if answer.value is None else value_text(question, answer.value)
     if isinstance(answer, Draft):
-        text = f"  {draft_text(answer, f'{who}{how}')}{covered_text(question, answer, me)}"
+        text = f"  {draft_text(answer, f'{who}{how}')}{covered_text(question, answer)}"
         return Text.assemble((value, "italic"), (text, "yellow"))
     return Text.assemble((value, "bold"), (f"  submitted by {who}{how}{at}", "green"))
 
@@ -65,8 +69,7 @@ def draft_text(draft: Draft, who: str) -> str:
         return f"{who} wrote this before the question changed"
     if meta.via is Provenance.PROPOSED:
         return f"proposed by {who}"
-    at = "" if meta.at is None else f" {clock(meta.at)}"
-    return f"draft by {who}{at}"
+    return f"draft by {who}{time_text(meta)}"
 
 
 def covered_text(question: Question, draft: Draft, me: Author | None = None) -> str:
@@ -103,12 +106,12 @@ def review_text(question: Question, item: ReviewItem, me: Author | None = None) 
 
 def needs(question: Question) -> str:
     """What a valid answer is, as text."""
-    text = [*_bounds(question)]
+    text = ["required" if question.required else "optional"]
     if isinstance(question, TextQuestion) and question.format in FORMATS:
-        text.insert(0, FORMATS[question.format][1])
+        text.append(FORMATS[question.format][1])
+    text += _bounds(question)
     if getattr(question, "allow_freeform_input", False):
         text.append("or something else")
-    text.insert(0, "required" if question.required else "optional")
     return ", ".join(text)
 
 

@@ -1,7 +1,6 @@
 """`ask`: asks from a script or a CI job, waits, and prints the answers."""
 
 import contextlib
-from collections.abc import Generator
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import quote
@@ -13,23 +12,29 @@ import typer
 from session_server.cli.failures import CliError, ExitCode, UsageError
 from session_server.cli.fixtures import read_document
 from session_server.cli.http_client import JSON, Reach, session_path
-from session_server.cli.output import err, out, print_json, print_text
-from session_server.cli.polling import Deadline, WaitOption, polled, withdrawn_when_interrupted
+from session_server.cli.output import err, print_json, print_text
+from session_server.cli.polling import (
+    Deadline,
+    WaitOption,
+    lease_option,
+    polled,
+    withdrawn_when_interrupted,
+)
 from session_server.cli.questions import parsed_questions
 from session_server.cli.session_names import (
-    complete_session,
     how_to_answer,
+    print_started,
+    print_where,
+    session_option,
     session_to_ask_in,
-    short_name,
 )
-from session_server.cli.values import lasting
+from session_server.cli.values import time_option
 from session_server.reducers.texts import ending
 from session_server.schemas.ahp.questions import BooleanQuestion, OnExpiry, ResponseKind
 from session_server.schemas.codec import Decoder, encode
 from session_server.schemas.http import EndedRequest, NewRequest, RequestState
 from session_server.schemas.limits import (
     DEADLINE_SECONDS,
-    LEASE_LIMIT_SECONDS,
     LEASE_SECONDS,
     TITLE_CHARS,
     WAIT_SECONDS,
@@ -86,86 +91,59 @@ decode_state: Decoder[RequestState] = Decoder(RequestState)
 PRINTABLE = "".join(chr(code) for code in range(0x21, 0x7F))
 """Characters that a header can have without encoding."""
 
-MessageArgument = Annotated[
-    str | None,
-    typer.Argument(
-        help="What the questions are about. Without questions, it asks for a yes or no."
-    ),
-]
-QuestionOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--question",
-        "-q",
-        help="One question: ID[?]:KIND[MIN..MAX]:PROMPT=REST. Can be given several times."
-        " KIND is text, email, uri, date, date-time, number, integer, yes-no, select or multi."
-        " REST is a default, or options: staging|prod*",
-    ),
-]
-FileOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--file",
-        "-f",
-        help="Questions in a JSON or YAML file: AHP questions, or an MCP requestedSchema."
-        " `-` reads standard input.",
-    ),
-]
-LinkOption = Annotated[
-    str | None, typer.Option(help="A web address to open, in place of questions.")
-]
-SessionOption = Annotated[
-    str | None,
-    typer.Option(
-        help="Session to ask in; created if it does not exist. By default a new one.",
-        autocompletion=complete_session,
-    ),
-]
-ExpiresIn = Annotated[
-    float | None,
-    typer.Option(
-        help="Deadline of the question: 90s, 10m, 1h30m, 2d.",
-        parser=lasting(DEADLINE_SECONDS),
-        metavar="TIME",
-    ),
-]
-OnExpiryOption = Annotated[
-    OnExpiry | None,
-    typer.Option(help="What happens at the deadline: cancel, use the defaults, or keep waiting."),
-]
-KeyOption = Annotated[
-    str | None,
-    typer.Option(
-        help="A text of your own. Asking again with it does not ask twice, but goes on waiting;"
-        " needs --session."
-    ),
-]
-
-LeaseOption = Annotated[
-    float,
-    typer.Option(
-        help="How long this program may be gone, killed or cut off, before people see that nobody"
-        " waits for the answer. Not with --key or --no-wait.",
-        parser=lasting(LEASE_LIMIT_SECONDS),
-        metavar="TIME",
-    ),
-]
-
 
 def ask(
     reach: Reach,
-    message: MessageArgument = None,
-    question: QuestionOption = None,
-    file: FileOption = None,
-    link: LinkOption = None,
-    session: SessionOption = None,
+    message: Annotated[
+        str | None,
+        typer.Argument(
+            help="What the questions are about. Without questions, it asks for a yes or no."
+        ),
+    ] = None,
+    question: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--question",
+            "-q",
+            help="One question: ID[?]:KIND[MIN..MAX]:PROMPT=REST. Can be given several times."
+            " KIND is text, email, uri, date, date-time, number, integer, yes-no, select or multi."
+            " REST is a default, or options: staging|prod*",
+        ),
+    ] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option(
+            "--file",
+            "-f",
+            help="Questions in a JSON or YAML file: AHP questions, or an MCP requestedSchema."
+            " `-` reads standard input.",
+        ),
+    ] = None,
+    link: Annotated[
+        str | None, typer.Option(help="A web address to open, in place of questions.")
+    ] = None,
+    session: Annotated[str | None, session_option("ask", "a new one")] = None,
     title: Annotated[str | None, typer.Option(help="Title of a new session.")] = None,
-    expires_in: ExpiresIn = None,
-    on_expiry: OnExpiryOption = None,
+    expires_in: Annotated[
+        float | None,
+        time_option("Deadline of the question: 90s, 10m, 1h30m, 2d.", DEADLINE_SECONDS),
+    ] = None,
+    on_expiry: Annotated[
+        OnExpiry | None,
+        typer.Option(
+            help="What happens at the deadline: cancel, use the defaults, or keep waiting."
+        ),
+    ] = None,
     wait: WaitOption = None,
     no_wait: Annotated[bool, typer.Option("--no-wait", help="Ask, and do not wait.")] = False,
-    key: KeyOption = None,
-    lease: LeaseOption = LEASE_SECONDS,
+    key: Annotated[
+        str | None,
+        typer.Option(
+            help="A text of your own. Asking again with it does not ask twice, but goes on waiting;"
+            " needs --session."
+        ),
+    ] = None,
+    lease: Annotated[float, lease_option("answer", "--key or --no-wait")] = LEASE_SECONDS,
 ) -> ExitCode:
     """Ask people something and print what they answer.
 
@@ -190,7 +168,7 @@ def ask(
         with session_to_ask_in(http, session, title or title_of(wanted)) as uri:
             state = _asked(http, uri, wanted, key)
         if no_wait:
-            return _print_asked(reach, state)
+            return print_started(reach, "Asked", state)
         state = _awaited(reach, http, state, wait, keeps_open=key is not None)
         is_late = not isinstance(state, EndedRequest)
         if is_late and key is None:
@@ -212,11 +190,12 @@ def _awaited(
 ) -> RequestState:
     """Waits until it has ended or the time is up."""
     deadline = Deadline(wait)
+    text = "Waiting for an answer. Ctrl-C withdraws the question."
     with withdrawn_when_interrupted(
         http, _path(state), "The question was withdrawn.", on_sigterm=not keeps_open
     ):
-        _print_where(reach, state)
-        with _waiting():
+        print_where(reach, "Asked", state.session)
+        with err.status(text) if err.is_terminal else contextlib.nullcontext():
             while not isinstance(state, EndedRequest) and (left := deadline.left(WAIT_SECONDS)):
                 state = polled(http, _path(state), left, decode_state) or state
     return state
@@ -235,84 +214,42 @@ def _path(state: RequestState) -> str:
     return f"{session_path(state.session)}/requests/{quote(state.id, safe='')}"
 
 
-@contextlib.contextmanager
-def _waiting() -> Generator[None]:
-    if not err.is_terminal:
-        yield
-        return
-    with err.status("Waiting for an answer. Ctrl-C withdraws the question."):
-        yield
-
-
-# Printing
-
-
-def _print_where(reach: Reach, state: RequestState) -> None:
-    text = f"Asked in {short_name(state.session)}. {how_to_answer(reach, state.session)}"
-    err.print(text, markup=False, soft_wrap=True)
-
-
-def _print_asked(reach: Reach, state: RequestState) -> ExitCode:
-    if reach.as_json:
-        print_json(state, pretty=True)
-    else:
-        out.print(state.id, markup=False, soft_wrap=True)
-        _print_where(reach, state)
-    return ExitCode.OK
-
-
 def _report(reach: Reach, state: RequestState, waited: float | None) -> ExitCode:
-    """`waited` is the time that was too short, if it was."""
+    """Prints the answers on stdout; how it ended on stderr, unless a person just accepted.
+
+    `waited` is the time that was too short, if it was.
+    """
     if reach.as_json:
         print_json(state, pretty=True)
-    if waited is not None and _is_unanswered(state):
-        raise _timed_out(reach, state, waited)
-    assert isinstance(state, EndedRequest)
-    if not reach.as_json:
-        _print_outcome(state)
-    return exit_code(state)
-
-
-def _timed_out(reach: Reach, state: RequestState, wait: float) -> CliError:
-    what = f"Nobody answered within {wait:g} s"
-    if isinstance(state, EndedRequest):
+    if not isinstance(state, EndedRequest):
+        message = f"Nobody answered within {waited:g} s. The question stays open."
+        raise CliError(message, ExitCode.TIMED_OUT, how_to_answer(reach, state.session))
+    if waited is not None and state.outcome.via is Provenance.WITHDRAWN:
+        message = f"Nobody answered within {waited:g} s, so the question was withdrawn."
         advice = "With --session and --key it stays open, and asking again goes on waiting."
-        return CliError(f"{what}, so the question was withdrawn.", ExitCode.TIMED_OUT, advice)
-    advice = how_to_answer(reach, state.session)
-    return CliError(f"{what}. The question stays open.", ExitCode.TIMED_OUT, advice)
-
-
-def _is_unanswered(state: RequestState) -> bool:
-    return not isinstance(state, EndedRequest) or state.outcome.via is Provenance.WITHDRAWN
-
-
-def _print_outcome(state: EndedRequest) -> None:
-    """Prints the answers on stdout; how it ended on stderr, unless a person just accepted."""
-    is_accepted = state.outcome.response is ResponseKind.ACCEPT
-    if is_accepted:
-        for line in answer_lines(state):
+        raise CliError(message, ExitCode.TIMED_OUT, advice)
+    if not reach.as_json:
+        is_accepted = state.outcome.response is ResponseKind.ACCEPT
+        for line in answer_lines(state) if is_accepted else ():
             print_text(line)
-    if not is_accepted or state.outcome.via is not Provenance.PERSON:
-        err.print(ending(state.outcome), markup=False, soft_wrap=True)
+        if not is_accepted or state.outcome.via is not Provenance.PERSON:
+            err.print(ending(state.outcome), soft_wrap=True)
+    return exit_code(state)
 
 
 def exit_code(state: EndedRequest) -> ExitCode:
     """A timeout is never reported as a decline, and only a yes is a success for `&&`."""
     outcome = state.outcome
     if outcome.response is ResponseKind.ACCEPT:
-        return ExitCode.NO if _is_no(state) else ExitCode.OK
+        match outcome.request.questions:
+            case (BooleanQuestion(id=name),) if (state.content or {}).get(name) is not True:
+                return ExitCode.NO
+            case _:
+                return ExitCode.OK
     if outcome.via is Provenance.TIMEOUT:
         return ExitCode.TIMED_OUT
     is_no = outcome.response is ResponseKind.DECLINE
     return ExitCode.DECLINED if is_no else ExitCode.CANCELLED
-
-
-def _is_no(state: EndedRequest) -> bool:
-    match state.outcome.request.questions:
-        case (BooleanQuestion(id=name),):
-            return (state.content or {}).get(name) is not True
-        case _:
-            return False
 
 
 def answer_lines(state: EndedRequest) -> list[str]:

@@ -12,51 +12,30 @@ from session_server.backoff import Backoff
 from session_server.cli.failures import CliError, ExitCode, UsageError
 from session_server.cli.http_client import JSON, Reach, session_path
 from session_server.cli.output import err, out, print_json, print_text
-from session_server.cli.polling import Deadline, WaitOption, polled, withdrawn_when_interrupted
-from session_server.cli.session_names import (
-    complete_session,
-    how_to_answer,
-    session_to_ask_in,
-    short_name,
+from session_server.cli.polling import (
+    Deadline,
+    WaitOption,
+    lease_option,
+    polled,
+    withdrawn_when_interrupted,
 )
-from session_server.cli.values import lasting
+from session_server.cli.session_names import (
+    print_started,
+    print_where,
+    session_option,
+    session_to_ask_in,
+)
 from session_server.reducers.calls.presentation import shown_content
 from session_server.schemas.ahp.tool_calls import ResourceContent, TextContent
 from session_server.schemas.codec import Decoder, encode
 from session_server.schemas.http import CallState, CallView, NewCall
-from session_server.schemas.limits import LEASE_LIMIT_SECONDS, LEASE_SECONDS
+from session_server.schemas.limits import LEASE_SECONDS
 from session_server.schemas.mcp import CallMethod
 
 decode_call: Decoder[CallView] = Decoder(CallView)
 
 LOOKS = (0.25, 5.0)
 """The first and the longest time between two looks at what it asks."""
-
-ArgOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--arg",
-        "-a",
-        help="An argument: NAME=TEXT, or NAME:=JSON for numbers, yes-no, lists and objects."
-        " Can be given several times.",
-    ),
-]
-SessionOption = Annotated[
-    str | None,
-    typer.Option(
-        help="Session to call in; created if it does not exist. By default one per server.",
-        autocompletion=complete_session,
-    ),
-]
-LeaseOption = Annotated[
-    float,
-    typer.Option(
-        help="How long this program may be gone, killed or cut off, before people see that nobody"
-        " waits for the result. Not with --no-wait.",
-        parser=lasting(LEASE_LIMIT_SECONDS),
-        metavar="TIME",
-    ),
-]
 
 
 def call(
@@ -65,16 +44,24 @@ def call(
     tool: Annotated[
         str, typer.Argument(help="Name of the tool or prompt, or URI of the resource.")
     ],
-    arg: ArgOption = None,
+    arg: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--arg",
+            "-a",
+            help="An argument: NAME=TEXT, or NAME:=JSON for numbers, yes-no, lists and objects."
+            " Can be given several times.",
+        ),
+    ] = None,
     prompt: Annotated[
         bool, typer.Option("--prompt", help="Get a prompt instead of calling a tool.")
     ] = False,
     resource: Annotated[
         bool, typer.Option("--resource", help="Read a resource instead of calling a tool.")
     ] = False,
-    session: SessionOption = None,
+    session: Annotated[str | None, session_option("call", "one per server")] = None,
     wait: WaitOption = None,
-    lease: LeaseOption = LEASE_SECONDS,
+    lease: Annotated[float, lease_option("result", "--no-wait")] = LEASE_SECONDS,
     no_wait: Annotated[bool, typer.Option("--no-wait", help="Call, and do not wait.")] = False,
 ) -> ExitCode:
     """Call a tool of an MCP server; when it asks, the people in the session answer.
@@ -96,7 +83,7 @@ def call(
             path = f"{session_path(uri)}/calls"
             view = decode_call(http.post(path, content=encode(wanted), headers=JSON).content)
         if no_wait:
-            return _started(reach, view)
+            return print_started(reach, "Called", view)
         with withdrawn_when_interrupted(
             http, _path(view), "The call was abandoned.", on_sigterm=False
         ):
@@ -135,16 +122,6 @@ def _params(target: str, arguments: dict[str, Any], *, is_resource: bool) -> dic
 # Waiting
 
 
-def _started(reach: Reach, view: CallView) -> ExitCode:
-    if reach.as_json:
-        print_json(view, pretty=True)
-    else:
-        out.print(view.id, markup=False, soft_wrap=True)
-        text = f"Called in {short_name(view.session)}. {how_to_answer(reach, view.session)}"
-        err.print(text, markup=False, soft_wrap=True)
-    return ExitCode.OK
-
-
 def _awaited(reach: Reach, http: httpx2.Client, view: CallView, wait: float | None) -> CallView:
     """Waits until it has ended or the time is up, and prints what it waits for."""
     deadline = Deadline(wait)
@@ -153,16 +130,10 @@ def _awaited(reach: Reach, http: httpx2.Client, view: CallView, wait: float | No
     while view.is_open and (left := deadline.left(backoff.pause())):
         if view.requests and view.requests != printed:
             printed = view.requests
-            _print_questions(reach, view)
+            asked = "a question" if len(printed) == 1 else f"{len(printed)} questions"
+            print_where(reach, f"It asks {asked}", view.session)
         view = polled(http, _path(view), left, decode_call) or view
     return view
-
-
-def _print_questions(reach: Reach, view: CallView) -> None:
-    asked = "a question" if len(view.requests) == 1 else f"{len(view.requests)} questions"
-    where = short_name(view.session)
-    text = f"It asks {asked} in {where}. {how_to_answer(reach, view.session)}"
-    err.print(text, markup=False, soft_wrap=True)
 
 
 def _path(view: CallView) -> str:

@@ -7,7 +7,7 @@ import socket
 import sys
 import time
 from collections.abc import AsyncGenerator, Iterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -236,7 +236,7 @@ async def _removed(settings: Settings, name: str) -> None:
     except InUseError as error:
         advice = f"Stop the host first, or remove a session with `session-server dispose {name}`."
         raise CliError(str(error), advice=advice) from None
-    out.print(f"{uri} is removed.", markup=False)
+    out.print(f"{uri} is removed.")
 
 
 @asynccontextmanager
@@ -253,26 +253,18 @@ async def _loaded(settings: Settings, store: str, *, is_exclusive: bool) -> Asyn
 
 def _port(settings: Settings) -> Check:
     where = f"{settings.host}:{settings.port}"
-    if _can_listen(settings.host, settings.port):
-        return fine("port", f"{where} is free for `serve`.")
     try:
-        answer = httpx2.get(f"http://{where}/healthz", timeout=2)
-        if answer.text == "ok":
-            return fine("port", f"{where} is used by a running session-server.")
-    except httpx2.HTTPError:
-        pass
-    return odd("port", f"{where} is used by another program.", "Use `serve --port` with another.")
-
-
-def _can_listen(host: str, port: int) -> bool:
-    try:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
         with socket.socket(family) as trial:
             trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            trial.bind((host, port))
+            trial.bind((settings.host, settings.port))
     except OSError:
-        return False
-    return True
+        with suppress(httpx2.HTTPError):
+            if httpx2.get(f"http://{where}/healthz", timeout=2).text == "ok":
+                return fine("port", f"{where} is used by a running session-server.")
+        advice = "Use `serve --port` with another."
+        return odd("port", f"{where} is used by another program.", advice)
+    return fine("port", f"{where} is free for `serve`.")
 
 
 # The host

@@ -133,11 +133,6 @@ _ADVICE = {401: GIVE_TOKEN, 403: OTHER_ROLE}
 def of_response(response: httpx2.Response) -> CliError:
     """From a response that is an error; its body must have been read."""
     status = response.status_code
-    code = _OF_STATUS.get(status, ExitCode.FAILED)
-    return CliError(message_of(response), code, _ADVICE.get(status, ""))
-
-
-def message_of(response: httpx2.Response) -> str:
     try:
         problem = msgspec.json.decode(response.content, type=Problem)
     except (msgspec.DecodeError, msgspec.ValidationError, httpx2.ResponseNotRead):
@@ -145,4 +140,5 @@ def message_of(response: httpx2.Response) -> str:
     message = problem.detail or problem.title
     if not message and response.headers.get("content-type", "").startswith("text/plain"):
         message = response.text[:PLAIN_CHARS]
-    return message or f"The host answered {response.status_code} {response.reason_phrase}."
+    message = message or f"The host answered {status} {response.reason_phrase}."
+    return CliError(message, _OF_STATUS.get(status, ExitCode.FAILED), _ADVICE.get(status, ""))

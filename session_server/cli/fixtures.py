@@ -4,8 +4,9 @@ import asyncio
 import json
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import yaml
@@ -18,7 +19,6 @@ from session_server.cli.values import check_plain
 from session_server.client import (
     Client,
     InvalidAnswer,
-    Plain,
     Rejected,
     RequestClosed,
     Session,
@@ -79,14 +79,20 @@ def _has_lone_surrogate(document: Any) -> bool:
             return False
 
 
-def _text(path: Path) -> str:
+def read_bytes(path: Path) -> bytes:
+    """`-` is standard input."""
     try:
-        raw = sys.stdin.buffer.read() if path == STDIN else path.read_bytes()
-        if len(raw) > FILE_BYTES:
-            raise UsageError(f"{path} has more than {FILE_BYTES:,} bytes.")
-        return raw.decode()
+        return sys.stdin.buffer.read() if path == STDIN else path.read_bytes()
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
+
+
+def _text(path: Path) -> str:
+    raw = read_bytes(path)
+    if len(raw) > FILE_BYTES:
+        raise UsageError(f"{path} has more than {FILE_BYTES:,} bytes.")
+    try:
+        return raw.decode()
     except UnicodeDecodeError:
         raise UsageError(f"{path} is not text in UTF-8.") from None
 
@@ -140,24 +146,21 @@ def read_fixture(path: Path) -> tuple[Rule, ...]:
     except msgspec.ValidationError as error:
         raise UsageError(f"{path}: {error}", f"A rule can have {', '.join(FIELDS)}.") from None
     for number, rule in enumerate(rules, 1):
-        _check(path, number, rule)
+        if all(getattr(rule, name) is None for name in MATCHERS):
+            message = f"{path}: rule {number} does not name the requests that it matches."
+            raise UsageError(message, f"Give it at least one of {', '.join(MATCHERS)}.")
+        if rule.answers and rule.response is not ResponseKind.ACCEPT:
+            message = f"{path}: rule {number} has answers, but its response is {rule.response}."
+            raise UsageError(message, "Answers need `response: accept`.")
     return rules
-
-
-def _check(path: Path, number: int, rule: Rule) -> None:
-    if all(getattr(rule, name) is None for name in MATCHERS):
-        message = f"{path}: rule {number} does not name the requests that it matches."
-        raise UsageError(message, f"Give it at least one of {', '.join(MATCHERS)}.")
-    if rule.answers and rule.response is not ResponseKind.ACCEPT:
-        message = f"{path}: rule {number} has answers, but its response is {rule.response}."
-        raise UsageError(message, "Answers need `response: accept`.")
 
 
 def rule_for(rules: Sequence[Rule], session: Uri, request: InputRequest) -> int:
     """The number of the one rule for this request."""
     numbers = [n for n, rule in enumerate(rules, 1) if rule.is_for(session, request)]
     if not numbers:
-        raise UnanswerableError(f"No rule matches it. {_described(request)}")
+        marks = ", ".join(_marks(request))
+        raise UnanswerableError(f"No rule matches it. It has {marks}.")
     if len(numbers) > 1:
         several = " and ".join(map(str, numbers))
         raise UnanswerableError(f"Rules {several} both match it; make one of them more specific.")
@@ -168,9 +171,7 @@ def answers_from(rule: Rule, request: InputRequest) -> dict[str, Answer] | None:
     """The rule's answers, in the kinds of the questions; `null` skips a question."""
     if rule.response is not ResponseKind.ACCEPT:
         return None
-    plain: dict[str, Plain | None] = {}
-    for name, value in rule.answers.items():
-        plain[_question_id(request, name)] = value
+    plain = {_question_id(request, name): value for name, value in rule.answers.items()}
     try:
         answers = answers_of(request, plain) or None
         for name, value in plain.items():
@@ -197,12 +198,8 @@ def _is_called(question: Question, name: str | None) -> bool:
     return name in (question.id, question.title, question.message)
 
 
-def _described(request: InputRequest) -> str:
-    """Everything that a rule could match."""
-    return f"It has {', '.join(_marks(request))}."
-
-
 def _marks(request: InputRequest) -> Iterator[str]:
+    """Everything that a rule could match."""
     meta = request.meta
     yield f"request: {request.id}"
     if request.message is not None:
@@ -214,54 +211,51 @@ def _marks(request: InputRequest) -> Iterator[str]:
         yield f"question: {question.id}"
 
 
-class Patience(NamedTuple):
-    """When to stop: after what is open now, after a number of answers, or never."""
-
-    answers: int | None
-    seconds: float | None
-    is_endless: bool = False
-
-    @property
-    def is_none(self) -> bool:
-        return self.answers is None and not self.is_endless
-
-
 class Policy:
-    """Answers by rules, and counts what was answered and what was not."""
+    """Answers by rules, and counts what was answered and what was not.
 
-    def __init__(self, rules: Sequence[Rule], patience: Patience, *, as_json: bool) -> None:
+    It stops after what is open now, after `limit` answers, or, if it is endless, never.
+    """
+
+    def __init__(
+        self, rules: Sequence[Rule], limit: int | None, *, is_endless: bool, as_json: bool
+    ) -> None:
         self._rules = rules
-        self._patience = patience
+        self._limit = limit
+        self._is_endless = is_endless
         self._as_json = as_json
         self._tried: dict[tuple[Uri, str], InputRequest] = {}
-        self.answered = 0
-        self.refused = 0
+        self._answered = 0
+        self._refused = 0
 
     @property
-    def is_done(self) -> bool:
-        patience = self._patience
-        return patience.is_none or (
-            patience.answers is not None and self.answered >= patience.answers
-        )
+    def _is_done(self) -> bool:
+        return not self._is_endless if self._limit is None else self._answered >= self._limit
 
-    async def run(self, client: Client, uri: Uri | None) -> ExitCode:
+    async def run(self, client: Client, uri: Uri | None, seconds: float | None) -> ExitCode:
+        """In one session, or in all."""
         try:
-            async with asyncio.timeout(self._patience.seconds):
+            async with asyncio.timeout(seconds):
                 if uri is None:
                     await self._all(client)
                 else:
                     async with client.session(uri) as session:
                         await self._one(session)
         except TimeoutError:
-            if not self._patience.is_endless:
-                message = f"{self.answered} of {self._patience.answers} questions came in time."
+            if not self._is_endless:
+                message = f"{self._answered} of {self._limit} questions came in time."
                 raise CliError(message, ExitCode.TIMED_OUT) from None
-        return self._verdict()
+        if self._refused:
+            return ExitCode.UNANSWERED
+        if not self._answered and not self._is_endless:
+            message = "No question is open."
+            raise CliError(message, ExitCode.NOT_FOUND, "To wait for one, add --wait 10m.")
+        return ExitCode.OK
 
     async def _one(self, session: Session) -> None:
         changes = session.changes()
         await self._look(session)
-        while not self.is_done:
+        while not self._is_done:
             await anext(changes)
             await self._look(session)
 
@@ -269,16 +263,11 @@ class Policy:
         async for sessions in client.sessions():
             for summary in sessions:
                 if state_of(summary) is State.INPUT_NEEDED:
-                    await self._visit(client, summary.resource)
-            if self.is_done:
+                    with suppress(SessionNotFound):
+                        async with client.session(summary.resource) as session:
+                            await self._look(session)
+            if self._is_done:
                 return
-
-    async def _visit(self, client: Client, uri: Uri) -> None:
-        try:
-            async with client.session(uri) as session:
-                await self._look(session)
-        except SessionNotFound:
-            return
 
     async def _look(self, session: Session) -> None:
         for request in session.confirmed.input_requests or ():
@@ -300,33 +289,18 @@ class Policy:
         except RequestClosed:
             return  # someone else closed it first
         except (UnanswerableError, Rejected) as error:
-            self.refused += 1
-            self._print_refused(session.uri, request, str(error))
+            self._refused += 1
+            if self._as_json:
+                refusal = {"session": session.uri, "request": request.id}
+                print_json({**refusal, "unanswered": str(error)})
+                return
+            text = f"{short_name(session.uri)}: “{subject(request)}” is left open. {error}"
+            err.print(text, style="yellow", soft_wrap=True)
             return
-        self.answered += 1
-        self._print_answered(session.uri, request, number, rule)
-
-    # Printing
-
-    def _print_answered(self, uri: Uri, request: InputRequest, number: int, rule: Rule) -> None:
+        self._answered += 1
         if self._as_json:
-            answered = {"session": uri, "request": request.id, "response": rule.response}
+            answered = {"session": session.uri, "request": request.id, "response": rule.response}
             print_json({**answered, "rule": number})
             return
-        text = f"{short_name(uri)}: {rule.response} “{subject(request)}” (rule {number})"
-        out.print(text, markup=False, soft_wrap=True)
-
-    def _print_refused(self, uri: Uri, request: InputRequest, text: str) -> None:
-        if self._as_json:
-            print_json({"session": uri, "request": request.id, "unanswered": text})
-            return
-        line = f"{short_name(uri)}: “{subject(request)}” is left open. {text}"
-        err.print(line, style="yellow", markup=False, soft_wrap=True)
-
-    def _verdict(self) -> ExitCode:
-        if self.refused:
-            return ExitCode.UNANSWERED
-        if not self.answered and not self._patience.is_endless:
-            message = "No question is open."
-            raise CliError(message, ExitCode.NOT_FOUND, "To wait for one, add --wait 10m.")
-        return ExitCode.OK
+        text = f"{short_name(session.uri)}: {rule.response} “{subject(request)}” (rule {number})"
+        out.print(text, soft_wrap=True)

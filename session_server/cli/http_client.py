@@ -18,7 +18,7 @@ import httpx2
 import typer
 
 from session_server import __version__
-from session_server.cli.failures import CliError, ExitCode, UsageError, cli_error, of_response
+from session_server.cli.failures import ExitCode, UsageError, cli_error, of_response
 from session_server.cli.output import err, print_error
 from session_server.client import Client, connect
 from session_server.client.connecting import headers_of
@@ -88,14 +88,11 @@ class Reach(NamedTuple):
         """AHP, for live sessions."""
         return connect(self.url, token=self.token, policy=policy, name=name, versions=versions)
 
-    def http(self, *, policy: bool = False) -> httpx2.Client:
+    def http(self) -> httpx2.Client:
         """`/v1`, for single requests. An error response is raised as `CliError`."""
         return httpx2.Client(
             base_url=self.url,
-            headers={
-                "User-Agent": f"session-server/{__version__}",
-                **headers_of(self.token, policy=policy),
-            },
+            headers={"User-Agent": f"session-server/{__version__}", **headers_of(self.token)},
             timeout=HTTP_SECONDS,
             event_hooks={"response": [_check]},
             # Certificates take longer to read than a request takes, and plain HTTP needs none.
@@ -138,43 +135,47 @@ Command = Callable[..., ExitCode | Coroutine[Any, Any, ExitCode | None] | None]
 
 def reaching(command: Command) -> Callable[..., None]:
     """The command with `--url`, `--token` and `--json` in place of its parameter `reach`."""
-    own = inspect.signature(command, eval_str=True)
 
-    @wraps(command)
     def runner(
-        context: typer.Context, *, url: str | None, token: str | None, as_json: bool, **given: Any
+        context: typer.Context,
+        *,
+        url: UrlOption = None,
+        token: TokenOption = None,
+        as_json: JsonOption = False,
+        **given: Any,
     ) -> None:
         shared: dict[str, Any] = context.find_root().params
-        wanted = as_json or bool(shared.get("as_json"))
-        try:
-            reach = Reach.to(url or shared.get("url"), token or shared.get("token"), as_json=wanted)
-        except CliError as failure:
-            print_error(failure, as_json=wanted)
-            raise typer.Exit(failure.exit_code) from None
-        raise typer.Exit(run(command, reach, given))
+        where = url or shared.get("url"), token or shared.get("token")
+        raise typer.Exit(run(command, given, *where, as_json or bool(shared.get("as_json"))))
 
+    context, *host_options, _ = inspect.signature(runner).parameters.values()
+    own = inspect.signature(command, eval_str=True).parameters
     parameters = [
-        inspect.Parameter(
-            "context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context
-        ),
-        *(p for name, p in own.parameters.items() if name != "reach"),
-        _option("url", UrlOption, None),
-        _option("token", TokenOption, None),
-        _option("as_json", JsonOption, default=False),
+        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for parameter in (context, *own.values(), *host_options)
+        if parameter.name != "reach"
     ]
-    _sign(runner, parameters)
+    # Typer reads the signature and the annotations of what it is given.
+    signed: Any = wraps(command)(runner)
+    signed.__signature__ = inspect.Signature(parameters)
+    signed.__annotations__ = {p.name: p.annotation for p in parameters}
     return runner
 
 
-def run(command: Command, reach: Reach, given: dict[str, Any]) -> ExitCode:
+def run(
+    command: Command, given: dict[str, Any], url: str | None, token: str | None, as_json: bool
+) -> ExitCode:
     """Runs it, and prints what went wrong."""
+    shown = ""
     try:
+        reach = Reach.to(url, token, as_json=as_json)
+        shown = reach.shown
         _check_text(given)
         done = command(reach=reach, **given)
         code = asyncio.run(done) if isinstance(done, Coroutine) else done
     except (SessionServerError, httpx2.TransportError) as error:
-        failure = cli_error(error, reach.shown)
-        print_error(failure, as_json=reach.as_json)
+        failure = cli_error(error, shown)
+        print_error(failure, as_json=as_json)
         return failure.exit_code
     except (KeyboardInterrupt, asyncio.CancelledError):
         err.print("Stopped.")
@@ -190,25 +191,8 @@ def _check_text(given: dict[str, Any]) -> None:
     """Python decodes arguments that are not UTF-8 to surrogates, which cannot be encoded."""
     for value in given.values():
         for word in value if isinstance(value, list) else (value,):
-            if isinstance(word, str) and not word.isascii() and not _is_text(word):
-                raise UsageError(f"{word!a} is not text in UTF-8.")
-
-
-def _is_text(word: str) -> bool:
-    try:
-        word.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _option(name: str, annotation: Any, default: object) -> inspect.Parameter:
-    kind = inspect.Parameter.KEYWORD_ONLY
-    return inspect.Parameter(name, kind, default=default, annotation=annotation)
-
-
-def _sign(runner: Any, parameters: list[inspect.Parameter]) -> None:
-    """Typer reads the signature and the annotations of what it is given."""
-    ordered = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters]
-    runner.__signature__ = inspect.Signature(ordered)
-    runner.__annotations__ = {p.name: p.annotation for p in ordered}
+            try:
+                if isinstance(word, str):
+                    word.encode()
+            except UnicodeEncodeError:
+                raise UsageError(f"{word!a} is not text in UTF-8.") from None

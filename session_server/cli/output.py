@@ -55,7 +55,7 @@ def sanitized(text: str) -> str:
 
 def _console(*, stderr: bool) -> Console:
     """A pipe gets the text as it is: programs read it."""
-    console = Console(stderr=stderr, highlight=False, emoji=False)
+    console = Console(stderr=stderr, highlight=False, emoji=False, markup=False)
     if console.is_terminal:
         console.push_render_hook(_EverythingSanitized())
     else:
@@ -70,7 +70,7 @@ err = _console(stderr=True)
 def print_text(text: str, *, on: Console = out) -> None:
     """Prints a text as it is; a pipe gets every character."""
     if on.is_terminal:
-        on.print(text, markup=False, soft_wrap=True)
+        on.print(text, soft_wrap=True)
     else:
         on.file.write(f"{text}\n")
         on.file.flush()
@@ -90,6 +90,6 @@ def print_error(failure: CliError, *, as_json: bool) -> None:
             report["advice"] = failure.advice
         sys.stderr.write(encode(report).decode() + "\n")
         return
-    err.print(str(failure), style="red", markup=False, soft_wrap=True)
+    err.print(str(failure), style="red", soft_wrap=True)
     if failure.advice:
-        err.print(failure.advice, markup=False, soft_wrap=True)
+        err.print(failure.advice, soft_wrap=True)

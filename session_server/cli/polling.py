@@ -5,14 +5,14 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Generator
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import httpx2
-import typer
 
 from session_server.cli.failures import CliError
 from session_server.cli.output import err
-from session_server.cli.values import duration
+from session_server.cli.values import time_option
+from session_server.schemas.limits import LEASE_LIMIT_SECONDS
 
 PAUSE_SECONDS = 1.0
 ANSWER_SECONDS = 10.0
@@ -21,13 +21,16 @@ ANSWER_SECONDS = 10.0
 T = TypeVar("T")
 
 WaitOption = Annotated[
-    float | None,
-    typer.Option(
-        help="How long to wait: 90s, 10m; waits forever by default.",
-        parser=duration,
-        metavar="TIME",
-    ),
+    float | None, time_option("How long to wait: 90s, 10m; waits forever by default.")
 ]
+
+
+def lease_option(awaited: str, without: str) -> Any:
+    return time_option(
+        "How long this program may be gone, killed or cut off, before people see that nobody"
+        f" waits for the {awaited}. Not with {without}.",
+        LEASE_LIMIT_SECONDS,
+    )
 
 
 class Deadline:

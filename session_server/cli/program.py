@@ -17,7 +17,7 @@ from session_server.cli.ask import ask
 from session_server.cli.call import call
 from session_server.cli.doctor import doctor
 from session_server.cli.failures import ExitCode, UsageError
-from session_server.cli.http_client import JsonOption, SharedToken, SharedUrl, reaching
+from session_server.cli.http_client import Command, JsonOption, SharedToken, SharedUrl, reaching
 from session_server.cli.mcp_bridge import mcp
 from session_server.cli.output import print_error
 from session_server.cli.recordings import export, replay
@@ -88,21 +88,14 @@ def session_server(
         typer.echo(context.get_help())
 
 
+COMMANDS: tuple[Command, ...] = (
+    sessions, watch, ask, answer, call, share, export, replay, dispose, backup, migrate, doctor, mcp
+)  # fmt: skip
+
 app.command()(serve)
-app.command()(reaching(sessions))
-app.command()(reaching(watch))
-app.command()(reaching(ask))
-app.command()(reaching(answer))
-app.command()(reaching(call))
-app.command()(reaching(share))
+for command in COMMANDS:
+    app.command()(reaching(command))
 app.add_typer(access.app, name="token")
-app.command()(reaching(export))
-app.command()(reaching(replay))
-app.command()(reaching(dispose))
-app.command()(reaching(backup))
-app.command()(reaching(migrate))
-app.command()(reaching(doctor))
-app.command()(reaching(mcp))
 
 
 def main() -> None:

@@ -64,11 +64,11 @@ def parsed_questions(lines: Iterable[str]) -> tuple[Question, ...]:
 
 def parsed_question(text: str, number: int = 1) -> Question:
     line = _parts(text, number)
-    build = _KINDS.get(line.kind)
+    build = KINDS.get(line.kind)
     if build is None:
-        close = get_close_matches(line.kind, _KINDS, n=1)
+        close = get_close_matches(line.kind, KINDS, n=1)
         hint = f"Did you mean {close[0]}? " if close else ""
-        known = ", ".join(_KINDS)
+        known = ", ".join(KINDS)
         raise UsageError(
             f"{text!r}: {line.kind!r} is not a kind of question.", f"{hint}Use one of: {known}."
         )
@@ -139,31 +139,23 @@ def _bounds(kind: str, text: str | None, line: str) -> dict[str, Any]:
         raise UsageError(f"{line!r}: {error}", _HELP) from None
 
 
+def _plain(text: str) -> str:
+    return re.sub(r"\\(.)", r"\1", text)
+
+
 # Kinds
 
 
-def _text(form: str | None) -> Callable[[Line, dict[str, Any]], Question]:
+def _valued(
+    kind: Callable[..., Question], read: Callable[[str], Any], **fixed: str
+) -> Callable[[Line, dict[str, Any]], Question]:
+    """A question whose REST is its default."""
+
     def build(line: Line, fields: dict[str, Any]) -> Question:
-        default = None if line.rest is None else _plain(line.rest)
-        return TextQuestion(**fields, **line.bounds, format=form, default_value=default)
+        default = None if line.rest is None else read(line.rest)
+        return kind(**fields, **line.bounds, **fixed, default_value=default)
 
     return build
-
-
-def _number_question(line: Line, fields: dict[str, Any]) -> Question:
-    default = None if line.rest is None else number(line.rest)
-    return NumberQuestion(**fields, **line.bounds, default_value=default)
-
-
-def _integer_question(line: Line, fields: dict[str, Any]) -> Question:
-    default = None if line.rest is None else whole_number(line.rest)
-    return IntegerQuestion(**fields, **line.bounds, default_value=default)
-
-
-def _boolean(line: Line, fields: dict[str, Any]) -> Question:
-    if line.rest is None:
-        return BooleanQuestion(**fields)
-    return BooleanQuestion(**fields, default_value=truth(line.rest))
 
 
 def _select(line: Line, fields: dict[str, Any]) -> Question:
@@ -181,15 +173,15 @@ def _multi(line: Line, fields: dict[str, Any]) -> Question:
     )
 
 
-_KINDS: dict[str, Callable[[Line, dict[str, Any]], Question]] = {
-    "text": _text(None),
-    "email": _text("email"),
-    "uri": _text("uri"),
-    "date": _text("date"),
-    "date-time": _text("date-time"),
-    "number": _number_question,
-    "integer": _integer_question,
-    "yes-no": _boolean,
+KINDS: dict[str, Callable[[Line, dict[str, Any]], Question]] = {
+    "text": _valued(TextQuestion, _plain),
+    "email": _valued(TextQuestion, _plain, format="email"),
+    "uri": _valued(TextQuestion, _plain, format="uri"),
+    "date": _valued(TextQuestion, _plain, format="date"),
+    "date-time": _valued(TextQuestion, _plain, format="date-time"),
+    "number": _valued(NumberQuestion, number),
+    "integer": _valued(IntegerQuestion, whole_number),
+    "yes-no": _valued(BooleanQuestion, truth),
     "select": _select,
     "multi": _multi,
 }
@@ -207,7 +199,6 @@ _ALIASES = {
 """Names from other tools and from AHP."""
 
 _BOUNDED = ("text", "number", "integer", "multi")
-KINDS = tuple(_KINDS)
 
 
 # Small pieces
@@ -244,7 +235,3 @@ def _split(text: str, sign: str, times: int = -1) -> list[str]:
         piece += character
         escaped = character == "\\" and not escaped
     return [*pieces, piece]
-
-
-def _plain(text: str) -> str:
-    return re.sub(r"\\(.)", r"\1", text)

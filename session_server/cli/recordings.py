@@ -4,18 +4,24 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import httpx2
 import msgspec
 import typer
 
-from session_server.cli.failures import CliError, ExitCode, UsageError
+from session_server.cli.failures import CliError, UsageError
+from session_server.cli.fixtures import read_bytes
 from session_server.cli.http_client import Reach, session_path
 from session_server.cli.output import err, out, print_json
-from session_server.cli.session_names import SessionArgument, found_uri, page_of, short_name
+from session_server.cli.session_names import (
+    SessionArgument,
+    found_uri,
+    is_there,
+    page_of,
+    short_name,
+)
 from session_server.cli.sessions import as_json
-from session_server.cli.values import duration
+from session_server.cli.values import time_option
 from session_server.reducers.texts import session_uri
 from session_server.schemas.ahp.session import SessionSummary
 from session_server.schemas.wire import Millis
@@ -65,7 +71,7 @@ def export(
     if reach.as_json:
         print_json({"file": str(output), "bytes": len(cassette), "session": uri})
     else:
-        err.print(f"{output}: {len(cassette.splitlines()):,} lines", markup=False)
+        err.print(f"{output}: {len(cassette.splitlines()):,} lines")
 
 
 def replay(
@@ -85,47 +91,38 @@ def replay(
         ),
     ] = None,
     idle_limit: Annotated[
-        float | None,
-        typer.Option(
-            help="With --speed: no pause is longer than this.", parser=duration, metavar="TIME"
-        ),
+        float | None, time_option("With --speed: no pause is longer than this.")
     ] = None,
-) -> ExitCode | None:
+) -> None:
     """Play a file back as a session that can be watched; nothing in it runs or is sent again."""
-    lines = _lines(file)
-    name = _session_of(file, lines)
+    lines = [line for line in read_bytes(file).split(b"\n") if line.strip()]
+    head = _head(lines[0]) if lines else None
+    if head is None or head.kind != "cassette" or head.session is None:
+        raise _not_a_recording(file)
+    name = head.session
     if as_name is not None:
         name = session_uri(as_name)
         lines = _renamed(file, lines, name)
     if idle_limit is not None and speed is None:
         raise UsageError("--idle-limit needs --speed.")
     with reach.http() as http:
-        _check_free(http, name)
-        if speed is None:
-            summary = _posted(http, b"\n".join(lines), {})
-        else:
-            err.print(f"Watch it with: session-server watch {short_name(name)}", markup=False)
-            summary = _posted(http, _in_time(lines, speed, idle_limit), {"live": "true"})
+        # Checked before the upload: a host cannot interrupt a slow upload with an error.
+        if is_there(http, name):
+            message = f"There is a session {short_name(name)} already."
+            raise CliError(message, advice="Play the recording under another name with --as NAME.")
+        content: bytes | Iterator[bytes] = b"\n".join(lines)
+        params: dict[str, str] = {}
+        if speed is not None:
+            err.print(f"Watch it with: session-server watch {short_name(name)}")
+            content, params = _in_time(lines, speed, idle_limit), {"live": "true"}
+        response = http.post(
+            "/v1/replay", content=content, params=params, headers=JSON_LINES, timeout=None
+        )
+    summary = msgspec.json.decode(response.content, type=SessionSummary)
     if reach.as_json:
         print_json(as_json(summary), pretty=True)
     else:
-        out.print(f"Replay finished: {page_of(reach, name)}", markup=False)
-    return None
-
-
-def _lines(file: Path) -> list[bytes]:
-    try:
-        raw = sys.stdin.buffer.read() if file == Path("-") else file.read_bytes()
-    except OSError as error:
-        raise UsageError(f"{file} cannot be read: {error.strerror}.") from None
-    return [line for line in raw.split(b"\n") if line.strip()]
-
-
-def _session_of(file: Path, lines: list[bytes]) -> str:
-    head = _head(lines[0]) if lines else None
-    if head is None or head.kind != "cassette" or head.session is None:
-        raise _not_a_recording(file)
-    return head.session
+        out.print(f"Replay finished: {page_of(reach, name)}")
 
 
 def _renamed(file: Path, lines: list[bytes], name: str) -> list[bytes]:
@@ -150,25 +147,6 @@ def _head(line: bytes) -> Head | None:
         return None
 
 
-def _check_free(http: httpx2.Client, name: str) -> None:
-    """Checked before the upload: a host cannot interrupt a slow upload with an error."""
-    try:
-        http.get(session_path(name))
-    except CliError as failure:
-        if failure.exit_code is ExitCode.NOT_FOUND:
-            return
-        raise
-    message = f"There is a session {short_name(name)} already."
-    raise CliError(message, advice="Play the recording under another name with --as NAME.")
-
-
-def _posted(http: httpx2.Client, content: Any, params: dict[str, str]) -> SessionSummary:
-    response = http.post(
-        "/v1/replay", content=content, params=params, headers=JSON_LINES, timeout=None
-    )
-    return msgspec.json.decode(response.content, type=SessionSummary)
-
-
 def _in_time(lines: list[bytes], speed: float, limit: float | None) -> Iterator[bytes]:
     """Yields each line at its time."""
     before: int | None = None
@@ -179,12 +157,8 @@ def _in_time(lines: list[bytes], speed: float, limit: float | None) -> Iterator[
                 pause = max(0, head.stamp.at - before) / 1000 / speed
                 time.sleep(pause if limit is None else min(pause, limit))
             before = head.stamp.at
-        _show_progress(number, len(lines))
+        if err.is_terminal:
+            err.file.write(f"\r{number}/{len(lines)} ")
+            err.file.write("\n" if number == len(lines) else "")
+            err.file.flush()
         yield line + b"\n"
-
-
-def _show_progress(number: int, total: int) -> None:
-    if err.is_terminal:
-        err.file.write(f"\r{number}/{total} ")
-        err.file.write("\n" if number == total else "")
-        err.file.flush()

@@ -23,7 +23,9 @@ def serve(settings: Settings) -> None:
     from session_server.server import run  # noqa: PLC0415
 
     binding = binding_of(settings)
-    store = store_of(settings)
+    if settings.store is None:
+        settings.data_dir.mkdir(parents=True, exist_ok=True)
+    store = named_store(settings)
     try:
         check_address(settings.host, settings.port)
     except OSError as error:
@@ -35,12 +37,6 @@ def serve(settings: Settings) -> None:
     app = create_app(store, demo=settings.demo, settings=settings, access=binding.access)
     if not run(app, settings, binding):
         raise typer.Exit(1)
-
-
-def store_of(settings: Settings) -> str:
-    if settings.store is None:
-        settings.data_dir.mkdir(parents=True, exist_ok=True)
-    return named_store(settings)
 
 
 def check_address(host: str, port: int) -> None:

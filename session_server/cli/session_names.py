@@ -21,10 +21,11 @@ from session_server.cli.http_client import (
     Reach,
     session_path,
 )
+from session_server.cli.output import err, out, print_json
 from session_server.reducers.texts import PREFIX, session_name, session_uri
 from session_server.schemas.ahp.session import SessionState, SessionSummary
 from session_server.schemas.codec import encode
-from session_server.schemas.http import NewSession, SessionList
+from session_server.schemas.http import CallView, NewSession, RequestState, SessionList
 from session_server.schemas.limits import NAME_CHARS
 from session_server.schemas.wire import Uri
 
@@ -70,10 +71,6 @@ def checked_id(written: str) -> str:
     return written
 
 
-def all_sessions(http: httpx2.Client) -> tuple[SessionSummary, ...]:
-    return session_list(http).items
-
-
 def session_list(http: httpx2.Client) -> SessionList:
     """All sessions, with the damaged ones if the host reports them."""
     response = http.get("/v1/sessions")
@@ -98,29 +95,25 @@ def complete_session(context: typer.Context, incomplete: str) -> list[tuple[str,
         reach = Reach.to(url, given.get("token") or os.environ.get(TOKEN_VARIABLE))
         with reach.http() as http:
             http.timeout = httpx2.Timeout(COMPLETION_SECONDS)
-            sessions = all_sessions(http)
+            sessions = session_list(http).items
     except (CliError, httpx2.HTTPError, msgspec.MsgspecError):
         return []
     names = ((short_name(summary.resource), summary.title) for summary in sessions)
     return [(name, title) for name, title in names if name.startswith(incomplete)]
 
 
-SessionArgument = Annotated[
-    str,
-    typer.Argument(
-        help="The session: its URI, its id, or the beginning of it.",
-        autocompletion=complete_session,
-        show_default=False,
-    ),
-]
-OptionalSessionArgument = Annotated[
-    str | None,
-    typer.Argument(
-        help="The session: its URI, its id, or the beginning of it.",
-        autocompletion=complete_session,
-        show_default=False,
-    ),
-]
+_ARGUMENT = typer.Argument(
+    help="The session: its URI, its id, or the beginning of it.",
+    autocompletion=complete_session,
+    show_default=False,
+)
+SessionArgument = Annotated[str, _ARGUMENT]
+OptionalSessionArgument = Annotated[str | None, _ARGUMENT]
+
+
+def session_option(verb: str, default: str) -> Any:
+    help_text = f"Session to {verb} in; created if it does not exist. By default {default}."
+    return typer.Option(help=help_text, autocompletion=complete_session)
 
 
 @contextlib.contextmanager
@@ -142,19 +135,19 @@ def session_to_ask_in(http: httpx2.Client, name: str | None, title: str) -> Gene
 
 
 def _found_or_made(http: httpx2.Client, uri: Uri | None, title: str) -> tuple[Uri, bool]:
-    if uri is not None and _is_there(http, uri):
+    if uri is not None and is_there(http, uri):
         return uri, False
     wanted = encode(NewSession(resource=uri, title=title))
     try:
         made = http.post("/v1/sessions", content=wanted, headers=JSON)
     except CliError:
-        if uri is not None and _is_there(http, uri):
+        if uri is not None and is_there(http, uri):
             return uri, False  # someone else made it first
         raise
     return msgspec.json.decode(made.content, type=SessionSummary).resource, True
 
 
-def _is_there(http: httpx2.Client, uri: Uri) -> bool:
+def is_there(http: httpx2.Client, uri: Uri) -> bool:
     try:
         http.get(session_path(uri))
     except CliError as failure:
@@ -175,6 +168,21 @@ def how_to_answer(reach: Reach, uri: Uri) -> str:
     host = "" if reach.shown == DEFAULT_URL else f" --url {quote(reach.shown)}"
     command = f"session-server answer {quote(short_name(uri))}{host}"
     return f"Answer with: {command}, or at {page_of(reach, uri)}"
+
+
+def print_where(reach: Reach, what: str, uri: Uri) -> None:
+    text = f"{what} in {short_name(uri)}. {how_to_answer(reach, uri)}"
+    err.print(text, soft_wrap=True)
+
+
+def print_started(reach: Reach, what: str, started: RequestState | CallView) -> ExitCode:
+    """For `--no-wait`: prints the id, and where to answer."""
+    if reach.as_json:
+        print_json(started, pretty=True)
+    else:
+        out.print(started.id, soft_wrap=True)
+        print_where(reach, what, started.session)
+    return ExitCode.OK
 
 
 def page_of(reach: Reach, uri: Uri) -> str:

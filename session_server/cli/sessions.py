@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import Annotated, Any
 
-import httpx2
 import msgspec
 import typer
 from rich import box
@@ -18,14 +17,12 @@ from session_server.cli.http_client import Reach, session_path
 from session_server.cli.output import err, out, print_json
 from session_server.cli.session_names import (
     SessionArgument,
-    all_sessions,
     found_uri,
     session_list,
     short_name,
 )
 from session_server.schemas.ahp.questions import InputRequest
 from session_server.schemas.ahp.session import ACTIVITY_BITS, SessionSummary, Status
-from session_server.schemas.wire import Uri
 
 
 class State(StrEnum):
@@ -115,7 +112,7 @@ def sessions(
     listed = in_order(s for s in found.items if everything or not is_hidden(s))
     for damaged in found.unreadable:
         text = f"{short_name(damaged.session)} is damaged: {damaged.reason}."
-        err.print(f"{text} Run `session-server doctor` for advice.", markup=False)
+        err.print(f"{text} Run `session-server doctor` for advice.")
     if reach.as_json:
         print_json([as_json(summary) for summary in listed], pretty=True)
     elif listed:
@@ -161,17 +158,14 @@ def dispose(
         uri = found_uri(http, session)
         name = short_name(uri)
         if not yes:
-            _confirm(f"Delete {_titled(http, uri)} and its history for good?")
+            titles = {summary.resource: summary.title for summary in session_list(http).items}
+            title = f"“{titles[uri]}”" if uri in titles else "damaged"
+            _confirm(f"Delete {name} ({title}) and its history for good?")
         http.delete(session_path(uri))
     if reach.as_json:
         print_json({"session": uri, "state": "gone"})
     else:
-        err.print(f"{name} is deleted.", markup=False)
-
-
-def _titled(http: httpx2.Client, uri: Uri) -> str:
-    titles = {summary.resource: summary.title for summary in all_sessions(http)}
-    return f"{short_name(uri)} ({f'“{titles[uri]}”' if uri in titles else 'damaged'})"
+        err.print(f"{name} is deleted.")
 
 
 def _confirm(message: str) -> None:

@@ -31,9 +31,8 @@ def with_settings(command: Callable[[Settings], None]) -> Callable[..., None]:
             raise typer.Exit(failure.exit_code) from None
 
     option = typer.Option("--config", help=CONFIG_HELP, dir_okay=False)
-    annotations: dict[str, Any] = {"config": Annotated[Path | None, option]}
-    for name, field in Settings.model_fields.items():
-        annotations[name] = _option(name, field)
+    settings = {name: _option(name, field) for name, field in Settings.model_fields.items()}
+    annotations: dict[str, Any] = {"config": Annotated[Path | None, option], **settings}
     runner.__annotations__ = annotations
     runner.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [

@@ -22,7 +22,6 @@ from session_server.log.opening import database_of, is_postgres, redacted, schem
 from session_server.log.protocol import InUseError, LogError
 from session_server.log.sqlite.backup import back_up
 
-NO_FILE = "Only a store in a file can be copied. This one is {}."
 DATABASE = "PostgreSQL is backed up with its own tools, while the host runs."
 DATABASE_ADVICE = (
     "Use `pg_dump --schema={schema} DATABASE` for this host's log alone, or `pg_basebackup` with a"
@@ -45,15 +44,15 @@ def backup(
         raise CliError(DATABASE, advice=DATABASE_ADVICE.format(schema=schema_of(store)))
     source = database_of(store)
     if source is None:
-        raise CliError(NO_FILE.format(redacted(store)))
+        raise CliError(f"Only a store in a file can be copied. This one is {redacted(store)}.")
     made = back_up(source, file)
     if reach.as_json:
         print_json({"file": str(file), **made._asdict()}, pretty=True)
     else:
         message = f"{file}: {made.entries:,} entries in {made.channels:,} channels, {made.size:,} B"
-        err.print(f"{message}. {STILL_NEEDED}", markup=False)
+        err.print(f"{message}. {STILL_NEEDED}")
     for uri, reason in made.damaged.items():
-        err.print(f"{short_name(uri)} is damaged, also in the copy: {reason}.", markup=False)
+        err.print(f"{short_name(uri)} is damaged, also in the copy: {reason}.")
     return ExitCode.FAILED if made.damaged else ExitCode.OK
 
 
@@ -77,5 +76,5 @@ def migrate(
         print_json({"target": redacted(target), **made._asdict()}, pretty=True)
     else:
         text = f"{made.entries:,} entries in {made.channels:,} channels, all compared"
-        err.print(f"{redacted(target)}: {text}. Start the host with --store.", markup=False)
+        err.print(f"{redacted(target)}: {text}. Start the host with --store.")
     return ExitCode.OK

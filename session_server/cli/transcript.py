@@ -1,7 +1,6 @@
 """A session as text: turns and open questions, for a terminal."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from rich.console import Group, RenderableType
 from rich.markdown import Markdown
@@ -35,18 +34,9 @@ from session_server.schemas.ahp.turns import (
     ToolCallPart,
     Turn,
 )
-from session_server.schemas.principals import Author
 
 RESULT_CHARS = 400
 """As much of a tool's result as is shown; `call` and the page show all of it."""
-
-
-class Printed(NamedTuple):
-    """How much of a turn was printed: its message, and this many parts."""
-
-    turn_id: str
-    parts: int
-    has_ended: bool = False
 
 
 class Transcript:
@@ -57,37 +47,30 @@ class Transcript:
 
     def __init__(self, turns_shown: int) -> None:
         self._turns_shown = turns_shown
-        self._printed: dict[str, Printed] | None = None
+        self._printed: dict[str, int | None] | None = None
+        """How many parts of each turn were printed; `None` if it needs nothing more."""
 
     def news(self, state: SessionState) -> Iterator[RenderableType]:
         turns: tuple[Turn | ActiveTurn, ...] = state.turns
         if state.active_turn is not None:
             turns = (*turns, state.active_turn)
         if self._printed is None:
-            self._printed = {}
             skipped = turns[: -self._turns_shown] if self._turns_shown else turns
-            for turn in skipped:
-                self._printed[turn.id] = Printed(turn.id, len(turn.response_parts), has_ended=True)
+            self._printed = dict.fromkeys(turn.id for turn in skipped)
             if skipped:
                 yield Text(f"… {len(skipped)} earlier turns", style="dim")
         for turn in turns:
-            yield from self._turn(self._printed, turn, state)
-
-    def _turn(
-        self, known: dict[str, Printed], turn: Turn | ActiveTurn, state: SessionState
-    ) -> Iterator[RenderableType]:
-        printed = known.get(turn.id)
-        if printed is not None and printed.has_ended:
-            return
-        if printed is None:
-            yield message(turn)
-        settled = settled_parts(turn, is_paused=bool(state.input_requests))
-        for part in turn.response_parts[printed.parts if printed else 0 : settled]:
-            yield part_text(part)
-        has_ended = isinstance(turn, Turn)
-        if isinstance(turn, Turn) and turn.error is not None:
-            yield Text(f"✗ {turn.error.message}", style="red")
-        known[turn.id] = Printed(turn.id, settled, has_ended=has_ended)
+            if turn.id not in self._printed:
+                yield message(turn)
+            printed = self._printed.get(turn.id, 0)
+            if printed is None:
+                continue
+            settled = settled_parts(turn, is_paused=bool(state.input_requests))
+            for part in turn.response_parts[printed:settled]:
+                yield part_text(part)
+            self._printed[turn.id] = None if isinstance(turn, Turn) else settled
+            if isinstance(turn, Turn) and turn.error is not None:
+                yield Text(f"✗ {turn.error.message}", style="red")
 
     def unsettled(self, state: SessionState) -> Iterator[RenderableType]:
         turn = state.active_turn
@@ -162,27 +145,25 @@ def plain(text: wire.Text) -> str:
 def last_note(state: SessionState) -> str | None:
     """The latest thing the host noted in the latest turn, such as who declined what."""
     turn = state.active_turn or (state.turns[-1] if state.turns else None)
-    notes = (
-        [p for p in turn.response_parts if isinstance(p, SystemNotificationPart)] if turn else []
-    )
-    return plain(notes[-1].content) if notes else None
+    parts = turn.response_parts if turn else ()
+    notes = [part.content for part in parts if isinstance(part, SystemNotificationPart)]
+    return plain(notes[-1]) if notes else None
 
 
-def request_panel(request: InputRequest, me: Author | None = None) -> Panel:
+def request_panel(request: InputRequest) -> Panel:
     """An open question with what has been answered so far, live."""
     grid = Table.grid(padding=(0, 2))
     grid.add_column(no_wrap=True)
     grid.add_column()
     for question in request.questions or ():
         answer = (request.answers or {}).get(question.id)
-        grid.add_row(question_line(question), answer_text(question, answer, me))
+        grid.add_row(question_line(question), answer_text(question, answer))
     body: list[RenderableType] = []
     if request.url is not None:
         body.append(Text(request.url, style="underline"))
     if request.questions:
         body.append(grid)
-    meta = request.meta
-    expires = meta.expires_at if meta is not None else None
+    expires = None if request.meta is None else request.meta.expires_at
     if not body:
         body.append(Text("accept or decline", style="dim"))
     gone = asker_gone(request)

@@ -12,9 +12,7 @@ from session_server.client.answer_values import value_of
 from session_server.reducers.forms.answer_checks import label
 from session_server.schemas.ahp.questions import (
     BooleanQuestion,
-    IntegerQuestion,
     MultiSelectQuestion,
-    NumberQuestion,
     Question,
     SelectedManyValue,
     SelectedValue,
@@ -62,6 +60,12 @@ def lasting(at_most: float) -> Callable[[Any], float]:
         return length
 
     return checked
+
+
+def time_option(help_text: str, at_most: float | None = None) -> Any:
+    """An option that takes a duration."""
+    parser = duration if at_most is None else lasting(at_most)
+    return typer.Option(help=help_text, parser=parser, metavar="TIME")
 
 
 TRUTHS = {"yes": True, "y": True, "true": True, "no": False, "n": False, "false": False}
@@ -112,14 +116,10 @@ def plain_of(question: Question, text: str) -> Plain | None:
         case SingleSelectQuestion():
             return text
         case _:
-            return _read(question, text)
-
-
-def _read(question: NumberQuestion | IntegerQuestion | BooleanQuestion, text: str) -> Plain:
-    try:
-        return truth(text) if isinstance(question, BooleanQuestion) else number(text)
-    except ValueError as error:
-        raise InvalidAnswer(f"{label(question)}: {error}", question.id) from None
+            try:
+                return truth(text) if isinstance(question, BooleanQuestion) else number(text)
+            except ValueError as error:
+                raise InvalidAnswer(f"{label(question)}: {error}", question.id) from None
 
 
 def check_plain(question: Question, plain: Plain | None) -> None:

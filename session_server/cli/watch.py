@@ -3,7 +3,8 @@
 import asyncio
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
-from typing import Annotated, Any, NamedTuple
+from contextlib import nullcontext
+from typing import Annotated, Any
 
 import httpx2
 import msgspec
@@ -28,7 +29,7 @@ from session_server.cli.sessions import (
     table,
 )
 from session_server.cli.transcript import Transcript, last_note, request_panel, status_line
-from session_server.cli.values import duration
+from session_server.cli.values import time_option
 from session_server.client import Change, Client, Session
 from session_server.reducers.forms.ask_forms import ask_result
 from session_server.reducers.texts import outcome_note, subject
@@ -53,12 +54,9 @@ async def watch(
         list[State] | None,
         typer.Option(help="End as soon as the session, or any session, is in this state."),
     ] = None,
-    wait: Annotated[
-        float | None,
-        typer.Option(help="Give up after this time: 90s, 10m.", parser=duration, metavar="TIME"),
-    ] = None,
+    wait: Annotated[float | None, time_option("Give up after this time: 90s, 10m.")] = None,
     turns: Annotated[int, typer.Option(help="How many earlier turns to show.", min=0)] = 3,
-) -> ExitCode | None:
+) -> None:
     """Watch all sessions and how their questions end, or one session, live.
 
     With `--until`, wait for a session to reach a state.
@@ -75,23 +73,11 @@ async def watch(
                     await _watch_one(client, watched, wanted, turns, reach.as_json)
     except TimeoutError:
         awaited = " or ".join(sorted(wanted))
-        message = (
-            f"The state was not {awaited} within {wait:g} s."
-            if awaited
-            else f"Stopped after {wait:g} s."
-        )
-        raise CliError(message, ExitCode.TIMED_OUT) from None
-    return None
+        message = f"The state was not {awaited} within" if awaited else "Stopped after"
+        raise CliError(f"{message} {wait:g} s.", ExitCode.TIMED_OUT) from None
 
 
 # All sessions
-
-
-class Update(NamedTuple):
-    """All sessions as they are now, and the questions that have ended since the last time."""
-
-    sessions: tuple[SessionSummary, ...]
-    ended: tuple[EndedRequest, ...] = ()
 
 
 class Endings:
@@ -104,13 +90,7 @@ class Endings:
         self._last: dict[Uri, int] = {}
         self._known: set[str] = set()
 
-    async def follow(
-        self, listing: AsyncIterator[tuple[SessionSummary, ...]]
-    ) -> AsyncIterator[Update]:
-        async for sessions in listing:
-            yield Update(sessions, await asyncio.to_thread(self._since, sessions))
-
-    def _since(self, sessions: tuple[SessionSummary, ...]) -> tuple[EndedRequest, ...]:
+    def since(self, sessions: tuple[SessionSummary, ...]) -> tuple[EndedRequest, ...]:
         last, self._last = self._last, {s.resource: s.modified_at for s in sessions}
         if self._first is None:
             self._first = self._last
@@ -134,68 +114,8 @@ class Endings:
 
 
 async def _watch_all(reach: Reach, client: Client, wanted: frozenset[State]) -> None:
-    with reach.http() as http:
-        updates = Endings(http).follow(client.sessions())
-        if reach.as_json:
-            await _list_as_lines(updates, wanted)
-        elif out.is_terminal:
-            await _list_live(client, updates, wanted)
-        else:
-            await _list_plainly(updates, wanted)
-
-
-async def _list_as_lines(updates: AsyncIterator[Update], wanted: frozenset[State]) -> None:
-    """One line per session that changed and per question that ended; one that is gone has nothing
-    but its name.
-    """
-    known: dict[str, SessionSummary] = {}
-    async for sessions, ended in updates:
-        for state in ended:
-            print_json(_ended_json(state))
-        now = {summary.resource: summary for summary in sessions}
-        for uri, summary in now.items():
-            if known.get(uri) != summary:
-                print_json(as_json(summary))
-        for uri in known.keys() - now.keys():
-            print_json({"state": "gone", "resource": uri})
-        known = now
-        if _reached(sessions, wanted):
-            return
-
-
-def _ended_json(state: EndedRequest) -> dict[str, Any]:
-    result: dict[str, Any] = msgspec.to_builtins(ask_result(state.outcome, state.session))
-    message = subject(state.outcome.request)
-    return {"state": "ended", "resource": result.pop("session"), "message": message, **result}
-
-
-async def _list_plainly(updates: AsyncIterator[Update], wanted: frozenset[State]) -> None:
-    """Into a pipe: a line whenever a session's state changes or a question ends."""
-    known: dict[str, str] = {}
-    async for sessions, ended in updates:
-        for request in ended:
-            _print_line(_outcome_name(request), request.session, outcome_note(request.outcome))
-        for summary in sessions:
-            state = LEFT_NAME if is_left(summary) else state_of(summary)
-            if known.get(summary.resource) != state:
-                _print_line(state, summary.resource, summary.title)
-            known[summary.resource] = state
-        if _reached(sessions, wanted):
-            return
-
-
-def _print_line(what: str, uri: Uri, text: str) -> None:
-    print_text(f"{what}\t{short_name(uri)}\t{text}")
-
-
-def _outcome_name(state: EndedRequest) -> str:
-    return ask_result(state.outcome, state.session).outcome.name.lower().replace("_", "-")
-
-
-async def _list_live(
-    client: Client, updates: AsyncIterator[Update], wanted: frozenset[State]
-) -> None:
     latest: tuple[SessionSummary, ...] = ()
+    states: dict[Uri, str] = {}
 
     def drawn() -> RenderableType:
         shown = in_order(s for s in latest if not is_hidden(s))
@@ -204,13 +124,66 @@ async def _list_live(
         foot = f"{counted} · {client.status} · Ctrl-C ends"
         return Group(table(shown), Text(foot, style="dim"))
 
-    with _live(drawn) as live:
-        async for sessions, ended in updates:
-            latest = sessions
-            for request in ended:
-                live.console.print(_ended_line(request))
-            if _reached(sessions, wanted):
+    is_live = out.is_terminal and not reach.as_json
+    with reach.http() as http, _live(drawn) if is_live else nullcontext():
+        endings = Endings(http)
+        async for sessions in client.sessions():
+            ended = await asyncio.to_thread(endings.since, sessions)
+            before, latest = latest, sessions
+            if reach.as_json:
+                _print_json_lines(before, latest, ended)
+            elif is_live:
+                for request in ended:
+                    out.print(_ended_line(request))
+            else:
+                _print_lines(states, latest, ended)
+            if any(state_of(summary) in wanted for summary in latest):
                 return
+
+
+def _print_json_lines(
+    before: tuple[SessionSummary, ...],
+    latest: tuple[SessionSummary, ...],
+    ended: tuple[EndedRequest, ...],
+) -> None:
+    """One line per session that changed and per question that ended; one that is gone has nothing
+    but its name.
+    """
+    for state in ended:
+        print_json(_ended_json(state))
+    known = {summary.resource: summary for summary in before}
+    for summary in latest:
+        if known.pop(summary.resource, None) != summary:
+            print_json(as_json(summary))
+    for uri in known:
+        print_json({"state": "gone", "resource": uri})
+
+
+def _ended_json(state: EndedRequest) -> dict[str, Any]:
+    result: dict[str, Any] = msgspec.to_builtins(ask_result(state.outcome, state.session))
+    message = subject(state.outcome.request)
+    return {"state": "ended", "resource": result.pop("session"), "message": message, **result}
+
+
+def _print_lines(
+    states: dict[Uri, str],
+    latest: tuple[SessionSummary, ...],
+    ended: tuple[EndedRequest, ...],
+) -> None:
+    """Into a pipe: a line whenever a session's state changes or a question ends."""
+    for request in ended:
+        name = ask_result(request.outcome, request.session).outcome.name
+        what = name.lower().replace("_", "-")
+        _print_line(what, request.session, outcome_note(request.outcome))
+    for summary in latest:
+        state = LEFT_NAME if is_left(summary) else state_of(summary)
+        if states.get(summary.resource) != state:
+            _print_line(state, summary.resource, summary.title)
+        states[summary.resource] = state
+
+
+def _print_line(what: str, uri: Uri, text: str) -> None:
+    print_text(f"{what}\t{short_name(uri)}\t{text}")
 
 
 def _ended_line(state: EndedRequest) -> Text:
@@ -219,10 +192,6 @@ def _ended_line(state: EndedRequest) -> Text:
     mark, style = ("✓", "green") if outcome.response is ResponseKind.ACCEPT else ("✗", "red")
     where = f"{clock(outcome.at)} {short_name(state.session)}"
     return Text.assemble((f"{mark} ", style), (f"{where}  ", "dim"), outcome_note(outcome))
-
-
-def _reached(sessions: tuple[SessionSummary, ...], wanted: frozenset[State]) -> bool:
-    return any(state_of(summary) in wanted for summary in sessions)
 
 
 # One session
@@ -238,14 +207,20 @@ async def _watch_one(
     transcript = Transcript(turns)
 
     def drawn() -> RenderableType:
-        return session_view(transcript, session.confirmed, str(client.status))
+        state = session.confirmed
+        return Group(
+            *transcript.unsettled(state),
+            *(request_panel(request) for request in state.input_requests or ()),
+            Text(),
+            status_line(state, str(client.status)),
+        )
 
     if out.is_terminal:
         with _live(drawn) as live:
             await _print_changes(session, changes, wanted, transcript, live.console.print)
     else:
         await _print_changes(session, changes, wanted, transcript, _print_plainly)
-        err.print(_verdict(session), markup=False, soft_wrap=True)
+        err.print(_verdict(session), soft_wrap=True)
 
 
 def _verdict(session: Session) -> str:
@@ -271,21 +246,12 @@ async def _print_changes(
     transcript: Transcript,
     show: Callable[[RenderableType], None],
 ) -> None:
-    for news in transcript.news(session.confirmed):
-        show(news)
-    while state_of(session.confirmed.summary) not in wanted:
-        await anext(changes)
+    while True:
         for news in transcript.news(session.confirmed):
             show(news)
-
-
-def session_view(transcript: Transcript, state: SessionState, connection: str) -> RenderableType:
-    return Group(
-        *transcript.unsettled(state),
-        *(request_panel(request) for request in state.input_requests or ()),
-        Text(),
-        status_line(state, connection),
-    )
+        if state_of(session.confirmed.summary) in wanted:
+            return
+        await anext(changes)
 
 
 async def _session_as_lines(
@@ -297,10 +263,7 @@ async def _session_as_lines(
     while state_of(state.summary) not in wanted:
         change = await anext(changes)
         state = change.after
-        if change.envelope is not None:
-            print_json(change.envelope)
-        else:
-            print_json({"snapshot": change.after})
+        print_json(change.envelope or {"snapshot": state})
 
 
 # Drawing

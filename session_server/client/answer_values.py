@@ -75,16 +75,12 @@ def _text(question: TextQuestion, plain: Any) -> Value:
     return TextValue(value=plain)
 
 
-def _number(question: NumberQuestion, plain: Any) -> Value:
+def _number(question: NumberQuestion | IntegerQuestion, plain: Any) -> Value:
+    is_integer = isinstance(question, IntegerQuestion)
     if isinstance(plain, bool) or not isinstance(plain, int | float):
-        raise _wrong(question, "a number", plain)
-    return NumberValue(value=plain)
-
-
-def _integer(question: IntegerQuestion, plain: Any) -> Value:
-    if isinstance(plain, bool) or not isinstance(plain, int | float):
-        raise _wrong(question, "a whole number", plain)
-    return NumberValue(value=int(plain) if isinstance(plain, float) and plain % 1 == 0 else plain)
+        raise _wrong(question, "a whole number" if is_integer else "a number", plain)
+    is_whole = is_integer and isinstance(plain, float) and plain % 1 == 0
+    return NumberValue(value=int(plain) if is_whole else plain)
 
 
 def _boolean(question: BooleanQuestion, plain: Any) -> Value:
@@ -122,7 +118,7 @@ def _selected_many(question: MultiSelectQuestion, plain: Any) -> Value:
 _CONVERSIONS: dict[type, Callable[[Any, Any], Value]] = {
     TextQuestion: _text,
     NumberQuestion: _number,
-    IntegerQuestion: _integer,
+    IntegerQuestion: _number,
     BooleanQuestion: _boolean,
     SingleSelectQuestion: _selected,
     MultiSelectQuestion: _selected_many,

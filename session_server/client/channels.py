@@ -156,10 +156,10 @@ class Channels:
 
     def send(self, mirror: Mirror[Any], pending: Pending) -> bool:
         """Whether it could be sent now; if not, it is as soon as that is possible."""
-        is_held = any(self.mirrors[key] is mirror for key in self._held)
-        if self.is_live and not is_held:
+        can_send = self.is_live and all(self.mirrors[key] is not mirror for key in self._held)
+        if can_send:
             self._exchange.send(pending)
-        return self.is_live and not is_held
+        return can_send
 
     def missing(self, uris: Iterable[Uri]) -> None:
         """A host may have unloaded an unwatched session; it exists if it can be subscribed to."""
@@ -185,8 +185,8 @@ class Channels:
     def _restored(
         self, key: Key, mirror: Mirror[Any], found: list[Snapshot], channel: Uri, answer: Answer
     ) -> None:
-        if isinstance(answer, ConnectionLost) or self.mirrors.get(key) is not mirror:
-            return  # asked for again on the next connection, or left
+        if self.mirrors.get(key) is not mirror:
+            return  # left
         if isinstance(answer, ClientError):
             is_gone = isinstance(answer, CommandFailed) and answer.rpc_code in NOT_THERE
             self.gone(channel, None if is_gone else answer)
@@ -242,9 +242,10 @@ class Channels:
             if channel in mirror.positions:
                 del self.mirrors[key]
                 self._held.pop(key, None)
-                mirror.end(error or SessionGone(mirror.channel))
+                reason = error or SessionGone(mirror.channel)
+                mirror.end(reason)
                 for found in self._wanted.pop(key, []):
-                    found(mirror.error or SessionGone(mirror.channel))
+                    found(reason)
 
     def _not_understood(self, mirror: Mirror[Any], delivery: Delivery, error: Exception) -> None:
         """A kind of action that is new to us is left out; for any other the state is fetched."""
@@ -258,7 +259,11 @@ class Channels:
     # Subscriptions
 
     def _ask_for(self, channel: Uri, answered: Callable[[Uri, Answer], None]) -> None:
-        self._exchange.ask(Subscribe, Params(channel=channel), partial(answered, channel))
+        def passed_on(answer: Answer) -> None:
+            if not isinstance(answer, ConnectionLost):  # asked again on the next connection
+                answered(channel, answer)
+
+        self._exchange.ask(Subscribe, Params(channel=channel), passed_on)
 
     def _subscribe(self, key: Key, channel: Uri) -> None:
         """Copies the state of a channel that another mirror already follows."""
@@ -269,8 +274,6 @@ class Channels:
             self._ask_for(channel, partial(self._subscribed, key))
 
     def _subscribed(self, key: Key, channel: Uri, answer: Answer) -> None:
-        if isinstance(answer, ConnectionLost):
-            return  # asked again on the next connection
         if isinstance(answer, ClientError):
             self._failed(key, answer)
             return
@@ -316,8 +319,6 @@ class Channels:
             found(error)
 
     def _fetched(self, channel: Uri, answer: Answer) -> None:
-        if isinstance(answer, ConnectionLost):
-            return
         if isinstance(answer, ClientError):
             self.gone(channel)
             return

@@ -5,18 +5,21 @@ import time
 import uuid
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
 from contextlib import aclosing
+from functools import partial
 from typing import Any, Literal, TypeVar
 
+import msgspec
+
 from session_server.client.client_protocol import ClientProtocol, Status
-from session_server.client.errors import ClientError, ConnectionLost, NotUnderstood
-from session_server.client.exchange import Answer
+from session_server.client.errors import ConnectionLost, NotUnderstood
 from session_server.client.handles import Root, Session
-from session_server.client.http_commands import HttpApi
-from session_server.client.watching import Listing
+from session_server.client.http_commands import Ask, HttpApi, ahp_questions, asked, called
+from session_server.client.watching import Listing, resolve
 from session_server.reducers.texts import session_uri
 from session_server.schemas.ahp import frames
 from session_server.schemas.ahp.commands import (
     ROOT_CHANNEL,
+    SESSION_PREFIX,
     CreateSessionParams,
     FetchTurnsResult,
     ForkSource,
@@ -28,14 +31,12 @@ from session_server.schemas.ahp.session import ModelSelection, SessionSummary
 from session_server.schemas.ahp1 import methods
 from session_server.schemas.codec import Decoder
 from session_server.schemas.errors import DecodingError
-from session_server.schemas.http import NewRequest
+from session_server.schemas.http import NewCall, NewRequest
 from session_server.schemas.limits import LEASE_SECONDS
 from session_server.schemas.mcp import AskedQuestion, AskResult
 from session_server.schemas.wire import Extra, Uri
 
 T = TypeVar("T")
-
-SESSION_PREFIX = "ahp-session:/"
 
 _decode_turns: Decoder[FetchTurnsResult] = Decoder(FetchTurnsResult)
 _decode_anything: Decoder[Any] = Decoder(Any)
@@ -45,7 +46,7 @@ _decode_anything: Decoder[Any] = Decoder(Any)
 class Client:
     """Made by `connect`. Everything here waits for a connection if there is none just now."""
 
-    def __init__(self, protocol: ClientProtocol, api: HttpApi | None = None) -> None:
+    def __init__(self, protocol: ClientProtocol, api: HttpApi) -> None:
         self._protocol = protocol
         self._api = api
         self._status = protocol.status
@@ -211,9 +212,6 @@ class Client:
         question is withdrawn. With a `key` of your own it stays open instead, and asking again with
         the same key in the same session goes on waiting. Raises `AskRefused`.
         """
-        from session_server.client.http_commands import Ask, ahp_questions, asked  # noqa: PLC0415
-
-        assert self._api is not None, "made by `connect`"
         if key is not None and session is None:
             raise ValueError("A `key` needs a `session` in which the question can be found again.")
         asked_questions = ahp_questions(questions)
@@ -245,10 +243,10 @@ class Client:
         seconds, then `TimeoutError` is raised and the call continues. Raises `CallRefused` or
         `CallFailed`.
         """
-        from session_server.client.http_commands import called, tool_call  # noqa: PLC0415 - few need it
-
-        assert self._api is not None, "made by `connect`"
-        return await called(self._api, session, tool_call(server, tool, arguments), timeout)
+        wanted = NewCall(
+            server=server, tool=tool, arguments=dict(arguments or {}), lease=LEASE_SECONDS
+        )
+        return await called(self._api, session, wanted, timeout)
 
     async def ping(self) -> float:
         """Seconds until the host has answered."""
@@ -266,16 +264,9 @@ class Client:
 
     async def _command(self, frame: Any, params: Any, decode: Decoder[T]) -> T:
         await self.wait_until_live()
-        answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-
-        def resolve(answer: Answer) -> None:
-            if not answered.done():
-                answered.set_result(answer)
-
-        self._protocol.request(frame, params, resolve)
+        answered: asyncio.Future[msgspec.Raw] = asyncio.get_running_loop().create_future()
+        self._protocol.request(frame, params, partial(resolve, answered))
         answer = await answered
-        if isinstance(answer, ClientError):
-            raise answer
         try:
             return decode(bytes(answer))
         except DecodingError as error:

@@ -44,7 +44,6 @@ from session_server.schemas.ahp.commands import (
     Implementation,
     InitializeParams,
     Params,
-    PresenceChangedParams,
     PresenceUpdateParams,
     Present,
     ReconnectParams,
@@ -110,7 +109,7 @@ class Presence:
 
     def lost(self) -> None:
         self._is_live = False
-        self._presence_changed(())
+        self.changed(())
 
     def leave(self) -> None:
         if self._is_live:
@@ -122,10 +121,7 @@ class Presence:
         if self._is_live:
             self._exchange.report(PresenceUpdateParams(channel=self.room, editing=place))
 
-    def changed(self, params: PresenceChangedParams) -> None:
-        self._presence_changed(params.present)
-
-    def _presence_changed(self, present: tuple[Present, ...]) -> None:
+    def changed(self, present: tuple[Present, ...]) -> None:
         if present != self.present:
             self.present = present
             self.on_change()
@@ -158,10 +154,6 @@ class Listener(Protocol):
         ...
 
 
-def _nothing() -> None:
-    pass
-
-
 class ClientProtocol:
     """`versions` are offered to the host; `version` is the one that it has chosen."""
 
@@ -178,7 +170,7 @@ class ClientProtocol:
         self._versions = tuple(versions)
         self._name = name
         self.error: ClientError | None = None
-        self.on_status: Callable[[], None] = _nothing
+        self.on_status: Callable[[], None] = lambda: None
         self.listings: set[Listener] = set()
         self.rooms: set[Presence] = set()
         self.exchange = Exchange()
@@ -211,8 +203,15 @@ class ClientProtocol:
         """A new socket: the handshake comes first."""
         if self.version is None:
             self._initialize()
-        else:
-            self._reconnect()
+            return
+        self._resumed = self.channels.uris
+        params = ReconnectParams(
+            channel=ROOT_CHANNEL,
+            client_id=self.client_id,
+            last_seen_server_seq=self.channels.last_seen,
+            subscriptions=self._resumed,
+        )
+        self.exchange.ask(frames.Reconnect, params, self._reconnected)
 
     def disconnected(self) -> None:
         """Requests are lost; actions wait for the next connection."""
@@ -229,10 +228,6 @@ class ClientProtocol:
         except DecodingError as error:
             raise NotUnderstood(f"The host sent something that is not AHP: {error}") from error
         self.on_status()
-
-    def drain(self) -> list[bytes]:
-        """Everything that is to be written now."""
-        return self.exchange.drain()
 
     def close(self, error: ClientError) -> None:
         """Ends everything: all that wait for something get this error."""
@@ -289,22 +284,18 @@ class ClientProtocol:
             raise TooManyPending(f"{PENDING_LIMIT} actions are waiting to be confirmed already.")
         at = self._clock()
         channel, worded = self.dialect.outgoing(mirror, action, at)
-        frame = self._framed(channel, worded)
-        self._client_seq += 1
-        pending = Pending(self._client_seq, channel, worded, at, frame, settled)
-        mirror.dispatch(pending)
-        if not self.channels.send(mirror, pending):
-            mirror.supersede(pending)
-        self.on_status()
-
-    def _framed(self, channel: Uri, action: Action) -> bytes:
         params = AgentDispatchActionParams(
-            channel=channel, client_seq=self._client_seq + 1, action=action
+            channel=channel, client_seq=self._client_seq + 1, action=worded
         )
         frame = encode(frames.AgentDispatchAction(jsonrpc=JSONRPC, params=params))
         if len(frame) > FRAME_BYTES:
             raise TooLarge(f"This action has {len(frame)} bytes; a frame may have {FRAME_BYTES}.")
-        return frame
+        self._client_seq += 1
+        pending = Pending(self._client_seq, channel, worded, at, frame, [settled])
+        mirror.dispatch(pending)
+        if not self.channels.send(mirror, pending):
+            mirror.supersede(pending)
+        self.on_status()
 
     # The handshake
 
@@ -318,16 +309,6 @@ class ClientProtocol:
             initial_subscriptions=self._resumed,
         )
         self.exchange.ask(frames.Initialize, params, self._initialized)
-
-    def _reconnect(self) -> None:
-        self._resumed = self.channels.uris
-        params = ReconnectParams(
-            channel=ROOT_CHANNEL,
-            client_id=self.client_id,
-            last_seen_server_seq=self.channels.last_seen,
-            subscriptions=self._resumed,
-        )
-        self.exchange.ask(frames.Reconnect, params, self._reconnected)
 
     def _initialized(self, answer: Answer) -> None:
         if isinstance(answer, ClientError):
@@ -364,7 +345,7 @@ class ClientProtocol:
     def _go_live(self) -> None:
         """Sends the name first: it counts only for actions after it."""
         if self._name is not None and self._takes_names:
-            self.exchange.introduce(self._name)
+            self.exchange.report(PresenceUpdateParams(channel=ROOT_CHANNEL, name=self._name))
         self.channels.go_live(self._resumed)
         for room in tuple(self.rooms):
             room.live()
@@ -383,7 +364,7 @@ class ClientProtocol:
             params = decode_presence(bytes(message.params))
             for room in tuple(self.rooms):
                 if room.room == params.channel:
-                    room.changed(params)
+                    room.changed(params.present)
         elif message.method is None and message.id is not None:
             failure = None if message.error is None else command_failed(message.error)
             self.exchange.answer(message.id, failure or message.result)

@@ -25,7 +25,7 @@ from session_server.client.errors import (
     GaveUp,
     NotConnected,
 )
-from session_server.client.http_commands import HttpApi
+from session_server.client.http_commands import http_api
 from session_server.reducers.version_negotiation import SUPPORTED_VERSIONS
 from session_server.schemas.principals import VIA_HEADER, Provenance
 
@@ -111,30 +111,21 @@ async def connect(  # noqa: PLR0913 - each can be left out
     protocol = ClientProtocol(client_id or uuid.uuid4().hex, _now, name=name, versions=versions)
     headers = headers_of(token or token_in(url), policy=policy)
     line = Line(protocol, endpoint(url), headers, ssl)
-    client = Client(protocol, HttpApi.of(endpoint(url), headers, ssl))
+    client = Client(protocol, http_api(endpoint(url), headers, ssl))
     running = asyncio.create_task(line.run())
     try:
-        await _first_connection(client, line, url, timeout)
+        try:
+            await client.wait_until_live(timeout)
+        except TimeoutError:
+            why = "" if line.failure is None else f": {line.failure}"
+            message = f"No connection to {_without_secrets(url)} within {timeout:g} s{why}"
+            raise NotConnected(message) from line.failure
         yield client
         await line.flush()
     finally:
         protocol.close(Closed("The client was closed."))
         running.cancel()
         await asyncio.wait((running,))
-
-
-async def _first_connection(
-    client: Client,
-    line: "Line",
-    url: str,
-    timeout: float | None,  # noqa: ASYNC109 - as above
-) -> None:
-    try:
-        await client.wait_until_live(timeout)
-    except TimeoutError:
-        why = "" if line.failure is None else f": {line.failure}"
-        message = f"No connection to {_without_secrets(url)} within {timeout:g} s{why}"
-        raise NotConnected(message) from line.failure
 
 
 def endpoint(url: str) -> str:
@@ -268,7 +259,7 @@ class Line:
             while True:
                 await self._output.wait()
                 self._output.clear()
-                for frame in self._protocol.drain():
+                for frame in self._protocol.exchange.drain():
                     await socket.send(frame, text=True)
                 if not self._output.is_set():
                     self._is_written.set()

@@ -5,9 +5,9 @@ the JSON objects that hosts send, reduced by the standard reducers, so that what
 carried along. Here a session and one of its chats become one `SessionState`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
@@ -48,7 +48,8 @@ from session_server.schemas.principals import Provenance
 from session_server.schemas.record import Outcome
 from session_server.schemas.wire import ErrorInfo, Extra, Millis, Uri, decode_variant
 
-T = TypeVar("T")
+MISFITS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""What reading or reducing raises for a document of another shape."""
 
 LIFECYCLES = {"failed": Lifecycle.CREATION_FAILED, "creating": Lifecycle.CREATING}
 
@@ -76,7 +77,7 @@ def conversation(
     """`before` is an earlier state, of which unchanged objects are reused."""
     try:
         return _conversation(uri, session, chat, before)
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+    except MISFITS as error:
         raise NotUnderstood(f"The state of {uri} is not AHP: {error!r}") from error
 
 
@@ -88,7 +89,7 @@ def after(state: Conversation, channel: Uri, action: Extra) -> Conversation:
             session = reduce_session_mirror(session, action)
         elif chat is not None:
             chat = reduce_chat(chat, action)
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+    except MISFITS as error:
         raise NotUnderstood(f"An action on {channel} is not AHP: {error!r}") from error
     if session is state.session and chat is state.chat:
         return state
@@ -135,7 +136,7 @@ def _conversation(
     uri: Uri, session: Extra, chat: Extra | None, before: Conversation | None
 ) -> Conversation:
     shown = chat or {}
-    active = shown.get("activeTurn")
+    active, steering = shown.get("activeTurn"), shown.get("steeringMessage")
     parts = () if active is None else active["responseParts"]
     requests = tuple(request_of(part["request"]) for part in parts if _is_open(part))
     is_same = before is not None and before.session is session
@@ -144,25 +145,19 @@ def _conversation(
         lifecycle=LIFECYCLES.get(session["lifecycle"], Lifecycle.READY),
         turns=_turns(shown.get("turns", ()), before),
         creation_error=read(session.get("creationError"), ErrorInfo | None),
-        server_tools=_some(_each(session.get("serverTools"), ToolDefinition)),
+        server_tools=_each(session.get("serverTools"), ToolDefinition) or None,
         active_client=next(iter(_each(session.get("activeClients"), ActiveClient)), None),
         active_turn=None if active is None else _active_turn(active, before),
-        steering_message=_pending(shown.get("steeringMessage")),
-        queued_messages=_some(
-            tuple(m for queued in shown.get("queuedMessages", ()) if (m := _pending(queued)))
-        ),
+        steering_message=None if steering is None else _pending(steering),
+        queued_messages=tuple(_pending(m) for m in shown.get("queuedMessages", ()) if m) or None,
         input_requests=requests or None,
         config=read(session.get("config"), SessionConfigState | None),
-        changesets=_some(_each(session.get("changesets"), Changeset)),
+        changesets=_each(session.get("changesets"), Changeset) or None,
         meta=session.get("_meta"),
         session=session,
         chat=chat,
         chats=before.chats if before and is_same else _each(session.get("chats"), ChatSummary),
     )
-
-
-def _some(items: tuple[T, ...]) -> tuple[T, ...] | None:
-    return items or None
 
 
 def _summary(uri: Uri, session: Extra, chat: Extra) -> SessionSummary:
@@ -183,20 +178,33 @@ def _summary(uri: Uri, session: Extra, chat: Extra) -> SessionSummary:
     )
 
 
+_SUMMARY_FIELDS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "title": ("title", lambda title: title),
+    "status": ("status", lambda status: status),
+    "modifiedAt": ("modified_at", millis),
+    "activity": ("activity", lambda activity: activity or None),
+    "project": ("project", lambda project: read(project, ProjectInfo)),
+    "workingDirectories": ("working_directory", lambda uris: next(iter(uris or ()), None)),
+    "changes": ("changes", lambda changes: read(changes, ChangesSummary)),
+    "_meta": ("meta", lambda meta: read(meta, SummaryMeta)),
+}
+
+
+def summary_fields(document: Mapping[str, Any]) -> dict[str, Any]:
+    """What an entry of the list of sessions, or a change of one, has of a summary."""
+    return {
+        name: convert(document[key])
+        for key, (name, convert) in _SUMMARY_FIELDS.items()
+        if key in document
+    }
+
+
 def summary_of(document: Mapping[str, Any]) -> SessionSummary:
     """An entry of the list of sessions."""
+    fields: dict[str, Any] = {"modified_at": 0, **summary_fields(document)}
+    created = millis(document.get("createdAt"))
     return SessionSummary(
-        resource=document["resource"],
-        provider=document["provider"],
-        title=document["title"],
-        status=document["status"],
-        created_at=millis(document.get("createdAt")),
-        modified_at=millis(document.get("modifiedAt")),
-        activity=document.get("activity") or None,
-        project=read(document.get("project"), ProjectInfo | None),
-        working_directory=next(iter(document.get("workingDirectories") or ()), None),
-        changes=read(document.get("changes"), ChangesSummary | None),
-        meta=read(document.get("_meta"), SummaryMeta | None),
+        resource=document["resource"], provider=document["provider"], created_at=created, **fields
     )
 
 
@@ -243,9 +251,7 @@ def _message(document: Extra) -> Message:
     return found or Message(text=document["text"], origin=MessageOrigin(kind="unknown"))
 
 
-def _pending(document: Extra | None) -> PendingMessage | None:
-    if document is None:
-        return None
+def _pending(document: Extra) -> PendingMessage:
     return PendingMessage(id=document["id"], message=_message(document["message"]))
 
 
@@ -287,7 +293,7 @@ def request_of(document: Extra) -> InputRequest:
         id=document["id"],
         message=document.get("message"),
         url=document.get("url"),
-        questions=_some(_each(document.get("questions"), Question)),
+        questions=_each(document.get("questions"), Question) or None,
     )
 
 
@@ -325,20 +331,17 @@ def _note(part: Extra) -> str:
 
 def shown_root(root: Extra) -> ShownRoot:
     try:
+        # Customizations have another shape; they are in `root`.
+        agents = ({k: v for k, v in a.items() if k != "customizations"} for a in root["agents"])
         return ShownRoot(
-            agents=_each((_plain_agent(agent) for agent in root["agents"]), AgentInfo),
+            agents=_each(agents, AgentInfo),
             active_sessions=root.get("activeSessions"),
-            terminals=_some(_each(root.get("terminals"), TerminalInfo)),
+            terminals=_each(root.get("terminals"), TerminalInfo) or None,
             config=read(root.get("config"), RootConfigState | None),
             root=root,
         )
     except (AttributeError, LookupError, TypeError) as error:
         raise NotUnderstood(f"The state of the host is not AHP: {error!r}") from error
-
-
-def _plain_agent(agent: Extra) -> Extra:
-    """Customizations have another shape; they are in `root`."""
-    return {key: value for key, value in agent.items() if key != "customizations"}
 
 
 def root_after(state: ShownRoot, action: Extra) -> ShownRoot:

@@ -4,12 +4,18 @@ A dialect makes mirrors from snapshots, decodes actions and the list of sessions
 actions and commands. Everything else is the same, and programs see the same shapes with either.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
-from session_server.client.conversations import Conversation, millis, read, summary_of
+from session_server.client.conversations import (
+    Conversation,
+    millis,
+    read,
+    summary_fields,
+    summary_of,
+)
 from session_server.client.errors import NotUnderstood, Unsupported
 from session_server.client.exchange import Delivery
 from session_server.client.mirror import Mirror
@@ -18,8 +24,6 @@ from session_server.client.mirror_kinds import (
     RootMirror,
     SessionMirror,
     ShownRootMirror,
-    root_of,
-    session_of,
 )
 from session_server.reducers.ahp1.snapshots import moment
 from session_server.reducers.version_negotiation import Family, negotiated
@@ -35,12 +39,7 @@ from session_server.schemas.ahp.commands import (
 )
 from session_server.schemas.ahp.envelopes import ActionEnvelope, EnvelopeMeta
 from session_server.schemas.ahp.frames import SessionAddedParams, SessionSummaryChangedParams
-from session_server.schemas.ahp.session import (
-    ChangesSummary,
-    ProjectInfo,
-    SessionSummary,
-    SummaryMeta,
-)
+from session_server.schemas.ahp.session import SessionSummary
 from session_server.schemas.ahp1 import actions as ahp1
 from session_server.schemas.ahp1 import methods
 from session_server.schemas.codec import Decoder
@@ -49,60 +48,11 @@ from session_server.schemas.wire import Extra, Unknown, Uri
 Command = tuple[Any, Any]
 """The class of a frame, and its params."""
 
+Received = tuple[ActionEnvelope, Extra | None]
+"""An accepted action, and the JSON object that it came as where mirrors reduce that."""
 
-class Received(NamedTuple):
-    """An accepted action. Mirrors that keep JSON objects reduce the `document`."""
-
-    envelope: ActionEnvelope
-    document: Extra | None = None
-
-
-class Listed(NamedTuple):
-    """A page of the list of sessions; a `cursor` asks for the next."""
-
-    items: tuple[SessionSummary, ...]
-    cursor: str | None = None
-
-
-class Dialect(Protocol):
-    def mirror(self, client_id: str, snapshot: Snapshot, chat: Uri | None) -> Mirror[Any]:
-        """Of the root or a session, and of a chat of it. Raises `NotUnderstood`."""
-        ...
-
-    def received(self, delivery: Delivery) -> Received:
-        """Raises `DecodingError` for an action that cannot be reduced."""
-        ...
-
-    def outgoing(self, mirror: Mirror[Any], action: Any, at: int) -> tuple[Uri, Any]:
-        """The channel and the action to dispatch there. Raises `Unsupported`."""
-        ...
-
-    def create_session(self, wanted: CreateSessionParams) -> Command: ...
-
-    def fetch_turns(self, uri: Uri, before: str | None, limit: int | None) -> Command | None:
-        """`None`: turns are fetched into the state of a chat."""
-        ...
-
-    def list_sessions(self, cursor: str | None) -> Command: ...
-
-    def listed(self, result: bytes) -> Listed: ...
-
-    def added(self, params: bytes) -> SessionSummary: ...
-
-    def changed(self, params: bytes, known: Mapping[Uri, SessionSummary]) -> SessionSummary | None:
-        """The summary that an announcement changes, if it is one of the known."""
-        ...
-
-
-def dialect_of(version: str) -> Dialect:
-    """Raises `CommandError` if we do not speak that version."""
-    return DIALECTS[negotiated((version,)).family]
-
-
-def _known_meta(meta: Extra | None) -> EnvelopeMeta | None:
-    """Another host may use `_meta` for something else."""
-    found: EnvelopeMeta | None = read(meta, EnvelopeMeta | None)
-    return found
+Listed = tuple[tuple[SessionSummary, ...], str | None]
+"""A page of the list of sessions, and the cursor that asks for the next."""
 
 
 def _envelope(delivery: Delivery, action: Any) -> ActionEnvelope:
@@ -111,7 +61,7 @@ def _envelope(delivery: Delivery, action: Any) -> ActionEnvelope:
         action=action,
         server_seq=delivery.server_seq,
         origin=delivery.origin,
-        meta=_known_meta(delivery.meta),
+        meta=read(delivery.meta, EnvelopeMeta | None),  # other hosts may use it for something else
     )
 
 
@@ -125,44 +75,43 @@ _decode_changed: Decoder[SessionSummaryChangedParams] = Decoder(SessionSummaryCh
 
 class Ahp03:
     def mirror(self, client_id: str, snapshot: Snapshot, chat: Uri | None) -> Mirror[Any]:
+        """Of the root or a session, and of a chat of it. Raises `NotUnderstood`."""
         if chat is not None:
             raise Unsupported("AHP 0.3.0 knows no chats: a session is one conversation.")
-        if snapshot.resource == ROOT_CHANNEL:
-            return RootMirror(client_id, root_of(snapshot), snapshot.from_seq)
-        state = session_of(snapshot)
-        return SessionMirror(snapshot.resource, client_id, state, snapshot.from_seq)
+        kind = RootMirror if snapshot.resource == ROOT_CHANNEL else SessionMirror
+        return kind(client_id, snapshot)
 
     def received(self, delivery: Delivery) -> Received:
-        return Received(_envelope(delivery, _decode_action(bytes(delivery.action))))
+        """Raises `DecodingError` for an action that cannot be reduced."""
+        return _envelope(delivery, _decode_action(bytes(delivery.action))), None
 
     def outgoing(self, mirror: Mirror[Any], action: Any, at: int) -> tuple[Uri, Any]:  # noqa: ARG002
+        """The channel and the action to dispatch there. Raises `Unsupported`."""
         return mirror.channel, action
 
     def create_session(self, wanted: CreateSessionParams) -> Command:
         return frames.CreateSession, wanted
 
-    def fetch_turns(self, uri: Uri, before: str | None, limit: int | None) -> Command | None:
+    def fetch_turns(self, uri: Uri, before: str | None, limit: int | None) -> Command:
         return frames.FetchTurns, FetchTurnsParams(channel=uri, before=before, limit=limit)
 
     def list_sessions(self, cursor: str | None) -> Command:  # noqa: ARG002
         return frames.ListSessions, ListSessionsParams(channel=ROOT_CHANNEL)
 
     def listed(self, result: bytes) -> Listed:
-        return Listed(_decode_listed(result).items)
+        return _decode_listed(result).items, None
 
     def added(self, params: bytes) -> SessionSummary:
         return _decode_added(params).summary
 
     def changed(self, params: bytes, known: Mapping[Uri, SessionSummary]) -> SessionSummary | None:
+        """The summary that an announcement changes, if it is one of the known."""
         change = _decode_changed(params)
         summary = known.get(change.session)
         if summary is None:
             return None
-        fields: dict[str, Any] = {
-            name: value
-            for name in change.changes.__struct_fields__
-            if (value := getattr(change.changes, name)) is not msgspec.UNSET
-        }
+        changes = msgspec.structs.asdict(change.changes)
+        fields = {name: value for name, value in changes.items() if value is not msgspec.UNSET}
         if fields.get("activity") == "":
             fields["activity"] = None
         return msgspec.structs.replace(summary, **fields)
@@ -221,7 +170,7 @@ class Ahp1:
 
     def received(self, delivery: Delivery) -> Received:
         document = _decode_document(bytes(delivery.action))
-        return Received(_envelope(delivery, action_of(document)), document)
+        return _envelope(delivery, action_of(document)), document
 
     def outgoing(self, mirror: Mirror[Any], action: Any, at: int) -> tuple[Uri, Any]:
         if mirror.channel == ROOT_CHANNEL or isinstance(action, ON_SESSION):
@@ -247,8 +196,8 @@ class Ahp1:
         )
         return methods.CreateSession, params
 
-    def fetch_turns(self, uri: Uri, before: str | None, limit: int | None) -> None:  # noqa: ARG002
-        return None
+    def fetch_turns(self, uri: Uri, before: str | None, limit: int | None) -> None:
+        """Turns are fetched into the state of a chat."""
 
     def list_sessions(self, cursor: str | None) -> Command:
         return methods.ListSessions, methods.ListSessionsParams(channel=ROOT_CHANNEL, cursor=cursor)
@@ -259,7 +208,7 @@ class Ahp1:
             items = tuple(map(summary_of, document["items"]))
         except (LookupError, TypeError) as error:
             raise NotUnderstood(f"The list of sessions is not AHP: {error!r}") from error
-        return Listed(items, document.get("nextCursor"))
+        return items, document.get("nextCursor")
 
     def added(self, params: bytes) -> SessionSummary:
         return summary_of(_decode_document(params)["summary"])
@@ -269,44 +218,26 @@ class Ahp1:
         summary = known.get(document["session"])
         if summary is None:
             return None
-        changes = document["changes"]
-        fields: dict[str, Any] = {
-            name: convert(changes[key])
-            for key, (name, convert) in SUMMARY_FIELDS.items()
-            if key in changes
-        }
-        return msgspec.structs.replace(summary, **fields)
+        return msgspec.structs.replace(summary, **summary_fields(document["changes"]))
 
 
 def _outgoing_action(kind: type, action: Any, mirror: ConversationMirror, at: int) -> Any:
     """Under its later name, with the times that are asked for since."""
-    fields = {name: getattr(action, name) for name in type(action).__struct_fields__}
+    fields = msgspec.structs.asdict(action)
     if kind is ahp1.TurnStarted:
         fields["started_at"] = moment(at)
     if kind is ahp1.TurnCancelled:
-        fields["duration"] = max(0, at - _started(mirror.state, at))
+        assert isinstance(mirror.state, Conversation)
+        turn = (mirror.state.chat or {}).get("activeTurn", {})
+        fields["duration"] = max(0, at - (millis(turn.get("startedAt")) or at))
     return kind(**fields)
 
 
-def _started(state: Any, at: int) -> int:
-    chat = state.chat if isinstance(state, Conversation) else None
-    turn = (chat or {}).get("activeTurn", {})
-    return millis(turn.get("startedAt")) or at
-
-
-def _same(value: Any) -> Any:
-    return value
-
-
-SUMMARY_FIELDS: dict[str, tuple[str, Callable[[Any], Any]]] = {
-    "title": ("title", _same),
-    "status": ("status", _same),
-    "modifiedAt": ("modified_at", millis),
-    "activity": ("activity", lambda activity: activity or None),
-    "project": ("project", lambda project: read(project, ProjectInfo)),
-    "workingDirectories": ("working_directory", lambda uris: next(iter(uris), None)),
-    "changes": ("changes", lambda changes: read(changes, ChangesSummary)),
-    "_meta": ("meta", lambda meta: read(meta, SummaryMeta)),
-}
+Dialect = Ahp03 | Ahp1
 
 DIALECTS: dict[Family, Dialect] = {Family.V0_3: Ahp03(), Family.V1: Ahp1()}
+
+
+def dialect_of(version: str) -> Dialect:
+    """Raises `CommandError` if we do not speak that version."""
+    return DIALECTS[negotiated((version,)).family]

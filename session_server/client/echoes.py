@@ -65,6 +65,10 @@ def is_deferred_echo(sent: Action, received: Action) -> bool:
     return isinstance(sent, TurnComplete) and sent == received
 
 
+def is_same_question(one: InputAnswerChanged, other: InputAnswerChanged) -> bool:
+    return (one.request_id, one.question_id) == (other.request_id, other.question_id)
+
+
 def is_superseded(older: Action, newer: Action) -> bool:
     """Drafts are worth sending only in their last version.
 
@@ -75,7 +79,7 @@ def is_superseded(older: Action, newer: Action) -> bool:
         and isinstance(newer, InputAnswerChanged)
         and isinstance(older.answer, Draft)
         and newer.answer is not None
-        and (older.request_id, older.question_id) == (newer.request_id, newer.question_id)
+        and is_same_question(older, newer)
     )
 
 
@@ -87,8 +91,7 @@ def is_closing(older: Action, newer: Action) -> bool:
     if not isinstance(newer, InputAnswerChanged):
         return False
     if isinstance(older, InputAnswerChanged):
-        is_same = (older.request_id, older.question_id) == (newer.request_id, newer.question_id)
-        return is_same and older.answer is None
+        return is_same_question(older, newer) and older.answer is None
     return isinstance(older, InputCompleted) and older.request_id == newer.request_id
 
 
@@ -99,14 +102,10 @@ def fate_in(state: SessionState, action: Action) -> Fate:
     if is_visible is not None and is_visible(state, action):
         return Fate.DONE
     if isinstance(action, InputAnswerChanged) and action.answer is None:
-        return _fate_of_clearing(state, action)
+        # An answer that is there now may have been brought back by it; twice would remove that.
+        is_answered = isinstance(answer_in(state, action), Submitted | Skipped)
+        return Fate.UNKNOWN if is_answered else Fate.REPEAT
     return Fate.UNKNOWN if isinstance(action, _NOT_TWICE) else Fate.REPEAT
-
-
-def _fate_of_clearing(state: SessionState, action: InputAnswerChanged) -> Fate:
-    """An answer that is there now may have been brought back by it; twice would remove that."""
-    found = answer_in(state, action)
-    return Fate.UNKNOWN if isinstance(found, Submitted | Skipped) else Fate.REPEAT
 
 
 # Appending twice appends double; a message or a truncation could hit what came after it.

@@ -1,8 +1,7 @@
 """Frames of one connection: what a host sends, commands and their responses."""
 
-from collections import deque
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
@@ -10,7 +9,6 @@ from session_server.client.errors import ClientError
 from session_server.client.mirror import Pending
 from session_server.schemas.ahp import frames
 from session_server.schemas.ahp.commands import (
-    ROOT_CHANNEL,
     Params,
     PresenceChangedParams,
     PresenceUpdateParams,
@@ -73,19 +71,10 @@ Answer: TypeAlias = msgspec.Raw | ClientError
 Answered: TypeAlias = Callable[[Answer], None]
 
 
-class Outgoing(NamedTuple):
-    frame: bytes
-    pending: Pending | None = None
-
-
-def _nothing() -> None:
-    pass
-
-
 class Exchange:
     def __init__(self) -> None:
-        self.on_output: Callable[[], None] = _nothing
-        self._out: deque[Outgoing] = deque()
+        self.on_output: Callable[[], None] = lambda: None
+        self._out: list[bytes | Pending] = []
         self._asked: dict[int, Answered] = {}
         self._request_id = 0
 
@@ -93,23 +82,18 @@ class Exchange:
         """`frame` is the class of the command."""
         self._request_id += 1
         self._asked[self._request_id] = answered
-        self._put(Outgoing(encode(frame(jsonrpc=JSONRPC, id=self._request_id, params=params))))
+        self._put(encode(frame(jsonrpc=JSONRPC, id=self._request_id, params=params)))
 
     def send(self, pending: Pending) -> None:
         """For the first time or once more: its frame stays the same."""
         pending.is_repeated |= pending.is_sent
-        self._put(Outgoing(pending.frame, pending))
-
-    def introduce(self, name: str) -> None:
-        """Sends our name, which the host shows next to what we do from then on."""
-        self.report(PresenceUpdateParams(channel=ROOT_CHANNEL, name=name))
+        self._put(pending)
 
     def report(self, params: PresenceUpdateParams) -> None:
-        self._put(Outgoing(encode(frames.PresenceUpdate(jsonrpc=JSONRPC, params=params))))
+        self._put(encode(frames.PresenceUpdate(jsonrpc=JSONRPC, params=params)))
 
     def unsubscribe(self, channel: Uri) -> None:
-        params = Params(channel=channel)
-        self._put(Outgoing(encode(frames.Unsubscribe(jsonrpc=JSONRPC, params=params))))
+        self._put(encode(frames.Unsubscribe(jsonrpc=JSONRPC, params=Params(channel=channel))))
 
     def answer(self, request_id: object, answer: Answer) -> None:
         answered = self._asked.pop(request_id, None) if isinstance(request_id, int) else None
@@ -118,12 +102,13 @@ class Exchange:
 
     def drain(self) -> list[bytes]:
         """Returns and clears the frames to write now; only these can have arrived."""
-        taken = tuple(self._out)
-        self._out.clear()
+        taken, self._out = self._out, []
+        sent: list[bytes] = []
         for outgoing in taken:
-            if outgoing.pending is not None:
-                outgoing.pending.is_sent = True
-        return [outgoing.frame for outgoing in taken]
+            if isinstance(outgoing, Pending):
+                outgoing.is_sent = True
+            sent.append(outgoing.frame if isinstance(outgoing, Pending) else outgoing)
+        return sent
 
     def end(self, error: ClientError) -> None:
         """The connection has ended: no answer will come. Ids start again on the next one."""
@@ -133,6 +118,6 @@ class Exchange:
         for answered in asked.values():
             answered(error)
 
-    def _put(self, outgoing: Outgoing) -> None:
+    def _put(self, outgoing: bytes | Pending) -> None:
         self._out.append(outgoing)
         self.on_output()

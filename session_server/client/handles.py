@@ -3,8 +3,8 @@
 import asyncio
 import uuid
 from collections.abc import Callable, Mapping
-from types import TracebackType
-from typing import Any, Generic, Literal, Self, TypeAlias, TypeVar
+from functools import partial
+from typing import Generic, Literal, Self, TypeAlias, TypeVar
 from weakref import WeakSet
 
 import msgspec
@@ -12,10 +12,10 @@ import msgspec
 from session_server.client.answer_values import Plain, answer_of, answers_of, asked
 from session_server.client.client_protocol import ClientProtocol, Presence
 from session_server.client.conversations import Conversation
-from session_server.client.errors import ClientError, Closed, RequestClosed
+from session_server.client.errors import Closed, RequestClosed
 from session_server.client.mirror import Mirror, Verdict
 from session_server.client.mirror_kinds import ConversationMirror, SessionMirror
-from session_server.client.watching import Changes, Condition
+from session_server.client.watching import Changes, Condition, resolve
 from session_server.reducers.forms.review import reviewed as reviewed_now
 from session_server.reducers.state.input_requests import open_request
 from session_server.reducers.texts import name_of, subject
@@ -31,6 +31,7 @@ from session_server.schemas.ahp.commands import SESSION_PREFIX, EditingPlace, Pr
 from session_server.schemas.ahp.envelopes import ActionEnvelope
 from session_server.schemas.ahp.messages import USER, Message, MessageOrigin
 from session_server.schemas.ahp.questions import (
+    Answer,
     CompletionMeta,
     InputRequest,
     ResponseKind,
@@ -65,11 +66,7 @@ class Watch(Generic[S, A]):
 
     async def __aenter__(self) -> Self:
         found: asyncio.Future[Mirror[S]] = asyncio.get_running_loop().create_future()
-
-        def watched(result: Mirror[Any] | ClientError) -> None:
-            _resolve(found, result)
-
-        self._protocol.watch(self.uri, watched, self._wanted_chat)
+        self._protocol.watch(self.uri, partial(resolve, found), self._wanted_chat)
         try:
             self._entered = await found
         except BaseException:
@@ -78,12 +75,7 @@ class Watch(Generic[S, A]):
         self._left = False
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self._left = True
         for changes in tuple(self._changes):
             changes.ended(self._closed())
@@ -148,11 +140,7 @@ class Watch(Generic[S, A]):
         Cancelling this stops the waiting, not the action.
         """
         settled: asyncio.Future[ActionEnvelope] = asyncio.get_running_loop().create_future()
-
-        def judged(verdict: Verdict) -> None:
-            _resolve(settled, verdict)
-
-        self._dispatch(action, judged)
+        self._dispatch(action, partial(resolve, settled))
         return await settled
 
     def dispatch_nowait(self, action: A) -> None:
@@ -200,15 +188,10 @@ class Session(Watch[SessionState, SessionAction]):
             self._protocol.join(self._presence)
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         if self._presence is not None:
             self._protocol.leave(self._presence)
-        await super().__aexit__(kind, error, trace)
+        await super().__aexit__()
 
     # Chats
 
@@ -271,13 +254,11 @@ class Session(Watch[SessionState, SessionAction]):
     ) -> InputRequest:
         """The first open request: any, the one with this id, or one of which this is true."""
 
-        def is_it(request: InputRequest) -> bool:
-            if match is None or isinstance(match, str):
-                return match in (None, request.id)
-            return match(request)
-
         def look(state: SessionState) -> InputRequest | None:
-            return next((r for r in state.input_requests or () if is_it(r)), None)
+            requests = state.input_requests or ()
+            if callable(match):
+                return next((r for r in requests if match(r)), None)
+            return next((r for r in requests if match in (None, r.id)), None)
 
         return await Condition(self._mirror, look).met(timeout)
 
@@ -290,13 +271,13 @@ class Session(Watch[SessionState, SessionAction]):
         """
         cleared = _change(request_id, question_id)
         question = asked(self._open(cleared), question_id)
-        answer = answer_of(question, value, draft=draft)
-        return await self.dispatch(msgspec.structs.replace(cleared, answer=answer))
+        return await self.dispatch(
+            _change(request_id, question_id, answer_of(question, value, draft=draft))
+        )
 
     async def skip(self, request_id: str, question_id: str) -> ActionEnvelope:
         """Skips the question: it is left without an answer on purpose."""
-        cleared = _change(request_id, question_id)
-        return await self.dispatch(msgspec.structs.replace(cleared, answer=Skipped()))
+        return await self.dispatch(_change(request_id, question_id, Skipped()))
 
     async def clear(self, request_id: str, question_id: str) -> ActionEnvelope:
         """Takes an answer or a draft back."""
@@ -354,17 +335,5 @@ class Session(Watch[SessionState, SessionAction]):
         raise RequestClosed(message, action, by=closing.by)
 
 
-def _change(request_id: str, question_id: str) -> InputAnswerChanged:
-    return InputAnswerChanged(request_id=request_id, question_id=question_id)
-
-
-R = TypeVar("R")
-
-
-def _resolve(future: "asyncio.Future[R]", result: R | ClientError) -> None:
-    if future.done():
-        return
-    if isinstance(result, ClientError):
-        future.set_exception(result)
-    else:
-        future.set_result(result)
+def _change(request_id: str, question_id: str, answer: Answer | None = None) -> InputAnswerChanged:
+    return InputAnswerChanged(request_id=request_id, question_id=question_id, answer=answer)

@@ -2,8 +2,9 @@
 
 import asyncio
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from functools import partial
 from ssl import SSLContext
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import quote, urlsplit, urlunsplit
@@ -25,7 +26,7 @@ from session_server.schemas.http import (
     NewSession,
     RequestState,
 )
-from session_server.schemas.limits import LEASE_SECONDS, TITLE_CHARS, WAIT_SECONDS
+from session_server.schemas.limits import TITLE_CHARS, WAIT_SECONDS
 from session_server.schemas.mcp import AskedQuestion, AskOutcome, AskResult
 from session_server.schemas.wire import Uri
 
@@ -35,29 +36,26 @@ TOO_BUSY = (429, 503)
 JSON = {"Content-Type": "application/json"}
 
 
-class HttpApi(NamedTuple):
-    """The address and the credential."""
+HttpApi: TypeAlias = Callable[[], httpx2.AsyncClient]
 
-    url: str
-    headers: dict[str, str]
-    ssl: SSLContext | None = None
 
-    @classmethod
-    def of(cls, socket_url: str, headers: dict[str, str], ssl: SSLContext | None) -> "HttpApi":
-        """The HTTP API of the host whose AHP endpoint is at this address."""
-        parts = urlsplit(socket_url)
-        scheme = {"ws": "http", "wss": "https"}[parts.scheme]
-        path = parts.path.removesuffix("/ahp")
-        return cls(urlunsplit((scheme, parts.netloc, path, "", "")), headers, ssl)
+def http_api(socket_url: str, headers: dict[str, str], ssl: SSLContext | None) -> HttpApi:
+    """The HTTP API of the host whose AHP endpoint is at this address."""
+    parts = urlsplit(socket_url)
+    scheme = {"ws": "http", "wss": "https"}[parts.scheme]
+    path = parts.path.removesuffix("/ahp")
+    return partial(
+        httpx2.AsyncClient,
+        base_url=urlunsplit((scheme, parts.netloc, path, "", "")),
+        headers=headers,
+        verify=True if ssl is None else ssl,
+        timeout=WAIT_SECONDS + ANSWER_SECONDS,
+    )
 
-    def http(self) -> httpx2.AsyncClient:
-        verify: SSLContext | bool = True if self.ssl is None else self.ssl
-        return httpx2.AsyncClient(
-            base_url=self.url,
-            headers=self.headers,
-            verify=verify,
-            timeout=WAIT_SECONDS + ANSWER_SECONDS,
-        )
+
+class _Problem(msgspec.Struct):
+    code: str = "unknown"
+    detail: str = ""
 
 
 async def answered(
@@ -75,22 +73,20 @@ async def answered(
         if response.is_success:
             return response.content
         if response.status_code not in TOO_BUSY:
-            raise _refusal(response, refused)
+            try:
+                problem = msgspec.json.decode(response.content, type=_Problem)
+            except msgspec.MsgspecError:
+                problem = _Problem()
+            reason = problem.detail or f"The host answered {response.status_code}."
+            raise refused(reason, problem.code)
         await asyncio.sleep(PAUSE_SECONDS)
 
 
-class _Problem(msgspec.Struct):
-    code: str = "unknown"
-    detail: str = ""
-
-
-def _refusal(response: httpx2.Response, refused: type[Refused]) -> Refused:
-    try:
-        problem = msgspec.json.decode(response.content, type=_Problem)
-    except msgspec.MsgspecError:
-        problem = _Problem()
-    reason = problem.detail or f"The host answered {response.status_code}."
-    return refused(reason, problem.code)
+async def _posted(
+    http: httpx2.AsyncClient, path: str, body: Any, refused: type[Refused], key: str | None = None
+) -> bytes:
+    headers = JSON if key is None else {**JSON, "Idempotency-Key": key}
+    return await answered(http, "POST", path, refused, content=encode(body), headers=headers)
 
 
 decode_call: Decoder[CallView] = Decoder(CallView)
@@ -100,32 +96,19 @@ async def called(
     api: HttpApi, uri: Uri, wanted: NewCall, seconds: float | None = None
 ) -> dict[str, Any]:
     """The result of the call, once it has ended; `TimeoutError` if that takes too long."""
-    async with asyncio.timeout(seconds), api.http() as http:
+    async with asyncio.timeout(seconds), api() as http:
         path = f"/v1/sessions/{session_name(uri)}/calls"
-        headers = {**JSON, "Idempotency-Key": uuid.uuid4().hex}
-        content = encode(wanted)
-        view = decode_call(
-            await answered(http, "POST", path, CallRefused, content=content, headers=headers)
-        )
+        view = decode_call(await _posted(http, path, wanted, CallRefused, uuid.uuid4().hex))
         while view.is_open:
             path = f"/v1/calls/{quote(view.id, safe='')}"
             wait = {"wait": WAIT_SECONDS}
             view = decode_call(await answered(http, "GET", path, CallRefused, params=wait))
-    return _result(view)
-
-
-def _result(view: CallView) -> dict[str, Any]:
     if view.result is not None:
         return view.result
     if view.state is CallState.ABANDONED or view.error is None:
         reason = view.reason or "no reason was given."
         raise CallFailed(f"The call was abandoned: {reason}", "abandoned")
     raise CallFailed(view.error.message, view.error.kind, view.error.data)
-
-
-def tool_call(server: str, tool: str, arguments: Mapping[str, Any] | None) -> NewCall:
-    arguments = dict(arguments or {})
-    return NewCall(server=server, tool=tool, arguments=arguments, lease=LEASE_SECONDS)
 
 
 WITHDRAWAL_SECONDS = 5.0
@@ -163,7 +146,7 @@ def _written(question: AskableQuestion) -> AskedQuestion:
 
 async def asked(api: HttpApi, ask: Ask, seconds: float | None) -> AskResult:
     """How it ended. `TimeoutError` after this many seconds, and then the question is withdrawn."""
-    async with api.http() as http:
+    async with api() as http:
         asking = asyncio.create_task(_asked(http, ask))
         try:
             async with asyncio.timeout(seconds):
@@ -188,10 +171,9 @@ async def _asked(http: httpx2.AsyncClient, ask: Ask) -> str:
     uri = ask.session or session_uri(uuid.uuid4().hex)
     is_new = await _made(http, uri, ask.title)
     path = f"/v1/sessions/{session_name(uri)}/requests"
-    headers = {**JSON, "Idempotency-Key": quote(ask.key or uuid.uuid4().hex)}
-    content = encode(ask.request)
+    key = quote(ask.key or uuid.uuid4().hex)
     try:
-        body = await answered(http, "POST", path, AskRefused, content=content, headers=headers)
+        body = await _posted(http, path, ask.request, AskRefused, key)
     except AskRefused:
         if is_new:
             with suppress(httpx2.HTTPError):
@@ -202,7 +184,6 @@ async def _asked(http: httpx2.AsyncClient, ask: Ask) -> str:
 
 async def _made(http: httpx2.AsyncClient, uri: Uri, title: str) -> bool:
     """Makes the session if there is none; whether this has made it."""
-    content = encode(NewSession(resource=uri, title=title[:TITLE_CHARS]))
     try:
         await answered(http, "GET", f"/v1/sessions/{session_name(uri)}", AskRefused)
     except AskRefused as missing:
@@ -210,8 +191,9 @@ async def _made(http: httpx2.AsyncClient, uri: Uri, title: str) -> bool:
             raise
     else:
         return False
+    wanted = NewSession(resource=uri, title=title[:TITLE_CHARS])
     try:
-        await answered(http, "POST", "/v1/sessions", AskRefused, content=content, headers=JSON)
+        await _posted(http, "/v1/sessions", wanted, AskRefused)
     except AskRefused as refused:
         if refused.code != "sessionExists":
             raise

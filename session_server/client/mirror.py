@@ -9,6 +9,8 @@ from enum import StrEnum
 from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 from weakref import WeakSet
 
+import msgspec
+
 from session_server.client.echoes import (
     Fate,
     is_closing,
@@ -20,6 +22,7 @@ from session_server.client.errors import ClientError, Rejected, Unconfirmed
 from session_server.schemas.ahp.actions import Action
 from session_server.schemas.ahp.commands import Snapshot
 from session_server.schemas.ahp.envelopes import ActionEnvelope, ActionOrigin
+from session_server.schemas.ahp.questions import Answer, InputRequest
 from session_server.schemas.wire import Extra, Uri
 
 S = TypeVar("S")
@@ -67,37 +70,20 @@ class Observer(Protocol[S]):
     def ended(self, error: ClientError) -> None: ...
 
 
-class Pending:
+class Pending(msgspec.Struct, eq=False):
     """An own action that the host has not judged yet. It keeps its number on every connection."""
 
-    __slots__ = (
-        "action",
-        "at",
-        "channel",
-        "client_seq",
-        "frame",
-        "is_repeated",
-        "is_sent",
-        "waiters",
-    )
-
-    def __init__(
-        self,
-        client_seq: int,
-        channel: Uri,
-        action: Action,
-        at: int,
-        frame: bytes,
-        settled: Callable[[Verdict], None],
-    ) -> None:
-        self.client_seq = client_seq
-        self.channel = channel
-        self.action = action
-        self.at = at
-        self.frame = frame
-        self.waiters = [settled]
-        self.is_sent = False
-        self.is_repeated = False
+    client_seq: int
+    channel: Uri
+    action: Action
+    at: int
+    frame: bytes
+    waiters: list[Callable[[Verdict], None]]
+    is_sent: bool = False
+    is_repeated: bool = False
+    based_on: tuple[Answer | None, ...] = ()
+    """What the host may have when this answer arrives."""
+    completing: InputRequest | None = None
 
     def settle(self, verdict: Verdict) -> None:
         for settled in self.waiters:
@@ -107,22 +93,13 @@ class Pending:
 class Mirror(Generic[S]):
     """`positions`: up to which `serverSeq` each channel that it shows is complete."""
 
-    def __init__(
-        self,
-        channel: Uri,
-        client_id: str,
-        reduce: Callable[[S, Event, int], S],
-        state: S,
-        position: int,
-    ) -> None:
-        self.channel = channel
-        self.confirmed = state
-        self.state = state
-        self.positions = {channel: position}
+    def __init__(self, client_id: str, snapshot: Snapshot) -> None:
+        self.channel = snapshot.resource
+        self.positions = {self.channel: snapshot.from_seq}
+        self.confirmed = self.state = self._state_of((snapshot,))
         self.pending: list[Pending] = []
         self.error: ClientError | None = None
         self._client_id = client_id
-        self._reduce = reduce
         self._observers: WeakSet[Observer[S]] = WeakSet()
 
     @property
@@ -182,9 +159,10 @@ class Mirror(Generic[S]):
 
     def reject(self, client_seq: int, reason: str) -> None:
         pending = next((p for p in self.pending if p.client_seq == client_seq), None)
-        if pending is None:
-            return
-        verdict = self._refusal(pending, reason)
+        if pending is not None:
+            self._undo(pending, self._refusal(pending, reason), reason)
+
+    def _undo(self, pending: Pending, verdict: Verdict, reason: str) -> None:
         before = self.state
         self.pending.remove(pending)
         self._rebase()
@@ -221,11 +199,7 @@ class Mirror(Generic[S]):
     def drop_outdated(self) -> None:
         """After a break: what was done on a state that others have changed since is not sent."""
         for pending, verdict in self._outdated():
-            before = self.state
-            self.pending.remove(pending)
-            self._rebase()
-            self._notify(Cause.REJECTED, before, reason=str(verdict))
-            pending.settle(verdict)
+            self._undo(pending, verdict, verdict.reason)
 
     def end(self, error: ClientError) -> None:
         """The channel has ended."""
@@ -287,6 +261,9 @@ class Mirror(Generic[S]):
         return None
 
     def _state_of(self, snapshots: Iterable[Snapshot]) -> S:
+        raise NotImplementedError
+
+    def _reduce(self, state: S, event: Event, at: int) -> S:
         raise NotImplementedError
 
     def _foreseen(self, state: S, pending: Pending) -> S:

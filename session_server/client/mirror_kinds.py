@@ -5,8 +5,7 @@ a session's is there complete only with a chat of the session, which has a chann
 """
 
 from collections.abc import Callable, Iterable
-from functools import partial
-from typing import Any, NamedTuple, TypeVar, get_args
+from typing import NamedTuple, TypeVar, get_args
 
 import msgspec
 
@@ -18,7 +17,7 @@ from session_server.client.conversations import (
     root_after,
     shown_root,
 )
-from session_server.client.echoes import Fate, answer_in, bare, fate_in
+from session_server.client.echoes import Fate, answer_in, bare, fate_in, is_same_question
 from session_server.client.errors import NotUnderstood, Rejected, RequestClosed
 from session_server.client.mirror import Event, Mirror, Pending, Verdict
 from session_server.reducers.forms.kept_answers import kept_answer
@@ -32,7 +31,7 @@ from session_server.schemas.ahp.actions import (
     InputCompleted,
     RootAction,
 )
-from session_server.schemas.ahp.commands import ROOT_CHANNEL, Snapshot
+from session_server.schemas.ahp.commands import Snapshot
 from session_server.schemas.ahp.envelopes import ActionEnvelope, ActionOrigin
 from session_server.schemas.ahp.questions import (
     Answer,
@@ -66,25 +65,14 @@ REPLACED_MEANWHILE = (
 CLOSINGS = 64
 """How many closed questions a mirror remembers, to report who closed them."""
 
+OURSELVES = Principal(id="ourselves", role=Role.OWNER)
+
 
 class Closing(NamedTuple):
-    """A question that is no longer open, and the action that closed it."""
+    """A question that is no longer open, and who closed it, where the host says so."""
 
     request: InputRequest
-    envelope: ActionEnvelope
-
-    @property
-    def by(self) -> Author | None:
-        return None if self.envelope.meta is None else self.envelope.meta.by
-
-
-def _place(action: InputAnswerChanged) -> tuple[str, str]:
-    return action.request_id, action.question_id
-
-
-def _reduce_session(state: SessionState, event: Event, at: int) -> SessionState:
-    action = event.action
-    return reduce_session(state, action, at) if type(action) in TRANSITIONS else state
+    by: Author | None
 
 
 def foreseen(state: SessionState, action: InputAnswerChanged) -> InputAnswerChanged:
@@ -98,53 +86,29 @@ def foreseen(state: SessionState, action: InputAnswerChanged) -> InputAnswerChan
     return msgspec.structs.replace(action, answer=covering or kept)
 
 
-def _reduce_root(state: RootState, event: Event, _at: int) -> RootState:
-    action = event.action
-    return reduce_root(state, action) if isinstance(action, get_args(RootAction)) else state
-
-
 class RootMirror(Mirror[RootState]):
-    def __init__(
-        self,
-        client_id: str,
-        state: RootState,
-        position: int,
-        reduce: Callable[[Any, Event, int], RootState] = _reduce_root,
-    ) -> None:
-        super().__init__(ROOT_CHANNEL, client_id, reduce, state, position)
-
     def _state_of(self, snapshots: Iterable[Snapshot]) -> RootState:
         (snapshot,) = snapshots
-        return root_of(snapshot)
+        return _decoded(decode_root_state, snapshot)
+
+    def _reduce(self, state: RootState, event: Event, at: int) -> RootState:  # noqa: ARG002
+        action = event.action
+        return reduce_root(state, action) if isinstance(action, get_args(RootAction)) else state
 
 
 class SessionMirror(Mirror[SessionState]):
     """Remembers who closed which question, to explain why a late answer is refused."""
 
-    def __init__(
-        self,
-        channel: Uri,
-        client_id: str,
-        state: SessionState,
-        position: int,
-        reduce: Callable[[Any, Event, int], SessionState] = _reduce_session,
-    ) -> None:
-        super().__init__(channel, client_id, reduce, state, position)
+    def __init__(self, client_id: str, snapshot: Snapshot) -> None:
+        super().__init__(client_id, snapshot)
         self.closings: dict[str, Closing] = {}
         self.author: Author | None = None
-        self._completing: dict[int, InputRequest] = {}
-        self._based_on: dict[int, list[Answer | None]] = {}
-        """What the host may have when an answer of ours arrives, by the number of our action."""
 
     def dispatch(self, pending: Pending) -> None:
         if isinstance(pending.action, InputAnswerChanged):
-            self._based_on[pending.client_seq] = self._possible_answers(pending.action)
-            pending.waiters.append(partial(self._answered, pending.client_seq))
+            pending.based_on = self._possible_answers(pending.action)
         if isinstance(pending.action, InputCompleted):
-            request = open_request(self.confirmed, pending.action.request_id)
-            if request is not None:
-                self._completing[pending.client_seq] = request
-                pending.waiters.append(partial(self._completed, pending.client_seq))
+            pending.completing = open_request(self.confirmed, pending.action.request_id)
         super().dispatch(pending)
 
     def _foreseen(self, state: SessionState, pending: Pending) -> SessionState:
@@ -155,48 +119,47 @@ class SessionMirror(Mirror[SessionState]):
 
     def _state_of(self, snapshots: Iterable[Snapshot]) -> SessionState:
         (snapshot,) = snapshots
-        return session_of(snapshot)
+        return _decoded(decode_session_state, snapshot)
 
-    def _completed(self, client_seq: int, _: Verdict) -> None:
-        self._completing.pop(client_seq, None)
+    def _reduce(self, state: SessionState, event: Event, at: int) -> SessionState:
+        action = event.action
+        return reduce_session(state, action, at) if type(action) in TRANSITIONS else state
 
-    def _answered(self, client_seq: int, _: Verdict) -> None:
-        self._based_on.pop(client_seq, None)
-
-    def _possible_answers(self, action: InputAnswerChanged) -> list[Answer | None]:
+    def _possible_answers(self, action: InputAnswerChanged) -> tuple[Answer | None, ...]:
         """What is confirmed now, and what our own unconfirmed changes may make of it."""
         confirmed = answer_in(self.confirmed, action)
-        own = [
+        own = (
             pending.action.answer
             for pending in self.pending
             if isinstance(pending.action, InputAnswerChanged)
-            and _place(pending.action) == _place(action)
-        ]
-        return [bare(answer) for answer in (confirmed, decided(confirmed), *own)]
+            and is_same_question(pending.action, action)
+        )
+        return tuple(bare(answer) for answer in (confirmed, decided(confirmed), *own))
 
     def _outdated(self) -> list[tuple[Pending, Rejected]]:
         found: list[tuple[Pending, Rejected]] = []
         for pending in self.pending:
-            action, expected = pending.action, self._based_on.get(pending.client_seq)
-            if not isinstance(action, InputAnswerChanged) or expected is None:
+            action = pending.action
+            if not isinstance(action, InputAnswerChanged):
                 continue
             now = bare(answer_in(self.confirmed, action))
             is_open = open_request(self.confirmed, action.request_id) is not None
-            if is_open and now not in (*expected, bare(action.answer)):
+            if is_open and now not in (*pending.based_on, bare(action.answer)):
                 was_sent = pending.is_sent or pending.is_repeated
                 reason = REPLACED_MEANWHILE if was_sent else CHANGED_MEANWHILE
                 found.append((pending, Rejected(reason, action, is_repeated=was_sent)))
         return found
 
     def _note(self, known: SessionState, envelope: ActionEnvelope) -> None:
+        by = None if envelope.meta is None else envelope.meta.by
         for request in known.input_requests or ():
             if open_request(self.confirmed, request.id) is None:
-                self.closings[request.id] = Closing(request, envelope)
+                self.closings[request.id] = Closing(request, by)
         while len(self.closings) > CLOSINGS:
             del self.closings[next(iter(self.closings))]
         is_own = envelope.origin is not None and envelope.origin.client_id == self._client_id
         if is_own and envelope.meta is not None:
-            self.author = envelope.meta.by
+            self.author = by
 
     def _refusal(self, pending: Pending, reason: str) -> Verdict:
         action = pending.action
@@ -216,41 +179,24 @@ class SessionMirror(Mirror[SessionState]):
         Without a replay its envelope is missed. But the host's reason is known: if the same rule
         gives that reason here, after our own completion, then it was ours.
         """
-        request = self._completing.get(pending.client_seq)
+        request = pending.completing
         if not pending.is_repeated or self.author is None or request is None:
             return False
         is_one_of_many = self.author.name is None and self.author.id.startswith(SHARE_PREFIX)
         if action.request_id in self.closings or is_one_of_many:
             return False  # guests without a name have the same text
-        outcome = Outcome(
-            request=request,
-            response=action.response,
-            by=self.author,
-            via=Provenance.PERSON,
-            at=pending.at,
-        )
-        return any(
-            self._refusal_after(msgspec.structs.replace(outcome, via=via), action) == reason
-            for via in (Provenance.PERSON, Provenance.POLICY)
-        )
-
-    def _refusal_after(self, outcome: Outcome, action: InputCompleted) -> str | None:
-        """The host's refusal of this completion, if the request had ended with it."""
-        record = SessionRecord(public=self.confirmed, private=PrivateState(outcomes=(outcome,)))
-        ourselves = Principal(id="ourselves", role=Role.OWNER)
-        refusal = input_completed(ourselves, record, action)
-        return None if refusal is None else refusal.message
+        for via in (Provenance.PERSON, Provenance.POLICY):
+            outcome = Outcome(
+                request=request, response=action.response, by=self.author, via=via, at=pending.at
+            )
+            record = SessionRecord(public=self.confirmed, private=PrivateState(outcomes=(outcome,)))
+            refusal = input_completed(OURSELVES, record, action)
+            if refusal is not None and refusal.message == reason:
+                return True
+        return False
 
     def _fate(self, state: SessionState, action: Action) -> Fate:
         return fate_in(state, action)
-
-
-def root_of(snapshot: Snapshot) -> RootState:
-    return _decoded(decode_root_state, snapshot)
-
-
-def session_of(snapshot: Snapshot) -> SessionState:
-    return _decoded(decode_session_state, snapshot)
 
 
 def _decoded(decode: Callable[[bytes], S], snapshot: Snapshot) -> S:
@@ -263,7 +209,7 @@ def _decoded(decode: Callable[[bytes], S], snapshot: Snapshot) -> S:
 # AHP 0.9 and 1.x
 
 
-def document_of(snapshot: Snapshot) -> Extra:
+def _document_of(snapshot: Snapshot) -> Extra:
     return _decoded(_decode_document, snapshot)
 
 
@@ -273,38 +219,31 @@ def _document(event: Event) -> Extra:
     return _decode_document(encode(event.action))
 
 
-def _reduce_shown_root(state: ShownRoot, event: Event, _at: int) -> ShownRoot:
-    return root_after(state, _document(event))
-
-
-def _reduce_conversation(state: Conversation, event: Event, _at: int) -> Conversation:
-    return after(state, event.channel, _document(event))
-
-
-class ShownRootMirror(RootMirror):
-    def __init__(self, client_id: str, snapshot: Snapshot) -> None:
-        state = shown_root(document_of(snapshot))
-        super().__init__(client_id, state, snapshot.from_seq, _reduce_shown_root)
-
-    def _state_of(self, snapshots: Iterable[Snapshot]) -> RootState:
+class ShownRootMirror(Mirror[ShownRoot]):
+    def _state_of(self, snapshots: Iterable[Snapshot]) -> ShownRoot:
         (snapshot,) = snapshots
-        return shown_root(document_of(snapshot))
+        return shown_root(_document_of(snapshot))
+
+    def _reduce(self, state: ShownRoot, event: Event, at: int) -> ShownRoot:  # noqa: ARG002
+        return root_after(state, _document(event))
 
 
 class ConversationMirror(SessionMirror):
     """Follows the session's default chat, or the one that was asked for."""
 
     def __init__(self, client_id: str, snapshot: Snapshot, chat: Uri | None = None) -> None:
-        uri = snapshot.resource
-        state = conversation(uri, document_of(snapshot), None)
-        super().__init__(uri, client_id, state, snapshot.from_seq, _reduce_conversation)
+        super().__init__(client_id, snapshot)
         self._chat = chat
+
+    @property
+    def _conversation(self) -> Conversation:
+        assert isinstance(self.confirmed, Conversation)
+        return self.confirmed
 
     @property
     def chat(self) -> Uri | None:
         """The chat that is followed, or will be."""
-        state = self.confirmed
-        assert isinstance(state, Conversation)
+        state = self._conversation
         followed = next((uri for uri in self.positions if uri != self.channel), None)
         first = state.chats[0].resource if state.chats else None
         return followed or self._chat or state.session.get("defaultChat") or first
@@ -314,8 +253,7 @@ class ConversationMirror(SessionMirror):
 
     def snapshot(self, channel: Uri) -> Snapshot:
         """What is confirmed of a channel, for another mirror of it."""
-        state = self.confirmed
-        assert isinstance(state, Conversation)
+        state = self._conversation
         document = state.session if channel == self.channel else state.chat
         position = self.positions[channel]
         return Snapshot(resource=channel, state=msgspec.Raw(encode(document)), from_seq=position)
@@ -327,13 +265,17 @@ class ConversationMirror(SessionMirror):
 
     def _state_of(self, snapshots: Iterable[Snapshot]) -> SessionState:
         """Of the chat and the session, one may be left out: it is as it was."""
-        documents = {snapshot.resource: document_of(snapshot) for snapshot in snapshots}
-        state = self.confirmed
-        assert isinstance(state, Conversation)
-        session = documents.pop(self.channel, state.session)
-        kept = state.chat if len(self.positions) > 1 else None
+        documents = {snapshot.resource: _document_of(snapshot) for snapshot in snapshots}
+        session = documents.pop(self.channel, None)
+        if session is None:
+            session = self._conversation.session
+        kept = self._conversation.chat if len(self.positions) > 1 else None
         (chat,) = documents.values() or (kept,)
         return conversation(self.channel, session, chat)
+
+    def _reduce(self, state: SessionState, event: Event, at: int) -> SessionState:  # noqa: ARG002
+        assert isinstance(state, Conversation)
+        return after(state, event.channel, _document(event))
 
     def _foreseen(self, state: SessionState, pending: Pending) -> SessionState:
         """The expected result, or `None` if this state does not allow a prediction."""

@@ -19,24 +19,34 @@ T = TypeVar("T")
 CHANGES_KEPT = 256
 
 
+def resolve(future: "asyncio.Future[T]", result: T | ClientError) -> None:
+    """For callbacks: the future gets the result or raises the error, unless nobody waits."""
+    if future.done():
+        return
+    if isinstance(result, ClientError):
+        future.set_exception(result)
+    else:
+        future.set_result(result)
+
+
 class Changes(Generic[S]):
     """The changes of a channel from now on, one by one.
 
-    It keeps up to `limit` changes that were not read yet. One more, and they all become a single
-    one of cause `SEVERAL`, from the oldest state to the newest: a slow reader skips what happened
-    in between, but never misses where it led. It ends when the session is left, raises when the
-    session is gone or the client has given up, and stops listening when it is not referenced.
+    It keeps up to `CHANGES_KEPT` changes that were not read yet. One more, and they all become a
+    single one of cause `SEVERAL`, from the oldest state to the newest: a slow reader skips what
+    happened in between, but never misses where it led. It ends when the session is left, raises
+    when the session is gone or the client has given up, and stops listening when it is not
+    referenced.
     """
 
-    def __init__(self, mirror: Mirror[S], limit: int = CHANGES_KEPT) -> None:
-        self._limit = limit
+    def __init__(self, mirror: Mirror[S]) -> None:
         self._unread: deque[Change[S]] = deque()
         self._error = mirror.error
         self._wake = asyncio.Event()
         mirror.observe(self)
 
     def changed(self, change: Change[S]) -> None:
-        if len(self._unread) >= self._limit:
+        if len(self._unread) >= CHANGES_KEPT:
             oldest = self._unread[0]
             self._unread.clear()
             change = Change(Cause.SEVERAL, oldest.before, change.after)
@@ -69,10 +79,7 @@ class Condition(Generic[S, T]):
         self._look = look
         self._found: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
-    def changed(self, change: Change[S]) -> None:  # noqa: ARG002
-        self._check()
-
-    def _check(self) -> None:
+    def changed(self, change: Change[S] | None = None) -> None:  # noqa: ARG002
         if self._found.done():
             return
         try:
@@ -84,11 +91,10 @@ class Condition(Generic[S, T]):
             self._found.set_result(found)
 
     def ended(self, error: ClientError) -> None:
-        if not self._found.done():
-            self._found.set_exception(error)
+        resolve(self._found, error)
 
     async def met(self, timeout: float | None) -> T:  # noqa: ASYNC109 - as asyncio.wait_for has it
-        self._check()
+        self.changed()
         if self._mirror.error is not None:
             self.ended(self._mirror.error)
         self._mirror.observe(self)

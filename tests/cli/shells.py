@@ -17,7 +17,7 @@ import pexpect
 import pyte
 from typer.testing import CliRunner
 
-from session_server.cli import app
+from session_server.cli.program import app
 from tests.effort import PATIENCE
 from tests.fork_server import IS_POSSIBLE, Forked, fork_server
 from tests.servers import ServerProcess

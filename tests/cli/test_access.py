@@ -115,14 +115,14 @@ def test_control_characters_from_others_do_not_reach_the_terminal() -> None:
 
 @pytest.mark.slow
 def test_markup_from_others_is_shown_literally(shell: Shell, server: ServerProcess) -> None:
-    message = "a\x1b[31mred\x1b]0;owned\x07"
+    message = "a\x1b[31mred[/x]\x1b]0;owned\x07"
     httpx2.post(f"{server.url}/v1/sessions", json={"resource": "ahp-session:/x", "title": message})
     httpx2.post(f"{server.url}/v1/sessions/x/requests", json={"message": message})
     with shell.terminal("sessions") as terminal:
         assert terminal.end() == ExitCode.OK
-        assert "a[31mred]0;owned" in terminal.screen  # a title never has them
+        assert "a[31mred[/x]]0;owned" in terminal.screen  # a title never has them
     with shell.terminal("watch", "x") as terminal:
-        terminal.see(r"a␛\[31mred␛\]0;owned")
+        terminal.see(r"a␛\[31mred\[/x\]␛\]0;owned")
 
 
 @pytest.mark.slow

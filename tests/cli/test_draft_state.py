@@ -15,8 +15,8 @@ from session_server.cli.form.draft_state import (
     Row,
     row_for,
     transition,
-    without_meta,
 )
+from session_server.client.echoes import bare
 from session_server.schemas.ahp.questions import (
     Answer,
     AnswerMeta,
@@ -79,7 +79,7 @@ def event_of(step: Step) -> DraftEvent:
 
 def start(case: Case) -> DraftState:
     at_host = hosts_answer(case.at_host)
-    return DraftState(shown=without_meta(at_host), base=without_meta(at_host), at_host=at_host)
+    return DraftState(shown=bare(at_host), base=bare(at_host), at_host=at_host)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

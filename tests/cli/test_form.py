@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from session_server.cli.answer import closed_text
-from session_server.cli.answer_texts import answer_text, review_text
+from session_server.cli.answer_texts import answer_text, covered_text, review_text
 from session_server.cli.form import drawing
 from session_server.cli.form.fields import OWN, Field, Form
 from session_server.reducers.forms.review import review_of
@@ -93,7 +93,7 @@ def test_what_is_typed_here_is_never_overwritten() -> None:
     field.seen(draft("Fjords"))
     assert field.text == "Alps"
     assert "Ana wrote “Fjords”" in field.theirs_text(None)
-    assert field.use_theirs()
+    field.use_theirs()
     assert (field.text, field.is_contested) == ("Fjords", False)
     assert field.valid_value() == TextValue(value="Fjords")
 
@@ -310,7 +310,8 @@ def test_a_draft_says_what_counts_below_it_and_where_it_comes_from() -> None:
     assert "until it is submitted, “Fjords” by Ana counts" in str(
         answer_text(NAME, over("Bergen", fjords))
     )
-    assert "the skip by you counts" in str(answer_text(NAME, over("B", Skipped(meta=ANA)), ANA.by))
+    skipped = over("B", Skipped(meta=ANA))
+    assert "the skip by you counts" in covered_text(NAME, skipped, ANA.by)
     outdated = msgspec.structs.replace(ANA, before_change=True)
     words = str(answer_text(NAME, Draft(value=TextValue(value="x"), meta=outdated)))
     assert words == "x  Ana wrote this before the question changed"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from session_server.client import CallFailed, CallRefused, connect
-from session_server.client.http_commands import HttpApi
+from session_server.client.http_commands import http_api
 from tests.mcp import zoo
 from tests.servers import ServerProcess, serving
 
@@ -54,5 +54,6 @@ async def test_what_cannot_be_called_is_raised(server: ServerProcess) -> None:
     ],
 )
 def test_the_http_address_is_derived_from_the_socket_address(socket: str, url: str) -> None:
-    api = HttpApi.of(socket, {"Authorization": "Bearer mine"}, None)
-    assert (api.url, api.headers["Authorization"]) == (url, "Bearer mine")
+    http = http_api(socket, {"Authorization": "Bearer mine"}, None)()
+    found = str(http.base_url).removesuffix("/")
+    assert (found, http.headers["Authorization"]) == (url, "Bearer mine")

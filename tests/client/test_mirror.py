@@ -159,9 +159,7 @@ def test_a_closed_question_is_remembered_with_who_closed_it(laptop: Device) -> N
     laptop.wire.settle()
     closings = laptop.mirror.closings
     assert closings["r1"].by == PHONE.author
-    assert isinstance(closings["r1"].envelope.action, InputCompleted)
     assert closings["r2"].by == OWNER.author
-    assert isinstance(closings["r2"].envelope.action, TurnCancelled)
 
 
 def test_only_so_many_closed_questions_are_remembered(laptop: Device) -> None:
@@ -175,14 +173,15 @@ def test_only_so_many_closed_questions_are_remembered(laptop: Device) -> None:
 def test_the_root_has_a_mirror_too() -> None:
     schema = ConfigSchema(type="object", properties={})
     state = RootState(agents=(), config=RootConfigState(schema=schema, values={}))
-    mirror = RootMirror("laptop", state, 5)
+    snapshot = Snapshot(resource=ROOT_CHANNEL, state=msgspec.Raw(encode(state)), from_seq=5)
+    mirror = RootMirror("laptop", snapshot)
     verdicts: list[Verdict] = []
     action = RootConfigChanged(config={"a": 1})
-    mirror.dispatch(Pending(1, ROOT_CHANNEL, action, 0, b"", verdicts.append))
+    mirror.dispatch(Pending(1, ROOT_CHANNEL, action, 0, b"", [verdicts.append]))
     assert mirror.state.config is not None
     assert mirror.state.config.values == {"a": 1}
     mirror.pending[0].is_sent = True
-    mirror.resume([Snapshot(resource=ROOT_CHANNEL, state=msgspec.Raw(encode(state)), from_seq=6)])
+    mirror.resume([msgspec.structs.replace(snapshot, from_seq=6)])
     assert (len(mirror.pending), verdicts) == (1, [])
     origin = ActionOrigin(client_id="laptop", client_seq=1)
     envelope = ActionEnvelope(channel=ROOT_CHANNEL, action=action, server_seq=7, origin=origin)

@@ -9,7 +9,7 @@ import jwt
 import pytest
 from typer.testing import CliRunner
 
-from session_server.cli import app
+from session_server.cli.program import app
 from session_server.host.host import Host
 from session_server.identity import signing_key as keys
 from session_server.identity import tokens as module

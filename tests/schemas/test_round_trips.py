@@ -20,7 +20,7 @@ from session_server.schemas.wire import Count, Extra, Text
 FOLDER = Path(__file__).resolve().parents[3] / "shared" / "ahp1" / "fixtures" / "round-trips"
 
 DECODERS: dict[str, Callable[[bytes], Any]] = {
-    "ActionEnvelope": lambda raw: Ahp1().received(decode_delivery(raw)).envelope,
+    "ActionEnvelope": lambda raw: Ahp1().received(decode_delivery(raw))[0],
     "StateAction": lambda raw: action_of(msgspec.json.decode(raw)),
     "Customization": Decoder(Customization),
     "SessionStatus": Decoder(Count),

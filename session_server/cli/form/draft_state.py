@@ -15,8 +15,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import NamedTuple
 
-import msgspec
-
+from session_server.client.echoes import bare
 from session_server.schemas.ahp.questions import Answer, Draft, Skipped, Submitted, Value
 
 
@@ -81,10 +80,6 @@ class Row(NamedTuple):
 # Answers
 
 
-def without_meta(answer: Answer | None) -> Answer | None:
-    return None if answer is None else msgspec.structs.replace(answer, meta=None)
-
-
 def content_of(answer: Answer | None) -> Value | None:
     return None if answer is None or isinstance(answer, Skipped) else answer.value
 
@@ -107,11 +102,11 @@ def _always(_: DraftState, __: DraftEvent) -> bool:
 
 
 def _is_base(state: DraftState, event: DraftEvent) -> bool:
-    return without_meta(event.answer) == state.base
+    return bare(event.answer) == state.base
 
 
 def _is_shown(state: DraftState, event: DraftEvent) -> bool:
-    return without_meta(event.answer) == state.shown
+    return bare(event.answer) == state.shown
 
 
 def _is_at_host(state: DraftState, event: DraftEvent) -> bool:
@@ -168,7 +163,7 @@ def _is_decision(state: DraftState, event: DraftEvent) -> bool:
 
 
 def _has_news(state: DraftState, _: DraftEvent) -> bool:
-    return without_meta(state.at_host) != state.base and not agree(state.at_host, state.shown)
+    return bare(state.at_host) != state.base and not agree(state.at_host, state.shown)
 
 
 # Changes
@@ -187,11 +182,11 @@ def _note(state: DraftState, event: DraftEvent) -> DraftState:
 
 
 def _rebase(state: DraftState, event: DraftEvent) -> DraftState:
-    return state._replace(at_host=event.answer, base=without_meta(event.answer))
+    return state._replace(at_host=event.answer, base=bare(event.answer))
 
 
 def _follow(state: DraftState, event: DraftEvent) -> DraftState:
-    answer = without_meta(event.answer)
+    answer = bare(event.answer)
     return state._replace(at_host=event.answer, base=answer, shown=answer, is_own=False)
 
 
@@ -209,7 +204,7 @@ def _use_theirs(state: DraftState, event: DraftEvent) -> DraftState:
 
 
 def _keep_shown(state: DraftState, _: DraftEvent) -> DraftState:
-    return state._replace(base=without_meta(state.at_host))
+    return state._replace(base=bare(state.at_host))
 
 
 def _show_over(state: DraftState, event: DraftEvent) -> DraftState:

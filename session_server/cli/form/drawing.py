@@ -12,9 +12,10 @@ from session_server.cli.answer_texts import (
     heading,
     needs,
     review_text,
+    time_text,
 )
-from session_server.cli.form.fields import ENDINGS, OWN, Field, Form
-from session_server.cli.sessions import asker_gone, clock
+from session_server.cli.form.fields import OWN, Field, Form
+from session_server.cli.sessions import asker_gone
 from session_server.reducers.forms.answer_checks import label
 from session_server.reducers.forms.formats import is_web_address
 from session_server.reducers.texts import value_text
@@ -42,7 +43,7 @@ STYLES = {
     "bad": "ansired bold",
     "domain": "bold underline",
 }
-_ENDING_LABELS = {
+ENDINGS = {
     ResponseKind.ACCEPT: ("Accept", "a"),
     ResponseKind.DECLINE: ("Decline", "d"),
     ResponseKind.CANCEL: ("Cancel", "c"),
@@ -198,7 +199,7 @@ def below(field: Field, me: Author | None, writers: Sequence[str] = ()) -> Fragm
 
 def shared_text(field: Field, answer: Answer, me: Author | None) -> Fragments:
     who = field.author_text(answer, me)
-    at = "" if answer.meta is None or answer.meta.at is None else f" {clock(answer.meta.at)}"
+    at = time_text(answer.meta)
     if isinstance(answer, Skipped):
         return [("class:dim", f"  skipped by {who}{at}")]
     value = "" if answer.value is None else value_text(field.question, answer.value)
@@ -223,8 +224,7 @@ def review(form: Form, me: Author | None) -> Fragments:
     if form.error:
         lines.append(("class:bad", f"{form.error}\n"))
     lines.append(("", "\n"))
-    for ending in ENDINGS:
-        text, key = _ENDING_LABELS[ending]
+    for ending, (text, key) in ENDINGS.items():
         style = "class:here" if ending is form.ending else ""
         lines += [(style, f" {text} ({key}) "), ("", "  ")]
     return lines

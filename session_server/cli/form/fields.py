@@ -208,6 +208,17 @@ class Field:
         assert isinstance(submitted, Submitted)
         return submitted.value
 
+    def own_value(self) -> Value | None:
+        """What was written here and is not submitted yet; raises `ValueError` as `valid_value`.
+
+        A draft of another person is theirs to finish.
+        """
+        if self.is_touched:
+            return self.valid_value()
+        if self.question.required and decided(self.shared) is None:
+            raise ValueError(f"{label(self.question)}: an answer is required.")
+        return None
+
     # Sending
 
     def unsent_answer(self) -> Answer | None:
@@ -243,9 +254,9 @@ class Field:
 
     # What others do
 
-    def seen(self, answer: Answer | None) -> bool:
-        """Applies what the host has now; whether that changed the field."""
-        return self._follow(EventType.RECEIVED, answer)
+    def seen(self, answer: Answer | None) -> None:
+        """Applies what the host has now."""
+        self._follow(EventType.RECEIVED, answer)
 
     def keep_mine(self) -> bool:
         """Stays with what is here, which may be sent again; whether there was a conflict."""
@@ -253,27 +264,23 @@ class Field:
         self._apply(EventType.KEPT_MINE)
         return was_contested
 
-    def use_theirs(self) -> bool:
-        """Makes their version ours, to be submitted with the rest."""
-        was_contested = self.is_contested
-        self._apply(EventType.USED_THEIRS)
-        if was_contested:
+    def use_theirs(self) -> None:
+        """Makes their version of a conflict ours, to be submitted with the rest."""
+        if self.is_contested:
+            self._apply(EventType.USED_THEIRS)
             self._fill()
             self.is_touched = True
-        return was_contested
 
     def left(self) -> None:
         """An answer that was only emptied still counts, so it is shown again."""
         self._follow(EventType.LEFT)
 
-    def _follow(self, event: EventType, answer: Answer | None = None) -> bool:
+    def _follow(self, event: EventType, answer: Answer | None = None) -> None:
         before = content_of(self.draft.shown)
         self._apply(event, answer)
-        if content_of(self.draft.shown) == before:
-            return False
-        self._fill()
-        self.is_touched = False
-        return True
+        if content_of(self.draft.shown) != before:
+            self._fill()
+            self.is_touched = False
 
     def _fill(self) -> None:
         """Puts into the field what the draft shows."""
@@ -329,8 +336,6 @@ class Field:
 
     def theirs_text(self, me: Author | None) -> str:
         """The other version of a conflict."""
-        if not self.is_contested:
-            return ""
         answer = self.draft.at_host
         if answer is None:
             return "this was cleared"
@@ -338,9 +343,6 @@ class Field:
         if isinstance(answer, Skipped) or answer.value is None:
             return f"{who} skipped this"
         return f"{who} wrote “{value_text(self.question, answer.value)}”"
-
-
-ENDINGS = (ResponseKind.ACCEPT, ResponseKind.DECLINE, ResponseKind.CANCEL)
 
 
 class Form:
@@ -374,7 +376,8 @@ class Form:
         self.place = max(0, min(place, len(self.fields)))
 
     def turn_ending(self, steps: int) -> None:
-        self.ending = ENDINGS[(ENDINGS.index(self.ending) + steps) % len(ENDINGS)]
+        endings = tuple(ResponseKind)
+        self.ending = endings[(endings.index(self.ending) + steps) % len(endings)]
 
     def seen(self, request: InputRequest, confirmed: InputRequest | None = None) -> None:
         """The request as it is shown, and as the host has it; its questions may be new."""
@@ -394,18 +397,11 @@ class Form:
                 field.seen(answer)
 
     def answers(self) -> dict[str, Answer] | None:
-        """What accepting brings: what was written here and is not submitted yet.
-
-        A draft of another person is theirs to finish. Raises `ValueError`, and goes there.
-        """
+        """What accepting brings. Raises `ValueError`, and goes there."""
         answers: dict[str, Answer] = {}
         for place, field in enumerate(self.fields):
-            if not field.is_touched:
-                if decided(field.shared) is None:
-                    self._check_untouched(place, field)
-                continue
             try:
-                value = field.valid_value()
+                value = field.own_value()
             except ValueError as error:
                 field.error = str(error)
                 self.place = place
@@ -414,26 +410,15 @@ class Form:
                 answers[field.question.id] = Submitted(value=value)
         return answers or None
 
-    def own_answers(self) -> dict[str, Answer]:
-        """What accepting would bring, as far as it is valid; nothing is reported at the fields."""
-        own: dict[str, Answer] = {}
-        for field in self.fields:
-            with contextlib.suppress(ValueError):
-                value = field.valid_value() if field.is_touched else None
-                if value is not None:
-                    own[field.question.id] = Submitted(value=value)
-        return own
-
     def review(self) -> tuple[ReviewItem, ...]:
         """What accepting would send now, one item for each field."""
-        return review_of(self.request, self.own_answers())
-
-    def _check_untouched(self, place: int, field: Field) -> None:
-        if field.question.required:
-            self.place = place
-            message = f"{label(field.question)}: an answer is required."
-            field.error = message
-            raise ValueError(message)
+        own: dict[str, Answer] = {}
+        for field in self.fields:
+            with contextlib.suppress(ValueError):  # reported when it is accepted or left
+                value = field.own_value()
+                if value is not None:
+                    own[field.question.id] = Submitted(value=value)
+        return review_of(self.request, own)
 
     def unsent(self) -> list[str]:
         """What was written here and did not count, so that it is not lost."""

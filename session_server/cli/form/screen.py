@@ -32,7 +32,6 @@ from session_server.client import Client, Session
 from session_server.reducers.texts import name_of
 from session_server.schemas.ahp.commands import EditingPlace, Present
 from session_server.schemas.ahp.questions import InputRequest, ResponseKind, Skipped, Submitted
-from session_server.schemas.principals import Author
 
 OPTION_ROWS = 12
 
@@ -43,7 +42,10 @@ class Screen:
         self.client = client
         self.session = session
         self._is_loading = False
-        self._sharing = Sharing(session, self.form, self._show_field, self._over)
+        self._in_review = Condition(lambda: self.form.is_review)
+        self._in_choice = ~self._in_review & Condition(lambda: self._field.is_choice)
+        self._in_text = ~self._in_review & Condition(lambda: self._field.accepts_text)
+        self._sharing = Sharing(session, self.form, self._show_field, self._exit)
         self._buffer = Buffer(multiline=False, on_text_changed=lambda _: self._typed())
         self._choice = Window(
             FormattedTextControl(self._options, focusable=True, show_cursor=False),
@@ -70,13 +72,14 @@ class Screen:
         finally:
             following.cancel()
 
-    def _over(self, ending: Ending) -> None:
-        self._app.exit(result=ending)
-
     @property
-    def me(self) -> Author | None:
-        """Known once the host has confirmed one of our actions."""
-        return self.session.author
+    def _field(self) -> Field:
+        """Where the person is; not in the review."""
+        assert self.form.field is not None
+        return self.form.field
+
+    def _exit(self, ending: Ending) -> None:
+        self._app.exit(result=ending)
 
     # What it looks like
 
@@ -85,30 +88,27 @@ class Screen:
             control = FormattedTextControl(draw)  # type: ignore[arg-type]
             return Window(control, dont_extend_height=True, wrap_lines=True)
 
-        is_review = Condition(lambda: self.form.is_review)
-        is_choice = Condition(lambda: self._field is not None and self._field.is_choice)
-        accepts_text = Condition(lambda: self._field is not None and self._field.accepts_text)
-        several = Condition(lambda: not self.form.is_short and bool(self.form.fields))
         has_below = Condition(lambda: bool(self._below()))
+        several = Condition(lambda: not self.form.is_short and bool(self.form.fields))
+        prompt = Window(FormattedTextControl([("class:title", "› ")]), width=2, height=1)
         return HSplit(
             [
                 lines(self._head),
                 ConditionalContainer(lines(lambda: drawing.strip(self.form)), several),
                 Window(height=1),
-                ConditionalContainer(lines(self._question), ~is_review),
-                ConditionalContainer(self._choice, is_choice | is_review),
                 ConditionalContainer(
-                    VSplit([Window(width=4, height=1, char=" "), self._prompt(), self._text]),
-                    accepts_text,
+                    lines(lambda: drawing.question(self._field)), ~self._in_review
                 ),
-                ConditionalContainer(lines(self._below), has_below & ~is_review),
+                ConditionalContainer(self._choice, self._in_choice | self._in_review),
+                ConditionalContainer(
+                    VSplit([Window(width=4, height=1, char=" "), prompt, self._text]),
+                    self._in_text,
+                ),
+                ConditionalContainer(lines(self._below), ~self._in_review & has_below),
                 Window(height=1),
                 lines(lambda: drawing.keys(self.form)),
             ]
         )
-
-    def _prompt(self) -> Window:
-        return Window(FormattedTextControl([("class:title", "› ")]), width=2, height=1)
 
     def _head(self) -> drawing.Fragments:
         title = self.session.state.summary.title
@@ -119,29 +119,19 @@ class Screen:
     def _others(self) -> list[Present]:
         return [each for each in self.session.present if each.client_id != self.client.client_id]
 
-    def _writers(self, field: Field) -> list[str]:
-        place = EditingPlace(request_id=self.form.request.id, question_id=field.question.id)
-        return [name_of(each.by) for each in self._others if each.editing == place]
-
-    def _question(self) -> drawing.Fragments:
-        return [] if self._field is None else drawing.question(self._field)
-
     def _options(self) -> Any:
-        if self._field is None:
-            return drawing.review(self.form, self.me)
+        if self.form.is_review:
+            return drawing.review(self.form, self.session.author)
         return drawing.options(self._field)
 
     def _below(self) -> drawing.Fragments:
-        field = self._field
-        return [] if field is None else drawing.below(field, self.me, self._writers(field))
-
-    @property
-    def _field(self) -> Field | None:
-        return self.form.field
+        place = EditingPlace(request_id=self.form.request.id, question_id=self._field.question.id)
+        writers = [name_of(each.by) for each in self._others if each.editing == place]
+        return drawing.below(self._field, self.session.author, writers)
 
     def _show_field(self) -> None:
         """Updates the text field and the focus for the current question."""
-        field = self._field
+        field = self.form.field
         text = "" if field is None else field.text
         if self._buffer.text != text:
             self._is_loading = True
@@ -155,10 +145,8 @@ class Screen:
 
     def _keys(self) -> KeyBindings:
         keys = KeyBindings()
-        in_text = Condition(lambda: self._field is not None and self._field.accepts_text)
-        in_choice = Condition(lambda: self._field is not None and self._field.is_choice)
-        in_review = Condition(lambda: self.form.is_review)
-        in_row = in_choice & ~in_text
+        in_choice, in_review = self._in_choice, self._in_review
+        in_row = in_choice & ~self._in_text
 
         def bind(*names: str, when: Any = True) -> Callable[[Callable[..., None]], None]:
             def add(work: Callable[..., None]) -> None:
@@ -179,14 +167,14 @@ class Screen:
         bind("s-tab", "c-p")(lambda _: self._go(-1))
         bind("right", when=in_row)(lambda _: self._go(1))
         bind("left", when=in_row)(lambda _: self._go(-1))
-        bind("down", when=in_choice)(lambda _: self._move(1))
-        bind("up", when=in_choice)(lambda _: self._move(-1))
+        bind("down", when=in_choice)(lambda _: self._field.move(1))
+        bind("up", when=in_choice)(lambda _: self._field.move(-1))
         bind("space", when=in_row)(lambda _: self._pick())
         bind("c-s", when=~in_review)(lambda _: self._skip())
-        bind("c-t", when=~in_review)(lambda _: self._use_theirs())
+        bind("c-t", when=~in_review)(lambda _: self._field.use_theirs())
         bind("c-k", when=~in_review)(lambda _: self._keep_mine())
         bind("<any>", when=in_row)(lambda event: self._letter(event.data))
-        bind("backspace", when=in_row)(lambda _: self._unsearch())
+        bind("backspace", when=in_row)(lambda _: self._field.find(self._field.search[:-1]))
         bind("right", when=in_review)(lambda _: self.form.turn_ending(1))
         bind("left", when=in_review)(lambda _: self.form.turn_ending(-1))
         bind("enter", when=in_review)(lambda _: self._end(self.form.ending))
@@ -199,7 +187,7 @@ class Screen:
 
     def _check_left(self) -> None:
         """Validates on leaving a field and shows the error; the text is kept."""
-        field = self._field
+        field = self.form.field
         if field is None:
             return
         field.left()
@@ -210,48 +198,33 @@ class Screen:
         except ValueError as error:
             field.error = str(error)
 
-    def _move(self, steps: int) -> None:
-        assert self._field is not None
-        self._field.move(steps)
-
     def _pick(self) -> None:
-        assert self._field is not None
         self._field.choose(self._field.here)
         self._sharing.changed(self._field)
 
     def _letter(self, key: str) -> None:
         field = self._field
-        assert field is not None
-        rows = field.rows
-        if key.isdigit() and 0 < int(key) <= len(rows):
+        if key.isdigit() and 0 < int(key) <= len(field.rows):
             field.row = int(key) - 1
             field.choose(field.here)
             self._sharing.changed(field)
         elif field.is_searched and key.isprintable():
             field.find(field.search + key)
 
-    def _unsearch(self) -> None:
-        assert self._field is not None
-        self._field.find(self._field.search[:-1])
-
     def _typed(self) -> None:
-        field = self._field
+        field = self.form.field
         if not self._is_loading and field is not None:
             field.write(self._buffer.text)
             self._sharing.changed(field)
 
-    def _use_theirs(self) -> None:
-        if self._field is not None:
-            self._field.use_theirs()
-
     def _keep_mine(self) -> None:
         field = self._field
-        if field is not None and field.keep_mine():
+        if field.keep_mine():
             field.error = ""
             self._sharing.changed(field)
 
     def _review_key(self, key: str) -> None:
-        for ending, letter in zip(ResponseKind, "adc", strict=True):
+        for ending, (_, letter) in drawing.ENDINGS.items():
             if key == letter:
                 self.form.ending = ending
                 self._end(ending)
@@ -273,7 +246,6 @@ class Screen:
     def _confirm(self) -> None:
         """Enter: submits the answer and goes to the next question."""
         field = self._field
-        assert field is not None
         if field.is_choice and not field.is_many and not field.accepts_text:
             field.choose(field.here)
         try:
@@ -295,7 +267,6 @@ class Screen:
 
     def _skip(self) -> None:
         field = self._field
-        assert field is not None
         if field.question.required:
             field.error = "This question is required, so it cannot be skipped."
             return

@@ -48,17 +48,13 @@ class Sharing:
         self._form = form
         self._on_change = on_change
         self._on_end = on_end
-        self._is_over = False
+        self.is_over = False
         self._is_ending = False
         self._closed_by: ActionEnvelope | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._drafted: Field | None = None
         self._reported = 0.0
         self._tasks: set[asyncio.Task[None]] = set()
-
-    @property
-    def is_over(self) -> bool:
-        return self._is_over
 
     # What is written here
 
@@ -149,8 +145,8 @@ class Sharing:
         self._spawn(complete())
 
     def over(self, ending: Ending) -> None:
-        if not self._is_over:
-            self._is_over = True
+        if not self.is_over:
+            self.is_over = True
             self._on_end(ending)
 
     # What others do
