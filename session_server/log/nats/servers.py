@@ -101,11 +101,11 @@ class _Answer:
 
 
 class Servers:
-    """`connected` is called after each connection, the first one too."""
+    """`reconnected` is called when the connection was lost and is there again."""
 
-    def __init__(self, address: Address, connected: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, address: Address, reconnected: Callable[[], None] = lambda: None) -> None:
         self.address = address
-        self._connected = connected
+        self._reconnected = reconnected
         self._client = Client()
         self._loop = asyncio.get_running_loop()
         self._inbox = f"_INBOX.{secrets.token_hex(8)}"
@@ -157,7 +157,7 @@ class Servers:
 
     async def _on_reconnected(self) -> None:
         self._is_back.set()
-        await self._connected()
+        self._reconnected()
 
     async def _on_answer(self, message: Msg) -> None:
         answer = self._answers.get(message.subject.rpartition(".")[2])

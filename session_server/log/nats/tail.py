@@ -73,7 +73,7 @@ class Tail:
         self._address = address
         self._applied = applied
         self._loop = asyncio.get_running_loop()
-        self.servers = Servers(address, self._on_connected)
+        self.servers = Servers(address, lambda: self._catch_up_to(0))
         self.subjects = Subjects(address.stream)
         self.index = Index(self.subjects)
         self.fault: Refused | None = None
@@ -131,9 +131,6 @@ class Tail:
             self._apply(stored)
         else:
             self._catch_up_to(stored.stream_seq)
-
-    async def _on_connected(self) -> None:
-        self._catch_up_to(0)
 
     def _catch_up_to(self, number: int) -> None:
         self._target = max(self._target, number)
