@@ -37,11 +37,6 @@ class Services(NamedTuple):
     streams: OpenStreams
 
 
-def run_with(app: FastAPI, services: Services | None) -> None:
-    """Called when the application has started, and with `None` when it stops."""
-    app.state.services = services
-
-
 def running(app: FastAPI) -> Services | None:
     """`None` before the application has started and after it was stopped."""
     services: Services | None = getattr(app.state, "services", None)

@@ -14,7 +14,6 @@ import msgspec
 from fastapi import FastAPI
 from fastapi.openapi.docs import get_swagger_ui_html
 from fastapi.openapi.utils import get_openapi
-from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -100,11 +99,6 @@ def described(
 
 def link(operation: str, **parameters: str) -> Schema:
     return {"operationId": operation, "parameters": parameters}
-
-
-def operation_name(route: APIRoute) -> str:
-    """Operations have the names of their functions."""
-    return route.name
 
 
 def _may_be_empty(body: Any) -> bool:

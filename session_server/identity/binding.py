@@ -40,14 +40,14 @@ def reachable(settings: Settings, called_by: str, port: int, scheme: str = "http
         return Reachable(settings.public_url.rstrip("/"))
     if called_by and not is_local(called_by):
         return Reachable(f"{scheme}://{called_by}")
-    here = f"{scheme}://{called_by}" if called_by else f"{scheme}://{_netloc('127.0.0.1', port)}"
+    here = f"{scheme}://{called_by}" if called_by else f"{scheme}://{netloc_of('127.0.0.1', port)}"
     if _is_only_here(settings.host):
         return Reachable(here, ONLY_HERE)
     outside = outside_address() if settings.host in ALL_ADDRESSES else settings.host
     return (
         Reachable(here, NO_NETWORK)
         if outside is None
-        else Reachable(f"{scheme}://{_netloc(outside, port)}")
+        else Reachable(f"{scheme}://{netloc_of(outside, port)}")
     )
 
 
@@ -79,7 +79,7 @@ def _is_only_here(host: str) -> bool:
         return False
 
 
-def _netloc(address: str, port: int) -> str:
+def netloc_of(address: str, port: int) -> str:
     return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
 
 
