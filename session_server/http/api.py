@@ -1,7 +1,5 @@
 """The HTTP API under `/v1`: routes, problems and the OpenAPI document in one application."""
 
-from typing import Any
-
 from fastapi import APIRouter, FastAPI
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -63,16 +61,13 @@ async def _other_method(request: Request, error: Exception) -> Response:
     """Each method has its own route; the router alone would list only the first one's."""
     assert isinstance(error, HTTPException)
     headers = dict(error.headers or {})
-    methods = {method for router in ROUTERS for method in _methods(router.routes, request)}
-    if methods:
-        headers["Allow"] = ", ".join(sorted(methods))
-    return respond_to(HTTPException(405, headers=headers))
-
-
-def _methods(routes: list[Any], request: Request) -> set[str]:
-    return {
+    methods = {
         method
-        for route in routes
+        for router in ROUTERS
+        for route in router.routes
         if isinstance(route, Route) and route.matches(request.scope)[0] is not Match.NONE
         for method in route.methods or ()
     }
+    if methods:
+        headers["Allow"] = ", ".join(sorted(methods))
+    return respond_to(HTTPException(405, headers=headers))

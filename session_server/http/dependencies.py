@@ -1,6 +1,7 @@
 """What routes depend on: the principal of a request, the running services, and long polls."""
 
 from collections.abc import AsyncGenerator, Callable
+from contextlib import nullcontext
 from typing import Annotated, Any, NamedTuple
 
 import msgspec
@@ -134,14 +135,8 @@ async def _long_poll(
     ] = 0,
 ) -> AsyncGenerator[LongPoll]:
     """Counted before anything is done, so that a refusal has changed nothing."""
-    if not wait:
-        yield LongPoll(request, host, who, 0)
-        return
-    streams.begin_long_poll(who)
-    try:
+    with streams.long_poll(who) if wait else nullcontext():
         yield LongPoll(request, host, who, wait)
-    finally:
-        streams.end_long_poll(who)
 
 
 TheLongPoll = Annotated[LongPoll, Depends(_long_poll)]

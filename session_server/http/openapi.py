@@ -3,7 +3,7 @@
 import base64
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache, partial
 from http import HTTPStatus
 from pathlib import Path
@@ -182,22 +182,13 @@ def _reachable(start: Any, schemas: dict[str, Schema]) -> dict[str, Schema]:
 
 
 def _names(value: Any) -> set[str]:
-    return {target.removeprefix(SCHEMAS) for target in _targets(value)}
-
-
-def _targets(value: Any) -> Iterator[str]:
+    """The schemas that it refers to."""
+    names: set[str] = set()
     if isinstance(value, dict):
-        target = value.get("$ref")
-        if isinstance(target, str):
-            yield target
-    for inner in _inside(value):
-        yield from _targets(inner)
-
-
-def _inside(value: Any) -> Iterable[Any]:
-    if isinstance(value, dict):
-        return value.values()
-    return value if isinstance(value, list) else ()
+        if isinstance(target := value.get("$ref"), str):
+            names.add(target.removeprefix(SCHEMAS))
+        value = list(value.values())
+    return names.union(*map(_names, value)) if isinstance(value, list) else names
 
 
 ASSETS = Path(fastapi_offline.__file__).parent / "static"

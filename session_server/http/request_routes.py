@@ -1,6 +1,5 @@
 """Input requests over HTTP: ask, list, wait for the outcome, withdraw."""
 
-from collections.abc import Iterator
 from contextlib import nullcontext
 from enum import StrEnum
 from typing import Annotated
@@ -91,16 +90,16 @@ def _questions(wanted: NewRequest) -> tuple[Question, ...]:
 
 def _meta(wanted: NewRequest, now: int) -> RequestMeta:
     """The deadline and the lease."""
-    if wanted.expires_at is not None and wanted.expires_in is not None:
-        raise _bad_form("Send `expiresAt` or `expiresIn`, not both.", "$.expiresIn")
-    if wanted.expires_at is None and wanted.expires_in is None:
+    at = wanted.expires_at
+    if wanted.expires_in is not None:
+        if at is not None:
+            raise _bad_form("Send `expiresAt` or `expiresIn`, not both.", "$.expiresIn")
+        at = now + round(wanted.expires_in * 1000)
+    if at is None:
         if wanted.on_expiry is not None:
             message = "`onExpiry` needs a deadline: `expiresAt` or `expiresIn`."
             raise _bad_form(message, "$.onExpiry")
         return RequestMeta(lease=wanted.lease)
-    at = wanted.expires_at
-    if wanted.expires_in is not None:
-        at = now + round(wanted.expires_in * 1000)
     on_expiry = wanted.on_expiry or OnExpiry.CANCEL
     return RequestMeta(expires_at=at, on_expiry=on_expiry, lease=wanted.lease)
 
@@ -126,25 +125,17 @@ async def visible_record(host: Host, who: Principal, uri: Uri) -> SessionRecord:
 
 def request_state(record: SessionRecord, request_id: str) -> RequestState:
     request = open_request(record.public, request_id)
-    if request is not None:
-        return _open_state(record, request)
-    return ended_state(record, request_id) or _unknown(request_id)
+    state = ended_state(record, request_id) if request is None else _open_state(record, request)
+    if state is None:
+        message = "There is no such request, or it ended too long ago to be remembered."
+        code = RefusalCode.NO_REQUEST
+        raise RefusedError(Refusal(code=code, message=message, request_id=request_id))
+    return state
 
 
 def ended_state(record: SessionRecord, request_id: str) -> EndedRequest | None:
     outcome = outcome_of(record, request_id)
     return None if outcome is None else _ended(record, outcome)
-
-
-def open_states(record: SessionRecord) -> Iterator[RequestState]:
-    for request in record.public.input_requests or ():
-        yield _open_state(record, request)
-
-
-def ended_states(record: SessionRecord) -> Iterator[RequestState]:
-    """The latest first."""
-    for outcome in reversed(record.private.outcomes):
-        yield _ended(record, outcome)
 
 
 def _open_state(record: SessionRecord, request: InputRequest) -> OpenRequest:
@@ -165,11 +156,6 @@ def _ended(record: SessionRecord, outcome: Outcome) -> EndedRequest:
         outcome=outcome,
         content=plain_answers(outcome) if is_accepted else None,
     )
-
-
-def _unknown(request_id: str) -> RequestState:
-    message = "There is no such request, or it ended too long ago to be remembered."
-    raise RefusedError(Refusal(code=RefusalCode.NO_REQUEST, message=message, request_id=request_id))
 
 
 router = APIRouter(prefix="/v1/sessions/{id}/requests", tags=["requests"])
@@ -252,10 +238,12 @@ async def list_requests(
     state: Annotated[Listed, Query(description="Which ones.")] = Listed.OPEN,
 ) -> Response:
     """The requests that are open, or those that have ended; `wait` for at least one."""
-    states = open_states if state is Listed.OPEN else ended_states
 
     def look(record: SessionRecord) -> tuple[RequestState, ...] | None:
-        return tuple(states(record)) or None
+        if state is Listed.OPEN:
+            return tuple(_open_state(record, r) for r in record.public.input_requests or ()) or None
+        latest_first = reversed(record.private.outcomes)
+        return tuple(_ended(record, outcome) for outcome in latest_first) or None
 
     await visible_record(host, who, uri)
     items = await poll.until(waiting.until(uri, look, poll.seconds))
