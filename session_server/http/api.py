@@ -7,7 +7,6 @@ from starlette.responses import Response
 from starlette.routing import Match, Route
 
 from session_server.http import (
-    answer_routes,
     call_routes,
     event_routes,
     recording_routes,
@@ -34,7 +33,7 @@ async def read_me(who: Caller) -> Response:
 ROUTERS = (
     session_routes.router,
     request_routes.router,
-    answer_routes.router,
+    request_routes.answer_router,
     session_routes.turn_router,
     call_routes.router,
     event_routes.router,

@@ -1,4 +1,4 @@
-"""Input requests over HTTP: ask, list, wait for the outcome, withdraw."""
+"""Input requests over HTTP: ask, list, wait for the outcome, withdraw, answer, complete."""
 
 from contextlib import nullcontext
 from enum import StrEnum
@@ -8,12 +8,13 @@ import msgspec
 from fastapi import APIRouter, Depends, Query
 from starlette.responses import Response
 
-from session_server.host.awaiting import write
+from session_server.host.awaiting import perform, write
 from session_server.host.channel import Channel
 from session_server.host.host import Host
 from session_server.http.bodies import (
     REPLAYED,
     JsonBody,
+    QuestionId,
     RequestId,
     SessionUri,
     TheKey,
@@ -27,6 +28,7 @@ from session_server.reducers.batches import Batch, judged_batch
 from session_server.reducers.deadlines import withdrawn
 from session_server.reducers.forms.formats import is_web_address
 from session_server.reducers.forms.mcp_forms import questions_of
+from session_server.reducers.forms.plain_values import value_of
 from session_server.reducers.forms.review import plain_answers, review_of, reviewed
 from session_server.reducers.rules.input_rules import (
     NOT_A_WEB_ADDRESS,
@@ -34,21 +36,29 @@ from session_server.reducers.rules.input_rules import (
     is_asker,
     left_request,
     outcome_of,
+    provenance_of,
+    question_of,
 )
 from session_server.reducers.state.input_requests import open_request
 from session_server.reducers.texts import session_name
-from session_server.schemas.ahp.actions import InputRequested
+from session_server.schemas.ahp.actions import InputAnswerChanged, InputCompleted, InputRequested
 from session_server.schemas.ahp.questions import (
+    Answer,
     BooleanQuestion,
+    CompletionMeta,
+    Draft,
     InputRequest,
     OnExpiry,
     Question,
     RequestMeta,
     ResponseKind,
+    Submitted,
     TextQuestion,
+    TextValue,
 )
 from session_server.schemas.errors import Refusal, RefusalCode, RefusedError, not_permitted
 from session_server.schemas.http import (
+    Completion,
     EndedRequest,
     NewRequest,
     OpenRequest,
@@ -131,6 +141,10 @@ def request_state(record: SessionRecord, request_id: str) -> RequestState:
         code = RefusalCode.NO_REQUEST
         raise RefusedError(Refusal(code=code, message=message, request_id=request_id))
     return state
+
+
+async def _current(host: Host, who: Principal, uri: Uri, request_id: str) -> Response:
+    return json_response(request_state(await visible_record(host, who, uri), request_id))
 
 
 def ended_state(record: SessionRecord, request_id: str) -> EndedRequest | None:
@@ -283,4 +297,85 @@ async def withdraw(uri: SessionUri, rid: RequestId, host: TheHost, who: Caller) 
             return check_withdrawal(who, record, rid) or withdrawn(record.public, rid, stamp)
 
         await write(host, uri, plan, by=who.author)
-    return json_response(request_state(await visible_record(host, who, uri), rid))
+    return await _current(host, who, uri, rid)
+
+
+answer_router = APIRouter(prefix="/v1/sessions/{id}/requests/{rid}", tags=["answers"])
+
+DRAFT = Draft(value=TextValue(value="Summer in"))
+COMPLETION = Completion(content={"name": "Summer", "city": "kyoto"})
+
+
+@answer_router.put(
+    "/answers/{qid}", **described(200, RequestState, 404, 409, body=Answer, example=DRAFT)
+)
+async def put_answer(
+    uri: SessionUri,
+    rid: RequestId,
+    qid: QuestionId,
+    host: TheHost,
+    who: Caller,
+    answer: Annotated[Answer, Depends(JsonBody[Answer](Answer))],
+) -> Response:
+    """Draft, submit or skip the answer to one question; everyone sees it at once."""
+    return await _changed(host, who, uri, rid, qid, answer)
+
+
+@answer_router.delete("/answers/{qid}", **described(200, RequestState, 404, 409))
+async def clear_answer(
+    uri: SessionUri, rid: RequestId, qid: QuestionId, host: TheHost, who: Caller
+) -> Response:
+    """Clear an answer, or discard a draft: the answer that it covers then counts again."""
+    return await _changed(host, who, uri, rid, qid, None)
+
+
+async def _changed(
+    host: Host, who: Principal, uri: Uri, rid: str, qid: str, answer: Answer | None
+) -> Response:
+    action = InputAnswerChanged(request_id=rid, question_id=qid, answer=answer)
+    await perform(host, who, uri, action)
+    return await _current(host, who, uri, rid)
+
+
+@answer_router.post(
+    "/complete",
+    **described(200, RequestState, 404, 409, body=Completion, example=COMPLETION),
+)
+async def complete(
+    uri: SessionUri,
+    rid: RequestId,
+    host: TheHost,
+    who: Caller,
+    wanted: Annotated[Completion, Depends(JsonBody(Completion))],
+) -> Response:
+    """Accept with answers, decline or cancel. Only the first completion counts.
+
+    With `reviewed` as the request showed it, accepting is refused if anything else would be sent.
+    """
+    await visible_record(host, who, uri)
+    bare = InputCompleted(request_id=rid, response=wanted.response)
+
+    def plan(record: SessionRecord, stamp: Stamp) -> Batch | Refusal:
+        request = open_request(record.public, rid)
+        action = InputCompleted(
+            request_id=rid,
+            response=wanted.response,
+            answers=_answers(request, wanted),
+            meta=CompletionMeta(reviewed=wanted.reviewed),
+        )
+        return judged_batch(who, record, action, stamp)
+
+    await write(host, uri, plan, by=who.author, via=provenance_of(who, bare))
+    return await _current(host, who, uri, rid)
+
+
+def _answers(request: InputRequest | None, wanted: Completion) -> dict[str, Answer] | None:
+    """Plain values become answers of their question's kind; the rules judge whether they fit."""
+    if wanted.content is None or request is None:
+        return wanted.answers
+    answers = dict(wanted.answers or {})
+    for question_id, plain in wanted.content.items():
+        question = question_of(request, question_id)
+        value = None if question is None else value_of(question, plain)
+        answers[question_id] = Submitted(value=value)
+    return answers

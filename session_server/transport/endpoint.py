@@ -58,25 +58,20 @@ async def _read(socket: WebSocket, connection: Connection, outbox: "QueueOutbox"
             event = await socket.receive()
             if event["type"] == "websocket.disconnect":
                 break
-            _receive(event.get("text"), connection, outbox)
+            text = event.get("text")
+            if text is None:
+                outbox.close(CloseCode.UNSUPPORTED_DATA, NOT_TEXT)
+            elif len(data := text.encode()) > FRAME_BYTES:
+                outbox.close(CloseCode.TOO_BIG, TOO_BIG)
+            else:
+                try:
+                    connection.receive(data)
+                except Exception:
+                    logger.exception("a frame could not be dealt with")
+                    outbox.close(CloseCode.INTERNAL_ERROR, BROKEN)
     except WebSocketDisconnect:
         pass
     outbox.drop()
-
-
-def _receive(text: str | None, connection: Connection, outbox: "QueueOutbox") -> None:
-    if text is None:
-        outbox.close(CloseCode.UNSUPPORTED_DATA, NOT_TEXT)
-        return
-    data = text.encode()
-    if len(data) > FRAME_BYTES:
-        outbox.close(CloseCode.TOO_BIG, TOO_BIG)
-        return
-    try:
-        connection.receive(data)
-    except Exception:
-        logger.exception("a frame could not be dealt with")
-        outbox.close(CloseCode.INTERNAL_ERROR, BROKEN)
 
 
 class QueueOutbox(Outbox):

@@ -5,7 +5,6 @@ fail at once, since their answers will not arrive.
 """
 
 import asyncio
-import json
 import re
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -74,12 +73,6 @@ class Publication(NamedTuple):
     headers: Mapping[str, str] = {}
 
 
-class _Ack(msgspec.Struct, frozen=True):
-    seq: int = 0
-    error: dict[str, Any] | None = None
-
-
-_decode_ack = msgspec.json.Decoder(_Ack).decode
 _LAST = re.compile(r"wrong last sequence: (\d+)")
 
 
@@ -221,21 +214,21 @@ class Servers:
 
     async def api(self, question: str, body: object = None) -> dict[str, Any]:
         """What the servers' own API answers; an `error` in it is the caller's to read."""
-        until = self._loop.time() + PATIENCE_SECONDS
-        encoded = b"" if body is None else json.dumps(body).encode()
-        while True:
-            (message,) = await self.ask([Publication(f"$JS.API.{question}", encoded)])
-            answer: dict[str, Any] = {} if _status(message) else json.loads(message.data)
-            code = answer.get("error", {}).get("err_code")
-            if not _status(message) and code not in UNAVAILABLE_CODES:
-                return answer
-            await self._wait(until)
+        encoded = b"" if body is None else msgspec.json.encode(body)
+        return await self._ask_leader([Publication(f"$JS.API.{question}", encoded)])
 
-    async def _wait(self, until: float) -> None:
-        """Waits for a leader to be elected."""
-        if self._loop.time() > until:
-            raise FailedError(RefusedBecause.BROKEN, LEADERLESS)
-        await asyncio.sleep(PAUSE_SECONDS)
+    async def _ask_leader(self, publications: Sequence[Publication]) -> dict[str, Any]:
+        """The answer to the last one. Waits for a leader to be elected."""
+        until = self._loop.time() + PATIENCE_SECONDS
+        while True:
+            (message,) = await self.ask(publications)
+            if not _status(message):
+                answer: dict[str, Any] = msgspec.json.decode(message.data)
+                if answer.get("error", {}).get("err_code") not in UNAVAILABLE_CODES:
+                    return answer
+            if self._loop.time() > until:
+                raise FailedError(RefusedBecause.BROKEN, LEADERLESS)
+            await asyncio.sleep(PAUSE_SECONDS)
 
     async def publish(self, publications: Sequence[Publication]) -> int:
         """Stores them all or none; the number of the last one.
@@ -248,16 +241,10 @@ class Servers:
                 Publication(subject, body, {**headers, **_together(batch_id, n, publications)})
                 for n, (subject, body, headers) in enumerate(publications, start=1)
             ]
-        until = self._loop.time() + PATIENCE_SECONDS
-        while True:
-            (message,) = await self.ask(publications)
-            if not _status(message):
-                ack = _decode_ack(message.data)
-                if ack.error is None:
-                    return ack.seq
-                if ack.error.get("err_code") not in UNAVAILABLE_CODES:
-                    raise _refusal(ack.error)
-            await self._wait(until)
+        ack = await self._ask_leader(publications)
+        if "error" in ack:
+            raise _refusal(ack["error"])
+        return int(ack.get("seq", 0))
 
     async def read(self, after: int, subject: str) -> list[StoredMessage]:
         """The next messages of the stream, as far as the server that answers has them."""
@@ -267,20 +254,20 @@ class Servers:
             "batch": READ_MESSAGES,
             "max_bytes": READ_BYTES,
         }
-        publication = Publication(
-            f"$JS.API.DIRECT.GET.{self.address.stream}", json.dumps(question).encode()
-        )
+        subject = f"$JS.API.DIRECT.GET.{self.address.stream}"
+        publication = Publication(subject, msgspec.json.encode(question))
         messages = await self.ask([publication], is_many=True)
         if _status(messages[-1]) == "503":
             raise FailedError(RefusedBecause.BROKEN, LEADERLESS)
-        previous = 0
+        found: list[StoredMessage] = []
         for message in messages:
             # Each names the one before it, so that a missing message is noticed.
+            previous = found[-1].stream_seq if found else 0
             if int((message.headers or {}).get("Nats-Last-Sequence", previous)) != previous:
                 raise LostError("Some messages of the stream did not arrive.")
-            stored = stored_message(message)
-            previous = stored.stream_seq if stored else previous
-        return [stored for message in messages if (stored := stored_message(message))]
+            if stored := stored_message(message):
+                found.append(stored)
+        return found
 
 
 def stored_message(message: Msg) -> StoredMessage | None:

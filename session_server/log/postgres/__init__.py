@@ -10,7 +10,7 @@
 - `functions`: what runs in the database; `append` assigns the seqs;
 - `address`: from a URL to connection parameters;
 - `faults`: what PostgreSQL's errors mean for a batch and for the log;
-- `examination`: settings of the server that endanger what is stored.
+- `examination`: whether a server can hold a log, and settings that endanger what is stored.
 """
 
 from session_server.log.postgres.log import PostgresLog

@@ -1,4 +1,4 @@
-"""Settings of a server that endanger what is stored there, or make it slow: for `doctor`."""
+"""Whether a server can hold a log; and, for `doctor`, settings that endanger what is stored."""
 
 import psycopg
 from psycopg.conninfo import make_conninfo
@@ -8,11 +8,26 @@ from session_server.log.postgres.address import address_of
 from session_server.log.postgres.epochs import UNKNOWN, identity_of
 from session_server.log.postgres.faults import opening_error
 from session_server.log.postgres.schema import Connection, one
+from session_server.log.protocol import NotWritableError, OpenError
 
+OLDEST_SERVER = 140_000
 DANGEROUS = {
     "fsync": "Turn fsync on: a power cut can damage the whole database.",
     "full_page_writes": "Turn full_page_writes on: a power cut can damage pages.",
 }
+
+
+async def check_server(connection: Connection, shown: str) -> None:
+    """Raises an `OpenError` for a server that cannot hold a log."""
+    version = connection.info.server_version
+    if version < OLDEST_SERVER:
+        text = f"{shown} is PostgreSQL {version // 10_000}"
+        raise OpenError(f"{text}; session-server needs {OLDEST_SERVER // 10_000} or newer.")
+    encoding = connection.info.parameter_status("server_encoding")
+    if encoding != "UTF8":
+        raise OpenError(f"{shown} has the encoding {encoding}; create a database with UTF8.")
+    if await one(connection, "SELECT pg_is_in_recovery()"):
+        raise NotWritableError(f"{shown} is a standby: name the primary, or all servers.")
 
 
 async def examined_server(url: str) -> list[Fact]:

@@ -16,10 +16,11 @@ from psycopg.types.numeric import Int8BinaryDumper
 from session_server.log.loss_detection import Standing, Witness
 from session_server.log.postgres.address import Address, address_of
 from session_server.log.postgres.epochs import identity_of, standing_of
+from session_server.log.postgres.examination import check_server
 from session_server.log.postgres.faults import opening_error
 from session_server.log.postgres.link import Link
 from session_server.log.postgres.queries import Queries
-from session_server.log.postgres.schema import Connection, check_server, in_schema, migrate, one
+from session_server.log.postgres.schema import Connection, in_schema, migrate, one
 from session_server.log.postgres.worker import Listener, Worker
 from session_server.log.progress import Progress, Settled, follow, settle
 from session_server.log.protocol import (
