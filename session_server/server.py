@@ -55,11 +55,6 @@ class Server(uvicorn.Server):
         assert services is not None
         return services
 
-    def announce(self) -> None:
-        sockets = (socket for server in self.servers for socket in server.sockets)
-        sys.stdout.write(self._banner([socket.getsockname()[:2] for socket in sockets]))
-        sys.stdout.flush()
-
     async def startup(self, sockets: list[object] | None = None) -> None:  # type: ignore[override]
         await super().startup(sockets)  # type: ignore[arg-type]
         if self.started:
@@ -67,7 +62,9 @@ class Server(uvicorn.Server):
                 self._share(self._room)
             gc.freeze()  # collections that look through all loaded modules would pause everyone
             gc.set_threshold(*GC_THRESHOLDS)
-            self.announce()
+            sockets_open = (socket for server in self.servers for socket in server.sockets)
+            sys.stdout.write(self._banner([socket.getsockname()[:2] for socket in sockets_open]))
+            sys.stdout.flush()
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
@@ -90,21 +87,18 @@ class Server(uvicorn.Server):
             connections.per_principal = most
 
     async def shutdown(self, sockets: list[object] | None = None) -> None:  # type: ignore[override]
-        """Ends streams and long polls first: the server waits for requests in progress."""
-        await self._drain(self.services.settings.drain_seconds)
-        self.services.streams.end()
-        await super().shutdown(sockets)  # type: ignore[arg-type]
-
-    async def _drain(self, seconds: float) -> None:
-        """A second Ctrl-C ends it. A kept connection that were just closed could lose a request
-        that is on its way; so its last answer says that it ends.
+        """Drains first; a second Ctrl-C ends that. A kept connection that were just closed could
+        lose a request that is on its way; so its last answer says that it ends. Then ends streams
+        and long polls: the server waits for requests in progress.
         """
         assert isinstance(self.config.app, FastAPI)
         begin_draining(self.config.app)
         loop = asyncio.get_running_loop()
-        until = loop.time() + seconds
+        until = loop.time() + self.services.settings.drain_seconds
         while loop.time() < until and not self.force_exit:  # noqa: ASYNC110 - uvicorn sets it
             await asyncio.sleep(DRAIN_CHECK_SECONDS)
+        self.services.streams.end()
+        await super().shutdown(sockets)  # type: ignore[arg-type]
 
 
 def run(app: FastAPI, settings: Settings, binding: Binding) -> bool:

@@ -129,19 +129,14 @@ class JsonBody(Generic[T]):
     """
 
     def __init__(self, shape: Any) -> None:
-        self.shape = shape
         self._decode: Decoder[T] = Decoder(shape, JSON_DEPTH)
 
     async def __call__(self, request: Request) -> T:
-        raw = await read_bounded(request)
+        raw = b"".join([chunk async for chunk in chunks_of(request, FRAME_BYTES)])
         if raw and media_type(request) != JSON:
             message = "Send JSON, with the header Content-Type: application/json (curl: --json)."
             raise ProblemError(415, "unsupportedMediaType", message)
         return self._decode(raw or b"{}")
-
-
-async def read_bounded(request: Request) -> bytes:
-    return b"".join([chunk async for chunk in chunks_of(request, FRAME_BYTES)])
 
 
 async def chunks_of(request: Request, limit: int) -> AsyncIterator[bytes]:

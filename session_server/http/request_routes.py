@@ -213,15 +213,6 @@ async def ask(
     left = None if key is not None else left_request(who, record, request)
     replayed = left is not None or (key is not None and key.found(wanted, _known_ids(record)))
     request = left or request
-    if not replayed:
-        await _open(host, who, uri, request)
-    with host.askers.waiting(uri, request.id):  # an asker that repeats its question is back
-        state = request_state(await visible_record(host, who, uri), request.id)
-    where = {"Location": f"/v1/sessions/{session_name(uri)}/requests/{request.id}"}
-    return json_response(state, 201, where | (REPLAYED if replayed else {}))
-
-
-async def _open(host: Host, who: Principal, uri: Uri, request: InputRequest) -> None:
     asker, action = as_asker(who), InputRequested(request=request)
 
     def plan(record: SessionRecord, stamp: Stamp) -> Batch | Refusal:
@@ -229,7 +220,12 @@ async def _open(host: Host, who: Principal, uri: Uri, request: InputRequest) -> 
             return ()  # the same key at the same time
         return judged_batch(asker, record, action, stamp)
 
-    await write(host, uri, plan, by=who.author)
+    if not replayed:
+        await write(host, uri, plan, by=who.author)
+    with host.askers.waiting(uri, request.id):  # an asker that repeats its question is back
+        state = request_state(await visible_record(host, who, uri), request.id)
+    where = {"Location": f"/v1/sessions/{session_name(uri)}/requests/{request.id}"}
+    return json_response(state, 201, where | (REPLAYED if replayed else {}))
 
 
 def _known_ids(record: SessionRecord) -> set[str]:

@@ -34,7 +34,7 @@ from session_server.schemas.http import (
     StartedTurn,
     UnreadableSession,
 )
-from session_server.schemas.principals import Principal, Stamp
+from session_server.schemas.principals import Stamp
 from session_server.schemas.record import SessionRecord
 from session_server.schemas.wire import Uri
 
@@ -68,7 +68,26 @@ async def create_session(
     if uri is None:
         name = new_name(key, wanted)
         uri = wanted.resource or f"{PREFIX}{name}"
-        await _create(host, who, uri, wanted, None if key is None else name)
+        params = CreateSessionParams(
+            channel=uri,
+            provider=wanted.provider,
+            model=wanted.model,
+            agent=wanted.agent,
+            working_directory=wanted.working_directory,
+            fork=wanted.fork,
+        )
+        if wanted.fork is not None:
+            await host.loaded.loaded(wanted.fork.session)
+        made = Completion()
+        host.lifecycle.create(
+            who,
+            params,
+            title=wanted.title,
+            opened_with=None if key is None else name,
+            done=made.succeed,
+            failed=made.fail,
+        )
+        await made.future
     summary = (await visible_record(host, who, uri)).public.summary
     where = {"Location": f"/v1/sessions/{session_name(uri)}"}
     return json_response(summary, 201, where | (REPLAYED if replayed else {}))
@@ -86,31 +105,6 @@ def _made_before(host: Host, key: RetryKey, wanted: NewSession) -> Uri | None:
         message = "The first request with this Idempotency-Key is still in progress; try again."
         raise ProblemError(409, "stillAtWork", message, RETRY_AFTER)
     return None
-
-
-async def _create(
-    host: Host, who: Principal, uri: Uri, wanted: NewSession, opened_with: str | None
-) -> None:
-    params = CreateSessionParams(
-        channel=uri,
-        provider=wanted.provider,
-        model=wanted.model,
-        agent=wanted.agent,
-        working_directory=wanted.working_directory,
-        fork=wanted.fork,
-    )
-    if wanted.fork is not None:
-        await host.loaded.loaded(wanted.fork.session)
-    made = Completion()
-    host.lifecycle.create(
-        who,
-        params,
-        title=wanted.title,
-        opened_with=opened_with,
-        done=made.succeed,
-        failed=made.fail,
-    )
-    await made.future
 
 
 @router.get("/{id}", **described(200, SessionState, 404))
@@ -144,16 +138,7 @@ async def start_turn(
 ) -> Response:
     """Send a message to the session's agent; the answer is in the session's state and events."""
     turn_id = new_name(key, wanted)
-    record = await visible_record(host, who, uri)
-    replayed = key is not None and key.found(wanted, _known_ids(record))
-    if not replayed:
-        await _start(host, who, uri, turn_id, wanted.text)
-    started = StartedTurn(session=uri, turn_id=turn_id)
-    return json_response(started, 201, REPLAYED if replayed else None)
-
-
-async def _start(host: Host, who: Principal, uri: Uri, turn_id: str, text: str) -> None:
-    message = Message(text=text, origin=MessageOrigin(kind=USER))
+    message = Message(text=wanted.text, origin=MessageOrigin(kind=USER))
     action = TurnStarted(turn_id=turn_id, message=message)
 
     def plan(record: SessionRecord, stamp: Stamp) -> Batch | Refusal:
@@ -161,7 +146,12 @@ async def _start(host: Host, who: Principal, uri: Uri, turn_id: str, text: str) 
             return ()  # the same key at the same time
         return judged_batch(who, record, action, stamp)
 
-    await write(host, uri, plan, by=who.author)
+    record = await visible_record(host, who, uri)
+    replayed = key is not None and key.found(wanted, _known_ids(record))
+    if not replayed:
+        await write(host, uri, plan, by=who.author)
+    started = StartedTurn(session=uri, turn_id=turn_id)
+    return json_response(started, 201, REPLAYED if replayed else None)
 
 
 def _known_ids(record: SessionRecord) -> set[str]:

@@ -32,14 +32,8 @@ from session_server.log.nats.servers import (
     WrongLastError,
     stored_message,
 )
-from session_server.log.nats.stream_config import (
-    Address,
-    check_stream,
-    config_of,
-    creation_error,
-    tail_subject,
-)
-from session_server.log.protocol import Epoch, FailedError, Refused, RefusedBecause
+from session_server.log.nats.stream_config import Address, check_stream, config_of, tail_subject
+from session_server.log.protocol import Epoch, FailedError, OpenError, Refused, RefusedBecause
 from session_server.schemas.wire import Seq
 
 logger = logging.getLogger("session_server.log")
@@ -101,7 +95,10 @@ class Tail:
         if found.get("error", {}).get("err_code") == NO_STREAM:
             found = await self.servers.api(f"STREAM.CREATE.{stream}", config_of(self._address))
         if error := found.get("error"):
-            raise creation_error(self._address, error)
+            text = f"{self._address.shown} cannot be made: {error.get('description')}"
+            if (replicas := self._address.replicas) > 1:
+                text += f" (replicas={replicas}; a single server can keep only replicas=1)"
+            raise OpenError(f"{text}.")
         check_stream(self._address, found["config"])
         self._created = found["created"]
 
