@@ -13,7 +13,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from session_server.agents.demo import DEMO_SESSION, DEPLOY_SESSION
-from session_server.http.dependencies import Services, begin_draining, running
+from session_server.http.dependencies import Services, running
 from session_server.identity.binding import ALL_ADDRESSES, Binding, netloc_of, reachable
 from session_server.identity.credentials import RedactingFormatter
 from session_server.log.opening import redacted
@@ -92,7 +92,7 @@ class Server(uvicorn.Server):
         and long polls: the server waits for requests in progress.
         """
         assert isinstance(self.config.app, FastAPI)
-        begin_draining(self.config.app)
+        self.config.app.state.is_draining = True
         loop = asyncio.get_running_loop()
         until = loop.time() + self.services.settings.drain_seconds
         while loop.time() < until and not self.force_exit:  # noqa: ASYNC110 - uvicorn sets it

@@ -9,7 +9,6 @@ from starlette.routing import Match, Route
 from session_server.http import (
     call_routes,
     event_routes,
-    recording_routes,
     request_routes,
     session_routes,
     token_routes,
@@ -40,7 +39,7 @@ ROUTERS = (
     token_routes.share_router,
     token_routes.router,
     router,
-    recording_routes.router,
+    session_routes.recording_router,
 )
 
 

@@ -44,12 +44,8 @@ def running(app: FastAPI) -> Services | None:
     return services
 
 
-def begin_draining(app: FastAPI) -> None:
-    """The host is stopping: it serves for a while, so that load balancers can move clients."""
-    app.state.is_draining = True
-
-
 def is_draining(app: FastAPI) -> bool:
+    """The host is stopping: it serves for a while, so that load balancers can move clients."""
     return getattr(app.state, "is_draining", False)
 
 

@@ -145,23 +145,18 @@ def document(app: FastAPI) -> Schema:
     made = get_openapi(
         title=app.title, version=app.version, description=DESCRIPTION, routes=app.routes
     )
-    of_parameters = made.get("components", {}).get("schemas", {})
-    schemas = _reachable(made["paths"], of_parameters | _all_schemas(made["paths"], of_parameters))
+    of_parameters: Schema = made.get("components", {}).get("schemas", {})
+    named = _names(made["paths"]) - {*UNIONS, *HTTP_UNIONS, *of_parameters}
+    # HTTP shows states as AHP 0.3.0 does; later versions have shapes of the same names.
+    shown = (struct for struct in _structs(Wire) if ".ahp1." not in struct.__module__)
+    ours = relocated(http_definitions([struct for struct in shown if struct.__name__ in named]))
+    missing = named - set(ours)
+    assert not missing, f"routes name shapes that are ambiguous or not there: {missing}"
+    schemas = _reachable(made["paths"], of_parameters | ours)
     made["components"] = {"schemas": schemas, "securitySchemes": _SECURITY}
     # A host on loopback may ask for no credential.
     made["security"] = [{}, {"bearer": []}, {"query": []}]
     return made
-
-
-def _all_schemas(paths: Schema, of_parameters: Schema) -> dict[str, Schema]:
-    named = _names(paths) - {*UNIONS, *HTTP_UNIONS, *of_parameters}
-    # HTTP shows states as AHP 0.3.0 does; later versions have shapes of the same names.
-    shown = (struct for struct in _structs(Wire) if ".ahp1." not in struct.__module__)
-    structs = [struct for struct in shown if struct.__name__ in named]
-    schemas: dict[str, Schema] = relocated(http_definitions(structs))
-    missing = named - set(schemas)
-    assert not missing, f"routes name shapes that are ambiguous or not there: {missing}"
-    return schemas
 
 
 def _structs(base: type[msgspec.Struct]) -> Iterator[type[msgspec.Struct]]:

@@ -192,25 +192,19 @@ class Servers:
         """Sends them all; the last one is to be answered. Raises a `FailedError`."""
         await self._ready()
         token = str(next(self._tokens))
-        answer = _Answer(self._loop.create_future(), is_many=is_many)
-        self._answers[token] = answer
-        reply = f"{self._inbox}.{token}"
-        timer = self._loop.call_later(seconds, self._time_out, answer)
+        answer = self._answers[token] = _Answer(self._loop.create_future(), is_many=is_many)
+        replies = [*[""] * (len(publications) - 1), f"{self._inbox}.{token}"]
         try:
-            for subject, body, headers in publications[:-1]:
-                await self._client.publish(subject, body, headers=dict(headers) or None)
-            subject, body, headers = publications[-1]
-            await self._client.publish(subject, body, reply, headers=dict(headers) or None)
-            return await answer.future
+            async with asyncio.timeout(seconds):
+                for (subject, body, headers), reply in zip(publications, replies, strict=True):
+                    await self._client.publish(subject, body, reply, headers=dict(headers) or None)
+                return await answer.future
         except NatsError as error:
             raise LostError(UNREACHABLE) from error
+        except TimeoutError:
+            raise LostError("NATS does not answer.") from None
         finally:
-            timer.cancel()
             self._answers.pop(token, None)
-
-    def _time_out(self, answer: _Answer) -> None:
-        if not answer.future.done():
-            answer.future.set_exception(LostError("NATS does not answer."))
 
     async def api(self, question: str, body: object = None) -> dict[str, Any]:
         """What the servers' own API answers; an `error` in it is the caller's to read."""
@@ -238,9 +232,15 @@ class Servers:
         if len(publications) > 1:
             batch_id = secrets.token_hex(8)
             publications = [
-                Publication(subject, body, {**headers, **_together(batch_id, n, publications)})
+                Publication(
+                    subject,
+                    body,
+                    {**headers, "Nats-Batch-Id": batch_id, "Nats-Batch-Sequence": str(n)},
+                )
                 for n, (subject, body, headers) in enumerate(publications, start=1)
             ]
+            commit = {**publications[-1].headers, "Nats-Batch-Commit": "1"}
+            publications[-1] = publications[-1]._replace(headers=commit)
         ack = await self._ask_leader(publications)
         if "error" in ack:
             raise _refusal(ack["error"])
@@ -276,11 +276,6 @@ def stored_message(message: Msg) -> StoredMessage | None:
     if number is None:
         return None
     return StoredMessage(int(number), headers["Nats-Subject"], PART in headers, message.data)
-
-
-def _together(batch_id: str, number: int, publications: Sequence[Publication]) -> dict[str, str]:
-    headers = {"Nats-Batch-Id": batch_id, "Nats-Batch-Sequence": str(number)}
-    return headers | {"Nats-Batch-Commit": "1"} if number == len(publications) else headers
 
 
 def _refusal(error: Mapping[str, Any]) -> FailedError:

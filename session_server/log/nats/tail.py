@@ -259,15 +259,12 @@ class Tail:
         """
         if len(bodies) > PARTS_AT_MOST or len(bodies[-1]) > self.servers.largest:
             raise FailedError(RefusedBecause.BROKEN, TOO_LARGE)
+        parts = [Publication(subject, body, {PART: "1"}) for body in bodies[:-1]]
+        first, *others = *parts, Publication(subject, bodies[-1])
         while True:
-            publications = [
-                Publication(subject, body, {PART: "1"} if n < len(bodies) else {})
-                for n, body in enumerate(bodies, start=1)
-            ]
-            first = {**publications[0].headers, **(headers or {}), EXPECTED: str(end)}
-            publications[0] = publications[0]._replace(headers=first)
+            expecting = {**first.headers, **(headers or {}), EXPECTED: str(end)}
             try:
-                return await self.publish(publications)
+                return await self.publish([first._replace(headers=expecting), *others])
             except WrongLastError as error:
                 if error.actual is None:
                     await self.barrier()
