@@ -71,7 +71,11 @@ async def caller(connection: HTTPConnection) -> Principal:
         allowance = services.host.allowances.of(principal.id)
         allowance.charge_request(body_size(connection))
         connection.scope[CHARGE] = allowance.charge_answer
-    return as_declared(connection, principal)
+    # A client may declare that it is a program and not a person; never the opposite.
+    declared = connection.headers.get(VIA_HEADER) or connection.query_params.get("via")
+    if declared == Provenance.POLICY:
+        principal = msgspec.structs.replace(principal, is_policy=True)
+    return principal
 
 
 def body_size(connection: HTTPConnection) -> int:
@@ -80,14 +84,6 @@ def body_size(connection: HTTPConnection) -> int:
         return FRAME_BYTES
     declared = connection.headers.get("content-length", "")
     return int(declared) if declared.isascii() and declared.isdigit() else 0
-
-
-def as_declared(connection: HTTPConnection, principal: Principal) -> Principal:
-    """A client may declare that it is a program and not a person; never the opposite."""
-    declared = connection.headers.get(VIA_HEADER) or connection.query_params.get("via")
-    if declared != Provenance.POLICY:
-        return principal
-    return msgspec.structs.replace(principal, is_policy=True)
 
 
 # All of these are async: FastAPI runs the others in a thread, and the services belong to the loop.

@@ -65,8 +65,16 @@ async def session_events(
 
     async def begin() -> Channel[Any]:
         channel = await visible_channel(host, who, uri)
-        for event in missed(host, channel, seen):
-            outbox.put(event)
+        since = None
+        if seen is not None and host.is_position(seen):
+            since = channel.publisher.history.since(seen)
+        if since is None:  # it is not in memory any more
+            host.counts.snapshots += 1
+            outbox.put(event_of("snapshot", encode(host.snapshot(channel)), host.position))
+        else:
+            host.counts.replays += 1
+            for seq, envelope in since:
+                outbox.put(event_of("action", envelope, seq))
         return channel
 
     return _stream(host, streams, who, outbox, begin)
@@ -90,18 +98,6 @@ async def list_events(
         return host.channel(who, ROOT_CHANNEL)
 
     return _stream(host, streams, who, outbox, begin)
-
-
-def missed(host: Host, channel: Channel[Any], seen: Seq | None) -> list[bytes]:
-    """What the reader has not seen: envelopes if they are in memory, otherwise a snapshot."""
-    since = None
-    if seen is not None and host.is_position(seen):
-        since = channel.publisher.history.since(seen)
-    if since is not None:
-        host.counts.replays += 1
-        return [event_of("action", envelope, seq) for seq, envelope in since]
-    host.counts.snapshots += 1
-    return [event_of("snapshot", encode(host.snapshot(channel)), host.position)]
 
 
 def _stream(

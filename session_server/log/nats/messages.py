@@ -113,12 +113,13 @@ class Subjects:
     def __init__(self, stream: str) -> None:
         self.entries, self.snapshots = f"{stream}.entries.", f"{stream}.snapshots."
         self.floors = f"{stream}.floors."
+        self.per_channel = (self.entries, self.snapshots, self.floors)
         self.epochs, self.reached = f"{stream}.epochs", f"{stream}.reached"
         self.marks, self.claims = f"{stream}.marks", f"{stream}.claims"
         self.all = f"{stream}.>"
 
     def names(self) -> list[str]:
-        per_channel = (f"{prefix}*" for prefix in (self.entries, self.snapshots, self.floors))
+        per_channel = (f"{prefix}*" for prefix in self.per_channel)
         return [*per_channel, self.epochs, self.reached, self.marks, self.claims]
 
 

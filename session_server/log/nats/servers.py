@@ -76,21 +76,12 @@ class Publication(NamedTuple):
 _LAST = re.compile(r"wrong last sequence: (\d+)")
 
 
-class _Answer:
+class _Answer(NamedTuple):
     """One message, or many until one with a status ends them."""
 
-    def __init__(self, future: asyncio.Future[list[Msg]], *, is_many: bool) -> None:
-        self.future = future
-        self.is_many = is_many
-        self.messages: list[Msg] = []
-
-    def add(self, message: Msg) -> None:
-        """Several servers may answer; only the first message counts unless many are wanted."""
-        if self.future.done():
-            return
-        self.messages.append(message)
-        if not self.is_many or _status(message):
-            self.future.set_result(self.messages)
+    future: asyncio.Future[list[Msg]]
+    is_many: bool
+    messages: list[Msg]
 
 
 class Servers:
@@ -111,27 +102,24 @@ class Servers:
         """Raises an `OSError` or what the client library raises."""
         try:
             async with asyncio.timeout(OPENING_SECONDS):
-                await self._connect(name)
+                await self._client.connect(
+                    servers=list(self.address.servers),
+                    name=name,
+                    allow_reconnect=True,
+                    max_reconnect_attempts=-1,
+                    reconnect_time_wait=1,
+                    connect_timeout=CONNECT_SECONDS,
+                    ping_interval=PING_SECONDS,
+                    max_outstanding_pings=PINGS_UNANSWERED,
+                    error_cb=self._on_error,
+                    disconnected_cb=self._on_disconnected,
+                    reconnected_cb=self._on_reconnected,
+                    **self.address.options(),
+                )
         except TimeoutError:
             raise OSError(f"no server can be reached ({self._error or 'no answer'})") from None
         await self._client.subscribe(f"{self._inbox}.*", cb=self._on_answer)
         self._is_back.set()
-
-    async def _connect(self, name: str) -> None:
-        await self._client.connect(
-            servers=list(self.address.servers),
-            name=name,
-            allow_reconnect=True,
-            max_reconnect_attempts=-1,
-            reconnect_time_wait=1,
-            connect_timeout=CONNECT_SECONDS,
-            ping_interval=PING_SECONDS,
-            max_outstanding_pings=PINGS_UNANSWERED,
-            error_cb=self._on_error,
-            disconnected_cb=self._on_disconnected,
-            reconnected_cb=self._on_reconnected,
-            **self.address.options(),
-        )
 
     async def _on_error(self, error: Exception) -> None:
         """While it reconnects; requests fail with errors of their own."""
@@ -153,9 +141,12 @@ class Servers:
         self._reconnected()
 
     async def _on_answer(self, message: Msg) -> None:
+        """Several servers may answer; only the first message counts unless many are wanted."""
         answer = self._answers.get(message.subject.rpartition(".")[2])
-        if answer is not None:
-            answer.add(message)
+        if answer is not None and not answer.future.done():
+            answer.messages.append(message)
+            if not answer.is_many or _status(message):
+                answer.future.set_result(answer.messages)
 
     async def close(self) -> None:
         await self._client.close()
@@ -192,7 +183,7 @@ class Servers:
         """Sends them all; the last one is to be answered. Raises a `FailedError`."""
         await self._ready()
         token = str(next(self._tokens))
-        answer = self._answers[token] = _Answer(self._loop.create_future(), is_many=is_many)
+        answer = self._answers[token] = _Answer(self._loop.create_future(), is_many, [])
         replies = [*[""] * (len(publications) - 1), f"{self._inbox}.{token}"]
         try:
             async with asyncio.timeout(seconds):
