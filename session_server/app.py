@@ -3,8 +3,6 @@
 import logging
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from functools import partial
-from typing import NamedTuple
 
 from fastapi import FastAPI, Request, Response
 from starlette.websockets import WebSocket
@@ -22,23 +20,15 @@ from session_server.host.effects import EffectRunner
 from session_server.host.host import Host
 from session_server.host.takeover import Takeover
 from session_server.http.api import include_api
-from session_server.http.dependencies import (
-    Services,
-    caller,
-    is_draining,
-    run_with,
-    running,
-    services_of,
-)
+from session_server.http.dependencies import Services, caller, is_draining, running, services_of
 from session_server.http.gate import include_gate, refuse
-from session_server.http.openapi import operation_name
 from session_server.http.page import include_page
 from session_server.http.problems import ProblemError
 from session_server.http.streaming import OpenStreams
 from session_server.identity.binding import binding_of
 from session_server.identity.credentials import Identities, chosen_subprotocol
 from session_server.identity.origins import Access
-from session_server.identity.signing_key import SigningKey, signing_key
+from session_server.identity.signing_key import signing_key
 from session_server.identity.tokens import Tokens
 from session_server.log import Log, Sync
 from session_server.log.opening import open_log, open_shared_log
@@ -54,18 +44,6 @@ ONLY_AHP = "This is the AHP WebSocket: connect with ws:// or wss://. The HTTP AP
 logger = logging.getLogger("session_server.mcp")
 
 
-class Parts(NamedTuple):
-    """What a host is made of, before it is started."""
-
-    store: str
-    agents: Mapping[str, Agent]
-    settings: Settings
-    access: Access
-    key: SigningKey
-    servers: Mapping[str, ServerConfig]
-    demo: bool
-
-
 def create_app(
     store: str,
     agents: Mapping[str, Agent] | None = None,
@@ -79,26 +57,59 @@ def create_app(
     Without `access`, the settings decide who may connect, as for `serve`.
     """
     chosen = settings or Settings()
-    parts = Parts(
-        store=store,
-        agents=installed_agents() if agents is None else agents,
-        settings=chosen,
-        access=access or access_of_embedded(chosen),
-        key=signing_key(chosen, is_kept=not store.startswith("memory:")),
-        servers=servers_of(chosen, demo=demo),
-        demo=demo,
-    )
+    agents_by_name = installed_agents() if agents is None else agents
+    allowed = access or access_of_embedded(chosen)
+    is_kept = not store.startswith("memory:")
+    key = signing_key(chosen, is_kept=is_kept)
+    servers = servers_of(chosen, demo=demo)
     endpoints = McpEndpoints(caller)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
+        """Runs from before the log is opened until after its last entry is written."""
+        log, is_first = await opened_log(store, chosen)
+        host = Host(
+            guarded(log),
+            tuple(agent.info for agent in agents_by_name.values()),
+            bounds_of(chosen),
+            is_shared=chosen.shared,
+            is_first=is_first,
+        )
+        waiting = StateWaiters(host)
+        revisions = Revisions(chosen.data_dir / "mcp-revisions.json" if is_kept else None)
+        calls = Calls(host, waiting, servers, revisions)
+        turns = AgentTurns(host, agents_by_name, calls)
+        takeover = Takeover(host, EffectRunner(host, turns, calls.driver))
+        await host.start()
+        calls.open()
+        takeover.started()
+        tokens = Tokens(host, key)
+        tokens.restarted()
+        limits = HoldLimits(chosen.mcp_hold_seconds, chosen.mcp_lease_seconds, waiting.over)
+        endpoints.gateway = Gateway(host, waiting, calls, key.made, limits)
+        identities = Identities(allowed, tokens)
+        streams = OpenStreams(waiting)
+        app.state.services = Services(host, identities, chosen, waiting, calls, streams)
+        if demo:
+            await open_demo(host)
+            calls.driver.spawn(call_deploy(host, calls))
+        try:
+            yield
+        finally:
+            app.state.services = None
+            await calls.close()
+            await host.stop()
+
     app = FastAPI(
         title="session-server",
         version=__version__,
-        lifespan=partial(lifespan, parts, endpoints),
+        lifespan=lifespan,
         openapi_url=None,
         docs_url=None,
         redoc_url=None,
-        generate_unique_id_function=operation_name,
+        generate_unique_id_function=lambda route: route.name,
     )
-    include_routes(app, parts.access, endpoints)
+    include_routes(app, allowed, endpoints)
     return app
 
 
@@ -135,58 +146,14 @@ def include_routes(app: FastAPI, access: Access, endpoints: McpEndpoints) -> Non
     include_gate(app, access)
 
 
-async def opened_log(parts: Parts) -> tuple[Log, bool]:
+async def opened_log(store: str, settings: Settings) -> tuple[Log, bool]:
     """The log, and whether no other node has it open."""
-    settings, sync = parts.settings, Sync(parts.settings.sync)
+    sync, folder = Sync(settings.sync), settings.data_dir
     if settings.shared:
-        log = await open_shared_log(parts.store, sync=sync, data_dir=settings.data_dir)
+        log = await open_shared_log(store, sync=sync, data_dir=folder)
         return log, log.is_first
-    alone = await open_log(
-        parts.store,
-        sync=sync,
-        accept_data_loss=settings.accept_data_loss,
-        data_dir=settings.data_dir,
-    )
-    return alone, True
-
-
-@asynccontextmanager
-async def lifespan(parts: Parts, endpoints: McpEndpoints, app: FastAPI) -> AsyncGenerator[None]:
-    """Runs from before the log is opened until after its last entry is written."""
-    settings = parts.settings
-    log, is_first = await opened_log(parts)
-    host = Host(
-        guarded(log),
-        tuple(agent.info for agent in parts.agents.values()),
-        bounds_of(settings),
-        is_shared=settings.shared,
-        is_first=is_first,
-    )
-    waiting = StateWaiters(host)
-    is_kept = not parts.store.startswith("memory:")
-    revisions = Revisions(settings.data_dir / "mcp-revisions.json" if is_kept else None)
-    calls = Calls(host, waiting, parts.servers, revisions)
-    turns = AgentTurns(host, parts.agents, calls)
-    takeover = Takeover(host, EffectRunner(host, turns, calls.driver))
-    await host.start()
-    calls.open()
-    takeover.started()
-    tokens = Tokens(host, parts.key)
-    tokens.restarted()
-    limits = HoldLimits(settings.mcp_hold_seconds, settings.mcp_lease_seconds, waiting.over)
-    endpoints.gateway = Gateway(host, waiting, calls, parts.key.made, limits)
-    identities = Identities(parts.access, tokens)
-    streams = OpenStreams(waiting)
-    run_with(app, Services(host, identities, settings, waiting, calls, streams))
-    if parts.demo:
-        await open_demo(host)
-        calls.driver.spawn(call_deploy(host, calls))
-    try:
-        yield
-    finally:
-        run_with(app, None)
-        await calls.close()
-        await host.stop()
+    is_accepted = settings.accept_data_loss
+    return await open_log(store, sync=sync, accept_data_loss=is_accepted, data_dir=folder), True
 
 
 def bounds_of(settings: Settings) -> Bounds:

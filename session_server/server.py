@@ -4,7 +4,7 @@ import asyncio
 import gc
 import logging
 import sys
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeAlias
@@ -13,8 +13,8 @@ import uvicorn
 from fastapi import FastAPI
 
 from session_server.agents.demo import DEMO_SESSION, DEPLOY_SESSION
-from session_server.http.dependencies import Services, begin_draining, running
-from session_server.identity.binding import ALL_ADDRESSES, Binding, reachable
+from session_server.http.dependencies import Services, running
+from session_server.identity.binding import ALL_ADDRESSES, Binding, netloc_of, reachable
 from session_server.identity.credentials import RedactingFormatter
 from session_server.log.opening import redacted
 from session_server.reducers.texts import session_name
@@ -55,11 +55,6 @@ class Server(uvicorn.Server):
         assert services is not None
         return services
 
-    def announce(self) -> None:
-        sockets = (socket for server in self.servers for socket in server.sockets)
-        sys.stdout.write(self._banner([socket.getsockname()[:2] for socket in sockets]))
-        sys.stdout.flush()
-
     async def startup(self, sockets: list[object] | None = None) -> None:  # type: ignore[override]
         await super().startup(sockets)  # type: ignore[arg-type]
         if self.started:
@@ -67,7 +62,9 @@ class Server(uvicorn.Server):
                 self._share(self._room)
             gc.freeze()  # collections that look through all loaded modules would pause everyone
             gc.set_threshold(*GC_THRESHOLDS)
-            self.announce()
+            sockets_open = (socket for server in self.servers for socket in server.sockets)
+            sys.stdout.write(self._banner([socket.getsockname()[:2] for socket in sockets_open]))
+            sys.stdout.flush()
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
@@ -90,21 +87,18 @@ class Server(uvicorn.Server):
             connections.per_principal = most
 
     async def shutdown(self, sockets: list[object] | None = None) -> None:  # type: ignore[override]
-        """Ends streams and long polls first: the server waits for requests in progress."""
-        await self._drain(self.services.settings.drain_seconds)
-        self.services.streams.end()
-        await super().shutdown(sockets)  # type: ignore[arg-type]
-
-    async def _drain(self, seconds: float) -> None:
-        """A second Ctrl-C ends it. A kept connection that were just closed could lose a request
-        that is on its way; so its last answer says that it ends.
+        """Drains first; a second Ctrl-C ends that. A kept connection that were just closed could
+        lose a request that is on its way; so its last answer says that it ends. Then ends streams
+        and long polls: the server waits for requests in progress.
         """
         assert isinstance(self.config.app, FastAPI)
-        begin_draining(self.config.app)
+        self.config.app.state.is_draining = True
         loop = asyncio.get_running_loop()
-        until = loop.time() + seconds
+        until = loop.time() + self.services.settings.drain_seconds
         while loop.time() < until and not self.force_exit:  # noqa: ASYNC110 - uvicorn sets it
             await asyncio.sleep(DRAIN_CHECK_SECONDS)
+        self.services.streams.end()
+        await super().shutdown(sockets)  # type: ignore[arg-type]
 
 
 def run(app: FastAPI, settings: Settings, binding: Binding) -> bool:
@@ -165,13 +159,32 @@ def banner(
 ) -> str:
     """`servers` are the names of the MCP servers that the gateway offers."""
     where = _where(settings, addresses[0])
-    lines = [
-        *_way_in(binding, where),
-        *_doors(where, servers),
+    lines: list[tuple[str, str]] = []
+    if binding.token is not None:  # it is printed only here; one from the settings is known already
+        link = f"{where}/?tkn={binding.token}"
+        lines += [("Open", link), ("CLI", f"export SESSION_SERVER_URL='{link}'")]
+    elif binding.access.connection_token is None:
+        lines.append(("Page", f"{where}/"))
+    else:
+        lines.append(("Page", f"{where}/?tkn=… with its connection token"))
+        if binding.file is not None:
+            lines.append(("", f"which is new, in {binding.file}"))
+    lines += [
+        ("AHP", f"ws{where.removeprefix('http')}/ahp"),
+        ("HTTP", f"{where}/docs"),
+        ("", f"{where}/v1/sessions"),
+        ("MCP", f"{where}/mcp  tools to ask people"),
+        *(("", f"{where}/mcp/{name}  gateway to {name}") for name in servers),
         ("Data", redacted(settings.store) if settings.store else f"{settings.data_dir}/"),
-        *_phones(settings),
-        *(_demos(where) if settings.demo else ()),
     ]
+    if reachable(settings, "", 0).warning is not None:
+        how = "session-server serve --host 0.0.0.0 --connection-token generate"
+        lines.append(("", f"Only this machine can reach it. For phones and others: {how}"))
+    if settings.demo:
+        lines += [
+            ("" if place else "Demo", f"{where}/#/s/{session_name(uri)}  {text}")
+            for place, (uri, text) in enumerate(DEMOS)
+        ]
     return listening(addresses) + "".join(f"  {name:<4}  {text}\n" for name, text in lines)
 
 
@@ -182,41 +195,5 @@ def _where(settings: Settings, address: Address) -> str:
     return _url(address)
 
 
-def _way_in(binding: Binding, where: str) -> Iterator[tuple[str, str]]:
-    """A generated token is printed only here; one from the settings is known already."""
-    if binding.token is not None:
-        link = f"{where}/?tkn={binding.token}"
-        yield "Open", link
-        yield "CLI", f"export SESSION_SERVER_URL='{link}'"
-        return
-    if binding.access.connection_token is None:
-        yield "Page", f"{where}/"
-        return
-    yield "Page", f"{where}/?tkn=… with its connection token"
-    if binding.file is not None:
-        yield "", f"which is new, in {binding.file}"
-
-
-def _doors(where: str, servers: Iterable[str]) -> Iterator[tuple[str, str]]:
-    yield "AHP", f"ws{where.removeprefix('http')}/ahp"
-    yield "HTTP", f"{where}/docs"
-    yield "", f"{where}/v1/sessions"
-    yield "MCP", f"{where}/mcp  tools to ask people"
-    for name in servers:
-        yield "", f"{where}/mcp/{name}  gateway to {name}"
-
-
-def _phones(settings: Settings) -> Iterator[tuple[str, str]]:
-    if reachable(settings, "", 0).warning is not None:
-        how = "session-server serve --host 0.0.0.0 --connection-token generate"
-        yield "", f"Only this machine can reach it. For phones and others: {how}"
-
-
-def _demos(where: str) -> Iterator[tuple[str, str]]:
-    for place, (uri, text) in enumerate(DEMOS):
-        yield "" if place else "Demo", f"{where}/#/s/{session_name(uri)}  {text}"
-
-
 def _url(address: Address) -> str:
-    host, port = address
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    return f"http://{netloc_of(*address)}"

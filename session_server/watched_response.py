@@ -1,40 +1,26 @@
 """HTTP responses that are watched: whether a client was connected until all of it was written.
 
 Servers accept what is sent to a client that has disconnected and report nothing, so disconnects are
-listened for. Used by the gateway and by HTTP; it knows nothing of what they answer with.
+listened for. Used by the gateway and by HTTP.
 """
 
 import asyncio
 import contextlib
 from collections.abc import Awaitable
-from types import TracebackType
-from typing import Protocol, Self
+from typing import Self
 
 from starlette.types import Message, Receive, Send
 
+from session_server.calls.requesters import Requester
+
 NOTHING: Message = {"type": "http.response.body", "body": b"", "more_body": True}
-
-
-class Recipient(Protocol):
-    """Who the response is for."""
-
-    @property
-    def is_owed(self) -> bool:
-        """Whether the client may still receive what is written from now on."""
-        ...
-
-    def disconnected(self) -> None: ...
-
-    def ended(self, *, is_written: bool) -> None:
-        """`is_written`: the connection was open until the last byte was written to it."""
-        ...
 
 
 class WatchedResponse:
     """Wraps `receive` and `send` of one request while the block runs."""
 
-    def __init__(self, recipient: Recipient, receive: Receive, send: Send) -> None:
-        self._recipient = recipient
+    def __init__(self, requester: Requester, receive: Receive, send: Send) -> None:
+        self._requester = requester
         self._receive = receive
         self._send = send
         self._has_left = asyncio.Event()
@@ -45,13 +31,8 @@ class WatchedResponse:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._recipient.ended(is_written=self._is_written)
+    async def __aexit__(self, *_: object) -> None:
+        self._requester.ended(is_written=self._is_written)
         if self._listening is not None:
             self._listening.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -86,7 +67,7 @@ class WatchedResponse:
         return message
 
     async def send(self, message: Message) -> None:
-        if not message.get("body") or not self._recipient.is_owed:
+        if not message.get("body") or not self._requester.is_owed:
             await self._send(message)
             return
         self._is_written = False  # a piece that is broken off was not written
@@ -103,6 +84,6 @@ class WatchedResponse:
 
     def _disconnected(self) -> None:
         self._has_left.set()
-        self._recipient.disconnected()
+        self._requester.disconnected()
         if self._working is not None:
             self._working.cancel()

@@ -104,7 +104,7 @@ class DepartureCheck:
 
 
 class Requester:
-    """The client of one request, until its response has ended (a `watched_response.Recipient`)."""
+    """The client of one request, until its response has ended."""
 
     def __init__(self) -> None:
         self.has_fetched = False

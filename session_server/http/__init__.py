@@ -5,7 +5,7 @@ dependencies   what routes depend on: the principal, the running services, long 
 gate           the middleware in front: `Host`, `Origin`, proxies
 bodies         JSON bodies, ids in paths, idempotency keys
 problems       errors as problems (RFC 9457): the one mapping to HTTP
-session_routes request_routes answer_routes call_routes token_routes recording_routes event_routes
+session_routes request_routes call_routes token_routes event_routes
 streaming      Server-Sent Events and long polls, bounded
 openapi        the OpenAPI document and `/docs`
 page           the files of the page

@@ -1,7 +1,5 @@
 """The HTTP API under `/v1`: routes, problems and the OpenAPI document in one application."""
 
-from typing import Any
-
 from fastapi import APIRouter, FastAPI
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -9,10 +7,8 @@ from starlette.responses import Response
 from starlette.routing import Match, Route
 
 from session_server.http import (
-    answer_routes,
     call_routes,
     event_routes,
-    recording_routes,
     request_routes,
     session_routes,
     token_routes,
@@ -36,14 +32,14 @@ async def read_me(who: Caller) -> Response:
 ROUTERS = (
     session_routes.router,
     request_routes.router,
-    answer_routes.router,
+    request_routes.answer_router,
     session_routes.turn_router,
     call_routes.router,
     event_routes.router,
     token_routes.share_router,
     token_routes.router,
     router,
-    recording_routes.router,
+    session_routes.recording_router,
 )
 
 
@@ -63,16 +59,13 @@ async def _other_method(request: Request, error: Exception) -> Response:
     """Each method has its own route; the router alone would list only the first one's."""
     assert isinstance(error, HTTPException)
     headers = dict(error.headers or {})
-    methods = {method for router in ROUTERS for method in _methods(router.routes, request)}
-    if methods:
-        headers["Allow"] = ", ".join(sorted(methods))
-    return respond_to(HTTPException(405, headers=headers))
-
-
-def _methods(routes: list[Any], request: Request) -> set[str]:
-    return {
+    methods = {
         method
-        for route in routes
+        for router in ROUTERS
+        for route in router.routes
         if isinstance(route, Route) and route.matches(request.scope)[0] is not Match.NONE
         for method in route.methods or ()
     }
+    if methods:
+        headers["Allow"] = ", ".join(sorted(methods))
+    return respond_to(HTTPException(405, headers=headers))

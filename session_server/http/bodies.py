@@ -44,34 +44,26 @@ def partly_decoded(raw: bytes) -> str:
     )
 
 
-def _named(name: str, text: str, example: str) -> Any:
+def _path_id(name: str, text: str, example: str) -> Any:
     """An id in a path; the examples are of the demo session."""
-    return Path(alias=name, description=text, openapi_examples={example: {"value": example}})
+    path = Path(alias=name, description=text, openapi_examples={example: {"value": example}})
+
+    async def decoded(value: Annotated[str, path]) -> str:
+        return unquote(value)
+
+    return Depends(decoded)
 
 
 SESSION_HELP = "The path of an `ahp-session:/` URI, or a whole URI, percent-encoded."
 
 
-async def _session(name: Annotated[str, _named("id", SESSION_HELP, "demo")]) -> Uri:
-    return session_uri(unquote(name))
-
-
-async def _request(
-    name: Annotated[str, _named("rid", "The id of an input request.", "first:trip")],
-) -> str:
-    return unquote(name)
-
-
-async def _question(
-    name: Annotated[str, _named("qid", "The id of a question in it.", "name")],
-) -> str:
-    return unquote(name)
+async def _session(name: Annotated[str, _path_id("id", SESSION_HELP, "demo")]) -> Uri:
+    return session_uri(name)
 
 
 SessionUri = Annotated[Uri, Depends(_session)]
-RequestId = Annotated[str, Depends(_request)]
-QuestionId = Annotated[str, Depends(_question)]
-
+RequestId = Annotated[str, _path_id("rid", "The id of an input request.", "first:trip")]
+QuestionId = Annotated[str, _path_id("qid", "The id of a question in it.", "name")]
 
 REPLAYED = {"Idempotency-Replayed": "true"}
 """A header of answers that repeat what an earlier request made."""
@@ -137,19 +129,14 @@ class JsonBody(Generic[T]):
     """
 
     def __init__(self, shape: Any) -> None:
-        self.shape = shape
         self._decode: Decoder[T] = Decoder(shape, JSON_DEPTH)
 
     async def __call__(self, request: Request) -> T:
-        raw = await read_bounded(request)
+        raw = b"".join([chunk async for chunk in chunks_of(request, FRAME_BYTES)])
         if raw and media_type(request) != JSON:
             message = "Send JSON, with the header Content-Type: application/json (curl: --json)."
             raise ProblemError(415, "unsupportedMediaType", message)
         return self._decode(raw or b"{}")
-
-
-async def read_bounded(request: Request) -> bytes:
-    return b"".join([chunk async for chunk in chunks_of(request, FRAME_BYTES)])
 
 
 async def chunks_of(request: Request, limit: int) -> AsyncIterator[bytes]:

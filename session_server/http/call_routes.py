@@ -12,9 +12,9 @@ from starlette.types import Receive, Scope, Send
 from session_server.calls.requesters import Requester
 from session_server.calls.service import Calls
 from session_server.http.bodies import (
+    JSON,
     REPLAYED,
     JsonBody,
-    RetryKey,
     SessionUri,
     TheKey,
     json_response,
@@ -22,6 +22,7 @@ from session_server.http.bodies import (
 from session_server.http.dependencies import Caller, TheCalls, TheHost, TheLongPoll
 from session_server.http.openapi import described, link
 from session_server.http.request_routes import visible_record
+from session_server.schemas.codec import encode
 from session_server.schemas.errors import InvalidCallError
 from session_server.schemas.http import CallList, CallView, NewCall
 from session_server.schemas.principals import Principal
@@ -59,7 +60,10 @@ async def start_call(
     or its result was not fetched, is the same call.
     """
     known = set((await visible_record(host, who, uri)).private.calls)
-    call_id = None if key is None else f"call-{_named(key, wanted, known)}"
+    call_id = None
+    if key is not None:
+        key.found(wanted, (name.removeprefix("call-") for name in known))
+        call_id = f"call-{key.name(wanted)}"
     made = await calls.start(
         who,
         uri,
@@ -101,19 +105,22 @@ def _handed_over(
     status: int = 200,
     headers: dict[str, str] | None = None,
 ) -> Response:
-    """The result counts as fetched when the whole answer was written."""
-    response = json_response(view, status, headers)
     if view.is_open:
-        return response
-    return _ResultResponse(response, partial(calls.hand_over, who, view.id))
+        return json_response(view, status, headers)
+    return _ResultResponse(view, status, headers, partial(calls.hand_over, who, view.id))
 
 
 class _ResultResponse(Response):
-    """The same answer, which marks its result as fetched when it was written."""
+    """Marks the result as fetched when the whole answer was written."""
 
-    def __init__(self, answer: Response, hand_over: Callable[[Requester], None]) -> None:
-        super().__init__(answer.body, answer.status_code)
-        self.raw_headers = answer.raw_headers
+    def __init__(
+        self,
+        view: CallView,
+        status: int,
+        headers: dict[str, str] | None,
+        hand_over: Callable[[Requester], None],
+    ) -> None:
+        super().__init__(encode(view), status, headers, media_type=JSON)
         self._hand_over = hand_over
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -133,8 +140,3 @@ def params_of(wanted: NewCall) -> dict[str, Any]:
     if wanted.tool is None or wanted.method != "tools/call":
         raise InvalidCallError(f"Name the `tool` to call, or give `params` for {wanted.method}.")
     return {"name": wanted.tool, "arguments": wanted.arguments or {}}
-
-
-def _named(key: RetryKey, wanted: NewCall, known: set[str]) -> str:
-    key.found(wanted, (call_id.removeprefix("call-") for call_id in known))
-    return key.name(wanted)

@@ -1,6 +1,7 @@
 """What routes depend on: the principal of a request, the running services, and long polls."""
 
 from collections.abc import AsyncGenerator, Callable
+from contextlib import nullcontext
 from typing import Annotated, Any, NamedTuple
 
 import msgspec
@@ -37,23 +38,14 @@ class Services(NamedTuple):
     streams: OpenStreams
 
 
-def run_with(app: FastAPI, services: Services | None) -> None:
-    """Called when the application has started, and with `None` when it stops."""
-    app.state.services = services
-
-
 def running(app: FastAPI) -> Services | None:
     """`None` before the application has started and after it was stopped."""
     services: Services | None = getattr(app.state, "services", None)
     return services
 
 
-def begin_draining(app: FastAPI) -> None:
-    """The host is stopping: it serves for a while, so that load balancers can move clients."""
-    app.state.is_draining = True
-
-
 def is_draining(app: FastAPI) -> bool:
+    """The host is stopping: it serves for a while, so that load balancers can move clients."""
     return getattr(app.state, "is_draining", False)
 
 
@@ -79,7 +71,11 @@ async def caller(connection: HTTPConnection) -> Principal:
         allowance = services.host.allowances.of(principal.id)
         allowance.charge_request(body_size(connection))
         connection.scope[CHARGE] = allowance.charge_answer
-    return as_declared(connection, principal)
+    # A client may declare that it is a program and not a person; never the opposite.
+    declared = connection.headers.get(VIA_HEADER) or connection.query_params.get("via")
+    if declared == Provenance.POLICY:
+        principal = msgspec.structs.replace(principal, is_policy=True)
+    return principal
 
 
 def body_size(connection: HTTPConnection) -> int:
@@ -88,14 +84,6 @@ def body_size(connection: HTTPConnection) -> int:
         return FRAME_BYTES
     declared = connection.headers.get("content-length", "")
     return int(declared) if declared.isascii() and declared.isdigit() else 0
-
-
-def as_declared(connection: HTTPConnection, principal: Principal) -> Principal:
-    """A client may declare that it is a program and not a person; never the opposite."""
-    declared = connection.headers.get(VIA_HEADER) or connection.query_params.get("via")
-    if declared != Provenance.POLICY:
-        return principal
-    return msgspec.structs.replace(principal, is_policy=True)
 
 
 # All of these are async: FastAPI runs the others in a thread, and the services belong to the loop.
@@ -139,14 +127,8 @@ async def _long_poll(
     ] = 0,
 ) -> AsyncGenerator[LongPoll]:
     """Counted before anything is done, so that a refusal has changed nothing."""
-    if not wait:
-        yield LongPoll(request, host, who, 0)
-        return
-    streams.begin_long_poll(who)
-    try:
+    with streams.long_poll(who) if wait else nullcontext():
         yield LongPoll(request, host, who, wait)
-    finally:
-        streams.end_long_poll(who)
 
 
 TheLongPoll = Annotated[LongPoll, Depends(_long_poll)]

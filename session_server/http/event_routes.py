@@ -12,7 +12,7 @@ from session_server.http.bodies import SessionUri
 from session_server.http.dependencies import Caller, TheHost, TheStreams
 from session_server.http.openapi import described
 from session_server.http.request_routes import visible_channel
-from session_server.http.streaming import EventOutbox, OpenStreams, SessionOutbox
+from session_server.http.streaming import EventOutbox, OpenStreams, SessionOutbox, event_of
 from session_server.schemas.ahp.commands import ROOT_CHANNEL, ListSessionsResult
 from session_server.schemas.codec import encode
 from session_server.schemas.limits import ID_CHARS
@@ -65,8 +65,16 @@ async def session_events(
 
     async def begin() -> Channel[Any]:
         channel = await visible_channel(host, who, uri)
-        for event in missed(outbox, host, channel, seen):
-            outbox.put(event)
+        since = None
+        if seen is not None and host.is_position(seen):
+            since = channel.publisher.history.since(seen)
+        if since is None:  # it is not in memory any more
+            host.counts.snapshots += 1
+            outbox.put(event_of("snapshot", encode(host.snapshot(channel)), host.position))
+        else:
+            host.counts.replays += 1
+            for seq, envelope in since:
+                outbox.put(event_of("action", envelope, seq))
         return channel
 
     return _stream(host, streams, who, outbox, begin)
@@ -86,22 +94,10 @@ async def list_events(
 
     async def begin() -> Channel[Any] | None:
         sessions = ListSessionsResult(items=tuple(host.summaries(who)))
-        outbox.put(outbox.event("sessions", encode(sessions), host.position))
+        outbox.put(event_of("sessions", encode(sessions), host.position))
         return host.channel(who, ROOT_CHANNEL)
 
     return _stream(host, streams, who, outbox, begin)
-
-
-def missed(outbox: EventOutbox, host: Host, channel: Channel[Any], seen: Seq | None) -> list[bytes]:
-    """What the reader has not seen: envelopes if they are in memory, otherwise a snapshot."""
-    since = None
-    if seen is not None and host.is_position(seen):
-        since = channel.publisher.history.since(seen)
-    if since is not None:
-        host.counts.replays += 1
-        return [outbox.event("action", envelope, seq) for seq, envelope in since]
-    host.counts.snapshots += 1
-    return [outbox.event("snapshot", encode(host.snapshot(channel)), host.position)]
 
 
 def _stream(

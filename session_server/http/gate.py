@@ -6,7 +6,6 @@ from collections import Counter
 from fastapi import FastAPI
 from starlette.datastructures import Headers
 from starlette.middleware.cors import CORSMiddleware
-from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from session_server.http.dependencies import CHARGE, is_draining
@@ -84,17 +83,11 @@ async def refuse(error: Exception, scope: Scope, receive: Receive, send: Send) -
     """Answers in place of the application; a refused upgrade is 403, as AHP requires."""
     response = respond_to(error)
     if scope["type"] == "websocket":
-        await _deny(response, scope, receive, send)
-    else:
-        await response(scope, receive, send)
-
-
-async def _deny(response: Response, scope: Scope, receive: Receive, send: Send) -> None:
-    if DENIAL not in scope.get("extensions", {}):
-        await send({"type": "websocket.close"})
-        return
-    if response.status_code == 401:
-        response.status_code = 403
+        if DENIAL not in scope.get("extensions", {}):
+            await send({"type": "websocket.close"})
+            return
+        if response.status_code == 401:
+            response.status_code = 403
     await response(scope, receive, send)
 
 

@@ -3,7 +3,7 @@
 import base64
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache, partial
 from http import HTTPStatus
 from pathlib import Path
@@ -14,7 +14,6 @@ import msgspec
 from fastapi import FastAPI
 from fastapi.openapi.docs import get_swagger_ui_html
 from fastapi.openapi.utils import get_openapi
-from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -102,11 +101,6 @@ def link(operation: str, **parameters: str) -> Schema:
     return {"operationId": operation, "parameters": parameters}
 
 
-def operation_name(route: APIRoute) -> str:
-    """Operations have the names of their functions."""
-    return route.name
-
-
 def _may_be_empty(body: Any) -> bool:
     try:
         msgspec.convert({}, body)
@@ -151,23 +145,18 @@ def document(app: FastAPI) -> Schema:
     made = get_openapi(
         title=app.title, version=app.version, description=DESCRIPTION, routes=app.routes
     )
-    of_parameters = made.get("components", {}).get("schemas", {})
-    schemas = _reachable(made["paths"], of_parameters | _all_schemas(made["paths"], of_parameters))
+    of_parameters: Schema = made.get("components", {}).get("schemas", {})
+    named = _names(made["paths"]) - {*UNIONS, *HTTP_UNIONS, *of_parameters}
+    # HTTP shows states as AHP 0.3.0 does; later versions have shapes of the same names.
+    shown = (struct for struct in _structs(Wire) if ".ahp1." not in struct.__module__)
+    ours = relocated(http_definitions([struct for struct in shown if struct.__name__ in named]))
+    missing = named - set(ours)
+    assert not missing, f"routes name shapes that are ambiguous or not there: {missing}"
+    schemas = _reachable(made["paths"], of_parameters | ours)
     made["components"] = {"schemas": schemas, "securitySchemes": _SECURITY}
     # A host on loopback may ask for no credential.
     made["security"] = [{}, {"bearer": []}, {"query": []}]
     return made
-
-
-def _all_schemas(paths: Schema, of_parameters: Schema) -> dict[str, Schema]:
-    named = _names(paths) - {*UNIONS, *HTTP_UNIONS, *of_parameters}
-    # HTTP shows states as AHP 0.3.0 does; later versions have shapes of the same names.
-    shown = (struct for struct in _structs(Wire) if ".ahp1." not in struct.__module__)
-    structs = [struct for struct in shown if struct.__name__ in named]
-    schemas: dict[str, Schema] = relocated(http_definitions(structs))
-    missing = named - set(schemas)
-    assert not missing, f"routes name shapes that are ambiguous or not there: {missing}"
-    return schemas
 
 
 def _structs(base: type[msgspec.Struct]) -> Iterator[type[msgspec.Struct]]:
@@ -188,22 +177,13 @@ def _reachable(start: Any, schemas: dict[str, Schema]) -> dict[str, Schema]:
 
 
 def _names(value: Any) -> set[str]:
-    return {target.removeprefix(SCHEMAS) for target in _targets(value)}
-
-
-def _targets(value: Any) -> Iterator[str]:
+    """The schemas that it refers to."""
+    names: set[str] = set()
     if isinstance(value, dict):
-        target = value.get("$ref")
-        if isinstance(target, str):
-            yield target
-    for inner in _inside(value):
-        yield from _targets(inner)
-
-
-def _inside(value: Any) -> Iterable[Any]:
-    if isinstance(value, dict):
-        return value.values()
-    return value if isinstance(value, list) else ()
+        if isinstance(target := value.get("$ref"), str):
+            names.add(target.removeprefix(SCHEMAS))
+        value = list(value.values())
+    return names.union(*map(_names, value)) if isinstance(value, list) else names
 
 
 ASSETS = Path(fastapi_offline.__file__).parent / "static"

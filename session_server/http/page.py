@@ -128,7 +128,11 @@ class Page:
         for name, text in texts.items():
             digest.update(f"{name}\0{len(text)}\0".encode() + text)
         self._version = digest.hexdigest()[:16]
-        texts[FRONT] = self._front(texts).encode()
+        place = f"{VERSIONED}/{self._version}/"
+        modules = (name for name in texts if name.endswith(".js") and name != START)
+        preloads = "".join(f'    <link rel="modulepreload" href="{name}">\n' for name in modules)
+        html = _START.sub(lambda found: preloads + found[0], texts[FRONT].decode(), count=1)
+        texts[FRONT] = _LINK.sub(lambda found: f'{found[1]}="{place}{found[2]}"', html).encode()
         self._files = {
             name: PageFile.of(TYPES[Path(name).suffix], text) for name, text in texts.items()
         }
@@ -139,13 +143,6 @@ class Page:
             if path.suffix in TYPES:
                 stat = path.stat()
                 yield path.relative_to(self._folder).as_posix(), stat.st_mtime_ns, stat.st_size
-
-    def _front(self, texts: dict[str, bytes]) -> str:
-        place = f"{VERSIONED}/{self._version}/"
-        modules = (name for name in texts if name.endswith(".js") and name != START)
-        preloads = "".join(f'    <link rel="modulepreload" href="{name}">\n' for name in modules)
-        html = _START.sub(lambda found: preloads + found[0], texts[FRONT].decode(), count=1)
-        return _LINK.sub(lambda found: f'{found[1]}="{place}{found[2]}"', html)
 
 
 def include_page(app: FastAPI, folder: Path = FOLDER) -> None:

@@ -40,58 +40,46 @@ class HostCollector(Collector):
         self._failures = failures
 
     def collect(self) -> Iterator[Metric]:
-        yield from self._open_things()
-        yield from self._totals()
-        yield from self._by_label()
-        counts = self._host.counts
-        yield histogram("append_seconds", "From append to durable, a batch.", counts.append_seconds)
-        yield histogram(
-            "first_draft_seconds",
-            "From a question to the first sign of an answer.",
-            counts.first_draft_seconds,
-        )
-        yield histogram("answer_seconds", "From a question to its answer.", counts.answer_seconds)
-
-    def _open_things(self) -> Iterator[Metric]:
-        records = [channel.committed for channel in self._host.sessions.values()]
+        host, counts, states = self._host, self._host.counts, self._host.states
+        records = [channel.committed for channel in host.sessions.values()]
         requests = sum(len(r.public.input_requests or ()) for r in records if r is not None)
-        states = self._host.states
         yield gauge("sessions", "Sessions that the host holds.", len(records))
         loaded = len(records) - states.evicted_sessions
         yield gauge("loaded_sessions", "Sessions that are in memory.", loaded)
-        damaged = len(self._host.unreadable)
+        damaged = len(host.unreadable)
         yield gauge("unreadable_sessions", "Sessions that are damaged and not served.", damaged)
         yield gauge("open_requests", "Input requests that wait for an answer.", requests)
-        yield gauge("connections", "WebSockets and event streams.", self._host.connections.number)
+        yield gauge("connections", "WebSockets and event streams.", host.connections.number)
         yield gauge("state_bytes", "Session states as JSON, estimated.", states.bytes)
         text = "Session states in memory, as JSON, estimated."
         yield gauge("loaded_state_bytes", text, states.loaded_bytes)
-        yield gauge("envelope_bytes", "Envelopes kept for replays.", self._host.envelopes.bytes)
-        yield gauge("position", "The last serverSeq.", self._host.position)
-        is_read_only = self._host.storage.reason is not None
+        yield gauge("envelope_bytes", "Envelopes kept for replays.", host.envelopes.bytes)
+        yield gauge("position", "The last serverSeq.", host.position)
+        is_read_only = host.storage.reason is not None
         yield gauge("read_only", "1 while the log cannot be written.", is_read_only)
-        nodes = 1 if self._host.nodes is None else self._host.nodes.number
+        nodes = 1 if host.nodes is None else host.nodes.number
         yield gauge("nodes", "Nodes that live, as this one knows.", nodes)
 
-    def _totals(self) -> Iterator[Metric]:
-        counts = self._host.counts
         yield counter("entries", "Entries written to the log.", counts.entries)
         yield counter("evictions", "Sessions that have left memory.", counts.evictions)
         yield counter("loads", "Sessions that were read into memory again.", counts.loads)
         yield counter("deliveries", "Envelopes times their subscribers.", counts.deliveries)
 
-    def _by_label(self) -> Iterator[Metric]:
-        counts = self._host.counts
-        outcomes = {via: counts.outcomes[via] for via in Provenance}
-        resumed = {"replay": counts.replays, "snapshot": counts.snapshots}
         failures = {because: counts.store_failures[because] for because in WHY_NOT_STORED}
         yield labelled("store_failures", "Writes to the log that failed.", "because", failures)
+        outcomes = {via: counts.outcomes[via] for via in Provenance}
         yield labelled("outcomes", "Ended input requests.", "via", outcomes)
         yield labelled("refusals", "Refused actions.", "code", counts.refusals)
+        resumed = {"replay": counts.replays, "snapshot": counts.snapshots}
         yield labelled("resumed", "Clients that came back, and what they got.", "with", resumed)
         failed = self._failures.counts
         yield labelled("failed_credentials", "Tokens that were refused.", "reason", failed)
         yield labelled("closes", "Connections that the host ended.", "code", counts.closes)
+
+        yield histogram("append_seconds", "From append to durable, a batch.", counts.append_seconds)
+        text = "From a question to the first sign of an answer."
+        yield histogram("first_draft_seconds", text, counts.first_draft_seconds)
+        yield histogram("answer_seconds", "From a question to its answer.", counts.answer_seconds)
 
 
 def gauge(name: str, text: str, value: float) -> Metric:

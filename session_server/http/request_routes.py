@@ -1,6 +1,5 @@
-"""Input requests over HTTP: ask, list, wait for the outcome, withdraw."""
+"""Input requests over HTTP: ask, list, wait for the outcome, withdraw, answer, complete."""
 
-from collections.abc import Iterator
 from contextlib import nullcontext
 from enum import StrEnum
 from typing import Annotated
@@ -9,12 +8,13 @@ import msgspec
 from fastapi import APIRouter, Depends, Query
 from starlette.responses import Response
 
-from session_server.host.awaiting import write
+from session_server.host.awaiting import perform, write
 from session_server.host.channel import Channel
 from session_server.host.host import Host
 from session_server.http.bodies import (
     REPLAYED,
     JsonBody,
+    QuestionId,
     RequestId,
     SessionUri,
     TheKey,
@@ -28,6 +28,7 @@ from session_server.reducers.batches import Batch, judged_batch
 from session_server.reducers.deadlines import withdrawn
 from session_server.reducers.forms.formats import is_web_address
 from session_server.reducers.forms.mcp_forms import questions_of
+from session_server.reducers.forms.plain_values import value_of
 from session_server.reducers.forms.review import plain_answers, review_of, reviewed
 from session_server.reducers.rules.input_rules import (
     NOT_A_WEB_ADDRESS,
@@ -35,21 +36,29 @@ from session_server.reducers.rules.input_rules import (
     is_asker,
     left_request,
     outcome_of,
+    provenance_of,
+    question_of,
 )
 from session_server.reducers.state.input_requests import open_request
 from session_server.reducers.texts import session_name
-from session_server.schemas.ahp.actions import InputRequested
+from session_server.schemas.ahp.actions import InputAnswerChanged, InputCompleted, InputRequested
 from session_server.schemas.ahp.questions import (
+    Answer,
     BooleanQuestion,
+    CompletionMeta,
+    Draft,
     InputRequest,
     OnExpiry,
     Question,
     RequestMeta,
     ResponseKind,
+    Submitted,
     TextQuestion,
+    TextValue,
 )
 from session_server.schemas.errors import Refusal, RefusalCode, RefusedError, not_permitted
 from session_server.schemas.http import (
+    Completion,
     EndedRequest,
     NewRequest,
     OpenRequest,
@@ -91,16 +100,16 @@ def _questions(wanted: NewRequest) -> tuple[Question, ...]:
 
 def _meta(wanted: NewRequest, now: int) -> RequestMeta:
     """The deadline and the lease."""
-    if wanted.expires_at is not None and wanted.expires_in is not None:
-        raise _bad_form("Send `expiresAt` or `expiresIn`, not both.", "$.expiresIn")
-    if wanted.expires_at is None and wanted.expires_in is None:
+    at = wanted.expires_at
+    if wanted.expires_in is not None:
+        if at is not None:
+            raise _bad_form("Send `expiresAt` or `expiresIn`, not both.", "$.expiresIn")
+        at = now + round(wanted.expires_in * 1000)
+    if at is None:
         if wanted.on_expiry is not None:
             message = "`onExpiry` needs a deadline: `expiresAt` or `expiresIn`."
             raise _bad_form(message, "$.onExpiry")
         return RequestMeta(lease=wanted.lease)
-    at = wanted.expires_at
-    if wanted.expires_in is not None:
-        at = now + round(wanted.expires_in * 1000)
     on_expiry = wanted.on_expiry or OnExpiry.CANCEL
     return RequestMeta(expires_at=at, on_expiry=on_expiry, lease=wanted.lease)
 
@@ -126,25 +135,21 @@ async def visible_record(host: Host, who: Principal, uri: Uri) -> SessionRecord:
 
 def request_state(record: SessionRecord, request_id: str) -> RequestState:
     request = open_request(record.public, request_id)
-    if request is not None:
-        return _open_state(record, request)
-    return ended_state(record, request_id) or _unknown(request_id)
+    state = ended_state(record, request_id) if request is None else _open_state(record, request)
+    if state is None:
+        message = "There is no such request, or it ended too long ago to be remembered."
+        code = RefusalCode.NO_REQUEST
+        raise RefusedError(Refusal(code=code, message=message, request_id=request_id))
+    return state
+
+
+async def _current(host: Host, who: Principal, uri: Uri, request_id: str) -> Response:
+    return json_response(request_state(await visible_record(host, who, uri), request_id))
 
 
 def ended_state(record: SessionRecord, request_id: str) -> EndedRequest | None:
     outcome = outcome_of(record, request_id)
     return None if outcome is None else _ended(record, outcome)
-
-
-def open_states(record: SessionRecord) -> Iterator[RequestState]:
-    for request in record.public.input_requests or ():
-        yield _open_state(record, request)
-
-
-def ended_states(record: SessionRecord) -> Iterator[RequestState]:
-    """The latest first."""
-    for outcome in reversed(record.private.outcomes):
-        yield _ended(record, outcome)
 
 
 def _open_state(record: SessionRecord, request: InputRequest) -> OpenRequest:
@@ -165,11 +170,6 @@ def _ended(record: SessionRecord, outcome: Outcome) -> EndedRequest:
         outcome=outcome,
         content=plain_answers(outcome) if is_accepted else None,
     )
-
-
-def _unknown(request_id: str) -> RequestState:
-    message = "There is no such request, or it ended too long ago to be remembered."
-    raise RefusedError(Refusal(code=RefusalCode.NO_REQUEST, message=message, request_id=request_id))
 
 
 router = APIRouter(prefix="/v1/sessions/{id}/requests", tags=["requests"])
@@ -213,15 +213,6 @@ async def ask(
     left = None if key is not None else left_request(who, record, request)
     replayed = left is not None or (key is not None and key.found(wanted, _known_ids(record)))
     request = left or request
-    if not replayed:
-        await _open(host, who, uri, request)
-    with host.askers.waiting(uri, request.id):  # an asker that repeats its question is back
-        state = request_state(await visible_record(host, who, uri), request.id)
-    where = {"Location": f"/v1/sessions/{session_name(uri)}/requests/{request.id}"}
-    return json_response(state, 201, where | (REPLAYED if replayed else {}))
-
-
-async def _open(host: Host, who: Principal, uri: Uri, request: InputRequest) -> None:
     asker, action = as_asker(who), InputRequested(request=request)
 
     def plan(record: SessionRecord, stamp: Stamp) -> Batch | Refusal:
@@ -229,7 +220,12 @@ async def _open(host: Host, who: Principal, uri: Uri, request: InputRequest) -> 
             return ()  # the same key at the same time
         return judged_batch(asker, record, action, stamp)
 
-    await write(host, uri, plan, by=who.author)
+    if not replayed:
+        await write(host, uri, plan, by=who.author)
+    with host.askers.waiting(uri, request.id):  # an asker that repeats its question is back
+        state = request_state(await visible_record(host, who, uri), request.id)
+    where = {"Location": f"/v1/sessions/{session_name(uri)}/requests/{request.id}"}
+    return json_response(state, 201, where | (REPLAYED if replayed else {}))
 
 
 def _known_ids(record: SessionRecord) -> set[str]:
@@ -252,10 +248,12 @@ async def list_requests(
     state: Annotated[Listed, Query(description="Which ones.")] = Listed.OPEN,
 ) -> Response:
     """The requests that are open, or those that have ended; `wait` for at least one."""
-    states = open_states if state is Listed.OPEN else ended_states
 
     def look(record: SessionRecord) -> tuple[RequestState, ...] | None:
-        return tuple(states(record)) or None
+        if state is Listed.OPEN:
+            return tuple(_open_state(record, r) for r in record.public.input_requests or ()) or None
+        latest_first = reversed(record.private.outcomes)
+        return tuple(_ended(record, outcome) for outcome in latest_first) or None
 
     await visible_record(host, who, uri)
     items = await poll.until(waiting.until(uri, look, poll.seconds))
@@ -295,4 +293,85 @@ async def withdraw(uri: SessionUri, rid: RequestId, host: TheHost, who: Caller) 
             return check_withdrawal(who, record, rid) or withdrawn(record.public, rid, stamp)
 
         await write(host, uri, plan, by=who.author)
-    return json_response(request_state(await visible_record(host, who, uri), rid))
+    return await _current(host, who, uri, rid)
+
+
+answer_router = APIRouter(prefix="/v1/sessions/{id}/requests/{rid}", tags=["answers"])
+
+DRAFT = Draft(value=TextValue(value="Summer in"))
+COMPLETION = Completion(content={"name": "Summer", "city": "kyoto"})
+
+
+@answer_router.put(
+    "/answers/{qid}", **described(200, RequestState, 404, 409, body=Answer, example=DRAFT)
+)
+async def put_answer(
+    uri: SessionUri,
+    rid: RequestId,
+    qid: QuestionId,
+    host: TheHost,
+    who: Caller,
+    answer: Annotated[Answer, Depends(JsonBody[Answer](Answer))],
+) -> Response:
+    """Draft, submit or skip the answer to one question; everyone sees it at once."""
+    return await _changed(host, who, uri, rid, qid, answer)
+
+
+@answer_router.delete("/answers/{qid}", **described(200, RequestState, 404, 409))
+async def clear_answer(
+    uri: SessionUri, rid: RequestId, qid: QuestionId, host: TheHost, who: Caller
+) -> Response:
+    """Clear an answer, or discard a draft: the answer that it covers then counts again."""
+    return await _changed(host, who, uri, rid, qid, None)
+
+
+async def _changed(
+    host: Host, who: Principal, uri: Uri, rid: str, qid: str, answer: Answer | None
+) -> Response:
+    action = InputAnswerChanged(request_id=rid, question_id=qid, answer=answer)
+    await perform(host, who, uri, action)
+    return await _current(host, who, uri, rid)
+
+
+@answer_router.post(
+    "/complete",
+    **described(200, RequestState, 404, 409, body=Completion, example=COMPLETION),
+)
+async def complete(
+    uri: SessionUri,
+    rid: RequestId,
+    host: TheHost,
+    who: Caller,
+    wanted: Annotated[Completion, Depends(JsonBody(Completion))],
+) -> Response:
+    """Accept with answers, decline or cancel. Only the first completion counts.
+
+    With `reviewed` as the request showed it, accepting is refused if anything else would be sent.
+    """
+    await visible_record(host, who, uri)
+    bare = InputCompleted(request_id=rid, response=wanted.response)
+
+    def plan(record: SessionRecord, stamp: Stamp) -> Batch | Refusal:
+        request = open_request(record.public, rid)
+        action = InputCompleted(
+            request_id=rid,
+            response=wanted.response,
+            answers=_answers(request, wanted),
+            meta=CompletionMeta(reviewed=wanted.reviewed),
+        )
+        return judged_batch(who, record, action, stamp)
+
+    await write(host, uri, plan, by=who.author, via=provenance_of(who, bare))
+    return await _current(host, who, uri, rid)
+
+
+def _answers(request: InputRequest | None, wanted: Completion) -> dict[str, Answer] | None:
+    """Plain values become answers of their question's kind; the rules judge whether they fit."""
+    if wanted.content is None or request is None:
+        return wanted.answers
+    answers = dict(wanted.answers or {})
+    for question_id, plain in wanted.content.items():
+        question = question_of(request, question_id)
+        value = None if question is None else value_of(question, plain)
+        answers[question_id] = Submitted(value=value)
+    return answers

@@ -1,22 +1,28 @@
-"""Sessions over HTTP: create, list, read and dispose of them; start and cancel turns."""
+"""Sessions over HTTP: create, list, read and dispose of them; start and cancel turns; a session as
+a cassette, and a cassette as a recording.
+"""
 
+from collections.abc import AsyncIterator, Iterator
 from typing import Annotated
 
-from fastapi import APIRouter, Depends
-from starlette.responses import Response
+from fastapi import APIRouter, Depends, Query, Request
+from starlette.responses import Response, StreamingResponse
 
 from session_server.host.awaiting import Completion, perform, write
 from session_server.host.host import Host
+from session_server.host.recordings import CassetteError, exported, played, replayed
 from session_server.http.bodies import (
     REPLAYED,
     JsonBody,
     RetryKey,
     SessionUri,
     TheKey,
+    chunks_of,
     json_response,
+    media_type,
     new_name,
 )
-from session_server.http.dependencies import Caller, TheHost
+from session_server.http.dependencies import Caller, Owner, TheHost
 from session_server.http.openapi import described
 from session_server.http.problems import RETRY_AFTER, ProblemError
 from session_server.http.request_routes import visible_channel, visible_record
@@ -26,7 +32,7 @@ from session_server.schemas.ahp.actions import TurnCancelled, TurnStarted
 from session_server.schemas.ahp.commands import CreateSessionParams
 from session_server.schemas.ahp.messages import USER, Message, MessageOrigin
 from session_server.schemas.ahp.session import SessionState, SessionSummary
-from session_server.schemas.errors import Refusal, RefusalCode, RefusedError
+from session_server.schemas.errors import NotAllowedError, Refusal, RefusalCode, RefusedError
 from session_server.schemas.http import (
     NewSession,
     NewTurn,
@@ -34,7 +40,8 @@ from session_server.schemas.http import (
     StartedTurn,
     UnreadableSession,
 )
-from session_server.schemas.principals import Principal, Stamp
+from session_server.schemas.limits import CASSETTE_BYTES
+from session_server.schemas.principals import Role, Stamp
 from session_server.schemas.record import SessionRecord
 from session_server.schemas.wire import Uri
 
@@ -64,14 +71,33 @@ async def create_session(
 ) -> Response:
     """Make a session: one that only asks (`people`), or one with an agent."""
     uri = None if key is None else _made_before(host, key, wanted)
-    replayed = uri is not None
+    is_replayed = uri is not None
     if uri is None:
         name = new_name(key, wanted)
         uri = wanted.resource or f"{PREFIX}{name}"
-        await _create(host, who, uri, wanted, None if key is None else name)
+        params = CreateSessionParams(
+            channel=uri,
+            provider=wanted.provider,
+            model=wanted.model,
+            agent=wanted.agent,
+            working_directory=wanted.working_directory,
+            fork=wanted.fork,
+        )
+        if wanted.fork is not None:
+            await host.loaded.loaded(wanted.fork.session)
+        made = Completion()
+        host.lifecycle.create(
+            who,
+            params,
+            title=wanted.title,
+            opened_with=None if key is None else name,
+            done=made.succeed,
+            failed=made.fail,
+        )
+        await made.future
     summary = (await visible_record(host, who, uri)).public.summary
     where = {"Location": f"/v1/sessions/{session_name(uri)}"}
-    return json_response(summary, 201, where | (REPLAYED if replayed else {}))
+    return json_response(summary, 201, where | (REPLAYED if is_replayed else {}))
 
 
 def _made_before(host: Host, key: RetryKey, wanted: NewSession) -> Uri | None:
@@ -86,31 +112,6 @@ def _made_before(host: Host, key: RetryKey, wanted: NewSession) -> Uri | None:
         message = "The first request with this Idempotency-Key is still in progress; try again."
         raise ProblemError(409, "stillAtWork", message, RETRY_AFTER)
     return None
-
-
-async def _create(
-    host: Host, who: Principal, uri: Uri, wanted: NewSession, opened_with: str | None
-) -> None:
-    params = CreateSessionParams(
-        channel=uri,
-        provider=wanted.provider,
-        model=wanted.model,
-        agent=wanted.agent,
-        working_directory=wanted.working_directory,
-        fork=wanted.fork,
-    )
-    if wanted.fork is not None:
-        await host.loaded.loaded(wanted.fork.session)
-    made = Completion()
-    host.lifecycle.create(
-        who,
-        params,
-        title=wanted.title,
-        opened_with=opened_with,
-        done=made.succeed,
-        failed=made.fail,
-    )
-    await made.future
 
 
 @router.get("/{id}", **described(200, SessionState, 404))
@@ -144,16 +145,7 @@ async def start_turn(
 ) -> Response:
     """Send a message to the session's agent; the answer is in the session's state and events."""
     turn_id = new_name(key, wanted)
-    record = await visible_record(host, who, uri)
-    replayed = key is not None and key.found(wanted, _known_ids(record))
-    if not replayed:
-        await _start(host, who, uri, turn_id, wanted.text)
-    started = StartedTurn(session=uri, turn_id=turn_id)
-    return json_response(started, 201, REPLAYED if replayed else None)
-
-
-async def _start(host: Host, who: Principal, uri: Uri, turn_id: str, text: str) -> None:
-    message = Message(text=text, origin=MessageOrigin(kind=USER))
+    message = Message(text=wanted.text, origin=MessageOrigin(kind=USER))
     action = TurnStarted(turn_id=turn_id, message=message)
 
     def plan(record: SessionRecord, stamp: Stamp) -> Batch | Refusal:
@@ -161,7 +153,12 @@ async def _start(host: Host, who: Principal, uri: Uri, turn_id: str, text: str) 
             return ()  # the same key at the same time
         return judged_batch(who, record, action, stamp)
 
-    await write(host, uri, plan, by=who.author)
+    record = await visible_record(host, who, uri)
+    is_replayed = key is not None and key.found(wanted, _known_ids(record))
+    if not is_replayed:
+        await write(host, uri, plan, by=who.author)
+    started = StartedTurn(session=uri, turn_id=turn_id)
+    return json_response(started, 201, REPLAYED if is_replayed else None)
 
 
 def _known_ids(record: SessionRecord) -> set[str]:
@@ -178,3 +175,79 @@ async def cancel_turn(uri: SessionUri, host: TheHost, who: Caller) -> Response:
         raise RefusedError(Refusal(code=RefusalCode.NO_TURN, message="No turn is in progress."))
     await perform(host, who, uri, TurnCancelled(turn_id=active.id))
     return Response(status_code=204)
+
+
+recording_router = APIRouter(prefix="/v1", tags=["cassettes"])
+
+JSON_LINES = "application/x-ndjson"
+TEXT = {"type": "string"}
+CHUNK_BYTES = 65_536
+
+Live = Annotated[
+    bool, Query(description="Play each line as it arrives, instead of all of it at the end.")
+]
+
+
+@recording_router.get(
+    "/sessions/{id}/export", **described(200, TEXT, 404, 409, media_type=JSON_LINES)
+)
+async def export_session(uri: SessionUri, host: TheHost, who: Caller) -> Response:
+    """The session as a cassette: every entry of its log, one per line, without secrets.
+
+    Of a damaged session, what can be read up to the damage.
+    """
+    if uri not in host.unreadable or not who.reaches(uri):
+        await visible_record(host, who, uri)
+    if who.role is not Role.OWNER:
+        raise NotAllowedError("A cassette holds what only the log knows; it is the owner's.")
+    lines = await exported(host, uri)
+    file = f'attachment; filename="{session_name(uri)}.jsonl"'
+    headers = {"Content-Disposition": file}
+    return StreamingResponse(_chunks(lines), 200, headers, media_type=JSON_LINES)
+
+
+async def _chunks(lines: Iterator[bytes]) -> AsyncIterator[bytes]:
+    """Not line by line: each piece costs a turn of the loop."""
+    piece = bytearray()
+    for line in lines:
+        piece += line
+        if len(piece) >= CHUNK_BYTES:
+            yield bytes(piece)
+            piece.clear()
+    yield bytes(piece)
+
+
+BODY = {"requestBody": {"content": {JSON_LINES: {"schema": TEXT}}, "required": True}}
+
+
+@recording_router.post(
+    "/replay", **described(201, SessionSummary, 409, 413, 415), openapi_extra=BODY
+)
+async def replay_session(
+    request: Request, host: TheHost, who: Owner, *, live: Live = False
+) -> Response:
+    """Play a cassette back into a session that does not exist yet. It can then be watched."""
+    if media_type(request) != JSON_LINES:
+        message = f"Send a cassette, with the header Content-Type: {JSON_LINES}."
+        raise ProblemError(415, "unsupportedMediaType", message)
+    play = played if live else replayed
+    try:
+        uri = await play(host, _lines(request))
+    except CassetteError as error:
+        raise ProblemError(422, "badCassette", str(error)) from None
+    summary = (await visible_record(host, who, uri)).public.summary
+    return json_response(summary, 201, {"Location": f"/v1/sessions/{session_name(uri)}"})
+
+
+async def _lines(request: Request) -> AsyncIterator[bytes]:
+    begun: list[bytes] = []  # the pieces of an incomplete line, joined only once
+    async for chunk in chunks_of(request, CASSETTE_BYTES):
+        *ends, rest = chunk.split(b"\n")
+        for end in ends:
+            line = b"".join((*begun, end))
+            begun.clear()
+            if line.strip():
+                yield line
+        begun.append(rest)
+    if last := b"".join(begun).strip():
+        yield last

@@ -2,7 +2,8 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Generator
+from contextlib import contextmanager
 from typing import NamedTuple, TypeVar
 
 import msgspec
@@ -44,6 +45,11 @@ _decode_sent = msgspec.json.Decoder(Sent).decode
 _decode_placed = msgspec.json.Decoder(Placed).decode
 
 
+def event_of(name: str, data: bytes, seq: Seq) -> bytes:
+    """JSON has no line breaks, so one `data` line is enough."""
+    return b"id: %d\nevent: %b\ndata: %b\n\n" % (seq, name.encode(), data)
+
+
 class EventOutbox(Outbox):
     def __init__(self, host: Host, heartbeat: float = HEARTBEAT_SECONDS) -> None:
         self._host = host
@@ -63,11 +69,7 @@ class EventOutbox(Outbox):
         sent = _decode_sent(text)
         seq = _decode_placed(sent.params).server_seq
         name = sent.method.rpartition("/")[2]
-        return self.event(name, bytes(sent.params), self._host.position if seq is None else seq)
-
-    def event(self, name: str, data: bytes, seq: Seq) -> bytes:
-        """JSON has no line breaks, so one `data` line is enough."""
-        return b"id: %d\nevent: %b\ndata: %b\n\n" % (seq, name.encode(), data)
+        return event_of(name, bytes(sent.params), self._host.position if seq is None else seq)
 
     def put(self, event: bytes) -> None:
         """One event may exceed the bound, so that a single large one gets through."""
@@ -151,15 +153,17 @@ class OpenStreams:
     def closed(self, stream: EventOutbox) -> None:
         self._streams.discard(stream)
 
-    def begin_long_poll(self, who: Principal) -> None:
+    @contextmanager
+    def long_poll(self, who: Principal) -> Generator[None]:
         if self._long_polls[who.id] >= LONG_POLLS_PER_PRINCIPAL:
             raise TooManyLongPollsError
         self._long_polls[who.id] += 1
-
-    def end_long_poll(self, who: Principal) -> None:
-        self._long_polls[who.id] -= 1
-        if not self._long_polls[who.id]:
-            del self._long_polls[who.id]
+        try:
+            yield
+        finally:
+            self._long_polls[who.id] -= 1
+            if not self._long_polls[who.id]:
+                del self._long_polls[who.id]
 
     def end(self) -> None:
         self._is_over = True

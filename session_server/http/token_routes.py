@@ -1,7 +1,7 @@
 """Tokens and share links over HTTP: issue, list, revoke."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Annotated
 
 import segno
@@ -35,7 +35,7 @@ from session_server.schemas.http import (
     TokenWanted,
 )
 from session_server.schemas.limits import SHARES_PER_SESSION
-from session_server.schemas.principals import Principal, Role
+from session_server.schemas.principals import Role
 from session_server.schemas.wire import Uri
 
 router = APIRouter(prefix="/v1/tokens", tags=["access"])
@@ -56,32 +56,46 @@ async def issue_token(
     wanted: Annotated[TokenWanted, Depends(JsonBody(TokenWanted))],
 ) -> Response:
     """Create a token. Its text is in this answer and nowhere else."""
-    _check(host, wanted)
-    tokens = identities.tokens
-    known = tokens.listed(TokenKind.TOKEN)
+    name = shown_name(wanted.name)
+    if wanted.id is not None and (is_reserved(wanted.id) or visible_name(wanted.id) != wanted.id):
+        message = (
+            "This id is reserved for the host, or has invisible characters; choose another or none."
+        )
+        raise ProblemError(422, "reservedId", message, path="$.id")
+    for uri in wanted.sessions or ():
+        _check_session(host, uri)
+    tokens, headers = identities.tokens, NOT_KEPT | REPLAYED
+    issued = _issued_before(key, wanted, tokens.listed(TokenKind.TOKEN))
+    if issued is None:
+        token_id, now, headers = _new_id(key, wanted), host.now(), NOT_KEPT
+        issued = IssuedToken(
+            id=token_id,
+            kind=TokenKind.TOKEN,
+            principal_id=wanted.id or f"token:{token_id}",
+            role=wanted.role,
+            policy=wanted.policy,
+            name=name,
+            sessions=wanted.sessions,
+            created_at=now,
+            created_by=who.author,
+            expires_at=None if wanted.expires_in is None else now + wanted.expires_in * 1000,
+        )
+        await tokens.issue(issued)
+    text, where = tokens.text_of(issued), where_reached(request)
+    url = f"{where.url}/?tkn={text}"
+    given = TokenGiven(token=text, issued=issued, url=url, warning=where.warning)
+    return json_response(given, 201, headers)
 
-    def granted(token_id: str) -> IssuedToken:
-        return _granted(wanted, who, token_id, host.now())
 
-    issued, headers = await _issued(tokens, key, wanted, known, granted)
-    return json_response(_token_created(request, tokens.text_of(issued), issued), 201, headers)
+def _issued_before(
+    key: RetryKey | None, wanted: TokenWanted | ShareWanted, known: Iterable[IssuedToken]
+) -> IssuedToken | None:
+    by_id = {token.id: token for token in known}
+    return by_id[key.name(wanted)] if key is not None and key.found(wanted, by_id) else None
 
 
-async def _issued(
-    tokens: Tokens,
-    key: RetryKey | None,
-    wanted: TokenWanted | ShareWanted,
-    known: Iterable[IssuedToken],
-    granted: Callable[[str], IssuedToken],
-) -> tuple[IssuedToken, dict[str, str]]:
-    """A new token; with a key that was used before, the token of that time."""
-    if key is not None:
-        by_id = {token.id: token for token in known}
-        if key.found(wanted, by_id):
-            return by_id[key.name(wanted)], NOT_KEPT | REPLAYED
-    token = granted(new_id() if key is None else key.name(wanted))
-    await tokens.issue(token)
-    return token, NOT_KEPT
+def _new_id(key: RetryKey | None, wanted: TokenWanted | ShareWanted) -> str:
+    return new_id() if key is None else key.name(wanted)
 
 
 @router.get("", **described(200, TokenList))
@@ -110,12 +124,6 @@ def where_reached(request: Request) -> Reachable:
     return where._replace(url=where.url + request.scope.get("root_path", ""))  # where it is mounted
 
 
-def _token_created(request: Request, text: str, issued: IssuedToken) -> TokenGiven:
-    where = where_reached(request)
-    url = f"{where.url}/?tkn={text}"
-    return TokenGiven(token=text, issued=issued, url=url, warning=where.warning)
-
-
 def shown_name(name: str) -> str:
     """A name as others see it; one without visible characters is refused."""
     shown = visible_name(name)
@@ -125,31 +133,9 @@ def shown_name(name: str) -> str:
     return shown
 
 
-def _check(host: Host, wanted: TokenWanted) -> None:
-    shown_name(wanted.name)
-    if wanted.id is not None and (is_reserved(wanted.id) or visible_name(wanted.id) != wanted.id):
-        message = (
-            "This id is reserved for the host, or has invisible characters; choose another or none."
-        )
-        raise ProblemError(422, "reservedId", message, path="$.id")
-    for uri in wanted.sessions or ():
-        if uri not in host.sessions:
-            raise no_session(uri)
-
-
-def _granted(wanted: TokenWanted, by: Principal, token_id: str, now: int) -> IssuedToken:
-    return IssuedToken(
-        id=token_id,
-        kind=TokenKind.TOKEN,
-        principal_id=wanted.id or f"token:{token_id}",
-        role=wanted.role,
-        policy=wanted.policy,
-        name=shown_name(wanted.name),
-        sessions=wanted.sessions,
-        created_at=now,
-        created_by=by.author,
-        expires_at=None if wanted.expires_in is None else now + wanted.expires_in * 1000,
-    )
+def _check_session(host: Host, uri: Uri) -> None:
+    if uri not in host.sessions:
+        raise no_session(uri)
 
 
 share_router = APIRouter(prefix="/v1/sessions/{id}/shares", tags=["access"])
@@ -168,17 +154,47 @@ async def share(
     wanted: Annotated[ShareWanted, Depends(JsonBody(ShareWanted))],
 ) -> Response:
     """Create a link that opens this session, in a role, until it expires or is revoked."""
-    _check_share(host, uri, wanted)
-    tokens = identities.tokens
-    known = [token for token in tokens.listed(TokenKind.SHARE) if token.sessions == (uri,)]
-
-    def granted(token_id: str) -> IssuedToken:
-        _check_number(len(known))
-        return _share_granted(wanted, who, uri, token_id, host.now())
-
-    issued, headers = await _issued(tokens, key, wanted, known, granted)
-    given = await _share_created(issued, tokens.text_of(issued), where_reached(request))
+    _check_session(host, uri)
+    if wanted.role is Role.AGENT:
+        message = "A link is for people; give an agent a token of its own."
+        raise ProblemError(422, "roleNotShared", message, path="$.role")
+    tokens, headers = identities.tokens, NOT_KEPT | REPLAYED
+    known = _shares_of(tokens, uri)
+    issued = _issued_before(key, wanted, known)
+    if issued is None:
+        if len(known) >= SHARES_PER_SESSION:
+            message = f"This session has {SHARES_PER_SESSION} links already; revoke some first."
+            raise ProblemError(422, RefusalCode.LIMIT, message)
+        token_id, now, headers = _new_id(key, wanted), host.now(), NOT_KEPT
+        issued = IssuedToken(
+            id=token_id,
+            kind=TokenKind.SHARE,
+            principal_id=f"share:{token_id}",
+            role=wanted.role,
+            name=None if wanted.name is None else shown_name(wanted.name),
+            sessions=(uri,),
+            created_at=now,
+            created_by=who.author,
+            expires_at=now + wanted.expires_in * 1000,
+        )
+        await tokens.issue(issued)
+    text, where = tokens.text_of(issued), where_reached(request)
+    url = f"{where.url}/?tkn={text}#/s/{session_name(uri)}"
+    assert issued.expires_at is not None
+    given = ShareGiven(
+        id=issued.id,
+        url=url,
+        token=text,
+        role=issued.role,
+        expires_at=issued.expires_at,
+        qr=await asyncio.to_thread(qr_code, url),
+        warning=where.warning,
+    )
     return json_response(given, 201, headers)
+
+
+def _shares_of(tokens: Tokens, uri: Uri) -> tuple[IssuedToken, ...]:
+    return tuple(token for token in tokens.listed(TokenKind.SHARE) if token.sessions == (uri,))
 
 
 @share_router.get("", **described(200, TokenList, 404))
@@ -186,10 +202,8 @@ async def list_shares(
     uri: SessionUri, host: TheHost, _: Owner, identities: TheIdentities
 ) -> Response:
     """The valid links of this session, without their tokens."""
-    if uri not in host.sessions:
-        raise no_session(uri)
-    shares = identities.tokens.listed(TokenKind.SHARE)
-    return json_response(TokenList(items=tuple(s for s in shares if s.sessions == (uri,))))
+    _check_session(host, uri)
+    return json_response(TokenList(items=_shares_of(identities.tokens, uri)))
 
 
 @share_router.delete("/{share}", **described(204, None, 404))
@@ -202,51 +216,6 @@ async def revoke_share(
         raise ProblemError(404, "noShare", "There is no such link; it may be revoked already.")
     await identities.tokens.revoke(share, who.author)
     return Response(status_code=204)
-
-
-def _check_share(host: Host, uri: Uri, wanted: ShareWanted) -> None:
-    if uri not in host.sessions:
-        raise no_session(uri)
-    if wanted.role is Role.AGENT:
-        message = "A link is for people; give an agent a token of its own."
-        raise ProblemError(422, "roleNotShared", message, path="$.role")
-
-
-def _check_number(known: int) -> None:
-    if known >= SHARES_PER_SESSION:
-        message = f"This session has {SHARES_PER_SESSION} links already; revoke some first."
-        raise ProblemError(422, RefusalCode.LIMIT, message)
-
-
-def _share_granted(
-    wanted: ShareWanted, by: Principal, uri: Uri, token_id: str, now: int
-) -> IssuedToken:
-    return IssuedToken(
-        id=token_id,
-        kind=TokenKind.SHARE,
-        principal_id=f"share:{token_id}",
-        role=wanted.role,
-        name=None if wanted.name is None else shown_name(wanted.name),
-        sessions=(uri,),
-        created_at=now,
-        created_by=by.author,
-        expires_at=now + wanted.expires_in * 1000,
-    )
-
-
-async def _share_created(issued: IssuedToken, text: str, where: Reachable) -> ShareGiven:
-    assert issued.sessions is not None
-    assert issued.expires_at is not None
-    url = f"{where.url}/?tkn={text}#/s/{session_name(issued.sessions[0])}"
-    return ShareGiven(
-        id=issued.id,
-        url=url,
-        token=text,
-        role=issued.role,
-        expires_at=issued.expires_at,
-        qr=await asyncio.to_thread(qr_code, url),
-        warning=where.warning,
-    )
 
 
 def qr_code(url: str) -> str:

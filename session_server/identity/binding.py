@@ -40,15 +40,13 @@ def reachable(settings: Settings, called_by: str, port: int, scheme: str = "http
         return Reachable(settings.public_url.rstrip("/"))
     if called_by and not is_local(called_by):
         return Reachable(f"{scheme}://{called_by}")
-    here = f"{scheme}://{called_by}" if called_by else f"{scheme}://{_netloc('127.0.0.1', port)}"
+    here = f"{scheme}://{called_by}" if called_by else f"{scheme}://{netloc_of('127.0.0.1', port)}"
     if _is_only_here(settings.host):
         return Reachable(here, ONLY_HERE)
     outside = outside_address() if settings.host in ALL_ADDRESSES else settings.host
-    return (
-        Reachable(here, NO_NETWORK)
-        if outside is None
-        else Reachable(f"{scheme}://{_netloc(outside, port)}")
-    )
+    if outside is None:
+        return Reachable(here, NO_NETWORK)
+    return Reachable(f"{scheme}://{netloc_of(outside, port)}")
 
 
 def is_local(netloc: str) -> bool:
@@ -79,7 +77,7 @@ def _is_only_here(host: str) -> bool:
         return False
 
 
-def _netloc(address: str, port: int) -> str:
+def netloc_of(address: str, port: int) -> str:
     return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
 
 
@@ -107,28 +105,30 @@ class Binding(NamedTuple):
     """`token` is the connection token if it is new and must be printed, `file` where it is kept."""
 
     access: Access
-    is_loopback: bool
     token: str | None = None
     file: Path | None = None
 
 
 def binding_of(settings: Settings) -> Binding:
     """The binding for these settings; raises a `SettingsError` with what to change."""
-    _check_one(settings)
+    path, given = settings.connection_token_file, settings.connection_token
+    if sum((given is not None, path is not None, settings.without_connection_token)) > 1:
+        raise SettingsError(CONTRADICTION)
     is_loopback = is_loopback_address(settings.host)
-    if settings.connection_token_file is not None:
-        token, is_new = _kept(settings.connection_token_file)
-        file = settings.connection_token_file if is_new else None
-        return Binding(access_of(settings, token, is_loopback=is_loopback), is_loopback, file=file)
-    if settings.connection_token is not None:
-        given = settings.connection_token.get_secret_value()
-        token = _generated() if given == GENERATE else _checked(given)
-        new = token if given == GENERATE else None
-        return Binding(access_of(settings, token, is_loopback=is_loopback), is_loopback, new)
-    reason = _exposure(settings, is_loopback=is_loopback)
-    if reason is not None and not settings.without_connection_token:
-        raise SettingsError(NEEDED.format(reason=reason))
-    return Binding(access_of(settings, is_loopback=is_loopback), is_loopback)
+    token: str | None = None
+    new: str | None = None
+    is_new_file = False
+    if path is not None:
+        token, is_new_file = _kept(path)
+    elif given is not None:
+        new = secrets.token_urlsafe(TOKEN_BYTES) if given.get_secret_value() == GENERATE else None
+        token = new or _checked(given.get_secret_value())
+    elif not settings.without_connection_token:
+        reason = _exposure(settings, is_loopback=is_loopback)
+        if reason is not None:
+            raise SettingsError(NEEDED.format(reason=reason))
+    access = access_of(settings, token, is_loopback=is_loopback)
+    return Binding(access, new, path if is_new_file else None)
 
 
 def _exposure(settings: Settings, *, is_loopback: bool) -> str | None:
@@ -143,16 +143,6 @@ def _exposure(settings: Settings, *, is_loopback: bool) -> str | None:
     if ANY_PAGE & {origin.lower() for origin in settings.allowed_origins}:
         return "allowed_origins lets every page in"
     return None
-
-
-def _check_one(settings: Settings) -> None:
-    given = (
-        settings.connection_token is not None,
-        settings.connection_token_file is not None,
-        settings.without_connection_token,
-    )
-    if sum(given) > 1:
-        raise SettingsError(CONTRADICTION)
 
 
 def is_loopback_address(host: str) -> bool:
@@ -174,16 +164,12 @@ def _kept(path: Path) -> tuple[str, bool]:
     """The token in a file, and whether the file is new."""
     try:
         if not path.exists():
-            token = _generated()
+            token = secrets.token_urlsafe(TOKEN_BYTES)
             write_private(path, token)
             return token, True
         return _checked(read_private(path)), False
     except OSError as error:
         raise SettingsError(f"The connection token file cannot be used: {error}.") from None
-
-
-def _generated() -> str:
-    return secrets.token_urlsafe(TOKEN_BYTES)
 
 
 def _checked(token: str) -> str:

@@ -125,18 +125,12 @@ def check_origin(access: Access, headers: Mapping[str, str], *, is_upgrade: bool
         _check_fetch(headers)
     elif is_upgrade and origin == VSCODE_ORIGIN:
         return
-    elif not is_allowed(access, origin, headers):
+    elif not (
+        ANY in access.origins or origin.lower() in access.origins or _is_same(origin, headers)
+    ):
         raise ForeignOriginError(
             "Pages of this origin may not use this host; set allowed_origins if they should."
         )
-
-
-def is_allowed(access: Access, origin: str, headers: Mapping[str, str]) -> bool:
-    return is_configured(access, origin) or _is_same(origin, headers)
-
-
-def is_configured(access: Access, origin: str) -> bool:
-    return origin.lower() in access.origins or ANY in access.origins
 
 
 def is_loopback_name(name: str) -> bool:

@@ -156,17 +156,13 @@ def write_private(path: Path, text: str) -> None:
             file.write(f"{text}\n")
             file.flush()
             os.fsync(file.fileno())
-        _put(new, path)
+        try:
+            os.link(new, path)
+        except FileExistsError:
+            raise
+        except OSError:  # not every file system has links
+            if path.exists():
+                raise
+            new.rename(path)
     finally:
         new.unlink(missing_ok=True)
-
-
-def _put(new: Path, path: Path) -> None:
-    try:
-        os.link(new, path)
-    except FileExistsError:
-        raise
-    except OSError:  # not every file system has links
-        if path.exists():
-            raise
-        new.rename(path)

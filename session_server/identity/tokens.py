@@ -59,20 +59,6 @@ class Tokens:
     # Proving
 
     def principal(self, text: str) -> Principal:
-        token = self._found(text)
-        if not self._is_current(token):
-            raise BadCredentialError(EXPIRED, CredentialFailure.EXPIRED)
-        return Principal(
-            id=token.principal_id,
-            role=token.role,
-            name=token.name,
-            sessions=token.sessions,
-            credential=token.id,
-            expires_at=token.expires_at,
-            is_policy=token.policy,
-        )
-
-    def _found(self, text: str) -> IssuedToken:
         key = self._key.known()
         if key is None or len(text) > CREDENTIAL_CHARS:
             raise BadCredentialError(UNKNOWN)
@@ -85,7 +71,17 @@ class Tokens:
         token = self._all().get(claims["jti"])
         if token is None:
             raise BadCredentialError(REVOKED, CredentialFailure.REVOKED)
-        return token
+        if not self._is_current(token):
+            raise BadCredentialError(EXPIRED, CredentialFailure.EXPIRED)
+        return Principal(
+            id=token.principal_id,
+            role=token.role,
+            name=token.name,
+            sessions=token.sessions,
+            credential=token.id,
+            expires_at=token.expires_at,
+            is_policy=token.policy,
+        )
 
     def _is_current(self, token: IssuedToken) -> bool:
         return token.expires_at is None or token.expires_at > self._host.now()

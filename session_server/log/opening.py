@@ -1,7 +1,9 @@
 """From a URL to a log. Only the composition root needs this; backends are imported when chosen."""
 
 import re
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+from time import perf_counter
 from typing import NamedTuple
 from urllib.parse import parse_qsl
 
@@ -22,6 +24,8 @@ KNOWN = (
 POSTGRES = ("postgresql", "postgres")
 DEFAULT_SCHEMA = "session_server"
 CREDENTIALS = re.compile(r"(?<=//)([^:/?@]*):.*@")
+SLOW_SECONDS = 0.02
+ROUND_TRIPS = 5
 SECRET_OPTION = re.compile(r"(?<=password=)[^&]*")
 
 
@@ -34,6 +38,16 @@ class Fact(NamedTuple):
     text: str
     advice: str = ""
     is_bad: bool = False
+
+
+async def measured_pace(round_trip: Callable[[], Awaitable[object]], server: str) -> Fact:
+    started = perf_counter()
+    for _ in range(ROUND_TRIPS):
+        await round_trip()
+    seconds = (perf_counter() - started) / ROUND_TRIPS
+    is_slow = seconds > SLOW_SECONDS
+    advice = f"Every write waits for one: run the host near {server}." if is_slow else ""
+    return Fact(f"A round trip takes {seconds * 1000:.1f} ms.", advice)
 
 
 async def open_log(

@@ -35,10 +35,7 @@ async def serve(
         protocol.feed(connection)
         return
     outbox = QueueOutbox(socket)
-    await _serve_plain(socket, Connection(host, principal, outbox), outbox)
-
-
-async def _serve_plain(socket: WebSocket, connection: Connection, outbox: "QueueOutbox") -> None:
+    connection = Connection(host, principal, outbox)
     async with asyncio.TaskGroup() as tasks:
         writer = tasks.create_task(outbox.write())
         reader = tasks.create_task(_read(socket, connection, outbox))
@@ -58,25 +55,20 @@ async def _read(socket: WebSocket, connection: Connection, outbox: "QueueOutbox"
             event = await socket.receive()
             if event["type"] == "websocket.disconnect":
                 break
-            _receive(event.get("text"), connection, outbox)
+            text = event.get("text")
+            if text is None:
+                outbox.close(CloseCode.UNSUPPORTED_DATA, NOT_TEXT)
+            elif len(data := text.encode()) > FRAME_BYTES:
+                outbox.close(CloseCode.TOO_BIG, TOO_BIG)
+            else:
+                try:
+                    connection.receive(data)
+                except Exception:
+                    logger.exception("a frame could not be dealt with")
+                    outbox.close(CloseCode.INTERNAL_ERROR, BROKEN)
     except WebSocketDisconnect:
         pass
     outbox.drop()
-
-
-def _receive(text: str | None, connection: Connection, outbox: "QueueOutbox") -> None:
-    if text is None:
-        outbox.close(CloseCode.UNSUPPORTED_DATA, NOT_TEXT)
-        return
-    data = text.encode()
-    if len(data) > FRAME_BYTES:
-        outbox.close(CloseCode.TOO_BIG, TOO_BIG)
-        return
-    try:
-        connection.receive(data)
-    except Exception:
-        logger.exception("a frame could not be dealt with")
-        outbox.close(CloseCode.INTERNAL_ERROR, BROKEN)
 
 
 class QueueOutbox(Outbox):
@@ -128,16 +120,13 @@ class QueueOutbox(Outbox):
             while not self.over.is_set():
                 await self._wake.wait()
                 self._wake.clear()
-                await self._write_all()
+                while self._queue:
+                    text = self._queue.popleft()
+                    await self._socket.send_text(text.decode())
+                    self._size -= len(text)
+                    if self._size <= OUTBOX_PAUSE_BYTES:
+                        self.room.set()
             if self._closing is not None:
                 await self._socket.close(*self._closing)
         except (WebSocketDisconnect, OSError, RuntimeError):
             self.drop()  # servers differ in how they say that nobody is there any more
-
-    async def _write_all(self) -> None:
-        while self._queue:
-            text = self._queue.popleft()
-            await self._socket.send_text(text.decode())
-            self._size -= len(text)
-            if self._size <= OUTBOX_PAUSE_BYTES:
-                self.room.set()

@@ -35,7 +35,6 @@ def bound(**given: Any) -> binding.Binding:
 def test_loopback_needs_no_token(host: str) -> None:
     found = bound(host=host)
     assert found.access.connection_token is None
-    assert found.is_loopback
     assert found.access.hosts == frozenset()
 
 
@@ -259,4 +258,4 @@ def test_an_invalid_address_is_reported_at_the_start() -> None:
 
 
 def test_the_defaults_are_for_this_machine_alone() -> None:
-    assert binding_of(Settings()).is_loopback
+    assert is_loopback_address(Settings().host)

@@ -83,7 +83,7 @@ def test_a_log_is_what_its_requests_make_of_it(tmp_path_factory, life) -> None:
 async def test_an_idle_follower_is_woken_by_another_node(
     shared: PostgresShared, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("session_server.log.postgres.listening.POLL_SECONDS", 10 * BOUND)
+    monkeypatch.setattr("session_server.log.postgres.worker.POLL_SECONDS", 10 * BOUND)
     async with nodes(shared, 2) as (one, other):
         (first,) = await stored(one, A, 0, b"before")
         stream = other.follow(0)
@@ -98,7 +98,7 @@ async def test_what_was_read_is_no_further_than_the_log_says_it_has_come(
     shared: PostgresShared, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Even if no notification comes."""
-    monkeypatch.setattr("session_server.log.postgres.listening.POLL_SECONDS", 10 * BOUND)
+    monkeypatch.setattr("session_server.log.postgres.worker.POLL_SECONDS", 10 * BOUND)
     async with nodes(shared, 2) as (one, other):
         (first,) = await stored(one, A, 0, b"x")
         await asyncio.wait_for(other.progress.beyond(first - 1), BOUND)  # it listens
@@ -112,7 +112,7 @@ async def test_a_follower_that_is_not_woken_looks_by_itself(
     shared: PostgresShared, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A node that is alone tells nobody."""
-    monkeypatch.setattr("session_server.log.postgres.listening.POLL_SECONDS", 0.05)
+    monkeypatch.setattr("session_server.log.postgres.worker.POLL_SECONDS", 0.05)
     async with nodes(shared, 2) as (one, other):
         one._queries._listeners = ""
         stream = other.follow(0)

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from session_server.log import Durable, Log, Refused, RefusedBecause, StoredSnapshot, Unknown
-from session_server.log.nats import NatsLog, channel_queues, claim, servers
+from session_server.log.nats import NatsLog, claim, jetstream_log, servers
 from session_server.log.opening import open_log
 from session_server.log.postgres import PostgresLog, link, worker
 from session_server.log.postgres import log as postgres_log
@@ -84,7 +84,7 @@ class OverNats:
     shared_server, own_server = staticmethod(shared_server), staticmethod(own_server)
     append_mark, answer_mark = b"entries", b'"seq":'
     cut_rounds, cuts_per_round, chance = 8, 1, 0.2
-    claiming, patience, closing = claim, servers, channel_queues
+    claiming, patience, closing = claim, servers, jetstream_log
 
     @staticmethod
     def prepare(monkeypatch: pytest.MonkeyPatch) -> None: ...

@@ -2,7 +2,6 @@
 
 - `jetstream_log`: the log itself: opening, appending;
 - `reading`, `retention`: reading entries and snapshots; trimming, dropping, adopting;
-- `channel_queues`: operations on one channel run one after the other;
 - `claim`: who has the log open;
 - `tail`: applies the stream to an index, and stores what is added;
 - `index`: what the stream holds, in memory;

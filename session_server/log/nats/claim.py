@@ -32,7 +32,6 @@ class Membership:
 
     def __init__(self, address: Address, tail: Tail) -> None:
         self.name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
-        self.is_first = self.is_joined = True
         self._address = address
         self._tail = tail
         self._servers = tail.servers
@@ -56,14 +55,14 @@ class Membership:
             except WrongLastError:
                 await self._tail.barrier()
 
-    async def join(self) -> None:
-        """Finds out whether another node runs, and whether one has the log for itself."""
+    async def join(self) -> tuple[bool, bool]:
+        """Whether no other node runs, and whether none has the log for itself."""
         name = self._tail.index.claim[1]
-        self.is_joined = not name or not await self._is_there(name)
+        is_joined = not name or not await self._is_there(name)
         subject = f"{NODE_SUBJECT}.{self._address.stream}"
         (answer,) = await self._servers.ask([Publication(subject, b"")])
-        self.is_first = (answer.headers or {}).get("Status") == "503"
         await self._servers.subscribe(subject, self._servers.confirm)
+        return (answer.headers or {}).get("Status") == "503", is_joined
 
     async def _is_there(self, name: str) -> bool:
         """The connection of a killed process stays for a moment; that of a paused one stays."""

@@ -1,7 +1,6 @@
 """Settings of the servers that endanger what is stored there, or make it slow: for `doctor`."""
 
 from collections.abc import Mapping
-from time import perf_counter
 from typing import Any
 
 import httpx2
@@ -9,11 +8,9 @@ from nats.errors import Error as NatsError
 
 from session_server.log.nats.servers import Servers
 from session_server.log.nats.stream_config import Address, address_of
-from session_server.log.opening import Fact
+from session_server.log.opening import Fact, measured_pace
 from session_server.log.protocol import FailedError, OpenError
 
-SLOW_SECONDS = 0.02
-ROUND_TRIPS = 5
 MONITOR_SECONDS = 5.0
 OLDEST_SERVER = (2, 12)
 SYNC_ADVICE = (
@@ -25,29 +22,16 @@ SYNC_ADVICE = (
 async def examined_server(url: str) -> list[Fact]:
     """Raises an `OpenError`."""
     address = address_of(url)
-    servers = Servers(address, _nothing)
+    servers = Servers(address)
     try:
         await servers.open("session-server doctor")
-        facts = [await _pace(servers), *await _stream_facts(servers, address)]
+        pace = await measured_pace(lambda: servers.api("INFO"), "the servers")
+        facts = [pace, *await _stream_facts(servers, address)]
     except (FailedError, NatsError, OSError) as error:
         raise OpenError(f"{address.shown} cannot be examined: {error}") from error
     finally:
         await servers.close()
     return [*facts, *await _sync_facts(address)]
-
-
-async def _nothing() -> None:
-    """What is asked here is not asked again after a reconnect."""
-
-
-async def _pace(servers: Servers) -> Fact:
-    started = perf_counter()
-    for _ in range(ROUND_TRIPS):
-        await servers.api("INFO")
-    seconds = (perf_counter() - started) / ROUND_TRIPS
-    is_slow = seconds > SLOW_SECONDS
-    advice = "Every write waits for one: run the host near the servers." if is_slow else ""
-    return Fact(f"A round trip takes {seconds * 1000:.1f} ms.", advice)
 
 
 async def _stream_facts(servers: Servers, address: Address) -> list[Fact]:

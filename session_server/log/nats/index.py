@@ -8,7 +8,7 @@ data stays in the stream.
 import logging
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from session_server.log.nats.messages import (
     SEQS_PER_MESSAGE,
@@ -39,36 +39,44 @@ class Lasting(NamedTuple):
     size: int
 
 
-class IndexedBatch:
-    """A batch in the stream; `visible` are the places of its entries that are not forgotten."""
+class Indexed:
+    """What is in the stream as `parts` messages; `stream_seq` is the number of the last one."""
 
-    __slots__ = ("channel", "ids", "parts", "seqs", "stream_seq", "visible")
+    __slots__ = ("channel", "parts", "stream_seq")
 
-    def __init__(
-        self, stream_seq: int, channel: Uri, stored: StoredBatch, seqs: Sequence[Seq]
-    ) -> None:
-        self.stream_seq = stream_seq
+    def __init__(self, message: StoredMessage, stored: StoredBatch | SavedSnapshot) -> None:
+        self.stream_seq = message.stream_seq
+        self.channel = channel_of(message.subject)
         self.parts = stored.parts
-        self.channel = channel
+
+    @property
+    def numbers(self) -> range:
+        return range(self.stream_seq - self.parts + 1, self.stream_seq + 1)
+
+
+class IndexedBatch(Indexed):
+    """`visible` are the places of its entries that are not forgotten."""
+
+    __slots__ = ("ids", "seqs", "visible")
+
+    def __init__(self, message: StoredMessage, stored: StoredBatch, seqs: Sequence[Seq]) -> None:
+        super().__init__(message, stored)
         self.ids = stored.ids
         self.seqs = seqs
         self.visible: Sequence[int] = range(len(stored.ids))
 
-    @property
-    def numbers(self) -> range:
-        """Of its messages in the stream."""
-        return range(self.stream_seq - self.parts + 1, self.stream_seq + 1)
+
+class IndexedSnapshot(Indexed):
+    __slots__ = ("outline", "seq")
+
+    def __init__(self, message: StoredMessage, stored: SavedSnapshot) -> None:
+        super().__init__(message, stored)
+        self.seq = stored.seq
+        self.outline = outline_of(self.channel, stored)
 
 
-class IndexedSnapshot(NamedTuple):
-    stream_seq: int
-    parts: int
-    seq: Seq
-    outline: bytes
-
-    @property
-    def numbers(self) -> range:
-        return range(self.stream_seq - self.parts + 1, self.stream_seq + 1)
+Chosen: TypeAlias = list[tuple[IndexedBatch, list[int]]]
+"""Batches in order, each with the places of the entries that are wanted."""
 
 
 class IndexedChannel:
@@ -154,7 +162,7 @@ class Index:
     def _add(self, channel: IndexedChannel, message: StoredMessage, stored: StoredBatch) -> None:
         count = len(stored.ids)
         seqs = stored.seqs or self.seqs_at(message.stream_seq, stored.parts, count)
-        batch = IndexedBatch(message.stream_seq, channel_of(message.subject), stored, seqs)
+        batch = IndexedBatch(message, stored, seqs)
         channel.batches[batch.stream_seq] = batch
         self._order.append(batch)
         self.seqs.update(zip(stored.ids, seqs, strict=True))
@@ -167,9 +175,8 @@ class Index:
         uri = channel_of(message.subject)
         # One that is beyond the channel's end was on its way when the channel was dropped.
         if isinstance(record, SavedSnapshot) and record.seq <= self.channel(uri).last:
-            outline = outline_of(uri, record)
-            snapshot = IndexedSnapshot(message.stream_seq, record.parts, record.seq, outline)
-            self.channels.setdefault(uri, IndexedChannel()).snapshot = snapshot
+            channel = self.channels.setdefault(uri, IndexedChannel())
+            channel.snapshot = IndexedSnapshot(message, record)
 
     def _apply_to_floors(self, message: StoredMessage, record: Record | None) -> None:
         channel = self.channel(channel_of(message.subject))
@@ -210,29 +217,26 @@ class Index:
 
     # Asking
 
-    def after(
-        self, seq: Seq, limit: int, channels: Collection[Uri] | None = None
-    ) -> list[tuple[IndexedBatch, list[int]]]:
-        """Batches in order, and which of their entries are wanted."""
+    def after(self, seq: Seq, limit: int, channels: Collection[Uri] | None = None) -> Chosen:
         if channels is None:
-            start = bisect_right(self._order, seq, key=lambda batch: batch.seqs[-1])
-            batches: Iterable[IndexedBatch] = (
-                self._order[n] for n in range(start, len(self._order))
-            )
+            batches: Iterable[IndexedBatch] = self._ordered_after(seq)
         else:
             some = (self.channel(uri).batches.values() for uri in frozenset(channels))
             batches = sorted((b for of in some for b in of), key=lambda batch: batch.stream_seq)
         return _chosen(((batch, seq) for batch in batches), limit)
 
-    def uncovered(self, seq: Seq, limit: int) -> list[tuple[IndexedBatch, list[int]]]:
+    def uncovered(self, seq: Seq, limit: int) -> Chosen:
         covered = {
             uri: channel.snapshot.seq
             for uri, channel in self.channels.items()
             if channel.snapshot is not None
         }
-        start = bisect_right(self._order, seq, key=lambda batch: batch.seqs[-1])
-        batches = (self._order[n] for n in range(start, len(self._order)))
+        batches = self._ordered_after(seq)
         return _chosen(((b, max(seq, covered.get(b.channel, 0))) for b in batches), limit)
+
+    def _ordered_after(self, seq: Seq) -> Iterator[IndexedBatch]:
+        start = bisect_right(self._order, seq, key=lambda batch: batch.seqs[-1])
+        return (self._order[n] for n in range(start, len(self._order)))
 
     def trimmed(self, uri: Uri, up_to: Seq, now: Millis) -> Floor | None:
         """The floor that a trim leads to, if there is anything to forget."""
@@ -250,10 +254,8 @@ class Index:
         return Floor(floor, tuple(s for s in seqs if s <= floor and s not in gone_set))
 
 
-def _chosen(
-    batches: Iterator[tuple[IndexedBatch, Seq]], limit: int
-) -> list[tuple[IndexedBatch, list[int]]]:
-    chosen: list[tuple[IndexedBatch, list[int]]] = []
+def _chosen(batches: Iterator[tuple[IndexedBatch, Seq]], limit: int) -> Chosen:
+    chosen: Chosen = []
     for batch, after in batches:
         if limit <= 0:
             break

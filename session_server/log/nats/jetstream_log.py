@@ -1,25 +1,22 @@
 """The log over JetStream: appending, and what the other modules here do for the `Log` protocol.
 
 A batch is `Durable` when the servers have acknowledged it and it is applied to the index, as the
-batches of other nodes are: all in the order of the stream.
+batches of other nodes are: all in the order of the stream. Operations on a channel run one after
+the other; channels do not wait for each other.
 """
 
 import asyncio
-from collections.abc import (
-    AsyncIterator,
-    Callable,
-    Collection,
-    Sequence,
-)
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import groupby
+from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
 from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
 
 from session_server.log.loss_detection import Standing, Witness
-from session_server.log.nats.channel_queues import ChannelQueues, Operation
 from session_server.log.nats.claim import Membership
 from session_server.log.nats.messages import (
     SEQS_PER_MESSAGE,
@@ -55,6 +52,11 @@ from session_server.schemas.wire import Millis, Seq, Uri
 
 MESSAGES_SUBJECT = "session-server-messages"
 
+CLOSING_SECONDS = 10.0
+"""How long closing waits for servers that do not answer; what is in flight is then unknown."""
+
+T = TypeVar("T")
+
 TAKEN_OVER = Refused(RefusedBecause.BROKEN, "Another session-server has taken this log over.")
 RESTARTED = Refused(
     RefusedBecause.BROKEN, "The log has begun a new epoch: restart the host to go on in it."
@@ -75,10 +77,12 @@ class NatsLog:
         self._servers, self._subjects = self._tail.servers, self._tail.subjects
         self._index = self._tail.index
         self._membership = Membership(address, self._tail)
-        self._queues = ChannelQueues(self._tail)
+        self.is_first = self.is_joined = True
         self._retention = Retention(address.stream, self._tail)
         self._doubts: dict[Uri, frozenset[str]] = {}
-        self._unsettled: set[asyncio.Future[None]] = set()
+        self._locks: WeakValueDictionary[Uri, asyncio.Lock] = WeakValueDictionary()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._appends: set[asyncio.Task[None]] = set()
         self._closing: asyncio.Task[None] | None = None
         self._epochs = 0
         self._messages_subject = f"{MESSAGES_SUBJECT}.{address.stream}"
@@ -95,7 +99,7 @@ class NatsLog:
             if is_exclusive:
                 await log._membership.claim()
             else:
-                await log._membership.join()
+                log.is_first, log.is_joined = await log._membership.join()
                 await log._servers.subscribe(log._messages_subject, log._on_message)
             await log._check_kept()
         except BaseException as error:
@@ -132,14 +136,6 @@ class NatsLog:
     def last_seq(self) -> Seq:
         return self.progress.last_seq
 
-    @property
-    def is_first(self) -> bool:
-        return self._membership.is_first
-
-    @property
-    def is_joined(self) -> bool:
-        return self._membership.is_joined
-
     # Appending
 
     def append(self, batches: Sequence[Batch], settled: Settled) -> None:
@@ -148,17 +144,17 @@ class NatsLog:
             self._loop.call_soon(settle, self._loop, settled, closed)
             return
         for batch in batches:
-            done: asyncio.Future[None] = self._loop.create_future()
-            self._unsettled.add(done)
-            self._queues.add(batch.channel, partial(self._settle, batch, settled, done))
+            task = self._spawn(self._append(self._lock(batch.channel), batch, settled))
+            self._appends.add(task)
+            task.add_done_callback(self._appends.discard)
 
-    async def _settle(self, batch: Batch, settled: Settled, done: asyncio.Future[None]) -> None:
-        outcome: AppendResult = Unknown("The log was closed before NATS answered.")
+    async def _append(self, lock: asyncio.Lock, batch: Batch, settled: Settled) -> None:
+        outcome: AppendResult = CLOSED
         try:
-            outcome = await self._outcome(batch)
+            async with lock:
+                outcome = Unknown("The log was closed before NATS answered.")
+                outcome = await self._outcome(batch)
         finally:
-            self._unsettled.discard(done)
-            done.set_result(None)
             settle(self._loop, settled, [(batch, outcome)])
 
     async def _outcome(self, batch: Batch) -> AppendResult:
@@ -204,8 +200,8 @@ class NatsLog:
 
     async def find(self, ids: Collection[str]) -> dict[str, Seq]:
         self._check_open()
-        if self._unsettled:
-            await asyncio.wait(tuple(self._unsettled))
+        if self._appends:
+            await asyncio.wait(tuple(self._appends))
         for channel, doubted in tuple(self._doubts.items()):
             if not doubted.isdisjoint(ids):
                 await self._fence(channel, doubted)
@@ -254,7 +250,7 @@ class NatsLog:
 
     def broadcast(self, message: str) -> None:
         if self._closing is None:
-            self._queues.spawn(self._servers.send(self._messages_subject, message.encode()))
+            self._spawn(self._servers.send(self._messages_subject, message.encode()))
 
     def listen(self, heard: Callable[[str], None]) -> None:
         self._heard = heard
@@ -292,13 +288,7 @@ class NatsLog:
         await self._run(channel, lambda: self._retention.trim(channel, up_to, now))
 
     async def drop(self, channel: Uri) -> Seq:
-        reached: list[Seq] = []
-
-        async def drop() -> None:
-            reached.append(await self._retention.drop(channel))
-
-        await self._run(channel, drop)
-        return reached[0]
+        return await self._run(channel, lambda: self._retention.drop(channel))
 
     # Copying from and to another backend
 
@@ -322,9 +312,35 @@ class NatsLog:
         self._check_open()
         await self._tail.begin_epoch(self._index.last_seq)
 
-    async def _run(self, channel: Uri, operation: Operation) -> None:
+    # Tasks
+
+    def _lock(self, channel: Uri) -> asyncio.Lock:
+        """It is fair: those who wait for it get it in the order in which they came."""
+        return self._locks.setdefault(channel, asyncio.Lock())
+
+    def _spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """Runs it in a task that closing waits for."""
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def _run(self, channel: Uri, operation: Callable[[], Awaitable[T]]) -> T:
+        """Waits for its turn and its end. Raises a `FailedError`."""
         self._check_open()
-        await self._queues.run(channel, operation)
+        task = self._spawn(self._in_turn(self._lock(channel), operation))
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if task.cancelled():
+                raise FailedError(*CLOSED) from None
+            raise
+
+    async def _in_turn(self, lock: asyncio.Lock, operation: Callable[[], Awaitable[T]]) -> T:
+        async with lock:
+            if self._tail.fault is not None:
+                raise FailedError(*self._tail.fault)
+            return await operation()
 
     def _check_open(self) -> None:
         if self._closing is not None:
@@ -339,5 +355,12 @@ class NatsLog:
         await asyncio.shield(self._closing)
 
     async def _close(self) -> None:
-        await self._queues.close()
+        """What is running may end by itself for a while; then it is cancelled."""
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=CLOSING_SECONDS)
+        self._tail.fault = CLOSED
+        if tasks := tuple(self._tasks):
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
         await self._tail.close()

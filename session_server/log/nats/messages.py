@@ -6,7 +6,7 @@ header that says so. The record is in the last one.
 """
 
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 from urllib.parse import quote, unquote
 
@@ -113,12 +113,13 @@ class Subjects:
     def __init__(self, stream: str) -> None:
         self.entries, self.snapshots = f"{stream}.entries.", f"{stream}.snapshots."
         self.floors = f"{stream}.floors."
+        self.per_channel = (self.entries, self.snapshots, self.floors)
         self.epochs, self.reached = f"{stream}.epochs", f"{stream}.reached"
         self.marks, self.claims = f"{stream}.marks", f"{stream}.claims"
         self.all = f"{stream}.>"
 
     def names(self) -> list[str]:
-        per_channel = (f"{prefix}*" for prefix in (self.entries, self.snapshots, self.floors))
+        per_channel = (f"{prefix}*" for prefix in self.per_channel)
         return [*per_channel, self.epochs, self.reached, self.marks, self.claims]
 
 
@@ -181,43 +182,29 @@ def batch_bodies(
         seqs=tuple(seqs),
     )
     needed = 1 if seqs else -(-len(entries) // SEQS_PER_MESSAGE)
-    data = b"".join(entry.data for entry in entries)
-    pieces = _pieces(data, len(_encoder.encode(stored)), largest, needed)
-    stored = msgspec.structs.replace(stored, parts=len(pieces))
-    return [*pieces[:-1], body_of(stored, pieces[-1])]
+    return _bodies(stored, b"".join(entry.data for entry in entries), largest, needed)
 
 
 def snapshot_bodies(snapshot: StoredSnapshot, largest: int) -> list[bytes]:
     channel, seq, data, _, outline = snapshot
     sums = [snapshot_checksum(channel, seq, part) for part in (data, outline)]
     saved = SavedSnapshot(seq, len(data), sums[0], 1, outline, sums[1])
-    pieces = _pieces(data, len(_encoder.encode(saved)), largest, 1)
-    saved = msgspec.structs.replace(saved, parts=len(pieces))
-    return [*pieces[:-1], body_of(saved, pieces[-1])]
+    return _bodies(saved, data, largest, 1)
 
 
-def _pieces(data: bytes, record_size: int, largest: int, needed: int) -> list[bytes]:
+def _bodies(
+    record: StoredBatch | SavedSnapshot, data: bytes, largest: int, needed: int
+) -> list[bytes]:
     """At least `needed` of them; the last one leaves room for the record.
 
-    The number of pieces is part of the record, and takes more bytes when it is large.
+    The number of messages is part of the record, and takes more bytes when it is large.
     """
     room = largest - RESERVED_BYTES
-    first = max(len(data) - max(room - record_size, 0), 0)
+    first = max(len(data) - max(room - len(_encoder.encode(record)), 0), 0)
     before = [data[start : min(start + room, first)] for start in range(0, first, room)]
-    padding = max(needed - 1 - len(before), 0)
-    return [*before, *[b""] * padding, data[first:]]
-
-
-def entry_datas(channel: Uri, stored: StoredBatch, data: bytes) -> list[bytes | None]:
-    """`None` for what does not match its checksum."""
-    found: list[bytes | None] = []
-    start = 0
-    for entry_id, size, checksum in zip(stored.ids, stored.sizes, stored.checksums, strict=True):
-        piece = data[start : start + size]
-        is_intact = entry_checksum(channel, entry_id, piece) == checksum
-        found.append(piece if is_intact else None)
-        start += size
-    return found
+    before += [b""] * (needed - 1 - len(before))
+    record = msgspec.structs.replace(record, parts=len(before) + 1)
+    return [*before, body_of(record, data[first:])]
 
 
 def snapshot_of(channel: Uri, saved: SavedSnapshot, data: bytes) -> StoredSnapshot:
@@ -230,7 +217,3 @@ def outline_of(channel: Uri, saved: SavedSnapshot) -> bytes:
     """Empty if it is damaged."""
     checksum = snapshot_checksum(channel, saved.seq, saved.outline)
     return saved.outline if checksum == saved.outline_checksum else b""
-
-
-def joined(parts: Iterable[bytes], last: Content) -> bytes:
-    return b"".join((*parts, last.data))

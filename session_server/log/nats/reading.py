@@ -1,17 +1,16 @@
 """Reading entries and snapshots: the index says which messages, the servers have their bodies."""
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Collection, Iterator
+from itertools import accumulate
+from typing import Any, TypeVar
 
-from session_server.log.nats.index import IndexedBatch, IndexedSnapshot
+from session_server.log.nats.index import Chosen, Indexed, IndexedBatch, IndexedSnapshot
 from session_server.log.nats.messages import (
-    SavedSnapshot,
     StoredBatch,
     StoredMessage,
     content_of,
-    entry_datas,
-    joined,
+    entry_checksum,
     snapshot_of,
     token_of,
 )
@@ -22,85 +21,67 @@ from session_server.schemas.wire import Uri
 
 READING_SECONDS = 20.0
 
-Chosen: TypeAlias = list[tuple[IndexedBatch, list[int]]]
-"""Batches, each with the positions of the entries that are wanted."""
-
-Numbers: TypeAlias = dict[str, list[int]]
-"""Of messages, by their subject."""
+Item = TypeVar("Item", bound=Indexed)
+Wanted = TypeVar("Wanted")
 
 
 async def read_entries(tail: Tail, choose: Callable[[], Chosen], *, is_sparse: bool) -> list[Entry]:
     """With `is_sparse` each channel is read by its own subject, so that no others are read."""
-    chosen: Chosen = []
-
-    def numbers() -> Numbers:
-        chosen[:] = choose()
-        wanted: Numbers = {}
-        for batch, _ in chosen:
-            token = token_of(batch.channel) if is_sparse else "*"
-            wanted.setdefault(tail.subjects.entries + token, []).extend(batch.numbers)
-        return wanted
-
-    messages = await _read_messages(tail, numbers)
-    return [entry for batch, places in chosen for entry in _entries_of(batch, places, messages)]
+    found = await _read(tail, tail.subjects.entries, choose, is_sparse=is_sparse)
+    return [entry for batch in found for entry in _entries_of(*batch)]
 
 
 async def read_snapshots(tail: Tail, channels: Collection[Uri] | None) -> list[StoredSnapshot]:
-    known: dict[Uri, IndexedSnapshot] = {}
+    def choose() -> list[tuple[IndexedSnapshot, None]]:
+        uris = tuple(tail.index.channels) if channels is None else frozenset(channels)
+        known = (tail.index.channel(uri).snapshot for uri in uris)
+        return [(at, None) for at in known if at is not None]
 
-    def numbers() -> Numbers:
-        known.clear()
-        wanted: Numbers = {}
-        for uri in tuple(tail.index.channels) if channels is None else frozenset(channels):
-            if (at := tail.index.channel(uri).snapshot) is not None:
-                known[uri] = at
-                token = "*" if channels is None else token_of(uri)
-                wanted.setdefault(tail.subjects.snapshots + token, []).extend(at.numbers)
-        return {subject: sorted(of) for subject, of in wanted.items()}
-
-    messages = await _read_messages(tail, numbers)
-    found: list[StoredSnapshot] = []
-    for uri, at in known.items():
-        content = content_of(messages[at.stream_seq].body)
-        assert isinstance(content.record, SavedSnapshot)
-        data = joined((messages[number].body for number in at.numbers[:-1]), content)
-        found.append(snapshot_of(uri, content.record, data))
-    return found
+    prefix, is_sparse = tail.subjects.snapshots, channels is not None
+    found = await _read(tail, prefix, choose, is_sparse=is_sparse)
+    return [snapshot_of(at.channel, saved, data) for at, _, saved, data in found]
 
 
-async def _read_messages(tail: Tail, choose: Callable[[], Numbers]) -> dict[int, StoredMessage]:
-    """The chosen messages. If one is missing, another node has deleted it or the server is behind:
-    after the index has caught up, `choose` is called again."""
+async def _read(
+    tail: Tail, prefix: str, choose: Callable[[], list[tuple[Item, Wanted]]], *, is_sparse: bool
+) -> list[tuple[Item, Wanted, Any, bytes]]:
+    """What is chosen, each with its record and its data. If a message is missing, another node has
+    deleted it or the server is behind: after the index has caught up, `choose` is called again."""
     loop = asyncio.get_running_loop()
     until = loop.time() + READING_SECONDS
-    found: dict[int, StoredMessage] = {}
+    messages: dict[int, StoredMessage] = {}
     while True:
-        wanted = choose()
+        chosen = choose()
+        wanted: dict[str, list[int]] = {}
+        for item, _ in chosen:
+            token = token_of(item.channel) if is_sparse else "*"
+            wanted.setdefault(prefix + token, []).extend(item.numbers)
         try:
             for subject, numbers in wanted.items():
-                await tail.collect(subject, numbers, found)
-            if all(number in found for numbers in wanted.values() for number in numbers):
-                return found
+                await tail.collect(subject, sorted(numbers), messages)
+            if all(number in messages for numbers in wanted.values() for number in numbers):
+                break
             await tail.barrier()
         except LostError:
             if loop.time() > until:
                 raise
         if loop.time() > until:
             raise FailedError(RefusedBecause.BROKEN, "JetStream does not have all entries.")
+    found: list[tuple[Item, Wanted, Any, bytes]] = []
+    for item, which in chosen:
+        *parts, last = (messages[number].body for number in item.numbers)
+        record, data = content_of(last)
+        found.append((item, which, record, b"".join((*parts, data))))
+    return found
 
 
 def _entries_of(
-    batch: IndexedBatch, places: Sequence[int], messages: dict[int, StoredMessage]
-) -> list[Entry]:
-    content = content_of(messages[batch.stream_seq].body)
-    assert isinstance(content.record, StoredBatch)
-    data = joined((messages[number].body for number in batch.numbers[:-1]), content)
-    datas = entry_datas(batch.channel, content.record, data)
-    found: list[Entry] = []
+    batch: IndexedBatch, places: list[int], stored: StoredBatch, data: bytes
+) -> Iterator[Entry]:
+    ends = tuple(accumulate(stored.sizes))
     for place in places:
-        piece = datas[place]
-        is_intact = piece is not None
-        found.append(
-            Entry(batch.seqs[place], batch.channel, batch.ids[place], piece or b"", is_intact)
-        )
-    return found
+        piece = data[ends[place] - stored.sizes[place] : ends[place]]
+        entry_id, checksum = batch.ids[place], stored.checksums[place]
+        is_intact = entry_checksum(batch.channel, entry_id, piece) == checksum
+        piece = piece if is_intact else b""
+        yield Entry(batch.seqs[place], batch.channel, entry_id, piece, is_intact)

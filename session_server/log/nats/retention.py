@@ -99,14 +99,11 @@ class Retention:
         if uri not in self._index.channels:
             return self._index.last_seq
         reached = body_of(Reached(self._index.reached))
-        prefixes = (self._subjects.entries, self._subjects.snapshots, self._subjects.floors)
         headers = {**ROLLUP, **MARKER_LIFETIME}
-        number = await self._tail.publish(
-            [
-                Publication(self._subjects.reached, reached, ROLLUP),
-                *(Publication(p + token_of(uri), body_of(Dropped()), headers) for p in prefixes),
-            ]
-        )
+        subjects = (prefix + token_of(uri) for prefix in self._subjects.per_channel)
+        markers = [Publication(subject, body_of(Dropped()), headers) for subject in subjects]
+        records = [Publication(self._subjects.reached, reached, ROLLUP), *markers]
+        number = await self._tail.publish(records)
         return self._index.seqs_at(number, 1, 1)[0]
 
     async def adopt(self, uri: Uri, pairs: Sequence[tuple[Entry, Millis]]) -> None:

@@ -5,7 +5,6 @@ fail at once, since their answers will not arrive.
 """
 
 import asyncio
-import json
 import re
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -74,38 +73,23 @@ class Publication(NamedTuple):
     headers: Mapping[str, str] = {}
 
 
-class _Ack(msgspec.Struct, frozen=True):
-    seq: int = 0
-    error: dict[str, Any] | None = None
-
-
-_decode_ack = msgspec.json.Decoder(_Ack).decode
 _LAST = re.compile(r"wrong last sequence: (\d+)")
 
 
-class _Answer:
+class _Answer(NamedTuple):
     """One message, or many until one with a status ends them."""
 
-    def __init__(self, future: asyncio.Future[list[Msg]], *, is_many: bool) -> None:
-        self.future = future
-        self.is_many = is_many
-        self.messages: list[Msg] = []
-
-    def add(self, message: Msg) -> None:
-        """Several servers may answer; only the first message counts unless many are wanted."""
-        if self.future.done():
-            return
-        self.messages.append(message)
-        if not self.is_many or _status(message):
-            self.future.set_result(self.messages)
+    future: asyncio.Future[list[Msg]]
+    is_many: bool
+    messages: list[Msg]
 
 
 class Servers:
-    """`connected` is called after each connection, the first one too."""
+    """`reconnected` is called when the connection was lost and is there again."""
 
-    def __init__(self, address: Address, connected: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, address: Address, reconnected: Callable[[], None] = lambda: None) -> None:
         self.address = address
-        self._connected = connected
+        self._reconnected = reconnected
         self._client = Client()
         self._loop = asyncio.get_running_loop()
         self._inbox = f"_INBOX.{secrets.token_hex(8)}"
@@ -118,27 +102,24 @@ class Servers:
         """Raises an `OSError` or what the client library raises."""
         try:
             async with asyncio.timeout(OPENING_SECONDS):
-                await self._connect(name)
+                await self._client.connect(
+                    servers=list(self.address.servers),
+                    name=name,
+                    allow_reconnect=True,
+                    max_reconnect_attempts=-1,
+                    reconnect_time_wait=1,
+                    connect_timeout=CONNECT_SECONDS,
+                    ping_interval=PING_SECONDS,
+                    max_outstanding_pings=PINGS_UNANSWERED,
+                    error_cb=self._on_error,
+                    disconnected_cb=self._on_disconnected,
+                    reconnected_cb=self._on_reconnected,
+                    **self.address.options(),
+                )
         except TimeoutError:
             raise OSError(f"no server can be reached ({self._error or 'no answer'})") from None
         await self._client.subscribe(f"{self._inbox}.*", cb=self._on_answer)
         self._is_back.set()
-
-    async def _connect(self, name: str) -> None:
-        await self._client.connect(
-            servers=list(self.address.servers),
-            name=name,
-            allow_reconnect=True,
-            max_reconnect_attempts=-1,
-            reconnect_time_wait=1,
-            connect_timeout=CONNECT_SECONDS,
-            ping_interval=PING_SECONDS,
-            max_outstanding_pings=PINGS_UNANSWERED,
-            error_cb=self._on_error,
-            disconnected_cb=self._on_disconnected,
-            reconnected_cb=self._on_reconnected,
-            **self.address.options(),
-        )
 
     async def _on_error(self, error: Exception) -> None:
         """While it reconnects; requests fail with errors of their own."""
@@ -157,12 +138,15 @@ class Servers:
 
     async def _on_reconnected(self) -> None:
         self._is_back.set()
-        await self._connected()
+        self._reconnected()
 
     async def _on_answer(self, message: Msg) -> None:
+        """Several servers may answer; only the first message counts unless many are wanted."""
         answer = self._answers.get(message.subject.rpartition(".")[2])
-        if answer is not None:
-            answer.add(message)
+        if answer is not None and not answer.future.done():
+            answer.messages.append(message)
+            if not answer.is_many or _status(message):
+                answer.future.set_result(answer.messages)
 
     async def close(self) -> None:
         await self._client.close()
@@ -199,43 +183,37 @@ class Servers:
         """Sends them all; the last one is to be answered. Raises a `FailedError`."""
         await self._ready()
         token = str(next(self._tokens))
-        answer = _Answer(self._loop.create_future(), is_many=is_many)
-        self._answers[token] = answer
-        reply = f"{self._inbox}.{token}"
-        timer = self._loop.call_later(seconds, self._time_out, answer)
+        answer = self._answers[token] = _Answer(self._loop.create_future(), is_many, [])
+        replies = [*[""] * (len(publications) - 1), f"{self._inbox}.{token}"]
         try:
-            for subject, body, headers in publications[:-1]:
-                await self._client.publish(subject, body, headers=dict(headers) or None)
-            subject, body, headers = publications[-1]
-            await self._client.publish(subject, body, reply, headers=dict(headers) or None)
-            return await answer.future
+            async with asyncio.timeout(seconds):
+                for (subject, body, headers), reply in zip(publications, replies, strict=True):
+                    await self._client.publish(subject, body, reply, headers=dict(headers) or None)
+                return await answer.future
         except NatsError as error:
             raise LostError(UNREACHABLE) from error
+        except TimeoutError:
+            raise LostError("NATS does not answer.") from None
         finally:
-            timer.cancel()
             self._answers.pop(token, None)
-
-    def _time_out(self, answer: _Answer) -> None:
-        if not answer.future.done():
-            answer.future.set_exception(LostError("NATS does not answer."))
 
     async def api(self, question: str, body: object = None) -> dict[str, Any]:
         """What the servers' own API answers; an `error` in it is the caller's to read."""
-        until = self._loop.time() + PATIENCE_SECONDS
-        encoded = b"" if body is None else json.dumps(body).encode()
-        while True:
-            (message,) = await self.ask([Publication(f"$JS.API.{question}", encoded)])
-            answer: dict[str, Any] = {} if _status(message) else json.loads(message.data)
-            code = answer.get("error", {}).get("err_code")
-            if not _status(message) and code not in UNAVAILABLE_CODES:
-                return answer
-            await self._wait(until)
+        encoded = b"" if body is None else msgspec.json.encode(body)
+        return await self._ask_leader([Publication(f"$JS.API.{question}", encoded)])
 
-    async def _wait(self, until: float) -> None:
-        """Waits for a leader to be elected."""
-        if self._loop.time() > until:
-            raise FailedError(RefusedBecause.BROKEN, LEADERLESS)
-        await asyncio.sleep(PAUSE_SECONDS)
+    async def _ask_leader(self, publications: Sequence[Publication]) -> dict[str, Any]:
+        """The answer to the last one. Waits for a leader to be elected."""
+        until = self._loop.time() + PATIENCE_SECONDS
+        while True:
+            (message,) = await self.ask(publications)
+            if not _status(message):
+                answer: dict[str, Any] = msgspec.json.decode(message.data)
+                if answer.get("error", {}).get("err_code") not in UNAVAILABLE_CODES:
+                    return answer
+            if self._loop.time() > until:
+                raise FailedError(RefusedBecause.BROKEN, LEADERLESS)
+            await asyncio.sleep(PAUSE_SECONDS)
 
     async def publish(self, publications: Sequence[Publication]) -> int:
         """Stores them all or none; the number of the last one.
@@ -245,19 +223,19 @@ class Servers:
         if len(publications) > 1:
             batch_id = secrets.token_hex(8)
             publications = [
-                Publication(subject, body, {**headers, **_together(batch_id, n, publications)})
+                Publication(
+                    subject,
+                    body,
+                    {**headers, "Nats-Batch-Id": batch_id, "Nats-Batch-Sequence": str(n)},
+                )
                 for n, (subject, body, headers) in enumerate(publications, start=1)
             ]
-        until = self._loop.time() + PATIENCE_SECONDS
-        while True:
-            (message,) = await self.ask(publications)
-            if not _status(message):
-                ack = _decode_ack(message.data)
-                if ack.error is None:
-                    return ack.seq
-                if ack.error.get("err_code") not in UNAVAILABLE_CODES:
-                    raise _refusal(ack.error)
-            await self._wait(until)
+            commit = {**publications[-1].headers, "Nats-Batch-Commit": "1"}
+            publications[-1] = publications[-1]._replace(headers=commit)
+        ack = await self._ask_leader(publications)
+        if "error" in ack:
+            raise _refusal(ack["error"])
+        return int(ack.get("seq", 0))
 
     async def read(self, after: int, subject: str) -> list[StoredMessage]:
         """The next messages of the stream, as far as the server that answers has them."""
@@ -267,20 +245,20 @@ class Servers:
             "batch": READ_MESSAGES,
             "max_bytes": READ_BYTES,
         }
-        publication = Publication(
-            f"$JS.API.DIRECT.GET.{self.address.stream}", json.dumps(question).encode()
-        )
+        subject = f"$JS.API.DIRECT.GET.{self.address.stream}"
+        publication = Publication(subject, msgspec.json.encode(question))
         messages = await self.ask([publication], is_many=True)
         if _status(messages[-1]) == "503":
             raise FailedError(RefusedBecause.BROKEN, LEADERLESS)
-        previous = 0
+        found: list[StoredMessage] = []
         for message in messages:
             # Each names the one before it, so that a missing message is noticed.
+            previous = found[-1].stream_seq if found else 0
             if int((message.headers or {}).get("Nats-Last-Sequence", previous)) != previous:
                 raise LostError("Some messages of the stream did not arrive.")
-            stored = stored_message(message)
-            previous = stored.stream_seq if stored else previous
-        return [stored for message in messages if (stored := stored_message(message))]
+            if stored := stored_message(message):
+                found.append(stored)
+        return found
 
 
 def stored_message(message: Msg) -> StoredMessage | None:
@@ -289,11 +267,6 @@ def stored_message(message: Msg) -> StoredMessage | None:
     if number is None:
         return None
     return StoredMessage(int(number), headers["Nats-Subject"], PART in headers, message.data)
-
-
-def _together(batch_id: str, number: int, publications: Sequence[Publication]) -> dict[str, str]:
-    headers = {"Nats-Batch-Id": batch_id, "Nats-Batch-Sequence": str(number)}
-    return headers | {"Nats-Batch-Commit": "1"} if number == len(publications) else headers
 
 
 def _refusal(error: Mapping[str, Any]) -> FailedError:

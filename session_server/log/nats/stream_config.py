@@ -126,10 +126,3 @@ def check_stream(address: Address, config: Mapping[str, Any]) -> None:
             f" `nats stream edit {address.stream} --replicas {address.replicas}`, or name"
             f" replicas={replicas} in the URL."
         )
-
-
-def creation_error(address: Address, error: Mapping[str, Any]) -> OpenError:
-    text = f"{address.shown} cannot be made: {error.get('description')}"
-    if address.replicas > 1:
-        text += f" (replicas={address.replicas}; a single server can keep only replicas=1)"
-    return OpenError(f"{text}.")

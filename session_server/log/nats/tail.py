@@ -32,14 +32,8 @@ from session_server.log.nats.servers import (
     WrongLastError,
     stored_message,
 )
-from session_server.log.nats.stream_config import (
-    Address,
-    check_stream,
-    config_of,
-    creation_error,
-    tail_subject,
-)
-from session_server.log.protocol import Epoch, FailedError, Refused, RefusedBecause
+from session_server.log.nats.stream_config import Address, check_stream, config_of, tail_subject
+from session_server.log.protocol import Epoch, FailedError, OpenError, Refused, RefusedBecause
 from session_server.schemas.wire import Seq
 
 logger = logging.getLogger("session_server.log")
@@ -73,7 +67,7 @@ class Tail:
         self._address = address
         self._applied = applied
         self._loop = asyncio.get_running_loop()
-        self.servers = Servers(address, self._on_connected)
+        self.servers = Servers(address, lambda: self._catch_up_to(0))
         self.subjects = Subjects(address.stream)
         self.index = Index(self.subjects)
         self.fault: Refused | None = None
@@ -101,7 +95,10 @@ class Tail:
         if found.get("error", {}).get("err_code") == NO_STREAM:
             found = await self.servers.api(f"STREAM.CREATE.{stream}", config_of(self._address))
         if error := found.get("error"):
-            raise creation_error(self._address, error)
+            text = f"{self._address.shown} cannot be made: {error.get('description')}"
+            if (replicas := self._address.replicas) > 1:
+                text += f" (replicas={replicas}; a single server can keep only replicas=1)"
+            raise OpenError(f"{text}.")
         check_stream(self._address, found["config"])
         self._created = found["created"]
 
@@ -131,9 +128,6 @@ class Tail:
             self._apply(stored)
         else:
             self._catch_up_to(stored.stream_seq)
-
-    async def _on_connected(self) -> None:
-        self._catch_up_to(0)
 
     def _catch_up_to(self, number: int) -> None:
         self._target = max(self._target, number)
@@ -265,15 +259,12 @@ class Tail:
         """
         if len(bodies) > PARTS_AT_MOST or len(bodies[-1]) > self.servers.largest:
             raise FailedError(RefusedBecause.BROKEN, TOO_LARGE)
+        parts = [Publication(subject, body, {PART: "1"}) for body in bodies[:-1]]
+        first, *others = *parts, Publication(subject, bodies[-1])
         while True:
-            publications = [
-                Publication(subject, body, {PART: "1"} if n < len(bodies) else {})
-                for n, body in enumerate(bodies, start=1)
-            ]
-            first = {**publications[0].headers, **(headers or {}), EXPECTED: str(end)}
-            publications[0] = publications[0]._replace(headers=first)
+            expecting = {**first.headers, **(headers or {}), EXPECTED: str(end)}
             try:
-                return await self.publish(publications)
+                return await self.publish([first._replace(headers=expecting), *others])
             except WrongLastError as error:
                 if error.actual is None:
                     await self.barrier()

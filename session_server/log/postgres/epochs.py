@@ -74,15 +74,11 @@ async def standing_of(
         standing = Standing(epoch, epoch.first)
     if known is not None:
         kept = await one(connection, in_schema(LOST, schema), (known.epoch.first,))
-        _check_kept(known, standing.last_seq if kept is None else kept)
+        kept = standing.last_seq if kept is None else kept
+        if kept < known.last_seq:
+            raise FailedError(
+                RefusedBecause.BROKEN,
+                f"PostgreSQL has lost entries: it ends at {kept}, and had come to"
+                f" {known.last_seq}. Restart the host to go on without them.",
+            )
     return standing
-
-
-def _check_kept(known: Standing, kept: Seq) -> None:
-    """`kept` is how far the database still has what was written in the known epoch."""
-    if kept < known.last_seq:
-        raise FailedError(
-            RefusedBecause.BROKEN,
-            f"PostgreSQL has lost entries: it ends at {kept}, and had come to"
-            f" {known.last_seq}. Restart the host to go on without them.",
-        )

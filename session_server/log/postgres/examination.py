@@ -1,22 +1,33 @@
-"""Settings of a server that endanger what is stored there, or make it slow: for `doctor`."""
-
-from time import perf_counter
+"""Whether a server can hold a log; and, for `doctor`, settings that endanger what is stored."""
 
 import psycopg
 from psycopg.conninfo import make_conninfo
 
-from session_server.log.opening import Fact
+from session_server.log.opening import Fact, measured_pace
 from session_server.log.postgres.address import address_of
 from session_server.log.postgres.epochs import UNKNOWN, identity_of
 from session_server.log.postgres.faults import opening_error
 from session_server.log.postgres.schema import Connection, one
+from session_server.log.protocol import NotWritableError, OpenError
 
-SLOW_SECONDS = 0.02
-ROUND_TRIPS = 5
+OLDEST_SERVER = 140_000
 DANGEROUS = {
     "fsync": "Turn fsync on: a power cut can damage the whole database.",
     "full_page_writes": "Turn full_page_writes on: a power cut can damage pages.",
 }
+
+
+async def check_server(connection: Connection, shown: str) -> None:
+    """Raises an `OpenError` for a server that cannot hold a log."""
+    version = connection.info.server_version
+    if version < OLDEST_SERVER:
+        text = f"{shown} is PostgreSQL {version // 10_000}"
+        raise OpenError(f"{text}; session-server needs {OLDEST_SERVER // 10_000} or newer.")
+    encoding = connection.info.parameter_status("server_encoding")
+    if encoding != "UTF8":
+        raise OpenError(f"{shown} has the encoding {encoding}; create a database with UTF8.")
+    if await one(connection, "SELECT pg_is_in_recovery()"):
+        raise NotWritableError(f"{shown} is a standby: name the primary, or all servers.")
 
 
 async def examined_server(url: str) -> list[Fact]:
@@ -34,7 +45,8 @@ async def examined_server(url: str) -> list[Fact]:
 
 async def _facts(connection: Connection) -> list[Fact]:
     version = await one(connection, "SHOW server_version")
-    facts = [Fact(f"PostgreSQL {version}"), await _pace(connection)]
+    pace = await measured_pace(lambda: connection.execute("SELECT 1"), "the database")
+    facts = [Fact(f"PostgreSQL {version}"), pace]
     for setting, advice in DANGEROUS.items():
         if await one(connection, "SELECT current_setting(%s)", (setting,)) != "on":
             facts.append(Fact(f"{setting} is off.", advice, is_bad=True))
@@ -52,16 +64,3 @@ async def _facts(connection: Connection) -> list[Fact]:
     kind = f"commits wait for {standbys}" if standbys else "commits wait for no standby"
     facts.append(Fact(f"Replication: {kind}."))
     return facts
-
-
-async def _pace(connection: Connection) -> Fact:
-    started = perf_counter()
-    for _ in range(ROUND_TRIPS):
-        await connection.execute("SELECT 1")
-    seconds = (perf_counter() - started) / ROUND_TRIPS
-    advice = (
-        "Every write waits for one: run the host near the database."
-        if seconds > SLOW_SECONDS
-        else ""
-    )
-    return Fact(f"A round trip takes {seconds * 1000:.1f} ms.", advice)

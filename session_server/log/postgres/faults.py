@@ -17,7 +17,6 @@ from session_server.log.protocol import (
     OpenError,
     Refused,
     RefusedBecause,
-    Unknown,
 )
 
 logger = logging.getLogger("session_server.log")
@@ -82,10 +81,6 @@ def refusal(error: Exception) -> Refused:
     return Refused(BECAUSE.get(state or "", RefusedBecause.BROKEN), described(error))
 
 
-def doubt(error: Exception) -> Unknown:
-    return Unknown(described(error))
-
-
 def failure(error: Exception) -> FailedError:
     """The log counts as broken if it cannot be opened again."""
     if isinstance(error, FailedError):
@@ -104,11 +99,10 @@ def bug(error: Exception) -> FailedError:
 
 def opening_error(shown: str, error: Exception) -> OpenError:
     state = getattr(error, "sqlstate", None)
-    text = described(error)
-    if state is None:
-        text = f"{str(error).strip()}."
+    text = f"{str(error).strip()}." if state is None else described(error)
+    kind: type[OpenError] = OpenError
     if state in BECAUSE:
-        return NotWritableError(f"{shown} cannot be opened: {text}")
-    if state in (*DAMAGED, *MISSING):
-        return DamagedError(f"{shown} cannot be opened: {text}")
-    return OpenError(f"{shown} cannot be opened: {text}")
+        kind = NotWritableError
+    elif state in (*DAMAGED, *MISSING):
+        kind = DamagedError
+    return kind(f"{shown} cannot be opened: {text}")

@@ -15,6 +15,7 @@ from typing import TypeAlias
 import psycopg
 from psycopg.conninfo import make_conninfo
 
+from session_server.backoff import Backoff
 from session_server.log.postgres.address import Address
 from session_server.log.postgres.faults import described, failure
 from session_server.log.postgres.schema import Connection
@@ -53,7 +54,7 @@ class Link:
         self._connection: Connection | None = None
         self._failure: FailedError | None = None
         self._lost_at = 0.0
-        self._pause = FIRST_PAUSE
+        self._backoff = Backoff(FIRST_PAUSE, LONGEST_PAUSE)
         self._next_attempt = 0.0
         self._is_expired = False
 
@@ -88,13 +89,12 @@ class Link:
             if self._failure is None:
                 self._lost_at = monotonic()
             self._failure = failure(error)
-            self._next_attempt = monotonic() + self._pause
-            self._pause = min(self._pause * 2, LONGEST_PAUSE)
+            self._next_attempt = monotonic() + self._backoff.pause()
             return
         if self._failure is not None:
             logger.info("the %s is connected to PostgreSQL again", self._name)
         self._failure = None
-        self._pause = FIRST_PAUSE
+        self._backoff.reset()
 
     async def _connected(self) -> Connection:
         parameters = self._address.parameters | {"application_name": self._name}
@@ -115,15 +115,12 @@ class Link:
 
     async def lose(self, error: Exception) -> None:
         """The connection is of no use any more."""
-        connection, self._connection = self._connection, None
         if self._failure is None:
             self._failure = failure(error)
             self._lost_at = monotonic()
             self._next_attempt = 0.0
             logger.info("the %s lost PostgreSQL: %s", self._name, described(error))
-        if connection is not None:
-            with suppress(psycopg.Error, OSError):
-                await connection.close()
+        await self.close()
 
     async def close(self) -> None:
         connection, self._connection = self._connection, None

@@ -6,9 +6,9 @@ One connection writes and another reads; where other nodes write too, a third li
 import asyncio
 import hashlib
 import secrets
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from functools import partial
-from typing import Any
+from typing import Concatenate, ParamSpec, TypeVar
 
 import psycopg
 from psycopg.types.numeric import Int8BinaryDumper
@@ -16,12 +16,12 @@ from psycopg.types.numeric import Int8BinaryDumper
 from session_server.log.loss_detection import Standing, Witness
 from session_server.log.postgres.address import Address, address_of
 from session_server.log.postgres.epochs import identity_of, standing_of
+from session_server.log.postgres.examination import check_server
 from session_server.log.postgres.faults import opening_error
 from session_server.log.postgres.link import Link
-from session_server.log.postgres.listening import Listener
 from session_server.log.postgres.queries import Queries
-from session_server.log.postgres.schema import Connection, check_server, in_schema, migrate, one
-from session_server.log.postgres.worker import Operation, Worker
+from session_server.log.postgres.schema import Connection, in_schema, migrate, one
+from session_server.log.postgres.worker import Listener, Worker
 from session_server.log.progress import Progress, follow, settle
 from session_server.log.protocol import (
     CLOSED,
@@ -39,6 +39,9 @@ from session_server.log.protocol import (
     Sync,
 )
 from session_server.schemas.wire import Millis, Seq, Uri
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 CLAIMED_SECONDS = 5.0
 CLAIM_PAUSE = 0.1
@@ -177,7 +180,7 @@ class PostgresLog:
     async def _check_same(self, connection: Connection) -> None:
         """What is read comes from the server that is written to, after a failover too."""
         if await identity_of(connection) != self._identity:
-            self._writer.ask(_nothing, lambda _: None)  # it may not have noticed yet
+            self._writer.ask(self._queries.last_seq, lambda _: None)  # it may not have noticed yet
             text = "PostgreSQL's servers are changing roles: reading waits for writing."
             raise FailedError(RefusedBecause.BROKEN, text)
 
@@ -242,9 +245,7 @@ class PostgresLog:
     async def read(
         self, *, after: Seq, limit: int, channels: Collection[Uri] | None = None
     ) -> Sequence[Entry]:
-        entries: Sequence[Entry] = await self._ask(
-            self._reader, lambda c: self._queries.read(c, after, limit, channels)
-        )
+        entries = await self._ask(self._reader, self._queries.read, after, limit, channels)
         if entries:  # another node's may be read before its notification is here
             self.progress.reach(entries[-1].seq)
         return entries
@@ -262,19 +263,15 @@ class PostgresLog:
         self._listener.heard = heard
 
     async def read_uncovered(self, *, after: Seq, limit: int) -> Sequence[Entry]:
-        entries: Sequence[Entry] = await self._ask(
-            self._reader, lambda c: self._queries.read_uncovered(c, after, limit)
-        )
-        return entries
+        return await self._ask(self._reader, self._queries.read_uncovered, after, limit)
 
     async def find(self, ids: Collection[str]) -> dict[str, Seq]:
         """Asks the connection that writes: it is the only one that can settle doubts."""
-        found: dict[str, Seq] = await self._ask(self._writer, lambda c: self._find(c, ids))
-        return found
+        return await self._ask(self._writer, self._find, ids)
 
     async def _find(self, connection: Connection, ids: Collection[str]) -> dict[str, Seq]:
         found = await self._queries.find(connection, ids)
-        self._writer.doubts.settle(ids)
+        self._writer.settle_doubts(ids)
         self.progress.reach(max(found.values(), default=0))
         return found
 
@@ -282,40 +279,33 @@ class PostgresLog:
         return follow(self, self.progress, after)
 
     async def save_snapshot(self, snapshot: StoredSnapshot) -> None:
-        await self._ask(self._writer, lambda c: self._queries.save_snapshot(c, snapshot))
+        await self._ask(self._writer, self._queries.save_snapshot, snapshot)
 
     async def snapshots(self, channels: Collection[Uri] | None = None) -> Sequence[StoredSnapshot]:
-        found: Sequence[StoredSnapshot] = await self._ask(
-            self._reader, lambda c: self._queries.snapshots(c, channels)
-        )
-        return found
+        return await self._ask(self._reader, self._queries.snapshots, channels)
 
     async def outlines(self) -> Sequence[StoredSnapshot]:
-        found: Sequence[StoredSnapshot] = await self._ask(self._reader, self._queries.outlines)
-        return found
+        return await self._ask(self._reader, self._queries.outlines)
 
     async def trim(self, channel: Uri, up_to: Seq, now: Millis = 0) -> None:
         """In pieces, so that a long history holds no append up."""
-        while await self._ask(self._writer, lambda c: self._queries.trim(c, channel, up_to, now)):
+        while await self._ask(self._writer, self._queries.trim, channel, up_to, now):
             pass
 
     async def floors(self) -> dict[Uri, Seq]:
-        found: dict[Uri, Seq] = await self._ask(self._reader, self._queries.floors)
-        return found
+        return await self._ask(self._reader, self._queries.floors)
 
     async def drop(self, channel: Uri) -> Seq:
-        reached: Seq = await self._ask(self._writer, lambda c: self._queries.drop(c, channel))
-        return reached
+        return await self._ask(self._writer, self._queries.drop, channel)
 
     async def lasting(self) -> dict[Seq, Millis]:
-        found: dict[Seq, Millis] = await self._ask(self._reader, self._queries.lasting)
-        return found
+        return await self._ask(self._reader, self._queries.lasting)
 
     async def adopt(self, entries: Sequence[tuple[Entry, Millis]]) -> None:
-        await self._ask(self._writer, lambda c: self._queries.adopt(c, entries))
+        await self._ask(self._writer, self._queries.adopt, entries)
 
     async def adopt_floors(self, floors: dict[Uri, Seq]) -> None:
-        await self._ask(self._writer, lambda c: self._queries.adopt_floors(c, floors))
+        await self._ask(self._writer, self._queries.adopt_floors, floors)
 
     async def forget_epoch(self) -> None:
         await self._ask(self._writer, self._queries.forget_epoch)
@@ -326,23 +316,23 @@ class PostgresLog:
             self.progress.end()
             self._writer.stop()
             self._reader.stop()
-            if self._listener is not None:
-                self._listener.stop()
             if self._witness is not None:
                 self._witness.end(Standing(self.epoch, self.last_seq))
+        if self._listener is not None:
+            await self._listener.stop()
         await self._writer.stopped()
         await self._reader.stopped()
-        if self._listener is not None:
-            await self._listener.stopped()
 
-    async def _ask(self, worker: Worker, operation: Operation) -> Any:
+    async def _ask(
+        self,
+        worker: Worker,
+        question: Callable[Concatenate[Connection, P], Awaitable[T]],
+        *about: P.args,
+        **options: P.kwargs,
+    ) -> T:
         if self._is_closed:
             raise FailedError(*CLOSED)
-        return await worker.answer(operation)
-
-
-async def _nothing(_: Connection) -> None:
-    """What is asked of a connection to see that it is there."""
+        return await worker.answer(lambda connection: question(connection, *about, **options))
 
 
 def claim_key(schema: str) -> int:

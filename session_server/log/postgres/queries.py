@@ -150,11 +150,9 @@ class Queries:
     async def read(
         self, connection: Connection, after: Seq, limit: int, channels: Collection[Uri] | None
     ) -> list[Entry]:
-        about: dict[str, Any] = {"after": after, "limit": max(limit, 0)}
-        if channels is None:
-            return await self._entries(connection, EVERYTHING, about)
-        about["channels"] = list(channels)
-        return await self._entries(connection, SOME_CHANNELS, about)
+        query = EVERYTHING if channels is None else SOME_CHANNELS
+        about = {"after": after, "limit": max(limit, 0), "channels": list(channels or ())}
+        return await self._entries(connection, query, about)
 
     async def read_uncovered(self, connection: Connection, after: Seq, limit: int) -> list[Entry]:
         about = {"after": after, "limit": max(limit, 0)}
@@ -163,13 +161,7 @@ class Queries:
     async def _entries(
         self, connection: Connection, query: str, about: Mapping[str, Any]
     ) -> list[Entry]:
-        rows = await self._rows(connection, query, "entries.data", about)
-        if rows is None:
-            bare = await self._rows(connection, query, "NULL", about)
-            rows = [
-                (seq, *rest, await self._data(connection, ENTRY_DATA, {"seq": seq}))
-                for seq, *rest, _ in bare or ()
-            ]
+        rows = await self._rows_with_data(connection, query, "entries.data", about, ENTRY_DATA)
         return [
             Entry(seq, uri, entry_id, data, is_intact=True)
             if data is not None and entry_checksum(uri, entry_id, data) == checksum
@@ -181,13 +173,7 @@ class Queries:
         self, connection: Connection, channels: Collection[Uri] | None
     ) -> list[StoredSnapshot]:
         about = {"channels": None if channels is None else list(channels)}
-        rows = await self._rows(connection, SNAPSHOTS, "data", about)
-        if rows is None:
-            bare = await self._rows(connection, SNAPSHOTS, "NULL", about)
-            rows = [
-                (seq, uri, *rest, await self._data(connection, SNAPSHOT_DATA, {"uri": uri}))
-                for seq, uri, *rest, _ in bare or ()
-            ]
+        rows = await self._rows_with_data(connection, SNAPSHOTS, "data", about, SNAPSHOT_DATA)
         return [
             StoredSnapshot(uri, seq, data, is_intact=True, outline=_outline(uri, seq, *outline))
             if data is not None and snapshot_checksum(uri, seq, data) == checksum
@@ -201,6 +187,24 @@ class Queries:
             StoredSnapshot(uri, seq, b"", outline=_outline(uri, seq, *outline))
             for seq, uri, _, *outline, _ in rows or ()
         ]
+
+    async def _rows_with_data(
+        self,
+        connection: Connection,
+        query: str,
+        data: str,
+        about: Mapping[str, Any],
+        data_query: str,
+    ) -> list[tuple[Any, ...]]:
+        """Data that the server cannot read is `None`; then each row's is read by itself."""
+        rows = await self._rows(connection, query, data, about)
+        if rows is not None:
+            return rows
+        rows = []
+        for seq, uri, *rest, _ in await self._rows(connection, query, "NULL", about) or ():
+            found = await self._rows(connection, data_query, "data", {"seq": seq, "uri": uri})
+            rows.append((seq, uri, *rest, found[0][0] if found else None))
+        return rows
 
     async def _rows(
         self, connection: Connection, query: str, data: str, about: Mapping[str, Any]
@@ -216,33 +220,22 @@ class Queries:
                 return None
             raise
 
-    async def _data(
-        self, connection: Connection, query: str, about: Mapping[str, Any]
-    ) -> bytes | None:
-        """`None` if it is damaged."""
-        rows = await self._rows(connection, query, "data", about)
-        return rows[0][0] if rows else None
-
     async def lasting(self, connection: Connection) -> dict[Seq, Millis]:
         query = self._sql("SELECT seq, until FROM {s}.lasting")
         return dict(await (await connection.execute(query)).fetchall())
 
     async def adopt(self, connection: Connection, entries: Sequence[tuple[Entry, Millis]]) -> None:
         """Entries of another log, under their own seqs and in order."""
-        channels = list({entry.channel: None for entry, _ in entries})
         rows = [
-            (e.seq, e.channel, e.id, e.data, entry_checksum(e.channel, e.id, e.data), until)
-            for e, until in entries
+            (e.seq, e.id, e.data, entry_checksum(e.channel, e.id, e.data), e.channel)
+            for e, _ in entries
         ]
-        ends = {channel: seq for seq, channel, *_ in rows}
+        lasting = [(until, e.seq) for e, until in entries if until]
+        ends = {e.channel: e.seq for e, _ in entries}
         async with connection.transaction(), connection.cursor() as cursor:
             await cursor.execute(self._sql("SELECT {s}.take(%s)"), (self.token,))
-            await cursor.execute(self._sql(ADOPT_CHANNELS), (channels,))
-            await cursor.executemany(
-                self._sql(ADOPT),
-                [(seq, id_, data, checksum, uri) for seq, uri, id_, data, checksum, _ in rows],
-            )
-            lasting = [(until, seq) for seq, *_, until in rows if until]
+            await cursor.execute(self._sql(ADOPT_CHANNELS), (list(ends),))
+            await cursor.executemany(self._sql(ADOPT), rows)
             await cursor.executemany(self._sql(ADOPT_LASTING), lasting)
             await cursor.executemany(
                 self._sql(ADOPT_END), [(end, uri) for uri, end in ends.items()]

@@ -11,12 +11,11 @@ from psycopg import AsyncConnection
 
 from session_server.log.postgres.faults import REPLACED
 from session_server.log.postgres.functions import FIRST_FUNCTIONS, SECOND_FUNCTIONS
-from session_server.log.protocol import DamagedError, NotWritableError, OpenError, TooNewError
+from session_server.log.protocol import DamagedError, TooNewError
 from session_server.schemas.wire import Seq, Uri
 
 Connection: TypeAlias = AsyncConnection[tuple[Any, ...]]
 
-OLDEST_SERVER = 140_000
 MIGRATING_LOCK = int.from_bytes(b"SeLo")
 
 FIRST_FORM = """
@@ -91,19 +90,6 @@ def entry_checksum(channel: Uri, entry_id: str, data: bytes) -> int:
 
 def snapshot_checksum(channel: Uri, seq: Seq, data: bytes) -> int:
     return zlib.crc32(data, zlib.crc32(f"{channel}\0{seq}".encode()))
-
-
-async def check_server(connection: Connection, shown: str) -> None:
-    """Raises an `OpenError` for a server that cannot hold a log."""
-    version = connection.info.server_version
-    if version < OLDEST_SERVER:
-        text = f"{shown} is PostgreSQL {version // 10_000}"
-        raise OpenError(f"{text}; session-server needs {OLDEST_SERVER // 10_000} or newer.")
-    encoding = connection.info.parameter_status("server_encoding")
-    if encoding != "UTF8":
-        raise OpenError(f"{shown} has the encoding {encoding}; create a database with UTF8.")
-    if await one(connection, "SELECT pg_is_in_recovery()"):
-        raise NotWritableError(f"{shown} is a standby: name the primary, or all servers.")
 
 
 async def one(connection: Connection, query: Any, parameters: Any = None) -> Any:

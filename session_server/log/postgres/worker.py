@@ -1,4 +1,5 @@
-"""A task with a connection of its own, that does what it is asked for, one thing after the other.
+"""Tasks with a connection of their own: a worker does what it is asked for, one thing after the
+other, and a listener notices what other nodes wrote.
 
 Batches that wait together go into one transaction, in one round trip; while it is under way, the
 next ones gather. The queue needs no bound of its own: a channel has at most one batch in flight,
@@ -8,7 +9,7 @@ and those who ask for anything else wait for it.
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import psycopg
 
@@ -16,21 +17,24 @@ from session_server.log.postgres.faults import (
     READ_ONLY,
     REPLACED,
     bug,
-    doubt,
+    described,
     failure,
     is_lost,
     refusal,
 )
-from session_server.log.postgres.link import Link
-from session_server.log.postgres.schema import Connection
-from session_server.log.progress import settle
+from session_server.log.postgres.link import LONGEST_PAUSE, Link
+from session_server.log.postgres.queries import MESSAGE_MARK
+from session_server.log.postgres.schema import Connection, in_schema, one
+from session_server.log.progress import Progress, settle
 from session_server.log.protocol import (
     CLOSED,
     AppendResult,
     Batch,
     FailedError,
+    LogError,
     Refused,
     RefusedBecause,
+    Unknown,
 )
 from session_server.schemas.wire import Uri
 
@@ -41,37 +45,20 @@ BYTES_PER_GROUP = 8 * 2**20
 CLOSING_SECONDS = 10.0
 """How long closing waits for a server that does not answer; what is in flight is then unknown."""
 
+POLL_SECONDS = 5.0
+"""How often the end of the log is looked up, if no notification comes."""
+
+T = TypeVar("T")
 Operation: TypeAlias = Callable[[Connection], Awaitable[Any]]
 Request: TypeAlias = tuple[Batch | Operation, Callable[[Any], None]]
 Append: TypeAlias = Callable[[Connection, Sequence[Batch]], Awaitable[list[AppendResult]]]
-
-
-class Doubts:
-    """Channels whose last batch may be stored or not, until `find` is called for its entries."""
-
-    def __init__(self) -> None:
-        self._ids: dict[Uri, list[frozenset[str]]] = {}
-
-    def __contains__(self, channel: Uri) -> bool:
-        return channel in self._ids
-
-    def add(self, batch: Batch) -> None:
-        if batch.entries:
-            ids = frozenset(entry.id for entry in batch.entries)
-            self._ids.setdefault(batch.channel, []).append(ids)
-
-    def settle(self, asked: Collection[str]) -> None:
-        """A batch is stored whole or not at all, so one of its ids stands for all."""
-        for channel, batches in tuple(self._ids.items()):
-            self._ids[channel] = [ids for ids in batches if ids.isdisjoint(asked)]
-            if not self._ids[channel]:
-                del self._ids[channel]
 
 
 class Worker:
     """`groups` counts the transactions that stored batches.
 
     `is_repeatable`: what it is asked may be asked again when the connection was lost meanwhile.
+    A channel is in doubt while its last batch may be stored or not: until `find` is called for it.
     """
 
     def __init__(self, link: Link, append: Append, *, is_repeatable: bool = False) -> None:
@@ -83,7 +70,7 @@ class Worker:
         self._asked = asyncio.Event()
         self._is_stopping = False
         self._in_flight: Sequence[Request] = ()
-        self.doubts = Doubts()
+        self._doubts: dict[Uri, list[frozenset[str]]] = {}
         self.groups = 0
         self._task = self._loop.create_task(self._run(), name="session-server log")
 
@@ -92,11 +79,11 @@ class Worker:
         self._requests.append((subject, settled))
         self._asked.set()
 
-    async def answer(self, operation: Operation) -> Any:
+    async def answer(self, operation: Callable[[Connection], Awaitable[T]]) -> T:
         """What an operation returned; raises a `FailedError`."""
-        answer: asyncio.Future[Any] = self._loop.create_future()
+        answer: asyncio.Future[T] = self._loop.create_future()
 
-        def settled(result: object) -> None:
+        def settled(result: Any) -> None:
             if answer.done():
                 return
             if isinstance(result, FailedError):
@@ -106,6 +93,13 @@ class Worker:
 
         self.ask(operation, settled)
         return await answer
+
+    def settle_doubts(self, asked: Collection[str]) -> None:
+        """A batch is stored whole or not at all, so one of its ids stands for all."""
+        for channel, batches in tuple(self._doubts.items()):
+            self._doubts[channel] = [ids for ids in batches if ids.isdisjoint(asked)]
+            if not self._doubts[channel]:
+                del self._doubts[channel]
 
     def stop(self) -> None:
         """Once all that was asked before is settled."""
@@ -186,11 +180,12 @@ class Worker:
         if len(subjects) == 1 and not isinstance(subjects[0], Batch):
             return [await subjects[0](connection)]
         batches = [subject for subject in subjects if isinstance(subject, Batch)]
-        sure = [batch for batch in batches if batch.channel not in self.doubts]
+        sure = [batch for batch in batches if batch.channel not in self._doubts]
         outcomes = iter(await self._append(connection, sure) if sure else ())
         self.groups += 1
         return [
-            _doubted(batch) if batch.channel in self.doubts else next(outcomes) for batch in batches
+            _doubted(batch) if batch.channel in self._doubts else next(outcomes)
+            for batch in batches
         ]
 
     async def _failed(self, subjects: Sequence[Batch | Operation], error: Exception) -> list[Any]:
@@ -216,15 +211,58 @@ class Worker:
             if not isinstance(subject, Batch):
                 results.append(failure(error))
             elif is_lost(error):
-                self.doubts.add(subject)
-                results.append(doubt(error))
+                if subject.entries:
+                    ids = frozenset(entry.id for entry in subject.entries)
+                    self._doubts.setdefault(subject.channel, []).append(ids)
+                results.append(Unknown(described(error)))
             else:
                 results.append(refusal(error))
         return results
 
 
 def _doubted(batch: Batch) -> Refused:
-    text = (
-        f"It is not known whether the last batch of {batch.channel} is stored: call `find` first."
-    )
-    return Refused(RefusedBecause.CONFLICT, text)
+    text = f"It is not known whether the last batch of {batch.channel} is stored"
+    return Refused(RefusedBecause.CONFLICT, f"{text}: call `find` first.")
+
+
+class Listener:
+    """Notices what other nodes wrote, on a connection of its own.
+
+    A notification only wakes readers up, and they read by position. So one that is lost costs time
+    and nothing else; and once in a while the end of the log is looked up without one.
+    """
+
+    def __init__(self, link: Link, schema: str, progress: Progress) -> None:
+        self.link = link
+        self._schema = schema
+        self._progress = progress
+        self.heard: Callable[[str], None] | None = None
+        self._task = asyncio.get_running_loop().create_task(self._run(), name="log listener")
+
+    async def _run(self) -> None:
+        try:
+            while True:
+                try:
+                    await self._listen(await self.link.connection())
+                except (psycopg.Error, OSError, LogError) as error:
+                    if is_lost(error):
+                        await self.link.lose(error)
+                    await asyncio.sleep(LONGEST_PAUSE)
+        finally:
+            await self.link.close()
+
+    async def _listen(self, connection: Connection) -> None:
+        """What was written before it listened is looked up too."""
+        await connection.execute(in_schema("LISTEN {s}", self._schema))
+        end = in_schema("SELECT last_seq FROM {s}.counter", self._schema)
+        self._progress.reach(await one(connection, end))
+        async for notification in connection.notifies(timeout=POLL_SECONDS):
+            payload = notification.payload
+            if not payload.startswith(MESSAGE_MARK):
+                self._progress.reach(int(payload))
+            elif self.heard is not None:
+                self.heard(payload.removeprefix(MESSAGE_MARK))
+
+    async def stop(self) -> None:
+        self._task.cancel()
+        await asyncio.wait({self._task})
