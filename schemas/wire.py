@@ -38,8 +38,10 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 def reshaped(kind: type[S], value: msgspec.Struct, **changes: Any) -> S:
     """The same value in another shape: its fields of the same names, and what differs."""
-    names = (name for name in kind.__struct_fields__ if name not in changes)
-    return kind(**{name: getattr(value, name) for name in names}, **changes)
+    for name in kind.__struct_fields__:
+        if name not in changes:
+            changes[name] = getattr(value, name)
+    return kind(**changes)
 
 
 class Markdown(Wire, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from session_server.reducers.calls.redaction import masked, shown_arguments
-from session_server.reducers.state.turns import active_turn
+from session_server.reducers.state.turns import tool_call
 from session_server.schemas.ahp.actions import (
     SessionAction,
     ToolCallComplete,
@@ -28,7 +28,6 @@ from session_server.schemas.ahp.tool_calls import (
     ToolError,
     ToolResult,
 )
-from session_server.schemas.ahp.turns import ToolCallPart
 from session_server.schemas.http import CallState, CallView
 from session_server.schemas.limits import SHOWN_DATA_CHARS, SHOWN_INPUT_CHARS, SHOWN_TEXT_CHARS
 from session_server.schemas.record import (
@@ -184,13 +183,7 @@ def _ended(record: SessionRecord, call: Call, result: ToolResult) -> Shown:
 
 
 def _is_running(record: SessionRecord, call: Call) -> bool:
-    turn = active_turn(record.public, call.turn_id)
-    return turn is not None and any(
-        isinstance(part, ToolCallPart)
-        and part.tool_call.tool_call_id == call.id
-        and isinstance(part.tool_call, Running)
-        for part in turn.response_parts
-    )
+    return isinstance(tool_call(record.public, call.turn_id, call.id), Running)
 
 
 def _cut(text: str, room: int) -> str:

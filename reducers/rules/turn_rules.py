@@ -1,7 +1,7 @@
 """Rules of turns and the tool calls in them."""
 
 from session_server.reducers.state.chat import chat_of
-from session_server.reducers.state.turns import active_turn, part_id
+from session_server.reducers.state.turns import active_turn, part_id, tool_call
 from session_server.schemas.ahp.actions import (
     Delta,
     Reasoning,
@@ -23,7 +23,7 @@ from session_server.schemas.ahp.actions import (
 )
 from session_server.schemas.ahp.messages import HOST_TURN_PREFIX, USER
 from session_server.schemas.ahp.questions import RequestMeta
-from session_server.schemas.ahp.session import Lifecycle, SessionState
+from session_server.schemas.ahp.session import Lifecycle
 from session_server.schemas.ahp.tool_calls import (
     CancellationReason,
     Cancelled,
@@ -34,7 +34,6 @@ from session_server.schemas.ahp.tool_calls import (
     PendingResultConfirmation,
     Running,
     Streaming,
-    ToolCall,
 )
 from session_server.schemas.ahp.turns import ToolCallPart
 from session_server.schemas.errors import Refusal, RefusalCode
@@ -130,7 +129,7 @@ def tool_call_start(
 ) -> Refusal | None:
     if active_turn(record.public, action.turn_id) is None:
         return _refusal(RefusalCode.NO_TURN, "That turn is not in progress.")
-    if tool_call(record.public, action) is not None:
+    if tool_call(record.public, action.turn_id, action.tool_call_id) is not None:
         return _refusal(RefusalCode.DUPLICATE, "There is a tool call with this id already.")
     return None
 
@@ -161,7 +160,7 @@ def tool_call_confirmed(
         return _refusal(RefusalCode.NO_VALUE, "An approval must say how it was confirmed.")
     if not action.approved and action.reason not in _DENIALS:
         return _refusal(RefusalCode.NO_VALUE, "A denial must say why: denied or skipped.")
-    call = tool_call(record.public, action)
+    call = tool_call(record.public, action.turn_id, action.tool_call_id)
     assert isinstance(call, PendingConfirmation)
     return _check_choice(call, action) or _check_edit(call, action)
 
@@ -190,14 +189,6 @@ def tool_call_content_changed(
     )
 
 
-def tool_call(state: SessionState, action: ToolCallAction) -> ToolCall | None:
-    turn = active_turn(state, action.turn_id)
-    for part in () if turn is None else turn.response_parts:
-        if isinstance(part, ToolCallPart) and part.tool_call.tool_call_id == action.tool_call_id:
-            return part.tool_call
-    return None
-
-
 _DENIALS = (CancellationReason.DENIED, CancellationReason.SKIPPED)
 
 
@@ -209,7 +200,7 @@ def _in_state(
 ) -> Refusal | None:
     if action.tool_call_id in record.private.calls:
         return _refusal(RefusalCode.NOT_YOURS, "That is a call of the host's own.")
-    call = tool_call(record.public, action)
+    call = tool_call(record.public, action.turn_id, action.tool_call_id)
     if isinstance(call, states):
         return None
     name = "That tool call" if call is None else f"The tool call “{call.display_name}”"
@@ -220,7 +211,7 @@ def _of_owner(
     principal: Principal, record: SessionRecord, action: ToolCallAction
 ) -> Refusal | None:
     """The agent reports on its own tools, a client only on those it contributed."""
-    call = tool_call(record.public, action)
+    call = tool_call(record.public, action.turn_id, action.tool_call_id)
     owner = None if call is None else call.contributor
     if isinstance(owner, ClientContributor):
         mine = owner.client_id == principal.client_id

@@ -4,14 +4,14 @@ An action that finds its call in another state than it expects changes nothing.
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import msgspec
 
 from session_server.reducers.state.frozen_values import updated
 from session_server.reducers.state.status import with_status
-from session_server.reducers.state.turns import active_turn
+from session_server.reducers.state.turns import active_turn, identity_of_call
 from session_server.schemas.ahp.actions import (
+    ToolCallAction,
     ToolCallComplete,
     ToolCallConfirmed,
     ToolCallContentChanged,
@@ -25,7 +25,6 @@ from session_server.schemas.ahp.tool_calls import (
     CancellationReason,
     Cancelled,
     Completed,
-    ConfirmationOption,
     ConfirmationReason,
     PendingConfirmation,
     PendingResultConfirmation,
@@ -62,7 +61,7 @@ def tool_call_delta(state: SessionState, action: ToolCallDelta, at: int) -> Sess
             invocation_message=call.invocation_message if message is None else message,
         )
 
-    return _with_call(state, action.turn_id, action.tool_call_id, grown)
+    return _with_call(state, action, grown)
 
 
 def tool_call_ready(state: SessionState, action: ToolCallReady, at: int) -> SessionState:
@@ -71,13 +70,13 @@ def tool_call_ready(state: SessionState, action: ToolCallReady, at: int) -> Sess
             return call
         if action.confirmed is not None:
             return Running(
-                **_identity(call),
+                **identity_of_call(call),
                 invocation_message=action.invocation_message,
                 tool_input=action.tool_input,
                 confirmed=action.confirmed,
             )
         return PendingConfirmation(
-            **_identity(call),
+            **identity_of_call(call),
             invocation_message=action.invocation_message,
             tool_input=action.tool_input,
             confirmation_title=action.confirmation_title,
@@ -86,25 +85,26 @@ def tool_call_ready(state: SessionState, action: ToolCallReady, at: int) -> Sess
             options=action.options,
         )
 
-    return with_status(_with_call(state, action.turn_id, action.tool_call_id, ready))
+    return with_status(_with_call(state, action, ready))
 
 
 def tool_call_confirmed(state: SessionState, action: ToolCallConfirmed, at: int) -> SessionState:
     def confirmed(call: ToolCall) -> ToolCall:
         if not isinstance(call, PendingConfirmation):
             return call
-        selected = _selected(call.options, action.selected_option_id)
+        options = call.options if action.selected_option_id else None
+        selected = next((o for o in options or () if o.id == action.selected_option_id), None)
         if action.approved:
             edited = action.edited_tool_input
             return Running(
-                **_identity(call),
+                **identity_of_call(call),
                 invocation_message=call.invocation_message,
                 tool_input=call.tool_input if edited is None else edited,
                 confirmed=action.confirmed or ConfirmationReason.USER_ACTION,
                 selected_option=selected,
             )
         return Cancelled(
-            **_identity(call),
+            **identity_of_call(call),
             invocation_message=call.invocation_message,
             tool_input=call.tool_input,
             reason=action.reason or CancellationReason.DENIED,
@@ -113,7 +113,7 @@ def tool_call_confirmed(state: SessionState, action: ToolCallConfirmed, at: int)
             selected_option=selected,
         )
 
-    return with_status(_with_call(state, action.turn_id, action.tool_call_id, confirmed))
+    return with_status(_with_call(state, action, confirmed))
 
 
 def tool_call_complete(state: SessionState, action: ToolCallComplete, at: int) -> SessionState:
@@ -129,7 +129,7 @@ def tool_call_complete(state: SessionState, action: ToolCallComplete, at: int) -
             case _:
                 return call
         return end(
-            **_identity(call),
+            **identity_of_call(call),
             invocation_message=call.invocation_message,
             tool_input=call.tool_input,
             confirmed=confirmed,
@@ -141,7 +141,7 @@ def tool_call_complete(state: SessionState, action: ToolCallComplete, at: int) -
             error=result.error,
         )
 
-    return with_status(_with_call(state, action.turn_id, action.tool_call_id, complete))
+    return with_status(_with_call(state, action, complete))
 
 
 def tool_call_result_confirmed(
@@ -152,7 +152,7 @@ def tool_call_result_confirmed(
             return call
         if not action.approved:
             return Cancelled(
-                **_identity(call),
+                **identity_of_call(call),
                 invocation_message=call.invocation_message,
                 tool_input=call.tool_input,
                 reason=CancellationReason.RESULT_DENIED,
@@ -160,7 +160,7 @@ def tool_call_result_confirmed(
             )
         return Completed(**msgspec.structs.asdict(call))
 
-    return with_status(_with_call(state, action.turn_id, action.tool_call_id, confirmed))
+    return with_status(_with_call(state, action, confirmed))
 
 
 def tool_call_content_changed(
@@ -169,40 +169,18 @@ def tool_call_content_changed(
     def changed(call: ToolCall) -> ToolCall:
         return updated(call, content=action.content) if isinstance(call, Running) else call
 
-    return _with_call(state, action.turn_id, action.tool_call_id, changed)
-
-
-def _identity(call: ToolCall) -> dict[str, Any]:
-    """The fields that every state of one call shares."""
-    return {
-        "tool_call_id": call.tool_call_id,
-        "tool_name": call.tool_name,
-        "display_name": call.display_name,
-        "contributor": call.contributor,
-        "meta": call.meta,
-    }
-
-
-def _selected(
-    options: tuple[ConfirmationOption, ...] | None, option_id: str | None
-) -> ConfirmationOption | None:
-    if not option_id:
-        return None
-    return next((option for option in options or () if option.id == option_id), None)
+    return _with_call(state, action, changed)
 
 
 def _with_call(
-    state: SessionState,
-    turn_id: str,
-    tool_call_id: str,
-    change: Callable[[ToolCall], ToolCall],
+    state: SessionState, action: ToolCallAction, change: Callable[[ToolCall], ToolCall]
 ) -> SessionState:
-    turn = active_turn(state, turn_id)
+    turn = active_turn(state, action.turn_id)
     if turn is None:
         return state
 
     def changed(part: ResponsePart) -> ResponsePart:
-        if not isinstance(part, ToolCallPart) or part.tool_call.tool_call_id != tool_call_id:
+        if not isinstance(part, ToolCallPart) or part.tool_call.tool_call_id != action.tool_call_id:
             return part
         return updated(part, tool_call=change(part.tool_call))
 

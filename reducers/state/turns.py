@@ -1,5 +1,7 @@
 """Transitions of turns: they start, grow by parts and deltas, and end."""
 
+from typing import Any
+
 from session_server.reducers.state.frozen_values import updated
 from session_server.reducers.state.queue import without_message
 from session_server.reducers.state.status import marked, touched, with_error_status, with_status
@@ -39,6 +41,26 @@ def active_turn(state: SessionState, turn_id: str) -> ActiveTurn | None:
     """The active turn, if it is the one that is meant."""
     turn = state.active_turn
     return turn if turn is not None and turn.id == turn_id else None
+
+
+def tool_call(state: SessionState, turn_id: str, tool_call_id: str) -> ToolCall | None:
+    """The tool call of that id in the active turn, if that is the one that is meant."""
+    turn = active_turn(state, turn_id)
+    for part in () if turn is None else turn.response_parts:
+        if isinstance(part, ToolCallPart) and part.tool_call.tool_call_id == tool_call_id:
+            return part.tool_call
+    return None
+
+
+def identity_of_call(call: ToolCall) -> dict[str, Any]:
+    """The fields that every state of one call shares."""
+    return {
+        "tool_call_id": call.tool_call_id,
+        "tool_name": call.tool_name,
+        "display_name": call.display_name,
+        "contributor": call.contributor,
+        "meta": call.meta,
+    }
 
 
 def turn_started(state: SessionState, action: TurnStarted, at: int) -> SessionState:
@@ -88,19 +110,18 @@ def turn_failed(state: SessionState, action: TurnFailed, at: int) -> SessionStat
 
 def truncated(state: SessionState, action: Truncated, at: int) -> SessionState:
     """Drops the turns after the named one, or all; an active turn is dropped too."""
-    kept = _up_to(state.turns, action.turn_id)
+    kept = () if action.turn_id is None else turns_up_to(state, action.turn_id)
     if kept is None:
         return state
     rest = updated(state, turns=kept, active_turn=None, input_requests=None)
     return touched(with_status(rest), at)
 
 
-def _up_to(turns: tuple[Turn, ...], turn_id: str | None) -> tuple[Turn, ...] | None:
-    if turn_id is None:
-        return ()
-    for index, turn in enumerate(turns):
+def turns_up_to(state: SessionState, turn_id: str) -> tuple[Turn, ...] | None:
+    """The turns up to and including the named one, if it has ended."""
+    for index, turn in enumerate(state.turns):
         if turn.id == turn_id:
-            return turns[: index + 1]
+            return state.turns[: index + 1]
     return None
 
 
@@ -161,17 +182,11 @@ def _ended(
 def _settled(part: ResponsePart) -> ResponsePart:
     if not isinstance(part, ToolCallPart) or isinstance(part.tool_call, Completed | Cancelled):
         return part
-    return ToolCallPart(tool_call=_skipped(part.tool_call))
-
-
-def _skipped(call: ToolCall) -> Cancelled:
-    return Cancelled(
-        tool_call_id=call.tool_call_id,
-        tool_name=call.tool_name,
-        display_name=call.display_name,
-        contributor=call.contributor,
-        meta=call.meta,
+    call = part.tool_call
+    skipped = Cancelled(
+        **identity_of_call(call),
         invocation_message=call.invocation_message or "",
         tool_input=None if isinstance(call, Streaming) else call.tool_input,
         reason=CancellationReason.SKIPPED,
     )
+    return ToolCallPart(tool_call=skipped)

@@ -17,6 +17,7 @@ from session_server.schemas.ahp.actions import (
     CreationFailed,
     IsArchivedChanged,
     IsReadChanged,
+    McpServerStateChanged,
     MetaChanged,
     Ready,
     RootActiveSessionsChanged,
@@ -24,8 +25,6 @@ from session_server.schemas.ahp.actions import (
     ServerToolsChanged,
     TitleChanged,
 )
-from session_server.schemas.ahp.customizations import McpServerState
-from session_server.schemas.ahp.turns import ResponsePart
 from session_server.schemas.ahp1.state import (
     ChosenMessage,
     ClientEntry,
@@ -53,9 +52,8 @@ class Reasoning(ahp.Reasoning, frozen=True, kw_only=True, tag="chat/reasoning"):
     pass
 
 
-class ResponsePartAdded(ActionBase, frozen=True, kw_only=True, tag="chat/responsePart"):
-    turn_id: str
-    part: ResponsePart
+class ResponsePartAdded(ahp.ResponsePartAdded, frozen=True, kw_only=True, tag="chat/responsePart"):
+    pass
 
 
 class Usage(ahp.Usage, frozen=True, kw_only=True, tag="chat/usage"):
@@ -216,14 +214,6 @@ class CustomizationToggled(
 
     id: str
     enablement: Annotated[tuple[Enablement, ...], msgspec.Meta(min_length=1)]
-
-
-class McpServerStateChanged(
-    ActionBase, frozen=True, kw_only=True, tag="session/mcpServerStateChanged"
-):
-    id: str
-    state: McpServerState
-    channel: Uri | None = None
 
 
 # Root channel, from the host

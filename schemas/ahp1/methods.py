@@ -4,7 +4,7 @@
 A method without a frame here is answered with `METHOD_NOT_FOUND`.
 """
 
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
@@ -13,6 +13,7 @@ from session_server.schemas.ahp.commands import (
     Implementation,
     Params,
     ResolveSessionConfigParams,
+    RootParams,
     Snapshot,
 )
 from session_server.schemas.ahp.envelopes import ActionOrigin, EnvelopeMeta
@@ -37,8 +38,7 @@ from session_server.schemas.wire import Count, Extra, Seq, Uri, Wire
 # From clients
 
 
-class ListSessionsParams(Wire, frozen=True, kw_only=True):
-    channel: Literal["ahp-root://"]
+class ListSessionsParams(RootParams, frozen=True, kw_only=True):
     limit: Count | None = None
     cursor: str | None = None
 
