@@ -19,7 +19,7 @@ from session_server.reducers.rules.input_rules import input_completed
 from session_server.reducers.state.input_requests import open_request
 from session_server.reducers.texts import subject
 from session_server.schemas.ahp.actions import InputCompleted
-from session_server.schemas.ahp.questions import Answer, InputRequest, ResponseKind, Submitted
+from session_server.schemas.ahp.questions import InputRequest, ResponseKind, Submitted
 from session_server.schemas.limits import CLIENT_ANSWER_MS
 from session_server.schemas.mcp import ElicitResult
 from session_server.schemas.principals import Principal, Role, Stamp
@@ -162,49 +162,45 @@ def _taken(
     if hasty:
         text = f"{hasty} “{subject(request)}” can still be answered here."
         return hasty, note(record.public, text)
-    action = _completed(asked, request, response)
-    refusal = _refusal(record, asked, request, action, stamp)
-    if action is None or refusal is not None:
-        reason = refusal or "that is not an answer to an elicitation"
-        text = f"What {_name(call)} answered does not fit: {reason}"
-        return reason, note(record.public, text)
+    action = _completed(record, asked, request, response, stamp)
+    if isinstance(action, str):
+        return action, note(record.public, f"What {_name(call)} answered does not fit: {action}")
     return None, completion(record.public, action, stamp)
 
 
 def _completed(
-    asked: Asked, request: InputRequest, response: Mapping[str, Any]
-) -> InputCompleted | None:
-    try:
-        result = msgspec.convert(response, ElicitResult)
-    except msgspec.ValidationError:
-        return None
-    answers: dict[str, Answer] = {}
-    if result.action is ResponseKind.ACCEPT and _is_as_asked(asked, request):
-        for question in request.questions or ():
-            value = value_of(question, (result.content or {}).get(question.id))
-            if value is not None:
-                answers[question.id] = Submitted(value=value)
-    return InputCompleted(request_id=request.id, response=result.action, answers=answers or None)
-
-
-def _refusal(
     record: SessionRecord,
     asked: Asked,
     request: InputRequest,
-    action: InputCompleted | None,
+    response: Mapping[str, Any],
     stamp: Stamp,
-) -> str | None:
-    """Checked like a person's answers, unless people see another form than the client."""
-    if action is None or not _is_as_asked(asked, request):
-        return None
+) -> InputCompleted | str:
+    """The completion, or why the response does not fit.
+
+    Checked like a person's answers, unless something in the form had to be hidden from people.
+    """
+    result = _elicit_result(response)
+    if result is None:
+        return "that is not an answer to an elicitation"
+    completed = InputCompleted(request_id=request.id, response=result.action)
+    questions = request.questions or ()
+    if asked.schema is not None and questions_of(asked.schema) != questions:
+        return completed
+    if result.action is ResponseKind.ACCEPT:
+        content = result.content or {}
+        values = ((q.id, value_of(q, content.get(q.id))) for q in questions)
+        answers = {name: Submitted(value=value) for name, value in values if value is not None}
+        completed = msgspec.structs.replace(completed, answers=answers or None)
     by = "" if stamp.by is None else stamp.by.id
-    refusal = input_completed(Principal(id=by, role=Role.ANSWERER), record, action)
-    return None if refusal is None else refusal.message
+    refusal = input_completed(Principal(id=by, role=Role.ANSWERER), record, completed)
+    return completed if refusal is None else refusal.message
 
 
-def _is_as_asked(asked: Asked, request: InputRequest) -> bool:
-    """Whether nothing in the form had to be hidden from people."""
-    return asked.schema is None or questions_of(asked.schema) == (request.questions or ())
+def _elicit_result(response: Mapping[str, Any] | None) -> ElicitResult | None:
+    try:
+        return msgspec.convert(response, ElicitResult)
+    except msgspec.ValidationError:
+        return None
 
 
 def _of_earlier_run(
@@ -229,12 +225,8 @@ def _of_earlier_run(
 
 def _decision(record: SessionRecord, call: Call, answers: ClientAnswers, stamp: Stamp) -> Batch:
     """Whether the call runs again: the client that made it may decide that, like the owner."""
-    phase, response = call.phase, answers.given.get(AGAIN)
-    if not isinstance(phase, Uncertain) or phase.leg != answers.round.again or response is None:
-        return ()
-    try:
-        result = msgspec.convert(response, ElicitResult)
-    except msgspec.ValidationError:
+    phase, result = call.phase, _elicit_result(answers.given.get(AGAIN))
+    if not isinstance(phase, Uncertain) or phase.leg != answers.round.again or result is None:
         return ()
     action = result.action
     if action is ResponseKind.ACCEPT and (result.content or {}).get(AGAIN) is not True:
