@@ -70,6 +70,10 @@ class Asked(Wire, frozen=True, kw_only=True):
         answers = (self.response, self.roots, self.given, self.error)
         return any(answer is not None for answer in answers)
 
+    @property
+    def waits_for_client(self) -> bool:
+        return self.question is not None and not self.is_answered
+
 
 class Begun(Wire, frozen=True, kw_only=True):
     """What people had written when a question was lost with its connection."""

@@ -48,7 +48,7 @@ def client_round(record: SessionRecord, call_id: str) -> ClientRound | None:
         return None
     if isinstance(call.phase, Uncertain):
         return _doubt(record, call, call.phase)
-    open_now = [a for a in call.asked if a.question is not None and not a.is_answered]
+    open_now = [asked for asked in call.asked if asked.waits_for_client]
     if not isinstance(call.phase, Waiting) or not open_now:
         return None
     return ClientRound(
@@ -76,9 +76,7 @@ def _doubt(record: SessionRecord, call: Call, phase: Uncertain) -> ClientRound |
 def client_deadline(record: SessionRecord, call: Call) -> Millis | None:
     """When a call ends whose client does not answer what only it can answer."""
     if not isinstance(call.phase, Waiting) or not any(
-        asked.question is not None
-        and not asked.is_answered
-        and open_request(record.public, asked.request_id) is None
+        asked.waits_for_client and open_request(record.public, asked.request_id) is None
         for asked in call.asked
     ):
         return None
@@ -120,7 +118,7 @@ def _of_this_round(
     errors: dict[str, Extra] = {}
     more: list[RecordAction] = []
     for asked in call.asked:
-        if asked.question is None or asked.is_answered:
+        if not asked.waits_for_client:
             continue
         request = open_request(record.public, asked.request_id)
         if asked.key in answers.given:
@@ -241,8 +239,7 @@ def _decision(record: SessionRecord, call: Call, answers: ClientAnswers, stamp: 
 def _failed(record: SessionRecord, call: Call, answered: CallAnswered, stamp: Stamp) -> Batch:
     """An error cannot be sent to a 2026-era server: the whole call ends with it."""
     error = next(iter(answered.errors.values()))
-    open_keys = [a.key for a in call.asked if not a.is_answered and a.question is not None]
-    everything = dict.fromkeys(open_keys, error) | answered.errors
+    everything = {a.key: error for a in call.asked if a.waits_for_client} | answered.errors
     closed = msgspec.structs.replace(answered, given={}, errors=everything)
     after = msgspec.structs.replace(record, private=call_answered(record.private, closed, stamp.at))
     leg = call.phase.leg + 1 if isinstance(call.phase, Waiting) else 0

@@ -125,7 +125,7 @@ def call_answered(private: PrivateState, action: CallAnswered, at: int) -> Priva
 
 
 def _with_answer(asked: Asked, action: CallAnswered) -> Asked:
-    if asked.is_answered or asked.question is None:
+    if not asked.waits_for_client:
         return asked
     given, error = action.given.get(asked.key), action.errors.get(asked.key)
     return updated(asked, given=given, error=error)

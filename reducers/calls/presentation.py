@@ -94,28 +94,24 @@ def finished(record: SessionRecord, call: Call, result: Mapping[str, Any]) -> Sh
 
 def failed(record: SessionRecord, call: Call, error: CallError) -> Shown:
     text = _cut(masked(call, error.message), SHOWN_TEXT_CHARS)
-    shown = ToolResult(
-        success=False,
-        past_tense_message=f"{call.server}/{call.target} failed",
-        error=ToolError(message=text, code=error.kind),
-    )
-    return _ended(record, call, shown)
+    return _without_result(record, call, "failed", ToolError(message=text, code=error.kind))
 
 
 def abandoned(record: SessionRecord, call: Call, reason: str) -> Shown:
-    shown = ToolResult(
-        success=False,
-        past_tense_message=f"{call.server}/{call.target} was abandoned",
-        error=ToolError(message=reason, code="abandoned"),
-    )
-    return _ended(record, call, shown)
+    error = ToolError(message=reason, code="abandoned")
+    return _without_result(record, call, "was abandoned", error)
+
+
+def _without_result(record: SessionRecord, call: Call, ending: str, error: ToolError) -> Shown:
+    message = f"{call.server}/{call.target} {ending}"
+    return _ended(record, call, ToolResult(success=False, past_tense_message=message, error=error))
 
 
 def shown_content(
     result: Mapping[str, Any], room: int = SHOWN_TEXT_CHARS
 ) -> tuple[ToolContent, ...]:
     """A result as people see it; a part that is too large is replaced by a note."""
-    shown = list[ToolContent]()
+    shown: list[ToolContent] = []
     for block in _blocks(result):
         piece = _piece(block)
         if isinstance(piece, TextContent):

@@ -14,12 +14,7 @@ from session_server.reducers.batches import Batch, note, turn_end, withdrawal
 from session_server.reducers.calls import presentation as invocations
 from session_server.reducers.calls.input_required import retry_params
 from session_server.reducers.calls.lifecycle import leg_out
-from session_server.reducers.calls.redaction import (
-    masked,
-    masked_names,
-    redacted_request,
-    reveals_secret,
-)
+from session_server.reducers.calls.redaction import masked, masked_names, redacted_request
 from session_server.reducers.forms.kept_answers import still_fitting
 from session_server.reducers.forms.mcp_forms import request_of
 from session_server.reducers.rules.input_rules import CALL_PREFIX, check_form
@@ -282,7 +277,7 @@ def _elicited(
 ) -> _Question | _Unaskable:
     is_url = elicitation.mode == "url"
     shown = msgspec.structs.replace(elicitation, message=masked(call, elicitation.message))
-    if is_url and reveals_secret(call, elicitation.url or ""):
+    if is_url and masked(call, elicitation.url) != elicitation.url:
         private = "the address that the server asks people to open holds a private argument"
         return _Unaskable(FailureKind.UNSHOWABLE_FORM, private)
     hidden = masked(call, shown.requested_schema)
@@ -350,7 +345,7 @@ def _elsewhere(
     record: SessionRecord, call: Call, asked: list[Asked], opened: list[InputRequested]
 ) -> Batch:
     """A note that the client is asked something that the session does not show."""
-    is_asked = any(entry.question is not None and not entry.is_answered for entry in asked)
+    is_asked = any(entry.waits_for_client for entry in asked)
     if call.client is None or opened or not is_asked:
         return ()
     return invocations.progress(record, call, f"Waiting for an answer in {call.client.name}")
