@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from session_server.reducers.batches import has_open_work, open_calls
 from session_server.reducers.calls.client_answers import client_deadline
+from session_server.reducers.calls.lifecycle import leg_out
 from session_server.reducers.deadlines import deadline_of
 from session_server.reducers.state.status import listed
 from session_server.schemas.ahp.actions import InputAnswerChanged, Truncated, TurnCancelled
@@ -21,10 +22,8 @@ from session_server.schemas.record import (
     Deferred,
     Outcome,
     RecordAction,
-    Sent,
     SessionRecord,
     ToSend,
-    Waiting,
 )
 from session_server.schemas.wire import Count, Millis, Wire
 
@@ -149,7 +148,9 @@ def effects_after_restart(record: SessionRecord) -> tuple[Effect, ...]:
     """All work that is still to be done, and the legs that were out when the process died."""
     if record.private.is_recording:
         return ()
-    return (*pending(record), *_recoveries(record))
+    legs = ((call.id, leg_out(call)) for call in record.private.calls.values())
+    lost = (RecoverCall(call_id=name, leg=leg) for name, leg in legs if leg is not None)
+    return (*pending(record), *lost)
 
 
 def pending(record: SessionRecord) -> Iterator[Effect]:
@@ -199,15 +200,6 @@ def _turn_work(record: SessionRecord, turn: ActiveTurn) -> Iterator[Effect]:
 
 def _is_of_call(outcome: Outcome) -> bool:
     return outcome.request.meta is not None and outcome.request.meta.call is not None
-
-
-def _recoveries(record: SessionRecord) -> Iterator[Effect]:
-    for call in record.private.calls.values():
-        match call.phase:
-            case Sent(leg=leg) | Waiting(leg=leg, held=True):
-                yield RecoverCall(call_id=call.id, leg=leg)
-            case _:
-                pass
 
 
 def _passing(

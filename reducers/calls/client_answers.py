@@ -135,7 +135,8 @@ def _of_this_round(
     if not given and not errors:
         return tuple(more)
     answered = CallAnswered(call_id=call.id, round=call.round, given=given, errors=errors)
-    if errors and not _is_on_connection(call):
+    is_on_connection = isinstance(call.phase, Waiting) and call.phase.held
+    if errors and not is_on_connection:
         return (*more, *_failed(record, call, answered, stamp))
     return (answered, *more, *_shown(record, call, given))
 
@@ -255,10 +256,6 @@ def _shown(record: SessionRecord, call: Call, given: Mapping[str, Any]) -> Batch
         if a.key in given and open_request(record.public, a.request_id) is None
     ]
     return invocations.progress(record, call, f"Answered in {_name(call)}") if alone else ()
-
-
-def _is_on_connection(call: Call) -> bool:
-    return isinstance(call.phase, Waiting) and call.phase.held
 
 
 def _name(call: Call) -> str:

@@ -45,7 +45,13 @@ def redacted(action: RecordAction, calls: Mapping[str, Call]) -> RecordAction:
             asked = _asked(calls[call_id], action.asked) if call_id in calls else action.asked
             return replace(action, request_state=digest(action.request_state), asked=asked)
         case CallAnswered(call_id=call_id) if call_id in calls:
-            return _answers(calls[call_id], action)
+            call = calls[call_id]
+            return replace(
+                action,
+                given=masked(call, action.given),
+                errors=masked(call, action.errors),
+                remembered=_remembered(call, action.remembered),
+            )
         case CallFinished(call_id=call_id) if call_id in calls:
             return replace(action, result=masked(calls[call_id], action.result))
         case CallFailed(call_id=call_id) if call_id in calls:
@@ -95,13 +101,10 @@ def _params(call: Call) -> dict[str, Any]:
 
 
 def _phase(call: Call) -> Phase:
-    match call.phase:
-        case Finished() as finished:
-            return replace(finished, result=masked(call, finished.result))
-        case Failed() as failed:
-            return replace(failed, error=_error(call, failed.error))
-        case phase:
-            return phase
+    phase = call.phase
+    if isinstance(phase, Finished):
+        return replace(phase, result=masked(call, phase.result))
+    return replace(phase, error=_error(call, phase.error)) if isinstance(phase, Failed) else phase
 
 
 def _error(call: Call, error: CallError) -> CallError:
@@ -121,15 +124,6 @@ def _asked(call: Call, asked: tuple[Asked, ...]) -> tuple[Asked, ...]:
             error=masked(call, a.error),
         )
         for a in asked
-    )
-
-
-def _answers(call: Call, action: CallAnswered) -> CallAnswered:
-    return replace(
-        action,
-        given=masked(call, action.given),
-        errors=masked(call, action.errors),
-        remembered=_remembered(call, action.remembered),
     )
 
 

@@ -194,14 +194,14 @@ def _question(name: str, shape: Property, *, required: bool) -> Question:
         case StringProperty():
             options = _options(shape.enum, shape.enum_names, shape.one_of)
             return SingleSelectQuestion(**common, options=options)
+        case IntegerProperty():
+            low, high = _bounds(shape, lambda n: math.floor(n) + 1, lambda n: math.ceil(n) - 1)
+            return IntegerQuestion(**common, min=low, max=high)
         case NumberProperty():
             low, high = _bounds(
                 shape, lambda n: math.nextafter(n, math.inf), lambda n: math.nextafter(n, -math.inf)
             )
             return NumberQuestion(**common, min=low, max=high)
-        case IntegerProperty():
-            low, high = _bounds(shape, lambda n: math.floor(n) + 1, lambda n: math.ceil(n) - 1)
-            return IntegerQuestion(**common, min=low, max=high)
         case BooleanProperty():
             return BooleanQuestion(**common)
         case _:
@@ -229,7 +229,7 @@ def _options(
 
 
 def _bounds(
-    shape: NumberProperty | IntegerProperty,
+    shape: NumberProperty,
     above: Callable[[Number], Number],
     below: Callable[[Number], Number],
 ) -> tuple[Number | None, Number | None]:

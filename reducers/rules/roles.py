@@ -55,14 +55,27 @@ _ROLE_MESSAGES = {
 }
 
 
+def refused(code: RefusalCode, message: str) -> Refusal:
+    return Refusal(code=code, message=message)
+
+
+def check_length(what: str, length: int, limit: int, unit: str = "characters") -> Refusal | None:
+    if length <= limit:
+        return None
+    return refused(RefusalCode.LIMIT, f"{what} may have at most {limit} {unit}.")
+
+
+NOT_A_USERS = refused(RefusalCode.NOT_A_USER_MESSAGE, "A message from a client must be a user's.")
+
+
 def check_role(principal: Principal, action: Action | RecordAction) -> Refusal | None:
     if type(action) in MAY[principal.role]:
         return None
-    return Refusal(code=RefusalCode.ROLE, message=_ROLE_MESSAGES[principal.role])
+    return refused(RefusalCode.ROLE, _ROLE_MESSAGES[principal.role])
 
 
 def check_session(principal: Principal, resource: str) -> Refusal | None:
     """A share link opens one session and no other; a token may be limited too."""
     if principal.reaches(resource):
         return None
-    return Refusal(code=RefusalCode.OTHER_SESSION, message="Your access is to another session.")
+    return refused(RefusalCode.OTHER_SESSION, "Your access is to another session.")

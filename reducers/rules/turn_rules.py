@@ -1,5 +1,6 @@
 """Rules of turns and the tool calls in them."""
 
+from session_server.reducers.rules.roles import NOT_A_USERS, check_length, refused
 from session_server.reducers.state.chat import chat_of
 from session_server.reducers.state.turns import active_turn, part_id, tool_call
 from session_server.schemas.ahp.actions import (
@@ -58,21 +59,20 @@ def turn_started(
     if principal.role is not Role.AGENT:
         if state.summary.provider == PASSIVE_PROVIDER:
             message = "No agent listens in this session; it only asks questions."
-            return _refusal(RefusalCode.PASSIVE_SESSION, message)
+            return refused(RefusalCode.PASSIVE_SESSION, message)
         if action.message.origin.kind != USER:
-            message = "A message from a client must be a user's."
-            return _refusal(RefusalCode.NOT_A_USER_MESSAGE, message)
+            return NOT_A_USERS
     if state.active_turn is not None:
-        return _refusal(RefusalCode.TURN_ACTIVE, "A turn is still in progress.")
+        return refused(RefusalCode.TURN_ACTIVE, "A turn is still in progress.")
     if state.lifecycle is Lifecycle.CREATION_FAILED:
-        return _refusal(RefusalCode.WRONG_STATE, "This session could not be created.")
+        return refused(RefusalCode.WRONG_STATE, "This session could not be created.")
     if len(action.turn_id) > ID_CHARS:
-        return _refusal(RefusalCode.LIMIT, f"An id may have at most {ID_CHARS} characters.")
+        return check_length("An id", len(action.turn_id), ID_CHARS)
     if action.turn_id.startswith(HOST_TURN_PREFIX):
         message = f"Ids that begin with {HOST_TURN_PREFIX} belong to the host."
-        return _refusal(RefusalCode.NOT_YOURS, message)
+        return refused(RefusalCode.NOT_YOURS, message)
     if any(turn.id == action.turn_id for turn in reversed(state.turns)):
-        return _refusal(RefusalCode.DUPLICATE, "There is a turn with this id already.")
+        return refused(RefusalCode.DUPLICATE, "There is a turn with this id already.")
     return None
 
 
@@ -80,14 +80,14 @@ def of_active_turn(
     principal: Principal, record: SessionRecord, action: TurnAction
 ) -> Refusal | None:
     if active_turn(record.public, action.turn_id) is None:
-        return _refusal(RefusalCode.NO_TURN, "That turn is not in progress.")
+        return refused(RefusalCode.NO_TURN, "That turn is not in progress.")
     is_hosts = action.turn_id.startswith(HOST_TURN_PREFIX)
     if is_hosts and principal.role is Role.AGENT and isinstance(action, ENDINGS):
-        return _refusal(RefusalCode.NOT_YOURS, "The host ends its own turns.")
+        return refused(RefusalCode.NOT_YOURS, "The host ends its own turns.")
     is_dropped = principal.role is Role.AGENT and isinstance(action, TurnCancelled | TurnFailed)
     if is_dropped and _asks_for_others(principal, record):
         message = "Somebody else has asked a question in this turn, and it would be abandoned."
-        return _refusal(RefusalCode.NOT_YOURS, message)
+        return refused(RefusalCode.NOT_YOURS, message)
     return None
 
 
@@ -107,30 +107,30 @@ def response_part_added(
 ) -> Refusal | None:
     turn = active_turn(record.public, action.turn_id)
     if turn is None:
-        return _refusal(RefusalCode.NO_TURN, "That turn is not in progress.")
+        return refused(RefusalCode.NO_TURN, "That turn is not in progress.")
     if isinstance(action.part, ToolCallPart) and not isinstance(action.part.tool_call, ENDED_CALLS):
         # Not every client would see that the turn waits for a person.
         message = "A tool call that has not ended begins with toolCallStart."
-        return _refusal(RefusalCode.WRONG_STATE, message)
+        return refused(RefusalCode.WRONG_STATE, message)
     new = part_id(action.part)
     if new is not None and any(part_id(part) == new for part in turn.response_parts):
-        return _refusal(RefusalCode.DUPLICATE, "There is a part with this id already.")
+        return refused(RefusalCode.DUPLICATE, "There is a part with this id already.")
     return None
 
 
 def truncated(principal: Principal, record: SessionRecord, action: Truncated) -> Refusal | None:
     if action.turn_id is None or any(t.id == action.turn_id for t in record.public.turns):
         return None
-    return _refusal(RefusalCode.NO_TURN, "There is no such turn to go back to.")
+    return refused(RefusalCode.NO_TURN, "There is no such turn to go back to.")
 
 
 def tool_call_start(
     principal: Principal, record: SessionRecord, action: ToolCallStart
 ) -> Refusal | None:
     if active_turn(record.public, action.turn_id) is None:
-        return _refusal(RefusalCode.NO_TURN, "That turn is not in progress.")
+        return refused(RefusalCode.NO_TURN, "That turn is not in progress.")
     if tool_call(record.public, action.turn_id, action.tool_call_id) is not None:
-        return _refusal(RefusalCode.DUPLICATE, "There is a tool call with this id already.")
+        return refused(RefusalCode.DUPLICATE, "There is a tool call with this id already.")
     return None
 
 
@@ -146,7 +146,7 @@ def tool_call_ready(
     refusal = _in_state(record, action, (Streaming, Running), "is neither prepared nor running")
     if refusal is None and len(chat_of(record).needed) >= NEEDED_PER_SESSION:
         message = f"At most {NEEDED_PER_SESSION} questions and tool calls can wait at once."
-        return _refusal(RefusalCode.LIMIT, message)
+        return refused(RefusalCode.LIMIT, message)
     return refusal
 
 
@@ -157,9 +157,9 @@ def tool_call_confirmed(
     if refusal is not None:
         return refusal
     if action.approved and action.confirmed is None:
-        return _refusal(RefusalCode.NO_VALUE, "An approval must say how it was confirmed.")
+        return refused(RefusalCode.NO_VALUE, "An approval must say how it was confirmed.")
     if not action.approved and action.reason not in _DENIALS:
-        return _refusal(RefusalCode.NO_VALUE, "A denial must say why: denied or skipped.")
+        return refused(RefusalCode.NO_VALUE, "A denial must say why: denied or skipped.")
     call = tool_call(record.public, action.turn_id, action.tool_call_id)
     assert isinstance(call, PendingConfirmation)
     return _check_choice(call, action) or _check_edit(call, action)
@@ -199,12 +199,12 @@ def _in_state(
     otherwise: str,
 ) -> Refusal | None:
     if action.tool_call_id in record.private.calls:
-        return _refusal(RefusalCode.NOT_YOURS, "That is a call of the host's own.")
+        return refused(RefusalCode.NOT_YOURS, "That is a call of the host's own.")
     call = tool_call(record.public, action.turn_id, action.tool_call_id)
     if isinstance(call, states):
         return None
     name = "That tool call" if call is None else f"The tool call “{call.display_name}”"
-    return _refusal(RefusalCode.WRONG_STATE, f"{name} {otherwise}.")
+    return refused(RefusalCode.WRONG_STATE, f"{name} {otherwise}.")
 
 
 def _of_owner(
@@ -219,7 +219,7 @@ def _of_owner(
         mine = principal.role is Role.AGENT
     if mine:
         return None
-    return _refusal(RefusalCode.NOT_YOURS, "That tool does not belong to this client.")
+    return refused(RefusalCode.NOT_YOURS, "That tool does not belong to this client.")
 
 
 def _check_choice(call: PendingConfirmation, action: ToolCallConfirmed) -> Refusal | None:
@@ -230,15 +230,11 @@ def _check_choice(call: PendingConfirmation, action: ToolCallConfirmed) -> Refus
             if (option.kind is ConfirmationOptionKind.APPROVE) == action.approved:
                 return None
             message = f"The option “{option.label}” says the opposite."
-            return _refusal(RefusalCode.NO_OPTION, message)
-    return _refusal(RefusalCode.NO_OPTION, "There is no such option.")
+            return refused(RefusalCode.NO_OPTION, message)
+    return refused(RefusalCode.NO_OPTION, "There is no such option.")
 
 
 def _check_edit(call: PendingConfirmation, action: ToolCallConfirmed) -> Refusal | None:
     if action.edited_tool_input is None or call.editable:
         return None
-    return _refusal(RefusalCode.NOT_EDITABLE, "The input of this tool call cannot be edited.")
-
-
-def _refusal(code: RefusalCode, message: str) -> Refusal:
-    return Refusal(code=code, message=message)
+    return refused(RefusalCode.NOT_EDITABLE, "The input of this tool call cannot be edited.")
