@@ -7,19 +7,7 @@ from session_server.reducers.rules.roles import NOT_A_USERS, check_length, refus
 from session_server.reducers.rules.turn_rules import PASSIVE_PROVIDER
 from session_server.reducers.state.chat import chat_of
 from session_server.reducers.state.customizations import identity_of
-from session_server.schemas.ahp.actions import (
-    ActiveClientChanged,
-    ActiveClientToolsChanged,
-    ActivityChanged,
-    AgentChanged,
-    ConfigChanged,
-    CustomizationToggled,
-    ModelChanged,
-    PendingKind,
-    PendingMessageRemoved,
-    PendingMessageSet,
-    TitleChanged,
-)
+from session_server.schemas.ahp import actions
 from session_server.schemas.ahp.messages import USER
 from session_server.schemas.ahp.session import (
     ConfigPropertySchema,
@@ -111,13 +99,13 @@ def _config_refusal(message: str) -> Refusal:
 
 
 def title_changed(
-    principal: Principal, record: SessionRecord, action: TitleChanged
+    principal: Principal, record: SessionRecord, action: actions.TitleChanged
 ) -> Refusal | None:
     return check_length("A title", len(action.title), TITLE_CHARS)
 
 
 def pending_message_set(
-    principal: Principal, record: SessionRecord, action: PendingMessageSet
+    principal: Principal, record: SessionRecord, action: actions.PendingMessageSet
 ) -> Refusal | None:
     if principal.role is not Role.AGENT and action.message.origin.kind != USER:
         return NOT_A_USERS
@@ -126,7 +114,7 @@ def pending_message_set(
     if len(action.id) > ID_CHARS:
         return check_length("An id", len(action.id), ID_CHARS)
     queue = record.public.queued_messages or ()
-    is_queued = action.kind is PendingKind.QUEUED
+    is_queued = action.kind is actions.PendingKind.QUEUED
     others = [m.message for m in queue if is_queued and m.id != action.id]
     is_new = is_queued and len(others) == len(queue)
     if is_new and len(queue) >= QUEUED_MESSAGES:
@@ -138,10 +126,10 @@ def pending_message_set(
 
 
 def pending_message_removed(
-    principal: Principal, record: SessionRecord, action: PendingMessageRemoved
+    principal: Principal, record: SessionRecord, action: actions.PendingMessageRemoved
 ) -> Refusal | None:
     state = record.public
-    if action.kind is PendingKind.STEERING:
+    if action.kind is actions.PendingKind.STEERING:
         waiting = {state.steering_message.id} if state.steering_message is not None else set()
     else:
         waiting = {message.id for message in state.queued_messages or ()}
@@ -151,16 +139,16 @@ def pending_message_removed(
 
 
 def activity_changed(
-    principal: Principal, record: SessionRecord, action: ActivityChanged
+    principal: Principal, record: SessionRecord, action: actions.ActivityChanged
 ) -> Refusal | None:
     return check_length("An activity", len(action.activity or ""), ACTIVITY_CHARS)
 
 
 def selection_changed(
-    principal: Principal, record: SessionRecord, action: ModelChanged | AgentChanged
+    principal: Principal, record: SessionRecord, action: actions.ModelChanged | actions.AgentChanged
 ) -> Refusal | None:
-    chosen = action.model if isinstance(action, ModelChanged) else action.agent
-    return check_selection("model" if isinstance(action, ModelChanged) else "agent", chosen)
+    chosen = action.model if isinstance(action, actions.ModelChanged) else action.agent
+    return check_selection("model" if isinstance(action, actions.ModelChanged) else "agent", chosen)
 
 
 def check_selection(name: str, chosen: object) -> Refusal | None:
@@ -169,13 +157,13 @@ def check_selection(name: str, chosen: object) -> Refusal | None:
 
 
 def config_changed(
-    principal: Principal, record: SessionRecord, action: ConfigChanged
+    principal: Principal, record: SessionRecord, action: actions.ConfigChanged
 ) -> Refusal | None:
     return check_config(record.public.config, action.config, replace=bool(action.replace))
 
 
 def active_client_changed(
-    principal: Principal, record: SessionRecord, action: ActiveClientChanged
+    principal: Principal, record: SessionRecord, action: actions.ActiveClientChanged
 ) -> Refusal | None:
     """A client can claim the role while it is free, and can release only its own."""
     current = record.public.active_client
@@ -189,7 +177,7 @@ def active_client_changed(
 
 
 def active_client_tools_changed(
-    principal: Principal, record: SessionRecord, action: ActiveClientToolsChanged
+    principal: Principal, record: SessionRecord, action: actions.ActiveClientToolsChanged
 ) -> Refusal | None:
     current = record.public.active_client
     if current is not None and current.client_id == principal.client_id:
@@ -224,7 +212,7 @@ def message_drafted(
 
 
 def customization_toggled(
-    principal: Principal, record: SessionRecord, action: CustomizationToggled
+    principal: Principal, record: SessionRecord, action: actions.CustomizationToggled
 ) -> Refusal | None:
     entries = record.public.customizations or ()
     if any(identity_of(entry) == action.id for entry in entries):

@@ -3,25 +3,7 @@
 from session_server.reducers.rules.roles import NOT_A_USERS, check_length, refused
 from session_server.reducers.state.chat import chat_of
 from session_server.reducers.state.turns import active_turn, part_id, tool_call
-from session_server.schemas.ahp.actions import (
-    Delta,
-    Reasoning,
-    ResponsePartAdded,
-    ToolCallAction,
-    ToolCallComplete,
-    ToolCallConfirmed,
-    ToolCallContentChanged,
-    ToolCallDelta,
-    ToolCallReady,
-    ToolCallResultConfirmed,
-    ToolCallStart,
-    Truncated,
-    TurnCancelled,
-    TurnComplete,
-    TurnFailed,
-    TurnStarted,
-    Usage,
-)
+from session_server.schemas.ahp import actions
 from session_server.schemas.ahp.messages import HOST_TURN_PREFIX, USER
 from session_server.schemas.ahp.questions import RequestMeta
 from session_server.schemas.ahp.session import Lifecycle
@@ -45,15 +27,12 @@ from session_server.schemas.record import SessionRecord
 PASSIVE_PROVIDER = "people"
 """Its sessions are made by programs that ask; no agent waits in them for a message."""
 
-TurnAction = (
-    TurnCancelled | TurnComplete | TurnFailed | Delta | Reasoning | ResponsePartAdded | Usage
-)
-ENDINGS = (TurnCancelled, TurnComplete, TurnFailed)
+ENDINGS = (actions.TurnCancelled, actions.TurnComplete, actions.TurnFailed)
 ENDED_CALLS = (Completed, Cancelled)
 
 
 def turn_started(
-    principal: Principal, record: SessionRecord, action: TurnStarted
+    principal: Principal, record: SessionRecord, action: actions.TurnStarted
 ) -> Refusal | None:
     state = record.public
     if principal.role is not Role.AGENT:
@@ -77,14 +56,16 @@ def turn_started(
 
 
 def of_active_turn(
-    principal: Principal, record: SessionRecord, action: TurnAction
+    principal: Principal, record: SessionRecord, action: actions.TurnAction
 ) -> Refusal | None:
     if active_turn(record.public, action.turn_id) is None:
         return refused(RefusalCode.NO_TURN, "That turn is not in progress.")
     is_hosts = action.turn_id.startswith(HOST_TURN_PREFIX)
     if is_hosts and principal.role is Role.AGENT and isinstance(action, ENDINGS):
         return refused(RefusalCode.NOT_YOURS, "The host ends its own turns.")
-    is_dropped = principal.role is Role.AGENT and isinstance(action, TurnCancelled | TurnFailed)
+    is_dropped = principal.role is Role.AGENT and isinstance(
+        action, actions.TurnCancelled | actions.TurnFailed
+    )
     if is_dropped and _asks_for_others(principal, record):
         message = "Somebody else has asked a question in this turn, and it would be abandoned."
         return refused(RefusalCode.NOT_YOURS, message)
@@ -103,7 +84,7 @@ def _asks_for_others(principal: Principal, record: SessionRecord) -> bool:
 
 
 def response_part_added(
-    principal: Principal, record: SessionRecord, action: ResponsePartAdded
+    principal: Principal, record: SessionRecord, action: actions.ResponsePartAdded
 ) -> Refusal | None:
     turn = active_turn(record.public, action.turn_id)
     if turn is None:
@@ -118,14 +99,16 @@ def response_part_added(
     return None
 
 
-def truncated(principal: Principal, record: SessionRecord, action: Truncated) -> Refusal | None:
+def truncated(
+    principal: Principal, record: SessionRecord, action: actions.Truncated
+) -> Refusal | None:
     if action.turn_id is None or any(t.id == action.turn_id for t in record.public.turns):
         return None
     return refused(RefusalCode.NO_TURN, "There is no such turn to go back to.")
 
 
 def tool_call_start(
-    principal: Principal, record: SessionRecord, action: ToolCallStart
+    principal: Principal, record: SessionRecord, action: actions.ToolCallStart
 ) -> Refusal | None:
     if active_turn(record.public, action.turn_id) is None:
         return refused(RefusalCode.NO_TURN, "That turn is not in progress.")
@@ -135,13 +118,13 @@ def tool_call_start(
 
 
 def tool_call_delta(
-    principal: Principal, record: SessionRecord, action: ToolCallDelta
+    principal: Principal, record: SessionRecord, action: actions.ToolCallDelta
 ) -> Refusal | None:
     return _in_state(record, action, (Streaming,), "is not being prepared")
 
 
 def tool_call_ready(
-    principal: Principal, record: SessionRecord, action: ToolCallReady
+    principal: Principal, record: SessionRecord, action: actions.ToolCallReady
 ) -> Refusal | None:
     refusal = _in_state(record, action, (Streaming, Running), "is neither prepared nor running")
     if refusal is None and len(chat_of(record).needed) >= NEEDED_PER_SESSION:
@@ -151,7 +134,7 @@ def tool_call_ready(
 
 
 def tool_call_confirmed(
-    principal: Principal, record: SessionRecord, action: ToolCallConfirmed
+    principal: Principal, record: SessionRecord, action: actions.ToolCallConfirmed
 ) -> Refusal | None:
     refusal = _in_state(record, action, (PendingConfirmation,), "does not wait for confirmation")
     if refusal is not None:
@@ -166,7 +149,7 @@ def tool_call_confirmed(
 
 
 def tool_call_result_confirmed(
-    principal: Principal, record: SessionRecord, action: ToolCallResultConfirmed
+    principal: Principal, record: SessionRecord, action: actions.ToolCallResultConfirmed
 ) -> Refusal | None:
     return _in_state(
         record, action, (PendingResultConfirmation,), "has no result that waits for confirmation"
@@ -174,7 +157,7 @@ def tool_call_result_confirmed(
 
 
 def tool_call_complete(
-    principal: Principal, record: SessionRecord, action: ToolCallComplete
+    principal: Principal, record: SessionRecord, action: actions.ToolCallComplete
 ) -> Refusal | None:
     return _of_owner(principal, record, action) or _in_state(
         record, action, (Running, PendingConfirmation), "is not running"
@@ -182,7 +165,7 @@ def tool_call_complete(
 
 
 def tool_call_content_changed(
-    principal: Principal, record: SessionRecord, action: ToolCallContentChanged
+    principal: Principal, record: SessionRecord, action: actions.ToolCallContentChanged
 ) -> Refusal | None:
     return _of_owner(principal, record, action) or _in_state(
         record, action, (Running,), "is not running"
@@ -194,7 +177,7 @@ _DENIALS = (CancellationReason.DENIED, CancellationReason.SKIPPED)
 
 def _in_state(
     record: SessionRecord,
-    action: ToolCallAction,
+    action: actions.ToolCallAction,
     states: tuple[type, ...],
     otherwise: str,
 ) -> Refusal | None:
@@ -208,7 +191,7 @@ def _in_state(
 
 
 def _of_owner(
-    principal: Principal, record: SessionRecord, action: ToolCallAction
+    principal: Principal, record: SessionRecord, action: actions.ToolCallAction
 ) -> Refusal | None:
     """The agent reports on its own tools, a client only on those it contributed."""
     call = tool_call(record.public, action.turn_id, action.tool_call_id)
@@ -222,7 +205,7 @@ def _of_owner(
     return refused(RefusalCode.NOT_YOURS, "That tool does not belong to this client.")
 
 
-def _check_choice(call: PendingConfirmation, action: ToolCallConfirmed) -> Refusal | None:
+def _check_choice(call: PendingConfirmation, action: actions.ToolCallConfirmed) -> Refusal | None:
     if action.selected_option_id is None:
         return None
     for option in call.options or ():
@@ -234,7 +217,7 @@ def _check_choice(call: PendingConfirmation, action: ToolCallConfirmed) -> Refus
     return refused(RefusalCode.NO_OPTION, "There is no such option.")
 
 
-def _check_edit(call: PendingConfirmation, action: ToolCallConfirmed) -> Refusal | None:
+def _check_edit(call: PendingConfirmation, action: actions.ToolCallConfirmed) -> Refusal | None:
     if action.edited_tool_input is None or call.editable:
         return None
     return refused(RefusalCode.NOT_EDITABLE, "The input of this tool call cannot be edited.")

@@ -9,22 +9,7 @@ from typing import Annotated, TypeAlias
 import msgspec
 
 from session_server.schemas.ahp import actions as ahp
-from session_server.schemas.ahp.actions import (
-    ActionBase,
-    ActivityChanged,
-    ChangesetsChanged,
-    ConfigChanged,
-    CreationFailed,
-    IsArchivedChanged,
-    IsReadChanged,
-    McpServerStateChanged,
-    MetaChanged,
-    Ready,
-    RootActiveSessionsChanged,
-    RootConfigChanged,
-    ServerToolsChanged,
-    TitleChanged,
-)
+from session_server.schemas.ahp.actions import ActionBase
 from session_server.schemas.ahp1.state import (
     ChosenMessage,
     ClientEntry,
@@ -68,8 +53,7 @@ class TurnCancelled(ahp.TurnCancelled, frozen=True, kw_only=True, tag="chat/turn
     duration: Millis
 
 
-class TurnFailed(ActionBase, frozen=True, kw_only=True, tag="chat/error"):
-    turn_id: str
+class TurnFailed(ahp.TurnAction, frozen=True, kw_only=True, tag="chat/error"):
     duration: Millis
     part: ErrorPart
 
@@ -252,16 +236,16 @@ ChatAction: TypeAlias = (
     | ChatIsArchivedChanged
 )
 SessionAction: TypeAlias = (
-    Ready
-    | CreationFailed
-    | TitleChanged
-    | IsReadChanged
-    | IsArchivedChanged
-    | ActivityChanged
-    | ConfigChanged
-    | MetaChanged
-    | ChangesetsChanged
-    | ServerToolsChanged
+    ahp.Ready
+    | ahp.CreationFailed
+    | ahp.TitleChanged
+    | ahp.IsReadChanged
+    | ahp.IsArchivedChanged
+    | ahp.ActivityChanged
+    | ahp.ConfigChanged
+    | ahp.MetaChanged
+    | ahp.ChangesetsChanged
+    | ahp.ServerToolsChanged
     | ActiveClientSet
     | ActiveClientRemoved
     | ChatUpdated
@@ -269,9 +253,9 @@ SessionAction: TypeAlias = (
     | InputNeededRemoved
     | CustomizationsChanged
     | CustomizationToggled
-    | McpServerStateChanged
+    | ahp.McpServerStateChanged
 )
-RootAction: TypeAlias = AgentsChanged | RootActiveSessionsChanged | RootConfigChanged
+RootAction: TypeAlias = AgentsChanged | ahp.RootActiveSessionsChanged | ahp.RootConfigChanged
 HostAction: TypeAlias = ChatAction | SessionAction | RootAction
 """Everything that envelopes of these versions carry."""
 
@@ -279,17 +263,16 @@ HostAction: TypeAlias = ChatAction | SessionAction | RootAction
 # From clients: the same names, with what a client says
 
 
-class StartTurn(ActionBase, frozen=True, kw_only=True, tag="chat/turnStarted"):
+class StartTurn(ahp.TurnAction, frozen=True, kw_only=True, tag="chat/turnStarted"):
     """`started_at` is the sender's clock; the host writes its own into the echo."""
 
-    turn_id: str
     started_at: str
     message: ChosenMessage
     queued_message_id: str | None = None
 
 
-class CancelTurn(ActionBase, frozen=True, kw_only=True, tag="chat/turnCancelled"):
-    turn_id: str
+class CancelTurn(ahp.TurnAction, frozen=True, kw_only=True, tag="chat/turnCancelled"):
+    pass
 
 
 class Truncate(ActionBase, frozen=True, kw_only=True, tag="chat/truncated"):
@@ -316,13 +299,13 @@ ClientChatAction: TypeAlias = (
     | ChatIsArchivedChanged
 )
 ClientSessionAction: TypeAlias = (
-    TitleChanged
-    | IsReadChanged
-    | IsArchivedChanged
-    | ConfigChanged
+    ahp.TitleChanged
+    | ahp.IsReadChanged
+    | ahp.IsArchivedChanged
+    | ahp.ConfigChanged
     | ActiveClientSet
     | ActiveClientRemoved
     | CustomizationToggled
 )
-ClientAction: TypeAlias = ClientChatAction | ClientSessionAction | RootConfigChanged
+ClientAction: TypeAlias = ClientChatAction | ClientSessionAction | ahp.RootConfigChanged
 """What a client may dispatch."""

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from session_server.schemas.ahp import frames
 from session_server.schemas.ahp.commands import (
     CompletionsParams,
     Implementation,
@@ -17,19 +18,6 @@ from session_server.schemas.ahp.commands import (
     Snapshot,
 )
 from session_server.schemas.ahp.envelopes import ActionOrigin, EnvelopeMeta
-from session_server.schemas.ahp.frames import (
-    ClientNotificationBase,
-    DisposeSession,
-    Initialize,
-    NotificationBase,
-    Ping,
-    PresenceUpdate,
-    Reconnect,
-    RequestBase,
-    SessionRemoved,
-    Subscribe,
-    Unsubscribe,
-)
 from session_server.schemas.ahp.session import ChangesSummary, ProjectInfo, SummaryMeta
 from session_server.schemas.ahp1.actions import ClientAction, HostAction
 from session_server.schemas.ahp1.state import ClientEntry, ListedChat, Moment, SessionSummary
@@ -43,7 +31,7 @@ class ListSessionsParams(RootParams, frozen=True, kw_only=True):
     cursor: str | None = None
 
 
-class ListSessions(RequestBase, frozen=True, kw_only=True, tag="listSessions"):
+class ListSessions(frames.RequestBase, frozen=True, kw_only=True, tag="listSessions"):
     params: ListSessionsParams
 
 
@@ -54,7 +42,7 @@ class CreateSessionParams(Params, frozen=True, kw_only=True):
     active_client: ClientEntry | None = None
 
 
-class CreateSession(RequestBase, frozen=True, kw_only=True, tag="createSession"):
+class CreateSession(frames.RequestBase, frozen=True, kw_only=True, tag="createSession"):
     params: CreateSessionParams
 
 
@@ -64,15 +52,17 @@ class FetchTurnsParams(Params, frozen=True, kw_only=True):
     cursor: str | None = None
 
 
-class FetchTurns(RequestBase, frozen=True, kw_only=True, tag="fetchTurns"):
+class FetchTurns(frames.RequestBase, frozen=True, kw_only=True, tag="fetchTurns"):
     params: FetchTurnsParams
 
 
-class ResolveSessionConfig(RequestBase, frozen=True, kw_only=True, tag="resolveSessionConfig"):
+class ResolveSessionConfig(
+    frames.RequestBase, frozen=True, kw_only=True, tag="resolveSessionConfig"
+):
     params: ResolveSessionConfigParams
 
 
-class Completions(RequestBase, frozen=True, kw_only=True, tag="completions"):
+class Completions(frames.RequestBase, frozen=True, kw_only=True, tag="completions"):
     params: CompletionsParams
 
 
@@ -81,23 +71,25 @@ class DispatchActionParams(Params, frozen=True, kw_only=True):
     action: ClientAction
 
 
-class DispatchAction(ClientNotificationBase, frozen=True, kw_only=True, tag="dispatchAction"):
+class DispatchAction(
+    frames.ClientNotificationBase, frozen=True, kw_only=True, tag="dispatchAction"
+):
     params: DispatchActionParams
 
 
 ClientFrame: TypeAlias = (
-    Initialize
-    | Ping
-    | Reconnect
-    | Subscribe
-    | Unsubscribe
+    frames.Initialize
+    | frames.Ping
+    | frames.Reconnect
+    | frames.Subscribe
+    | frames.Unsubscribe
     | ListSessions
     | CreateSession
-    | DisposeSession
+    | frames.DisposeSession
     | FetchTurns
     | ResolveSessionConfig
     | Completions
-    | PresenceUpdate
+    | frames.PresenceUpdate
     | DispatchAction
 )
 
@@ -133,7 +125,7 @@ class Envelope(Wire, frozen=True, kw_only=True):
     meta: EnvelopeMeta | None = msgspec.field(default=None, name="_meta")
 
 
-class ActionNotification(NotificationBase, frozen=True, kw_only=True, tag="action"):
+class ActionNotification(frames.NotificationBase, frozen=True, kw_only=True, tag="action"):
     params: Envelope
 
 
@@ -141,7 +133,7 @@ class SessionAddedParams(Params, frozen=True, kw_only=True):
     summary: SessionSummary
 
 
-class SessionAdded(NotificationBase, frozen=True, kw_only=True, tag="root/sessionAdded"):
+class SessionAdded(frames.NotificationBase, frozen=True, kw_only=True, tag="root/sessionAdded"):
     params: SessionAddedParams
 
 
@@ -165,11 +157,11 @@ class SessionSummaryChangedParams(Params, frozen=True, kw_only=True):
 
 
 class SessionSummaryChanged(
-    NotificationBase, frozen=True, kw_only=True, tag="root/sessionSummaryChanged"
+    frames.NotificationBase, frozen=True, kw_only=True, tag="root/sessionSummaryChanged"
 ):
     params: SessionSummaryChangedParams
 
 
 HostNotification: TypeAlias = (
-    ActionNotification | SessionAdded | SessionRemoved | SessionSummaryChanged
+    ActionNotification | SessionAdded | frames.SessionRemoved | SessionSummaryChanged
 )
