@@ -1,6 +1,6 @@
 """Transitions of what a session is and has: title, model, marks, configuration, tools, client."""
 
-from typing import Any, TypeVar
+from typing import Any
 
 from session_server.reducers.state.frozen_values import updated
 from session_server.reducers.state.status import marked, touched
@@ -17,19 +17,10 @@ from session_server.schemas.ahp.actions import (
     MetaChanged,
     ModelChanged,
     Ready,
-    RootConfigChanged,
     ServerToolsChanged,
     TitleChanged,
 )
-from session_server.schemas.ahp.session import (
-    Lifecycle,
-    RootConfigState,
-    SessionConfigState,
-    SessionState,
-    Status,
-)
-
-C = TypeVar("C", RootConfigState, SessionConfigState)
+from session_server.schemas.ahp.session import Lifecycle, SessionState, Status
 
 
 def ready(state: SessionState, action: Ready, at: int) -> SessionState:
@@ -67,7 +58,8 @@ def activity_changed(state: SessionState, action: ActivityChanged, at: int) -> S
 def config_changed(state: SessionState, action: ConfigChanged, at: int) -> SessionState:
     if state.config is None:
         return state
-    return touched(updated(state, config=with_values(state.config, action)), at)
+    values = new_values(state.config.values, action.config, replace=bool(action.replace))
+    return touched(updated(state, config=updated(state.config, values=values)), at)
 
 
 def meta_changed(state: SessionState, action: MetaChanged, at: int) -> SessionState:
@@ -96,10 +88,9 @@ def active_client_tools_changed(
     return updated(state, active_client=updated(state.active_client, tools=action.tools))
 
 
-def with_values(config: C, action: ConfigChanged | RootConfigChanged) -> C:
-    """The configuration with changed values: merged, or replaced as a whole."""
-    values = action.config if action.replace else {**config.values, **action.config}
-    return updated(config, values=values)
+def new_values(old: dict[str, Any], changes: dict[str, Any], *, replace: bool) -> dict[str, Any]:
+    """Configuration values after a change: merged, or replaced as a whole."""
+    return dict(changes) if replace else {**old, **changes}
 
 
 def _with_summary(state: SessionState, **changes: Any) -> SessionState:

@@ -6,6 +6,7 @@ from typing import Any
 from session_server.reducers.state import customizations, properties, tool_calls, turns
 from session_server.reducers.state import input_requests as requests
 from session_server.reducers.state.frozen_values import updated
+from session_server.reducers.state.properties import new_values
 from session_server.schemas.ahp import actions
 from session_server.schemas.ahp.session import RootState, SessionState
 
@@ -71,6 +72,7 @@ def reduce_root(state: RootState, action: actions.RootAction) -> RootState:
         case actions.RootTerminalsChanged():
             return updated(state, terminals=action.terminals)
         case actions.RootConfigChanged() if state.config is not None:
-            return updated(state, config=properties.with_values(state.config, action))
+            values = new_values(state.config.values, action.config, replace=bool(action.replace))
+            return updated(state, config=updated(state.config, values=values))
         case _:
             return state
