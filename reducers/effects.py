@@ -28,11 +28,11 @@ from session_server.schemas.record import (
 from session_server.schemas.wire import Count, Millis, Wire
 
 
-class EffectBase(Wire, frozen=True, kw_only=True, tag_field="effect"):
+class EffectBase(Wire, frozen=True, kw_only=True):
     """Equal effects are the same work."""
 
 
-class SendCall(EffectBase, frozen=True, kw_only=True, tag="sendCall"):
+class SendCall(EffectBase, frozen=True, kw_only=True):
     """Send this leg, once, after its `CallSent` is durable."""
 
     call_id: str
@@ -40,60 +40,60 @@ class SendCall(EffectBase, frozen=True, kw_only=True, tag="sendCall"):
     not_before: Millis | None = None
 
 
-class RecoverCall(EffectBase, frozen=True, kw_only=True, tag="recoverCall"):
+class RecoverCall(EffectBase, frozen=True, kw_only=True):
     """The process died while this leg was out: see `after_crash`."""
 
     call_id: str
     leg: Count
 
 
-class StopCall(EffectBase, frozen=True, kw_only=True, tag="stopCall"):
+class StopCall(EffectBase, frozen=True, kw_only=True):
     call_id: str
 
 
-class RunTurn(EffectBase, frozen=True, kw_only=True, tag="runTurn"):
+class RunTurn(EffectBase, frozen=True, kw_only=True):
     """Wake the agent of the session."""
 
     turn_id: str
 
 
-class StopTurn(EffectBase, frozen=True, kw_only=True, tag="stopTurn"):
+class StopTurn(EffectBase, frozen=True, kw_only=True):
     turn_id: str
 
 
-class CompleteTurn(EffectBase, frozen=True, kw_only=True, tag="completeTurn"):
+class CompleteTurn(EffectBase, frozen=True, kw_only=True):
     """Everything that joined the turn has ended, and nothing else keeps it open."""
 
     turn_id: str
 
 
-class StartQueuedTurn(EffectBase, frozen=True, kw_only=True, tag="startQueuedTurn"):
+class StartQueuedTurn(EffectBase, frozen=True, kw_only=True):
     message_id: str
 
 
-class ApplyDeferred(EffectBase, frozen=True, kw_only=True, tag="applyDeferred"):
+class ApplyDeferred(EffectBase, frozen=True, kw_only=True):
     deferred: Deferred
 
 
-class DeliverOutcome(EffectBase, frozen=True, kw_only=True, tag="deliverOutcome"):
+class DeliverOutcome(EffectBase, frozen=True, kw_only=True):
     """Deliver the outcome of a request to its asker, unless that is a call."""
 
     request_id: str
 
 
-class ExpireRequest(EffectBase, frozen=True, kw_only=True, tag="expireRequest"):
+class ExpireRequest(EffectBase, frozen=True, kw_only=True):
     request_id: str
     at: Millis
 
 
-class ExpireCall(EffectBase, frozen=True, kw_only=True, tag="expireCall"):
+class ExpireCall(EffectBase, frozen=True, kw_only=True):
     """End a call whose MCP client has not answered a question that only it can answer."""
 
     call_id: str
     at: Millis
 
 
-class PublishSummary(EffectBase, frozen=True, kw_only=True, tag="publishSummary"):
+class PublishSummary(EffectBase, frozen=True, kw_only=True):
     before: SessionSummary
     after: SessionSummary
 

@@ -6,6 +6,7 @@ They are a pure function of the record before and the entries: a number always m
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar, get_args
 
 import msgspec
@@ -99,14 +100,14 @@ def envelopes(
         record = after
 
 
-def _shown(change: Change[Any]) -> Iterator[Shown]:
+def _shown(change: Change[Any]) -> Iterable[Shown]:
     """The actions that clients get for one entry, in order."""
     kind = type(change.action)
     projection = PROJECTIONS.get(kind)
-    if projection is not None:
-        yield from projection(change)
-    if kind in SETTLING:
-        yield from _consequences(change)
+    if projection is None:
+        return ()
+    made = projection(change)
+    return chain(made, _consequences(change)) if kind in SETTLING else made
 
 
 # What follows on the session

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from session_server.reducers.calls.redaction import HIDDEN, masked
-from session_server.reducers.forms.mcp_forms import questions_of
+from session_server.reducers.forms.mcp_forms import EMPTY_FORM, questions_of
 from session_server.schemas.mcp import ElicitResult, Unshowable
 from session_server.schemas.record import (
     Asked,
@@ -30,8 +30,6 @@ from session_server.schemas.record import (
     Remembered,
     SessionRecord,
 )
-
-NO_QUESTIONS: dict[str, Any] = {"type": "object", "properties": {}}
 
 replace = msgspec.structs.replace
 
@@ -142,7 +140,7 @@ def _remembered(call: Call, remembered: tuple[Remembered, ...]) -> tuple[Remembe
 def _schema(call: Call, schema: dict[str, Any]) -> dict[str, Any]:
     """Keeps keywords of JSON Schema, in case a secret is the same text as one."""
     hidden = masked(call, schema)
-    return NO_QUESTIONS if isinstance(questions_of(hidden), Unshowable) else hidden
+    return EMPTY_FORM if isinstance(questions_of(hidden), Unshowable) else hidden
 
 
 def _response(call: Call, response: ElicitResult | None) -> ElicitResult | None:

@@ -16,7 +16,7 @@ from session_server.reducers.calls.input_required import retry_params
 from session_server.reducers.calls.lifecycle import leg_out
 from session_server.reducers.calls.redaction import masked, masked_names, redacted_request
 from session_server.reducers.forms.kept_answers import still_fitting
-from session_server.reducers.forms.mcp_forms import request_of
+from session_server.reducers.forms.mcp_forms import EMPTY_FORM, request_of
 from session_server.reducers.rules.input_rules import CALL_PREFIX, check_form
 from session_server.schemas.ahp.actions import InputRequested
 from session_server.schemas.ahp.questions import InputRequest, OnExpiry, RequestMeta
@@ -286,7 +286,7 @@ def _elicited(
         request_id=request_id,
         # Without secrets: recordings hold it, and a short secret could be guessed from it.
         fingerprint=fingerprint_of(msgspec.structs.replace(shown, requested_schema=hidden)),
-        schema=None if is_url else elicitation.requested_schema or _EMPTY_FORM,
+        schema=None if is_url else elicitation.requested_schema or EMPTY_FORM,
         elicitation_id=elicitation.elicitation_id if is_url else None,
     )
     request = request_of(request_id, shown, meta)
@@ -300,9 +300,6 @@ def _elicited(
     if known.is_answered:
         return _Question(known, None)
     return _Question(entry, _with_begun(call, entry, redacted_request(call, request)))
-
-
-_EMPTY_FORM: dict[str, Any] = {"type": "object", "properties": {}}
 
 
 def request_meta(call: Call, stamp: Stamp, **place: Any) -> RequestMeta:

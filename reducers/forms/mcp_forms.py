@@ -54,6 +54,8 @@ from session_server.schemas.mcp import (
 LAYERS = 4
 """References and choices that may be wrapped around a property."""
 
+EMPTY_FORM: dict[str, Any] = {"type": "object", "properties": {}}
+
 SHOWABLE_TYPES = ("string", "number", "integer", "boolean", "array")
 
 

@@ -28,6 +28,7 @@ PASSIVE_PROVIDER = "people"
 """Its sessions are made by programs that ask; no agent waits in them for a message."""
 
 ENDINGS = (actions.TurnCancelled, actions.TurnComplete, actions.TurnFailed)
+DROPPING = (actions.TurnCancelled, actions.TurnFailed)
 ENDED_CALLS = (Completed, Cancelled)
 
 
@@ -63,9 +64,7 @@ def of_active_turn(
     is_hosts = action.turn_id.startswith(HOST_TURN_PREFIX)
     if is_hosts and principal.role is Role.AGENT and isinstance(action, ENDINGS):
         return refused(RefusalCode.NOT_YOURS, "The host ends its own turns.")
-    is_dropped = principal.role is Role.AGENT and isinstance(
-        action, actions.TurnCancelled | actions.TurnFailed
-    )
+    is_dropped = principal.role is Role.AGENT and isinstance(action, DROPPING)
     if is_dropped and _asks_for_others(principal, record):
         message = "Somebody else has asked a question in this turn, and it would be abandoned."
         return refused(RefusalCode.NOT_YOURS, message)

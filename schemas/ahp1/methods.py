@@ -10,10 +10,8 @@ import msgspec
 
 from session_server.schemas.ahp import frames
 from session_server.schemas.ahp.commands import (
-    CompletionsParams,
     Implementation,
     Params,
-    ResolveSessionConfigParams,
     RootParams,
     Snapshot,
 )
@@ -56,14 +54,8 @@ class FetchTurns(frames.RequestBase, frozen=True, kw_only=True, tag="fetchTurns"
     params: FetchTurnsParams
 
 
-class ResolveSessionConfig(
-    frames.RequestBase, frozen=True, kw_only=True, tag="resolveSessionConfig"
-):
-    params: ResolveSessionConfigParams
-
-
-class Completions(frames.RequestBase, frozen=True, kw_only=True, tag="completions"):
-    params: CompletionsParams
+ResolveSessionConfig: TypeAlias = frames.ResolveSessionConfig
+Completions: TypeAlias = frames.Completions
 
 
 class DispatchActionParams(Params, frozen=True, kw_only=True):
