@@ -63,7 +63,7 @@ class Committed(NamedTuple):
     origin: ActionOrigin | None = None
 
 
-class Change(NamedTuple, Generic[A]):
+class Change(msgspec.Struct, Generic[A], frozen=True):
     """An action of the log, the records before and after it, and whom it is shown to."""
 
     before: SessionRecord
@@ -72,7 +72,7 @@ class Change(NamedTuple, Generic[A]):
     variant: Variant
 
 
-class Shown(NamedTuple):
+class Shown(msgspec.Struct, frozen=True):
     """An action to deliver. `is_own`: the envelope carries the origin of the client's action."""
 
     action: shown.ChatAction | shown.SessionAction
@@ -115,7 +115,7 @@ def _shown(change: Change[Any]) -> Iterable[Shown]:
 
 def _consequences(change: Change[RecordAction]) -> Iterator[Shown]:
     """Changes of what waits for people, of the read mark, and of the chat's summary."""
-    before, action, after, variant = change
+    before, after, variant = change.before, change.after, change.variant
     old, new = needed_entries(before, variant), needed_entries(after, variant)
     for name in old:
         if name not in new:
@@ -123,7 +123,8 @@ def _consequences(change: Change[RecordAction]) -> Iterator[Shown]:
     for name, entry in new.items():
         if name not in old or not is_same(old[name], entry):
             yield Shown(shown.InputNeededSet(request=entry))
-    if not isinstance(action, ahp.IsReadChanged) and _is_read(before) and not _is_read(after):
+    is_explicit = isinstance(change.action, ahp.IsReadChanged)
+    if not is_explicit and _is_read(before) and not _is_read(after):
         yield Shown(ahp.IsReadChanged(is_read=False))
     summary = chat_summary(after, variant)
     changes = _changed_fields(shown.ChatChanges, chat_summary(before, variant), summary)
@@ -216,9 +217,9 @@ def _tool_call_ready(change: Change[ahp.ToolCallReady]) -> Iterator[Shown]:
 
 
 def _input_requested(change: Change[ahp.InputRequested]) -> Iterator[Shown]:
-    before, action, after, variant = change
+    before, after, variant = change.before, change.after, change.variant
     turn = chat_of(after).active
-    request = open_request(after.public, action.request.id)
+    request = open_request(after.public, change.action.request.id)
     if turn is None or request is None or open_place(turn, request.id) is None:
         # Without a turn the request is not shown, but the session becomes unread.
         if variant.has_chat_marks and _is_read(before):
