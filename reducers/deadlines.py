@@ -10,6 +10,7 @@ from session_server.reducers.batches import Batch, batch_of, completion
 from session_server.reducers.forms.defaults import is_proposal, proposed_answers
 from session_server.reducers.state.chat import chat_of
 from session_server.reducers.state.input_requests import open_request
+from session_server.reducers.state.status import is_left
 from session_server.schemas.ahp.actions import (
     ActiveClientChanged,
     InputCompleted,
@@ -17,7 +18,7 @@ from session_server.schemas.ahp.actions import (
     IsReadChanged,
     ToolCallComplete,
 )
-from session_server.schemas.ahp.questions import Answer, InputRequest, OnExpiry, ResponseKind
+from session_server.schemas.ahp.questions import InputRequest, OnExpiry, RequestMeta, ResponseKind
 from session_server.schemas.ahp.session import SessionState, Status
 from session_server.schemas.ahp.tool_calls import ClientContributor, Running, ToolError, ToolResult
 from session_server.schemas.ahp.turns import ToolCallPart
@@ -57,11 +58,15 @@ def expired(record: SessionRecord, request_id: str, at: int) -> Batch:
     deadline = None if request is None else deadline_of(record, request)
     if request is None or deadline is None or at < deadline:
         return ()
-    if request.meta is not None and request.meta.on_expiry is OnExpiry.DEFAULTS:
-        answers = proposed_answers(request)
-        if answers is not None:
-            return _completed(record, request, ResponseKind.ACCEPT, Provenance.DEFAULT, at, answers)
-    return _completed(record, request, ResponseKind.CANCEL, Provenance.TIMEOUT, at)
+    by_default = request.meta is not None and request.meta.on_expiry is OnExpiry.DEFAULTS
+    answers = proposed_answers(request) if by_default else None
+    response, via = (
+        (ResponseKind.CANCEL, Provenance.TIMEOUT)
+        if answers is None
+        else (ResponseKind.ACCEPT, Provenance.DEFAULT)
+    )
+    action = InputCompleted(request_id=request.id, response=response, answers=answers)
+    return batch_of(record, action, Stamp(at=at, by=HOST, via=via))
 
 
 def withdrawn(state: SessionState, request_id: str, stamp: Stamp) -> Batch:
@@ -88,13 +93,8 @@ def marked_as_left(record: SessionRecord, asker: str, since: Millis | None) -> B
     """
     batch: list[RecordAction] = []
     for name, request in leased(record):
-        meta = request.meta
-        if (
-            name == asker
-            and meta is not None
-            and (meta.asker_gone_since is None) != (since is None)
-        ):
-            meta = msgspec.structs.replace(meta, asker_gone_since=since)
+        if name == asker and is_left(request) != (since is not None):
+            meta = msgspec.structs.replace(request.meta or RequestMeta(), asker_gone_since=since)
             # Without a map of answers, reducers keep those that there are.
             again = msgspec.structs.replace(request, meta=meta, answers=None)
             batch.append(InputRequested(request=again))
@@ -120,24 +120,13 @@ def active_client_ids(record: SessionRecord) -> set[str]:
 
 def _lost_tool_calls(record: SessionRecord, client_id: str) -> tuple[ToolCallComplete, ...]:
     turn = record.public.active_turn
+    if turn is None:
+        return ()
     result = ToolResult(success=False, past_tense_message=GONE, error=ToolError(message=GONE))
     return tuple(
         ToolCallComplete(turn_id=turn.id, tool_call_id=part.tool_call.tool_call_id, result=result)
-        for part in (() if turn is None else turn.response_parts)
-        if turn is not None
-        and isinstance(part, ToolCallPart)
+        for part in turn.response_parts
+        if isinstance(part, ToolCallPart)
         and isinstance(part.tool_call, Running)
         and part.tool_call.contributor == ClientContributor(client_id=client_id)
     )
-
-
-def _completed(
-    record: SessionRecord,
-    request: InputRequest,
-    response: ResponseKind,
-    via: Provenance,
-    at: int,
-    answers: dict[str, Answer] | None = None,
-) -> Batch:
-    action = InputCompleted(request_id=request.id, response=response, answers=answers)
-    return batch_of(record, action, Stamp(at=at, by=HOST, via=via))

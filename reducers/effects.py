@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from session_server.reducers.batches import has_open_work, open_calls
 from session_server.reducers.calls.client_answers import client_deadline
+from session_server.reducers.calls.lifecycle import leg_out
 from session_server.reducers.deadlines import deadline_of
 from session_server.reducers.state.status import listed
 from session_server.schemas.ahp.actions import InputAnswerChanged, Truncated, TurnCancelled
@@ -21,19 +22,17 @@ from session_server.schemas.record import (
     Deferred,
     Outcome,
     RecordAction,
-    Sent,
     SessionRecord,
     ToSend,
-    Waiting,
 )
 from session_server.schemas.wire import Count, Millis, Wire
 
 
-class EffectBase(Wire, frozen=True, kw_only=True, tag_field="effect"):
+class EffectBase(Wire, frozen=True, kw_only=True):
     """Equal effects are the same work."""
 
 
-class SendCall(EffectBase, frozen=True, kw_only=True, tag="sendCall"):
+class SendCall(EffectBase, frozen=True, kw_only=True):
     """Send this leg, once, after its `CallSent` is durable."""
 
     call_id: str
@@ -41,60 +40,60 @@ class SendCall(EffectBase, frozen=True, kw_only=True, tag="sendCall"):
     not_before: Millis | None = None
 
 
-class RecoverCall(EffectBase, frozen=True, kw_only=True, tag="recoverCall"):
+class RecoverCall(EffectBase, frozen=True, kw_only=True):
     """The process died while this leg was out: see `after_crash`."""
 
     call_id: str
     leg: Count
 
 
-class StopCall(EffectBase, frozen=True, kw_only=True, tag="stopCall"):
+class StopCall(EffectBase, frozen=True, kw_only=True):
     call_id: str
 
 
-class RunTurn(EffectBase, frozen=True, kw_only=True, tag="runTurn"):
+class RunTurn(EffectBase, frozen=True, kw_only=True):
     """Wake the agent of the session."""
 
     turn_id: str
 
 
-class StopTurn(EffectBase, frozen=True, kw_only=True, tag="stopTurn"):
+class StopTurn(EffectBase, frozen=True, kw_only=True):
     turn_id: str
 
 
-class CompleteTurn(EffectBase, frozen=True, kw_only=True, tag="completeTurn"):
+class CompleteTurn(EffectBase, frozen=True, kw_only=True):
     """Everything that joined the turn has ended, and nothing else keeps it open."""
 
     turn_id: str
 
 
-class StartQueuedTurn(EffectBase, frozen=True, kw_only=True, tag="startQueuedTurn"):
+class StartQueuedTurn(EffectBase, frozen=True, kw_only=True):
     message_id: str
 
 
-class ApplyDeferred(EffectBase, frozen=True, kw_only=True, tag="applyDeferred"):
+class ApplyDeferred(EffectBase, frozen=True, kw_only=True):
     deferred: Deferred
 
 
-class DeliverOutcome(EffectBase, frozen=True, kw_only=True, tag="deliverOutcome"):
+class DeliverOutcome(EffectBase, frozen=True, kw_only=True):
     """Deliver the outcome of a request to its asker, unless that is a call."""
 
     request_id: str
 
 
-class ExpireRequest(EffectBase, frozen=True, kw_only=True, tag="expireRequest"):
+class ExpireRequest(EffectBase, frozen=True, kw_only=True):
     request_id: str
     at: Millis
 
 
-class ExpireCall(EffectBase, frozen=True, kw_only=True, tag="expireCall"):
+class ExpireCall(EffectBase, frozen=True, kw_only=True):
     """End a call whose MCP client has not answered a question that only it can answer."""
 
     call_id: str
     at: Millis
 
 
-class PublishSummary(EffectBase, frozen=True, kw_only=True, tag="publishSummary"):
+class PublishSummary(EffectBase, frozen=True, kw_only=True):
     before: SessionSummary
     after: SessionSummary
 
@@ -149,7 +148,9 @@ def effects_after_restart(record: SessionRecord) -> tuple[Effect, ...]:
     """All work that is still to be done, and the legs that were out when the process died."""
     if record.private.is_recording:
         return ()
-    return (*pending(record), *_recoveries(record))
+    legs = ((call.id, leg_out(call)) for call in record.private.calls.values())
+    lost = (RecoverCall(call_id=name, leg=leg) for name, leg in legs if leg is not None)
+    return (*pending(record), *lost)
 
 
 def pending(record: SessionRecord) -> Iterator[Effect]:
@@ -199,15 +200,6 @@ def _turn_work(record: SessionRecord, turn: ActiveTurn) -> Iterator[Effect]:
 
 def _is_of_call(outcome: Outcome) -> bool:
     return outcome.request.meta is not None and outcome.request.meta.call is not None
-
-
-def _recoveries(record: SessionRecord) -> Iterator[Effect]:
-    for call in record.private.calls.values():
-        match call.phase:
-            case Sent(leg=leg) | Waiting(leg=leg, held=True):
-                yield RecoverCall(call_id=call.id, leg=leg)
-            case _:
-                pass
 
 
 def _passing(

@@ -32,10 +32,6 @@ class Supported(NamedTuple):
     end: Number
     family: Family
 
-    @property
-    def name(self) -> str:
-        return ".".join(map(str, self.first))
-
 
 SUPPORTED = (
     Supported((1, 0, 0), (2, 0, 0), Family.V1),
@@ -43,7 +39,7 @@ SUPPORTED = (
     Supported((0, 3, 0), (0, 3, 1), Family.V0_3),
 )
 
-SUPPORTED_VERSIONS = tuple(supported.name for supported in SUPPORTED)
+SUPPORTED_VERSIONS = tuple(".".join(map(str, supported.first)) for supported in SUPPORTED)
 
 
 class Version(NamedTuple):

@@ -6,44 +6,13 @@ from typing import Any, TypeAlias, get_args
 
 import msgspec
 
+from session_server.schemas.ahp import commands, frames
 from session_server.schemas.ahp.actions import Action, ClientAction, HostAction
-from session_server.schemas.ahp.commands import (
-    AuthenticateResult,
-    CompletionsResult,
-    FetchTurnsResult,
-    InitializeResult,
-    ListSessionsResult,
-    ReconnectResult,
-    ResolveSessionConfigResult,
-    SessionConfigCompletionsResult,
-    SubscribeResult,
-)
 from session_server.schemas.ahp.customizations import (
     ChildCustomization,
     Customization,
     LoadState,
     McpServerState,
-)
-from session_server.schemas.ahp.frames import (
-    AgentFrame,
-    Authenticate,
-    ClientFrame,
-    Completions,
-    CreateSession,
-    DisposeSession,
-    Failure,
-    FetchTurns,
-    HostNotification,
-    Initialize,
-    ListSessions,
-    Ping,
-    Reconnect,
-    RejectionNotification,
-    RequestBase,
-    ResolveSessionConfig,
-    Result,
-    SessionConfigCompletions,
-    Subscribe,
 )
 from session_server.schemas.ahp.messages import Attachment
 from session_server.schemas.ahp.questions import Answer, Question, Value
@@ -64,14 +33,11 @@ Schema: TypeAlias = dict[str, Any]
 UNIONS: dict[str, tuple[Any, str]] = {
     "Action": (Action, "Any public action, as envelopes carry it."),
     "ClientAction": (ClientAction, "What any client may dispatch."),
-    "HostAction": (
-        HostAction,
-        "What only the host or an agent may dispatch.",
-    ),
-    "ClientFrame": (ClientFrame, "What a client may send."),
-    "AgentFrame": (AgentFrame, "What a connection of role `agent` may send."),
-    "HostNotification": (HostNotification, "What the host sends unasked."),
-    "ReconnectResult": (ReconnectResult, "How a client catches up."),
+    "HostAction": (HostAction, "What only the host or an agent may dispatch."),
+    "ClientFrame": (frames.ClientFrame, "What a client may send."),
+    "AgentFrame": (frames.AgentFrame, "What a connection of role `agent` may send."),
+    "HostNotification": (frames.HostNotification, "What the host sends unasked."),
+    "ReconnectResult": (commands.ReconnectResult, "How a client catches up."),
     "Question": (Question, "A typed question of an input request."),
     "Answer": (Answer, "What a question holds: a draft, a submitted answer, or a skip."),
     "Value": (Value, "The value of an answer, in the kind of its question."),
@@ -96,19 +62,19 @@ FAMILIES: tuple[type[Variant], ...] = (
     ToolContent,
 )
 
-RESULTS: dict[type[RequestBase], Any] = {
-    Initialize: InitializeResult,
-    Ping: None,
-    Reconnect: ReconnectResult,
-    Subscribe: SubscribeResult,
-    CreateSession: None,
-    DisposeSession: None,
-    ListSessions: ListSessionsResult,
-    FetchTurns: FetchTurnsResult,
-    Authenticate: AuthenticateResult,
-    ResolveSessionConfig: ResolveSessionConfigResult,
-    SessionConfigCompletions: SessionConfigCompletionsResult,
-    Completions: CompletionsResult,
+RESULTS: dict[type[frames.RequestBase], Any] = {
+    frames.Initialize: commands.InitializeResult,
+    frames.Ping: None,
+    frames.Reconnect: commands.ReconnectResult,
+    frames.Subscribe: commands.SubscribeResult,
+    frames.CreateSession: None,
+    frames.DisposeSession: None,
+    frames.ListSessions: commands.ListSessionsResult,
+    frames.FetchTurns: commands.FetchTurnsResult,
+    frames.Authenticate: commands.AuthenticateResult,
+    frames.ResolveSessionConfig: commands.ResolveSessionConfigResult,
+    frames.SessionConfigCompletions: commands.SessionConfigCompletionsResult,
+    frames.Completions: commands.CompletionsResult,
 }
 """What each command answers with."""
 
@@ -132,7 +98,14 @@ def http_definitions(shapes: Iterable[Any]) -> dict[str, Schema]:
 def _definitions(more: Iterable[Any], unions: dict[str, tuple[Any, str]]) -> dict[str, Schema]:
     known = [member for family in FAMILIES for member in members(family).values()]
     named = [shape for shape, _ in unions.values()]
-    whole = [RootState, SessionState, RejectionNotification, Result, Failure, *ERROR_DATA.values()]
+    whole = [
+        RootState,
+        SessionState,
+        frames.RejectionNotification,
+        frames.Result,
+        frames.Failure,
+        *ERROR_DATA.values(),
+    ]
     shapes = [*named, *known, *whole, *RESULTS.values(), *more]
     _, found = msgspec.json.schema_components(shapes, schema_hook=family_ref)
     made = {

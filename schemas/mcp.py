@@ -114,11 +114,8 @@ class NumberProperty(PropertyBase, frozen=True, kw_only=True, tag="number"):
     exclusive_maximum: Number | None = None
 
 
-class IntegerProperty(PropertyBase, frozen=True, kw_only=True, tag="integer"):
-    minimum: Number | None = None
-    maximum: Number | None = None
-    exclusive_minimum: Number | None = None
-    exclusive_maximum: Number | None = None
+class IntegerProperty(NumberProperty, frozen=True, kw_only=True, tag="integer"):
+    pass
 
 
 class BooleanProperty(PropertyBase, frozen=True, kw_only=True, tag="boolean"):

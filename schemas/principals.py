@@ -103,8 +103,3 @@ HOST_KEYS: dict[str, frozenset[str]] = {
     "envelope": frozenset({"at", "by"}),
 }
 """By the object that carries the `_meta`."""
-
-ASKERS: dict[str, frozenset[str]] = {
-    "request": frozenset({"expiresAt", "onExpiry", "lease"}),
-    "question": frozenset({"pattern"}),
-}

@@ -70,6 +70,10 @@ class Asked(Wire, frozen=True, kw_only=True):
         answers = (self.response, self.roots, self.given, self.error)
         return any(answer is not None for answer in answers)
 
+    @property
+    def waits_for_client(self) -> bool:
+        return self.question is not None and not self.is_answered
+
 
 class Begun(Wire, frozen=True, kw_only=True):
     """What people had written when a question was lost with its connection."""
@@ -430,25 +434,25 @@ class CallAction(ActionBase, frozen=True, kw_only=True):
     call_id: str
 
 
-class CallSent(CallAction, frozen=True, kw_only=True, tag="private/callSent"):
+class LegAction(CallAction, frozen=True, kw_only=True):
+    leg: Count
+
+
+class CallSent(LegAction, frozen=True, kw_only=True, tag="private/callSent"):
     """Logged before the leg goes out; the process whose entry is applied sends.
 
     `repeatable` is what the server says of its tool, once it is known. `node` is who sends.
     """
 
-    leg: Count
     repeatable: bool | None = None
     node: str = ""
 
 
-class CallUnsent(CallAction, frozen=True, kw_only=True, tag="private/callUnsent"):
+class CallUnsent(LegAction, frozen=True, kw_only=True, tag="private/callUnsent"):
     """The leg never left: the server could not be reached. It is tried again."""
 
-    leg: Count
 
-
-class CallInputRequired(CallAction, frozen=True, kw_only=True, tag="private/callInputRequired"):
-    leg: Count
+class CallInputRequired(LegAction, frozen=True, kw_only=True, tag="private/callInputRequired"):
     asked: tuple[Asked, ...]
     request_state: str | None = None
     held: bool = False
@@ -466,28 +470,24 @@ class CallAnswered(CallAction, frozen=True, kw_only=True, tag="private/callAnswe
     remembered: tuple[Remembered, ...] = ()
 
 
-class CallRestarted(CallAction, frozen=True, kw_only=True, tag="private/callRestarted"):
+class CallRestarted(LegAction, frozen=True, kw_only=True, tag="private/callRestarted"):
     """The server no longer knows its state: start over, with the answers kept."""
 
-    leg: Count
     begun: tuple[Begun, ...] = ()
 
 
-class CallDoubted(CallAction, frozen=True, kw_only=True, tag="private/callDoubted"):
+class CallDoubted(LegAction, frozen=True, kw_only=True, tag="private/callDoubted"):
     """The leg may have run; `request_id` asks a person whether to run it again."""
 
-    leg: Count
     request_id: str
     begun: tuple[Begun, ...] = ()
 
 
-class CallFinished(CallAction, frozen=True, kw_only=True, tag="private/callFinished"):
-    leg: Count
+class CallFinished(LegAction, frozen=True, kw_only=True, tag="private/callFinished"):
     result: Extra
 
 
-class CallFailed(CallAction, frozen=True, kw_only=True, tag="private/callFailed"):
-    leg: Count
+class CallFailed(LegAction, frozen=True, kw_only=True, tag="private/callFailed"):
     error: CallError
 
 

@@ -1,6 +1,6 @@
 """The base of every wire shape, the names that all shapes share, and open unions."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Annotated, Any, ClassVar, TypeAlias, TypeVar
 
@@ -38,8 +38,10 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 def reshaped(kind: type[S], value: msgspec.Struct, **changes: Any) -> S:
     """The same value in another shape: its fields of the same names, and what differs."""
-    names = (name for name in kind.__struct_fields__ if name not in changes)
-    return kind(**{name: getattr(value, name) for name in names}, **changes)
+    for name in kind.__struct_fields__:
+        if name not in changes:
+            changes[name] = getattr(value, name)
+    return kind(**changes)
 
 
 class Markdown(Wire, frozen=True, kw_only=True):
@@ -117,27 +119,23 @@ class Unknown:
         return f"{type(self).__name__}({self.raw!r})"
 
 
-def _members(family: type) -> dict[str, type[msgspec.Struct]]:
-    """The known members of a family, by tag; its own go before those of a narrower one."""
+def _all_members(family: type) -> Iterator[type]:
+    """Those of narrower families first, so that its own go over them."""
     subclasses: list[type] = family.__subclasses__()
-    found: dict[str, type[msgspec.Struct]] = {}
-    for member in subclasses:
-        if issubclass(member, msgspec.Struct):
-            found[str(member.__struct_config__.tag)] = member
-        elif not issubclass(member, Unknown):
-            found = {**_members(member), **found}
-    return found
+    families = [kind for kind in subclasses if not issubclass(kind, msgspec.Struct | Unknown)]
+    for narrower in families:
+        yield from _all_members(narrower)
+    yield from (kind for kind in subclasses if kind not in families)
+
+
+def _members(family: type) -> dict[str, type[msgspec.Struct]]:
+    """The known members of a family, by tag."""
+    known = (kind for kind in _all_members(family) if issubclass(kind, msgspec.Struct))
+    return {str(kind.__struct_config__.tag): kind for kind in known}
 
 
 def _unknown_member(family: type) -> type[Unknown]:
-    subclasses: list[type] = family.__subclasses__()
-    narrower: list[type] = []
-    for member in subclasses:
-        if issubclass(member, Unknown):
-            return member
-        if not issubclass(member, msgspec.Struct):
-            narrower.append(member)
-    return _unknown_member(narrower[0])
+    return [kind for kind in _all_members(family) if issubclass(kind, Unknown)][-1]
 
 
 members: Callable[[type], dict[str, type[msgspec.Struct]]] = cache(_members)

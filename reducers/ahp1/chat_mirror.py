@@ -16,6 +16,9 @@ Reducer: TypeAlias = Callable[[Json, Json], Json]
 ACTIVITY_BITS = 31
 IDLE, ERROR, IN_PROGRESS, INPUT_NEEDED, IS_READ, IS_ARCHIVED = 1, 2, 8, 24, 32, 64
 
+KEPT_EMPTY = frozenset({"activeClients", "chats", "children", "customizations"})
+"""Lists that stay when they become empty; others are absent then."""
+
 WAITING = frozenset({"pending-confirmation", "pending-result-confirmation", "auth-required"})
 
 
@@ -35,10 +38,29 @@ def replaced(value: Json, name: str, item: Any) -> Json:
     return without(value, name) if item is None else {**value, name: item}
 
 
+def upserted(state: Json, name: str, item: Json, key: str = "id") -> Json:
+    """With the item in this list: in place of the one that has the same key, or at its end."""
+    items = state.get(name, [])
+    if all(known[key] != item[key] for known in items):
+        return {**state, name: [*items, item]}
+    return {**state, name: [item if known[key] == item[key] else known for known in items]}
+
+
+def removed(state: Json, name: str, identity: str, key: str = "id") -> Json:
+    """Without the items of this list that have the key."""
+    items = state.get(name, [])
+    rest = [item for item in items if item[key] != identity]
+    if len(rest) == len(items):
+        return state
+    return {**state, name: rest} if rest or name in KEPT_EMPTY else without(state, name)
+
+
+def with_status(state: Json, status: int) -> Json:
+    return state if status == state["status"] else {**state, "status": status}
+
+
 def flagged(state: Json, flag: int, *, on: bool) -> Json:
-    status: int = state["status"]
-    changed = status | flag if on else status & ~flag
-    return state if changed == status else {**state, "status": changed}
+    return with_status(state, state["status"] | flag if on else state["status"] & ~flag)
 
 
 def copied(name: str) -> Reducer:
@@ -67,9 +89,8 @@ def _is_waiting(part: Json) -> bool:
     return part["kind"] == "toolCall" and part["toolCall"]["status"] in WAITING
 
 
-def _with_status(state: Json) -> Json:
-    status = state["status"] & ~ACTIVITY_BITS | _activity(state)
-    return state if status == state["status"] else {**state, "status": status}
+def _with_activity(state: Json) -> Json:
+    return with_status(state, state["status"] & ~ACTIVITY_BITS | _activity(state))
 
 
 # Turns
@@ -84,6 +105,21 @@ def _with_turn(state: Json, **changes: Any) -> Json:
     return {**state, "activeTurn": {**state["activeTurn"], **changes}}
 
 
+def _parts(state: Json, action: Json) -> list[Json]:
+    turn = _active(state, action)
+    return [] if turn is None else turn["responseParts"]
+
+
+def _with_new_part(state: Json, part: Json) -> Json:
+    return _with_turn(state, responseParts=[*state["activeTurn"]["responseParts"], part])
+
+
+def _with_part(state: Json, index: int, **changes: Any) -> Json:
+    parts = [*state["activeTurn"]["responseParts"]]
+    parts[index] = {**parts[index], **changes}
+    return _with_turn(state, responseParts=parts)
+
+
 def turn_started(state: Json, action: Json) -> Json:
     turn = {
         "id": action["turnId"],
@@ -94,23 +130,22 @@ def turn_started(state: Json, action: Json) -> Json:
     started = {**state, "activeTurn": turn, "modifiedAt": action["startedAt"]}
     waiting = action.get("queuedMessageId")
     if waiting:
-        started = _without_queued(_without_steering(started, waiting), waiting)
-    return flagged(_with_status(started), IS_READ, on=False)
+        started = removed(_without_steering(started, waiting), "queuedMessages", waiting)
+    return flagged(_with_activity(started), IS_READ, on=False)
 
 
 def turn_complete(state: Json, action: Json) -> Json:
-    return _with_status(_ended(state, action, "complete"))
+    return _with_activity(_ended(state, action, "complete"))
 
 
 def turn_cancelled(state: Json, action: Json) -> Json:
-    return _with_status(_ended(state, action, "cancelled"))
+    return _with_activity(_ended(state, action, "cancelled"))
 
 
 def turn_failed(state: Json, action: Json) -> Json:
     ended = _ended(state, action, "error", action["part"])
-    if ended is state:
-        return state
-    return {**ended, "status": ended["status"] & ~ACTIVITY_BITS | ERROR}
+    is_ended = ended is not state
+    return with_status(ended, ended["status"] & ~ACTIVITY_BITS | ERROR) if is_ended else state
 
 
 def _ended(state: Json, action: Json, how: str, *more: Json) -> Json:
@@ -141,9 +176,7 @@ def later(moment: str, milliseconds: float) -> str:
 def _settled(part: Json) -> Json:
     if part["kind"] != "toolCall":
         return part
-    call = part["toolCall"]
-    settled = tool_calls.skipped(call)
-    return part if settled is call else {**part, "toolCall": settled}
+    return {**part, "toolCall": tool_calls.skipped(part["toolCall"])}
 
 
 def turn_resumed(state: Json, action: Json) -> Json:
@@ -158,7 +191,7 @@ def turn_resumed(state: Json, action: Json) -> Json:
         "turns": state["turns"][:-1],
         "activeTurn": without(last, "state", "duration"),
     }
-    return flagged(_with_status(reopened), IS_READ, on=False)
+    return flagged(_with_activity(reopened), IS_READ, on=False)
 
 
 def truncated(state: Json, action: Json) -> Json:
@@ -170,7 +203,7 @@ def truncated(state: Json, action: Json) -> Json:
         if action["turnId"] not in ids:
             return state
         kept = state["turns"][: ids.index(action["turnId"]) + 1]
-    return _with_status({**without(state, "activeTurn"), "turns": kept})
+    return _with_activity({**without(state, "activeTurn"), "turns": kept})
 
 
 def turns_loaded(state: Json, action: Json) -> Json:
@@ -184,24 +217,19 @@ def turns_loaded(state: Json, action: Json) -> Json:
 
 
 def response_part(state: Json, action: Json) -> Json:
-    turn = _active(state, action)
-    if turn is None or action["part"]["kind"] == "error":
-        return state
-    return _with_turn(state, responseParts=[*turn["responseParts"], action["part"]])
+    is_shown = _active(state, action) is not None and action["part"]["kind"] != "error"
+    return _with_new_part(state, action["part"]) if is_shown else state
 
 
 def _appended(kind: str) -> Reducer:
     """Text for the first part of that id, if it is of the right kind."""
 
     def appended(state: Json, action: Json) -> Json:
-        turn = _active(state, action)
-        parts = [] if turn is None else turn["responseParts"]
-        for index, part in enumerate(parts):
+        for index, part in enumerate(_parts(state, action)):
             if _part_id(part) == action["partId"]:
                 if part["kind"] != kind:
                     return state
-                grown = {**part, "content": part["content"] + action["content"]}
-                return _with_turn(state, responseParts=_with_item(parts, index, grown))
+                return _with_part(state, index, content=part["content"] + action["content"])
         return state
 
     return appended
@@ -211,36 +239,27 @@ def _part_id(part: Json) -> str | None:
     return part["toolCall"]["toolCallId"] if part["kind"] == "toolCall" else part.get("id")
 
 
-def _with_item(items: list[Json], index: int, item: Json) -> list[Json]:
-    return [*items[:index], item, *items[index + 1 :]]
-
-
 def usage(state: Json, action: Json) -> Json:
     return state if _active(state, action) is None else _with_turn(state, usage=action["usage"])
 
 
 def tool_call_start(state: Json, action: Json) -> Json:
-    turn = _active(state, action)
-    if turn is None:
+    if _active(state, action) is None:
         return state
-    part = {"kind": "toolCall", "toolCall": tool_calls.started(action)}
-    return _with_turn(state, responseParts=[*turn["responseParts"], part])
+    return _with_new_part(state, {"kind": "toolCall", "toolCall": tool_calls.started(action)})
 
 
 def _of_tool_call(change: Reducer) -> Reducer:
     """A reducer of the tool call that the action names."""
 
     def reducer(state: Json, action: Json) -> Json:
-        turn = _active(state, action)
-        parts = [] if turn is None else turn["responseParts"]
-        for index, part in enumerate(parts):
+        for index, part in enumerate(_parts(state, action)):
             if part["kind"] == "toolCall" and _part_id(part) == action["toolCallId"]:
                 call = change(part["toolCall"], action)
                 if call is part["toolCall"]:
                     return state
-                changed = {**part, "toolCall": tool_calls.with_meta(call, action)}
-                parts = _with_item(parts, index, changed)
-                return _with_status(_with_turn(state, responseParts=parts))
+                call = tool_calls.with_meta(call, action)
+                return _with_activity(_with_part(state, index, toolCall=call))
         return state
 
     return reducer
@@ -249,55 +268,46 @@ def _of_tool_call(change: Reducer) -> Reducer:
 # Input requests
 
 
-def _open_part(state: Json, request_id: str) -> int | None:
-    """The position of the open request of that id; a completed one no longer changes."""
+def _open_request(state: Json, request_id: str) -> tuple[int, Json] | None:
+    """The open request of that id and its position; a completed one no longer changes."""
     for index, part in enumerate(state.get("activeTurn", {}).get("responseParts", ())):
         is_open = part["kind"] == "inputRequest" and "response" not in part
         if is_open and part["request"]["id"] == request_id:
-            return index
+            return index, part["request"]
     return None
 
 
-def _with_part(state: Json, index: int, **changes: Any) -> Json:
-    parts = state["activeTurn"]["responseParts"]
-    changed = {**parts[index], **changes}
-    return _with_turn(state, responseParts=_with_item(parts, index, changed))
-
-
 def input_requested(state: Json, action: Json) -> Json:
-    turn = state.get("activeTurn")
-    if turn is None:
+    if state.get("activeTurn") is None:
         return state
     request = action["request"]
-    index = _open_part(state, request["id"])
-    if index is None:
-        part = {"kind": "inputRequest", "request": request}
-        asked = _with_turn(state, responseParts=[*turn["responseParts"], part])
+    known = _open_request(state, request["id"])
+    if known is None:
+        asked = _with_new_part(state, {"kind": "inputRequest", "request": request})
     else:
-        drafts = turn["responseParts"][index]["request"].get("answers")
-        if "answers" not in request and drafts is not None:
-            request = {**request, "answers": drafts}
-        asked = _with_part(state, index, request=request)
-    return flagged(_with_status(asked), IS_READ, on=False)
+        index, earlier = known
+        drafts = {} if "answers" in request else tool_calls.picked(earlier, "answers")
+        asked = _with_part(state, index, request={**request, **drafts})
+    return flagged(_with_activity(asked), IS_READ, on=False)
 
 
 def input_answer_changed(state: Json, action: Json) -> Json:
-    index = _open_part(state, action["requestId"])
-    if index is None:
+    found = _open_request(state, action["requestId"])
+    if found is None:
         return state
-    request = state["activeTurn"]["responseParts"][index]["request"]
+    index, request = found
     answers = replaced(request.get("answers", {}), action["questionId"], action.get("answer"))
     return _with_part(state, index, request=replaced(request, "answers", answers or None))
 
 
 def input_completed(state: Json, action: Json) -> Json:
-    index = _open_part(state, action["requestId"])
-    if index is None:
+    found = _open_request(state, action["requestId"])
+    if found is None:
         return state
-    request = state["activeTurn"]["responseParts"][index]["request"]
+    index, request = found
     answers = {**request.get("answers", {}), **action.get("answers", {})}
     request = replaced(request, "answers", answers or None)
-    return _with_status(_with_part(state, index, request=request, response=action["response"]))
+    return _with_activity(_with_part(state, index, request=request, response=action["response"]))
 
 
 # Messages that wait
@@ -307,16 +317,13 @@ def pending_message_set(state: Json, action: Json) -> Json:
     message = {"id": action["id"], "message": action["message"]}
     if action["kind"] == "steering":
         return {**state, "steeringMessage": message}
-    queue = state.get("queuedMessages", [])
-    ids = [queued["id"] for queued in queue]
-    if action["id"] in ids:
-        return {**state, "queuedMessages": _with_item(queue, ids.index(action["id"]), message)}
-    return {**state, "queuedMessages": [*queue, message]}
+    return upserted(state, "queuedMessages", message)
 
 
 def pending_message_removed(state: Json, action: Json) -> Json:
-    remove = _without_steering if action["kind"] == "steering" else _without_queued
-    return remove(state, action["id"])
+    if action["kind"] == "steering":
+        return _without_steering(state, action["id"])
+    return removed(state, "queuedMessages", action["id"])
 
 
 def queued_messages_reordered(state: Json, action: Json) -> Json:
@@ -331,12 +338,6 @@ def queued_messages_reordered(state: Json, action: Json) -> Json:
 def _without_steering(state: Json, message_id: str) -> Json:
     is_it = state.get("steeringMessage", {}).get("id") == message_id
     return without(state, "steeringMessage") if is_it else state
-
-
-def _without_queued(state: Json, message_id: str) -> Json:
-    queue = state.get("queuedMessages", [])
-    rest = [message for message in queue if message["id"] != message_id]
-    return state if len(rest) == len(queue) else replaced(state, "queuedMessages", rest or None)
 
 
 # What the chat is and has
@@ -366,17 +367,11 @@ def is_archived_changed(state: Json, action: Json) -> Json:
 
 
 def background_work_set(state: Json, action: Json) -> Json:
-    works, work = state.get("backgroundWork", []), action["work"]
-    ids = [known["id"] for known in works]
-    if work["id"] in ids:
-        return {**state, "backgroundWork": _with_item(works, ids.index(work["id"]), work)}
-    return {**state, "backgroundWork": [*works, work]}
+    return upserted(state, "backgroundWork", action["work"])
 
 
 def background_work_removed(state: Json, action: Json) -> Json:
-    works = state.get("backgroundWork", [])
-    rest = [work for work in works if work["id"] != action["id"]]
-    return state if len(rest) == len(works) else replaced(state, "backgroundWork", rest or None)
+    return removed(state, "backgroundWork", action["id"])
 
 
 REDUCERS: dict[str, Reducer] = {

@@ -4,7 +4,6 @@ The rules judge the result like any other action. This module only translates be
 names, the channel that was meant, and answers in another form than their question's.
 """
 
-from collections.abc import Mapping
 from typing import TypeAlias, get_args
 
 import msgspec
@@ -36,7 +35,6 @@ from session_server.schemas.ahp.questions import (
     Value,
 )
 from session_server.schemas.ahp1 import actions as sent
-from session_server.schemas.ahp1.state import ChosenMessage
 from session_server.schemas.errors import Refusal, RefusalCode
 from session_server.schemas.principals import Principal, Stamp
 from session_server.schemas.record import (
@@ -90,26 +88,19 @@ def translated(
 ) -> Translated | Refusal:
     """The actions that a client means, on the session or on its chat."""
     # Some clients send the new title of a session to its chat.
-    is_meant = isinstance(action, ahp.TitleChanged) or type(action) in (
+    if not isinstance(action, ahp.TitleChanged) and type(action) not in (
         OF_CHATS if on_chat else OF_SESSIONS
-    )
-    return _translated(record, action) if is_meant else OTHER_CHANNEL
-
-
-def _translated(record: SessionRecord, action: sent.ClientAction) -> Translated | Refusal:
+    ):
+        return OTHER_CHANNEL
     match action:
         case sent.StartTurn():
             return _turn_started(record, action)
-        case sent.CancelTurn():
-            return (ahp.TurnCancelled(turn_id=action.turn_id),)
         case sent.Truncate(turn_id=turn_id):
             return (ahp.Truncated(turn_id=None if turn_id is msgspec.UNSET else turn_id),)
         case sent.InputAnswerChanged():
             return _input_answer_changed(record, action)
         case sent.InputCompleted():
             return _input_completed(record, action)
-        case sent.DraftChanged():
-            return (MessageDrafted(draft=action.draft),)
         case sent.ActiveClientSet():
             return _active_client_set(record, action)
         case sent.ActiveClientRemoved():
@@ -122,6 +113,7 @@ def _translated(record: SessionRecord, action: sent.ClientAction) -> Translated 
 
 
 RENAMED: dict[type, type[RecordAction]] = {
+    sent.CancelTurn: ahp.TurnCancelled,
     sent.ToolCallConfirmed: ahp.ToolCallConfirmed,
     sent.ToolCallComplete: ahp.ToolCallComplete,
     sent.ToolCallResultConfirmed: ahp.ToolCallResultConfirmed,
@@ -129,6 +121,7 @@ RENAMED: dict[type, type[RecordAction]] = {
     sent.PendingMessageSet: ahp.PendingMessageSet,
     sent.PendingMessageRemoved: ahp.PendingMessageRemoved,
     sent.QueuedMessagesReordered: ahp.QueuedMessagesReordered,
+    sent.DraftChanged: MessageDrafted,
     sent.ChatIsReadChanged: ahp.IsReadChanged,
     sent.ChatIsArchivedChanged: ahp.IsArchivedChanged,
     ahp.TitleChanged: ahp.TitleChanged,
@@ -141,11 +134,9 @@ RENAMED: dict[type, type[RecordAction]] = {
 OWN_KINDS: dict[type, type[RecordAction | ahp.RootConfigChanged]] = {
     **RENAMED,
     sent.StartTurn: ahp.TurnStarted,
-    sent.CancelTurn: ahp.TurnCancelled,
     sent.Truncate: ahp.Truncated,
     sent.InputAnswerChanged: ahp.InputAnswerChanged,
     sent.InputCompleted: ahp.InputCompleted,
-    sent.DraftChanged: MessageDrafted,
     sent.ActiveClientSet: ClientJoined,
     sent.ActiveClientRemoved: ClientLeft,
     sent.CustomizationToggled: ahp.CustomizationToggled,
@@ -161,7 +152,7 @@ def _turn_started(record: SessionRecord, action: sent.StartTurn) -> Translated:
     message, summary = action.message, record.public.summary
     started = ahp.TurnStarted(
         turn_id=action.turn_id,
-        message=_plain(message),
+        message=reshaped(Message, message),
         queued_message_id=action.queued_message_id,
     )
     chosen: list[RecordAction] = []
@@ -172,15 +163,6 @@ def _turn_started(record: SessionRecord, action: sent.StartTurn) -> Translated:
         if message.agent is not None and message.agent != summary.agent:
             chosen.append(ahp.AgentChanged(agent=message.agent))
     return (*chosen, started)
-
-
-def _plain(message: ChosenMessage) -> Message:
-    return Message(
-        text=message.text,
-        origin=message.origin,
-        attachments=message.attachments,
-        meta=message.meta,
-    )
 
 
 # Clients
@@ -224,25 +206,14 @@ def _input_completed(record: SessionRecord, action: sent.InputCompleted) -> Tran
     request = open_request(record.public, action.request_id)
     if request is None:
         return (completed,)
-    answers = _all_converted(request, action.answers or {})
-    if isinstance(answers, Refusal):
-        return answers
-    return (msgspec.structs.replace(completed, answers=answers or None),)
-
-
-def _all_converted(
-    request: InputRequest, answers: Mapping[str, Answer]
-) -> dict[str, Answer] | Refusal:
-    """Without answers to unknown questions: some clients invent one if a request has none."""
-    if not request.questions:
-        return {}
-    made: dict[str, Answer] = {}
-    for question_id, answer in answers.items():
+    answers: dict[str, Answer] = {}
+    # Some clients invent an answer if a request has no questions.
+    for question_id, answer in (action.answers or {}).items() if request.questions else ():
         converted = _converted(request, question_id, answer)
         if isinstance(converted, Refusal):
             return converted
-        made[question_id] = converted
-    return made
+        answers[question_id] = converted
+    return (msgspec.structs.replace(completed, answers=answers or None),)
 
 
 def _converted(request: InputRequest, question_id: str, answer: Answer) -> Answer | Refusal:

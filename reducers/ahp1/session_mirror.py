@@ -13,7 +13,9 @@ from session_server.reducers.ahp1.chat_mirror import (
     directory_set,
     is_archived_changed,
     is_read_changed,
+    removed,
     replaced,
+    upserted,
     without,
 )
 
@@ -29,13 +31,6 @@ def reduce_session_mirror(state: Json, action: Json) -> Json:
 def reduce_root_mirror(state: Json, action: Json) -> Json:
     reducer = ROOT_REDUCERS.get(action["type"])
     return state if reducer is None else reducer(state, action)
-
-
-def upserted(items: list[Json], item: Json, key: str) -> list[Json]:
-    """Replaces the item that has the same key, or appends it."""
-    if any(known[key] == item[key] for known in items):
-        return [item if known[key] == item[key] else known for known in items]
-    return [*items, item]
 
 
 def ready(state: Json, action: Json) -> Json:
@@ -59,30 +54,24 @@ def server_tools_changed(state: Json, action: Json) -> Json:
 
 
 def active_client_set(state: Json, action: Json) -> Json:
-    clients = upserted(state["activeClients"], action["activeClient"], "clientId")
-    return {**state, "activeClients": clients}
+    return upserted(state, "activeClients", action["activeClient"], "clientId")
 
 
 def active_client_removed(state: Json, action: Json) -> Json:
-    clients = state["activeClients"]
-    rest = [client for client in clients if client["clientId"] != action["clientId"]]
-    return state if len(rest) == len(clients) else {**state, "activeClients": rest}
+    return removed(state, "activeClients", action["clientId"], "clientId")
 
 
 # Chats
 
 
 def chat_added(state: Json, action: Json) -> Json:
-    return {**state, "chats": upserted(state["chats"], action["summary"], "resource")}
+    return upserted(state, "chats", action["summary"], "resource")
 
 
 def chat_removed(state: Json, action: Json) -> Json:
-    rest = [chat for chat in state["chats"] if chat["resource"] != action["chat"]]
-    if len(rest) == len(state["chats"]):
-        return state
-    removed = {**state, "chats": rest}
-    is_default = state.get("defaultChat") == action["chat"]
-    return without(removed, "defaultChat") if is_default else removed
+    rest = removed(state, "chats", action["chat"], "resource")
+    is_default = rest is not state and state.get("defaultChat") == action["chat"]
+    return without(rest, "defaultChat") if is_default else rest
 
 
 def chat_updated(state: Json, action: Json) -> Json:
@@ -106,16 +95,12 @@ def chats_reordered(state: Json, action: Json) -> Json:
 
 
 def input_needed_set(state: Json, action: Json) -> Json:
-    entries = upserted(state.get("inputNeeded", []), action["request"], "id")
-    return _with_needed_status({**state, "inputNeeded": entries})
+    return _with_needed_status(upserted(state, "inputNeeded", action["request"]))
 
 
 def input_needed_removed(state: Json, action: Json) -> Json:
-    entries = state.get("inputNeeded", [])
-    rest = [entry for entry in entries if entry["id"] != action["id"]]
-    if len(rest) == len(entries):
-        return state
-    return _with_needed_status(replaced(state, "inputNeeded", rest or None))
+    rest = removed(state, "inputNeeded", action["id"])
+    return state if rest is state else _with_needed_status(rest)
 
 
 def _with_needed_status(state: Json) -> Json:
@@ -140,44 +125,32 @@ def customization_toggled(state: Json, action: Json) -> Json:
 
 
 def customization_updated(state: Json, action: Json) -> Json:
-    entries = upserted(state.get("customizations", []), action["customization"], "id")
-    return {**state, "customizations": entries}
+    return upserted(state, "customizations", action["customization"])
 
 
 def customization_removed(state: Json, action: Json) -> Json:
+    rest = removed(state, "customizations", action["id"])
+    if rest is not state:
+        return rest
     entries = state.get("customizations", [])
-    rest = [entry for entry in entries if entry["id"] != action["id"]]
-    if len(rest) < len(entries):
-        return {**state, "customizations": rest}
-    holders = [_without_child(entry, action["id"]) for entry in entries]
+    holders = [removed(entry, "children", action["id"]) for entry in entries]
     return state if holders == entries else {**state, "customizations": holders}
 
 
-def _without_child(entry: Json, identity: str) -> Json:
-    if "children" not in entry:
-        return entry
-    rest = [child for child in entry["children"] if child["id"] != identity]
-    return {**entry, "children": rest}
-
-
 def mcp_server_state_changed(state: Json, action: Json) -> Json:
-    return _with_server(state, action["id"], action["state"], action.get("channel"))
+    def changed(entry: Json) -> Json:
+        if entry["type"] != "mcpServer":
+            return entry
+        return replaced({**entry, "state": action["state"]}, "channel", action.get("channel"))
+
+    return _with_entry(state, action["id"], changed)
 
 
 def _mcp_server_moved(kind: str) -> Reducer:
     def moved(state: Json, action: Json) -> Json:
-        return _with_server(state, action["id"], {"kind": kind}, None)
+        return mcp_server_state_changed(state, {"id": action["id"], "state": {"kind": kind}})
 
     return moved
-
-
-def _with_server(state: Json, identity: str, standing: Json, channel: str | None) -> Json:
-    def changed(entry: Json) -> Json:
-        if entry["type"] != "mcpServer":
-            return entry
-        return replaced({**entry, "state": standing}, "channel", channel)
-
-    return _with_entry(state, identity, changed)
 
 
 def _with_entry(state: Json, identity: str, change: Callable[[Json], Json]) -> Json:

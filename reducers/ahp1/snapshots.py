@@ -5,22 +5,23 @@ from typing import NamedTuple
 
 import msgspec
 
-from session_server.reducers.ahp1.root import shown_entries
 from session_server.reducers.ahp1.uris import chat_uri, session_uri
-from session_server.reducers.state.chat import RUNS, chat_of, waiting
+from session_server.reducers.state.chat import chat_of, waiting, waits_for_people
+from session_server.reducers.state.client_entries import enablement
+from session_server.reducers.state.input_requests import open_request
 from session_server.reducers.state.status import listed
+from session_server.schemas.ahp.customizations import (
+    ChildCustomization,
+    ChildEntry,
+    Customization,
+    Directory,
+    McpServer,
+    Plugin,
+    UnknownChildCustomization,
+)
 from session_server.schemas.ahp.messages import Message
-from session_server.schemas.ahp.questions import (
-    InputRequest,
-    MultiSelectQuestion,
-    Question,
-    SingleSelectQuestion,
-)
-from session_server.schemas.ahp.session import (
-    ACTIVITY_BITS,
-    Lifecycle,
-    Status,
-)
+from session_server.schemas.ahp.questions import InputRequest, Question
+from session_server.schemas.ahp.session import ACTIVITY_BITS, Lifecycle, Status
 from session_server.schemas.ahp.tool_calls import (
     ClientContributor,
     PendingResultConfirmation,
@@ -32,7 +33,7 @@ from session_server.schemas.ahp.turns import ChatPart, ResponsePart, ToolCallPar
 from session_server.schemas.ahp1 import state as shown
 from session_server.schemas.log_entries import Spelling
 from session_server.schemas.record import ChatRecord, PlacedRequest, SessionRecord, TurnRecord
-from session_server.schemas.wire import Millis, Uri
+from session_server.schemas.wire import Millis, Uri, reshaped
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LAST_MOMENT = 253_402_300_799_999
@@ -71,13 +72,9 @@ def shown_request(request: InputRequest) -> InputRequest:
 
 
 def _explicit(question: Question) -> Question:
-    match question:
-        case SingleSelectQuestion() | MultiSelectQuestion() if (
-            question.allow_freeform_input is None
-        ):
-            return msgspec.structs.replace(question, allow_freeform_input=False)
-        case _:
-            return question
+    if getattr(question, "allow_freeform_input", False) is not None:
+        return question
+    return msgspec.structs.replace(question, allow_freeform_input=False)
 
 
 def shown_call(call: ToolCall, turn: TurnRecord) -> ToolCall:
@@ -119,10 +116,7 @@ def _shown_part(part: ResponsePart, turn: TurnRecord) -> ResponsePart:
 
 
 def _request_part(record: SessionRecord, placed: PlacedRequest) -> list[ChatPart]:
-    request = placed.request
-    if request is None:
-        found = [r for r in record.public.input_requests or () if r.id == placed.id]
-        request = found[0] if found else None
+    request = placed.request or open_request(record.public, placed.id)
     if request is None:
         return []
     return [shown.InputRequestPart(request=shown_request(request), response=placed.response)]
@@ -132,14 +126,7 @@ def shown_message(message: Message, turn: TurnRecord) -> Message:
     """With the model and the agent that the session used when the turn began."""
     if turn.model is None and turn.agent is None:
         return message
-    return shown.ChosenMessage(
-        text=message.text,
-        origin=message.origin,
-        attachments=message.attachments,
-        meta=message.meta,
-        model=turn.model,
-        agent=turn.agent,
-    )
+    return reshaped(shown.ChosenMessage, message, model=turn.model, agent=turn.agent)
 
 
 def _active_turn(record: SessionRecord, chat: ChatRecord) -> shown.ActiveChatTurn | None:
@@ -180,21 +167,18 @@ def duration(turn: TurnRecord) -> Millis:
 # Chats
 
 
-def _marks(record: SessionRecord, variant: Variant) -> int:
-    """A session has one chat, so both have the same read and archived marks."""
-    return record.public.summary.status & ~ACTIVITY_BITS if variant.has_chat_marks else 0
-
-
 def chat_activity(record: SessionRecord, chat: ChatRecord) -> int:
     if chat.failed:
         return Status.ERROR
-    if any(not name.startswith(RUNS) for name in chat.needed):
+    if waits_for_people(chat.needed):
         return Status.INPUT_NEEDED
     return Status.IDLE if record.public.active_turn is None else Status.IN_PROGRESS
 
 
 def chat_status(record: SessionRecord, variant: Variant) -> int:
-    return int(_marks(record, variant) | chat_activity(record, chat_of(record)))
+    """A session has one chat, so both have the same read and archived marks."""
+    marks = record.public.summary.status & ~ACTIVITY_BITS if variant.has_chat_marks else 0
+    return int(marks | chat_activity(record, chat_of(record)))
 
 
 def chat_name(record: SessionRecord, variant: Variant) -> Uri:
@@ -219,21 +203,53 @@ def chat_summary(record: SessionRecord, variant: Variant) -> shown.ChatSummary:
 
 def chat_state(record: SessionRecord, variant: Variant) -> shown.ChatState:
     public, chat = record.public, chat_of(record)
-    summary = chat_summary(record, variant)
     unknown = (TurnRecord(),) * (len(public.turns) - len(chat.turns))
     kept = (*chat.turns, *unknown)
-    return shown.ChatState(
-        resource=summary.resource,
-        title=summary.title,
-        status=summary.status,
-        modified_at=summary.modified_at,
-        working_directories=summary.working_directories,
+    return reshaped(
+        shown.ChatState,
+        chat_summary(record, variant),
         turns=tuple(_turn(record, *turn) for turn in zip(public.turns, kept, strict=False)),
         activity=public.summary.activity,
         active_turn=_active_turn(record, chat),
         steering_message=public.steering_message,
         queued_messages=public.queued_messages or None,
         draft=chat.draft,
+    )
+
+
+# Customizations
+
+
+def shown_entries(entries: tuple[Customization, ...] | None) -> tuple[shown.Entry, ...] | None:
+    """Kinds that 0.3.0 does not know are left out."""
+    if entries is None:
+        return None
+    made = (_entry(entry) for entry in entries)
+    return tuple(entry for entry in made if entry is not None)
+
+
+def _entry(entry: Customization) -> shown.Entry | None:
+    match entry:
+        case Plugin():
+            switch, children = enablement(enabled=entry.enabled), _children(entry.children)
+            return reshaped(shown.PluginEntry, entry, children=children, enablement=switch)
+        case Directory():
+            return reshaped(shown.DirectoryEntry, entry, children=_children(entry.children))
+        case McpServer():
+            return _server(entry)
+        case _:
+            return None
+
+
+def _server(server: McpServer) -> shown.McpServerEntry:
+    return reshaped(shown.McpServerEntry, server, enablement=enablement(enabled=server.enabled))
+
+
+def _children(children: tuple[ChildCustomization, ...] | None) -> tuple[ChildEntry, ...] | None:
+    return children and tuple(
+        _server(child) if isinstance(child, McpServer) else child
+        for child in children
+        if not isinstance(child, UnknownChildCustomization)
     )
 
 
@@ -276,7 +292,7 @@ def session_status(record: SessionRecord) -> int:
     """As clients' reducers leave it: a session that has needed input never becomes idle again."""
     chat = chat_of(record)
     marks = record.public.summary.status & ~ACTIVITY_BITS
-    if any(not name.startswith(RUNS) for name in chat.needed):
+    if waits_for_people(chat.needed):
         return int(marks | Status.INPUT_NEEDED)
     return int(marks | (Status.IN_PROGRESS if chat.was_needed else Status.IDLE))
 

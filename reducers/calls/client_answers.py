@@ -19,7 +19,7 @@ from session_server.reducers.rules.input_rules import input_completed
 from session_server.reducers.state.input_requests import open_request
 from session_server.reducers.texts import subject
 from session_server.schemas.ahp.actions import InputCompleted
-from session_server.schemas.ahp.questions import Answer, InputRequest, ResponseKind, Submitted
+from session_server.schemas.ahp.questions import InputRequest, ResponseKind, Submitted
 from session_server.schemas.limits import CLIENT_ANSWER_MS
 from session_server.schemas.mcp import ElicitResult
 from session_server.schemas.principals import Principal, Role, Stamp
@@ -48,7 +48,7 @@ def client_round(record: SessionRecord, call_id: str) -> ClientRound | None:
         return None
     if isinstance(call.phase, Uncertain):
         return _doubt(record, call, call.phase)
-    open_now = [a for a in call.asked if a.question is not None and not a.is_answered]
+    open_now = [asked for asked in call.asked if asked.waits_for_client]
     if not isinstance(call.phase, Waiting) or not open_now:
         return None
     return ClientRound(
@@ -76,9 +76,7 @@ def _doubt(record: SessionRecord, call: Call, phase: Uncertain) -> ClientRound |
 def client_deadline(record: SessionRecord, call: Call) -> Millis | None:
     """When a call ends whose client does not answer what only it can answer."""
     if not isinstance(call.phase, Waiting) or not any(
-        asked.question is not None
-        and not asked.is_answered
-        and open_request(record.public, asked.request_id) is None
+        asked.waits_for_client and open_request(record.public, asked.request_id) is None
         for asked in call.asked
     ):
         return None
@@ -120,7 +118,7 @@ def _of_this_round(
     errors: dict[str, Extra] = {}
     more: list[RecordAction] = []
     for asked in call.asked:
-        if asked.question is None or asked.is_answered:
+        if not asked.waits_for_client:
             continue
         request = open_request(record.public, asked.request_id)
         if asked.key in answers.given:
@@ -137,7 +135,8 @@ def _of_this_round(
     if not given and not errors:
         return tuple(more)
     answered = CallAnswered(call_id=call.id, round=call.round, given=given, errors=errors)
-    if errors and not _is_on_connection(call):
+    is_on_connection = isinstance(call.phase, Waiting) and call.phase.held
+    if errors and not is_on_connection:
         return (*more, *_failed(record, call, answered, stamp))
     return (answered, *more, *_shown(record, call, given))
 
@@ -162,49 +161,45 @@ def _taken(
     if hasty:
         text = f"{hasty} “{subject(request)}” can still be answered here."
         return hasty, note(record.public, text)
-    action = _completed(asked, request, response)
-    refusal = _refusal(record, asked, request, action, stamp)
-    if action is None or refusal is not None:
-        reason = refusal or "that is not an answer to an elicitation"
-        text = f"What {_name(call)} answered does not fit: {reason}"
-        return reason, note(record.public, text)
+    action = _completed(record, asked, request, response, stamp)
+    if isinstance(action, str):
+        return action, note(record.public, f"What {_name(call)} answered does not fit: {action}")
     return None, completion(record.public, action, stamp)
 
 
 def _completed(
-    asked: Asked, request: InputRequest, response: Mapping[str, Any]
-) -> InputCompleted | None:
-    try:
-        result = msgspec.convert(response, ElicitResult)
-    except msgspec.ValidationError:
-        return None
-    answers: dict[str, Answer] = {}
-    if result.action is ResponseKind.ACCEPT and _is_as_asked(asked, request):
-        for question in request.questions or ():
-            value = value_of(question, (result.content or {}).get(question.id))
-            if value is not None:
-                answers[question.id] = Submitted(value=value)
-    return InputCompleted(request_id=request.id, response=result.action, answers=answers or None)
-
-
-def _refusal(
     record: SessionRecord,
     asked: Asked,
     request: InputRequest,
-    action: InputCompleted | None,
+    response: Mapping[str, Any],
     stamp: Stamp,
-) -> str | None:
-    """Checked like a person's answers, unless people see another form than the client."""
-    if action is None or not _is_as_asked(asked, request):
-        return None
+) -> InputCompleted | str:
+    """The completion, or why the response does not fit.
+
+    Checked like a person's answers, unless something in the form had to be hidden from people.
+    """
+    result = _elicit_result(response)
+    if result is None:
+        return "that is not an answer to an elicitation"
+    completed = InputCompleted(request_id=request.id, response=result.action)
+    questions = request.questions or ()
+    if asked.schema is not None and questions_of(asked.schema) != questions:
+        return completed
+    if result.action is ResponseKind.ACCEPT:
+        content = result.content or {}
+        values = ((q.id, value_of(q, content.get(q.id))) for q in questions)
+        answers = {name: Submitted(value=value) for name, value in values if value is not None}
+        completed = msgspec.structs.replace(completed, answers=answers or None)
     by = "" if stamp.by is None else stamp.by.id
-    refusal = input_completed(Principal(id=by, role=Role.ANSWERER), record, action)
-    return None if refusal is None else refusal.message
+    refusal = input_completed(Principal(id=by, role=Role.ANSWERER), record, completed)
+    return completed if refusal is None else refusal.message
 
 
-def _is_as_asked(asked: Asked, request: InputRequest) -> bool:
-    """Whether nothing in the form had to be hidden from people."""
-    return asked.schema is None or questions_of(asked.schema) == (request.questions or ())
+def _elicit_result(response: Mapping[str, Any] | None) -> ElicitResult | None:
+    try:
+        return msgspec.convert(response, ElicitResult)
+    except msgspec.ValidationError:
+        return None
 
 
 def _of_earlier_run(
@@ -229,12 +224,8 @@ def _of_earlier_run(
 
 def _decision(record: SessionRecord, call: Call, answers: ClientAnswers, stamp: Stamp) -> Batch:
     """Whether the call runs again: the client that made it may decide that, like the owner."""
-    phase, response = call.phase, answers.given.get(AGAIN)
-    if not isinstance(phase, Uncertain) or phase.leg != answers.round.again or response is None:
-        return ()
-    try:
-        result = msgspec.convert(response, ElicitResult)
-    except msgspec.ValidationError:
+    phase, result = call.phase, _elicit_result(answers.given.get(AGAIN))
+    if not isinstance(phase, Uncertain) or phase.leg != answers.round.again or result is None:
         return ()
     action = result.action
     if action is ResponseKind.ACCEPT and (result.content or {}).get(AGAIN) is not True:
@@ -249,8 +240,7 @@ def _decision(record: SessionRecord, call: Call, answers: ClientAnswers, stamp: 
 def _failed(record: SessionRecord, call: Call, answered: CallAnswered, stamp: Stamp) -> Batch:
     """An error cannot be sent to a 2026-era server: the whole call ends with it."""
     error = next(iter(answered.errors.values()))
-    open_keys = [a.key for a in call.asked if not a.is_answered and a.question is not None]
-    everything = dict.fromkeys(open_keys, error) | answered.errors
+    everything = {a.key: error for a in call.asked if a.waits_for_client} | answered.errors
     closed = msgspec.structs.replace(answered, given={}, errors=everything)
     after = msgspec.structs.replace(record, private=call_answered(record.private, closed, stamp.at))
     leg = call.phase.leg + 1 if isinstance(call.phase, Waiting) else 0
@@ -266,10 +256,6 @@ def _shown(record: SessionRecord, call: Call, given: Mapping[str, Any]) -> Batch
         if a.key in given and open_request(record.public, a.request_id) is None
     ]
     return invocations.progress(record, call, f"Answered in {_name(call)}") if alone else ()
-
-
-def _is_on_connection(call: Call) -> bool:
-    return isinstance(call.phase, Waiting) and call.phase.held
 
 
 def _name(call: Call) -> str:

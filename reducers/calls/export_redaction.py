@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from session_server.reducers.calls.redaction import HIDDEN, masked
-from session_server.reducers.forms.mcp_forms import questions_of
+from session_server.reducers.forms.mcp_forms import EMPTY_FORM, questions_of
 from session_server.schemas.mcp import ElicitResult, Unshowable
 from session_server.schemas.record import (
     Asked,
@@ -31,8 +31,6 @@ from session_server.schemas.record import (
     SessionRecord,
 )
 
-NO_QUESTIONS: dict[str, Any] = {"type": "object", "properties": {}}
-
 replace = msgspec.structs.replace
 
 
@@ -45,7 +43,13 @@ def redacted(action: RecordAction, calls: Mapping[str, Call]) -> RecordAction:
             asked = _asked(calls[call_id], action.asked) if call_id in calls else action.asked
             return replace(action, request_state=digest(action.request_state), asked=asked)
         case CallAnswered(call_id=call_id) if call_id in calls:
-            return _answers(calls[call_id], action)
+            call = calls[call_id]
+            return replace(
+                action,
+                given=masked(call, action.given),
+                errors=masked(call, action.errors),
+                remembered=_remembered(call, action.remembered),
+            )
         case CallFinished(call_id=call_id) if call_id in calls:
             return replace(action, result=masked(calls[call_id], action.result))
         case CallFailed(call_id=call_id) if call_id in calls:
@@ -95,13 +99,10 @@ def _params(call: Call) -> dict[str, Any]:
 
 
 def _phase(call: Call) -> Phase:
-    match call.phase:
-        case Finished() as finished:
-            return replace(finished, result=masked(call, finished.result))
-        case Failed() as failed:
-            return replace(failed, error=_error(call, failed.error))
-        case phase:
-            return phase
+    phase = call.phase
+    if isinstance(phase, Finished):
+        return replace(phase, result=masked(call, phase.result))
+    return replace(phase, error=_error(call, phase.error)) if isinstance(phase, Failed) else phase
 
 
 def _error(call: Call, error: CallError) -> CallError:
@@ -124,15 +125,6 @@ def _asked(call: Call, asked: tuple[Asked, ...]) -> tuple[Asked, ...]:
     )
 
 
-def _answers(call: Call, action: CallAnswered) -> CallAnswered:
-    return replace(
-        action,
-        given=masked(call, action.given),
-        errors=masked(call, action.errors),
-        remembered=_remembered(call, action.remembered),
-    )
-
-
 def _remembered(call: Call, remembered: tuple[Remembered, ...]) -> tuple[Remembered, ...]:
     return tuple(
         replace(
@@ -148,7 +140,7 @@ def _remembered(call: Call, remembered: tuple[Remembered, ...]) -> tuple[Remembe
 def _schema(call: Call, schema: dict[str, Any]) -> dict[str, Any]:
     """Keeps keywords of JSON Schema, in case a secret is the same text as one."""
     hidden = masked(call, schema)
-    return NO_QUESTIONS if isinstance(questions_of(hidden), Unshowable) else hidden
+    return EMPTY_FORM if isinstance(questions_of(hidden), Unshowable) else hidden
 
 
 def _response(call: Call, response: ElicitResult | None) -> ElicitResult | None:

@@ -6,11 +6,7 @@ from typing import Any
 import msgspec
 
 from session_server.schemas.errors import ErrorCode
-from session_server.schemas.mcp import (
-    EmbeddedResponse,
-    InputRequired,
-    InvalidResult,
-)
+from session_server.schemas.mcp import EmbeddedResponse, InputRequired, InvalidResult
 
 TASKS_EXTENSION = "io.modelcontextprotocol/tasks"
 

@@ -95,7 +95,10 @@ def call_input_required(private: PrivateState, action: CallInputRequired, at: in
         unreached=0,
         unreached_since=None,
     )
-    return _with_call(private, updated(asked_again, phase=_round_phase(asked_again, action, at)))
+    phase: Phase = Waiting(leg=action.leg, held=action.held)
+    if all(asked.is_answered for asked in action.asked):  # or the server wants a later retry
+        phase = _all_answered(asked_again, action.leg, held=action.held, at=at)
+    return _with_call(private, updated(asked_again, phase=phase))
 
 
 def outcome_recorded(private: PrivateState, outcome: Outcome, at: int) -> PrivateState:
@@ -106,9 +109,12 @@ def outcome_recorded(private: PrivateState, outcome: Outcome, at: int) -> Privat
         return private
     if isinstance(call.phase, Waiting):
         return _with_call(private, _answered(call, outcome))
-    if isinstance(call.phase, Uncertain) and call.phase.request_id == outcome.request.id:
-        return _with_call(private, _decided(call, call.phase, outcome, at))
-    return private
+    if not isinstance(call.phase, Uncertain) or call.phase.request_id != outcome.request.id:
+        return private
+    # Only a person's acceptance runs the call again.
+    if outcome.response is ResponseKind.ACCEPT and outcome.via is Provenance.PERSON:
+        return _with_call(private, _from_the_start(call, call.phase.leg))
+    return _with_call(private, _ended(call, Failed(error=NOT_REPEATED, at=at)))
 
 
 def call_answered(private: PrivateState, action: CallAnswered, at: int) -> PrivateState:
@@ -125,7 +131,7 @@ def call_answered(private: PrivateState, action: CallAnswered, at: int) -> Priva
 
 
 def _with_answer(asked: Asked, action: CallAnswered) -> Asked:
-    if asked.is_answered or asked.question is None:
+    if not asked.waits_for_client:
         return asked
     given, error = action.given.get(asked.key), action.errors.get(asked.key)
     return updated(asked, given=given, error=error)
@@ -207,13 +213,6 @@ def _is_sent(call: Call, leg: int) -> bool:
     return isinstance(call.phase, Sent) and call.phase.leg == leg
 
 
-def _round_phase(call: Call, action: CallInputRequired, at: int) -> Phase:
-    """The phase after a round was opened. Without a question, the server wants a later retry."""
-    if not all(asked.is_answered for asked in call.asked):
-        return Waiting(leg=action.leg, held=action.held)
-    return _all_answered(call, action.leg, held=action.held, at=at)
-
-
 def _all_answered(call: Call, leg: int, *, held: bool, at: int | None = None) -> Phase:
     if held:
         return Sent(leg=leg, held=True)
@@ -265,13 +264,6 @@ def _is_answer(asked: Asked) -> bool:
     if asked.response is not None:
         return asked.response.action is not ResponseKind.CANCEL
     return asked.given is not None and asked.given.get("action") != ResponseKind.CANCEL
-
-
-def _decided(call: Call, uncertain: Uncertain, outcome: Outcome, at: int) -> Call:
-    """Only a person's acceptance runs the call again."""
-    if outcome.response is ResponseKind.ACCEPT and outcome.via is Provenance.PERSON:
-        return _from_the_start(call, uncertain.leg)
-    return _ended(call, Failed(error=NOT_REPEATED, at=at))
 
 
 def _from_the_start(call: Call, leg: int) -> Call:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from session_server.reducers.calls.redaction import masked, shown_arguments
-from session_server.reducers.state.turns import active_turn
+from session_server.reducers.state.turns import tool_call
 from session_server.schemas.ahp.actions import (
     SessionAction,
     ToolCallComplete,
@@ -28,7 +28,6 @@ from session_server.schemas.ahp.tool_calls import (
     ToolError,
     ToolResult,
 )
-from session_server.schemas.ahp.turns import ToolCallPart
 from session_server.schemas.http import CallState, CallView
 from session_server.schemas.limits import SHOWN_DATA_CHARS, SHOWN_INPUT_CHARS, SHOWN_TEXT_CHARS
 from session_server.schemas.record import (
@@ -95,28 +94,24 @@ def finished(record: SessionRecord, call: Call, result: Mapping[str, Any]) -> Sh
 
 def failed(record: SessionRecord, call: Call, error: CallError) -> Shown:
     text = _cut(masked(call, error.message), SHOWN_TEXT_CHARS)
-    shown = ToolResult(
-        success=False,
-        past_tense_message=f"{call.server}/{call.target} failed",
-        error=ToolError(message=text, code=error.kind),
-    )
-    return _ended(record, call, shown)
+    return _without_result(record, call, "failed", ToolError(message=text, code=error.kind))
 
 
 def abandoned(record: SessionRecord, call: Call, reason: str) -> Shown:
-    shown = ToolResult(
-        success=False,
-        past_tense_message=f"{call.server}/{call.target} was abandoned",
-        error=ToolError(message=reason, code="abandoned"),
-    )
-    return _ended(record, call, shown)
+    error = ToolError(message=reason, code="abandoned")
+    return _without_result(record, call, "was abandoned", error)
+
+
+def _without_result(record: SessionRecord, call: Call, ending: str, error: ToolError) -> Shown:
+    message = f"{call.server}/{call.target} {ending}"
+    return _ended(record, call, ToolResult(success=False, past_tense_message=message, error=error))
 
 
 def shown_content(
     result: Mapping[str, Any], room: int = SHOWN_TEXT_CHARS
 ) -> tuple[ToolContent, ...]:
     """A result as people see it; a part that is too large is replaced by a note."""
-    shown = list[ToolContent]()
+    shown: list[ToolContent] = []
     for block in _blocks(result):
         piece = _piece(block)
         if isinstance(piece, TextContent):
@@ -184,13 +179,7 @@ def _ended(record: SessionRecord, call: Call, result: ToolResult) -> Shown:
 
 
 def _is_running(record: SessionRecord, call: Call) -> bool:
-    turn = active_turn(record.public, call.turn_id)
-    return turn is not None and any(
-        isinstance(part, ToolCallPart)
-        and part.tool_call.tool_call_id == call.id
-        and isinstance(part.tool_call, Running)
-        for part in turn.response_parts
-    )
+    return isinstance(tool_call(record.public, call.turn_id, call.id), Running)
 
 
 def _cut(text: str, room: int) -> str:

@@ -8,15 +8,10 @@ from urllib.parse import quote
 
 from session_server.reducers.batches import Batch, note, withdrawal
 from session_server.reducers.calls.redaction import masked
-from session_server.reducers.calls.rounds import (
-    asking_deadline,
-    failure,
-    outstanding,
-    unfinished,
-)
+from session_server.reducers.calls.rounds import failure, outstanding, request_meta, unfinished
 from session_server.reducers.rules.input_rules import CALL_PREFIX
 from session_server.schemas.ahp.actions import InputRequested
-from session_server.schemas.ahp.questions import InputRequest, RequestMeta
+from session_server.schemas.ahp.questions import InputRequest
 from session_server.schemas.limits import RESTARTS_PER_CALL, UNREACHED_LIMIT_MS
 from session_server.schemas.principals import Stamp
 from session_server.schemas.record import (
@@ -127,13 +122,7 @@ def _doubt(call: Call, leg: int, reason: str, stamp: Stamp, begun: tuple[Begun, 
     request = InputRequest(
         id=request_id,
         message=f"{call.server}/{call.target}: {reason}",
-        meta=RequestMeta(
-            call=call.id,
-            server=call.server,
-            tool=call.target,
-            lease=call.lease,
-            **asking_deadline(call, stamp),
-        ),
+        meta=request_meta(call, stamp),
     )
     return (
         CallDoubted(call_id=call.id, leg=leg, request_id=request_id, begun=begun),

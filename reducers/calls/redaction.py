@@ -267,11 +267,6 @@ def masked_names(call: Call, names: Sequence[str]) -> list[str]:
     return shown
 
 
-def reveals_secret(call: Call, url: str) -> bool:
-    """Whether an address holds a private argument, also one that was escaped."""
-    return masked(call, url) != url
-
-
 def unmasked_answers(
     questions: Sequence[Question], shown: Sequence[Question], answers: Mapping[str, Answer]
 ) -> dict[str, Answer]:

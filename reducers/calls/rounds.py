@@ -14,20 +14,13 @@ from session_server.reducers.batches import Batch, note, turn_end, withdrawal
 from session_server.reducers.calls import presentation as invocations
 from session_server.reducers.calls.input_required import retry_params
 from session_server.reducers.calls.lifecycle import leg_out
-from session_server.reducers.calls.redaction import (
-    masked,
-    masked_names,
-    redacted_request,
-    reveals_secret,
-)
+from session_server.reducers.calls.redaction import masked, masked_names, redacted_request
 from session_server.reducers.forms.kept_answers import still_fitting
-from session_server.reducers.forms.mcp_forms import request_of
+from session_server.reducers.forms.mcp_forms import EMPTY_FORM, request_of
 from session_server.reducers.rules.input_rules import CALL_PREFIX, check_form
 from session_server.schemas.ahp.actions import InputRequested
 from session_server.schemas.ahp.questions import InputRequest, OnExpiry, RequestMeta
-from session_server.schemas.limits import (
-    OPEN_REQUESTS_PER_SESSION,
-)
+from session_server.schemas.limits import OPEN_REQUESTS_PER_SESSION
 from session_server.schemas.mcp import (
     Elicitation,
     ElicitRequest,
@@ -116,7 +109,7 @@ def open_round(
         masked_names(call, list(requests)), requests.items(), strict=True
     ):
         made = (raw or {}).get(key) or msgspec.to_builtins(embedded)
-        question = _question(call, key, shown_key, _Embedded(embedded, made), stamp)
+        question = _question(call, key, shown_key, embedded, made, stamp)
         if isinstance(question, _Unaskable):
             return failure(record, call_id, leg, question.kind, question.reason, stamp)
         asked.append(question.entry)
@@ -230,17 +223,15 @@ class _Unaskable(NamedTuple):
     reason: str
 
 
-class _Embedded(NamedTuple):
-    """A request of the server's, and the same as it made it."""
-
-    request: EmbeddedRequest
-    made: dict[str, Any]
-
-
 def _question(
-    call: Call, key: str, shown_key: str, embedded: _Embedded, stamp: Stamp
+    call: Call,
+    key: str,
+    shown_key: str,
+    request: EmbeddedRequest,
+    made: dict[str, Any],
+    stamp: Stamp,
 ) -> _Question | _Unaskable:
-    request, made = embedded
+    """`made` is the request as the server made it."""
     request_id = request_id_of(call.id, call.round + 1, shown_key)
     if isinstance(request, RootsRequest) and call.roots is not None:
         entry = Asked(key=key, request_id=request_id, fingerprint="roots", roots=call.roots)
@@ -249,7 +240,7 @@ def _question(
     reason = f"the server asked for {kind}, which was not offered to it"
     shown: _Question | _Unaskable = _Unaskable(FailureKind.UNSUPPORTED_REQUEST, reason)
     if isinstance(request, ElicitRequest) and call.answers != "client":
-        meta = _meta(call, shown_key, stamp)
+        meta = request_meta(call, stamp, round=call.round + 1, key=shown_key)
         shown = _elicited(call, key, request_id, request.params, meta)
     if not _is_for_client(call, kind):
         return shown
@@ -284,56 +275,42 @@ def fingerprint_of_question(question: Mapping[str, Any]) -> str:
 def _elicited(
     call: Call, key: str, request_id: str, elicitation: Elicitation, meta: RequestMeta
 ) -> _Question | _Unaskable:
-    is_url, shown = elicitation.mode == "url", _shown(call, elicitation)
-    if is_url and reveals_secret(call, elicitation.url or ""):
+    is_url = elicitation.mode == "url"
+    shown = msgspec.structs.replace(elicitation, message=masked(call, elicitation.message))
+    if is_url and masked(call, elicitation.url) != elicitation.url:
         private = "the address that the server asks people to open holds a private argument"
         return _Unaskable(FailureKind.UNSHOWABLE_FORM, private)
+    hidden = masked(call, shown.requested_schema)
     entry = Asked(
         key=key,
         request_id=request_id,
-        fingerprint=_fingerprint_in(call, shown),
-        schema=None if is_url else elicitation.requested_schema or _EMPTY_FORM,
+        # Without secrets: recordings hold it, and a short secret could be guessed from it.
+        fingerprint=fingerprint_of(msgspec.structs.replace(shown, requested_schema=hidden)),
+        schema=None if is_url else elicitation.requested_schema or EMPTY_FORM,
         elicitation_id=elicitation.elicitation_id if is_url else None,
     )
     request = request_of(request_id, shown, meta)
-    reason = _unaskable(request)
-    if reason is not None or isinstance(request, Unshowable):
-        return _Unaskable(FailureKind.UNSHOWABLE_FORM, str(reason))
+    if isinstance(request, Unshowable):
+        reason = f"the server asked for what cannot be shown: {request.reason}"
+        return _Unaskable(FailureKind.UNSHOWABLE_FORM, reason)
+    refusal = check_form(request)
+    if refusal is not None:
+        return _Unaskable(FailureKind.UNSHOWABLE_FORM, refusal.message.rstrip("."))
     known = entry if is_url else _with_memory(call, entry)
     if known.is_answered:
         return _Question(known, None)
     return _Question(entry, _with_begun(call, entry, redacted_request(call, request)))
 
 
-_EMPTY_FORM: dict[str, Any] = {"type": "object", "properties": {}}
-
-
-def _shown(call: Call, elicitation: Elicitation) -> Elicitation:
-    return msgspec.structs.replace(elicitation, message=masked(call, elicitation.message))
-
-
-def _fingerprint_in(call: Call, shown: Elicitation) -> str:
-    """Without secrets: recordings hold it, and a short secret could be guessed from it."""
-    hidden = masked(call, shown.requested_schema)
-    return fingerprint_of(msgspec.structs.replace(shown, requested_schema=hidden))
-
-
-def _meta(call: Call, key: str, stamp: Stamp) -> RequestMeta:
-    return RequestMeta(
-        call=call.id,
-        round=call.round + 1,
-        key=key,
-        server=call.server,
-        tool=call.target,
-        lease=call.lease,
-        **asking_deadline(call, stamp),
+def request_meta(call: Call, stamp: Stamp, **place: Any) -> RequestMeta:
+    """Of a request of this call, which is open for as long as the call says."""
+    meta = RequestMeta(
+        call=call.id, server=call.server, tool=call.target, lease=call.lease, **place
     )
-
-
-def asking_deadline(call: Call, stamp: Stamp) -> dict[str, Any]:
     if call.answer_within is None:
-        return {}
-    return {"expires_at": stamp.at + call.answer_within, "on_expiry": OnExpiry.CANCEL}
+        return meta
+    expires_at = stamp.at + call.answer_within
+    return msgspec.structs.replace(meta, expires_at=expires_at, on_expiry=OnExpiry.CANCEL)
 
 
 def _with_memory(call: Call, entry: Asked) -> Asked:
@@ -365,7 +342,7 @@ def _elsewhere(
     record: SessionRecord, call: Call, asked: list[Asked], opened: list[InputRequested]
 ) -> Batch:
     """A note that the client is asked something that the session does not show."""
-    is_asked = any(entry.question is not None and not entry.is_answered for entry in asked)
+    is_asked = any(entry.waits_for_client for entry in asked)
     if call.client is None or opened or not is_asked:
         return ()
     return invocations.progress(record, call, f"Waiting for an answer in {call.client.name}")
@@ -377,11 +354,3 @@ def unfinished(record: SessionRecord, call_id: str, leg: int) -> Call | None:
     if call is not None and isinstance(call.phase, ToSend) and call.phase.leg == leg:
         return call
     return outstanding(record, call_id, leg)
-
-
-def _unaskable(request: InputRequest | Unshowable) -> str | None:
-    """Why a request cannot be shown to people."""
-    if isinstance(request, Unshowable):
-        return f"the server asked for what cannot be shown: {request.reason}"
-    refusal = check_form(request)
-    return None if refusal is None else refusal.message.rstrip(".")

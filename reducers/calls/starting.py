@@ -88,18 +88,15 @@ def start(
     """Starts the call in the active turn, or in a new turn of the host."""
     if call.id in record.private.calls:
         return ()
-    refusal = (
-        _check_room(record)
-        or _check_switch(record.public, server)
-        or _check_id(record.public, call.id)
-    )
+    refusal = _check_start(record, call, server)
     if refusal is not None:
         return refusal
     state = record.public
+    is_listed = listed_server(state, server.id) is not None
     opening = host_turn(state, call.id, f"{call.server}/{call.target}")
     joined = msgspec.structs.replace(call, turn_id=_turn_id(state, opening), started_at=stamp.at)
     return (
-        *_listing(state, server),
+        *(() if is_listed else (CustomizationUpdated(customization=server),)),
         *opening,
         CallStarted(call=joined),
         *invocation(joined, title),
@@ -120,35 +117,23 @@ def _is_wanted(call: Call, at: int) -> bool:
     return not isinstance(call.phase, Abandoned)
 
 
-def _check_room(record: SessionRecord) -> Refusal | None:
-    if record.public.lifecycle is Lifecycle.CREATION_FAILED:
-        message = "This session could not be created."
-        return Refusal(code=RefusalCode.WRONG_STATE, message=message)
+def _check_start(record: SessionRecord, call: Call, server: McpServer) -> Refusal | None:
+    state = record.public
+    code = RefusalCode.WRONG_STATE
+    if state.lifecycle is Lifecycle.CREATION_FAILED:
+        return Refusal(code=code, message="This session could not be created.")
     if len(open_calls(record)) >= OPEN_CALLS_PER_SESSION:
         message = f"At most {OPEN_CALLS_PER_SESSION} calls can be open in a session at once."
         return Refusal(code=RefusalCode.LIMIT, message=message)
-    return None
-
-
-def _check_switch(state: SessionState, server: McpServer) -> Refusal | None:
     listed = listed_server(state, server.id)
-    if listed is None or listed.enabled:
-        return None
-    message = f"The server {server.name!r} is switched off in this session."
-    return Refusal(code=RefusalCode.WRONG_STATE, message=message)
-
-
-def _check_id(state: SessionState, call_id: str) -> Refusal | None:
+    if listed is not None and not listed.enabled:
+        message = f"The server {server.name!r} is switched off in this session."
+        return Refusal(code=code, message=message)
     turn = state.active_turn
-    if turn is None or all(part_id(part) != call_id for part in turn.response_parts):
-        return None
-    message = "There is something with this id in the turn already."
-    return Refusal(code=RefusalCode.DUPLICATE, message=message)
-
-
-def _listing(state: SessionState, server: McpServer) -> Batch:
-    known = listed_server(state, server.id) is not None
-    return () if known else (CustomizationUpdated(customization=server),)
+    if turn is not None and any(part_id(part) == call.id for part in turn.response_parts):
+        message = "There is something with this id in the turn already."
+        return Refusal(code=RefusalCode.DUPLICATE, message=message)
+    return None
 
 
 def listed_server(state: SessionState, identity: str) -> McpServer | None:

@@ -126,7 +126,12 @@ def asked_question(number: int, asked: AskedQuestion) -> Question:
     }
     match kind:
         case "text":
-            return _text(asked, common)
+            meta = None if asked.pattern is None else QuestionMeta(pattern=asked.pattern)
+            low, high = _count(asked, asked.min), _count(asked, asked.max)
+            default = _default(asked, str)
+            return TextQuestion(
+                **common, format=asked.format, min=low, max=high, default_value=default, meta=meta
+            )
         case "boolean":
             return BooleanQuestion(**common, default_value=_default(asked, bool))
         case "number":
@@ -140,17 +145,6 @@ def asked_question(number: int, asked: AskedQuestion) -> Question:
         case _:
             low, high = _count(asked, asked.min), _count(asked, asked.max)
             return MultiSelectQuestion(**common, **_choice(asked), min=low, max=high)
-
-
-def _text(asked: AskedQuestion, common: dict[str, Any]) -> TextQuestion:
-    return TextQuestion(
-        **common,
-        format=asked.format,
-        min=_count(asked, asked.min),
-        max=_count(asked, asked.max),
-        default_value=_default(asked, str),
-        meta=None if asked.pattern is None else QuestionMeta(pattern=asked.pattern),
-    )
 
 
 def _choice(asked: AskedQuestion) -> dict[str, Any]:

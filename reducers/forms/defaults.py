@@ -3,23 +3,17 @@
 import msgspec
 
 from session_server.reducers.forms.answer_checks import check_value
+from session_server.reducers.forms.plain_values import value_of
 from session_server.schemas.ahp.questions import (
     Answer,
-    BooleanQuestion,
-    BooleanValue,
     Draft,
     InputRequest,
-    IntegerQuestion,
     MultiSelectQuestion,
-    NumberQuestion,
-    NumberValue,
     Question,
     SelectedManyValue,
     SelectedValue,
     SingleSelectQuestion,
     Submitted,
-    TextQuestion,
-    TextValue,
     Value,
 )
 from session_server.schemas.principals import Provenance
@@ -69,14 +63,8 @@ def _proposal(question: Question) -> Value | None:
         case MultiSelectQuestion():
             chosen = _recommended(question)
             return SelectedManyValue(value=chosen) if chosen else None
-        case TextQuestion(default_value=str(text)):
-            return TextValue(value=text)
-        case BooleanQuestion(default_value=bool(truth)):
-            return BooleanValue(value=truth)
-        case NumberQuestion(default_value=number) | IntegerQuestion(default_value=number):
-            return None if number is None else NumberValue(value=number)
         case _:
-            return None
+            return value_of(question, question.default_value)
 
 
 def _recommended(question: SingleSelectQuestion | MultiSelectQuestion) -> tuple[str, ...]:

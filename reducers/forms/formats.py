@@ -65,11 +65,7 @@ def is_email(text: str) -> bool:
     The library refuses domains of private networks (`.local`, `localhost`); under one more label
     their syntax is checked all the same.
     """
-    try:
-        validate_email(f"{text}.example", check_deliverability=False)
-    except EmailNotValidError:
-        return False
-    return True
+    return _is_accepted(lambda: validate_email(f"{text}.example", check_deliverability=False))
 
 
 def is_uri(text: str) -> bool:
@@ -77,7 +73,7 @@ def is_uri(text: str) -> bool:
     found = _URI.fullmatch(text)
     if found is None or int(found["port"] or 0) > 65_535:
         return False
-    return found["ip6"] is None or _is_ip6(found["ip6"])
+    return found["ip6"] is None or _is_accepted(lambda: IPv6Address(found["ip6"]))
 
 
 def is_web_address(text: str) -> bool:
@@ -92,16 +88,19 @@ def is_web_address(text: str) -> bool:
         return False
     if not 0 < int(found["port"] or 80) <= 65_535:
         return False
-    return _is_host_name(found["name"]) if found["ip6"] is None else _is_ip6(found["ip6"])
+    if found["ip6"] is not None:
+        return _is_accepted(lambda: IPv6Address(found["ip6"]))
+    return _is_host_name(found["name"])
 
 
 def is_date(text: str) -> bool:
-    return _reads_as(text, date)
+    return _is_accepted(lambda: msgspec.convert(text, date))
 
 
 def is_date_time(text: str) -> bool:
     """RFC 3339, with its time zone."""
-    return _DATE_TIME.fullmatch(text) is not None and _reads_as(text, datetime)
+    is_complete = _DATE_TIME.fullmatch(text) is not None
+    return is_complete and _is_accepted(lambda: msgspec.convert(text, datetime))
 
 
 FORMATS: dict[str, tuple[Callable[[str], bool], str]] = {
@@ -113,10 +112,10 @@ FORMATS: dict[str, tuple[Callable[[str], bool], str]] = {
 """Name → check, and a description of what is valid."""
 
 
-def _reads_as(text: str, shape: type[date]) -> bool:
+def _is_accepted(read: Callable[[], object]) -> bool:
     try:
-        msgspec.convert(text, shape)
-    except msgspec.ValidationError:
+        read()
+    except (msgspec.ValidationError, EmailNotValidError, AddressValueError):
         return False
     return True
 
@@ -125,26 +124,10 @@ def _is_host_name(text: str) -> bool:
     """In any script. Browsers read numbers as addresses; only their usual form is allowed."""
     labels = text.removesuffix(".").split(".")
     if _NUMBER.fullmatch(labels[-1]):
-        return _is_ip4(text)
+        return _is_accepted(lambda: IPv4Address(text))
     return all(_is_label(label) for label in labels)
 
 
 def _is_label(text: str) -> bool:
     has_letters = all(c in _NAME_MARKS or category(c)[0] in "LM" for c in text)
     return has_letters and text.strip("-") == text != ""
-
-
-def _is_ip4(text: str) -> bool:
-    try:
-        IPv4Address(text)
-    except AddressValueError:
-        return False
-    return True
-
-
-def _is_ip6(text: str) -> bool:
-    try:
-        IPv6Address(text)
-    except AddressValueError:
-        return False
-    return True

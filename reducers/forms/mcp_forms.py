@@ -13,7 +13,7 @@ import msgspec
 
 from session_server.reducers.forms.answer_checks import check_value
 from session_server.reducers.forms.formats import is_web_address
-from session_server.reducers.forms.plain_values import content_value
+from session_server.reducers.forms.plain_values import content_value, value_of
 from session_server.reducers.forms.review import decided, sent_for
 from session_server.schemas.ahp.questions import (
     Answer,
@@ -53,6 +53,8 @@ from session_server.schemas.mcp import (
 
 LAYERS = 4
 """References and choices that may be wrapped around a property."""
+
+EMPTY_FORM: dict[str, Any] = {"type": "object", "properties": {}}
 
 SHOWABLE_TYPES = ("string", "number", "integer", "boolean", "array")
 
@@ -194,12 +196,14 @@ def _question(name: str, shape: Property, *, required: bool) -> Question:
         case StringProperty():
             options = _options(shape.enum, shape.enum_names, shape.one_of)
             return SingleSelectQuestion(**common, options=options)
-        case NumberProperty():
-            low, high = _bounds(shape, _just_above, _just_below)
-            return NumberQuestion(**common, min=low, max=high)
         case IntegerProperty():
-            low, high = _bounds(shape, _next_whole, _previous_whole)
+            low, high = _bounds(shape, lambda n: math.floor(n) + 1, lambda n: math.ceil(n) - 1)
             return IntegerQuestion(**common, min=low, max=high)
+        case NumberProperty():
+            low, high = _bounds(
+                shape, lambda n: math.nextafter(n, math.inf), lambda n: math.nextafter(n, -math.inf)
+            )
+            return NumberQuestion(**common, min=low, max=high)
         case BooleanProperty():
             return BooleanQuestion(**common)
         case _:
@@ -218,9 +222,7 @@ def _options(
         labels = {option.const: option.title or option.const for option in titled}
     else:
         values = enum or ()
-        labels = dict(zip(values, values, strict=True)) | dict(
-            zip(values, names or (), strict=False)
-        )
+        labels = {value: value for value in values} | dict(zip(values, names or (), strict=False))
     if not labels:
         raise _UnshowableError("has no options to choose from")
     if len(labels) > OPTIONS_PER_QUESTION:
@@ -229,7 +231,7 @@ def _options(
 
 
 def _bounds(
-    shape: NumberProperty | IntegerProperty,
+    shape: NumberProperty,
     above: Callable[[Number], Number],
     below: Callable[[Number], Number],
 ) -> tuple[Number | None, Number | None]:
@@ -251,41 +253,12 @@ def _maybe(step: Callable[[Number], Number], limit: Number | None) -> Number | N
     return None if limit is None else step(limit)
 
 
-def _just_above(limit: Number) -> Number:
-    return math.nextafter(limit, math.inf)
-
-
-def _just_below(limit: Number) -> Number:
-    return math.nextafter(limit, -math.inf)
-
-
-def _next_whole(limit: Number) -> Number:
-    return math.floor(limit) + 1
-
-
-def _previous_whole(limit: Number) -> Number:
-    return math.ceil(limit) - 1
-
-
 def _default(question: Question, default: Any) -> Value | None:
     """The default as a value, if it would be accepted as an answer."""
-    value: Value
-    match question, default:
-        case BooleanQuestion(), bool():
-            value = BooleanValue(value=default)
-        case (NumberQuestion() | IntegerQuestion(), int() | float()) if not isinstance(
-            default, bool
-        ):
-            value = NumberValue(value=default)
-        case TextQuestion(), str():
-            value = TextValue(value=default)
-        case SingleSelectQuestion(), str():
-            value = SelectedValue(value=default)
-        case MultiSelectQuestion(), [*chosen] if all(isinstance(c, str) for c in chosen):
-            value = SelectedManyValue(value=tuple(chosen))
-        case _:
-            return None
-    return value if check_value(question, value) is None else None
+    if isinstance(default, list) is not isinstance(question, MultiSelectQuestion):
+        return None
+    value = value_of(question, default)
+    return value if value is not None and check_value(question, value) is None else None
 
 
 def _with_default(question: Question, default: Value | None) -> Question:

@@ -4,7 +4,6 @@ For programs that ask and answer without AHP's kinds of values. Of a form that c
 schema, the content is as that schema defines it.
 """
 
-from collections.abc import Iterable
 from typing import Any
 
 from session_server.schemas.ahp.questions import (
@@ -42,35 +41,29 @@ def value_of(question: Question, plain: Any) -> Value | None:
 
     `None` for what cannot be an answer: null, objects, lists of anything but text.
     """
-    match question, plain:
-        case SingleSelectQuestion(), str():
-            return SelectedValue(value=plain)
-        case SingleSelectQuestion(), [str(first), *rest] if _all_text(rest):
-            return SelectedValue(value=first, freeform_values=tuple(rest) or None)
-        case MultiSelectQuestion(), [*chosen] if _all_text(chosen):
-            return _selected_many(question, chosen)
-        case _, [*chosen] if _all_text(chosen):
-            return SelectedManyValue(value=tuple(chosen))
-        case _, bool():
+    match plain:
+        case bool():
             return BooleanValue(value=plain)
-        case _, int() | float():
+        case int() | float():
             return NumberValue(value=plain)
-        case _, str():
-            return TextValue(value=plain)
+        case str():
+            is_choice = isinstance(question, SingleSelectQuestion)
+            return SelectedValue(value=plain) if is_choice else TextValue(value=plain)
+        case [*chosen] if all(isinstance(text, str) for text in chosen):
+            return _selected(question, chosen)
         case _:
             return None
 
 
-def _selected_many(question: MultiSelectQuestion, chosen: list[str]) -> SelectedManyValue:
+def _selected(question: Question, chosen: list[str]) -> SelectedValue | SelectedManyValue:
     """Where freeform text is allowed, everything that is not an option is freeform text."""
-    if not question.allow_freeform_input:
+    if isinstance(question, SingleSelectQuestion) and chosen:
+        first, *rest = chosen
+        return SelectedValue(value=first, freeform_values=tuple(rest) or None)
+    if not isinstance(question, MultiSelectQuestion) or not question.allow_freeform_input:
         return SelectedManyValue(value=tuple(chosen))
     known = {option.id for option in question.options}
     own = tuple(text for text in chosen if text not in known)
     return SelectedManyValue(
         value=tuple(text for text in chosen if text in known), freeform_values=own or None
     )
-
-
-def _all_text(values: Iterable[Any]) -> bool:
-    return all(isinstance(value, str) for value in values)

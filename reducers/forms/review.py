@@ -94,10 +94,8 @@ def review_of(
 
 def reviewed(request: InputRequest, own: Mapping[str, Answer] | None = None) -> Reviewed:
     """The same as a completion carries it, to be refused if anything else would be sent."""
-    content: dict[str, Any] = dict(
-        plain_content(request.questions or (), effective_answers(request, own))
-    )
-    return Reviewed(content=content, revision=revision_of(request))
+    content = plain_content(request.questions or (), effective_answers(request, own))
+    return Reviewed(content={**content}, revision=revision_of(request))
 
 
 def revision_of(request: InputRequest) -> int | None:

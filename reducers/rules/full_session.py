@@ -4,18 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from session_server.reducers.state.input_requests import open_request
-from session_server.schemas.ahp.actions import (
-    InputAnswerChanged,
-    InputCompleted,
-    IsArchivedChanged,
-    IsReadChanged,
-    PendingMessageRemoved,
-    TitleChanged,
-    Truncated,
-    TurnCancelled,
-    TurnComplete,
-    TurnFailed,
-)
+from session_server.schemas.ahp import actions
 from session_server.schemas.ahp.questions import Answer, Skipped
 from session_server.schemas.ahp.session import SessionState
 from session_server.schemas.codec import encode
@@ -36,16 +25,16 @@ ENDINGS = (
     CallCollected,
     ClientLeft,
     CompletionHeld,
-    InputCompleted,
-    IsArchivedChanged,
-    IsReadChanged,
+    actions.InputCompleted,
+    actions.IsArchivedChanged,
+    actions.IsReadChanged,
     OutcomeCollected,
-    PendingMessageRemoved,
-    TitleChanged,
-    Truncated,
-    TurnCancelled,
-    TurnComplete,
-    TurnFailed,
+    actions.PendingMessageRemoved,
+    actions.TitleChanged,
+    actions.Truncated,
+    actions.TurnCancelled,
+    actions.TurnComplete,
+    actions.TurnFailed,
 )
 """Actions that end or remove something, or only replace what is small anyway."""
 
@@ -56,14 +45,14 @@ def makes_room(record: SessionRecord, batch: Sequence[Any]) -> bool:
     An action that ends something may carry a short text, and an answer may be replaced by one of
     at most its size.
     """
-    changes = [action for action in batch if isinstance(action, InputAnswerChanged)]
+    changes = [action for action in batch if isinstance(action, actions.InputAnswerChanged)]
     endings = [action for action in batch if isinstance(action, ENDINGS)]
     if endings:
         return sum(len(encode(action)) for action in (*changes, *endings)) <= ANSWER_CHARS
     return bool(changes) and all(_is_no_larger(record.public, action) for action in changes)
 
 
-def _is_no_larger(state: SessionState, action: InputAnswerChanged) -> bool:
+def _is_no_larger(state: SessionState, action: actions.InputAnswerChanged) -> bool:
     if action.answer is None:
         return True
     request = open_request(state, action.request_id)

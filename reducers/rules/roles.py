@@ -2,21 +2,7 @@
 
 from typing import get_args
 
-from session_server.schemas.ahp.actions import (
-    Action,
-    ClientAction,
-    HostSessionAction,
-    InputAnswerChanged,
-    InputCompleted,
-    IsReadChanged,
-    PendingMessageRemoved,
-    PendingMessageSet,
-    TitleChanged,
-    ToolCallComplete,
-    ToolCallContentChanged,
-    TurnCancelled,
-    TurnStarted,
-)
+from session_server.schemas.ahp import actions
 from session_server.schemas.errors import Refusal, RefusalCode
 from session_server.schemas.principals import Principal, Role
 from session_server.schemas.record import ClientJoined, ClientLeft, MessageDrafted, RecordAction
@@ -26,24 +12,26 @@ from session_server.schemas.record import ClientJoined, ClientLeft, MessageDraft
 # An agent dispatches host actions, runs turns and reports on its tools; it does not answer
 # questions, confirm tool calls or change the host's own state.
 OF_AGENTS = (
-    TurnStarted,
-    TurnCancelled,
-    ToolCallComplete,
-    ToolCallContentChanged,
-    InputCompleted,
-    PendingMessageSet,
-    PendingMessageRemoved,
-    TitleChanged,
-    IsReadChanged,
+    actions.TurnStarted,
+    actions.TurnCancelled,
+    actions.ToolCallComplete,
+    actions.ToolCallContentChanged,
+    actions.InputCompleted,
+    actions.PendingMessageSet,
+    actions.PendingMessageRemoved,
+    actions.TitleChanged,
+    actions.IsReadChanged,
 )
 
 OF_CHATS = (ClientJoined, ClientLeft, MessageDrafted)
 """Actions of later versions that 0.3.0 does not have."""
 
 MAY: dict[Role, frozenset[type]] = {
-    Role.OWNER: frozenset({*get_args(ClientAction), *OF_CHATS}),
-    Role.AGENT: frozenset({*get_args(HostSessionAction), *OF_AGENTS}),
-    Role.ANSWERER: frozenset({InputAnswerChanged, InputCompleted, IsReadChanged}),
+    Role.OWNER: frozenset({*get_args(actions.ClientAction), *OF_CHATS}),
+    Role.AGENT: frozenset({*get_args(actions.HostSessionAction), *OF_AGENTS}),
+    Role.ANSWERER: frozenset(
+        {actions.InputAnswerChanged, actions.InputCompleted, actions.IsReadChanged}
+    ),
     Role.OBSERVER: frozenset(),
 }
 
@@ -55,14 +43,27 @@ _ROLE_MESSAGES = {
 }
 
 
-def check_role(principal: Principal, action: Action | RecordAction) -> Refusal | None:
+def refused(code: RefusalCode, message: str) -> Refusal:
+    return Refusal(code=code, message=message)
+
+
+def check_length(what: str, length: int, limit: int, unit: str = "characters") -> Refusal | None:
+    if length <= limit:
+        return None
+    return refused(RefusalCode.LIMIT, f"{what} may have at most {limit} {unit}.")
+
+
+NOT_A_USERS = refused(RefusalCode.NOT_A_USER_MESSAGE, "A message from a client must be a user's.")
+
+
+def check_role(principal: Principal, action: actions.Action | RecordAction) -> Refusal | None:
     if type(action) in MAY[principal.role]:
         return None
-    return Refusal(code=RefusalCode.ROLE, message=_ROLE_MESSAGES[principal.role])
+    return refused(RefusalCode.ROLE, _ROLE_MESSAGES[principal.role])
 
 
 def check_session(principal: Principal, resource: str) -> Refusal | None:
     """A share link opens one session and no other; a token may be limited too."""
     if principal.reaches(resource):
         return None
-    return Refusal(code=RefusalCode.OTHER_SESSION, message="Your access is to another session.")
+    return refused(RefusalCode.OTHER_SESSION, "Your access is to another session.")

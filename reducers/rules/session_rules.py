@@ -3,22 +3,11 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from session_server.reducers.rules.roles import NOT_A_USERS, check_length, refused
 from session_server.reducers.rules.turn_rules import PASSIVE_PROVIDER
 from session_server.reducers.state.chat import chat_of
 from session_server.reducers.state.customizations import identity_of
-from session_server.schemas.ahp.actions import (
-    ActiveClientChanged,
-    ActiveClientToolsChanged,
-    ActivityChanged,
-    AgentChanged,
-    ConfigChanged,
-    CustomizationToggled,
-    ModelChanged,
-    PendingKind,
-    PendingMessageRemoved,
-    PendingMessageSet,
-    TitleChanged,
-)
+from session_server.schemas.ahp import actions
 from session_server.schemas.ahp.messages import USER
 from session_server.schemas.ahp.session import (
     ConfigPropertySchema,
@@ -85,9 +74,8 @@ def _check_dropped(config: Config, changes: Mapping[str, Any]) -> Refusal | None
 
 def _is_fixed(shape: ConfigPropertySchema) -> bool:
     """Read-only, or a session's that was meant to be chosen at its creation."""
-    if isinstance(shape, SessionConfigPropertySchema) and not shape.session_mutable:
-        return True
-    return bool(shape.read_only)
+    is_chosen_once = isinstance(shape, SessionConfigPropertySchema) and not shape.session_mutable
+    return is_chosen_once or bool(shape.read_only)
 
 
 def _fits(shape: ConfigPropertySchema, value: Any) -> bool:
@@ -101,150 +89,132 @@ def _fits(shape: ConfigPropertySchema, value: Any) -> bool:
         return all(name in value for name in shape.required or ()) and all(
             _fits(known[name], item) for name, item in value.items() if name in known
         )
-    return shape.enum is None or value in shape.enum or _is_open(shape)
-
-
-def _is_open(shape: ConfigPropertySchema) -> bool:
-    """A dynamic enumeration only lists suggestions."""
-    return bool(getattr(shape, "enum_dynamic", None))
+    # A dynamic enumeration only lists suggestions.
+    is_dynamic = bool(getattr(shape, "enum_dynamic", None))
+    return shape.enum is None or value in shape.enum or is_dynamic
 
 
 def _config_refusal(message: str) -> Refusal:
-    return Refusal(code=RefusalCode.NOT_CONFIGURABLE, message=message)
+    return refused(RefusalCode.NOT_CONFIGURABLE, message)
 
 
 def title_changed(
-    principal: Principal, record: SessionRecord, action: TitleChanged
+    principal: Principal, record: SessionRecord, action: actions.TitleChanged
 ) -> Refusal | None:
-    if len(action.title) <= TITLE_CHARS:
-        return None
-    return _refusal(RefusalCode.LIMIT, f"A title may have at most {TITLE_CHARS} characters.")
+    return check_length("A title", len(action.title), TITLE_CHARS)
 
 
 def pending_message_set(
-    principal: Principal, record: SessionRecord, action: PendingMessageSet
+    principal: Principal, record: SessionRecord, action: actions.PendingMessageSet
 ) -> Refusal | None:
     if principal.role is not Role.AGENT and action.message.origin.kind != USER:
-        text = "A message from a client must be a user's."
-        return _refusal(RefusalCode.NOT_A_USER_MESSAGE, text)
+        return NOT_A_USERS
     if record.public.summary.provider == PASSIVE_PROVIDER:
-        return _refusal(RefusalCode.PASSIVE_SESSION, "No agent listens in this session.")
+        return refused(RefusalCode.PASSIVE_SESSION, "No agent listens in this session.")
     if len(action.id) > ID_CHARS:
-        return _refusal(RefusalCode.LIMIT, f"An id may have at most {ID_CHARS} characters.")
+        return check_length("An id", len(action.id), ID_CHARS)
     queue = record.public.queued_messages or ()
-    is_queued = action.kind is PendingKind.QUEUED
+    is_queued = action.kind is actions.PendingKind.QUEUED
     others = [m.message for m in queue if is_queued and m.id != action.id]
     is_new = is_queued and len(others) == len(queue)
     if is_new and len(queue) >= QUEUED_MESSAGES:
-        return _refusal(RefusalCode.LIMIT, f"At most {QUEUED_MESSAGES} messages can wait.")
+        return refused(RefusalCode.LIMIT, f"At most {QUEUED_MESSAGES} messages can wait.")
     if len(encode([*others, action.message])) > QUEUED_BYTES:
         message = f"Messages that wait may have at most {QUEUED_BYTES} bytes together."
-        return _refusal(RefusalCode.LIMIT, message)
+        return refused(RefusalCode.LIMIT, message)
     return None
 
 
 def pending_message_removed(
-    principal: Principal, record: SessionRecord, action: PendingMessageRemoved
+    principal: Principal, record: SessionRecord, action: actions.PendingMessageRemoved
 ) -> Refusal | None:
     state = record.public
-    if action.kind is PendingKind.STEERING:
+    if action.kind is actions.PendingKind.STEERING:
         waiting = {state.steering_message.id} if state.steering_message is not None else set()
     else:
         waiting = {message.id for message in state.queued_messages or ()}
     if action.id in waiting:
         return None
-    return _refusal(RefusalCode.NO_MESSAGE, "That message no longer waits.")
+    return refused(RefusalCode.NO_MESSAGE, "That message no longer waits.")
 
 
 def activity_changed(
-    principal: Principal, record: SessionRecord, action: ActivityChanged
+    principal: Principal, record: SessionRecord, action: actions.ActivityChanged
 ) -> Refusal | None:
-    if len(action.activity or "") <= ACTIVITY_CHARS:
-        return None
-    return _refusal(RefusalCode.LIMIT, f"An activity may have at most {ACTIVITY_CHARS} characters.")
+    return check_length("An activity", len(action.activity or ""), ACTIVITY_CHARS)
 
 
 def selection_changed(
-    principal: Principal, record: SessionRecord, action: ModelChanged | AgentChanged
+    principal: Principal, record: SessionRecord, action: actions.ModelChanged | actions.AgentChanged
 ) -> Refusal | None:
-    chosen = action.model if isinstance(action, ModelChanged) else action.agent
-    return check_selection("model" if isinstance(action, ModelChanged) else "agent", chosen)
+    chosen = action.model if isinstance(action, actions.ModelChanged) else action.agent
+    return check_selection("model" if isinstance(action, actions.ModelChanged) else "agent", chosen)
 
 
 def check_selection(name: str, chosen: object) -> Refusal | None:
     """The summary of a session is sent to everyone who watches the list of sessions."""
-    if len(encode(chosen)) <= SELECTION_BYTES:
-        return None
-    message = f"The {name} of a session may have at most {SELECTION_BYTES} bytes."
-    return _refusal(RefusalCode.LIMIT, message)
+    return check_length(f"The {name} of a session", len(encode(chosen)), SELECTION_BYTES, "bytes")
 
 
 def config_changed(
-    principal: Principal, record: SessionRecord, action: ConfigChanged
+    principal: Principal, record: SessionRecord, action: actions.ConfigChanged
 ) -> Refusal | None:
     return check_config(record.public.config, action.config, replace=bool(action.replace))
 
 
 def active_client_changed(
-    principal: Principal, record: SessionRecord, action: ActiveClientChanged
+    principal: Principal, record: SessionRecord, action: actions.ActiveClientChanged
 ) -> Refusal | None:
     """A client can claim the role while it is free, and can release only its own."""
     current = record.public.active_client
     if current is not None and current.client_id != principal.client_id:
         who = current.display_name or current.client_id
-        return _refusal(RefusalCode.NOT_YOURS, f"{who} is the active client of this session.")
+        return refused(RefusalCode.NOT_YOURS, f"{who} is the active client of this session.")
     wanted = action.active_client
     if wanted is not None and wanted.client_id != principal.client_id:
-        return _refusal(RefusalCode.NOT_YOURS, "A client can only make itself the active one.")
+        return refused(RefusalCode.NOT_YOURS, "A client can only make itself the active one.")
     return None
 
 
 def active_client_tools_changed(
-    principal: Principal, record: SessionRecord, action: ActiveClientToolsChanged
+    principal: Principal, record: SessionRecord, action: actions.ActiveClientToolsChanged
 ) -> Refusal | None:
     current = record.public.active_client
     if current is not None and current.client_id == principal.client_id:
         return None
-    return _refusal(RefusalCode.NOT_YOURS, "Only the active client can change its tools.")
+    return refused(RefusalCode.NOT_YOURS, "Only the active client can change its tools.")
 
 
 def client_joined(
     principal: Principal, record: SessionRecord, action: ClientJoined
 ) -> Refusal | None:
     if action.client.client_id != principal.client_id:
-        return _refusal(RefusalCode.NOT_YOURS, "A client can only make itself an active one.")
+        return refused(RefusalCode.NOT_YOURS, "A client can only make itself an active one.")
     others = [c for c in chat_of(record).clients if c.client_id != principal.client_id]
     if len(others) < ACTIVE_CLIENTS_PER_SESSION:
         return None
     message = f"At most {ACTIVE_CLIENTS_PER_SESSION} clients can be active in a session."
-    return _refusal(RefusalCode.LIMIT, message)
+    return refused(RefusalCode.LIMIT, message)
 
 
 def client_left(principal: Principal, record: SessionRecord, action: ClientLeft) -> Refusal | None:
     if action.client_id == principal.client_id:
         return None
-    return _refusal(RefusalCode.NOT_YOURS, "A client can only release its own role.")
+    return refused(RefusalCode.NOT_YOURS, "A client can only release its own role.")
 
 
 def message_drafted(
     principal: Principal, record: SessionRecord, action: MessageDrafted
 ) -> Refusal | None:
     if action.draft is not None and action.draft.origin.kind != USER:
-        message = "A message from a client must be a user's."
-        return _refusal(RefusalCode.NOT_A_USER_MESSAGE, message)
-    if len(encode(action.draft)) <= DRAFT_BYTES:
-        return None
-    return _refusal(RefusalCode.LIMIT, f"A draft may have at most {DRAFT_BYTES} bytes.")
+        return NOT_A_USERS
+    return check_length("A draft", len(encode(action.draft)), DRAFT_BYTES, "bytes")
 
 
 def customization_toggled(
-    principal: Principal, record: SessionRecord, action: CustomizationToggled
+    principal: Principal, record: SessionRecord, action: actions.CustomizationToggled
 ) -> Refusal | None:
     entries = record.public.customizations or ()
     if any(identity_of(entry) == action.id for entry in entries):
         return None
-    return _refusal(RefusalCode.NO_CUSTOMIZATION, "There is nothing with this id to switch.")
-
-
-def _refusal(code: RefusalCode, message: str) -> Refusal:
-    return Refusal(code=code, message=message)
+    return refused(RefusalCode.NO_CUSTOMIZATION, "There is nothing with this id to switch.")

@@ -2,7 +2,7 @@
 
 record          a session's whole record: the public state, and the private one next to it
 session         the tables of a session's public actions, and the reducer of the root
-turns tool_calls input_requests queue properties customizations   transitions, by what they change
+turns tool_calls input_requests properties customizations   transitions, by what they change
 status          the status bits of a session
 frozen_values   how a frozen value is changed, and when two are the same
 chat            what the record keeps for AHP 0.9 and 1.x

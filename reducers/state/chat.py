@@ -4,7 +4,7 @@
 what clients of those versions see from both.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from session_server.reducers.state.client_entries import (
@@ -15,6 +15,7 @@ from session_server.reducers.state.client_entries import (
 )
 from session_server.reducers.state.frozen_values import updated
 from session_server.reducers.state.input_requests import open_request
+from session_server.reducers.state.turns import tool_call
 from session_server.reducers.texts import outcome_note
 from session_server.schemas.ahp.actions import (
     ActiveClientChanged,
@@ -35,7 +36,7 @@ from session_server.schemas.ahp.actions import (
     TurnStarted,
 )
 from session_server.schemas.ahp.questions import InputRequest, ResponseKind
-from session_server.schemas.ahp.session import ACTIVITY_BITS, ActiveClient, SessionState, Status
+from session_server.schemas.ahp.session import ACTIVITY_BITS, SessionState, Status
 from session_server.schemas.ahp.tool_calls import (
     ClientContributor,
     PendingConfirmation,
@@ -43,8 +44,7 @@ from session_server.schemas.ahp.tool_calls import (
     Running,
     ToolCall,
 )
-from session_server.schemas.ahp.turns import ActiveTurn, SystemNotificationPart, ToolCallPart
-from session_server.schemas.ahp1.state import ClientEntry
+from session_server.schemas.ahp.turns import SystemNotificationPart, ToolCallPart
 from session_server.schemas.record import (
     ChatRecord,
     ClientJoined,
@@ -82,12 +82,9 @@ def _guessed_turn(public: SessionState) -> TurnRecord | None:
     if turn is None:
         return None
     end = len(turn.response_parts)
-    requests = [PlacedRequest(id=request.id, position=end) for request in _open(public)]
-    return TurnRecord(started_at=public.summary.modified_at, requests=tuple(requests))
-
-
-def _open(public: SessionState) -> tuple[InputRequest, ...]:
-    return public.input_requests or ()
+    open_now = public.input_requests or ()
+    requests = tuple(PlacedRequest(id=request.id, position=end) for request in open_now)
+    return TurnRecord(started_at=public.summary.modified_at, requests=requests)
 
 
 def reduce_chat(
@@ -250,17 +247,13 @@ def _tool_call_changed(
 def _tool_call_ready(
     chat: ChatRecord, before: SessionState, after: SessionState, action: ToolCallReady, at: int
 ) -> ChatRecord:
-    turn = before.active_turn
-    if chat.active is None or turn is None or action.tool_input is not None:
+    call = tool_call(before, action.turn_id, action.tool_call_id)
+    if chat.active is None or action.tool_input is not None or not isinstance(call, Running):
         return chat
-    for part in turn.response_parts:
-        call = part.tool_call if isinstance(part, ToolCallPart) else None
-        if isinstance(call, Running) and call.tool_call_id == action.tool_call_id:
-            if call.tool_input is None:
-                return chat
-            inputs = {**chat.active.inputs, call.tool_call_id: call.tool_input}
-            return updated(chat, active=updated(chat.active, inputs=inputs))
-    return chat
+    if call.tool_input is None:
+        return chat
+    inputs = {**chat.active.inputs, call.tool_call_id: call.tool_input}
+    return updated(chat, active=updated(chat.active, inputs=inputs))
 
 
 # Clients
@@ -277,14 +270,10 @@ def _active_client_changed(
     clients = chat.clients
     if old is not None and (new is None or new.client_id != old.client_id):
         clients = without_client(clients, old.client_id)
-    if new is not None and not _is_listed(clients, new):
+    # An entry that shows it already is kept: a client of a later version may have put more into it.
+    if new is not None and all(active_client(entry) != new for entry in clients):
         clients = with_client(clients, client_entry(new))
     return updated(chat, clients=clients)
-
-
-def _is_listed(clients: tuple[ClientEntry, ...], client: ActiveClient) -> bool:
-    """Such an entry is kept: a client of a later version may have put more into it."""
-    return any(active_client(entry) == client for entry in clients)
 
 
 def client_joined(record: SessionRecord, action: ClientJoined) -> ChatRecord:
@@ -306,29 +295,30 @@ def message_drafted(record: SessionRecord, action: MessageDrafted) -> ChatRecord
 
 def waiting(public: SessionState, turn: TurnRecord | None) -> dict[str, InputRequest | ToolCall]:
     """Open requests, and tool calls that wait for a person or a client, by id."""
-    active = public.active_turn
-    return {} if active is None or turn is None else dict(_waiting(public, active, turn))
-
-
-def _waiting(
-    public: SessionState, active: ActiveTurn, turn: TurnRecord
-) -> Iterator[tuple[str, InputRequest | ToolCall]]:
-    for request in _open(public):
+    found: dict[str, InputRequest | ToolCall] = {}
+    if public.active_turn is None or turn is None:
+        return found
+    for request in public.input_requests or ():
         if open_place(turn, request.id) is not None:
-            yield f"input:{request.id}", request
-    for part in active.response_parts:
+            found[f"input:{request.id}"] = request
+    for part in public.active_turn.response_parts:
         call = part.tool_call if isinstance(part, ToolCallPart) else None
         if isinstance(call, PendingConfirmation | PendingResultConfirmation):
-            yield f"confirm:{call.tool_call_id}", call
+            found[f"confirm:{call.tool_call_id}"] = call
         elif isinstance(call, Running) and isinstance(call.contributor, ClientContributor):
-            yield f"{RUNS}{call.tool_call_id}", call
+            found[f"{RUNS}{call.tool_call_id}"] = call
+    return found
+
+
+def waits_for_people(needed: tuple[str, ...]) -> bool:
+    return any(not name.startswith(RUNS) for name in needed)
 
 
 def _with_needed(chat: ChatRecord, public: SessionState) -> ChatRecord:
     now = waiting(public, chat.active)
     kept = [name for name in chat.needed if name in now]
     needed = tuple(dict.fromkeys((*kept, *now)))
-    was_needed = chat.was_needed or any(not name.startswith(RUNS) for name in needed)
+    was_needed = chat.was_needed or waits_for_people(needed)
     return updated(chat, needed=needed, was_needed=was_needed)
 
 

@@ -1,14 +1,9 @@
 """Active clients, as AHP 0.3.0 shows the one and as later versions list them all."""
 
-from typing import Any
-
 from session_server.schemas.ahp.customizations import ClientPlugin
 from session_server.schemas.ahp.session import ActiveClient
 from session_server.schemas.ahp1.state import ClientEntry, ClientPluginEntry, Enablement
-
-CLIENT_FIELDS = ("client_id", "tools", "display_name")
-PLUGIN_FIELDS = ("id", "uri", "name", "icons", "range", "nonce")
-"""What has the same name and meaning in both versions."""
+from session_server.schemas.wire import reshaped
 
 SCOPES = ("session", "workspace", "global")
 """Of an enablement, the innermost first."""
@@ -18,37 +13,33 @@ def client_entry(client: ActiveClient) -> ClientEntry:
     """A client as later versions show it."""
     plugins = client.customizations
     entries = None if plugins is None else tuple(_plugin_entry(plugin) for plugin in plugins)
-    return ClientEntry(**_fields(client, CLIENT_FIELDS), customizations=entries)
+    return reshaped(ClientEntry, client, customizations=entries)
 
 
 def _plugin_entry(plugin: ClientPlugin) -> ClientPluginEntry:
-    enablement = (Enablement(kind="session", enabled=plugin.enabled),)
-    return ClientPluginEntry(**_fields(plugin, PLUGIN_FIELDS), enablement=enablement)
+    return reshaped(ClientPluginEntry, plugin, enablement=enablement(enabled=plugin.enabled))
 
 
 def active_client(entry: ClientEntry) -> ActiveClient:
     """A client as 0.3.0 shows it."""
     entries = entry.customizations
     plugins = None if entries is None else tuple(_client_plugin(plugin) for plugin in entries)
-    return ActiveClient(**_fields(entry, CLIENT_FIELDS), customizations=plugins)
+    return reshaped(ActiveClient, entry, customizations=plugins)
 
 
 def _client_plugin(plugin: ClientPluginEntry) -> ClientPlugin:
     enabled = is_enabled(plugin.enablement or ())
-    return ClientPlugin(**_fields(plugin, PLUGIN_FIELDS), enabled=enabled)
+    return reshaped(ClientPlugin, plugin, enabled=enabled, client_id=None, load=None, children=None)
 
 
-def _fields(value: object, names: tuple[str, ...]) -> dict[str, Any]:
-    return {name: getattr(value, name) for name in names}
+def enablement(*, enabled: bool) -> tuple[Enablement, ...]:
+    return (Enablement(kind="session", enabled=enabled),)
 
 
 def is_enabled(enablement: tuple[Enablement, ...]) -> bool:
     """As the innermost scope sets it; enabled if no scope does."""
-    for scope in SCOPES:
-        for one in enablement:
-            if one.kind == scope:
-                return one.enabled
-    return True
+    by_scope = {one.kind: one.enabled for one in reversed(enablement)}
+    return next((by_scope[scope] for scope in SCOPES if scope in by_scope), True)
 
 
 def with_client(clients: tuple[ClientEntry, ...], entry: ClientEntry) -> tuple[ClientEntry, ...]:

@@ -1,7 +1,7 @@
 """Transitions of a session's customizations: plugins, directories, MCP servers."""
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from session_server.reducers.state.frozen_values import updated
 from session_server.schemas.ahp.actions import (
@@ -42,13 +42,14 @@ def customizations_changed(
 def customization_toggled(
     state: SessionState, action: CustomizationToggled, at: int
 ) -> SessionState:
-    def toggled(entry: Customization) -> Customization:
+    def toggled(entry: Customization) -> tuple[Customization, ...]:
         if isinstance(entry, Plugin | Directory | McpServer):
-            return updated(entry, enabled=action.enabled)
+            return (updated(entry, enabled=action.enabled),)
         assert isinstance(entry, UnknownCustomization)  # the family has no other members
-        return UnknownCustomization({**entry.raw, "enabled": action.enabled})
+        return (UnknownCustomization({**entry.raw, "enabled": action.enabled}),)
 
-    return _with_entry(state, action.id, toggled)
+    entries = _with_first(state.customizations or (), action.id, toggled)
+    return updated(state, customizations=entries) if entries else state
 
 
 def customization_updated(
@@ -58,76 +59,52 @@ def customization_updated(
     entries = state.customizations or ()
     if not any(identity_of(entry) == identity for entry in entries):
         return updated(state, customizations=(*entries, changed))
-    return _with_entry(state, identity, lambda _: changed)
+    return updated(state, customizations=_with_first(entries, identity, lambda _: (changed,)))
 
 
 def customization_removed(
     state: SessionState, action: CustomizationRemoved, at: int
 ) -> SessionState:
     """Removes a top-level entry with all it holds, or else the child of that id."""
-    entries = state.customizations or ()
-    kept = _without_first(entries, action.id)
-    if len(kept) < len(entries):
-        return updated(state, customizations=kept)
-    return _with_children(state, lambda children: _without_first(children, action.id))
+    return _with_first_anywhere(state, action.id, lambda _: ())
 
 
 def mcp_server_state_changed(
     state: SessionState, action: McpServerStateChanged, at: int
 ) -> SessionState:
-    """`channel` is replaced too: leaving it out clears it.
+    """`channel` is replaced too: leaving it out clears it."""
 
-    Of children that share an id, each container's first is meant.
-    """
+    def changed(entry: E) -> tuple[E, ...]:
+        if not isinstance(entry, McpServer):
+            return (entry,)
+        return (updated(entry, state=action.state, channel=action.channel),)
 
-    def changed(entry: McpServer) -> McpServer:
-        return updated(entry, state=action.state, channel=action.channel)
-
-    if any(identity_of(entry) == action.id for entry in state.customizations or ()):
-        return _with_entry(
-            state, action.id, lambda e: changed(e) if isinstance(e, McpServer) else e
-        )
-
-    def with_state(children: tuple[ChildCustomization, ...]) -> tuple[ChildCustomization, ...]:
-        for index, child in enumerate(children):
-            if identity_of(child) == action.id:
-                if not isinstance(child, McpServer):
-                    break
-                return (*children[:index], changed(child), *children[index + 1 :])
-        return children
-
-    return _with_children(state, with_state)
+    return _with_first_anywhere(state, action.id, changed)
 
 
-def _without_first(entries: tuple[E, ...], identity: str) -> tuple[E, ...]:
+def _with_first(
+    entries: tuple[E, ...], identity: str | None, change: Callable[[E], tuple[E, ...]]
+) -> tuple[E, ...]:
+    """Changes the first entry of that id: it is replaced by what `change` makes of it."""
     for index, entry in enumerate(entries):
         if identity_of(entry) == identity:
-            return (*entries[:index], *entries[index + 1 :])
+            return (*entries[:index], *change(entry), *entries[index + 1 :])
     return entries
 
 
-def _with_entry(
-    state: SessionState, identity: str | None, change: Callable[[Customization], Customization]
+def _with_first_anywhere(
+    state: SessionState, identity: str, change: Callable[[Any], tuple[Any, ...]]
 ) -> SessionState:
-    """Changes the first entry of that id."""
-    entries = list(state.customizations or ())
-    for index, entry in enumerate(entries):
-        if identity_of(entry) == identity:
-            entries[index] = change(entry)
-            return updated(state, customizations=tuple(entries))
-    return state
-
-
-def _with_children(
-    state: SessionState,
-    change: Callable[[tuple[ChildCustomization, ...]], tuple[ChildCustomization, ...]],
-) -> SessionState:
-    if state.customizations is None:
+    """Changes the first entry of that id, or else each container's first child of that id."""
+    entries = state.customizations
+    if entries is None:
         return state
+    if any(identity_of(entry) == identity for entry in entries):
+        return updated(state, customizations=_with_first(entries, identity, change))
 
-    def changed(entry: Customization) -> Customization:
+    def with_child(entry: Customization) -> Customization:
         if not isinstance(entry, ContainerBase) or entry.children is None:
             return entry
-        return updated(entry, children=change(entry.children))
+        return updated(entry, children=_with_first(entry.children, identity, change))
 
-    return updated(state, customizations=tuple(changed(entry) for entry in state.customizations))
+    return updated(state, customizations=tuple(with_child(entry) for entry in entries))

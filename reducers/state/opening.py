@@ -3,7 +3,7 @@
 import msgspec
 
 from session_server.reducers.rules.session_rules import check_selection
-from session_server.reducers.state.turns import active_turn
+from session_server.reducers.state.turns import active_turn, turns_up_to
 from session_server.reducers.texts import visible_name
 from session_server.schemas.ahp.actions import Ready
 from session_server.schemas.ahp.commands import CreateSessionParams
@@ -62,7 +62,7 @@ def opening_record(
     )
     turns: tuple[Turn, ...] = ()
     if source is not None and params.fork is not None:
-        turns = turns_up_to(source.public, params.fork.turn_id)
+        turns = _forked_turns(source.public, params.fork.turn_id)
     return SessionRecord(
         public=SessionState(
             summary=summary,
@@ -74,10 +74,10 @@ def opening_record(
     )
 
 
-def turns_up_to(state: SessionState, turn_id: str) -> tuple[Turn, ...]:
-    for index, turn in enumerate(state.turns):
-        if turn.id == turn_id:
-            return state.turns[: index + 1]
+def _forked_turns(state: SessionState, turn_id: str) -> tuple[Turn, ...]:
+    turns = turns_up_to(state, turn_id)
+    if turns is not None:
+        return turns
     if active_turn(state, turn_id) is not None:
         raise CommandError(ErrorCode.TURN_IN_PROGRESS, "That turn is not over; fork it afterwards.")
     raise CommandError(ErrorCode.INVALID_PARAMS, f"There is no turn {turn_id} to fork from.")

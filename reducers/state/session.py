@@ -5,18 +5,9 @@ from typing import Any
 
 from session_server.reducers.state import customizations, properties, tool_calls, turns
 from session_server.reducers.state import input_requests as requests
-from session_server.reducers.state import queue as pending
 from session_server.reducers.state.frozen_values import updated
 from session_server.reducers.state.properties import new_values
 from session_server.schemas.ahp import actions
-from session_server.schemas.ahp.actions import (
-    RootAction,
-    RootActiveSessionsChanged,
-    RootAgentsChanged,
-    RootConfigChanged,
-    RootTerminalsChanged,
-    SessionAction,
-)
 from session_server.schemas.ahp.session import RootState, SessionState
 
 Transition = Callable[[SessionState, Any, int], SessionState]
@@ -43,9 +34,9 @@ TRANSITIONS: dict[type, Transition] = {
     actions.InputRequested: requests.input_requested,
     actions.InputAnswerChanged: requests.input_answer_changed,
     actions.InputCompleted: requests.input_completed,
-    actions.PendingMessageSet: pending.pending_message_set,
-    actions.PendingMessageRemoved: pending.pending_message_removed,
-    actions.QueuedMessagesReordered: pending.queued_messages_reordered,
+    actions.PendingMessageSet: turns.pending_message_set,
+    actions.PendingMessageRemoved: turns.pending_message_removed,
+    actions.QueuedMessagesReordered: turns.queued_messages_reordered,
     actions.TitleChanged: properties.title_changed,
     actions.ModelChanged: properties.model_changed,
     actions.AgentChanged: properties.agent_changed,
@@ -66,21 +57,21 @@ TRANSITIONS: dict[type, Transition] = {
 }
 
 
-def reduce_session(state: SessionState, action: SessionAction, at: int) -> SessionState:
+def reduce_session(state: SessionState, action: actions.SessionAction, at: int) -> SessionState:
     """The state after the action at time `at`; the same object if it changes nothing."""
     return TRANSITIONS[type(action)](state, action, at)
 
 
-def reduce_root(state: RootState, action: RootAction) -> RootState:
+def reduce_root(state: RootState, action: actions.RootAction) -> RootState:
     """The state after the action; the same object if it changes nothing."""
     match action:
-        case RootAgentsChanged():
+        case actions.RootAgentsChanged():
             return updated(state, agents=action.agents)
-        case RootActiveSessionsChanged():
+        case actions.RootActiveSessionsChanged():
             return updated(state, active_sessions=action.active_sessions)
-        case RootTerminalsChanged():
+        case actions.RootTerminalsChanged():
             return updated(state, terminals=action.terminals)
-        case RootConfigChanged() if state.config is not None:
+        case actions.RootConfigChanged() if state.config is not None:
             values = new_values(state.config.values, action.config, replace=bool(action.replace))
             return updated(state, config=updated(state.config, values=values))
         case _:

@@ -1,10 +1,18 @@
-"""Transitions of turns: they start, grow by parts and deltas, and end."""
+"""Transitions of turns: they start, grow by parts and deltas, and end.
+
+Also of messages that wait: one that steers the turn, and a queue for the next ones.
+"""
+
+from typing import Any
 
 from session_server.reducers.state.frozen_values import updated
-from session_server.reducers.state.queue import without_message
 from session_server.reducers.state.status import marked, touched, with_error_status, with_status
 from session_server.schemas.ahp.actions import (
     Delta,
+    PendingKind,
+    PendingMessageRemoved,
+    PendingMessageSet,
+    QueuedMessagesReordered,
     Reasoning,
     ResponsePartAdded,
     Truncated,
@@ -14,6 +22,7 @@ from session_server.schemas.ahp.actions import (
     TurnStarted,
     Usage,
 )
+from session_server.schemas.ahp.messages import PendingMessage
 from session_server.schemas.ahp.session import SessionState, Status
 from session_server.schemas.ahp.tool_calls import (
     CancellationReason,
@@ -41,11 +50,31 @@ def active_turn(state: SessionState, turn_id: str) -> ActiveTurn | None:
     return turn if turn is not None and turn.id == turn_id else None
 
 
+def tool_call(state: SessionState, turn_id: str, tool_call_id: str) -> ToolCall | None:
+    """The tool call of that id in the active turn, if that is the one that is meant."""
+    turn = active_turn(state, turn_id)
+    for part in () if turn is None else turn.response_parts:
+        if isinstance(part, ToolCallPart) and part.tool_call.tool_call_id == tool_call_id:
+            return part.tool_call
+    return None
+
+
+def identity_of_call(call: ToolCall) -> dict[str, Any]:
+    """The fields that every state of one call shares."""
+    return {
+        "tool_call_id": call.tool_call_id,
+        "tool_name": call.tool_name,
+        "display_name": call.display_name,
+        "contributor": call.contributor,
+        "meta": call.meta,
+    }
+
+
 def turn_started(state: SessionState, action: TurnStarted, at: int) -> SessionState:
     turn = ActiveTurn(id=action.turn_id, message=action.message, response_parts=())
     started = marked(with_status(updated(state, active_turn=turn)), Status.IS_READ, on=False)
     if action.queued_message_id:
-        started = without_message(started, action.queued_message_id)
+        started = _without_message(started, action.queued_message_id)
     return touched(started, at)
 
 
@@ -88,19 +117,18 @@ def turn_failed(state: SessionState, action: TurnFailed, at: int) -> SessionStat
 
 def truncated(state: SessionState, action: Truncated, at: int) -> SessionState:
     """Drops the turns after the named one, or all; an active turn is dropped too."""
-    kept = _up_to(state.turns, action.turn_id)
+    kept = () if action.turn_id is None else turns_up_to(state, action.turn_id)
     if kept is None:
         return state
     rest = updated(state, turns=kept, active_turn=None, input_requests=None)
     return touched(with_status(rest), at)
 
 
-def _up_to(turns: tuple[Turn, ...], turn_id: str | None) -> tuple[Turn, ...] | None:
-    if turn_id is None:
-        return ()
-    for index, turn in enumerate(turns):
+def turns_up_to(state: SessionState, turn_id: str) -> tuple[Turn, ...] | None:
+    """The turns up to and including the named one, if it has ended."""
+    for index, turn in enumerate(state.turns):
         if turn.id == turn_id:
-            return turns[: index + 1]
+            return state.turns[: index + 1]
     return None
 
 
@@ -161,17 +189,65 @@ def _ended(
 def _settled(part: ResponsePart) -> ResponsePart:
     if not isinstance(part, ToolCallPart) or isinstance(part.tool_call, Completed | Cancelled):
         return part
-    return ToolCallPart(tool_call=_skipped(part.tool_call))
-
-
-def _skipped(call: ToolCall) -> Cancelled:
-    return Cancelled(
-        tool_call_id=call.tool_call_id,
-        tool_name=call.tool_name,
-        display_name=call.display_name,
-        contributor=call.contributor,
-        meta=call.meta,
+    call = part.tool_call
+    skipped = Cancelled(
+        **identity_of_call(call),
         invocation_message=call.invocation_message or "",
         tool_input=None if isinstance(call, Streaming) else call.tool_input,
         reason=CancellationReason.SKIPPED,
     )
+    return ToolCallPart(tool_call=skipped)
+
+
+# Messages that wait
+
+
+def pending_message_set(state: SessionState, action: PendingMessageSet, at: int) -> SessionState:
+    message = PendingMessage(id=action.id, message=action.message)
+    if action.kind is PendingKind.STEERING:
+        return updated(state, steering_message=message)
+    queue = state.queued_messages or ()
+    if any(m.id == action.id for m in queue):
+        return updated(
+            state, queued_messages=tuple(message if m.id == action.id else m for m in queue)
+        )
+    return updated(state, queued_messages=(*queue, message))
+
+
+def pending_message_removed(
+    state: SessionState, action: PendingMessageRemoved, at: int
+) -> SessionState:
+    if action.kind is PendingKind.STEERING:
+        return _without_steering(state, action.id)
+    return _without_queued(state, action.id)
+
+
+def queued_messages_reordered(
+    state: SessionState, action: QueuedMessagesReordered, at: int
+) -> SessionState:
+    """Unknown ids are ignored; messages that the order leaves out keep their place at the end."""
+    if state.queued_messages is None:
+        return state
+    by_id = {m.id: m for m in state.queued_messages}
+    named = dict.fromkeys(m for m in action.order if m in by_id)
+    rest = (m for m in state.queued_messages if m.id not in named)
+    return updated(state, queued_messages=(*(by_id[m] for m in named), *rest))
+
+
+def _without_message(state: SessionState, message_id: str) -> SessionState:
+    """Removes a message that started a turn, from the queue or from the steering message."""
+    rest = _without_queued(_without_steering(state, message_id), message_id)
+    return updated(rest, queued_messages=rest.queued_messages or None)
+
+
+def _without_steering(state: SessionState, message_id: str) -> SessionState:
+    steering = state.steering_message
+    if steering is None or steering.id != message_id:
+        return state
+    return updated(state, steering_message=None)
+
+
+def _without_queued(state: SessionState, message_id: str) -> SessionState:
+    queue = state.queued_messages or ()
+    rest = tuple(m for m in queue if m.id != message_id)
+    return state if len(rest) == len(queue) else updated(state, queued_messages=rest or None)

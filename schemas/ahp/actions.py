@@ -43,8 +43,11 @@ class ActionBase(Wire, frozen=True, kw_only=True, tag_field="type"):
     """A fact that changes a channel; its `type` names the fact."""
 
 
-class ToolCallAction(ActionBase, frozen=True, kw_only=True):
+class TurnAction(ActionBase, frozen=True, kw_only=True):
     turn_id: str
+
+
+class ToolCallAction(TurnAction, frozen=True, kw_only=True):
     tool_call_id: str
     meta: Extra | None = msgspec.field(default=None, name="_meta")
 
@@ -92,60 +95,50 @@ class CreationFailed(ActionBase, frozen=True, kw_only=True, tag="session/creatio
     error: ErrorInfo
 
 
-class TurnStarted(ActionBase, frozen=True, kw_only=True, tag="session/turnStarted"):
+class TurnStarted(TurnAction, frozen=True, kw_only=True, tag="session/turnStarted"):
     """A message begins a turn; one that waited in the queue leaves it."""
 
-    turn_id: str
     message: Message
     queued_message_id: str | None = None
 
 
-class Delta(ActionBase, frozen=True, kw_only=True, tag="session/delta"):
+class Delta(TurnAction, frozen=True, kw_only=True, tag="session/delta"):
     """More text for a markdown part."""
 
-    turn_id: str
     part_id: str
     content: str
 
 
-class Reasoning(ActionBase, frozen=True, kw_only=True, tag="session/reasoning"):
+class Reasoning(TurnAction, frozen=True, kw_only=True, tag="session/reasoning"):
     """More text for a reasoning part."""
 
-    turn_id: str
     part_id: str
     content: str
 
 
-class ResponsePartAdded(ActionBase, frozen=True, kw_only=True, tag="session/responsePart"):
+class ResponsePartAdded(TurnAction, frozen=True, kw_only=True, tag="session/responsePart"):
     """A new part of the response."""
 
-    turn_id: str
     part: ResponsePart
 
 
-class TurnComplete(ActionBase, frozen=True, kw_only=True, tag="session/turnComplete"):
+class TurnComplete(TurnAction, frozen=True, kw_only=True, tag="session/turnComplete"):
     """The agent is done with the turn."""
 
-    turn_id: str
 
-
-class TurnCancelled(ActionBase, frozen=True, kw_only=True, tag="session/turnCancelled"):
+class TurnCancelled(TurnAction, frozen=True, kw_only=True, tag="session/turnCancelled"):
     """Somebody stopped the turn."""
 
-    turn_id: str
 
-
-class TurnFailed(ActionBase, frozen=True, kw_only=True, tag="session/error"):
+class TurnFailed(TurnAction, frozen=True, kw_only=True, tag="session/error"):
     """The turn ended in an error."""
 
-    turn_id: str
     error: ErrorInfo
 
 
-class Usage(ActionBase, frozen=True, kw_only=True, tag="session/usage"):
+class Usage(TurnAction, frozen=True, kw_only=True, tag="session/usage"):
     """What the turn has cost so far."""
 
-    turn_id: str
     usage: UsageInfo
 
 

@@ -8,23 +8,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from session_server.schemas.ahp.commands import (
-    AgentDispatchActionParams,
-    AuthenticateParams,
-    CompletionsParams,
-    CreateSessionParams,
-    DispatchActionParams,
-    FetchTurnsParams,
-    InitializeParams,
-    ListSessionsParams,
-    Params,
-    PresenceChangedParams,
-    PresenceUpdateParams,
-    ReconnectParams,
-    ResolveSessionConfigParams,
-    RootParams,
-    SessionConfigCompletionsParams,
-)
+from session_server.schemas.ahp import commands
 from session_server.schemas.ahp.customizations import AuthRequiredReason
 from session_server.schemas.ahp.envelopes import ActionEnvelope, RejectionEnvelope
 from session_server.schemas.ahp.session import (
@@ -72,69 +56,69 @@ class NotificationBase(FrameBase, frozen=True, kw_only=True, tag_field="method")
 
 
 class Initialize(RequestBase, frozen=True, kw_only=True, tag="initialize"):
-    params: InitializeParams
+    params: commands.InitializeParams
 
 
 class Ping(RequestBase, frozen=True, kw_only=True, tag="ping"):
-    params: RootParams
+    params: commands.RootParams
 
 
 class Reconnect(RequestBase, frozen=True, kw_only=True, tag="reconnect"):
-    params: ReconnectParams
+    params: commands.ReconnectParams
 
 
 class Subscribe(RequestBase, frozen=True, kw_only=True, tag="subscribe"):
-    params: Params
+    params: commands.Params
 
 
 class CreateSession(RequestBase, frozen=True, kw_only=True, tag="createSession"):
-    params: CreateSessionParams
+    params: commands.CreateSessionParams
 
 
 class DisposeSession(RequestBase, frozen=True, kw_only=True, tag="disposeSession"):
-    params: Params
+    params: commands.Params
 
 
 class ListSessions(RequestBase, frozen=True, kw_only=True, tag="listSessions"):
-    params: ListSessionsParams
+    params: commands.ListSessionsParams
 
 
 class FetchTurns(RequestBase, frozen=True, kw_only=True, tag="fetchTurns"):
-    params: FetchTurnsParams
+    params: commands.FetchTurnsParams
 
 
 class Authenticate(RequestBase, frozen=True, kw_only=True, tag="authenticate"):
-    params: AuthenticateParams
+    params: commands.AuthenticateParams
 
 
 class ResolveSessionConfig(RequestBase, frozen=True, kw_only=True, tag="resolveSessionConfig"):
-    params: ResolveSessionConfigParams
+    params: commands.ResolveSessionConfigParams
 
 
 class SessionConfigCompletions(
     RequestBase, frozen=True, kw_only=True, tag="sessionConfigCompletions"
 ):
-    params: SessionConfigCompletionsParams
+    params: commands.SessionConfigCompletionsParams
 
 
 class Completions(RequestBase, frozen=True, kw_only=True, tag="completions"):
-    params: CompletionsParams
+    params: commands.CompletionsParams
 
 
 class Unsubscribe(ClientNotificationBase, frozen=True, kw_only=True, tag="unsubscribe"):
-    params: Params
+    params: commands.Params
 
 
 class DispatchAction(ClientNotificationBase, frozen=True, kw_only=True, tag="dispatchAction"):
-    params: DispatchActionParams
+    params: commands.DispatchActionParams
 
 
 class AgentDispatchAction(ClientNotificationBase, frozen=True, kw_only=True, tag="dispatchAction"):
-    params: AgentDispatchActionParams
+    params: commands.AgentDispatchActionParams
 
 
 class PresenceUpdate(ClientNotificationBase, frozen=True, kw_only=True, tag="presence/update"):
-    params: PresenceUpdateParams
+    params: commands.PresenceUpdateParams
 
 
 Command: TypeAlias = (
@@ -191,11 +175,11 @@ class RejectionNotification(NotificationBase, frozen=True, kw_only=True, tag="ac
     params: RejectionEnvelope
 
 
-class SessionAddedParams(Params, frozen=True, kw_only=True):
+class SessionAddedParams(commands.Params, frozen=True, kw_only=True):
     summary: SessionSummary
 
 
-class SessionRemovedParams(Params, frozen=True, kw_only=True):
+class SessionRemovedParams(commands.Params, frozen=True, kw_only=True):
     session: Uri
 
 
@@ -218,12 +202,12 @@ class SummaryChanges(Wire, frozen=True, kw_only=True):
     meta: SummaryMeta | msgspec.UnsetType = msgspec.field(default=msgspec.UNSET, name="_meta")
 
 
-class SessionSummaryChangedParams(Params, frozen=True, kw_only=True):
+class SessionSummaryChangedParams(commands.Params, frozen=True, kw_only=True):
     session: Uri
     changes: SummaryChanges
 
 
-class AuthRequiredParams(Params, frozen=True, kw_only=True):
+class AuthRequiredParams(commands.Params, frozen=True, kw_only=True):
     resource: str
     reason: AuthRequiredReason | None = None
 
@@ -247,7 +231,7 @@ class AuthRequired(NotificationBase, frozen=True, kw_only=True, tag="auth/requir
 
 
 class PresenceChanged(NotificationBase, frozen=True, kw_only=True, tag="presence/changed"):
-    params: PresenceChangedParams
+    params: commands.PresenceChangedParams
 
 
 HostNotification: TypeAlias = (

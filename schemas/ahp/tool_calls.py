@@ -101,19 +101,15 @@ class EmbeddedResourceContent(
 
 
 class ResourceContent(
-    Wire, ToolContent, frozen=True, kw_only=True, tag_field="type", tag="resource"
+    ContentRef, ToolContent, frozen=True, kw_only=True, tag_field="type", tag="resource"
 ):
-    uri: Uri
-    size_hint: Count | None = None
-    content_type: str | None = None
+    pass
 
 
 class FileEditContent(
-    Wire, ToolContent, frozen=True, kw_only=True, tag_field="type", tag="fileEdit"
+    FileEdit, ToolContent, frozen=True, kw_only=True, tag_field="type", tag="fileEdit"
 ):
-    before: FileVersion | None = None
-    after: FileVersion | None = None
-    diff: FileDiff | None = None
+    pass
 
 
 class TerminalContent(

@@ -7,7 +7,16 @@ import msgspec
 
 from session_server.schemas.ahp.messages import Message
 from session_server.schemas.ahp.tool_calls import ToolCall
-from session_server.schemas.wire import Count, ErrorInfo, Extra, Text, Unknown, Uri, Variant, Wire
+from session_server.schemas.wire import (
+    ContentRef,
+    Count,
+    ErrorInfo,
+    Extra,
+    Text,
+    Unknown,
+    Variant,
+    Wire,
+)
 
 
 class UsageInfo(Wire, frozen=True, kw_only=True):
@@ -45,10 +54,10 @@ class ReasoningPart(PartBase, ResponsePart, frozen=True, kw_only=True, tag="reas
     content: str
 
 
-class ContentRefPart(PartBase, ResponsePart, frozen=True, kw_only=True, tag="contentRef"):
-    uri: Uri
-    size_hint: Count | None = None
-    content_type: str | None = None
+class ContentRefPart(
+    ContentRef, ResponsePart, frozen=True, kw_only=True, tag_field="kind", tag="contentRef"
+):
+    pass
 
 
 class ToolCallPart(PartBase, ResponsePart, frozen=True, kw_only=True, tag="toolCall"):

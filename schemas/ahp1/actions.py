@@ -9,23 +9,7 @@ from typing import Annotated, TypeAlias
 import msgspec
 
 from session_server.schemas.ahp import actions as ahp
-from session_server.schemas.ahp.actions import (
-    ActionBase,
-    ActivityChanged,
-    ChangesetsChanged,
-    ConfigChanged,
-    CreationFailed,
-    IsArchivedChanged,
-    IsReadChanged,
-    MetaChanged,
-    Ready,
-    RootActiveSessionsChanged,
-    RootConfigChanged,
-    ServerToolsChanged,
-    TitleChanged,
-)
-from session_server.schemas.ahp.customizations import McpServerState
-from session_server.schemas.ahp.turns import ResponsePart
+from session_server.schemas.ahp.actions import ActionBase
 from session_server.schemas.ahp1.state import (
     ChosenMessage,
     ClientEntry,
@@ -53,9 +37,8 @@ class Reasoning(ahp.Reasoning, frozen=True, kw_only=True, tag="chat/reasoning"):
     pass
 
 
-class ResponsePartAdded(ActionBase, frozen=True, kw_only=True, tag="chat/responsePart"):
-    turn_id: str
-    part: ResponsePart
+class ResponsePartAdded(ahp.ResponsePartAdded, frozen=True, kw_only=True, tag="chat/responsePart"):
+    pass
 
 
 class Usage(ahp.Usage, frozen=True, kw_only=True, tag="chat/usage"):
@@ -70,8 +53,7 @@ class TurnCancelled(ahp.TurnCancelled, frozen=True, kw_only=True, tag="chat/turn
     duration: Millis
 
 
-class TurnFailed(ActionBase, frozen=True, kw_only=True, tag="chat/error"):
-    turn_id: str
+class TurnFailed(ahp.TurnAction, frozen=True, kw_only=True, tag="chat/error"):
     duration: Millis
     part: ErrorPart
 
@@ -218,14 +200,6 @@ class CustomizationToggled(
     enablement: Annotated[tuple[Enablement, ...], msgspec.Meta(min_length=1)]
 
 
-class McpServerStateChanged(
-    ActionBase, frozen=True, kw_only=True, tag="session/mcpServerStateChanged"
-):
-    id: str
-    state: McpServerState
-    channel: Uri | None = None
-
-
 # Root channel, from the host
 
 
@@ -262,16 +236,16 @@ ChatAction: TypeAlias = (
     | ChatIsArchivedChanged
 )
 SessionAction: TypeAlias = (
-    Ready
-    | CreationFailed
-    | TitleChanged
-    | IsReadChanged
-    | IsArchivedChanged
-    | ActivityChanged
-    | ConfigChanged
-    | MetaChanged
-    | ChangesetsChanged
-    | ServerToolsChanged
+    ahp.Ready
+    | ahp.CreationFailed
+    | ahp.TitleChanged
+    | ahp.IsReadChanged
+    | ahp.IsArchivedChanged
+    | ahp.ActivityChanged
+    | ahp.ConfigChanged
+    | ahp.MetaChanged
+    | ahp.ChangesetsChanged
+    | ahp.ServerToolsChanged
     | ActiveClientSet
     | ActiveClientRemoved
     | ChatUpdated
@@ -279,9 +253,9 @@ SessionAction: TypeAlias = (
     | InputNeededRemoved
     | CustomizationsChanged
     | CustomizationToggled
-    | McpServerStateChanged
+    | ahp.McpServerStateChanged
 )
-RootAction: TypeAlias = AgentsChanged | RootActiveSessionsChanged | RootConfigChanged
+RootAction: TypeAlias = AgentsChanged | ahp.RootActiveSessionsChanged | ahp.RootConfigChanged
 HostAction: TypeAlias = ChatAction | SessionAction | RootAction
 """Everything that envelopes of these versions carry."""
 
@@ -289,17 +263,16 @@ HostAction: TypeAlias = ChatAction | SessionAction | RootAction
 # From clients: the same names, with what a client says
 
 
-class StartTurn(ActionBase, frozen=True, kw_only=True, tag="chat/turnStarted"):
+class StartTurn(ahp.TurnAction, frozen=True, kw_only=True, tag="chat/turnStarted"):
     """`started_at` is the sender's clock; the host writes its own into the echo."""
 
-    turn_id: str
     started_at: str
     message: ChosenMessage
     queued_message_id: str | None = None
 
 
-class CancelTurn(ActionBase, frozen=True, kw_only=True, tag="chat/turnCancelled"):
-    turn_id: str
+class CancelTurn(ahp.TurnAction, frozen=True, kw_only=True, tag="chat/turnCancelled"):
+    pass
 
 
 class Truncate(ActionBase, frozen=True, kw_only=True, tag="chat/truncated"):
@@ -326,13 +299,13 @@ ClientChatAction: TypeAlias = (
     | ChatIsArchivedChanged
 )
 ClientSessionAction: TypeAlias = (
-    TitleChanged
-    | IsReadChanged
-    | IsArchivedChanged
-    | ConfigChanged
+    ahp.TitleChanged
+    | ahp.IsReadChanged
+    | ahp.IsArchivedChanged
+    | ahp.ConfigChanged
     | ActiveClientSet
     | ActiveClientRemoved
     | CustomizationToggled
 )
-ClientAction: TypeAlias = ClientChatAction | ClientSessionAction | RootConfigChanged
+ClientAction: TypeAlias = ClientChatAction | ClientSessionAction | ahp.RootConfigChanged
 """What a client may dispatch."""

@@ -4,31 +4,18 @@
 A method without a frame here is answered with `METHOD_NOT_FOUND`.
 """
 
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
+from session_server.schemas.ahp import frames
 from session_server.schemas.ahp.commands import (
-    CompletionsParams,
     Implementation,
     Params,
-    ResolveSessionConfigParams,
+    RootParams,
     Snapshot,
 )
 from session_server.schemas.ahp.envelopes import ActionOrigin, EnvelopeMeta
-from session_server.schemas.ahp.frames import (
-    ClientNotificationBase,
-    DisposeSession,
-    Initialize,
-    NotificationBase,
-    Ping,
-    PresenceUpdate,
-    Reconnect,
-    RequestBase,
-    SessionRemoved,
-    Subscribe,
-    Unsubscribe,
-)
 from session_server.schemas.ahp.session import ChangesSummary, ProjectInfo, SummaryMeta
 from session_server.schemas.ahp1.actions import ClientAction, HostAction
 from session_server.schemas.ahp1.state import ClientEntry, ListedChat, Moment, SessionSummary
@@ -37,13 +24,12 @@ from session_server.schemas.wire import Count, Extra, Seq, Uri, Wire
 # From clients
 
 
-class ListSessionsParams(Wire, frozen=True, kw_only=True):
-    channel: Literal["ahp-root://"]
+class ListSessionsParams(RootParams, frozen=True, kw_only=True):
     limit: Count | None = None
     cursor: str | None = None
 
 
-class ListSessions(RequestBase, frozen=True, kw_only=True, tag="listSessions"):
+class ListSessions(frames.RequestBase, frozen=True, kw_only=True, tag="listSessions"):
     params: ListSessionsParams
 
 
@@ -54,7 +40,7 @@ class CreateSessionParams(Params, frozen=True, kw_only=True):
     active_client: ClientEntry | None = None
 
 
-class CreateSession(RequestBase, frozen=True, kw_only=True, tag="createSession"):
+class CreateSession(frames.RequestBase, frozen=True, kw_only=True, tag="createSession"):
     params: CreateSessionParams
 
 
@@ -64,16 +50,12 @@ class FetchTurnsParams(Params, frozen=True, kw_only=True):
     cursor: str | None = None
 
 
-class FetchTurns(RequestBase, frozen=True, kw_only=True, tag="fetchTurns"):
+class FetchTurns(frames.RequestBase, frozen=True, kw_only=True, tag="fetchTurns"):
     params: FetchTurnsParams
 
 
-class ResolveSessionConfig(RequestBase, frozen=True, kw_only=True, tag="resolveSessionConfig"):
-    params: ResolveSessionConfigParams
-
-
-class Completions(RequestBase, frozen=True, kw_only=True, tag="completions"):
-    params: CompletionsParams
+ResolveSessionConfig: TypeAlias = frames.ResolveSessionConfig
+Completions: TypeAlias = frames.Completions
 
 
 class DispatchActionParams(Params, frozen=True, kw_only=True):
@@ -81,23 +63,25 @@ class DispatchActionParams(Params, frozen=True, kw_only=True):
     action: ClientAction
 
 
-class DispatchAction(ClientNotificationBase, frozen=True, kw_only=True, tag="dispatchAction"):
+class DispatchAction(
+    frames.ClientNotificationBase, frozen=True, kw_only=True, tag="dispatchAction"
+):
     params: DispatchActionParams
 
 
 ClientFrame: TypeAlias = (
-    Initialize
-    | Ping
-    | Reconnect
-    | Subscribe
-    | Unsubscribe
+    frames.Initialize
+    | frames.Ping
+    | frames.Reconnect
+    | frames.Subscribe
+    | frames.Unsubscribe
     | ListSessions
     | CreateSession
-    | DisposeSession
+    | frames.DisposeSession
     | FetchTurns
     | ResolveSessionConfig
     | Completions
-    | PresenceUpdate
+    | frames.PresenceUpdate
     | DispatchAction
 )
 
@@ -133,7 +117,7 @@ class Envelope(Wire, frozen=True, kw_only=True):
     meta: EnvelopeMeta | None = msgspec.field(default=None, name="_meta")
 
 
-class ActionNotification(NotificationBase, frozen=True, kw_only=True, tag="action"):
+class ActionNotification(frames.NotificationBase, frozen=True, kw_only=True, tag="action"):
     params: Envelope
 
 
@@ -141,7 +125,7 @@ class SessionAddedParams(Params, frozen=True, kw_only=True):
     summary: SessionSummary
 
 
-class SessionAdded(NotificationBase, frozen=True, kw_only=True, tag="root/sessionAdded"):
+class SessionAdded(frames.NotificationBase, frozen=True, kw_only=True, tag="root/sessionAdded"):
     params: SessionAddedParams
 
 
@@ -165,11 +149,11 @@ class SessionSummaryChangedParams(Params, frozen=True, kw_only=True):
 
 
 class SessionSummaryChanged(
-    NotificationBase, frozen=True, kw_only=True, tag="root/sessionSummaryChanged"
+    frames.NotificationBase, frozen=True, kw_only=True, tag="root/sessionSummaryChanged"
 ):
     params: SessionSummaryChangedParams
 
 
 HostNotification: TypeAlias = (
-    ActionNotification | SessionAdded | SessionRemoved | SessionSummaryChanged
+    ActionNotification | SessionAdded | frames.SessionRemoved | SessionSummaryChanged
 )

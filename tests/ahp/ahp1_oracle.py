@@ -8,7 +8,7 @@ import msgspec
 from session_server.host.channel_kinds import SESSION
 from session_server.reducers.ahp1.envelopes import Committed, envelopes
 from session_server.reducers.ahp1.numbering import number_after
-from session_server.reducers.ahp1.root import RootCommitted, root_envelopes, root_state
+from session_server.reducers.ahp1.root import root_envelopes, root_state
 from session_server.reducers.ahp1.snapshots import Variant, chat_name, chat_state, session_state
 from session_server.reducers.ahp1.uris import session_uri
 from session_server.schemas.ahp.commands import ROOT_CHANNEL
@@ -37,7 +37,7 @@ class Ahp1Oracle:
 
     def _follow_root(self, record: Any) -> None:
         entries = [
-            RootCommitted(seq, logged.action, logged.stamp.at, logged.stamp.by, logged.origin)  # type: ignore[arg-type]
+            Committed(seq, logged.action, logged.stamp.at, logged.stamp.by, logged.origin)  # type: ignore[arg-type]
             for seq, logged in self._log.folded(ROOT_CHANNEL)
         ]
         self._place(ROOT_CHANNEL, ROOT_CHANNEL, root_state(record), root_envelopes(entries))

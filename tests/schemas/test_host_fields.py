@@ -11,7 +11,7 @@ from session_server.schemas.ahp.questions import AnswerMeta, QuestionMeta, Reque
 from session_server.schemas.ahp.session import SummaryMeta
 from session_server.schemas.codec import decode_agent_frame, decode_client_frame
 from session_server.schemas.errors import MismatchError
-from session_server.schemas.principals import ASKERS, HOST_KEYS
+from session_server.schemas.principals import HOST_KEYS
 from tests.schemas.decoding import dispatched
 
 RUBBISH = ["x", 5, [], {"at": "yesterday"}, {"by": 7}, {"pattern": []}, {"expiresAt": "soon"}]
@@ -94,6 +94,12 @@ SHAPES: dict[str, type[msgspec.Struct]] = {
     "question": QuestionMeta,
     "answer": AnswerMeta,
     "envelope": EnvelopeMeta,
+}
+
+
+ASKERS: dict[str, frozenset[str]] = {
+    "request": frozenset({"expiresAt", "onExpiry", "lease"}),
+    "question": frozenset({"pattern"}),
 }
 
 

@@ -10,7 +10,7 @@ from session_server.reducers.ahp1.numbering import (
     number_after,
     position,
 )
-from session_server.reducers.ahp1.root import RootCommitted, root_action, root_envelopes, root_state
+from session_server.reducers.ahp1.root import root_action, root_envelopes, root_state
 from session_server.reducers.ahp1.snapshots import (
     LAST_MOMENT,
     Variant,
@@ -523,10 +523,7 @@ def test_the_root_shows_agents_with_a_model_and_no_terminals() -> None:
     counted = ahp.RootActiveSessionsChanged(active_sessions=3)
     assert root_action(counted) is counted
     (envelope,) = root_envelopes(
-        [
-            RootCommitted(1, ahp.RootTerminalsChanged(terminals=()), 5),
-            RootCommitted(2, counted, 6),
-        ]
+        [Committed(1, ahp.RootTerminalsChanged(terminals=()), 5), Committed(2, counted, 6)]
     )
     assert (envelope.server_seq, envelope.channel) == (2_048, "ahp-root://")
 
