@@ -35,6 +35,7 @@ from tests.host.ahp1 import CHAT, VSCODE, Ahp1Client, opened
 from tests.host.harness import AGENT, Client, hosting, joined, record_of, with_session
 from tests.log.one_by_one import append_one
 from tests.sessions import user_message
+from tests.waiting import until
 
 RED = {"id": "red", "label": "Red"}
 ASK = input_requested(
@@ -576,3 +577,15 @@ async def test_the_number_of_channels_that_one_client_watches_is_bounded(
         assert error["code"] == -32011
         await editor.call("unsubscribe", "ahp-session:/0")
         assert "snapshot" in await editor.call("subscribe", ROOT)
+
+
+async def test_what_nodes_tell_each_other_in_the_root_reaches_no_client() -> None:
+    async with hosting(is_shared=True) as host:
+        page = await with_session(host)
+        editor = await opened(host, "editor", ROOT)
+        assert await page.call("disposeSession", SESSION) is None
+        root = host.root
+        await until(lambda: root.committed is not None and root.committed.active_sessions == 0)
+        await editor.wait_for_action("root/activeSessionsChanged", activeSessions=0)
+        kinds = {envelope["action"]["type"] for envelope in editor.envelopes()}
+        assert kinds == {"root/activeSessionsChanged"}
