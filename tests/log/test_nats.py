@@ -1,15 +1,19 @@
 """What only the log over JetStream has: its stream, its claim, several nodes on one stream."""
 
 import asyncio
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
+from nats.aio.msg import Msg
 
-from session_server.log import Durable, RefusedBecause, StoredSnapshot
-from session_server.log.nats import NatsLog, tail
+from session_server.log import Durable, RefusedBecause, StoredSnapshot, Unknown
+from session_server.log.nats import NatsLog, servers, tail
 from session_server.log.nats.claim import Membership
 from session_server.log.nats.examination import examined_server
 from session_server.log.nats.messages import content_of, token_of
 from session_server.log.nats.servers import Publication
+from session_server.log.nats.tail import EXPECTED
 from session_server.log.protocol import DamagedError, FailedError, OpenError
 from tests.log.load import until
 from tests.log.logs import (
@@ -158,6 +162,45 @@ async def test_a_log_that_was_taken_over_stores_nothing_more(
             with pytest.raises(FailedError, match="taken this log over"):
                 await old.drop(A)
             assert [e.data for e in await everything(new)] == [b"x", b"y"]
+
+
+@pytest.mark.parametrize("data", [b"x", b"x" * 3_000_000], ids=["one message", "several"])
+async def test_what_a_replaced_leader_has_stored_is_durable_although_it_said_otherwise(
+    tmp_path, monkeypatch: pytest.MonkeyPatch, data: bytes
+) -> None:
+    """Such a leader answers like one that did nothing; what is sent again meets itself."""
+    async with Nats(tmp_path).opened() as log:
+        answered_as_unavailable(log, monkeypatch, times=1)
+        (first,) = await stored(log, A, 0, data)
+        (second,) = await stored(log, A, first, b"y")
+        assert [(e.seq, e.data) for e in await everything(log)] == [(first, data), (second, b"y")]
+
+
+async def test_what_may_have_been_stored_by_a_replaced_leader_is_in_doubt(
+    tmp_path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(servers, "PATIENCE_SECONDS", 0.0)
+    async with Nats(tmp_path).opened() as log:
+        answered_as_unavailable(log, monkeypatch, times=1)
+        wanted = batch(A, 0, b"x")
+        assert isinstance(await settled(log, wanted), Unknown)
+        assert list(await log.find([entry.id for entry in wanted.entries])) == [
+            entry.id for entry in wanted.entries
+        ]
+
+
+def answered_as_unavailable(log: NatsLog, monkeypatch: pytest.MonkeyPatch, times: int) -> None:
+    """Batches are stored, and this often the answer is that there is no leader."""
+    ask, left = log._servers.ask, [None] * times
+
+    async def ask_leader(publications: Sequence[Publication], **options: Any) -> list[Msg]:
+        messages: list[Msg] = await ask(publications, **options)
+        if EXPECTED in publications[0].headers and left:
+            left.pop()
+            messages[-1].data = b'{"error": {"err_code": 10008, "description": "no leader"}}'
+        return messages
+
+    monkeypatch.setattr(log._servers, "ask", ask_leader)
 
 
 # Several nodes

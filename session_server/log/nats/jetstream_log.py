@@ -176,7 +176,11 @@ class NatsLog:
             self._doubts[batch.channel] = ids
             return Unknown(error.reason)
         except WrongLastError:
-            return conflict(batch, self._index.channel(batch.channel).last)
+            seqs = self._index.seqs
+            if ids.isdisjoint(seqs):
+                return conflict(batch, self._index.channel(batch.channel).last)
+            # It was sent again after a leader had stored it and was replaced before it said so.
+            return Durable(tuple(seqs[entry.id] for entry in batch.entries))
         except FailedError as error:
             return Refused(error.because, error.reason)
         if ids.isdisjoint(self._index.seqs):  # another node has dropped the channel since

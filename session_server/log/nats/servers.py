@@ -38,7 +38,10 @@ READ_BYTES = 4 * 2**20
 WRONG_LAST_CODES = (10_071, 10_164)
 FULL_CODES = (10_023, 10_028, 10_047, 10_077, 10_110)
 UNAVAILABLE_CODES = (10_008, 10_009, 10_039, 10_118)
-"""No leader, or the server is starting: nothing was done, so the request can be repeated."""
+"""No leader, or the server is starting: the request can be repeated.
+
+A leader that is being replaced answers so too, and the next one may still do what it was asked.
+"""
 
 UNREACHABLE = "NATS cannot be reached, or the connection to it was lost."
 LEADERLESS = (
@@ -205,12 +208,16 @@ class Servers:
     async def _ask_leader(self, publications: Sequence[Publication]) -> dict[str, Any]:
         """The answer to the last one. Waits for a leader to be elected."""
         until = self._loop.time() + PATIENCE_SECONDS
+        was_received = False
         while True:
             (message,) = await self.ask(publications)
             if not _status(message):
                 answer: dict[str, Any] = msgspec.json.decode(message.data)
                 if answer.get("error", {}).get("err_code") not in UNAVAILABLE_CODES:
                     return answer
+                was_received = True
+            if self._loop.time() > until and was_received:
+                raise LostError(LEADERLESS)
             if self._loop.time() > until:
                 raise FailedError(RefusedBecause.BROKEN, LEADERLESS)
             await asyncio.sleep(PAUSE_SECONDS)
