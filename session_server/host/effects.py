@@ -107,7 +107,7 @@ class EffectRunner:
 
     def drafted(self, channel: SessionChannel, change: Change) -> None:
         """A draft only changes the summary; nothing to do if that is about to be sent anyway."""
-        if not self._summaries.is_due(channel.uri):
+        if channel.uri not in self._summaries.due:
             self.committed(channel, change)
 
     def committed(self, channel: SessionChannel, change: Change) -> None:

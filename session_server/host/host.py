@@ -137,7 +137,9 @@ class Host:
         self.position = 0
         self.on_committed: list[Committed] = []
         self.on_drafted: list[Committed] = []
-        """For drafts instead, which are most of all changes and concern few."""
+        """For drafts instead, which are most of all changes and concern few. The first draft of a
+        request is like any other change.
+        """
         self.on_disposed: list[Callable[[Uri], None]] = []
         self.on_overdue: list[Callable[[Channel[SessionRecord]], None]] = []
         self._held = HeldActions()
@@ -146,9 +148,7 @@ class Host:
         self.writer.follower = self.follower
 
     def _listen(self) -> None:
-        times = QuestionTimes(self.counts)
-        self.on_drafted.append(times.drafted)
-        for care in (times, self._held, self.active_clients, self.askers):
+        for care in (QuestionTimes(self.counts), self._held, self.active_clients, self.askers):
             self.on_committed.append(care.committed)
             self.on_disposed.append(care.disposed)
         self.on_disposed += (
@@ -282,10 +282,11 @@ class Host:
         self.position = max(self.position, seq)
 
     def committed(self, channel: Channel[Any], change: Change) -> None:
-        if isinstance(change.before, SessionRecord):
-            actions = change.actions
-            is_draft = len(actions) == 1 and type(actions[0]) is InputAnswerChanged
-            for hook in self.on_drafted if is_draft else self.on_committed:
+        before, actions = change.before, change.actions
+        if isinstance(before, SessionRecord):
+            is_draft = type(actions[-1]) is InputAnswerChanged and len(actions) == 1
+            is_first = before.private is not change.after.private
+            for hook in self.on_drafted if is_draft and not is_first else self.on_committed:
                 hook(channel, change)
         elif isinstance(change, ReadChange):
             self._done_elsewhere(change.actions[0])

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from session_server.schemas.ahp.actions import InputAnswerChanged
 from session_server.schemas.errors import RefusalCode
 from session_server.schemas.principals import Provenance
 from session_server.schemas.record import Outcome, SessionRecord
@@ -65,20 +64,17 @@ class QuestionTimes:
         self._asked: dict[tuple[Uri, str], Millis] = {}
         self._untouched: dict[tuple[Uri, str], Millis] = {}
 
-    def drafted(self, channel: "Channel[SessionRecord]", change: "Change") -> None:
-        (action,) = change.actions
-        assert isinstance(action, InputAnswerChanged)
-        asked = self._untouched.pop((channel.uri, action.request_id), None)
-        if asked is not None:
-            now = change.after.public.summary.modified_at
-            self._counts.first_draft_seconds.observe((now - asked) / 1000)
-
     def committed(self, channel: "Channel[SessionRecord]", change: "Change") -> None:
         before, after = change.before, change.after
         if after.private.is_recording:
             return
         if before.public.input_requests is not after.public.input_requests:
             self._changed(channel.uri, before, after)
+        for request_id in after.private.begun:
+            asked = self._untouched.pop((channel.uri, request_id), None)
+            if asked is not None:
+                now = after.public.summary.modified_at
+                self._counts.first_draft_seconds.observe((now - asked) / 1000)
         if before.private.outcomes is not after.private.outcomes:
             for outcome in new_outcomes(before, after):
                 self._ended(channel.uri, outcome)

@@ -34,12 +34,13 @@ def changes_between(before: SessionSummary, after: SessionSummary) -> SummaryCha
 
 
 class SummaryAnnouncements:
-    """The summary that was last sent of each session, and timers for those to be sent."""
+    """The summary that was last sent of each session."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
         self._announced: dict[Uri, SessionSummary] = {}
-        self._timers: dict[Uri, Handle] = {}
+        self.due: dict[Uri, Handle] = {}
+        """Timers of sessions whose summary, as it is then, will be sent soon."""
 
     def changed(self, before: SessionSummary, after: SessionSummary) -> None:
         uri = after.resource
@@ -47,23 +48,19 @@ class SummaryAnnouncements:
         quiet = msgspec.structs.replace(announced, modified_at=after.modified_at) == after
         if not quiet:
             self._announce(uri, after)
-        elif uri not in self._timers:
+        elif uri not in self.due:
             later = self._host.clock.call_later(QUIET_SECONDS, self._announce_latest, uri)
-            self._timers[uri] = later
-
-    def is_due(self, uri: Uri) -> bool:
-        """Whether its summary, as it is then, will be sent soon."""
-        return uri in self._timers
+            self.due[uri] = later
 
     def _announce_latest(self, uri: Uri) -> None:
-        self._timers.pop(uri, None)
+        self.due.pop(uri, None)
         channel = self._host.sessions.get(uri)
         record = None if channel is None else channel.overview
         if record is not None:
             self._announce(uri, listed(record.public))
 
     def _announce(self, uri: Uri, summary: SessionSummary) -> None:
-        timer = self._timers.pop(uri, None)
+        timer = self.due.pop(uri, None)
         if timer is not None:
             timer.cancel()
         changes = changes_between(self._announced[uri], summary)
@@ -75,6 +72,6 @@ class SummaryAnnouncements:
 
     def forget(self, uri: Uri) -> None:
         self._announced.pop(uri, None)
-        timer = self._timers.pop(uri, None)
+        timer = self.due.pop(uri, None)
         if timer is not None:
             timer.cancel()
