@@ -4,7 +4,8 @@ A dialect makes mirrors from snapshots, decodes actions and the list of sessions
 actions and commands. Everything else is the same, and programs see the same shapes with either.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
@@ -204,21 +205,30 @@ class Ahp1:
 
     def listed(self, result: bytes) -> Listed:
         document = _decode_document(result)
-        try:
-            items = tuple(map(summary_of, document["items"]))
-        except (LookupError, TypeError) as error:
-            raise NotUnderstood(f"The list of sessions is not AHP: {error!r}") from error
-        return items, document.get("nextCursor")
+        with _understood("The list of sessions"):
+            return tuple(map(summary_of, document["items"])), document.get("nextCursor")
 
     def added(self, params: bytes) -> SessionSummary:
-        return summary_of(_decode_document(params)["summary"])
+        document = _decode_document(params)
+        with _understood("The announcement of a session"):
+            return summary_of(document["summary"])
 
     def changed(self, params: bytes, known: Mapping[Uri, SessionSummary]) -> SessionSummary | None:
         document = _decode_document(params)
-        summary = known.get(document["session"])
-        if summary is None:
-            return None
-        return msgspec.structs.replace(summary, **summary_fields(document["changes"]))
+        with _understood("The announcement of a change"):
+            summary = known.get(document["session"])
+            if summary is None:
+                return None
+            return msgspec.structs.replace(summary, **summary_fields(document["changes"]))
+
+
+@contextmanager
+def _understood(what: str) -> Iterator[None]:
+    """For documents that are read without a schema."""
+    try:
+        yield
+    except (LookupError, TypeError, AttributeError) as error:
+        raise NotUnderstood(f"{what} is not AHP: {error!r}") from error
 
 
 def _outgoing_action(kind: type, action: Any, mirror: ConversationMirror, at: int) -> Any:

@@ -2,8 +2,10 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
+from session_server.client.dialects import dialect_of
 from session_server.client.errors import NotUnderstood, SessionGone
 from session_server.schemas.ahp import frames
 from session_server.schemas.ahp.actions import TitleChanged
@@ -11,13 +13,29 @@ from session_server.schemas.ahp.commands import SubscribeResult
 from session_server.schemas.ahp.envelopes import ActionEnvelope
 from session_server.schemas.errors import ErrorCode
 from tests.client.model_clients import BAD_SNAPSHOT, Device, draft, envelope, from_host, heard
-from tests.sessions import OWNER, SESSION
+from tests.sessions import OWNER, SESSION, session
+
+SUMMARY = session().public.summary
 
 
 @pytest.mark.parametrize("text", [b"nonsense", b"[]", b'{"method": 5}', b'{"method": "action"}'])
 def test_a_message_that_is_not_ahp_is_reported(laptop: Device, text: bytes) -> None:
     with pytest.raises(NotUnderstood):
         laptop.protocol.receive(text)
+
+
+@pytest.mark.parametrize(
+    "summary", [None, 5, {}, {"resource": "a:/1", "provider": "p"}, {"provider": "p", "status": []}]
+)
+def test_an_announcement_of_a_later_version_that_is_not_ahp_is_reported(summary: Any) -> None:
+    dialect = dialect_of("1.0.0")
+    for params in ({}, {"summary": summary}):
+        with pytest.raises(NotUnderstood, match="is not AHP"):
+            dialect.added(msgspec.json.encode(params))
+    known = {"a:/1": SUMMARY}
+    for params in ({}, {"session": "a:/1"}, {"session": "a:/1", "changes": 5}):
+        with pytest.raises(NotUnderstood, match="is not AHP"):
+            dialect.changed(msgspec.json.encode(params), known)
 
 
 def test_an_action_of_a_new_kind_is_left_out(laptop: Device) -> None:
