@@ -130,7 +130,7 @@ export class Mirror extends Events {
     const { action } = pending;
     this.#remove([pending]);
     this.#emitChange("rejected", before, { action, reason, refusal: _meta?.code });
-    const about = { action, refusal: _meta?.code, questionId: _meta?.questionId };
+    const about = { refusal: _meta?.code, questionId: _meta?.questionId };
     pending.settle(new ClientError("rejected", reason, about));
   }
 
@@ -157,7 +157,7 @@ export class Mirror extends Events {
     this.#reset(state, position, before);
     for (const [pending, outcome] of outcomes) {
       if (outcome === "done") pending.settle(this.#asSeen(pending));
-      if (outcome === "unknown") pending.settle(unconfirmed(pending.action));
+      if (outcome === "unknown") pending.settle(new ClientError("unconfirmed", UNCONFIRMED));
     }
   }
 
@@ -189,7 +189,7 @@ export class Mirror extends Events {
     const { action } = pending;
     this.#remove([pending]);
     this.#emitChange("withdrawn", before, { action });
-    pending.settle(new ClientError("withdrawn", "This was undone before it was sent.", { action }));
+    pending.settle(new ClientError("withdrawn", "This was undone before it was sent."));
   }
 
   /** The connection broke: volatile actions are given back to their senders. */
@@ -199,7 +199,7 @@ export class Mirror extends Events {
     const before = this.state;
     this.#remove(gone);
     this.#emitChange("withdrawn", before);
-    for (const pending of gone) pending.settle(lost());
+    for (const pending of gone) pending.settle(new ClientError("lost", "The connection was lost."));
   }
 
   /**
@@ -268,9 +268,3 @@ export class Mirror extends Events {
 
 const UNCONFIRMED =
   "The connection was lost before this was confirmed. It may have been accepted.";
-
-const lost = () => new ClientError("lost", "The connection was lost.");
-
-/** @param {Action} action */
-const unconfirmed = (action) =>
-  new ClientError("unconfirmed", UNCONFIRMED, { action });
