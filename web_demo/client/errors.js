@@ -44,5 +44,5 @@ export class ClientError extends Error {
 }
 
 /** @param {RpcError} error */
-export const commandFailed = (error) =>
-  new ClientError(error.code === NOT_FOUND ? "notFound" : "command", error.message, { rpcCode: error.code });
+export const commandFailed = ({ code, message }) =>
+  new ClientError(code === NOT_FOUND ? "notFound" : "command", message, { rpcCode: code });

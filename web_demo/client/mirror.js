@@ -150,11 +150,10 @@ export class Mirror extends Events {
    * @param {number} position
    */
   resume(state, position) {
-    const before = this.state;
     const sent = this.pending.filter((pending) => pending.isSent);
     const outcomes = new Map(sent.map((pending) => [pending, this.#outcome(state, pending)]));
     this.pending = this.pending.filter((p) => (outcomes.get(p) ?? "repeat") === "repeat");
-    this.#reset(state, position, before);
+    this.replace(state, position);
     for (const [pending, outcome] of outcomes) {
       if (outcome === "done") pending.settle(this.#asSeen(pending));
       if (outcome === "unknown") pending.settle(new ClientError("unconfirmed", UNCONFIRMED));
@@ -168,11 +167,7 @@ export class Mirror extends Events {
    * @param {number} position
    */
   replace(state, position) {
-    this.#reset(state, position, this.state);
-  }
-
-  /** @param {S} state @param {number} position @param {S | undefined} before */
-  #reset(state, position, before) {
+    const before = this.state;
     this.confirmed = state;
     this.position = position;
     this.#rebase();

@@ -4,7 +4,7 @@
  */
 
 /** @import { Verdict } from "./mirror.js" */
-/** @import { BrowserStorage, StoredAction } from "./storage.js" */
+/** @import { BrowserStorage } from "./storage.js" */
 /** @import { AnyMirror, Subscriptions } from "./subscriptions.js" */
 /** @import { Tab } from "./tab-identity.js" */
 /** @import { Action, ActionEnvelope, ResponseKind } from "./types.d.ts" */
@@ -46,8 +46,11 @@ export class Outbox {
   /** Restores what this tab did before a reload. */
   restore() {
     const known = new Set(this.#mirror.pending.map(({ clientSeq }) => clientSeq));
-    for (const storage of this.#storage.actions(this.#mirror.channel)) {
-      if (storage.tab === this.#tab.id && !known.has(storage.seq)) this.#restoreOne(storage);
+    for (const { tab, seq, action, at } of this.#storage.actions(this.#mirror.channel)) {
+      if (tab !== this.#tab.id || known.has(seq)) continue;
+      const pending = new Pending(seq, action, at, this.#whenSettled(seq, () => {}));
+      pending.isSent = pending.isRestored = true;
+      this.#mirror.dispatch(pending);
     }
   }
 
@@ -132,13 +135,6 @@ export class Outbox {
     if (this.#mirror.pending.includes(pending)) {
       this.#storage.putAction({ session: this.#mirror.channel, seq, at, action });
     }
-  }
-
-  /** @param {StoredAction} storage */
-  #restoreOne({ seq, action, at }) {
-    const pending = new Pending(seq, action, at, this.#whenSettled(seq, () => {}));
-    pending.isSent = pending.isRestored = true;
-    this.#mirror.dispatch(pending);
   }
 
   /** @param {number} seq @param {Settled} settled @returns {Settled} */

@@ -44,11 +44,12 @@ export function reviewOf(views, requests, answers, go) {
 /** @param {QuestionView} view @param {ReviewItem} item @param {(view: QuestionView) => void} go */
 function rowOf(view, item, go) {
   const problem = problemOf(view);
+  const label = h("bdi", null, labelOf(view.question));
   const text = valueText(view.question, item.value);
   return h(
     "div",
     { class: "review-row" },
-    h("dt", null, h("button", { class: "link", onclick: () => go(view) }, h("bdi", null, labelOf(view.question)))),
+    h("dt", null, h("button", { class: "link", onclick: () => go(view) }, label)),
     h(
       "dd",
       null,

@@ -79,6 +79,7 @@ function answersOf(context, closing) {
     const item = items[index];
     if (!item || item.source === "unanswered") return null;
     const text = valueText(question, item.value);
+    const nothing = item.source === "skipped" ? "skipped" : "—";
     const note = authorNote(context, closing, item);
     return h(
       "div",
@@ -87,7 +88,7 @@ function answersOf(context, closing) {
       h(
         "dd",
         null,
-        h("bdi", { class: text ? "" : "review-none" }, text || (item.source === "skipped" ? "skipped" : "—")),
+        h("bdi", { class: text ? "" : "review-none" }, text || nothing),
         note && h("span", { class: "faint" }, note),
       ),
     );

@@ -37,7 +37,8 @@ export class UrlRequest {
         "It asks you to visit a page. It opens in a new tab, only when you click.",
       ),
       h("p", { class: "url-whole", dir: "ltr" }, ...addressParts(request.url ?? "", url)),
-      url?.protocol === "http:" && h("p", { class: "url-warning" }, "This address is not encrypted (http)."),
+      url?.protocol === "http:" &&
+        h("p", { class: "url-warning" }, "This address is not encrypted (http)."),
       this.isPlain
         ? h("p", { class: "problem" }, "This is not a web address, so it cannot be opened from here.")
         : h("div", { class: "url-actions" }, this.open),

@@ -89,8 +89,11 @@ export class Gate {
   #refused() {
     const { token, text, waiting } = this.host.status;
     const isFirst = !this.isClosed;
-    if (this.isTried) this.#complain(text);
-    else if (token === "needed") this.#show(NEEDED, ICONS.key);
+    if (this.isTried) {
+      setText(this.problem, text);
+      show(this.problem, true);
+      this.input.select();
+    } else if (token === "needed") this.#show(NEEDED, ICONS.key);
     else this.#show(refusalText(text), ICONS.link);
     show(this.kept, waiting > 0);
     setText(this.kept, `${counted(waiting, "change")} not sent yet. They are saved in this browser.`);
@@ -116,13 +119,6 @@ export class Gate {
     setText(this.text, text);
     fill(this.mark, icon(drawing));
     document.title = `${title} · session-server`;
-  }
-
-  /** @param {string} text */
-  #complain(text) {
-    setText(this.problem, text);
-    show(this.problem, true);
-    this.input.select();
   }
 
   #updateButton() {

@@ -55,6 +55,7 @@ function person(present, isSelf, shape) {
   const role = ROLES[present.role ?? "owner"];
   const doing = `${present.idle ? ", away" : ""}${present.editing && !isSelf ? ", writing" : ""}`;
   const label = `${displayName(name, isSelf, shape)}${role}${doing}`;
+  const mark = shape ? icon(shape.path) : initials(name);
   return h(
     "li",
     {
@@ -65,7 +66,7 @@ function person(present, isSelf, shape) {
       "data-writing": present.editing !== undefined && !isSelf,
       "data-self": isSelf,
     },
-    h("span", { class: "person-mark", "aria-hidden": "true" }, shape ? icon(shape.path) : initials(name)),
+    h("span", { class: "person-mark", "aria-hidden": "true" }, mark),
     h("span", { class: "unseen" }, label),
   );
 }

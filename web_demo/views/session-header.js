@@ -24,7 +24,12 @@ export class SessionHeader {
     onkeydown: (event) => this.#editKey(event),
   });
   state = h("span", { class: "status-pill hint one-line" });
-  recorded = h("span", { class: "status-pill hint one-line recording", hidden: true }, icon(ICONS.play), "Recording");
+  recorded = h(
+    "span",
+    { class: "status-pill hint one-line recording", hidden: true },
+    icon(ICONS.play),
+    "Recording",
+  );
   share = h(
     "button",
     {

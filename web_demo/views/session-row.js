@@ -31,16 +31,19 @@ export class SessionRow {
   status = h("span", { class: "unseen" });
   about = h("span", { class: "row-about faint one-line", dir: "auto" });
   time = h("time", { class: "row-time faint" });
+  line = h("span", { class: "row-line" }, this.about, this.time);
   answer = h("span", { class: "row-answer", "aria-hidden": "true" }, "Answer");
   link = h(
     "a",
     { class: "row-link", onclick: (event) => this.#open(event) },
     h("span", { class: "dot" }),
-    h("span", { class: "row-text" }, this.title, this.status, h("span", { class: "row-line" }, this.about, this.time)),
+    h("span", { class: "row-text" }, this.title, this.status, this.line),
     h("span", { class: "row-new" }),
     this.answer,
   );
-  archive = iconButton(ICONS.archive, "Archive", () => this.#archive(), { class: "icon-button row-archive" });
+  archive = iconButton(ICONS.archive, "Archive", () => this.#archive(), {
+    class: "icon-button row-archive",
+  });
   element = h("div", { class: "session-row", role: "listitem" }, this.link, this.archive);
 
   /** @param {Host} host @param {Viewer} viewer @param {SessionSummary} summary */

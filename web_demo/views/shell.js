@@ -62,7 +62,8 @@ export class Shell {
     this.attention = attention;
     this.viewer = new Viewer(host);
     const create = () => this.#create();
-    this.creating = iconButton(ICONS.plus, "New session", create, { title: "New session (n)", hidden: true });
+    const about = { title: "New session (n)", hidden: true };
+    this.creating = iconButton(ICONS.plus, "New session", create, about);
     const status = new ConnectionBar(host);
     this.sessions = new SessionListView(host, this.viewer, create);
     const mark = h("img", { src: "icon.svg", alt: "", width: 20, height: 20 });
@@ -81,7 +82,8 @@ export class Shell {
     );
     this.main = h("main", { id: "main", tabindex: -1 }, this.welcome);
     this.panes = h("div", { class: "panes" }, this.sidebar, this.main);
-    this.skip = h("button", { class: "skip-link", onclick: () => this.main.focus() }, "Skip to the session");
+    const skip = () => this.main.focus();
+    this.skip = h("button", { class: "skip-link", onclick: skip }, "Skip to the session");
     this.gate = new Gate(host, (isClosed) => this.#showPage(!isClosed));
     this.element = h(
       "div",
