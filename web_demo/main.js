@@ -5,13 +5,12 @@ import { Attention } from "./views/attention.js";
 import { enableAutoGrow } from "./views/dom.js";
 import { applyTheme } from "./views/settings.js";
 import { Shell } from "./views/shell.js";
-import { mountAnnouncer, mountToasts } from "./views/toasts.js";
+import { mountMessages } from "./views/toasts.js";
 
 applyTheme();
 const host = new Host();
 const shell = new Shell(host, new Attention(host));
 document.body.append(shell.element);
-mountAnnouncer();
-mountToasts();
+mountMessages();
 enableAutoGrow();
 host.start();

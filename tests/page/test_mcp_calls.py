@@ -97,7 +97,7 @@ def test_every_kind_of_question_can_be_answered(person: People, calling: ServerP
                      "datetime-local": "2026-07-28T14:00"}  # fmt: skip
             shown.fill(words.get(kind or "", "AB12"))
     ana.get_by_role("button", name="Review answers", exact=True).click()
-    expect(ana.locator(".review-problem")).to_have_count(0)
+    expect(ana.locator(".review .problem")).to_have_count(0)
     ana.get_by_role("button", name="Send answers", exact=True).click()
     expect(ana.locator(".outcome-text")).to_contain_text("You answered")
     done = http("GET", f"{calling.url}/v1/calls/{name}?wait={WAIT}")

@@ -12,7 +12,8 @@ from tests.page.stage import Stage, many_of, one_of, text, whole, yes_no
 
 
 def rows(person: Person) -> list[str]:
-    return [" ".join(row.split()) for row in person.page.locator(".outcome-row").all_inner_texts()]
+    found = person.page.locator(".outcome .review-row").all_inner_texts()
+    return [" ".join(row.split()) for row in found]
 
 
 def test_outcome_shows_answers_and_authors_to_everyone(person: People, stage: Stage) -> None:
@@ -36,7 +37,7 @@ def test_outcome_shows_answers_and_authors_to_everyone(person: People, stage: St
     pages[0].get_by_role("button", name="Review answers", exact=True).click()
     pages[0].get_by_role("button", name="Send answers", exact=True).click()
     for page in pages:
-        expect(page.locator(".outcome-row")).to_have_count(4)
+        expect(page.locator(".outcome .review-row")).to_have_count(4)
     quick = "Quick Yes Default"
     assert rows(ana) == ["Name Norway", "Age 3 by Ben", "City Oslo by someone", quick]
     assert rows(ben) == ["Name Norway", "Age 3 by you", "City Oslo by someone", quick]
@@ -97,7 +98,7 @@ def test_required_text_must_not_be_blank(person: People, stage: Stage) -> None:
     field(ana, "was").press("Enter")
     expect(question(ana, "was").locator(".problem")).to_have_text("This needs an answer.")
     ana.get_by_role("button", name="Review answers", exact=True).click()
-    expect(ana.locator(".review-problem")).to_have_count(3)
+    expect(ana.locator(".review .problem")).to_have_count(3)
     ana.get_by_role("button", name="Send answers", exact=True).click()
     expect(problem).to_be_visible()
     expect(ana.locator(".request")).to_be_visible()
@@ -146,7 +147,7 @@ def test_offline_completion_stays_visible_and_can_be_withdrawn(
     expect(words).to_contain_text("You’re offline. Your answers will be sent")
     ana.context.set_offline(offline=False)
     for page in (ana, ben):
-        expect(page.locator(".outcome-row")).to_have_text(["Planby boat!", "Age3"])
+        expect(page.locator(".outcome .review-row")).to_have_text(["Planby boat!", "Age3"])
 
 
 @pytest.mark.parametrize(("typed", "sent"), [("1,5", 1.5), ("-,25", -0.25), ("1.5", 1.5)])
@@ -165,7 +166,7 @@ def test_decimals_can_have_a_point_or_a_comma(
     field(ana, "size").blur()
     expect(field(ana, "size")).to_have_value(typed)
     ana.get_by_role("button", name="Send answer").click()
-    expect(ana.locator(".outcome-row")).to_have_text(f"Size{sent:g}")
+    expect(ana.locator(".outcome .review-row")).to_have_text(f"Size{sent:g}")
 
 
 def test_outcome_is_placed_before_what_follows_and_gets_the_focus(

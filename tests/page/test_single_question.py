@@ -52,7 +52,7 @@ def test_yes_no_question_is_sent_by_one_click(
     expect(question(ana, "sure")).to_contain_text(f"Default: {'No' if value else 'Yes'}")
     expect(ana.get_by_role("radio")).to_have_count(0)
     press(ana, name)
-    expect(ana.locator(".outcome-row")).to_contain_text(name)
+    expect(ana.locator(".outcome .review-row")).to_contain_text(name)
     assert sent(stage, f"says-{name}") == {"sure": value}
 
 
@@ -77,7 +77,7 @@ def test_empty_single_answer_is_not_replaced_by_a_recommendation(
     asked(stage, "empty", food)
     (ana,) = arrive([person("Ana")], "empty")
     press(ana, "Send answer")
-    expect(ana.locator(".outcome-row")).to_contain_text("skipped")
+    expect(ana.locator(".outcome .review-row")).to_contain_text("skipped")
     assert sent(stage, "empty") == {}
 
 

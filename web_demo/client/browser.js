@@ -24,6 +24,19 @@ export function endpointOf({ url, token }) {
   return { url: address.href, token: takeToken(here) ?? undefined, session: here.hash };
 }
 
+/**
+ * A part of an address; what is not encoded well stays as it is.
+ *
+ * @param {string} part
+ */
+export function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
 /** @param {URL} here */
 function takeToken(here) {
   const token = here.searchParams.get("tkn");

@@ -23,8 +23,7 @@ import { same } from "./reducers/updates.js";
  * closed because a token is needed, or because the one there was is refused.
  *
  * @typedef {{
- *   phase: Phase, waiting: number, text: string, error?: ClientError, nextTryAt?: number,
- *   token?: TokenProblem,
+ *   phase: Phase, waiting: number, text: string, error?: ClientError, token?: TokenProblem,
  * }} Status
  */
 
@@ -65,10 +64,10 @@ export class ConnectionStatus extends Events {
     clearTimeout(this.#timer);
     const waiting = this.#countWaiting();
     const phase = this.#phase(waiting);
-    const { error, nextTryAt, credential } = this.#connection;
+    const { error, credential } = this.#connection;
     const text = error && phase === "closed" ? error.message : textOf(phase, waiting);
     const token = phase === "closed" ? credential.problem : undefined;
-    const status = { phase, waiting, text, error, nextTryAt, token };
+    const status = { phase, waiting, text, error, token };
     if (same(status, this.status)) return;
     this.status = status;
     this.emit("change", status);

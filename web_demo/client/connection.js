@@ -4,8 +4,8 @@
  */
 
 /** @import { Credential } from "./credential.js" */
+/** @import { ClientError } from "./errors.js" */
 /** @import { Protocol } from "./protocol.js" */
-import { ClientError } from "./errors.js";
 import { Events } from "./events.js";
 import { Backoff, finalError, Keepalive, refusalReason } from "./retry-policy.js";
 
@@ -14,22 +14,19 @@ const SLOW = 3_000;
 
 /**
  * @typedef {{
- *   openSocket?: (url: string, subprotocols: string[]) => WebSocket,
- *   explain?: (url: string, token?: string) => Promise<ClientError | undefined>,
- *   random?: () => number, quiet?: number, timeout?: number,
+ *   openSocket?: (url: string, subprotocols: string[]) => WebSocket, quiet?: number, timeout?: number,
  * }} ConnectionOptions
  */
 
 /** @extends {Events<{ change: undefined }>} */
 export class Connection extends Events {
   /** @type {ClientError | undefined} */ error;
-  /** @type {number | undefined} */ nextTryAt;
   /** Failed attempts since the last connection. */
   failures = 0;
   isWanted = false;
   #protocol;
-  #options;
-  #backoff;
+  #openSocket;
+  #backoff = new Backoff();
   #keepalive;
   /** @type {WebSocket | undefined} */ #socket;
   #openedAt = 0;
@@ -45,8 +42,7 @@ export class Connection extends Events {
     super();
     this.#protocol = protocol;
     this.credential = credential;
-    this.#options = options;
-    this.#backoff = new Backoff(options.random);
+    this.#openSocket = options.openSocket ?? ((url, subprotocols) => new WebSocket(url, subprotocols));
     this.#keepalive = new Keepalive(protocol, () => this.#end(4000), options);
     protocol.on("live", () => this.#connected());
     protocol.on("refused", (error) => this.#refused(error));
@@ -62,9 +58,7 @@ export class Connection extends Events {
   /** Until it is started again. */
   stop() {
     this.isWanted = false;
-    this.#stopTimers();
-    this.#drop(1000);
-    this.emit("change", undefined);
+    this.pause();
   }
 
   /** Until the next `retry`: browsers do not keep a page with an open socket in the back/forward
@@ -100,23 +94,21 @@ export class Connection extends Events {
   }
 
   #open() {
-    const openSocket = this.#options.openSocket ?? ((url, subprotocols) => new WebSocket(url, subprotocols));
-    const socket = openSocket(this.credential.address, this.credential.subprotocols);
+    const socket = this.#openSocket(this.credential.address, this.credential.subprotocols);
     this.#socket = socket;
     this.#hasOpened = false;
     this.#openedAt = Date.now();
-    this.nextTryAt = undefined;
     this.#keepalive.start();
     socket.onopen = () => this.#opened(socket);
-    socket.onmessage = ({ data }) => this.#received(socket, data);
-    socket.onclose = ({ code, reason }) => this.#closed(socket, code, reason);
-    socket.onerror = () => this.#failed(socket);
+    socket.onmessage = ({ data }) => this.#received(data);
+    socket.onclose = ({ code, reason }) => this.#end(code, reason);
+    // Not every engine fires `close` for a socket that never opened.
+    socket.onerror = () => this.#hasOpened || this.#end(1006);
     this.emit("change", undefined);
   }
 
   /** @param {WebSocket} socket */
   #opened(socket) {
-    if (socket !== this.#socket) return;
     this.#hasOpened = true;
     this.#openedAt = Date.now();
     this.credential.accepted();
@@ -127,9 +119,8 @@ export class Connection extends Events {
     });
   }
 
-  /** @param {WebSocket} socket @param {unknown} data */
-  #received(socket, data) {
-    if (socket !== this.#socket) return;
+  /** @param {unknown} data */
+  #received(data) {
     this.#keepalive.received();
     try {
       this.#protocol.receive(String(data));
@@ -144,21 +135,6 @@ export class Connection extends Events {
     this.#stopTimers();
     this.#keepalive.wait();
     this.emit("change", undefined);
-  }
-
-  /** @param {WebSocket} socket @param {number} code @param {string} reason */
-  #closed(socket, code, reason) {
-    if (socket !== this.#socket) return;
-    this.#end(code, reason);
-  }
-
-  /**
-   * Not every engine fires `close` for a socket that never opened.
-   *
-   * @param {WebSocket} socket
-   */
-  #failed(socket) {
-    if (socket === this.#socket && !this.#hasOpened) this.#end(1006);
   }
 
   /** @param {ClientError} error */
@@ -181,29 +157,23 @@ export class Connection extends Events {
     this.failures += 1;
     const final = finalError(code, reason);
     if (final?.code === "unauthorized") this.credential.revoked(final);
-    if (final) this.#giveUp(final);
-    else this.#retryAfter(this.#backoff.nextDelay(lasted), wasOpen);
-  }
-
-  /** @param {number} delay @param {boolean} wasOpen */
-  #retryAfter(delay, wasOpen) {
-    this.nextTryAt = Math.round(Date.now() + delay);
-    this.#retryTimer = setTimeout(() => this.#open(), delay);
+    if (final) {
+      this.#giveUp(final);
+      return;
+    }
+    this.#retryTimer = setTimeout(() => this.#open(), this.#backoff.nextDelay(lasted));
     this.emit("change", undefined);
     if (!wasOpen) void this.#findReason();
   }
 
   async #findReason() {
     const { token, address } = this.credential;
-    const error = await (this.#options.explain ?? refusalReason)(address, token);
+    const error = await refusalReason(address, token);
     const isObsolete = !this.isWanted || this.#protocol.isLive || token !== this.credential.token;
     if (!error || isObsolete) return;
     const final = error.code === "unauthorized" ? this.credential.refused(error) : error;
-    if (final) {
-      this.#giveUp(final);
-      return;
-    }
-    this.#openNow();
+    if (final) this.#giveUp(final);
+    else this.#openNow();
   }
 
   /** @param {ClientError} error */
@@ -225,6 +195,5 @@ export class Connection extends Events {
   #stopTimers() {
     clearTimeout(this.#retryTimer);
     this.#keepalive.stop();
-    this.nextTryAt = undefined;
   }
 }

@@ -10,6 +10,7 @@
 
 /** @import { ClientError } from "./errors.js" */
 /** @import { TabStorage } from "./tab-identity.js" */
+import { decoded } from "./browser.js";
 import { Events } from "./events.js";
 
 const KEY = "session-server.token";
@@ -204,15 +205,6 @@ function linkIn(text) {
  * @param {string} token
  */
 const sendable = (token) => token.replace(/[^\w.~-]/g, "!");
-
-/** @param {string} part */
-function decoded(part) {
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    return part;
-  }
-}
 
 /**
  * The storage key: one for the whole host, and one per session for links.

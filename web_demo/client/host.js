@@ -5,11 +5,7 @@
 /** @import { Listed } from "./session-list.js" */
 /** @import { StorageArea } from "./storage.js" */
 /** @import { TabStorage } from "./tab-identity.js" */
-/**
- * @import {
- *   ActionEnvelope, Author, ModelSelection, RootState, SessionSummary,
- * } from "./types.d.ts"
- */
+/** @import { ActionEnvelope, Author, RootState, SessionSummary } from "./types.d.ts" */
 import { endpointOf, followLifecycle, localArea, tabArea } from "./browser.js";
 import { HostClock, ConnectionStatus, timeAt } from "./connection-status.js";
 import { Connection } from "./connection.js";
@@ -65,11 +61,10 @@ export class Host extends Events {
     this.#status = new ConnectionStatus(this.#protocol, this.#connection, () => this.#waiting);
     this.name = options.name ?? this.#area.getItem(NAME) ?? undefined;
     this.#protocol.setName(this.name);
-    this.#relay();
-    this.#followHost();
+    this.#listen();
   }
 
-  #followHost() {
+  #listen() {
     this.#credential.on("change", () => this.#credentialChanged());
     this.#credential.on("accepted", () => this.#credentialAccepted());
     this.#protocol.on("time", (at) => this.#clock.update(at));
@@ -77,11 +72,7 @@ export class Host extends Events {
     this.#protocol.on("live", () => {
       void timeAt(this.#credential.address).then((at) => this.#clock.update(at));
     });
-  }
-
-  #relay() {
-    const { root } = this.#protocol.subscriptions;
-    root.on("change", ({ after }) => {
+    this.#protocol.subscriptions.root.on("change", ({ after }) => {
       if (after) this.emit("root", after);
     });
     this.#sessions.on("change", (list) => this.emit("sessions", list));
@@ -192,6 +183,11 @@ export class Host extends Events {
     return this.#status.status;
   }
 
+  /** Whether it is connected. */
+  get isLive() {
+    return this.#protocol.isLive;
+  }
+
   get clientId() {
     return this.#tab.clientId;
   }
@@ -223,18 +219,14 @@ export class Host extends Events {
   /** @param {string} name */
   setName(name) {
     this.name = name.trim() || undefined;
-    this.#saveName();
-    this.#protocol.setName(this.name);
-    for (const { session } of this.#open.values()) session.setName(this.name);
-  }
-
-  #saveName() {
     try {
       if (this.name) this.#area.setItem(NAME, this.name);
       else this.#area.removeItem(NAME);
     } catch {
       // Without storage it lasts until the page closes.
     }
+    this.#protocol.setName(this.name);
+    for (const { session } of this.#open.values()) session.setName(this.name);
   }
 
   /**
@@ -311,11 +303,11 @@ export class Host extends Events {
   }
 
   /**
-   * @param {{ provider?: string, uri?: string, model?: ModelSelection, config?: object }} [about]
+   * @param {{ provider?: string | undefined, uri?: string }} [about]
    * @returns {Promise<string>} its URI
    */
-  async createSession({ provider, uri = `ahp-session:/${newId()}`, model, config } = {}) {
-    await this.call("createSession", { channel: uri, provider, model, config });
+  async createSession({ provider, uri = `ahp-session:/${newId()}` } = {}) {
+    await this.call("createSession", { channel: uri, provider });
     return uri;
   }
 

@@ -130,7 +130,7 @@ export class Mirror extends Events {
     const { action } = pending;
     this.#remove([pending]);
     this.#emitChange("rejected", before, { action, reason, refusal: _meta?.code });
-    const about = { action, refusal: _meta?.code, questionId: _meta?.questionId };
+    const about = { refusal: _meta?.code, questionId: _meta?.questionId };
     pending.settle(new ClientError("rejected", reason, about));
   }
 
@@ -150,14 +150,13 @@ export class Mirror extends Events {
    * @param {number} position
    */
   resume(state, position) {
-    const before = this.state;
     const sent = this.pending.filter((pending) => pending.isSent);
     const outcomes = new Map(sent.map((pending) => [pending, this.#outcome(state, pending)]));
     this.pending = this.pending.filter((p) => (outcomes.get(p) ?? "repeat") === "repeat");
-    this.#reset(state, position, before);
+    this.replace(state, position);
     for (const [pending, outcome] of outcomes) {
       if (outcome === "done") pending.settle(this.#asSeen(pending));
-      if (outcome === "unknown") pending.settle(unconfirmed(pending.action));
+      if (outcome === "unknown") pending.settle(new ClientError("unconfirmed", UNCONFIRMED));
     }
   }
 
@@ -168,11 +167,7 @@ export class Mirror extends Events {
    * @param {number} position
    */
   replace(state, position) {
-    this.#reset(state, position, this.state);
-  }
-
-  /** @param {S} state @param {number} position @param {S | undefined} before */
-  #reset(state, position, before) {
+    const before = this.state;
     this.confirmed = state;
     this.position = position;
     this.#rebase();
@@ -189,7 +184,7 @@ export class Mirror extends Events {
     const { action } = pending;
     this.#remove([pending]);
     this.#emitChange("withdrawn", before, { action });
-    pending.settle(new ClientError("withdrawn", "This was undone before it was sent.", { action }));
+    pending.settle(new ClientError("withdrawn", "This was undone before it was sent."));
   }
 
   /** The connection broke: volatile actions are given back to their senders. */
@@ -199,7 +194,7 @@ export class Mirror extends Events {
     const before = this.state;
     this.#remove(gone);
     this.#emitChange("withdrawn", before);
-    for (const pending of gone) pending.settle(lost());
+    for (const pending of gone) pending.settle(new ClientError("lost", "The connection was lost."));
   }
 
   /**
@@ -268,9 +263,3 @@ export class Mirror extends Events {
 
 const UNCONFIRMED =
   "The connection was lost before this was confirmed. It may have been accepted.";
-
-const lost = () => new ClientError("lost", "The connection was lost.");
-
-/** @param {Action} action */
-const unconfirmed = (action) =>
-  new ClientError("unconfirmed", UNCONFIRMED, { action });

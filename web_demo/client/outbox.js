@@ -4,23 +4,24 @@
  */
 
 /** @import { Verdict } from "./mirror.js" */
-/** @import { Protocol } from "./protocol.js" */
-/** @import { BrowserStorage, StoredAction } from "./storage.js" */
+/** @import { BrowserStorage } from "./storage.js" */
 /** @import { AnyMirror, Subscriptions } from "./subscriptions.js" */
 /** @import { Tab } from "./tab-identity.js" */
-/**
- * @import {
- *   Action, ActionEnvelope, Answer, InputCompleted, InputRequest, ResponseKind, Reviewed,
- * } from "./types.d.ts"
- */
+/** @import { Action, ActionEnvelope, ResponseKind } from "./types.d.ts" */
 import { ClientError } from "./errors.js";
-import { Events } from "./events.js";
 import { Pending } from "./mirror.js";
 import { outcomeIn, isObsolete } from "./own-actions.js";
-import { openRequest } from "./reducers/input-requests.js";
-import { present, same } from "./reducers/updates.js";
 
 /** @typedef {(verdict: Verdict) => void} Settled */
+
+/**
+ * A form that was completed here and is not confirmed yet. `isSent`: on this connection;
+ * `mayHaveArrived`: it was sent before, so the host may have it.
+ *
+ * @typedef {{
+ *   requestId: string, response: ResponseKind, isSent: boolean, mayHaveArrived: boolean,
+ * }} Completion
+ */
 
 export class Outbox {
   #subscriptions;
@@ -45,8 +46,11 @@ export class Outbox {
   /** Restores what this tab did before a reload. */
   restore() {
     const known = new Set(this.#mirror.pending.map(({ clientSeq }) => clientSeq));
-    for (const storage of this.#storage.actions(this.#mirror.channel)) {
-      if (storage.tab === this.#tab.id && !known.has(storage.seq)) this.#restoreOne(storage);
+    for (const { tab, seq, action, at } of this.#storage.actions(this.#mirror.channel)) {
+      if (tab !== this.#tab.id || known.has(seq)) continue;
+      const pending = new Pending(seq, action, at, this.#whenSettled(seq, () => {}));
+      pending.isSent = pending.isRestored = true;
+      this.#mirror.dispatch(pending);
     }
   }
 
@@ -97,6 +101,31 @@ export class Outbox {
     }
   }
 
+  /** @returns {Completion[]} in the order in which they were made */
+  get completions() {
+    const isConnected = this.#subscriptions.isLive && this.#mirror.confirmed !== undefined;
+    return this.#mirror.pending.flatMap(({ action, isSent }) => {
+      if (action.type !== "session/inputCompleted") return [];
+      const { requestId, response } = action;
+      return [{ requestId, response, isSent: isSent && isConnected, mayHaveArrived: isSent }];
+    });
+  }
+
+  /**
+   * Undoes a completion that was never sent.
+   *
+   * @param {string} requestId
+   * @returns {boolean} whether it could
+   */
+  withdraw(requestId) {
+    const found = this.#mirror.pending.find(
+      ({ action }) => action.type === "session/inputCompleted" && action.requestId === requestId,
+    );
+    if (!found || found.isSent) return false;
+    this.#mirror.withdraw(found);
+    return true;
+  }
+
   /** @param {Action} action @param {Settled} settled */
   #dispatch(action, settled) {
     const seq = this.#tab.nextSeq();
@@ -108,13 +137,6 @@ export class Outbox {
     }
   }
 
-  /** @param {StoredAction} storage */
-  #restoreOne({ seq, action, at }) {
-    const pending = new Pending(seq, action, at, this.#whenSettled(seq, () => {}));
-    pending.isSent = pending.isRestored = true;
-    this.#mirror.dispatch(pending);
-  }
-
   /** @param {number} seq @param {Settled} settled @returns {Settled} */
   #whenSettled(seq, settled) {
     return (verdict) => {
@@ -124,98 +146,3 @@ export class Outbox {
     };
   }
 }
-
-// Forms that were completed here and not confirmed yet; they may be waiting for a connection.
-
-/**
- * `request` is as the host has it; `isSent`: sent on this connection; `mayHaveArrived`: it was sent
- * before, so the host may have it.
- *
- * @typedef {{
- *   request: InputRequest | undefined, requestId: string, response: ResponseKind,
- *   answers: Record<string, Answer>, at: number, isSent: boolean, mayHaveArrived: boolean,
- * }} Completion
- */
-
-/** @extends {Events<{ change: readonly Completion[] }>} */
-export class Completions extends Events {
-  #mirror;
-  #protocol;
-  /** @type {readonly Completion[]} */ #emitted = [];
-  #stops;
-
-  /** @param {AnyMirror} mirror @param {Protocol} protocol */
-  constructor(mirror, protocol) {
-    super();
-    this.#mirror = mirror;
-    this.#protocol = protocol;
-    const update = () => this.#update();
-    mirror.on("change", update);
-    this.#stops = [protocol.on("live", update), protocol.on("lost", update)];
-  }
-
-  close() {
-    for (const stop of this.#stops) stop();
-  }
-
-  /** @returns {readonly Completion[]} in the order in which they were made */
-  get list() {
-    return this.#pending.map(({ pending, action }) => this.#describe(pending, action));
-  }
-
-  /**
-   * Undoes one that was never sent.
-   *
-   * @param {string} requestId
-   * @returns {boolean} whether it could
-   */
-  withdraw(requestId) {
-    const found = this.#pending.find(({ action }) => action.requestId === requestId);
-    if (!found || found.pending.isSent) return false;
-    this.#mirror.withdraw(found.pending);
-    return true;
-  }
-
-  get #pending() {
-    return this.#mirror.pending.flatMap((pending) => {
-      const { action } = pending;
-      return action.type === "session/inputCompleted" ? [{ pending, action }] : [];
-    });
-  }
-
-  /** @param {Pending} pending @param {InputCompleted} action @returns {Completion} */
-  #describe({ isSent, at }, { requestId, response, answers = {} }) {
-    return {
-      request: openRequest(this.#mirror.confirmed, requestId),
-      requestId,
-      response,
-      answers,
-      at,
-      mayHaveArrived: isSent,
-      isSent: isSent && this.#protocol.isLive && this.#mirror.confirmed !== undefined,
-    };
-  }
-
-  #update() {
-    const { list } = this;
-    if (same(list, this.#emitted)) return;
-    this.#emitted = list;
-    this.emit("change", list);
-  }
-}
-
-/**
- * @param {string} requestId
- * @param {ResponseKind} response
- * @param {Record<string, Answer>} answers
- * @param {Reviewed} [reviewed]
- * @returns {InputCompleted}
- */
-export const completionOf = (requestId, response, answers, reviewed) =>
-  present({
-    type: /** @type {const} */ ("session/inputCompleted"),
-    requestId,
-    response,
-    answers: Object.keys(answers).length ? answers : undefined,
-    _meta: reviewed && { reviewed },
-  });

@@ -26,9 +26,7 @@ export const presenceChannelOf = (uri) =>
 /** @extends {Events<{ change: readonly Present[] }>} */
 export class Presence extends Events {
   /** @type {readonly Present[]} */ present = [];
-  /** @type {EditingPlace | undefined} */ #editing;
-  /** @type {string | undefined} */ #name;
-  #isIdle = false;
+  /** @type {{ editing?: EditingPlace, idle?: boolean, name?: string }} */ #own;
   #protocol;
   #channel;
   /** @type {object} */ #lastSent = {};
@@ -41,7 +39,7 @@ export class Presence extends Events {
     super();
     this.#protocol = protocol;
     this.#channel = channel;
-    this.#name = name;
+    this.#own = { name };
     this.#stops = [
       protocol.on("present", (update) => {
         if (update.channel === channel) this.#received(update.present);
@@ -59,21 +57,21 @@ export class Presence extends Events {
     this.#protocol.subscriptions.leave(this.#channel);
   }
 
-  /** @param {EditingPlace | undefined} place */
-  setEditing(place) {
-    this.#editing = place;
+  /** @param {EditingPlace | undefined} editing */
+  setEditing(editing) {
+    this.#own.editing = editing;
     this.#sendSoon();
   }
 
-  /** @param {boolean} isIdle */
-  setIdle(isIdle) {
-    this.#isIdle = isIdle;
+  /** @param {boolean} idle */
+  setIdle(idle) {
+    this.#own.idle = idle;
     this.#send(); // a page that is hidden may be suspended at once
   }
 
   /** @param {string | undefined} name */
   setName(name) {
-    this.#name = name;
+    this.#own.name = name;
     this.#sendSoon();
   }
 
@@ -95,8 +93,8 @@ export class Presence extends Events {
   #send() {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    const editing = this.#editing;
-    const update = present({ editing, idle: this.#isIdle || undefined, name: this.#name || undefined });
+    const { editing, idle, name } = this.#own;
+    const update = present({ editing, idle: idle || undefined, name: name || undefined });
     const isDue = editing !== undefined && Date.now() - this.#sentAt > REFRESH;
     if (!this.#protocol.isLive || (same(update, this.#lastSent) && !isDue)) return;
     this.#lastSent = update;

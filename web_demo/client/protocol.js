@@ -130,19 +130,21 @@ export class Protocol extends Events {
   }
 
   /**
-   * Our client id belongs to another principal, for example after a change of token: a new one is
-   * taken, and what is not confirmed is sent under that.
+   * By a lost connection, temporarily, or for good. If our client id belongs to another principal,
+   * for example after a change of token, a new one is taken, and what is not confirmed is sent under
+   * that.
    *
    * @param {ClientError} error
    */
   #handshakeFailed(error) {
-    if (error.rpcCode !== NOT_PERMITTED || this.#hasNewClientId) {
-      this.#refused(error);
-      return;
+    if (error.rpcCode === NOT_PERMITTED && !this.#hasNewClientId) {
+      this.#hasNewClientId = true;
+      this.#client.renew();
+      this.#initialize();
+    } else if (error.code !== "lost") {
+      const isFinal = error.rpcCode !== INTERNAL_ERROR;
+      this.emit("refused", isFinal ? new ClientError("fatal", error.message) : error);
     }
-    this.#hasNewClientId = true;
-    this.#client.renew();
-    this.#initialize();
   }
 
   /** @param {ReconnectResult} result @param {readonly string[]} asked */
@@ -175,17 +177,6 @@ export class Protocol extends Events {
     this.subscriptions.goLive();
     this.subscriptions.settle(asked);
     this.emit("live", undefined);
-  }
-
-  /**
-   * A handshake that failed: by a lost connection, temporarily, or for good.
-   *
-   * @param {ClientError} error
-   */
-  #refused(error) {
-    if (error.code === "lost") return;
-    const isFinal = error.rpcCode !== INTERNAL_ERROR;
-    this.emit("refused", isFinal ? new ClientError("fatal", error.message) : error);
   }
 
   // Incoming frames

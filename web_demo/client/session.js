@@ -7,12 +7,12 @@
 /** @import { Tab } from "./tab-identity.js" */
 /**
  * @import {
- *   Action, ActionEnvelope, Answer, Markdown, Present, ResponseKind, SessionState,
+ *   Action, ActionEnvelope, Answer, Present, ResponseKind, SessionState,
  * } from "./types.d.ts"
  */
 import { ClientError } from "./errors.js";
 import { Events } from "./events.js";
-import { completionOf, Completions, Outbox } from "./outbox.js";
+import { Outbox } from "./outbox.js";
 import { Presence, presenceChannelOf, TypingIndicator } from "./presence.js";
 import { Questions } from "./questions.js";
 import { openRequest } from "./reducers/input-requests.js";
@@ -22,7 +22,6 @@ import { isArchived, isRead } from "./session-list.js";
 import { newId } from "./tab-identity.js";
 
 /** @typedef {import("./questions.js").Closing} Closing */
-/** @typedef {import("./outbox.js").Completion} Completion */
 /** @typedef {"loading" | "open" | "gone"} SessionPhase */
 
 /** The host's code for a completion that was reviewed on an older state. */
@@ -38,7 +37,7 @@ export const REVIEW_CHANGED = "reviewChanged";
  * @extends {Events<{
  *   change: Change<SessionState>, presence: readonly Present[], closed: Closing, field: Field,
  *   rejected: { action: Action, reason: string, refusal?: string }, gone: ClientError,
- *   phase: SessionPhase, settled: undefined, completions: readonly Completion[],
+ *   phase: SessionPhase, settled: undefined,
  * }>}
  */
 export class Session extends Events {
@@ -50,7 +49,6 @@ export class Session extends Events {
   /** @type {Mirror<SessionState>} */ #mirror;
   #outbox;
   #questions;
-  #completions;
   /** @type {Presence | undefined} */ #presence;
   #stops;
 
@@ -68,7 +66,6 @@ export class Session extends Events {
     this.#outbox = new Outbox(protocol.subscriptions, this.#mirror, tab, storage);
     const shared = { protocol, outbox: this.#outbox, storage, typing: this.#typing };
     this.#questions = new Questions(this.#mirror, shared);
-    this.#completions = new Completions(this.#mirror, protocol);
     const channel = presenceChannelOf(uri);
     if (channel) this.#presence = new Presence(protocol, channel, services.name);
     this.#stops = this.#listen(protocol);
@@ -82,7 +79,6 @@ export class Session extends Events {
       this.emit("field", field);
       this.#emitSettled();
     });
-    this.#completions.on("change", (list) => this.emit("completions", list));
     this.#presence?.on("change", (everybody) => this.emit("presence", everybody));
     this.#typing.on("change", (place) => this.#presence?.setEditing(place));
     this.#mirror.on("change", (change) => this.#follow(change));
@@ -148,13 +144,19 @@ export class Session extends Events {
    */
   complete(requestId, response, answers = {}) {
     const request = response === "accept" ? openRequest(this.state, requestId) : undefined;
-    const seen = request && reviewed(request, answers);
-    return this.dispatch(completionOf(requestId, response, answers, seen));
+    const action = present({
+      type: /** @type {const} */ ("session/inputCompleted"),
+      requestId,
+      response,
+      answers: Object.keys(answers).length ? answers : undefined,
+      _meta: request && { reviewed: reviewed(request, answers) },
+    });
+    return this.dispatch(action);
   }
 
   /** Completed here and not confirmed yet: waiting for a connection, or being sent. */
   get completions() {
-    return this.#completions.list;
+    return this.#outbox.completions;
   }
 
   /**
@@ -164,7 +166,7 @@ export class Session extends Events {
    * @returns {boolean} whether that was still possible
    */
   withdraw(requestId) {
-    return this.#completions.withdraw(requestId);
+    return this.#outbox.withdraw(requestId);
   }
 
   // Actions
@@ -203,24 +205,40 @@ export class Session extends Events {
     return turnId;
   }
 
-  /** @param {string} [turnId] */
-  async cancelTurn(turnId = this.state?.activeTurn?.id) {
+  /** @param {string} text - for the next turn */
+  queueMessage(text) {
+    const message = { text, origin: { kind: "user" } };
+    return this.dispatch({ type: "session/pendingMessageSet", kind: "queued", id: newId(), message });
+  }
+
+  async cancelTurn() {
+    const turnId = this.state?.activeTurn?.id;
     if (turnId) await this.dispatch({ type: "session/turnCancelled", turnId });
   }
 
-  /** @param {string} turnId @param {string} toolCallId @param {ToolCallDecision} decision */
-  confirmToolCall(turnId, toolCallId, decision) {
-    return this.dispatch(toolCallConfirmed(turnId, toolCallId, decision));
+  /**
+   * @param {string} turnId
+   * @param {string} toolCallId
+   * @param {{ approved: boolean, optionId?: string, editedToolInput?: string }} decision
+   */
+  confirmToolCall(turnId, toolCallId, { approved, optionId, editedToolInput }) {
+    const action = present({
+      type: /** @type {const} */ ("session/toolCallConfirmed"),
+      turnId,
+      toolCallId,
+      approved,
+      confirmed: approved ? /** @type {const} */ ("user-action") : undefined,
+      reason: approved ? undefined : /** @type {const} */ ("denied"),
+      editedToolInput: approved ? editedToolInput : undefined,
+      selectedOptionId: optionId,
+    });
+    return this.dispatch(action);
   }
 
   /** @param {string} turnId @param {string} toolCallId @param {boolean} approved */
   confirmToolResult(turnId, toolCallId, approved) {
-    return this.dispatch({
-      type: "session/toolCallResultConfirmed",
-      turnId,
-      toolCallId,
-      approved,
-    });
+    const type = "session/toolCallResultConfirmed";
+    return this.dispatch({ type, turnId, toolCallId, approved });
   }
 
   /** @returns {Promise<unknown>} */
@@ -285,7 +303,6 @@ export class Session extends Events {
     this.flush();
     this.#typing.close();
     for (const stop of this.#stops) stop();
-    this.#completions.close();
     this.#presence?.close();
     this.#services.protocol.subscriptions.unwatch(this.uri);
   }
@@ -340,43 +357,9 @@ export class Session extends Events {
   #withDetails(error, action) {
     if (error.code !== "rejected" || action.type !== "session/inputCompleted") return error;
     const { requestId } = action;
-    if (!openRequest(this.confirmed, requestId)) {
-      const by = this.closings.get(requestId)?.by;
-      return new ClientError("requestClosed", error.message, { by, action });
-    }
+    if (!openRequest(this.confirmed, requestId)) return new ClientError("requestClosed", error.message);
     const { questionId, refusal, message } = error;
     if (questionId && refusal !== REVIEW_CHANGED) this.field(requestId, questionId).refuse(message);
     return error;
   }
 }
-
-// A person's decision about a tool call, as an action.
-
-/**
- * @typedef {{
- *   approved: boolean, optionId?: string, editedToolInput?: string, reason?: string | Markdown,
- * }} ToolCallDecision
- */
-
-/**
- * @param {string} turnId
- * @param {string} toolCallId
- * @param {ToolCallDecision} decision
- * @returns {Action}
- */
-export const toolCallConfirmed = (
-  turnId,
-  toolCallId,
-  { approved, optionId, editedToolInput, reason },
-) =>
-  present({
-    type: /** @type {const} */ ("session/toolCallConfirmed"),
-    turnId,
-    toolCallId,
-    approved,
-    confirmed: approved ? /** @type {const} */ ("user-action") : undefined,
-    reason: approved ? undefined : /** @type {const} */ ("denied"),
-    reasonMessage: approved ? undefined : reason,
-    editedToolInput: approved ? editedToolInput : undefined,
-    selectedOptionId: optionId,
-  });

@@ -18,19 +18,18 @@ const ANSWER_TIME = 400;
 /** @implements {Client} */
 export class Tab {
   #storage;
-  /** @type {Set<string>} */ #others = new Set();
   /** @type {BroadcastChannel | undefined} */ #channel;
-  /** @type {Promise<ReadonlySet<string>>} */ #found;
 
   /** @param {TabStorage | undefined} storage */
   constructor(storage) {
     this.#storage = storage;
-    const { id, clientId, seq } = this.#claim() ?? { ...fresh(), seq: 0 };
+    const { id = newId(), clientId = id, seq = 0 } = this.#claim() ?? {};
     this.id = id;
     this.clientId = clientId;
     /** The sequence number of the last action of this tab. */
     this.seq = seq;
-    this.#found = this.#findOthers();
+    /** @type {Promise<ReadonlySet<string>>} the ids of the other tabs that are open */
+    this.others = this.#findOthers();
   }
 
   nextSeq() {
@@ -41,11 +40,6 @@ export class Tab {
   /** A new client id: the old one belongs to another principal. */
   renew() {
     this.clientId = newId();
-  }
-
-  /** The ids of the other tabs that are open. */
-  get others() {
-    return this.#found;
   }
 
   /** The page closes; a reload continues with this identity. */
@@ -61,42 +55,39 @@ export class Tab {
   /** The page is back from the cache; another page may have used this tab meanwhile. */
   resume() {
     const found = this.#claim();
-    if (found?.id === this.id) this.seq = Math.max(this.seq, found.seq);
+    if (found?.id === this.id) this.seq = Math.max(this.seq, found.seq ?? 0);
   }
 
   close() {
     this.#channel?.close();
   }
 
-  /** @returns {Identity | undefined} */
+  /** @returns {Partial<Identity> | undefined} */
   #claim() {
     try {
       const found = JSON.parse(this.#storage?.getItem(KEY) ?? "null");
       this.#storage?.removeItem(KEY);
       const isWhole = typeof found?.id === "string" && Number.isInteger(found.seq);
-      return isWhole ? { clientId: found.id, ...found } : undefined;
+      return isWhole ? found : undefined;
     } catch {
       return undefined; // unreadable entries are ignored
     }
   }
 
   async #findOthers() {
-    if (typeof BroadcastChannel === "undefined") return this.#others;
+    /** @type {Set<string>} */
+    const found = new Set();
+    if (typeof BroadcastChannel === "undefined") return found;
     const channel = new BroadcastChannel(CHANNEL);
     this.#channel = channel;
     channel.onmessage = ({ data }) => {
-      if (data?.here) this.#others.add(data.here);
+      if (data?.here) found.add(data.here);
       if (data?.asks) channel.postMessage({ here: this.id });
     };
     channel.postMessage({ asks: true, here: this.id });
     await new Promise((resolve) => setTimeout(resolve, ANSWER_TIME));
-    return this.#others;
+    return found;
   }
-}
-
-function fresh() {
-  const id = newId();
-  return { id, clientId: id };
 }
 
 // A unique id, also on plain HTTP, where `crypto.randomUUID` is missing.

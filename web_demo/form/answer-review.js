@@ -32,7 +32,7 @@ export function reviewOf(views, requests, answers, go) {
     h("h3", { class: "review-title", tabindex: -1 }, "Review your answers"),
     h(
       "p",
-      { class: "review-sum" },
+      { class: "hint" },
       bad > 0
         ? `${counted(bad, "question")} to check before this can be sent.`
         : "This is what will be sent.",
@@ -44,34 +44,17 @@ export function reviewOf(views, requests, answers, go) {
 /** @param {QuestionView} view @param {ReviewItem} item @param {(view: QuestionView) => void} go */
 function rowOf(view, item, go) {
   const problem = problemOf(view);
+  const label = h("bdi", null, labelOf(view.question));
   const text = valueText(view.question, item.value);
   return h(
     "div",
-    {
-      class: "review-row",
-      "data-problem": problem !== undefined,
-      "data-left-out": item.value === undefined,
-    },
-    h(
-      "dt",
-      null,
-      h(
-        "button",
-        { type: "button", class: "link", onclick: () => go(view) },
-        h("bdi", null, labelOf(view.question)),
-      ),
-    ),
+    { class: "review-row" },
+    h("dt", null, h("button", { class: "link", onclick: () => go(view) }, label)),
     h(
       "dd",
       null,
-      text
-        ? h("bdi", { class: "review-value" }, text)
-        : h("span", { class: "review-none" }, "—"),
-      h(
-        "span",
-        { class: problem ? "review-problem" : "review-note" },
-        problem ?? noteOf(view, item),
-      ),
+      h("bdi", { class: text ? "review-value" : "review-none" }, text || "—"),
+      h("span", { class: problem ? "problem" : "faint" }, problem ?? noteOf(view, item)),
     ),
   );
 }

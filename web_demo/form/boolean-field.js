@@ -15,7 +15,7 @@ export class BooleanField {
     this.no = this.#choice("No", false);
     this.element = h(
       "div",
-      { class: "yes-no", onkeydown: (/** @type {KeyboardEvent} */ event) => this.#key(event) },
+      { class: "yes-no", onkeydown: (event) => this.#key(event) },
       this.yes.parentElement,
       this.no.parentElement,
     );

@@ -3,11 +3,11 @@
 
 /** @import { ReviewItem } from "../client/review.js" */
 /** @import { Closing } from "../client/session.js" */
-/** @import { Author, InputRequest, Question, Value } from "../client/types.d.ts" */
+/** @import { Author, InputRequest, Value } from "../client/types.d.ts" */
 /** @import { SessionContext } from "../views/session-context.js" */
 import { reviewOf } from "../client/review.js";
 import { capital, labelOf, nameOf, subjectOf, timeOf, valueText } from "../text/format.js";
-import { h, icon } from "../views/dom.js";
+import { h, icon, iconButton } from "../views/dom.js";
 import { ICONS } from "../views/icons.js";
 import { copyText } from "../views/toasts.js";
 
@@ -33,14 +33,10 @@ export function outcomeOf(context, closing, note, dismiss) {
     },
     h(
       "header",
-      { class: "outcome-head" },
+      { class: "outcome-head row" },
       icon(response === "accept" ? ICONS.check : ICONS.close),
       h("p", { class: "outcome-text", dir: "auto" }, ...headline(context, closing, note)),
-      h(
-        "button",
-        { type: "button", class: "icon-button", "aria-label": "Hide", onclick: dismiss },
-        icon(ICONS.close),
-      ),
+      iconButton(ICONS.close, "Hide", dismiss),
     ),
     response === "accept" && answersOf(context, closing),
     unsentOf(request, closing.unsent),
@@ -81,57 +77,41 @@ function answersOf(context, closing) {
   const items = reviewOf(request);
   const rows = (request.questions ?? []).map((question, index) => {
     const item = items[index];
-    return item && item.source !== "unanswered" ? rowOf(context, closing, question, item) : null;
+    if (!item || item.source === "unanswered") return null;
+    const text = valueText(question, item.value);
+    const nothing = item.source === "skipped" ? "skipped" : "—";
+    const note = authorNote(context, closing, item);
+    return h(
+      "div",
+      { class: "review-row" },
+      h("dt", null, h("bdi", null, labelOf(question))),
+      h(
+        "dd",
+        null,
+        h("bdi", { class: text ? "" : "review-none" }, text || nothing),
+        note && h("span", { class: "faint" }, note),
+      ),
+    );
   });
   return h("dl", { class: "outcome-answers" }, ...rows);
 }
 
-/**
- * @param {SessionContext} context
- * @param {Closing} closing
- * @param {Question} question
- * @param {ReviewItem} item
- */
-function rowOf(context, closing, question, item) {
-  const text = valueText(question, item.value);
-  return row(question, text || (item.source === "skipped" ? "skipped" : "—"), whose());
-
-  function whose() {
-    const { by, via } = item._meta ?? {};
-    if (item.source === "default" || via === "default" || via === "timeout") return "Default";
-    const isOwn = closing.ownAnswers.includes(question.id);
-    if (isOwn === closing.own && (isOwn || isSame(by, closing.by))) return "";
-    const who = isOwn ? "by you" : `by ${nameOf(by, context.me)}`;
-    return via === "policy" ? `${who}, a policy` : who;
-  }
-}
-
-/** @param {Author | undefined} one @param {Author | undefined} other */
-function isSame(one, other) {
-  return one?.id === other?.id && one?.name === other?.name;
-}
-
-/** @param {Question} question @param {string} text @param {string} note */
-function row(question, text, note) {
-  const isNothing = text === "skipped" || text === "—";
-  return h(
-    "div",
-    { class: "outcome-row" },
-    h("dt", null, h("bdi", null, labelOf(question))),
-    h(
-      "dd",
-      null,
-      h("bdi", { class: isNothing ? "review-none" : "" }, text),
-      note && h("span", { class: "review-note" }, note),
-    ),
-  );
+/** @param {SessionContext} context @param {Closing} closing @param {ReviewItem} item */
+function authorNote(context, closing, item) {
+  const { by, via } = item._meta ?? {};
+  if (item.source === "default" || via === "default" || via === "timeout") return "Default";
+  const isOwn = closing.ownAnswers.includes(item.questionId);
+  const isSame = by?.id === closing.by?.id && by?.name === closing.by?.name;
+  if (isOwn === closing.own && (isOwn || isSame)) return "";
+  const who = isOwn ? "by you" : `by ${nameOf(by, context.me)}`;
+  return via === "policy" ? `${who}, a policy` : who;
 }
 
 /** @param {InputRequest} request @param {Readonly<Record<string, Value>>} unsent */
 function unsentOf(request, unsent) {
   const rows = (request.questions ?? []).flatMap((question) => {
     const value = unsent[question.id];
-    return value === undefined ? [] : [[question, valueText(question, value)]];
+    return value === undefined ? [] : unsentRow(labelOf(question), valueText(question, value));
   });
   if (rows.length === 0) return null;
   return h(
@@ -142,22 +122,16 @@ function unsentOf(request, unsent) {
       { class: "unsent-title" },
       "Your unsent answers weren’t included. They’re saved in case this is asked again.",
     ),
-    ...rows.map(([question, text]) =>
-      h(
-        "div",
-        { class: "unsent-row" },
-        h("bdi", { class: "unsent-label" }, labelOf(/** @type {Question} */ (question))),
-        h("blockquote", { class: "their-text", dir: "auto" }, /** @type {string} */ (text)),
-        h(
-          "button",
-          {
-            type: "button",
-            class: "small quiet",
-            onclick: () => copyText(/** @type {string} */ (text), "Copied."),
-          },
-          "Copy",
-        ),
-      ),
-    ),
+    ...rows,
   );
 }
+
+/** @param {string} label @param {string} text */
+const unsentRow = (label, text) =>
+  h(
+    "div",
+    { class: "unsent-row" },
+    h("bdi", { class: "unsent-label" }, label),
+    h("blockquote", { class: "their-text", dir: "auto" }, text),
+    h("button", { class: "small quiet", onclick: () => copyText(text, "Copied.") }, "Copy"),
+  );

@@ -29,12 +29,13 @@ export class ConflictPrompt {
   constructor(question, field, chosen) {
     this.question = question;
     this.field = field;
-    const choosing = /** @param {() => void} act */ (act) => () => {
-      act();
-      chosen();
+    const button = (/** @type {() => void} */ choose) => {
+      const onclick = () => {
+        choose();
+        chosen();
+      };
+      return h("button", { onclick });
     };
-    const button = (/** @type {() => void} */ act) =>
-      h("button", { type: "button", onclick: choosing(act) });
     this.use = button(() => field.useAlternative());
     this.stay = button(() => field.dropAlternative());
     const actions = h("div", { class: "version-actions" }, this.use, this.stay);
@@ -60,7 +61,7 @@ export class ConflictPrompt {
     const { label, use, stay } = CHOICES[kind];
     const title = this.#titleOf(alternative, me);
     const text = valueText(this.question, value);
-    attribute(this.element, "class", `version ${kind}`);
+    attribute(this.element, "class", `version stack ${kind}`);
     attribute(this.element, "aria-label", label);
     attribute(this.use, "class", kind === "conflict" ? "small" : "small primary-quiet");
     attribute(this.stay, "class", kind === "conflict" ? "small primary-quiet" : "small quiet");

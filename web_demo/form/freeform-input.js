@@ -1,12 +1,7 @@
 // Free-form answers next to a list of options: one line of text, or several as chips.
 
+/** @import { FieldEvents } from "./fields.js" */
 import { fill, h, show } from "../views/dom.js";
-
-/**
- * @typedef {{
- *   changed(): void, left(): void, confirmed(): void,
- * }} FreeformEvents
- */
 
 export class FreeformInput {
   /** @type {readonly string[]} shown as chips */
@@ -15,9 +10,10 @@ export class FreeformInput {
   drawn = "";
   chips = h("div", { class: "own-list", hidden: true });
 
-  /** @param {boolean} isMany @param {FreeformEvents} events */
-  constructor(isMany, events) {
+  /** @param {boolean} isMany @param {() => void} changed @param {FieldEvents} events */
+  constructor(isMany, changed, events) {
     this.isMany = isMany;
+    this.changed = changed;
     this.events = events;
     this.input = h("input", {
       class: "field-input",
@@ -26,9 +22,9 @@ export class FreeformInput {
       autocomplete: "off",
       placeholder: isMany ? "Add your own…" : "Something else…",
       "aria-label": isMany ? "Add another answer" : "Other answer",
-      oninput: () => events.changed(),
+      oninput: changed,
       onblur: () => events.left(),
-      onkeydown: (/** @type {KeyboardEvent} */ event) => this.#key(event),
+      onkeydown: (event) => this.#key(event),
     });
     this.elements = [this.chips, h("div", { class: "own-text" }, this.input)];
   }
@@ -56,7 +52,7 @@ export class FreeformInput {
     this.entries = [...this.entries.filter((own) => own !== text), text];
     this.input.value = "";
     this.#draw();
-    this.events.changed();
+    this.changed();
   }
 
   clear() {
@@ -94,15 +90,10 @@ export class FreeformInput {
     const remove = () => {
       this.entries = this.entries.filter((own) => own !== text);
       this.#draw();
-      this.events.changed();
+      this.changed();
       this.input.focus();
     };
-    const props = {
-      type: "button",
-      "aria-label": `Remove ${text}`,
-      disabled: !this.isEnabled,
-      onclick: remove,
-    };
+    const props = { "aria-label": `Remove ${text}`, disabled: !this.isEnabled, onclick: remove };
     return h("span", { class: "own-chip" }, h("bdi", null, text), h("button", props, "×"));
   }
 

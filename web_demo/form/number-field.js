@@ -9,7 +9,7 @@ const NUMBER = /^[+-]?(\d+([.,]\d*)?|[.,]\d+)(e[+-]?\d+)?$/i;
 const THOUSANDS = /^[+-]?\d+,\d{3}$/;
 
 /** @param {string} text @returns {number | undefined} */
-export function numberIn(text) {
+function numberIn(text) {
   const isReadable = NUMBER.test(text) && !THOUSANDS.test(text);
   const number = isReadable ? Number(text.replace(",", ".")) : Number.NaN;
   return Number.isFinite(number) ? number : undefined;
@@ -30,7 +30,7 @@ export class NumberField {
       enterkeyhint: "next",
       oninput: () => events.edited(this.value()),
       onblur: () => events.left(),
-      onkeydown: (/** @type {KeyboardEvent} */ event) => this.#key(event),
+      onkeydown: (event) => this.#key(event),
     });
     this.less = this.#step("−", "Decrease", -1);
     this.more = this.#step("+", "Increase", 1);
@@ -39,17 +39,8 @@ export class NumberField {
 
   /** @param {string} sign @param {string} label @param {number} by */
   #step(sign, label, by) {
-    return h(
-      "button",
-      {
-        type: "button",
-        class: "step",
-        "aria-label": label,
-        tabindex: -1,
-        onclick: () => this.#add(by),
-      },
-      sign,
-    );
+    const about = { class: "step", "aria-label": label, tabindex: -1 };
+    return h("button", { ...about, onclick: () => this.#add(by) }, sign);
   }
 
   /** @param {KeyboardEvent} event */

@@ -157,12 +157,15 @@ export function byText(by, me) {
 
 // The strip: one mark per question with its status, which focuses it.
 
+/** @type {Partial<Record<QuestionStatus, string>>} */
+const MARKS = { submitted: ICONS.check, skipped: ICONS.skip, conflict: ICONS.warning };
+
 export class QuestionStrip {
   /** @param {readonly QuestionView[]} views */
   constructor(views) {
     this.views = views;
     this.marks = views.map((view, index) =>
-      h("button", { type: "button", class: "mark", onclick: () => view.focus() }, index + 1),
+      h("button", { class: "mark", onclick: () => view.focus() }, index + 1),
     );
     this.element = h(
       "nav",
@@ -175,33 +178,25 @@ export class QuestionStrip {
 
   update() {
     this.views.forEach((view, index) => {
+      const { question, field } = view;
+      const mark = /** @type {HTMLButtonElement} */ (this.marks[index]);
       const status = view.status();
-      const isWritten = view.writers().length > 0;
-      const key = `${status} ${isWritten} ${view.problem ?? view.field.error ?? ""}`;
+      const writers = view.writers();
+      const problem = view.problem ?? field.error;
+      const key = `${status} ${writers.length > 0} ${problem ?? ""}`;
       if (this.shown[index] === key) return;
       this.shown[index] = key;
-      this.#show(index, view, isWritten);
+      attribute(mark, "data-status", status);
+      attribute(mark, "data-writing", writers.length > 0);
+      attribute(mark, "data-problem", problem !== undefined);
+      attribute(mark, "data-required", question.required);
+      const needs = question.required ? ", required" : "";
+      const text = problem ?? statusLabel(question, status, field, writers, view.context.me);
+      attribute(mark, "aria-label", `${index + 1}, ${labelOf(question)}${needs}: ${text}`);
+      attribute(mark, "title", `${labelOf(question)}: ${text}`);
+      const path = MARKS[status];
+      fill(mark, path ? icon(path) : String(index + 1));
     });
-  }
-
-  /** @param {number} index @param {QuestionView} view @param {boolean} isWritten */
-  #show(index, view, isWritten) {
-    const mark = /** @type {HTMLButtonElement} */ (this.marks[index]);
-    const status = view.status();
-    const problem = view.problem ?? view.field.error;
-    const text = statusLabel(view.question, status, view.field, view.writers(), view.context.me);
-    const needs = view.question.required ? ", required" : "";
-    attribute(mark, "data-status", status);
-    attribute(mark, "data-writing", isWritten);
-    attribute(mark, "data-problem", problem !== undefined);
-    attribute(mark, "data-required", view.question.required);
-    attribute(
-      mark,
-      "aria-label",
-      `${index + 1}, ${labelOf(view.question)}${needs}: ${problem ?? text}`,
-    );
-    attribute(mark, "title", `${labelOf(view.question)}: ${problem ?? text}`);
-    fill(mark, markOf(status) ?? String(index + 1));
   }
 
   /** @param {QuestionView | undefined} view */
@@ -211,15 +206,4 @@ export class QuestionStrip {
       attribute(mark, "aria-current", each === view ? "step" : undefined);
     });
   }
-}
-
-/**
- * The mark of a status in the strip and in the review.
- * @param {QuestionStatus} status
- */
-function markOf(status) {
-  const path = { submitted: ICONS.check, skipped: ICONS.skip, conflict: ICONS.warning }[
-    /** @type {string} */ (status)
-  ];
-  return path ? icon(path) : null;
 }

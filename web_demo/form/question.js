@@ -1,6 +1,6 @@
 // One question: its input, status, problems, conflicts and actions.
 
-/** @import { Present, Question } from "../client/types.d.ts" */
+/** @import { Present, Question, Value } from "../client/types.d.ts" */
 /** @import { SessionContext } from "../views/session-context.js" */
 /** @import { QuestionStatus } from "./question-status.js" */
 import { labelOf, valueText } from "../text/format.js";
@@ -22,7 +22,7 @@ let count = 0;
 
 /** @param {string} kind @param {string} label @param {() => void} act */
 const smallButton = (kind, label, act) =>
-  h("button", { type: "button", class: `small ${kind}`, onclick: act }, label);
+  h("button", { class: `small ${kind}`, onclick: act }, label);
 
 export class QuestionView {
   id = `question-${(count += 1)}`;
@@ -72,7 +72,7 @@ export class QuestionView {
     const constraints = constraintsOf(question);
     const body = h(
       "fieldset",
-      { class: "question-body" },
+      { class: "question-body stack" },
       h(
         "legend",
         { id: `${this.id}-title` },
@@ -91,8 +91,8 @@ export class QuestionView {
       this.conflict.element,
       h(
         "div",
-        { class: "question-foot" },
-        h("p", { class: "constraints", id: `${this.id}-constraints` }, constraints),
+        { class: "question-foot row" },
+        h("p", { class: "constraints faint", id: `${this.id}-constraints` }, constraints),
         h("div", { class: "question-actions" }, this.clear, this.skip, this.edit, this.submit),
       ),
     );
@@ -104,13 +104,13 @@ export class QuestionView {
         tabindex: -1,
         "data-question": question.id,
         "data-alone": this.isAlone,
-        onfocusout: (/** @type {FocusEvent} */ event) => this.#focusLeft(event),
-        onkeydown: (/** @type {KeyboardEvent} */ event) => this.#key(event),
+        onfocusout: (event) => this.#focusLeft(event),
+        onkeydown: (event) => this.#key(event),
       },
       body,
       h(
         "p",
-        { class: "question-state" },
+        { class: "question-state faint" },
         h("span", { class: "state-mark", "aria-hidden": "true" }),
         this.statusText,
       ),
@@ -155,11 +155,8 @@ export class QuestionView {
     show(this.clear, isOpen && !isContested && (isDone || this.field.state === "draft"));
     const clears = this.field.covered ? "Discard draft" : "Clear";
     setText(this.clear, status === "skipped" ? "Answer it" : clears);
-    setText(this.submit, status === "foreign" ? "Use this draft" : this.#submitText);
-  }
-
-  get #submitText() {
-    return this.isAlone ? "Use this answer" : "Mark done";
+    const submits = this.isAlone ? "Use this answer" : "Mark done";
+    setText(this.submit, status === "foreign" ? "Use this draft" : submits);
   }
 
   #showProblem() {
@@ -216,7 +213,7 @@ export class QuestionView {
 
   // Input
 
-  /** @param {import("../client/types.d.ts").Value | undefined} value */
+  /** @param {Value | undefined} value */
   #edited(value) {
     if (this.problem && !this.input.problem()) this.problem = undefined;
     const isUnset = value === undefined && this.field.state === "empty" && !this.field.isDirty;

@@ -40,10 +40,10 @@ const IN_DOUBT =
 
 /** @param {string} kind @param {string} label @param {() => void} act @param {string} [title] */
 const button = (kind, label, act, title) =>
-  h("button", { type: "button", class: kind, onclick: act, title }, label);
+  h("button", { class: kind, onclick: act, title }, label);
 
 export class RequestFooter {
-  progress = h("p", { class: "progress-text", role: "status" });
+  progress = h("p", { class: "progress-text hint", role: "status" });
   canSubmit = false;
   failure = h("p", { class: "problem", role: "alert", hidden: true });
 
@@ -60,7 +60,7 @@ export class RequestFooter {
     this.sure = button("danger", "Decline", actions.sure);
     this.element = h(
       "footer",
-      { class: "request-foot" },
+      { class: "request-foot row" },
       this.failure,
       this.progress,
       h(

@@ -54,7 +54,7 @@ export class RequestForm {
         class: "request",
         tabindex: -1,
         "aria-labelledby": this.titleId,
-        onkeydown: (/** @type {KeyboardEvent} */ event) => this.#key(event),
+        onkeydown: (event) => this.#key(event),
         onfocusin: () => this.body.markCurrent(),
       },
       this.header.element,
@@ -83,20 +83,12 @@ export class RequestForm {
     return this.body.views;
   }
 
-  /** The questions changed: the focus stays in the same question. */
-  #rebuild() {
-    const focused = this.body.focused?.question.id;
-    this.#build();
-    if (focused !== undefined) this.focusQuestion(focused);
-  }
-
   /** @param {Group} group */
   update(group) {
     const isSame = isSameShape(this.group, group);
     this.group = group;
     if (!isSame) {
-      this.#cancelLeaving();
-      this.#rebuild();
+      this.#questionsChanged();
       return;
     }
     this.header.update(group);
@@ -104,10 +96,13 @@ export class RequestForm {
     this.refresh();
   }
 
-  /** The questions changed, so a pending decline or dismissal does not apply. */
-  #cancelLeaving() {
+  /** A pending decline or dismissal does not apply; the focus stays in the same question. */
+  #questionsChanged() {
     this.leaving?.drop();
     if (this.mode === "leaving") this.#lock(false);
+    const focused = this.body.focused?.question.id;
+    this.#build();
+    if (focused !== undefined) this.focusQuestion(focused);
   }
 
   /** Locked from sending until the host has confirmed or refused it. */
@@ -287,7 +282,7 @@ export class RequestForm {
     else for (const { id } of this.group.requests) session.withdraw(id);
   }
 
-  /** @param {Exclude<Mode, "sending">} mode */
+  /** @param {"form" | "review" | "decline" | "cancel"} mode */
   #show(mode) {
     const wasReview = this.mode === "review";
     this.mode = mode;
@@ -297,30 +292,18 @@ export class RequestForm {
     this.body.show(!isReview);
     this.footer.fail(undefined);
     this.#showFooter();
-    if (isReview) this.#focusReview();
-    else if (mode !== "form") this.footer.focus(this.footer.sure);
-    else if (wasReview) this.footer.focus();
-  }
-
-  /** A long review starts at its top. */
-  #focusReview() {
-    this.footer.focus();
-    this.element.scrollIntoView({ block: "start" });
+    if (mode === "decline" || mode === "cancel") this.footer.focus(this.footer.sure);
+    else if (isReview || wasReview) this.footer.focus();
+    if (isReview) this.element.scrollIntoView({ block: "start" }); // a long one starts at its top
   }
 
   #showReview() {
     const { answers } = acceptanceOf(this.views);
-    const { requests } = this.group;
-    fill(
-      this.reviewed,
-      reviewOf(this.views, requests, answers, (view) => this.#goTo(view)),
-    );
-  }
-
-  /** @param {QuestionView} view */
-  #goTo(view) {
-    this.#show("form");
-    view.focus();
+    const goTo = (/** @type {QuestionView} */ view) => {
+      this.#show("form");
+      view.focus();
+    };
+    fill(this.reviewed, reviewOf(this.views, this.group.requests, answers, goTo));
   }
 
   /**

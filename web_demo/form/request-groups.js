@@ -2,6 +2,7 @@
 
 /** @import { Session } from "../client/session.js" */
 /** @import { InputRequest } from "../client/types.d.ts" */
+import { same } from "../client/reducers/updates.js";
 
 /** @typedef {{ key: string, requests: readonly InputRequest[] }} Group */
 
@@ -26,13 +27,8 @@ export function shownRequests({ state, confirmed, completions }) {
  * @returns {Group[]}
  */
 export function groupsOf(requests) {
-  /** @type {Map<string, InputRequest[]>} */
-  const groups = new Map();
-  for (const request of requests) {
-    const key = keyOf(request);
-    groups.set(key, [...(groups.get(key) ?? []), request]);
-  }
-  return [...groups].map(([key, members]) => ({ key, requests: members }));
+  const keys = new Set(requests.map(keyOf));
+  return [...keys].map((key) => ({ key, requests: requests.filter((each) => keyOf(each) === key) }));
 }
 
 /** @param {InputRequest} request */
@@ -52,15 +48,8 @@ export const goneSince = ({ _meta }) => _meta?.askerGoneSince;
  * @param {Group} before
  * @param {Group} after
  */
-export function isSameShape(before, after) {
-  return (
-    before.requests.length === after.requests.length &&
-    after.requests.every((request, index) => isSameRequest(before.requests[index], request))
-  );
-}
+export const isSameShape = (before, after) => same(shapeOf(before), shapeOf(after));
 
-/** @param {InputRequest | undefined} a @param {InputRequest} b */
-function isSameRequest(a, b) {
-  if (a?.id !== b.id || a.message !== b.message || a.url !== b.url) return false;
-  return a.questions === b.questions || JSON.stringify(a.questions) === JSON.stringify(b.questions);
-}
+/** @param {Group} group */
+const shapeOf = ({ requests }) =>
+  requests.map(({ id, message, url, questions }) => ({ id, message, url, questions }));

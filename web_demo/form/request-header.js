@@ -5,15 +5,17 @@
 /** @import { Group } from "./request-groups.js" */
 import { NO_AGENT } from "../client/session-list.js";
 import { countdown, counted, subjectOf, timeOf } from "../text/format.js";
-import { attribute, fill, h, icon, setText, show } from "../views/dom.js";
+import { attribute, fill, h, icon, iconButton, setText, show } from "../views/dom.js";
 import { ICONS } from "../views/icons.js";
 import { sessionHash } from "../views/routes.js";
 import { copyText } from "../views/toasts.js";
 import { goneSince } from "./request-groups.js";
 
+const COPY = "Copy a link to this question";
+
 export class RequestHeader {
   element = h("header", { class: "request-head" });
-  gone = h("p", { class: "asker-gone", role: "status", hidden: true });
+  gone = h("p", { class: "asker-gone notice", role: "status", hidden: true });
 
   /** @param {SessionContext} context @param {string} titleId */
   constructor(context, titleId) {
@@ -46,16 +48,18 @@ export class RequestHeader {
 function headerOf(context, group, titleId) {
   const [first] = group.requests;
   const { server, tool, round, by } = first?._meta ?? {};
+  const link = new URL(sessionHash(context.session.uri, first?.id), location.href).href;
+  const copy = () => copyText(link, "Link copied.");
   const asker = server ? [server, tool].filter(Boolean).join(" · ") : (by?.name ?? askerOf(context));
   return [
     h(
       "p",
-      { class: "asker" },
+      { class: "asker row hint" },
       icon(server ? ICONS.tool : ICONS.question),
-      h("bdi", { class: "asker-name" }, asker),
+      h("bdi", { class: "asker-name one-line" }, asker),
       h("span", null, " asks"),
       round !== undefined && round > 1 && h("span", { class: "round" }, `Round ${round}`),
-      linkButton(sessionHash(context.session.uri, first?.id)),
+      iconButton(ICONS.link, COPY, copy, { class: "icon-button copy-link", title: COPY }),
     ),
     h("h2", { class: "subject", id: titleId, dir: "auto" }, titleOf(group)),
   ];
@@ -77,23 +81,6 @@ function titleOf({ requests }) {
   return `${first?._meta?.tool ?? "It"} needs ${counted(requests.length, "thing")} from you`;
 }
 
-/** @param {string} hash */
-function linkButton(hash) {
-  const copy = () => void copyText(new URL(hash, location.href).href, "Link copied.");
-  const label = "Copy a link to this question";
-  return h(
-    "button",
-    {
-      type: "button",
-      class: "icon-button copy-link",
-      "aria-label": label,
-      title: label,
-      onclick: copy,
-    },
-    icon(ICONS.link),
-  );
-}
-
 // The countdown: the time that is left and what happens then. Any key in the form, on any device,
 // stops a countdown to defaults for everyone.
 
@@ -103,7 +90,7 @@ const MOMENT = 400;
 
 class Countdown {
   text = h("span");
-  element = h("p", { class: "countdown", role: "timer" }, icon(ICONS.clock), this.text);
+  element = h("p", { class: "countdown row hint", role: "timer" }, icon(ICONS.clock), this.text);
   isStopped = false;
   /** @type {readonly InputRequest[]} */
   requests = [];
@@ -139,7 +126,7 @@ class Countdown {
   #stopForAll() {
     this.stopTimer = undefined;
     const { host, session } = this.context;
-    if (this.isStopped || !["live", "syncing"].includes(host.status.phase)) return;
+    if (this.isStopped || !host.isLive) return;
     for (const { id, questions } of this.requests.filter(isStoppable)) {
       const fields = (questions ?? []).map((question) => session.field(id, question.id));
       fields.find((field) => field.state === "empty")?.touch();

@@ -7,7 +7,7 @@
  * } from "../client/types.d.ts"
  */
 /** @import { FieldEvents, FieldInput } from "./fields.js" */
-import { attribute, fill, h, setText } from "../views/dom.js";
+import { attribute, choice, fill, h, setText } from "../views/dom.js";
 import { FreeformInput } from "./freeform-input.js";
 
 const SEARCHED_BEYOND = 12;
@@ -29,18 +29,17 @@ export class SelectField {
     this.inputs = new Map();
     const isLong = question.options.length > SEARCHED_BEYOND;
     this.search = isLong ? this.#searchInput() : undefined;
-    this.own = question.allowFreeformInput ? this.#freeformInput() : undefined;
-    this.count = h("p", { class: "choice-count", role: "status" });
+    this.own = question.allowFreeformInput
+      ? new FreeformInput(this.isMany, () => this.#freeformChanged(), events)
+      : undefined;
+    this.count = h("p", { class: "choice-count hint", role: "status" });
     this.list = h("div", {
-      class: isLong ? "choices is-long" : "choices",
+      class: isLong ? "choices stack is-long" : "choices stack",
       onscroll: () => this.#moreIfNear(),
     });
     this.element = h(
       "div",
-      {
-        class: "select-field",
-        onkeydown: (/** @type {KeyboardEvent} */ event) => this.#key(event),
-      },
+      { class: "select-field", onkeydown: (event) => this.#key(event) },
       this.search,
       isLong && this.count,
       this.list,
@@ -57,14 +56,6 @@ export class SelectField {
       "aria-label": "Search the options",
       autocomplete: "off",
       oninput: () => this.#filter(),
-    });
-  }
-
-  #freeformInput() {
-    return new FreeformInput(this.isMany, {
-      changed: () => this.#freeformChanged(),
-      left: () => this.events.left(),
-      confirmed: () => this.events.confirmed(),
     });
   }
 
@@ -112,19 +103,14 @@ export class SelectField {
     input.checked = this.chosen.has(option.id);
     input.disabled = !this.isEnabled;
     this.inputs.set(option.id, input);
-    return h(
-      "label",
-      { class: "choice" },
+    const label = choice(
       input,
-      h(
-        "span",
-        { class: "choice-text" },
-        h("bdi", { class: "choice-label" }, option.label),
-        option.recommended && h("span", { class: "recommended" }, "Recommended"),
-        option.description && h("bdi", { class: "choice-description" }, option.description),
-      ),
-      index < 9 && h("kbd", { class: "choice-digit", "aria-hidden": "true" }, index + 1),
+      option.label,
+      option.recommended && h("span", { class: "recommended" }, "Recommended"),
+      option.description && h("bdi", { class: "choice-description hint" }, option.description),
     );
+    if (index < 9) label.append(h("kbd", { class: "choice-digit", "aria-hidden": "true" }, index + 1));
+    return label;
   }
 
   /** A roving tabindex: one Tab stop for the whole list. */
@@ -274,24 +260,15 @@ function partsOf(value, options) {
  * @param {KeyboardEvent} event
  * @param {readonly HTMLInputElement[]} choices the choices that can be focused, in order
  * @param {() => void} confirmed
- * @returns {boolean} whether the key was one of them
  */
 export function handleChoiceKey(event, choices, confirmed) {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return false;
   const at = choices.indexOf(/** @type {HTMLInputElement} */ (event.target));
-  if (event.key === "Enter" && at >= 0) {
-    event.preventDefault();
-    confirmed();
-    return true;
-  }
-  if (at >= 0 && (event.key === "ArrowDown" || event.key === "ArrowUp")) {
-    event.preventDefault();
-    choices[(at + (event.key === "ArrowDown" ? 1 : -1) + choices.length) % choices.length]?.focus();
-    return true;
-  }
-  const isPicked = at >= 0 && /^[1-9]$/.test(event.key) && chooseByDigit(choices, Number(event.key));
-  if (isPicked) event.preventDefault();
-  return isPicked;
+  if (at < 0 || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (event.key === "Enter") confirmed();
+  else if (step) choices[(at + step + choices.length) % choices.length]?.focus();
+  else if (!/^[1-9]$/.test(event.key) || !chooseByDigit(choices, Number(event.key))) return;
+  event.preventDefault();
 }
 
 /**

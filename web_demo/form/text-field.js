@@ -1,6 +1,7 @@
 // Text in one line or many, and dates with the browser's own pickers.
 
 /** @import { TextQuestion, Value } from "../client/types.d.ts" */
+/** @import { Props } from "../views/dom.js" */
 /** @import { FieldEvents, FieldInput } from "./fields.js" */
 import { attribute, autoGrow, h } from "../views/dom.js";
 
@@ -36,6 +37,7 @@ export class TextField {
     return h("textarea", { ...this.#common(), rows: 1 });
   }
 
+  /** @returns {Props} */
   #common() {
     return {
       class: "field-input",
@@ -43,7 +45,7 @@ export class TextField {
       dir: "auto",
       oninput: () => this.events.edited(this.value()),
       onblur: () => this.events.left(),
-      onkeydown: (/** @type {KeyboardEvent} */ event) => this.#key(event),
+      onkeydown: (event) => this.#key(event),
     };
   }
 

@@ -1,8 +1,8 @@
 // A request to visit an address: shown in full with its host emphasized, opened only by a click.
 
 /** @import { InputRequest } from "../client/types.d.ts" */
-import { webAddress } from "../text/inline.js";
-import { attribute, h, icon, show } from "../views/dom.js";
+import { webAddress } from "../text/addresses.js";
+import { attribute, h, icon } from "../views/dom.js";
 import { ICONS } from "../views/icons.js";
 
 export class UrlRequest {
@@ -20,37 +20,35 @@ export class UrlRequest {
       "a",
       {
         class: "button primary",
-        href: this.isPlain ? undefined : url?.href,
+        href: url?.href,
         target: "_blank",
         rel: "noopener noreferrer",
         onclick: () => this.#opened(),
       },
       icon(ICONS.external),
-      `Open ${url?.host ?? "the address"}`,
+      `Open ${url?.host}`,
     );
-    this.insecure = h("p", { class: "url-warning" }, "This address is not encrypted (http).");
-    show(this.insecure, url?.protocol === "http:");
     this.element = h(
       "div",
-      { class: "url-request" },
+      { class: "url-request stack" },
       h(
         "p",
-        { class: "url-note" },
+        { class: "hint" },
         "It asks you to visit a page. It opens in a new tab, only when you click.",
       ),
       h("p", { class: "url-whole", dir: "ltr" }, ...addressParts(request.url ?? "", url)),
-      this.insecure,
+      url?.protocol === "http:" &&
+        h("p", { class: "url-warning" }, "This address is not encrypted (http)."),
       this.isPlain
         ? h("p", { class: "problem" }, "This is not a web address, so it cannot be opened from here.")
         : h("div", { class: "url-actions" }, this.open),
-      isAlone
-        ? null
-        : h(
-            "label",
-            { class: "choice url-done" },
-            this.done,
-            h("span", { class: "choice-label" }, "I’m done there"),
-          ),
+      !isAlone &&
+        h(
+          "label",
+          { class: "choice url-done" },
+          this.done,
+          h("span", { class: "choice-label" }, "I’m done there"),
+        ),
     );
     this.isAlone = isAlone;
     this.changed = changed;

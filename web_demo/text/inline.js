@@ -1,6 +1,9 @@
 // Markdown inside a line: emphasis, code, links. One pass over the text, a bounded stack of what is
 // open, and DOM nodes as the only output. What is not understood stays text.
 
+import { h } from "../views/dom.js";
+import { safeAddress } from "./addresses.js";
+
 const DEEPEST = 12;
 const LONGEST_ADDRESS = 2000;
 const ESCAPABLE = /[!-/:-@[-`{-~]/;
@@ -11,7 +14,7 @@ const MARKS = ["**", "__", "~~", "*", "_"];
 /** @type {Readonly<Record<string, "strong" | "em" | "del">>} */
 const TAGS = { "**": "strong", __: "strong", "~~": "del", "*": "em", _: "em" };
 
-/** @typedef {{ mark: string, into: Node, literal: string }} Open */
+/** @typedef {{ mark: string, into: Node }} Open */
 
 /** @param {Node} parent @param {string} text */
 export function renderInline(parent, text) {
@@ -19,61 +22,18 @@ export function renderInline(parent, text) {
 }
 
 /**
- * The address, if it is one that a click may open.
- * @param {string} address
- */
-export function safeAddress(address) {
-  try {
-    const url = new URL(address);
-    return ["https:", "http:", "mailto:"].includes(url.protocol) ? url : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-/**
- * The address that people may be asked to open; the same rule as the host's `is_web_address`.
- * @param {string} address
- */
-export function webAddress(address) {
-  if (/[\s\\]|\p{C}|\p{Z}/u.test(address)) return undefined;
-  const authority = /^https?:\/\/([^/?#]*)/i.exec(address)?.[1] ?? "";
-  const [, name] = /^(\[[0-9a-f:.]+\]|[^@:[\]]+)(?::\d{0,5})?$/i.exec(authority) ?? [];
-  if (!name || !(name.startsWith("[") || isHostName(name))) return undefined;
-  const url = safeAddress(address);
-  return url?.hostname && url.port !== "0" ? url : undefined;
-}
-
-/**
- * Browsers read numbers as addresses; only the usual form of these is allowed.
- * @param {string} name
- */
-function isHostName(name) {
-  const labels = name.replace(/\.$/, "").split(".");
-  if (/^(\d+|0x[0-9a-f]*)$/i.test(labels.at(-1) ?? "")) {
-    return safeAddress(`http://${name}`)?.hostname === name;
-  }
-  return labels.every((label) => /^[\p{L}\p{M}0-9_-]+$/u.test(label) && !/^-|-$/.test(label));
-}
-
-/**
  * A link that shows its target if its text does not.
  * @param {URL} url
  * @param {Node} content
  */
-export function linkTo(url, content) {
-  const link = document.createElement("a");
-  link.href = url.href;
-  link.target = "_blank";
-  link.rel = "noopener noreferrer nofollow";
-  link.append(content);
-  if (url.host && !(link.textContent ?? "").includes(url.host)) {
-    const place = document.createElement("span");
-    place.className = "link-place";
-    place.textContent = ` (${url.host})`;
-    link.append(place);
-  }
-  return link;
+function linkTo(url, content) {
+  const isHidden = url.host !== "" && !(content.textContent ?? "").includes(url.host);
+  return h(
+    "a",
+    { href: url.href, target: "_blank", rel: "noopener noreferrer nofollow" },
+    content,
+    isHidden && h("span", { class: "link-place" }, ` (${url.host})`),
+  );
 }
 
 class Inline {
@@ -83,7 +43,7 @@ class Inline {
     this.at = 0;
     this.plain = "";
     /** @type {Open[]} */
-    this.stack = [{ mark: "", into: parent, literal: "" }];
+    this.stack = [{ mark: "", into: parent }];
     this.ticks = runsOfTicks(text);
   }
 
@@ -156,11 +116,9 @@ class Inline {
       this.at += size;
       return true;
     }
-    const code = document.createElement("code");
     const inside = this.text.slice(this.at + size, close).replaceAll("\n", " ");
-    code.textContent = /^ .*[^ ].* $/.test(inside) ? inside.slice(1, -1) : inside;
     this.at = close + size;
-    this.#put(code);
+    this.#put(h("code", null, /^ .*[^ ].* $/.test(inside) ? inside.slice(1, -1) : inside));
     return true;
   }
 
@@ -173,7 +131,7 @@ class Inline {
     const depth = this.stack.findLastIndex((open) => open.mark === mark);
     if (depth > 0 && /\S/.test(before) && !(mark.startsWith("_") && WORD.test(after))) {
       this.at += mark.length;
-      this.#close(depth);
+      this.#put(this.#close(depth).into);
       return true;
     }
     if (!/\S/.test(after) || (mark.startsWith("_") && WORD.test(before))) return false;
@@ -186,17 +144,17 @@ class Inline {
     this.#flush();
     const tag = TAGS[mark];
     const into = tag ? document.createElement(tag) : document.createDocumentFragment();
-    this.stack.push({ mark, into, literal: mark });
+    this.stack.push({ mark, into });
     this.at += mark.length;
     return true;
   }
 
+  /** Takes what was opened at a depth from the stack; what is open in it is text. */
   /** @param {number} depth */
   #close(depth) {
     this.#flush();
     while (this.stack.length > depth + 1) this.#unwrap();
-    const closed = /** @type {Open} */ (this.stack.pop());
-    this.#put(closed.into);
+    return /** @type {Open} */ (this.stack.pop());
   }
 
   #closeLink() {
@@ -204,9 +162,7 @@ class Inline {
     if (depth < 1) return false;
     const address = this.#address();
     if (address === undefined) return false;
-    this.#flush();
-    while (this.stack.length > depth + 1) this.#unwrap();
-    const { into, mark } = /** @type {Open} */ (this.stack.pop());
+    const { into, mark } = this.#close(depth);
     this.#put(linked(address, into, mark));
     return true;
   }
@@ -252,9 +208,8 @@ class Inline {
 
   /** What was opened and never closed is text, and so is its mark. */
   #unwrap() {
-    const { into, literal } = /** @type {Open} */ (this.stack.pop());
-    const outer = this.#top();
-    outer.append(literal, ...into.childNodes);
+    const { into, mark } = /** @type {Open} */ (this.stack.pop());
+    this.#top().append(mark, ...into.childNodes);
   }
 
   /** @param {Node} node */

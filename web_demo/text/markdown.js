@@ -1,6 +1,7 @@
 // Markdown as DOM nodes: the common part of it, and of GitHub's tables and task lists. HTML in it is
 // text. For untrusted input: linear in its length, bounded in its depth, no HTML strings.
 
+import { h } from "../views/dom.js";
 import { renderInline } from "./inline.js";
 
 const DEEPEST = 8;
@@ -51,7 +52,7 @@ function isSame(a, b) {
 }
 
 /** @param {string} source @returns {Block[]} */
-export function blocksOf(source) {
+function blocksOf(source) {
   const lines = source.replaceAll("\r\n", "\n").replaceAll("\t", "    ").split("\n");
   const blocks = [];
   let at = 0;
@@ -201,7 +202,7 @@ function nodeOf(block, depth) {
     case "code":
       return codeOf(block.raw, block.language);
     case "rule":
-      return document.createElement("hr");
+      return h("hr");
     case "quote":
       return nested("blockquote", block.raw, depth);
     case "list":
@@ -235,38 +236,23 @@ function nested(tag, source, depth) {
 
 /** @param {string} code @param {string} language */
 function codeOf(code, language) {
-  const block = document.createElement("pre");
-  block.tabIndex = 0;
-  block.setAttribute("role", "group");
-  block.setAttribute("aria-label", language ? `Code, ${language}` : "Code");
-  const inside = document.createElement("code");
-  inside.dir = "ltr";
-  inside.textContent = code;
-  block.append(inside);
-  return block;
+  const label = language ? `Code, ${language}` : "Code";
+  return h("pre", { tabindex: 0, role: "group", "aria-label": label }, h("code", { dir: "ltr" }, code));
 }
 
 /** @param {Extract<Block, { kind: "list" }>} block @param {number} depth */
 function listOf(block, depth) {
-  const list = document.createElement(block.ordered ? "ol" : "ul");
-  if (list instanceof HTMLOListElement && block.start !== 1) list.start = block.start;
+  const { ordered, start } = block;
+  const list = ordered ? h("ol", { start: start === 1 ? undefined : start }) : h("ul");
   for (const source of block.items) {
     const task = TASK.exec(source);
     const item = nested("li", task ? source.slice(task[0].length) : source, depth);
-    if (task) item.prepend(taskMark(task[1] !== " "));
+    if (task) item.prepend(h("span", { class: "task-mark" }, task[1] === " " ? "☐ " : "☑ "));
     unwrapOnly(item);
     item.dir = "auto";
     list.append(item);
   }
   return list;
-}
-
-/** @param {boolean} isDone */
-function taskMark(isDone) {
-  const mark = document.createElement("span");
-  mark.className = "task-mark";
-  mark.textContent = isDone ? "☑ " : "☐ ";
-  return mark;
 }
 
 /**
@@ -282,19 +268,18 @@ function unwrapOnly(item) {
 
 /** @param {string[]} rows */
 function tableOf(rows) {
-  const around = document.createElement("div");
-  around.className = "table-frame";
-  around.tabIndex = 0;
-  around.setAttribute("role", "group");
-  around.setAttribute("aria-label", "Table");
-  const table = document.createElement("table");
-  const [head, ...body] = rows.map(cellsOf);
-  const columns = Math.min(head?.length ?? 0, MOST_COLUMNS);
-  table.createTHead().append(rowOf(head ?? [], columns, "th"));
-  const inside = table.createTBody();
-  for (const cells of body) inside.append(rowOf(cells, columns, "td"));
-  around.append(table);
-  return around;
+  const [head = [], ...body] = rows.map(cellsOf);
+  const columns = Math.min(head.length, MOST_COLUMNS);
+  return h(
+    "div",
+    { class: "table-frame", tabindex: 0, role: "group", "aria-label": "Table" },
+    h(
+      "table",
+      null,
+      h("thead", null, rowOf(head, columns, "th")),
+      h("tbody", null, body.map((cells) => rowOf(cells, columns, "td"))),
+    ),
+  );
 }
 
 /** @param {string} line */
@@ -309,8 +294,6 @@ function cellsOf(line) {
 
 /** @param {string[]} cells @param {number} columns @param {"th" | "td"} tag */
 function rowOf(cells, columns, tag) {
-  const row = document.createElement("tr");
-  for (let column = 0; column < columns; column += 1)
-    row.append(withText(tag, cells[column] ?? ""));
-  return row;
+  const filled = Array.from({ length: columns }, (_, column) => cells[column] ?? "");
+  return h("tr", null, filled.map((text) => withText(tag, text)));
 }

@@ -74,22 +74,17 @@ export class Viewer extends Events {
 
   /** Once for each token. */
   async #ask() {
-    const { token } = this.host;
-    const key = token ?? "";
+    const key = this.host.token ?? "";
     if (this.#asked === key) return;
     this.#asked = key;
     this.known = undefined;
     try {
       const who = await this.host.request("v1/me");
-      if (this.#asked === key) this.#learn(who);
+      if (this.#asked !== key) return;
+      this.known = who;
+      this.emit("change", undefined);
     } catch {
       this.#asked = undefined; // asked again on the next connection
     }
-  }
-
-  /** @param {Principal} who */
-  #learn(who) {
-    this.known = who;
-    this.emit("change", undefined);
   }
 }

@@ -2,6 +2,7 @@
 // icon, and optionally notifications and a sound.
 
 /** @import { Host } from "../client/host.js" */
+/** @import { Listed } from "../client/session-list.js" */
 /** @import { SessionSummary } from "../client/types.d.ts" */
 import { preference, setPreference } from "../client/browser.js";
 import { activityOf, isAbandoned, isRecorded, latestFirst } from "../client/session-list.js";
@@ -10,8 +11,6 @@ import { navigate, parseRoute, waitingHash } from "./routes.js";
 import { announce } from "./toasts.js";
 
 const TITLE = "session-server";
-
-/** @typedef {{ session: string, summary?: SessionSummary, before?: SessionSummary }} Change */
 
 export class Attention {
   title = "";
@@ -23,7 +22,7 @@ export class Attention {
     this.host = host;
     this.update = oncePerFrame(() => this.#show());
     host.on("sessions", () => this.update());
-    host.on("summary", (/** @type {Change} */ change) => this.#changed(change));
+    host.on("summary", (listed) => this.#changed(listed));
   }
 
   /** @param {string} title the title of what is shown */
@@ -49,7 +48,7 @@ export class Attention {
 
   /**
    * Once each time that a session begins to need input, and not for the one in view.
-   * @param {Change} change
+   * @param {Listed} listed
    */
   #changed({ session, summary, before }) {
     if (!needsInput(summary)) this.#closeNotification(session);

@@ -5,10 +5,9 @@
 /** @import { Delayed } from "./toasts.js" */
 import { NO_AGENT } from "../client/session-list.js";
 import { preference, setPreference } from "../client/browser.js";
-import { newId } from "../client/tab-identity.js";
 import { contributors } from "../form/question-status.js";
 import { listed } from "../text/format.js";
-import { attribute, fill, h, icon, show } from "./dom.js";
+import { attribute, fill, h, icon, iconButton, show } from "./dom.js";
 import { ICONS } from "./icons.js";
 import { openDialog } from "./overlays.js";
 import { unlessUndone } from "./toasts.js";
@@ -20,20 +19,11 @@ export class Composer {
     dir: "auto",
     "aria-label": "Message",
     oninput: () => this.#typed(),
-    onkeydown: (/** @type {KeyboardEvent} */ event) => this.#key(event),
+    onkeydown: (event) => this.#key(event),
   });
-  send = h(
-    "button",
-    { type: "button", class: "primary round-button", onclick: () => this.#send() },
-    icon(ICONS.arrowUp),
-  );
-  stop = h(
-    "button",
-    { type: "button", class: "small", onclick: () => this.stopTurn() },
-    icon(ICONS.stop),
-    "Stop",
-  );
-  why = h("p", { class: "why" }, "This session only collects answers. There is no agent to chat with.");
+  send = iconButton(ICONS.arrowUp, "Send", () => this.#send(), { class: "primary round-button" });
+  stop = h("button", { class: "small", onclick: () => this.stopTurn() }, icon(ICONS.stop), "Stop");
+  why = h("p", { class: "hint" }, "This session only collects answers. There is no agent to chat with.");
   queue = h("ul", { class: "queue", "aria-label": "Queued messages" });
   box = h("div", { class: "composer-box" }, this.text, this.stop, this.send);
   element = h("div", { class: "composer" }, this.queue, this.box, this.why);
@@ -63,11 +53,7 @@ export class Composer {
     show(this.send, !isPassive);
     show(this.why, mayDirect && isPassive);
     show(this.stop, canStop);
-    attribute(
-      this.text,
-      "placeholder",
-      isRunning ? "Next message…" : "Message…",
-    );
+    attribute(this.text, "placeholder", isRunning ? "Next message…" : "Message…");
     const label = isRunning ? "Queue for the next turn" : "Send";
     attribute(this.send, "aria-label", label);
     attribute(this.send, "title", label);
@@ -85,21 +71,16 @@ export class Composer {
 
   /** @param {PendingMessage} message */
   #queued({ id, message }) {
+    const { session } = this.context;
     const remove = () =>
-      this.context.attempt(
-        this.context.session.dispatch({ type: "session/pendingMessageRemoved", kind: "queued", id }),
-      );
+      this.context.attempt(session.dispatch({ type: "session/pendingMessageRemoved", kind: "queued", id }));
     return h(
       "li",
-      null,
-      h("span", { class: "queue-tag" }, "Next"),
-      h("bdi", { class: "queue-text" }, message.text),
+      { class: "row" },
+      h("span", { class: "faint" }, "Next"),
+      h("bdi", { class: "queue-text one-line" }, message.text),
       this.context.access.mayDirect &&
-        h(
-          "button",
-          { type: "button", class: "icon-button", "aria-label": "Remove from the queue", onclick: remove },
-          icon(ICONS.close),
-        ),
+        iconButton(ICONS.close, "Remove from the queue", remove),
     );
   }
 
@@ -125,28 +106,13 @@ export class Composer {
     if (text === "") return;
     const { session } = this.context;
     const isRunning = session.state?.activeTurn !== undefined;
-    const sent = isRunning ? this.#enqueue(text) : session.startTurn(text);
+    const sent = isRunning ? session.queueMessage(text) : session.startTurn(text);
     this.text.value = "";
     this.#typed();
-    this.context.attempt(sent, () => this.#giveBack(text));
-  }
-
-  /** @param {string} text */
-  #enqueue(text) {
-    const message = { text, origin: { kind: "user" } };
-    return this.context.session.dispatch({
-      type: "session/pendingMessageSet",
-      kind: "queued",
-      id: newId(),
-      message,
+    this.context.attempt(sent, () => {
+      this.text.value = [text, this.text.value].filter(Boolean).join("\n");
+      this.#typed();
     });
-  }
-
-  /** A refused message goes back into the input. */
-  /** @param {string} text */
-  #giveBack(text) {
-    this.text.value = [text, this.text.value].filter(Boolean).join("\n");
-    this.#typed();
   }
 
   remove() {
@@ -169,18 +135,11 @@ export class Composer {
       dialog.close();
       this.#stopUnlessUndone();
     };
+    const lost = `Answers and drafts by ${listed(affected)} will be discarded.`;
     const dialog = openDialog(
       "Stop for everyone?",
-      h(
-        "p",
-        { dir: "auto" },
-        `The open questions will be closed. Answers and drafts by ${listed(affected)} will be discarded.`,
-      ),
-      h(
-        "div",
-        { class: "dialog-actions" },
-        h("button", { type: "button", class: "danger", onclick: sure }, "Stop"),
-      ),
+      h("p", { dir: "auto" }, `The open questions will be closed. ${lost}`),
+      h("div", { class: "dialog-actions" }, h("button", { class: "danger", onclick: sure }, "Stop")),
     );
   }
 
@@ -190,6 +149,6 @@ export class Composer {
   }
 
   #stop() {
-    if (this.context.session.state?.activeTurn) this.context.attempt(this.context.session.cancelTurn());
+    this.context.attempt(this.context.session.cancelTurn());
   }
 }

@@ -12,28 +12,29 @@ export function contentBlocks(content) {
   return content.map((piece) => {
     switch (piece.type) {
       case "text":
-        return h(
-          "pre",
-          { class: "tool-code", tabindex: 0, role: "group", "aria-label": "Result", dir: "auto" },
-          cut(piece.text),
-        );
+        return codeBlock(cut(piece.text), "Result", "auto");
       case "fileEdit":
         return editBlock(piece);
       case "embeddedResource":
-        return h(
-          "p",
-          { class: "note", dir: "auto" },
-          `${piece.contentType}, ${piece.data.length} characters, not shown`,
-        );
+        return note(`${piece.contentType}, ${piece.data.length} characters, not shown`);
       case "resource":
-        return h("p", { class: "note", dir: "auto" }, piece.uri);
+        return note(piece.uri);
       case "terminal":
       case "subagent":
-        return h("p", { class: "note", dir: "auto" }, piece.title);
+        return note(piece.title);
       default:
-        return h("p", { class: "note" }, "Something this page cannot show");
+        return note("Something this page cannot show");
     }
   });
+}
+
+/** @param {string} text */
+const note = (text) => h("p", { class: "note hint", dir: "auto" }, text);
+
+/** @param {string} text @param {string} [label] @param {string} [dir] */
+export function codeBlock(text, label, dir) {
+  const about = label ? { role: "group", "aria-label": label } : {};
+  return h("pre", { class: "tool-code", tabindex: 0, ...about, dir }, text);
 }
 
 /** @param {FileEdits} edits */
@@ -57,8 +58,7 @@ function editBlock(edit) {
       edit.diff && h("span", { class: "edit-added" }, `+${edit.diff.added ?? 0}`),
       edit.diff && h("span", { class: "edit-removed" }, `−${edit.diff.removed ?? 0}`),
     ),
-    typeof text === "string" &&
-      h("pre", { class: "tool-code", tabindex: 0, dir: "auto" }, cut(text)),
+    typeof text === "string" && codeBlock(cut(text), undefined, "auto"),
   );
 }
 
@@ -76,12 +76,10 @@ export function plainOf(text) {
   return text === undefined ? "" : typeof text === "string" ? text : text.markdown;
 }
 
-/** @param {string | Markdown | undefined} text @param {string} [className] */
+/** @param {string | Markdown} text @param {string} [className] */
 export function textBlock(text, className = "") {
-  if (typeof text === "object") {
-    const block = h("div", { class: `prose ${className}` });
-    renderMarkdown(block, text.markdown);
-    return block;
-  }
-  return h("p", { class: `plain ${className}`, dir: "auto" }, text ?? "");
+  if (typeof text === "string") return h("p", { class: `plain ${className}`, dir: "auto" }, text);
+  const block = h("div", { class: `prose ${className}` });
+  renderMarkdown(block, text.markdown);
+  return block;
 }

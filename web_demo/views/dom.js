@@ -2,14 +2,19 @@
 // parsed as markup.
 
 /** @typedef {Node | string | number | null | undefined | false} Child */
-/** @typedef {Readonly<Record<string, unknown>>} Props */
+/**
+ * @typedef {Readonly<Record<string, unknown>> & {
+ *   [E in keyof HTMLElementEventMap as `on${E}`]?: (event: HTMLElementEventMap[E]) => void
+ * }} Props
+ */
 
 /** A phone in portrait or landscape; the style sheets have the same condition. */
 export const SMALL = matchMedia("(max-width: 760px), (max-height: 480px)");
 
 /**
  * An element with its attributes and children. A function under `on…` becomes a listener; `true`
- * is an empty attribute; `false`, `null` and `undefined` leave it out.
+ * is an empty attribute; `false`, `null` and `undefined` leave it out. A button does not submit a
+ * form unless its type says so.
  * @template {keyof HTMLElementTagNameMap} K
  * @param {K} tag
  * @param {Props | null} [props]
@@ -18,11 +23,12 @@ export const SMALL = matchMedia("(max-width: 760px), (max-height: 480px)");
  */
 export function h(tag, props, ...children) {
   const element = document.createElement(tag);
+  if (tag === "button") element.setAttribute("type", "button");
   for (const [name, value] of Object.entries(props ?? {})) {
     if (typeof value === "function") {
       element.addEventListener(name.slice(2), /** @type {EventListener} */ (value));
     } else {
-      attribute(element, name === "className" ? "class" : name, value);
+      attribute(element, name, value);
     }
   }
   add(element, children);
@@ -40,7 +46,7 @@ export function attribute(element, name, value) {
 }
 
 /** @param {Node} parent @param {readonly (Child | readonly Child[])[]} children */
-export function add(parent, children) {
+function add(parent, children) {
   for (const child of children.flat()) {
     if (child === null || child === undefined || child === false) continue;
     parent.appendChild(typeof child === "object" ? child : document.createTextNode(String(child)));
@@ -77,20 +83,60 @@ export function show(element, isShown) {
  * @param {string} [label] for screen readers
  */
 export function icon(path, label) {
-  const space = "http://www.w3.org/2000/svg";
-  const drawing = document.createElementNS(space, "svg");
-  drawing.setAttribute("viewBox", "0 0 16 16");
-  drawing.setAttribute("class", "icon");
-  if (label) {
-    drawing.setAttribute("role", "img");
-    drawing.setAttribute("aria-label", label);
-  } else {
-    drawing.setAttribute("aria-hidden", "true");
-  }
-  const line = document.createElementNS(space, "path");
-  line.setAttribute("d", path);
-  drawing.append(line);
+  const drawing = svg("svg", { viewBox: "0 0 16 16", class: "icon" }, svg("path", { d: path }));
+  attribute(drawing, "role", label && "img");
+  attribute(drawing, "aria-label", label);
+  attribute(drawing, "aria-hidden", label ? undefined : "true");
   return drawing;
+}
+
+/**
+ * An element of a drawing.
+ * @template {keyof SVGElementTagNameMap} K
+ * @param {K} tag
+ * @param {Readonly<Record<string, string>>} attributes
+ * @param {...Node} children
+ */
+export function svg(tag, attributes, ...children) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.append(...children);
+  return element;
+}
+
+/**
+ * A button with an icon instead of a text.
+ * @param {string} path
+ * @param {string} label
+ * @param {() => void} act
+ * @param {Props} [props]
+ */
+export function iconButton(path, label, act, props) {
+  const about = { class: "icon-button", "aria-label": label, onclick: act, ...props };
+  return h("button", about, icon(path));
+}
+
+/**
+ * A choice of a list: its radio button or checkbox, and its text.
+ * @param {HTMLInputElement} input
+ * @param {string} label
+ * @param {...Child} more next to the label
+ */
+export function choice(input, label, ...more) {
+  const text = h("span", { class: "choice-text" }, h("bdi", { class: "choice-label" }, label), ...more);
+  return h("label", { class: "choice" }, input, text);
+}
+
+/**
+ * @param {string} name
+ * @param {string} value
+ * @param {boolean} checked
+ * @param {string} label
+ * @param {string} description
+ */
+export function radioChoice(name, value, checked, label, description) {
+  const input = h("input", { type: "radio", name, value, checked });
+  return choice(input, label, h("bdi", { class: "choice-description hint" }, description));
 }
 
 const BACKGROUND_DELAY = 250;
@@ -123,18 +169,21 @@ export function oncePerFrame(work) {
  * @typedef {{ readonly element: HTMLElement, update(item: T, index: number): void, remove?(): void }} ItemView
  */
 
-/** @template T */
+/**
+ * @template T
+ * @template {ItemView<T>} V
+ */
 export class KeyedViews {
   /**
    * @param {HTMLElement} parent
    * @param {(item: T) => string} keyOf
-   * @param {(item: T) => ItemView<T>} make
+   * @param {(item: T) => V} make
    */
   constructor(parent, keyOf, make) {
     this.parent = parent;
     this.keyOf = keyOf;
     this.make = make;
-    /** @type {Map<string, { view: ItemView<T>, item: T, index: number }>} */
+    /** @type {Map<string, { view: V, item: T, index: number }>} */
     this.known = new Map();
   }
 
@@ -142,7 +191,10 @@ export class KeyedViews {
   update(items) {
     const wanted = new Set(items.map(this.keyOf));
     for (const [key, { view }] of this.known) {
-      if (!wanted.has(key)) this.#drop(key, view);
+      if (wanted.has(key)) continue;
+      this.known.delete(key);
+      view.element.remove();
+      view.remove?.();
     }
     /** @type {Element | null} */
     let after = this.parent.firstElementChild;
@@ -181,13 +233,6 @@ export class KeyedViews {
       known.view.update(item, index);
     }
     return known.view;
-  }
-
-  /** @param {string} key @param {ItemView<T>} view */
-  #drop(key, view) {
-    this.known.delete(key);
-    view.element.remove();
-    view.remove?.();
   }
 }
 

@@ -33,7 +33,7 @@ function refusalText(reason) {
 export class Gate {
   title = h("h1", { tabindex: -1 });
   text = h("p", { class: "gate-text" });
-  kept = h("p", { class: "gate-kept", hidden: true });
+  kept = h("p", { class: "notice", hidden: true });
   input = h("input", {
     class: "field-input",
     id: "gate-token",
@@ -48,8 +48,8 @@ export class Gate {
   problem = h("p", { class: "problem", id: "gate-problem", role: "alert", hidden: true });
   form = h(
     "form",
-    { class: "gate-form", onsubmit: (/** @type {Event} */ event) => this.#submit(event) },
-    h("label", { class: "small-label", for: "gate-token" }, "A link or a token"),
+    { class: "gate-form", onsubmit: (event) => this.#submit(event) },
+    h("label", { class: "hint", for: "gate-token" }, "A link or a token"),
     h("div", { class: "gate-row" }, this.input, this.open),
     this.problem,
   );
@@ -57,15 +57,7 @@ export class Gate {
   element = h(
     "main",
     { class: "gate", hidden: true },
-    h(
-      "div",
-      { class: "gate-inside" },
-      this.mark,
-      this.title,
-      this.text,
-      this.kept,
-      this.form,
-    ),
+    h("div", { class: "gate-inside stack" }, this.mark, this.title, this.text, this.kept, this.form),
   );
   /** Whether the token that is being tried was entered here. */
   isTried = false;
@@ -85,21 +77,23 @@ export class Gate {
   /** It stays open while a token is tried, until the host accepts it. */
   update() {
     const { phase, token } = this.host.status;
-    const isOpen = phase === "live" || phase === "syncing";
     const isRefused = phase === "closed" && token !== undefined;
     if (isRefused) this.#refused();
-    if (isOpen) this.#opened();
-    const isTrying = this.isClosed && !isRefused;
-    setText(this.open, isTrying && this.isTried ? "Opening…" : "Open");
-    attribute(this.input, "readonly", isTrying && this.isTried);
+    if (this.host.isLive) this.#opened();
+    const isTrying = this.isClosed && !isRefused && this.isTried;
+    setText(this.open, isTrying ? "Opening…" : "Open");
+    attribute(this.input, "readonly", isTrying);
     this.#updateButton();
   }
 
   #refused() {
     const { token, text, waiting } = this.host.status;
     const isFirst = !this.isClosed;
-    if (this.isTried) this.#complain(text);
-    else if (token === "needed") this.#show(NEEDED, ICONS.key);
+    if (this.isTried) {
+      setText(this.problem, text);
+      show(this.problem, true);
+      this.input.select();
+    } else if (token === "needed") this.#show(NEEDED, ICONS.key);
     else this.#show(refusalText(text), ICONS.link);
     show(this.kept, waiting > 0);
     setText(this.kept, `${counted(waiting, "change")} not sent yet. They are saved in this browser.`);
@@ -125,13 +119,6 @@ export class Gate {
     setText(this.text, text);
     fill(this.mark, icon(drawing));
     document.title = `${title} · session-server`;
-  }
-
-  /** @param {string} text */
-  #complain(text) {
-    setText(this.problem, text);
-    show(this.problem, true);
-    this.input.select();
   }
 
   #updateButton() {
@@ -176,11 +163,11 @@ export class LinkBar {
   constructor(host) {
     this.host = host;
     const button = (/** @type {string} */ text, /** @type {() => void} */ act) =>
-      h("button", { type: "button", class: "small", onclick: () => this.#choose(act) }, text);
+      h("button", { class: "small", onclick: () => this.#choose(act) }, text);
     this.keep = button("Use the link everywhere", () => host.keepToken());
     this.element = h(
       "div",
-      { class: "link-bar", role: "status", hidden: true },
+      { class: "link-bar row", role: "status", hidden: true },
       h("span", null, BY_LINK),
       button("Use my access here", () => host.useOtherToken()),
       this.keep,
@@ -198,10 +185,9 @@ export class LinkBar {
   }
 
   #update() {
-    const { phase } = this.host.status;
-    const isIn = phase === "live" || phase === "syncing";
-    if (phase === "closed") this.#isClosed = false;
-    show(this.keep, !this.host.isTokenKept);
-    show(this.element, isIn && this.host.hasOtherToken && !this.#isClosed);
+    const { status, isLive, hasOtherToken, isTokenKept } = this.host;
+    if (status.phase === "closed") this.#isClosed = false;
+    show(this.keep, !isTokenKept);
+    show(this.element, isLive && hasOtherToken && !this.#isClosed);
   }
 }

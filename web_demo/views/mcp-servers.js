@@ -19,17 +19,16 @@ const ORDER = ["error", "authRequired", "starting", "ready", "stopped", "off"];
 const NONE = [];
 
 export class Servers {
-  element = h("ul", { class: "servers", "aria-label": "MCP servers", hidden: true });
+  element = h("ul", { class: "servers hint", "aria-label": "MCP servers", hidden: true });
   /** @type {readonly Customization[] | undefined} */
   shown = undefined;
 
   /** @param {SessionContext} context */
   constructor(context) {
     this.context = context;
-    /** @type {KeyedViews<McpServer>} */
     this.views = new KeyedViews(
       this.element,
-      (server) => server.id,
+      (/** @type {McpServer} */ server) => server.id,
       () => new ServerView(),
     );
   }
@@ -51,7 +50,7 @@ class ServerView {
   why = h("span", { class: "server-why", dir: "auto" });
   element = h(
     "li",
-    { class: "server" },
+    { class: "server row" },
     h("span", { class: "dot", "aria-hidden": "true" }),
     this.name,
     this.state,

@@ -1,12 +1,11 @@
 // The dialog for a new session, and what the list shows while there is none.
 
 /** @import { Host } from "../client/host.js" */
-/** @import { AgentInfo } from "../client/types.d.ts" */
 /** @import { Child } from "./dom.js" */
 import { NO_AGENT } from "../client/session-list.js";
-import { fill, h, icon, setText, show } from "./dom.js";
+import { fill, h, iconButton, radioChoice, show } from "./dom.js";
 import { ICONS } from "./icons.js";
-import { openDialog } from "./overlays.js";
+import { DialogForm, openDialog } from "./overlays.js";
 import { sessionHash } from "./routes.js";
 import { copyText } from "./toasts.js";
 
@@ -16,33 +15,20 @@ export class NewSessionDialog {
     id: "new-text",
     rows: 3,
     dir: "auto",
-    onkeydown: (/** @type {KeyboardEvent} */ event) => this.#key(event),
+    onkeydown: (event) => this.#key(event),
   });
-  problem = h("p", { class: "problem", role: "alert", hidden: true });
-  make = h("button", { type: "submit", class: "primary" }, "Start");
+  agents = h("fieldset", { class: "share-roles stack", onchange: () => this.#showMessage() });
+  message = h(
+    "div",
+    { class: "stack" },
+    h("label", { class: "hint", for: "new-text" }, "First message"),
+    this.text,
+  );
 
   /** @param {Host} host */
   constructor(host) {
     this.host = host;
-    this.agents = h("fieldset", { class: "share-roles" });
-    this.message = h(
-      "div",
-      { class: "stack" },
-      h("label", { class: "small-label", for: "new-text" }, "First message"),
-      this.text,
-    );
-    this.form = h(
-      "form",
-      {
-        class: "share-form",
-        onsubmit: (/** @type {Event} */ event) => void this.#create(event),
-        onchange: () => this.#showMessage(),
-      },
-      this.agents,
-      this.message,
-      this.problem,
-      h("div", { class: "dialog-actions" }, this.make),
-    );
+    this.form = new DialogForm("Start", () => this.#create(), this.agents, this.message).element;
   }
 
   open() {
@@ -63,7 +49,9 @@ export class NewSessionDialog {
     fill(
       this.agents,
       h("legend", null, "With"),
-      ...agents.map((agent) => agentChoice(agent, agent === first)),
+      ...agents.map((agent) =>
+        radioChoice("provider", agent.provider, agent === first, agent.displayName, agent.description),
+      ),
     );
     this.#showMessage();
   }
@@ -82,22 +70,13 @@ export class NewSessionDialog {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) this.form.requestSubmit();
   }
 
-  /** @param {Event} event */
-  async #create(event) {
-    event.preventDefault();
-    this.make.disabled = true;
+  async #create() {
     const provider = this.#provider();
     const text = this.message.hidden ? "" : this.text.value.trim();
-    try {
-      const uri = await this.host.createSession(provider === undefined ? {} : { provider });
-      if (text) await this.#sendMessage(uri, text);
-      this.dialog?.close();
-      location.hash = sessionHash(uri);
-    } catch (error) {
-      setText(this.problem, error instanceof Error ? error.message : String(error));
-      show(this.problem, true);
-    }
-    this.make.disabled = false;
+    const uri = await this.host.createSession({ provider });
+    if (text) await this.#sendMessage(uri, text);
+    this.dialog?.close();
+    location.hash = sessionHash(uri);
   }
 
   /** @param {string} uri @param {string} text */
@@ -111,28 +90,13 @@ export class NewSessionDialog {
   }
 }
 
-/** @param {AgentInfo} agent @param {boolean} isFirst */
-function agentChoice(agent, isFirst) {
-  return h(
-    "label",
-    { class: "choice" },
-    h("input", { type: "radio", name: "provider", value: agent.provider, checked: isFirst }),
-    h(
-      "span",
-      { class: "choice-text" },
-      h("bdi", { class: "choice-label" }, agent.displayName),
-      h("bdi", { class: "choice-description" }, agent.description),
-    ),
-  );
-}
-
 // The empty list: how to create a session.
 
 const USUAL = ["http://127.0.0.1:8737", "http://localhost:8737"];
 
 /** A command that asks a question here, in parts between which it may wrap. */
-export function askLine(origin = location.origin) {
-  const where = USUAL.includes(origin) ? [] : [`--url ${origin}`];
+function askLine() {
+  const where = USUAL.includes(location.origin) ? [] : [`--url ${location.origin}`];
   return ["session-server ask", '"Shall we deploy?"', ...where];
 }
 
@@ -149,22 +113,17 @@ export function emptyList(create) {
   return [
     h("h2", null, "No sessions yet"),
     h("p", null, "Start one here, or ask a question from a terminal."),
-    h("button", { type: "button", class: "primary", onclick: create }, "New session"),
-    commandOf(askLine()),
+    h("button", { class: "primary", onclick: create }, "New session"),
+    commandBox(askLine()),
   ];
 }
 
 /** @param {readonly string[]} line */
-function commandOf(line) {
-  const copy = () => void copyText(line.join(" "), "Copied.");
+function commandBox(line) {
   return h(
     "div",
-    { class: "command" },
+    { class: "command row" },
     h("code", null, ...line.flatMap((piece) => [h("span", null, piece), " "])),
-    h(
-      "button",
-      { type: "button", class: "icon-button", "aria-label": "Copy the line", onclick: copy },
-      icon(ICONS.copy),
-    ),
+    iconButton(ICONS.copy, "Copy the line", () => copyText(line.join(" "), "Copied.")),
   );
 }

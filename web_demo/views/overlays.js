@@ -1,8 +1,9 @@
 // Modal dialogs and menus. A dialog returns the focus when it closes.
 
 /** @import { Child } from "./dom.js" */
-import { attribute, fill, h, icon, show } from "./dom.js";
+import { attribute, fill, h, icon, iconButton, setText, show } from "./dom.js";
 import { ICONS } from "./icons.js";
+import { messageOf } from "./toasts.js";
 
 let made = 0;
 
@@ -15,21 +16,12 @@ export function openDialog(title, ...content) {
     { class: "dialog", "aria-labelledby": id },
     h(
       "div",
-      { class: "dialog-inside" },
+      { class: "dialog-inside stack" },
       h(
         "header",
-        { class: "dialog-head" },
+        { class: "dialog-head row" },
         h("h2", { id }, title),
-        h(
-          "button",
-          {
-            type: "button",
-            class: "icon-button",
-            "aria-label": "Close",
-            onclick: () => dialog.close(),
-          },
-          icon(ICONS.close),
-        ),
+        iconButton(ICONS.close, "Close", () => dialog.close()),
       ),
       ...content,
     ),
@@ -46,43 +38,64 @@ export function openDialog(title, ...content) {
   return dialog;
 }
 
+/** A form in a dialog, with the problem that its submission had. */
+export class DialogForm {
+  problem = h("p", { class: "problem", role: "alert", hidden: true });
+
+  /**
+   * @param {string} label of the button that submits it
+   * @param {() => Promise<void>} submit
+   * @param {...Child} content
+   */
+  constructor(label, submit, ...content) {
+    this.button = h("button", { type: "submit", class: "primary" }, label);
+    this.element = h(
+      "form",
+      { class: "stack", onsubmit: (event) => this.#submit(event, submit) },
+      ...content,
+      this.problem,
+      h("div", { class: "dialog-actions" }, this.button),
+    );
+  }
+
+  /** @param {Event} event @param {() => Promise<void>} submit */
+  async #submit(event, submit) {
+    event.preventDefault();
+    this.button.disabled = true;
+    show(this.problem, false);
+    try {
+      await submit();
+    } catch (error) {
+      setText(this.problem, messageOf(error));
+      show(this.problem, true);
+    }
+    this.button.disabled = false;
+  }
+}
+
 // A menu under a button.
 
 /** @typedef {{ label: string, icon: string, act: () => void, isOn?: boolean | undefined }} Item */
 
-let menus = 0;
-
 export class Menu {
-  /**
-   * @param {string} label
-   * @param {() => readonly (Item | false)[]} items
-   * @param {string} [drawing]
-   */
-  constructor(label, items, drawing = ICONS.dots) {
+  /** @param {string} label @param {() => readonly (Item | false)[]} items */
+  constructor(label, items) {
     this.items = items;
-    const id = `menu-${(menus += 1)}`;
+    const id = `menu-${(made += 1)}`;
     this.list = h("div", {
       class: "menu",
       role: "menu",
       id,
       "aria-label": label,
       hidden: true,
-      onkeydown: (/** @type {KeyboardEvent} */ event) => this.#key(event),
+      onkeydown: (event) => this.#key(event),
     });
-    this.button = h(
-      "button",
-      {
-        type: "button",
-        class: "icon-button",
-        "aria-label": label,
-        title: label,
-        "aria-haspopup": "menu",
-        "aria-expanded": "false",
-        "aria-controls": id,
-        onclick: () => this.#toggle(),
-      },
-      icon(drawing),
-    );
+    this.button = iconButton(ICONS.dots, label, () => this.#toggle(), {
+      title: label,
+      "aria-haspopup": "menu",
+      "aria-expanded": "false",
+      "aria-controls": id,
+    });
     this.element = h("div", { class: "menu-place" }, this.button, this.list);
     this.outside = (/** @type {Event} */ event) => {
       if (event.target instanceof Node && !this.element.contains(event.target)) this.close();
@@ -104,22 +117,15 @@ export class Menu {
 
   /** @param {Item} item */
   #item(item) {
-    const role = item.isOn === undefined ? "menuitem" : "menuitemcheckbox";
     const act = () => {
-      this.close();
-      this.button.focus();
+      this.#closeAndFocus();
       item.act();
     };
+    const checked = item.isOn === undefined ? undefined : String(item.isOn);
+    const role = checked === undefined ? "menuitem" : "menuitemcheckbox";
     return h(
       "button",
-      {
-        type: "button",
-        role,
-        class: "menu-item",
-        tabindex: -1,
-        "aria-checked": item.isOn === undefined ? undefined : String(item.isOn),
-        onclick: act,
-      },
+      { role, class: "menu-item", tabindex: -1, "aria-checked": checked, onclick: act },
       icon(item.icon),
       h("span", null, item.label),
       item.isOn === true && icon(ICONS.check),
@@ -146,8 +152,12 @@ export class Menu {
       buttons.at(to % buttons.length)?.focus();
     } else if (event.key === "Escape" || event.key === "Tab") {
       event.stopPropagation();
-      this.close();
-      this.button.focus();
+      this.#closeAndFocus();
     }
+  }
+
+  #closeAndFocus() {
+    this.close();
+    this.button.focus();
   }
 }

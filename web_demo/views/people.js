@@ -5,8 +5,8 @@
 /** @import { SessionContext } from "./session-context.js" */
 import { preference, setPreference } from "../client/browser.js";
 import { capital, hueOf, initials, nameOf } from "../text/format.js";
-import { afterClick, attribute, fill, h, icon, show, SMALL } from "./dom.js";
-import { openDialog } from "./overlays.js";
+import { afterClick, fill, h, icon, show, SMALL } from "./dom.js";
+import { DialogForm, openDialog } from "./overlays.js";
 
 const SHOWN = 5;
 const SHOWN_ON_PHONES = 2;
@@ -14,23 +14,19 @@ const ROLES = { owner: "", agent: ", agent", answerer: ", answers", observer: ",
 
 export class People {
   shown = "";
+  element = h("ul", { class: "people", "aria-label": "Who is here" });
 
   /** @param {SessionContext} context */
   constructor(context) {
     this.context = context;
-    this.element = h("ul", { class: "people", "aria-label": "Who is here" });
   }
 
   update() {
-    const present = unique(this.context.session.presence);
+    // One entry per client.
+    const clients = new Map(this.context.session.presence.map((each) => [each.clientId, each]));
+    const present = [...clients.values()];
     const key = JSON.stringify(
-      present.map((each) => [
-        each.clientId,
-        each.by,
-        each.idle,
-        each.role,
-        each.editing !== undefined,
-      ]),
+      present.map(({ clientId, by, idle, role, editing }) => [clientId, by, idle, role, !editing]),
     );
     if (key === this.shown) return;
     this.shown = key;
@@ -53,37 +49,26 @@ export class People {
   }
 }
 
-/**
- * One entry per client.
- * @param {readonly Present[]} present
- */
-function unique(present) {
-  /** @type {Map<string, Present>} */
-  const known = new Map();
-  for (const each of present) known.set(each.clientId, each);
-  return [...known.values()];
-}
-
 /** @param {Present} present @param {boolean} isSelf @param {Shape | undefined} shape */
 function person(present, isSelf, shape) {
   const name = capital(nameOf(present.by));
   const role = ROLES[present.role ?? "owner"];
   const doing = `${present.idle ? ", away" : ""}${present.editing && !isSelf ? ", writing" : ""}`;
   const label = `${displayName(name, isSelf, shape)}${role}${doing}`;
-  const hue = shape ? shape.hue : hueOf(name);
-  const item = h("li", { class: "person", title: label, "data-hue": hue });
-  attribute(item, "data-idle", present.idle === true);
-  attribute(item, "data-writing", present.editing !== undefined && !isSelf);
-  attribute(item, "data-self", isSelf);
-  item.append(
-    h(
-      "span",
-      { class: "person-mark", "aria-hidden": "true" },
-      shape ? icon(shape.path) : initials(name),
-    ),
+  const mark = shape ? icon(shape.path) : initials(name);
+  return h(
+    "li",
+    {
+      class: "person",
+      title: label,
+      "data-hue": shape ? shape.hue : hueOf(name),
+      "data-idle": present.idle === true,
+      "data-writing": present.editing !== undefined && !isSelf,
+      "data-self": isSelf,
+    },
+    h("span", { class: "person-mark", "aria-hidden": "true" }, mark),
     h("span", { class: "unseen" }, label),
   );
-  return item;
 }
 
 /** @param {string} name @param {boolean} isSelf @param {Shape | undefined} shape */
@@ -109,7 +94,7 @@ const SHAPES = /** @type {const} */ ([
 ]);
 
 /** @param {readonly string[]} clients @returns {Map<string, Shape>} */
-export function shapesOf(clients) {
+function shapesOf(clients) {
   /** @type {Map<string, Shape>} */
   const shapes = new Map();
   /** @type {Set<number>} */
@@ -140,22 +125,14 @@ export class NamePrompt {
   });
   element = h(
     "form",
-    {
-      class: "name-prompt",
-      hidden: true,
-      onsubmit: (/** @type {Event} */ event) => this.#save(event),
-    },
+    { class: "name-prompt row", hidden: true, onsubmit: (event) => this.#save(event) },
     h("p", null, "What should the others here call you?"),
     h(
       "div",
       { class: "name-row" },
       this.input,
       h("button", { type: "submit", class: "small primary-quiet" }, "Save"),
-      h(
-        "button",
-        { type: "button", class: "small quiet", onclick: () => this.#later() },
-        "Not now",
-      ),
+      h("button", { class: "small quiet", onclick: () => this.#later() }, "Not now"),
     ),
   );
 
@@ -204,26 +181,12 @@ export function chooseName(host) {
     maxlength: 80,
   });
   input.value = host.name ?? "";
-  const save = (/** @type {Event} */ event) => {
-    event.preventDefault();
+  const save = async () => {
     host.setName(input.value.trim());
     dialog.close();
   };
-  const form = h(
-    "form",
-    { class: "share-form", onsubmit: save },
-    h(
-      "label",
-      { class: "small-label", for: "own-name" },
-      "Shown to others next to your answers, unless your link already has a name",
-    ),
-    input,
-    h(
-      "div",
-      { class: "dialog-actions" },
-      h("button", { type: "submit", class: "primary" }, "Save"),
-    ),
-  );
-  const dialog = openDialog("Your name", form);
+  const about = "Shown to others next to your answers, unless your link already has a name";
+  const label = h("label", { class: "hint", for: "own-name" }, about);
+  const dialog = openDialog("Your name", new DialogForm("Save", save, label, input).element);
   input.focus();
 }

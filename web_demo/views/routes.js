@@ -1,6 +1,8 @@
 // Addresses within the page: `#/` is the list, `#/s/<session>` a session, and below it `/q` its first
 // waiting question or `/q/<request>/<question>` one of them.
 
+import { decoded } from "../client/browser.js";
+
 const SCHEME = "ahp-session:/";
 const WHOLE = /^[a-z][a-z0-9+.-]*:/i;
 
@@ -50,13 +52,4 @@ export function navigate(hash) {
 export function idOf(session) {
   const path = session.startsWith(SCHEME) ? session.slice(SCHEME.length) : session;
   return WHOLE.test(path) ? session : path;
-}
-
-/** @param {string} part */
-function decoded(part) {
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    return part;
-  }
 }

@@ -9,7 +9,7 @@
 import { activityOf, isRecording } from "../client/session-list.js";
 import { capital } from "../text/format.js";
 import { accessOf } from "./access.js";
-import { toast } from "./toasts.js";
+import { messageOf, toast } from "./toasts.js";
 
 /** @type {readonly InputRequest[]} */
 const NONE = [];
@@ -75,7 +75,7 @@ export class SessionContext {
    */
   attempt(work, failed) {
     work.catch((/** @type {unknown} */ error) => {
-      toast(error instanceof Error ? error.message : String(error));
+      toast(messageOf(error));
       failed?.();
     });
   }

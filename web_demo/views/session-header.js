@@ -9,42 +9,33 @@ import { ICONS } from "./icons.js";
 import { Menu } from "./overlays.js";
 import { People } from "./people.js";
 import { sessionHash } from "./routes.js";
+import { LABELS } from "./session-row.js";
 import { ShareDialog } from "./share.js";
 import { copyText } from "./toasts.js";
 
-/** @type {Readonly<Record<string, string>>} */
-const LABELS = {
-  "input-needed": "Needs input",
-  left: "No longer waiting",
-  running: "Running",
-  error: "Failed",
-  idle: "Idle",
-};
-
 export class SessionHeader {
-  title = h("h1", { class: "session-title", dir: "auto" });
+  title = h("h1", { class: "session-title one-line", dir: "auto" });
   edit = h("input", {
     class: "field-input title-edit",
     "aria-label": "Title",
     hidden: true,
     dir: "auto",
     onblur: () => this.#renamed(),
-    onkeydown: (/** @type {KeyboardEvent} */ event) => this.#editKey(event),
+    onkeydown: (event) => this.#editKey(event),
   });
-  state = h("span", { class: "status-pill" });
+  state = h("span", { class: "status-pill hint one-line" });
   recorded = h(
     "span",
-    { class: "status-pill recording", hidden: true },
+    { class: "status-pill hint one-line recording", hidden: true },
     icon(ICONS.play),
     "Recording",
   );
   share = h(
     "button",
     {
-      type: "button",
       class: "small share-button",
       "aria-label": "Share",
-      onclick: () => this.#share(),
+      onclick: () => new ShareDialog(this.context).open(),
     },
     icon(ICONS.share),
     h("span", null, "Share"),
@@ -61,13 +52,9 @@ export class SessionHeader {
     this.menu = new Menu("Session menu", () => this.#items());
     this.element = h(
       "header",
-      { class: "session-head" },
-      h(
-        "a",
-        { class: "icon-button back", href: "#/", "aria-label": "All sessions" },
-        icon(ICONS.back),
-      ),
-      h("div", { class: "session-name" }, this.title, this.edit, this.state, this.recorded),
+      { class: "session-head row" },
+      h("a", { class: "icon-button back", href: "#/", "aria-label": "All sessions" }, icon(ICONS.back)),
+      h("div", { class: "session-name row" }, this.title, this.edit, this.state, this.recorded),
       this.people.element,
       this.share,
       this.menu.element,
@@ -80,12 +67,8 @@ export class SessionHeader {
     const isGone = phase === "gone";
     setText(this.title, isGone ? "Not found" : titleOf(summary, phase));
     const activity = this.#activity(summary);
-    setText(
-      this.state,
-      summary?.activity && activity === "running"
-        ? summary.activity
-        : (LABELS[activity ?? ""] ?? ""),
-    );
+    const doing = activity === "running" && summary?.activity;
+    setText(this.state, doing || (LABELS[activity ?? ""] ?? ""));
     attribute(this.state, "data-activity", activity);
     show(this.state, activity !== undefined && !isGone && !this.context.access.isRecording);
     show(this.recorded, this.context.access.isRecording && !isGone);
@@ -134,10 +117,6 @@ export class SessionHeader {
     this.context.isLeftUnread = true;
     this.context.session.markRead(false);
     location.hash = "#/";
-  }
-
-  #share() {
-    new ShareDialog(this.context).open();
   }
 
   // Renaming

@@ -10,10 +10,7 @@ import { emptyList } from "./new-session.js";
 import { kindOf, SessionRow } from "./session-row.js";
 
 /** @typedef {"all" | "input-needed" | "running" | "error" | "archived"} Filter */
-/**
- * @typedef {{ kind: "head", id: string, label: string, count: number }
- *   | { kind: "row", id: string, summary: SessionSummary }} Line
- */
+/** @typedef {{ head: string, label: string, count: number }} Head */
 
 const GROUPS = /** @type {const} */ ([
   ["input-needed", "Needs input"],
@@ -48,13 +45,12 @@ export class SessionListView {
     "aria-label": "Filter sessions",
     autocomplete: "off",
     oninput: () => this.update(),
-    onkeydown: (/** @type {KeyboardEvent} */ event) => this.#searchKey(event),
+    onkeydown: (event) => this.#searchKey(event),
   });
   tabs = FILTERS.map(([id, label]) =>
     h(
       "button",
       {
-        type: "button",
         class: "filter",
         "aria-pressed": String(id === "all"),
         "data-filter": id,
@@ -67,7 +63,7 @@ export class SessionListView {
     class: "session-list",
     role: "list",
     "aria-label": "Sessions",
-    onkeydown: (/** @type {KeyboardEvent} */ event) => this.#listKey(event),
+    onkeydown: (event) => this.#listKey(event),
   });
   empty = h("div", { class: "empty" });
   /** The counts next to the filters, for screen readers. */
@@ -92,11 +88,10 @@ export class SessionListView {
       this.list,
       this.empty,
     );
-    /** @type {KeyedViews<Line>} */
     this.rows = new KeyedViews(
       this.list,
-      (line) => line.id,
-      (line) => (line.kind === "head" ? new GroupHead() : new SessionRow(host, viewer)),
+      (/** @type {Head | SessionSummary} */ line) => ("head" in line ? line.head : line.resource),
+      (line) => ("head" in line ? groupHead() : new SessionRow(host, viewer, line)),
     );
     this.updateSoon = oncePerFrame(() => this.update());
     host.on("sessions", () => this.updateSoon());
@@ -107,7 +102,7 @@ export class SessionListView {
   }
 
   #viewerChanged() {
-    for (const view of this.rows.views()) if (view instanceof SessionRow) view.redraw();
+    for (const view of this.rows.views()) if (view instanceof SessionRow) view.update(view.summary);
     this.updateSoon();
   }
 
@@ -135,33 +130,14 @@ export class SessionListView {
     return fits && isIn(summary, this.filter);
   }
 
-  /**
-   * The same object for an unchanged row, so that only changed rows are drawn.
-   * @param {readonly SessionSummary[]} shown
-   * @returns {Line[]}
-   */
+  /** @param {readonly SessionSummary[]} shown @returns {(Head | SessionSummary)[]} */
   #lines(shown) {
     const sorted = latestFirst(shown);
     return GROUPS.flatMap(([activity, label]) => {
       const members = sorted.filter((summary) => kindOf(summary) === activity);
       if (members.length === 0) return [];
-      /** @type {Line} */
-      const head = { kind: "head", id: `head ${activity}`, label, count: members.length };
-      return [head, ...members.map((summary) => this.#line(summary))];
+      return [{ head: `head ${activity}`, label, count: members.length }, ...members];
     });
-  }
-
-  /** @type {WeakMap<SessionSummary, Line>} */
-  #known = new WeakMap();
-
-  /** @param {SessionSummary} summary @returns {Line} */
-  #line(summary) {
-    const known = this.#known.get(summary);
-    if (known) return known;
-    /** @type {Line} */
-    const line = { kind: "row", id: summary.resource, summary };
-    this.#known.set(summary, line);
-    return line;
   }
 
   /** @param {readonly SessionSummary[]} all */
@@ -193,15 +169,14 @@ export class SessionListView {
       fill(this.empty, h("p", { class: "muted", "data-late": true }, "Loading…"));
     else if (key.startsWith("unreached"))
       fill(this.empty, h("p", { class: "muted" }, "Sessions appear here when the host can be reached."));
-    else if (key.startsWith("none")) {
+    else if (key.startsWith("none"))
       fill(this.empty, ...emptyList(this.viewer.mayCreate ? this.create : undefined));
-    } else {
+    else
       fill(
         this.empty,
         h("p", { class: "muted" }, "No session matches."),
-        h("button", { type: "button", class: "quiet", onclick: () => this.#clear() }, "Show all"),
+        h("button", { class: "quiet", onclick: () => this.#clear() }, "Show all"),
       );
-    }
   }
 
   /** @param {readonly SessionSummary[] | undefined} all */
@@ -261,39 +236,27 @@ export class SessionListView {
     if (step === undefined || event.altKey) return;
     event.preventDefault();
     const links = this.#links();
-    const at = links.findIndex(
-      (link) =>
-        link === document.activeElement?.closest(".session-row")?.querySelector(".row-link"),
-    );
+    const current = document.activeElement?.closest(".session-row")?.querySelector("a");
+    const at = links.findIndex((link) => link === current);
     const to = links[at + step];
     if (to) to.focus();
     else if (step < 0) this.search.focus();
   }
 
-  /** @returns {HTMLElement[]} */
   #links() {
-    return [...this.list.querySelectorAll(".row-link")].filter(
-      (link) => link instanceof HTMLElement,
-    );
+    return [...this.list.querySelectorAll("a")];
   }
 }
 
-class GroupHead {
-  label = h("span");
-  count = h("span", { class: "count" });
-  element = h(
-    "div",
-    { class: "group-head", role: "listitem" },
-    h("h2", null, this.label),
-    this.count,
-  );
-
-  /** @param {Line} line */
-  update(line) {
-    if (line.kind !== "head") return;
-    setText(this.label, line.label);
-    setText(this.count, String(line.count));
-  }
+function groupHead() {
+  const label = h("span");
+  const count = h("span", { class: "count" });
+  const element = h("div", { class: "group-head", role: "listitem" }, h("h2", null, label), count);
+  const update = (/** @type {Head} */ head) => {
+    setText(label, head.label);
+    setText(count, String(head.count));
+  };
+  return { element, update };
 }
 
 /** @param {SessionSummary} summary @param {Filter} filter */

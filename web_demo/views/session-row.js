@@ -5,19 +5,19 @@
 /** @import { Viewer } from "./access.js" */
 import { activityOf, isArchived, isAbandoned, isRead, isRecorded } from "../client/session-list.js";
 import { ago, capital, wholeTime } from "../text/format.js";
-import { attribute, h, icon, setText, show } from "./dom.js";
+import { attribute, h, iconButton, setText, show } from "./dom.js";
 import { ICONS } from "./icons.js";
 import { navigate, sessionHash, waitingHash } from "./routes.js";
-import { toast } from "./toasts.js";
+import { messageOf, toast } from "./toasts.js";
 
 /** @type {Readonly<Record<string, string>>} */
-const LABELS = {
-  "input-needed": "needs input",
-  left: "no longer waiting",
-  running: "running",
-  error: "failed",
-  idle: "idle",
-  recording: "recording",
+export const LABELS = {
+  "input-needed": "Needs input",
+  left: "No longer waiting",
+  running: "Running",
+  error: "Failed",
+  idle: "Idle",
+  recording: "Recording",
 };
 
 /** @param {SessionSummary} summary */
@@ -27,42 +27,34 @@ export function kindOf(summary) {
 }
 
 export class SessionRow {
-  dot = h("span", { class: "dot" });
-  title = h("span", { class: "row-title", dir: "auto" });
+  title = h("span", { class: "row-title one-line", dir: "auto" });
   status = h("span", { class: "unseen" });
-  about = h("span", { class: "row-about", dir: "auto" });
-  time = h("time", { class: "row-time" });
+  about = h("span", { class: "row-about faint one-line", dir: "auto" });
+  time = h("time", { class: "row-time faint" });
+  line = h("span", { class: "row-line" }, this.about, this.time);
   answer = h("span", { class: "row-answer", "aria-hidden": "true" }, "Answer");
   link = h(
     "a",
-    { class: "row-link", onclick: (/** @type {MouseEvent} */ event) => this.#open(event) },
-    this.dot,
-    h(
-      "span",
-      { class: "row-text" },
-      this.title,
-      this.status,
-      h("span", { class: "row-line" }, this.about, this.time),
-    ),
+    { class: "row-link", onclick: (event) => this.#open(event) },
+    h("span", { class: "dot" }),
+    h("span", { class: "row-text" }, this.title, this.status, this.line),
     h("span", { class: "row-new" }),
     this.answer,
   );
-  archive = h(
-    "button",
-    { type: "button", class: "icon-button row-archive", onclick: () => this.#archive() },
-    icon(ICONS.archive),
-  );
+  archive = iconButton(ICONS.archive, "Archive", () => this.#archive(), {
+    class: "icon-button row-archive",
+  });
   element = h("div", { class: "session-row", role: "listitem" }, this.link, this.archive);
 
-  /** @param {Host} host @param {Viewer} viewer */
-  constructor(host, viewer) {
+  /** @param {Host} host @param {Viewer} viewer @param {SessionSummary} summary */
+  constructor(host, viewer, summary) {
     this.host = host;
     this.viewer = viewer;
+    this.summary = summary;
   }
 
-  /** @param {{ kind: string, summary?: SessionSummary }} line */
-  update({ summary }) {
-    if (!summary) return;
+  /** @param {SessionSummary} summary */
+  update(summary) {
     this.summary = summary;
     const activity = kindOf(summary);
     const needs = activity === "input-needed";
@@ -78,7 +70,7 @@ export class SessionRow {
     attribute(this.title, "title", summary.title || undefined);
     const agent = this.host.agentName(summary.provider) ?? capital(summary.provider);
     setText(this.about, summary.activity || agent);
-    setText(this.status, `${LABELS[activity]}${isNew ? ", unread" : ""}`);
+    setText(this.status, `${LABELS[activity]?.toLowerCase()}${isNew ? ", unread" : ""}`);
     show(this.answer, needs);
     setText(this.answer, this.viewer.role === "observer" ? "View" : "Answer");
     show(this.archive, activity !== "recording");
@@ -88,13 +80,7 @@ export class SessionRow {
     this.times();
   }
 
-  /** The viewer's role has changed. */
-  redraw() {
-    if (this.summary) this.update({ kind: "row", summary: this.summary });
-  }
-
   times() {
-    if (!this.summary) return;
     setText(this.time, ago(this.summary.modifiedAt, this.host.now()));
     attribute(this.time, "title", wholeTime(this.summary.modifiedAt));
   }
@@ -116,7 +102,6 @@ export class SessionRow {
 
   #archive() {
     const { summary } = this;
-    if (!summary) return;
     const isOn = !isArchived(summary.status);
     const label = isOn ? "Archived" : "Unarchived";
     const undo = () => this.#setArchived(summary.resource, !isOn);
@@ -137,9 +122,7 @@ export class SessionRow {
     session
       .dispatch({ type: "session/isArchivedChanged", isArchived: isOn })
       .then(done)
-      .catch((/** @type {unknown} */ error) =>
-        toast(error instanceof Error ? error.message : String(error)),
-      )
+      .catch((/** @type {unknown} */ error) => toast(messageOf(error)))
       .finally(() => session.close());
   }
 }

@@ -34,15 +34,11 @@ const GONE = {
 };
 
 export class SessionView {
-  outcomes = h("div", { class: "outcomes" });
-  forms = h("div", { class: "forms" });
-  banner = h("p", { class: "banner", role: "note", id: WHY_ID, hidden: true });
+  outcomes = h("div", { class: "outcomes stack" });
+  forms = h("div", { class: "forms stack" });
+  banner = h("p", { class: "banner row hint", role: "note", id: WHY_ID, hidden: true });
   empty = h("div", { class: "empty" });
-  jump = h(
-    "button",
-    { type: "button", class: "jump", hidden: true, onclick: () => this.#toEnd() },
-    "New below",
-  );
+  jump = h("button", { class: "jump", hidden: true, onclick: () => this.#toEnd() }, "New below");
   isFollowing = true;
   size = 0;
   asked = 0;
@@ -90,10 +86,9 @@ export class SessionView {
       this.scroller,
       this.jump,
     );
-    /** @type {KeyedViews<Group>} */
     this.groups = new KeyedViews(
       this.forms,
-      (group) => group.key,
+      (/** @type {Group} */ group) => group.key,
       (group) => new RequestForm(this.context, group),
     );
     this.renderSoon = oncePerFrame(() => this.render());
@@ -103,20 +98,18 @@ export class SessionView {
   }
 
   #listen() {
-    const { session } = this;
-    const seen = () => this.renderSoon();
-    document.addEventListener("visibilitychange", seen);
+    const { session, renderSoon } = this;
+    document.addEventListener("visibilitychange", renderSoon);
     return [
-      () => document.removeEventListener("visibilitychange", seen),
-      session.on("change", () => this.renderSoon()),
+      () => document.removeEventListener("visibilitychange", renderSoon),
+      session.on("change", renderSoon),
       session.on("presence", () => this.#presenceChanged()),
-      session.on("phase", () => this.renderSoon()),
-      session.on("closed", (/** @type {Closing} */ closing) => this.#closed(closing)),
+      session.on("phase", renderSoon),
+      session.on("closed", (closing) => this.#closed(closing)),
       session.on("field", () => this.marksSoon()),
-      session.on("completions", () => this.renderSoon()),
-      this.context.host.on("root", () => this.renderSoon()),
-      this.context.host.on("status", () => this.renderSoon()),
-      this.context.viewer.on("change", () => this.renderSoon()),
+      this.context.host.on("root", renderSoon),
+      this.context.host.on("status", renderSoon),
+      this.context.viewer.on("change", renderSoon),
     ];
   }
 
@@ -126,11 +119,11 @@ export class SessionView {
     const { state, phase } = this.session;
     this.header.update();
     const isThere = state !== undefined && phase !== "gone";
-    for (const part of [this.timeline, this.composer]) show(part.element, isThere);
-    for (const part of [this.outcomes, this.forms]) show(part, isThere);
+    for (const part of [this.timeline.element, this.composer.element, this.outcomes, this.forms])
+      show(part, isThere);
     this.#showEmpty(state);
     this.#showBanner();
-    if (!state || phase === "gone") return;
+    if (!isThere) return;
     this.servers.update(state.customizations);
     this.timeline.update(state);
     this.#placeCards();
@@ -142,7 +135,8 @@ export class SessionView {
     this.#announceNew();
     this.#follow();
     this.#focusRoute();
-    if (document.visibilityState === "visible") this.#markRead();
+    const isSeen = document.visibilityState === "visible" && !this.context.isLeftUnread;
+    if (isSeen && this.context.access.mayAnswer) this.session.markRead();
   }
 
   /** @param {SessionState | undefined} state */
@@ -166,7 +160,8 @@ export class SessionView {
   #emptyText(state) {
     const { phase, error } = this.session;
     if (phase === "gone") return GONE[error?.code === "gone" ? "removed" : "unknown"];
-    if (state === undefined) return ["", this.#isConnected ? "Opening…" : "Waiting for the host…"];
+    if (state === undefined)
+      return ["", this.context.host.isLive ? "Opening…" : "Waiting for the host…"];
     if (state.lifecycle === "creationFailed")
       return ["This session could not be created", state.creationError?.message ?? ""];
     const isBare = state.turns.length === 0 && !state.activeTurn && !state.inputRequests?.length;
@@ -180,10 +175,6 @@ export class SessionView {
     ];
   }
 
-  get #isConnected() {
-    return ["live", "syncing"].includes(this.context.host.status.phase);
-  }
-
   /** The page's title while this is shown. */
   get name() {
     if (this.session.phase === "gone") return "Not found";
@@ -195,8 +186,7 @@ export class SessionView {
    * @param {readonly Group[]} groups
    */
   #updateForms(groups) {
-    const forms = /** @type {RequestForm[]} */ (this.groups.views());
-    const left = forms.find((form) => form.hasFocus)?.group.key;
+    const left = this.groups.views().find((form) => form.hasFocus)?.group.key;
     this.groups.update(groups);
     if (left === undefined || groups.some(({ key }) => key === left)) return;
     this.#cards.findLast((card) => card.dataset["group"] === left)?.focus({ preventScroll: true });
@@ -222,16 +212,12 @@ export class SessionView {
       this.shownRole = role;
       this.renderSoon();
     }
-    this.#refreshForms();
+    for (const form of this.groups.views()) form.refresh();
     this.prompt.update();
   }
 
-  #refreshForms() {
-    for (const view of this.groups.views()) if (view instanceof RequestForm) view.refresh();
-  }
-
   #marks() {
-    for (const view of this.groups.views()) if (view instanceof RequestForm) view.marks();
+    for (const form of this.groups.views()) form.marks();
   }
 
   // Announcements
@@ -289,10 +275,6 @@ export class SessionView {
     for (const card of others) if (!card.querySelector(".unsent")) card.remove();
   }
 
-  #markRead() {
-    if (this.context.access.mayAnswer && !this.context.isLeftUnread) this.session.markRead();
-  }
-
   // Scrolling and focus
 
   #scrolled() {
@@ -347,7 +329,7 @@ export class SessionView {
   #focusRoute() {
     const { route } = this;
     if (!route || !this.session.state) return;
-    const forms = /** @type {RequestForm[]} */ (this.groups.views());
+    const forms = this.groups.views();
     const named = forms.find((form) =>
       form.group.requests.some((request) => request.id === route.request),
     );
@@ -362,7 +344,7 @@ export class SessionView {
 
   remove() {
     for (const off of this.offs) off();
-    for (const view of this.groups.views()) view.remove?.();
+    for (const form of this.groups.views()) form.remove();
     this.composer.remove();
     this.timeline.remove();
     this.header.remove();

@@ -42,15 +42,12 @@ export function settingsMenu(host, attention) {
     host.token !== undefined && {
       label: "Forget this token",
       icon: ICONS.key,
-      act: () => forget(host),
+      act: () => {
+        host.forgetToken();
+        toast("This browser no longer keeps the token that this tab used.");
+      },
     },
   ]);
-}
-
-/** @param {Host} host */
-function forget(host) {
-  host.forgetToken();
-  toast("This browser no longer keeps the token that this tab used.");
 }
 
 function nextTheme() {

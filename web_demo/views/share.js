@@ -2,9 +2,9 @@
 
 /** @import { SessionContext } from "./session-context.js" */
 import { wholeTime } from "../text/format.js";
-import { fill, h, icon, setText, show } from "./dom.js";
+import { fill, h, icon, radioChoice, show, svg } from "./dom.js";
 import { ICONS } from "./icons.js";
-import { openDialog } from "./overlays.js";
+import { DialogForm, openDialog } from "./overlays.js";
 import { idOf } from "./routes.js";
 import { copyText } from "./toasts.js";
 
@@ -26,7 +26,9 @@ const NUMBERS = /^[-\d\s.]+$/;
 const STROKES = /^[\d\s.,a-z-]+$/i;
 
 export class ShareDialog {
-  roles = ROLES.map(({ id, label, description }, index) => roleChoice(id, label, description, index === 0));
+  roles = ROLES.map(({ id, label, description }, index) =>
+    radioChoice("share-role", id, index === 0, label, description),
+  );
   time = h(
     "select",
     { class: "field-input", id: "share-time" },
@@ -39,25 +41,16 @@ export class ShareDialog {
     maxlength: 80,
     placeholder: "Shown next to their answers",
   });
-  make = h("button", { type: "submit", class: "primary" }, "Create link");
-  problem = h("p", { class: "problem", role: "alert", hidden: true });
-  result = h("div", { class: "share-result", hidden: true });
-  form = h(
-    "form",
-    { class: "share-form", onsubmit: (/** @type {Event} */ event) => void this.#make(event) },
-    h(
-      "fieldset",
-      { class: "share-roles" },
-      h("legend", null, "Anyone with the link can"),
-      ...this.roles,
-    ),
-    h("label", { class: "small-label", for: "share-time" }, "Expires after"),
+  result = h("div", { class: "stack", hidden: true });
+  form = new DialogForm(
+    "Create link",
+    async () => this.#show(await this.#given()),
+    h("fieldset", { class: "share-roles stack" }, h("legend", null, "Anyone with the link can"), ...this.roles),
+    h("label", { class: "hint", for: "share-time" }, "Expires after"),
     this.time,
-    h("label", { class: "small-label", for: "share-name" }, "Name (optional)"),
+    h("label", { class: "hint", for: "share-name" }, "Name (optional)"),
     this.who,
-    this.problem,
-    h("div", { class: "dialog-actions" }, this.make),
-  );
+  ).element;
 
   /** @param {SessionContext} context */
   constructor(context) {
@@ -66,20 +59,6 @@ export class ShareDialog {
 
   open() {
     openDialog("Share this session", this.form, this.result);
-  }
-
-  /** @param {Event} event */
-  async #make(event) {
-    event.preventDefault();
-    this.make.disabled = true;
-    show(this.problem, false);
-    try {
-      this.#show(await this.#given());
-    } catch (error) {
-      setText(this.problem, error instanceof Error ? error.message : String(error));
-      show(this.problem, true);
-    }
-    this.make.disabled = false;
   }
 
   /** @returns {Promise<Given>} */
@@ -115,23 +94,19 @@ export class ShareDialog {
       isForOthers && h("div", { class: "qr" }, drawnCode(given.qr)),
       h(
         "p",
-        { class: "share-hint" },
+        { class: "share-hint hint" },
         isForOthers && "Scan it with a phone, or send the link. ",
         h("strong", null, `Anyone with this link can ${what}`),
         ` until ${wholeTime(given.expiresAt)}.`,
       ),
-      given.warning ? h("p", { class: "share-warning" }, icon(ICONS.warning), given.warning) : null,
+      given.warning ? h("p", { class: "share-warning notice" }, icon(ICONS.warning), given.warning) : null,
       h(
         "div",
         { class: "share-row" },
         link,
         h(
           "button",
-          {
-            type: "button",
-            class: "primary",
-            onclick: () => void copyText(given.url, "Link copied."),
-          },
+          { class: "primary", onclick: () => copyText(given.url, "Link copied.") },
           icon(ICONS.copy),
           "Copy",
         ),
@@ -139,7 +114,7 @@ export class ShareDialog {
       h(
         "div",
         { class: "dialog-actions" },
-        h("button", { type: "button", class: "quiet", onclick: again }, "Create another link"),
+        h("button", { class: "quiet", onclick: again }, "Create another link"),
       ),
     );
     show(this.form, false);
@@ -157,40 +132,17 @@ function isLoopback(url) {
   return /^(127\.|\[::1\]$|localhost$|.*\.localhost$)/.test(hostname);
 }
 
-/** @param {string} id @param {string} label @param {string} description @param {boolean} isFirst */
-function roleChoice(id, label, description, isFirst) {
-  const input = h("input", { type: "radio", name: "share-role", value: id, checked: isFirst });
-  return h(
-    "label",
-    { class: "choice" },
-    input,
-    h(
-      "span",
-      { class: "choice-text" },
-      h("span", { class: "choice-label" }, label),
-      h("span", { class: "choice-description" }, description),
-    ),
-  );
-}
-
 /**
  * The host's QR code, rebuilt from its paths: nothing of it is parsed as markup.
- * @param {string} svg
+ * @param {string} source
  */
-function drawnCode(svg) {
-  const space = "http://www.w3.org/2000/svg";
-  const picture = document.createElementNS(space, "svg");
-  const box = /viewBox="([^"]*)"/.exec(svg)?.[1] ?? "";
-  picture.setAttribute("viewBox", NUMBERS.test(box) ? box : "0 0 1 1");
-  picture.setAttribute("role", "img");
-  picture.setAttribute("aria-label", "The link as a QR code");
-  for (const [element] of svg.matchAll(/<path[^>]*>/g)) {
-    const strokes = /\bd="([^"]*)"/.exec(element)?.[1] ?? "";
-    if (!STROKES.test(strokes)) continue;
-    const path = document.createElementNS(space, "path");
-    path.setAttribute("d", strokes);
-    path.setAttribute("class", element.includes("stroke") ? "qr-dark" : "qr-light");
-    picture.append(path);
-  }
-  return picture;
+function drawnCode(source) {
+  const box = /viewBox="([^"]*)"/.exec(source)?.[1] ?? "";
+  const viewBox = NUMBERS.test(box) ? box : "0 0 1 1";
+  const paths = [...source.matchAll(/<path[^>]*>/g)].flatMap(([element]) => {
+    const d = /\bd="([^"]*)"/.exec(element)?.[1] ?? "";
+    if (!STROKES.test(d)) return [];
+    return [svg("path", { d, class: element.includes("stroke") ? "qr-dark" : "qr-light" })];
+  });
+  return svg("svg", { viewBox, role: "img", "aria-label": "The link as a QR code" }, ...paths);
 }

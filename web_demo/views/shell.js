@@ -6,7 +6,7 @@
 /** @import { Attention } from "./attention.js" */
 import { capital, counted } from "../text/format.js";
 import { Viewer } from "./access.js";
-import { attribute, fill, h, icon, setText, show, SMALL } from "./dom.js";
+import { attribute, fill, h, iconButton, setText, show, SMALL } from "./dom.js";
 import { Gate, LinkBar } from "./gate.js";
 import { ICONS } from "./icons.js";
 import { NewSessionDialog } from "./new-session.js";
@@ -24,8 +24,8 @@ function waitingItem(summary) {
     null,
     h(
       "a",
-      { class: "welcome-item", href: waitingHash(summary.resource) },
-      h("bdi", { class: "row-title" }, summary.title || "Untitled"),
+      { class: "welcome-item row", href: waitingHash(summary.resource) },
+      h("bdi", { class: "row-title one-line" }, summary.title || "Untitled"),
       h("span", { class: "row-answer" }, "Answer"),
     ),
   );
@@ -36,7 +36,7 @@ function waitingList(waiting, rest) {
   const verb = waiting.length === 1 ? "needs" : "need";
   return [
     h("h2", null, `${counted(waiting.length, "session")} ${verb} input`),
-    h("ul", { class: "welcome-list" }, ...waiting.slice(0, WELCOME_LIMIT).map(waitingItem)),
+    h("ul", { class: "welcome-list stack" }, ...waiting.slice(0, WELCOME_LIMIT).map(waitingItem)),
     rest > 0 && h("p", null, `and ${rest} more in the list`),
   ];
 }
@@ -47,49 +47,6 @@ function nothingWaiting() {
     h("h2", null, "Nothing needs you"),
     h("p", null, "Questions appear here as soon as an agent or a tool asks."),
   ];
-}
-
-/** @param {() => void} go */
-function skipLink(go) {
-  const text = "Skip to the session";
-  return h("button", { type: "button", class: "skip-link", onclick: go }, text);
-}
-
-/** @param {() => void} create */
-function createButton(create) {
-  const about = { "aria-label": "New session", title: "New session (n)", hidden: true };
-  return h(
-    "button",
-    { type: "button", class: "icon-button", ...about, onclick: create },
-    icon(ICONS.plus),
-  );
-}
-
-/**
- * @param {HTMLElement} create
- * @param {HTMLElement} settings
- * @param {HTMLElement} sessions
- * @param {HTMLElement} status
- */
-function sidebarOf(create, settings, sessions, status) {
-  return h(
-    "div",
-    { class: "sidebar", "aria-label": "Overview" },
-    h(
-      "div",
-      { class: "sidebar-head" },
-      h(
-        "h1",
-        { class: "brand" },
-        h("img", { src: "icon.svg", alt: "", width: 20, height: 20 }),
-        "session-server",
-      ),
-      create,
-      settings,
-    ),
-    sessions,
-    h("div", { class: "sidebar-foot" }, status),
-  );
 }
 
 export class Shell {
@@ -105,19 +62,28 @@ export class Shell {
     this.attention = attention;
     this.viewer = new Viewer(host);
     const create = () => this.#create();
-    this.creating = createButton(create);
+    const about = { title: "New session (n)", hidden: true };
+    this.creating = iconButton(ICONS.plus, "New session", create, about);
     const status = new ConnectionBar(host);
-    const settings = settingsMenu(host, attention);
     this.sessions = new SessionListView(host, this.viewer, create);
-    this.sidebar = sidebarOf(
-      this.creating,
-      settings.element,
+    const mark = h("img", { src: "icon.svg", alt: "", width: 20, height: 20 });
+    this.sidebar = h(
+      "div",
+      { class: "sidebar", "aria-label": "Overview" },
+      h(
+        "div",
+        { class: "sidebar-head row" },
+        h("h1", { class: "brand row" }, mark, "session-server"),
+        this.creating,
+        settingsMenu(host, attention).element,
+      ),
       this.sessions.element,
-      status.element,
+      h("div", { class: "sidebar-foot" }, status.element),
     );
     this.main = h("main", { id: "main", tabindex: -1 }, this.welcome);
     this.panes = h("div", { class: "panes" }, this.sidebar, this.main);
-    this.skip = skipLink(() => this.main.focus());
+    const skip = () => this.main.focus();
+    this.skip = h("button", { class: "skip-link", onclick: skip }, "Skip to the session");
     this.gate = new Gate(host, (isClosed) => this.#showPage(!isClosed));
     this.element = h(
       "div",
@@ -238,27 +204,22 @@ const LONG = {
   offline: "Your changes are saved in this browser and sent when you reconnect.",
 };
 
-export class ConnectionBar {
+class ConnectionBar {
   text = h("span", { class: "connection-text" });
   element = h(
     "p",
-    { class: "connection", role: "status" },
+    { class: "connection row hint", role: "status" },
     h("span", { class: "connection-dot", "aria-hidden": "true" }),
     this.text,
   );
   /** The same, where the list is not visible. */
   chip = h("p", { class: "connection-chip", role: "status" });
   barText = h("span", { dir: "auto" });
-  again = h(
-    "button",
-    { type: "button", class: "small", onclick: () => this.host.retry() },
-    "Try now",
-  );
   bar = h(
     "div",
-    { class: "connection-bar", role: "alert", hidden: true },
+    { class: "connection-bar row", role: "alert", hidden: true },
     this.barText,
-    this.again,
+    h("button", { class: "small", onclick: () => this.host.retry() }, "Try now"),
   );
 
   /** @param {Host} host */
@@ -272,20 +233,14 @@ export class ConnectionBar {
     const { phase, text, error, token } = this.host.status;
     attribute(this.element, "data-phase", phase);
     setText(this.text, phase === "closed" ? "not connected" : text);
-    const isQuiet = phase === "live" || phase === "offline" || phase === "closed";
-    setText(this.chip, isQuiet ? "" : capital(text));
     const isBad = phase === "offline" || phase === "closed";
+    setText(this.chip, phase === "live" || isBad ? "" : capital(text));
     // A missing token is shown by the gate instead.
     show(this.bar, isBad && token === undefined);
     attribute(this.bar, "data-phase", phase);
-    const long = phase === "closed" ? (error?.message ?? text) : longText(phase, text);
+    const offline = phase === "offline" ? `${capital(text)}. ` : "";
+    const long = phase === "closed" ? (error?.message ?? text) : offline + (LONG[phase] ?? "");
     setText(this.barText, long);
     attribute(this.element, "title", long || "Everything you see is up to date.");
   }
-}
-
-/** @param {string} phase @param {string} text */
-function longText(phase, text) {
-  const long = LONG[phase] ?? "";
-  return phase === "offline" ? `${capital(text)}. ${long}` : long;
 }

@@ -14,26 +14,21 @@ const FIRST = 20;
 const PIECE = 40;
 
 export class Timeline {
+  drawn = FIRST;
+  earlier = h("button", { class: "quiet earlier", onclick: () => this.more() }, "Show earlier turns");
+  list = h("div", { class: "turns stack" });
+  element = h(
+    "div",
+    { class: "timeline", role: "log", "aria-label": "Turns", "aria-live": "off" },
+    this.earlier,
+    this.list,
+  );
+
   /** @param {SessionContext} context */
   constructor(context) {
-    this.context = context;
-    this.drawn = FIRST;
-    this.earlier = h(
-      "button",
-      { type: "button", class: "quiet earlier", onclick: () => this.more() },
-      "Show earlier turns",
-    );
-    this.list = h("div", { class: "turns" });
-    this.element = h(
-      "div",
-      { class: "timeline", role: "log", "aria-label": "Turns", "aria-live": "off" },
-      this.earlier,
-      this.list,
-    );
-    /** @type {KeyedViews<Turn | ActiveTurn>} */
     this.turns = new KeyedViews(
       this.list,
-      (turn) => turn.id,
+      (/** @type {Turn | ActiveTurn} */ turn) => turn.id,
       (turn) => new TurnView(context, turn.id),
     );
     this.watcher = new IntersectionObserver((entries) => {
@@ -50,7 +45,7 @@ export class Timeline {
     show(this.earlier, from > 0);
     this.turns.update(all.slice(from));
     for (const view of this.turns.views())
-      if (view instanceof TurnView && view.element.dataset["active"] !== undefined) view.refresh();
+      if (view.element.dataset["active"] !== undefined) view.refresh();
   }
 
   more() {
@@ -68,11 +63,7 @@ export class Timeline {
 
   /** The first tool call that waits for approval. */
   asking() {
-    for (const view of this.turns.views()) {
-      const call = view instanceof TurnView ? view.asking() : undefined;
-      if (call) return call;
-    }
-    return undefined;
+    return this.turns.views().flatMap((view) => view.calls()).find((call) => call.isAsking);
   }
 
   remove() {
@@ -84,35 +75,30 @@ export class Timeline {
 
 /** @typedef {{ key: string, part: ResponsePart, isLast: boolean }} Placed */
 
-export class TurnView {
+class TurnView {
+  message = h("div", { class: "message" });
+  body = h("div", { class: "response stack" });
+  ending = h("p", { class: "turn-ending faint", hidden: true });
+  working = h(
+    "p",
+    { class: "working row faint", hidden: true },
+    h("span", { class: "working-dots", "aria-hidden": "true" }),
+    "Working",
+  );
+  element = h("article", { class: "turn stack" }, this.message, this.body, this.working, this.ending);
+  parts = new KeyedViews(
+    this.body,
+    (/** @type {Placed} */ placed) => placed.key,
+    ({ part }) => this.#partView(part),
+  );
+  /** @type {Placed[]} */
+  placed = [];
+
   /** @param {SessionContext} context @param {string} turnId */
   constructor(context, turnId) {
     this.context = context;
     this.turnId = turnId;
-    this.message = h("div", { class: "message" });
-    this.body = h("div", { class: "response" });
-    this.ending = h("p", { class: "turn-ending", hidden: true });
-    this.working = h(
-      "p",
-      { class: "working", hidden: true },
-      h("span", { class: "working-dots", "aria-hidden": "true" }),
-      "Working",
-    );
-    this.element = h(
-      "article",
-      { class: "turn", "data-turn": turnId },
-      this.message,
-      this.body,
-      this.working,
-      this.ending,
-    );
-    this.parts = /** @type {KeyedViews<Placed>} */ (
-      new KeyedViews(
-        this.body,
-        (placed) => placed.key,
-        (placed) => this.#partView(placed),
-      )
-    );
+    attribute(this.element, "data-turn", turnId);
   }
 
   /** @param {Turn | ActiveTurn} turn */
@@ -135,7 +121,7 @@ export class TurnView {
       isPersons ? null : icon(ICONS.bell),
       h("div", { class: "message-text", dir: "auto" }, text),
       ...(attachments ?? []).map((attachment) =>
-        h("bdi", { class: "attachment" }, attachment.label),
+        h("bdi", { class: "attachment hint" }, attachment.label),
       ),
     );
   }
@@ -156,29 +142,38 @@ export class TurnView {
    * @param {boolean} isLast
    */
   #placed(part, index, isLast) {
-    const before = this.placed?.[index];
-    const placed =
-      before?.part === part && before.isLast === isLast
-        ? before
-        : { key: keyOf(part, index), part, isLast };
-    this.placed = this.placed ?? [];
+    const before = this.placed[index];
+    if (before?.part === part && before.isLast === isLast) return before;
+    const placed = { key: keyOf(part, index), part, isLast };
     this.placed[index] = placed;
     return placed;
   }
 
-  /** @param {Placed} placed @returns {ItemView<Placed>} */
-  #partView({ part }) {
-    switch (part.kind) {
-      case "markdown":
-        return new MarkdownPartView();
+  /** @param {ResponsePart} first @returns {ItemView<Placed>} */
+  #partView(first) {
+    switch (first.kind) {
+      case "markdown": {
+        const element = h("div", { class: "prose" });
+        const update = (/** @type {Placed} */ { part }) =>
+          part.kind === "markdown" && renderMarkdown(element, part.content);
+        return { element, update };
+      }
       case "reasoning":
         return new ReasoningPartView();
       case "toolCall":
-        return new ToolCallPartView(this.context, this.turnId);
-      case "systemNotification":
-        return new NoteView();
-      default:
-        return new OtherPartView();
+        return new ToolCallView(this.context, this.turnId);
+      case "systemNotification": {
+        const note = h("div", { class: "note hint" });
+        // A more detailed outcome may be placed after the note, and replaces it.
+        const element = h("div", { class: "note-place" }, note);
+        const update = (/** @type {Placed} */ { part }) =>
+          part.kind === "systemNotification" && fill(note, textBlock(part.content));
+        return { element, update };
+      }
+      default: {
+        const element = h("p", { class: "note hint", dir: "auto" });
+        return { element, update: ({ part }) => setText(element, otherText(part)) };
+      }
     }
   }
 
@@ -195,42 +190,27 @@ export class TurnView {
     attribute(this.element, "data-active", state === undefined);
   }
 
-  /** The tool call in it that waits for approval. */
-  asking() {
-    const views = this.parts.views().filter((view) => view instanceof ToolCallPartView);
-    return views.find(({ view }) => view.isAsking)?.view;
+  calls() {
+    return this.parts.views().filter((view) => view instanceof ToolCallView);
   }
 
   /** Access or open questions have changed. */
   refresh() {
     show(this.working, !this.context.isAsking());
-    for (const view of this.parts.views()) if (view instanceof ToolCallPartView) view.refresh();
-  }
-}
-
-class MarkdownPartView {
-  constructor() {
-    this.element = h("div", { class: "prose" });
-  }
-
-  /** @param {Placed} placed */
-  update({ part }) {
-    if (part.kind === "markdown") renderMarkdown(this.element, part.content);
+    for (const call of this.calls()) call.refresh();
   }
 }
 
 class ReasoningPartView {
-  constructor() {
-    this.title = h("span", null, "Thinking");
-    this.text = h("div", { class: "prose reasoning-text" });
-    this.element = h(
-      "details",
-      { class: "reasoning", ontoggle: () => this.#draw() },
-      h("summary", null, icon(ICONS.chevron), this.title),
-      this.text,
-    );
-    this.source = "";
-  }
+  title = h("span", null, "Thinking");
+  text = h("div", { class: "prose reasoning-text hint" });
+  element = h(
+    "details",
+    { class: "reasoning", ontoggle: () => this.#draw() },
+    h("summary", null, icon(ICONS.chevron), this.title),
+    this.text,
+  );
+  source = "";
 
   /** @param {Placed} placed */
   update({ part, isLast }) {
@@ -245,49 +225,10 @@ class ReasoningPartView {
   }
 }
 
-class ToolCallPartView {
-  /** @param {SessionContext} context @param {string} turnId */
-  constructor(context, turnId) {
-    this.view = new ToolCallView(context, turnId);
-    this.element = this.view.element;
-  }
-
-  /** @param {Placed} placed */
-  update({ part }) {
-    if (part.kind === "toolCall") this.view.update(part.toolCall);
-  }
-
-  refresh() {
-    this.view.refresh();
-  }
-}
-
-/** A note of the host; a more detailed outcome may replace it. */
-class NoteView {
-  constructor() {
-    this.note = h("div", { class: "note" });
-    this.element = h("div", { class: "note-place" }, this.note);
-  }
-
-  /** @param {Placed} placed */
-  update({ part }) {
-    if (part.kind === "systemNotification") fill(this.note, textBlock(part.content));
-  }
-}
-
-class OtherPartView {
-  constructor() {
-    this.element = h("p", { class: "note", dir: "auto" });
-  }
-
-  /** @param {Placed} placed */
-  update({ part }) {
-    const text =
-      part.kind === "contentRef"
-        ? `${part.contentType ?? "Content"}: ${part.uri}`
-        : "Something this page cannot show";
-    setText(this.element, text);
-  }
+/** @param {ResponsePart} part */
+function otherText(part) {
+  if (part.kind !== "contentRef") return "Something this page cannot show";
+  return `${part.contentType ?? "Content"}: ${part.uri}`;
 }
 
 /** @param {ResponsePart} part @param {number} index */

@@ -4,16 +4,7 @@ import { h } from "./dom.js";
 
 const SHOWN_FOR = 5000;
 // A popover, since a modal dialog covers everything else.
-const place = h("div", {
-  class: "toasts",
-  role: "status",
-  "aria-live": "polite",
-  popover: "manual",
-});
-
-export function mountToasts() {
-  document.body.append(place);
-}
+const place = h("div", { class: "toasts", role: "status", "aria-live": "polite", popover: "manual" });
 
 /**
  * @param {string} message
@@ -26,9 +17,9 @@ export function toast(message, undo) {
   };
   const note = h(
     "p",
-    { class: "toast", dir: "auto" },
+    { class: "toast row", dir: "auto" },
     h("span", null, message),
-    undo && h("button", { type: "button", class: "toast-undo", onclick: takeBack }, "Undo"),
+    undo && h("button", { class: "toast-undo", onclick: takeBack }, "Undo"),
   );
   place.append(note);
   bringToTop();
@@ -77,21 +68,19 @@ function bringToTop() {
 
 // One polite live region for screen readers.
 
-const region = h("div", {
-  class: "unseen",
-  role: "status",
-  "aria-live": "polite",
-  id: "announcer",
-});
+const region = h("div", { class: "unseen", role: "status", "aria-live": "polite", id: "announcer" });
 /** @type {string[]} */
 const waiting = [];
 let isBusy = false;
 const PAUSE = 700;
 const LENGTH_LIMIT = 240;
 
-export function mountAnnouncer() {
-  document.body.append(region);
+export function mountMessages() {
+  document.body.append(region, place);
 }
+
+/** @param {unknown} error */
+export const messageOf = (error) => (error instanceof Error ? error.message : String(error));
 
 /**
  * One after the other: two at once would lose one.

@@ -1,10 +1,14 @@
 // One tool call: its title, state and content, and approval where it is needed.
 
-/** @import { ConfirmationOption, PendingConfirmation, ToolCall } from "../client/types.d.ts" */
+/**
+ * @import {
+ *   PendingConfirmation, PendingResultConfirmation, ResponsePart, ToolCall,
+ * } from "../client/types.d.ts"
+ */
 /** @import { SessionContext } from "./session-context.js" */
 import { groupsOf } from "../form/request-groups.js";
 import { WHY_ID } from "./access.js";
-import { contentBlocks, editsBlock, plainOf, textBlock } from "./content.js";
+import { codeBlock, contentBlocks, editsBlock, plainOf, textBlock } from "./content.js";
 import { attribute, fill, h, icon, setText, show } from "./dom.js";
 import { ICONS } from "./icons.js";
 
@@ -25,43 +29,33 @@ export class ToolCallView {
   lastRound = 0;
   shownRounds = "";
 
+  title = h("span", { class: "tool-title one-line", dir: "auto" });
+  name = h("bdi", { class: "tool-name one-line" });
+  state = h("span", { class: "tool-state" });
+  more = h("div", { class: "tool-more stack" });
+  problem = h("p", { class: "tool-problem problem", dir: "auto", hidden: true });
+  rounds = h("ol", { class: "tool-rounds hint", "aria-label": "Rounds", hidden: true });
+  ask = h("div", { class: "tool-ask stack", role: "group", "aria-label": "Approval", hidden: true });
+  summary = h("summary", null, icon(ICONS.tool), this.title, this.name, this.state, icon(ICONS.chevron));
+  element = h(
+    "div",
+    { class: "tool-call", role: "group" },
+    h("details", { class: "tool-details" }, this.summary, this.more),
+    this.problem,
+    this.rounds,
+    this.ask,
+  );
+
   /** @param {SessionContext} context @param {string} turnId */
   constructor(context, turnId) {
     this.context = context;
     this.turnId = turnId;
-    this.title = h("span", { class: "tool-title", dir: "auto" });
-    this.name = h("bdi", { class: "tool-name" });
-    this.state = h("span", { class: "tool-state" });
-    this.more = h("div", { class: "tool-more" });
-    this.problem = h("p", { class: "tool-problem problem", dir: "auto", hidden: true });
-    this.rounds = h("ol", { class: "tool-rounds", "aria-label": "Rounds", hidden: true });
-    this.ask = h("div", { class: "tool-ask", role: "group", "aria-label": "Approval", hidden: true });
-    this.details = h(
-      "details",
-      { class: "tool-details" },
-      h(
-        "summary",
-        null,
-        icon(ICONS.tool),
-        this.title,
-        this.name,
-        this.state,
-        icon(ICONS.chevron),
-      ),
-      this.more,
-    );
-    this.element = h(
-      "div",
-      { class: "tool-call", role: "group", "aria-label": "Tool call" },
-      this.details,
-      this.problem,
-      this.rounds,
-      this.ask,
-    );
   }
 
-  /** @param {ToolCall} call */
-  update(call) {
+  /** @param {{ part: ResponsePart }} placed */
+  update({ part }) {
+    if (part.kind !== "toolCall") return;
+    const call = part.toolCall;
     this.call = call;
     const isFailed = "success" in call && !call.success;
     attribute(this.element, "data-status", isFailed ? "failed" : call.status);
@@ -116,32 +110,17 @@ export class ToolCallView {
     fill(this.ask);
     if (!isAsked) return;
     if (call.status === "pending-confirmation") this.#askBefore(call, mayDirect);
-    else this.#askAfter(mayDirect);
+    else this.#askAfter(call, mayDirect);
   }
 
   /** @param {PendingConfirmation} call @param {boolean} mayDirect */
   #askBefore(call, mayDirect) {
     const title = call.confirmationTitle ? textBlock(call.confirmationTitle, "ask-title") : null;
     const input = this.#editor(call, mayDirect);
-    const edited = () => {
-      const text = input?.value;
-      return text === undefined || text === call.toolInput ? {} : { editedToolInput: text };
-    };
-    const confirm = /** @param {boolean} approved @param {string} [optionId] */ (
-      approved,
-      optionId,
-    ) => {
-      this.#lock();
-      const choice = optionId === undefined ? {} : { optionId };
-      const changes = approved ? edited() : {};
-      this.context.attempt(
-        this.context.session.confirmToolCall(this.turnId, call.toolCallId, {
-          approved,
-          ...choice,
-          ...changes,
-        }),
-        () => this.#unlock(),
-      );
+    const edited = () => (input?.value === call.toolInput ? undefined : input?.value);
+    const confirm = (/** @type {boolean} */ approved, /** @type {string | undefined} */ optionId) => {
+      const decision = { approved, optionId, editedToolInput: edited() };
+      this.#send(this.context.session.confirmToolCall(this.turnId, call.toolCallId, decision));
     };
     fill(
       this.ask,
@@ -150,41 +129,28 @@ export class ToolCallView {
         h(
           "label",
           { class: "tool-input" },
-          h("span", { class: "small-label" }, "Input, which you can change"),
+          h("span", { class: "hint" }, "Input, which you can change"),
           input,
         ),
-      !input && call.toolInput && h("pre", { class: "tool-code", tabindex: 0 }, call.toolInput),
+      !input && call.toolInput && codeBlock(call.toolInput),
       call.edits && editsBlock(call.edits),
       h("div", { class: "ask-actions" }, ...choicesOf(call, mayDirect, confirm)),
     );
   }
 
-  /** @param {boolean} mayDirect */
-  #askAfter(mayDirect) {
-    const confirm = /** @param {boolean} approved */ (approved) => {
-      this.#lock();
-      const id = this.call?.toolCallId ?? "";
-      this.context.attempt(this.context.session.confirmToolResult(this.turnId, id, approved), () =>
-        this.#unlock(),
-      );
-    };
+  /** @param {PendingResultConfirmation} call @param {boolean} mayDirect */
+  #askAfter(call, mayDirect) {
+    const confirm = (/** @type {boolean} */ approved) => () =>
+      this.#send(this.context.session.confirmToolResult(this.turnId, call.toolCallId, approved));
     fill(
       this.ask,
       h("p", { class: "ask-title" }, "It has run. May the agent use the result?"),
-      ...(this.call && "content" in this.call ? contentBlocks(this.call.content ?? []) : []),
+      ...contentBlocks(call.content ?? []),
       h(
         "div",
         { class: "ask-actions" },
-        h(
-          "button",
-          { type: "button", class: "decline", disabled: !mayDirect, onclick: () => confirm(false) },
-          "Keep it back",
-        ),
-        h(
-          "button",
-          { type: "button", class: "primary", disabled: !mayDirect, onclick: () => confirm(true) },
-          "Use the result",
-        ),
+        h("button", { class: "decline", disabled: !mayDirect, onclick: confirm(false) }, "Keep it back"),
+        h("button", { class: "primary", disabled: !mayDirect, onclick: confirm(true) }, "Use the result"),
       ),
     );
   }
@@ -197,22 +163,20 @@ export class ToolCallView {
       rows: 3,
       spellcheck: "false",
       dir: "ltr",
+      readonly: !mayDirect,
+      oninput: () => (this.edited = area.value),
     });
     area.value = this.edited ?? call.toolInput;
-    area.readOnly = !mayDirect;
-    area.addEventListener("input", () => {
-      this.edited = area.value;
-    });
     return area;
   }
 
-  #lock() {
+  /** @param {Promise<unknown>} decision - the buttons are disabled unless it fails */
+  #send(decision) {
     for (const button of this.ask.querySelectorAll("button")) button.disabled = true;
-  }
-
-  #unlock() {
-    this.asked = undefined;
-    this.refresh();
+    this.context.attempt(decision, () => {
+      this.asked = undefined;
+      this.refresh();
+    });
   }
 
   /** The target of links to what waits. */
@@ -235,11 +199,11 @@ export class ToolCallView {
  */
 function roundsOf(last, waits) {
   const done = Array.from({ length: Math.max(0, last - 1) }, (_, index) =>
-    h("li", { class: "round-step" }, icon(ICONS.check, "Answered:"), `Round ${index + 1}`),
+    h("li", { class: "round-step row" }, icon(ICONS.check, "Answered:"), `Round ${index + 1}`),
   );
   const text = `Round ${last}: ${waits ?? "answered, the tool continues"}`;
   const mark = waits ? h("span", { class: "dot" }) : icon(ICONS.check);
-  return [...done, h("li", { class: "round-step", "data-open": waits !== undefined }, mark, text)];
+  return [...done, h("li", { class: "round-step row", "data-open": waits !== undefined }, mark, text)];
 }
 
 /**
@@ -248,26 +212,17 @@ function roundsOf(last, waits) {
  * @param {(approved: boolean, optionId?: string) => void} confirm
  */
 function choicesOf(call, mayDirect, confirm) {
-  const button = /** @param {string} kind @param {string} text @param {() => void} act */ (
-    kind,
-    text,
-    act,
-  ) => h("button", { type: "button", class: kind, disabled: !mayDirect, onclick: act }, text);
-  const options = call.options ?? [];
-  const of = /** @param {ConfirmationOption["kind"]} kind */ (kind) =>
-    options.filter((option) => option.kind === kind);
-  const denials = of("deny").map((option) =>
-    button("decline", option.label, () => confirm(false, option.id)),
-  );
-  const approvals = of("approve").map((option, index) =>
-    button(index === 0 ? "primary" : "", option.label, () => confirm(true, option.id)),
-  );
-  return [
-    ...(denials.length > 0 ? denials : [button("decline", "Deny", () => confirm(false))]),
-    ...(approvals.length > 0
-      ? approvals.reverse()
-      : [button("primary", "Approve", () => confirm(true))]),
-  ];
+  /** @param {"approve" | "deny"} kind @param {string} fallback if the call offers none of that kind */
+  const buttons = (kind, fallback) => {
+    const offered = call.options?.filter((option) => option.kind === kind) ?? [];
+    const options = offered.length > 0 ? offered : [{ id: undefined, label: fallback }];
+    return options.map(({ id, label }, index) => {
+      const main = index === 0 ? "primary" : "";
+      const about = { class: kind === "deny" ? "decline" : main, disabled: !mayDirect };
+      return h("button", { ...about, onclick: () => confirm(kind === "approve", id) }, label);
+    });
+  };
+  return [...buttons("deny", "Deny"), ...buttons("approve", "Approve").reverse()];
 }
 
 /** @param {ToolCall} call */
@@ -293,21 +248,14 @@ function problemOf(call) {
 function moreOf(call) {
   const input = call.status === "streaming" ? call.partialInput : call.toolInput;
   const chosen = "selectedOption" in call ? call.selectedOption?.label : undefined;
-  const reason =
-    call.status === "cancelled" && call.reasonMessage ? textBlock(call.reasonMessage) : null;
   return [
-    h("p", { class: "small-label" }, `${call.toolName}${chosen ? ` · ${chosen}` : ""}`),
-    input
-      ? h("pre", { class: "tool-code", tabindex: 0, role: "group", "aria-label": "Input" }, input)
-      : null,
-    reason,
+    h("p", { class: "hint" }, `${call.toolName}${chosen ? ` · ${chosen}` : ""}`),
+    input && codeBlock(input, "Input"),
+    call.status === "cancelled" && call.reasonMessage && textBlock(call.reasonMessage),
     ...("content" in call ? contentBlocks(call.content ?? []) : []),
-    "structuredContent" in call && call.structuredContent && !(call.content?.length ?? 0)
-      ? h(
-          "pre",
-          { class: "tool-code", tabindex: 0 },
-          JSON.stringify(call.structuredContent, null, 2),
-        )
-      : null,
+    "structuredContent" in call &&
+      call.structuredContent &&
+      !call.content?.length &&
+      codeBlock(JSON.stringify(call.structuredContent, null, 2)),
   ];
 }

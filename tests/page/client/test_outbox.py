@@ -15,14 +15,11 @@ def accepted(device: Device) -> str:
 
 def test_offline_completion_is_listed_as_waiting(session: str, pages: Pages) -> None:
     ana, bo = pages
-    ana.run("session.on('completions', (list) => events.push(['waits', list]))")
     ana.run("offline(); field('name').edit(text('Leeks'));")
     ana.until("host.status.phase === 'offline'")
     identity = accepted(ana)
     waits = ana.run(COMPLETING, id=identity)
     assert (waits["response"], waits["isSent"]) == ("accept", False)
-    assert waits["request"]["message"] == "About the bed"
-    assert waits["answers"]["name"]["value"]["value"] == "Leeks"
     ana.run("reload(); open(uri);", uri=session)
     assert ana.run("session.completions.map((each) => each.requestId)") == [identity]
     ana.run("online()")
@@ -32,7 +29,10 @@ def test_offline_completion_is_listed_as_waiting(session: str, pages: Pages) -> 
 
 def test_sent_completion_is_not_listed_as_waiting(pages: Pages) -> None:
     ana, bo = pages
-    ana.run("session.on('completions', (list) => events.push(['waits', list]))")
+    ana.run(
+        "const note = () => events.push(['waits', session.completions]);"
+        "session.on('change', note); host.on('status', note);"
+    )
     ana.run("deaf(); field('name').edit(text('Leeks'));")
     identity = accepted(ana)
     assert ana.run(COMPLETING, id=identity)["isSent"] is True
@@ -44,7 +44,7 @@ def test_sent_completion_is_not_listed_as_waiting(pages: Pages) -> None:
     ana.until("session.completions.length === 0")
     assert ana.run("(await done).action.response") == "accept"
     told = ana.run("events.filter(([n]) => n === 'waits').map(([, l]) => l.map((e) => e.isSent))")
-    assert told[0] == [True]
+    assert next(each for each in told if each) == [True]
     assert [False] in told
     assert told[-1] == []
 

@@ -19,7 +19,7 @@ import { Presence } from "../../../web_demo/client/presence.js";
 import { Protocol } from "../../../web_demo/client/protocol.js";
 import { Tab } from "../../../web_demo/client/tab-identity.js";
 import { failsPattern } from "../../../web_demo/form/validation.js";
-import { webAddress } from "../../../web_demo/text/inline.js";
+import { webAddress } from "../../../web_demo/text/addresses.js";
 import addresses from "../../corpus/web_addresses.json" with { type: "json" };
 
 const SESSION = "ahp-session:/beds";

@@ -2,15 +2,11 @@
 
 /**
  * @import {
- *   ChildCustomization, Customization, CustomizationRemoved, CustomizationsChanged,
- *   CustomizationToggled, CustomizationUpdated, McpServerStateChanged, SessionState,
+ *   ChildCustomization, Customization, CustomizationRemoved, CustomizationToggled,
+ *   CustomizationUpdated, McpServerStateChanged, SessionState,
  * } from "../types.d.ts"
  */
 import { same, updated } from "./updates.js";
-
-/** @param {SessionState} state @param {CustomizationsChanged} action */
-export const customizationsChanged = (state, action) =>
-  updated(state, { customizations: action.customizations });
 
 /** @param {SessionState} state @param {CustomizationToggled} action */
 export const customizationToggled = (state, action) =>

@@ -6,78 +6,12 @@
  * nothing.
  */
 
-/**
- * @import {
- *   Action, ActiveClientChanged, ActiveClientToolsChanged, ActivityChanged, AgentChanged,
- *   ChangesetsChanged, ConfigChanged, CreationFailed, IsArchivedChanged, IsReadChanged,
- *   MetaChanged, ModelChanged, RootState, ServerToolsChanged, SessionState, TitleChanged,
- * } from "../types.d.ts"
- */
+/** @import { Action, RootState, SessionState } from "../types.d.ts" */
 import * as customizations from "./customizations.js";
 import * as requests from "./input-requests.js";
 import * as toolCalls from "./tool-calls.js";
-import * as pending from "./turns.js";
 import * as turns from "./turns.js";
 import { IS_ARCHIVED, IS_READ, marked, touched, updated, withSummary } from "./updates.js";
-
-// Properties: title, model, read and archived, configuration, tools, client.
-
-/** @param {SessionState} state */
-export const ready = (state) => updated(state, { lifecycle: "ready" });
-
-/** @param {SessionState} state @param {CreationFailed} action */
-export const creationFailed = (state, action) =>
-  updated(state, { lifecycle: "creationFailed", creationError: action.error });
-
-/** @param {SessionState} state @param {TitleChanged} action @param {number} at */
-export const titleChanged = (state, action, at) =>
-  touched(withSummary(state, { title: action.title }), at);
-
-/** @param {SessionState} state @param {ModelChanged} action @param {number} at */
-export const modelChanged = (state, action, at) =>
-  touched(withSummary(state, { model: action.model }), at);
-
-/** @param {SessionState} state @param {AgentChanged} action @param {number} at */
-export const agentChanged = (state, action, at) =>
-  touched(withSummary(state, { agent: action.agent }), at);
-
-/** @param {SessionState} state @param {IsReadChanged} action */
-export const isReadChanged = (state, action) => marked(state, IS_READ, action.isRead);
-
-/** @param {SessionState} state @param {IsArchivedChanged} action */
-export const isArchivedChanged = (state, action) =>
-  marked(state, IS_ARCHIVED, action.isArchived);
-
-/** @param {SessionState} state @param {ActivityChanged} action */
-export const activityChanged = (state, action) =>
-  withSummary(state, { activity: action.activity });
-
-/** @param {SessionState} state @param {ConfigChanged} action @param {number} at */
-export const configChanged = (state, action, at) =>
-  state.config
-    ? touched(updated(state, { config: withValues(state.config, action) }), at)
-    : state;
-
-/** @param {SessionState} state @param {MetaChanged} action */
-export const metaChanged = (state, action) => updated(state, { _meta: action._meta });
-
-/** @param {SessionState} state @param {ChangesetsChanged} action */
-export const changesetsChanged = (state, action) =>
-  updated(state, { changesets: action.changesets });
-
-/** @param {SessionState} state @param {ServerToolsChanged} action */
-export const serverToolsChanged = (state, action) =>
-  updated(state, { serverTools: action.tools });
-
-/** @param {SessionState} state @param {ActiveClientChanged} action */
-export const activeClientChanged = (state, action) =>
-  updated(state, { activeClient: action.activeClient ?? undefined });
-
-/** @param {SessionState} state @param {ActiveClientToolsChanged} action */
-export const activeClientToolsChanged = (state, action) =>
-  state.activeClient
-    ? updated(state, { activeClient: updated(state.activeClient, { tools: action.tools }) })
-    : state;
 
 /**
  * A configuration after a change: merged, or with `replace` all there is.
@@ -87,7 +21,7 @@ export const activeClientToolsChanged = (state, action) =>
  * @param {{ readonly config: { readonly [name: string]: any }, readonly replace?: boolean }} action
  * @returns {C}
  */
-export function withValues(config, action) {
+function withValues(config, action) {
   const values = action.replace ? action.config : { ...config.values, ...action.config };
   return updated(config, /** @type {Partial<C>} */ ({ values }));
 }
@@ -97,15 +31,16 @@ export function withValues(config, action) {
 /** @type {{
  *   [A in SessionAction as A["type"]]: (state: SessionState, action: A, at: number) => SessionState
  * }} */
-export const SESSION_TRANSITIONS = {
-  "session/ready": ready,
-  "session/creationFailed": creationFailed,
+const SESSION_TRANSITIONS = {
+  "session/ready": (state) => updated(state, { lifecycle: "ready" }),
+  "session/creationFailed": (state, { error }) =>
+    updated(state, { lifecycle: "creationFailed", creationError: error }),
   "session/turnStarted": turns.turnStarted,
-  "session/delta": turns.delta,
-  "session/reasoning": turns.reasoning,
+  "session/delta": (state, action) => turns.appended(state, action, "markdown"),
+  "session/reasoning": (state, action) => turns.appended(state, action, "reasoning"),
   "session/responsePart": turns.responsePartAdded,
-  "session/turnComplete": turns.turnComplete,
-  "session/turnCancelled": turns.turnCancelled,
+  "session/turnComplete": (state, { turnId }, at) => turns.ended(state, turnId, "complete", at),
+  "session/turnCancelled": (state, { turnId }, at) => turns.ended(state, turnId, "cancelled", at),
   "session/error": turns.turnFailed,
   "session/usage": turns.usage,
   "session/truncated": turns.truncated,
@@ -119,22 +54,27 @@ export const SESSION_TRANSITIONS = {
   "session/inputRequested": requests.inputRequested,
   "session/inputAnswerChanged": requests.inputAnswerChanged,
   "session/inputCompleted": requests.inputCompleted,
-  "session/pendingMessageSet": pending.pendingMessageSet,
-  "session/pendingMessageRemoved": pending.pendingMessageRemoved,
-  "session/queuedMessagesReordered": pending.queuedMessagesReordered,
-  "session/titleChanged": titleChanged,
-  "session/modelChanged": modelChanged,
-  "session/agentChanged": agentChanged,
-  "session/isReadChanged": isReadChanged,
-  "session/isArchivedChanged": isArchivedChanged,
-  "session/activityChanged": activityChanged,
-  "session/configChanged": configChanged,
-  "session/metaChanged": metaChanged,
-  "session/changesetsChanged": changesetsChanged,
-  "session/serverToolsChanged": serverToolsChanged,
-  "session/activeClientChanged": activeClientChanged,
-  "session/activeClientToolsChanged": activeClientToolsChanged,
-  "session/customizationsChanged": customizations.customizationsChanged,
+  "session/pendingMessageSet": turns.pendingMessageSet,
+  "session/pendingMessageRemoved": turns.pendingMessageRemoved,
+  "session/queuedMessagesReordered": turns.queuedMessagesReordered,
+  "session/titleChanged": (state, { title }, at) => touched(withSummary(state, { title }), at),
+  "session/modelChanged": (state, { model }, at) => touched(withSummary(state, { model }), at),
+  "session/agentChanged": (state, { agent }, at) => touched(withSummary(state, { agent }), at),
+  "session/isReadChanged": (state, { isRead }) => marked(state, IS_READ, isRead),
+  "session/isArchivedChanged": (state, { isArchived }) => marked(state, IS_ARCHIVED, isArchived),
+  "session/activityChanged": (state, { activity }) => withSummary(state, { activity }),
+  "session/configChanged": (state, action, at) =>
+    state.config ? touched(updated(state, { config: withValues(state.config, action) }), at) : state,
+  "session/metaChanged": (state, { _meta }) => updated(state, { _meta }),
+  "session/changesetsChanged": (state, { changesets }) => updated(state, { changesets }),
+  "session/serverToolsChanged": (state, { tools }) => updated(state, { serverTools: tools }),
+  "session/activeClientChanged": (state, { activeClient }) =>
+    updated(state, { activeClient: activeClient ?? undefined }),
+  "session/activeClientToolsChanged": (state, { tools }) =>
+    state.activeClient
+      ? updated(state, { activeClient: updated(state.activeClient, { tools }) })
+      : state,
+  "session/customizationsChanged": (state, { customizations }) => updated(state, { customizations }),
   "session/customizationToggled": customizations.customizationToggled,
   "session/customizationUpdated": customizations.customizationUpdated,
   "session/customizationRemoved": customizations.customizationRemoved,

@@ -11,7 +11,7 @@
  *   ToolCallResultConfirmed, ToolCallStart,
  * } from "../types.d.ts"
  */
-import { activeTurn, withTurn } from "./turns.js";
+import { activeTurn, identity, withTurn } from "./turns.js";
 import { present, updated, withStatus } from "./updates.js";
 
 /** @param {SessionState} state @param {ToolCallStart} action */
@@ -161,19 +161,6 @@ export const toolCallContentChanged = (state, action) =>
   withCall(state, action, (call) =>
     call.status === "running" ? updated(call, { content: action.content }) : call,
   );
-
-/**
- * The fields that every state of one call shares.
- *
- * @param {ToolCall | ToolCallStart} call
- */
-const identity = (call) => ({
-  toolCallId: call.toolCallId,
-  toolName: call.toolName,
-  displayName: call.displayName,
-  contributor: call.contributor,
-  _meta: call._meta,
-});
 
 /**
  * @param {readonly ConfirmationOption[] | undefined} options

@@ -4,7 +4,7 @@
  * @import {
  *   ActiveTurn, Cancelled, Delta, ErrorInfo, PendingMessageRemoved, PendingMessageSet,
  *   QueuedMessagesReordered, Reasoning, ResponsePart, ResponsePartAdded, SessionState, ToolCall,
- *   Truncated, Turn, TurnCancelled, TurnComplete, TurnFailed, TurnStarted, TurnState, Usage,
+ *   ToolCallStart, Truncated, Turn, TurnFailed, TurnStarted, TurnState, Usage,
  * } from "../types.d.ts"
  */
 import {
@@ -47,21 +47,9 @@ export function responsePartAdded(state, action) {
   return withTurn(state, { responseParts: [...turn.responseParts, action.part] });
 }
 
-/** @param {SessionState} state @param {Delta} action */
-export const delta = (state, action) => appended(state, action, "markdown");
-
-/** @param {SessionState} state @param {Reasoning} action */
-export const reasoning = (state, action) => appended(state, action, "reasoning");
-
 /** @param {SessionState} state @param {Usage} action */
 export const usage = (state, action) =>
   activeTurn(state, action.turnId) ? withTurn(state, { usage: action.usage }) : state;
-
-/** @param {SessionState} state @param {TurnComplete} action @param {number} at */
-export const turnComplete = (state, action, at) => ended(state, action.turnId, "complete", at);
-
-/** @param {SessionState} state @param {TurnCancelled} action @param {number} at */
-export const turnCancelled = (state, action, at) => ended(state, action.turnId, "cancelled", at);
 
 /** @param {SessionState} state @param {TurnFailed} action @param {number} at */
 export function turnFailed(state, action, at) {
@@ -97,7 +85,7 @@ function upTo(turns, turnId) {
  * @param {Delta | Reasoning} action
  * @param {"markdown" | "reasoning"} kind
  */
-function appended(state, action, kind) {
+export function appended(state, action, kind) {
   const turn = activeTurn(state, action.turnId);
   if (!turn) return state;
   const index = turn.responseParts.findIndex((part) => partId(part) === action.partId);
@@ -108,7 +96,7 @@ function appended(state, action, kind) {
 }
 
 /** @param {ResponsePart} part @returns {string | undefined} */
-export function partId(part) {
+function partId(part) {
   switch (part.kind) {
     case "toolCall":
       return part.toolCall.toolCallId;
@@ -129,7 +117,7 @@ export function partId(part) {
  * @param {number} at
  * @param {ErrorInfo} [error]
  */
-function ended(state, turnId, how, at, error) {
+export function ended(state, turnId, how, at, error) {
   const active = activeTurn(state, turnId);
   if (!active) return state;
   const turn = present({
@@ -156,15 +144,24 @@ function settled(part) {
   return { kind: "toolCall", toolCall: skipped(part.toolCall) };
 }
 
+/**
+ * The fields that every state of one call shares.
+ *
+ * @param {ToolCall | ToolCallStart} call
+ */
+export const identity = (call) => ({
+  toolCallId: call.toolCallId,
+  toolName: call.toolName,
+  displayName: call.displayName,
+  contributor: call.contributor,
+  _meta: call._meta,
+});
+
 /** @param {ToolCall} call @returns {Cancelled} */
 function skipped(call) {
   return present({
     status: /** @type {const} */ ("cancelled"),
-    toolCallId: call.toolCallId,
-    toolName: call.toolName,
-    displayName: call.displayName,
-    contributor: call.contributor,
-    _meta: call._meta,
+    ...identity(call),
     invocationMessage: call.invocationMessage || "",
     toolInput: call.status === "streaming" ? undefined : call.toolInput,
     reason: /** @type {const} */ ("skipped"),
@@ -212,7 +209,7 @@ export function queuedMessagesReordered(state, action) {
  * @param {SessionState} state
  * @param {string} id
  */
-export function withoutMessage(state, id) {
+function withoutMessage(state, id) {
   const rest = withoutQueued(withoutSteering(state, id), id);
   return updated(rest, { queuedMessages: filled(rest.queuedMessages ?? []) });
 }
