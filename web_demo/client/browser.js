@@ -93,15 +93,16 @@ function followVisibility(host) {
 // closes.
 
 const PREFIX = "session-server.";
-/** @type {Map<string, string>} */
+/** @type {Map<string, string | undefined>} */
 const unsaved = new Map();
 
 /** @param {string} key */
 export function preference(key) {
+  if (unsaved.has(key)) return unsaved.get(key);
   try {
     return localStorage.getItem(PREFIX + key) ?? undefined;
   } catch {
-    return unsaved.get(key);
+    return undefined;
   }
 }
 
@@ -110,8 +111,8 @@ export function setPreference(key, value) {
   try {
     if (value === undefined) localStorage.removeItem(PREFIX + key);
     else localStorage.setItem(PREFIX + key, value);
+    unsaved.delete(key);
   } catch {
-    if (value === undefined) unsaved.delete(key);
-    else unsaved.set(key, value);
+    unsaved.set(key, value);
   }
 }

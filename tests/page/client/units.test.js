@@ -13,7 +13,7 @@ import { Exchange } from "../../../web_demo/client/protocol.js";
 import { newId } from "../../../web_demo/client/tab-identity.js";
 import { BrowserStorage, MemoryStorage } from "../../../web_demo/client/storage.js";
 import { Pending } from "../../../web_demo/client/mirror.js";
-import { endpointOf } from "../../../web_demo/client/browser.js";
+import { endpointOf, preference, setPreference } from "../../../web_demo/client/browser.js";
 import { Backoff, finalError, refusalReason } from "../../../web_demo/client/retry-policy.js";
 import { Presence } from "../../../web_demo/client/presence.js";
 import { Protocol } from "../../../web_demo/client/protocol.js";
@@ -66,6 +66,33 @@ test("only web addresses can be opened", () => {
 });
 
 // Reconnecting
+
+test("a preference that cannot be stored lasts until the page closes", (context) => {
+  const stored = new Map();
+  let isFull = false;
+  const before = globalThis.localStorage;
+  context.after(() => Object.assign(globalThis, { localStorage: before }));
+  globalThis.localStorage = /** @type {any} */ ({
+    /** @param {string} key */
+    getItem: (key) => stored.get(key) ?? null,
+    /** @param {string} key @param {string} value */
+    setItem(key, value) {
+      if (isFull) throw new DOMException("full", "QuotaExceededError");
+      stored.set(key, value);
+    },
+    /** @param {string} key */
+    removeItem: (key) => stored.delete(key),
+  });
+  setPreference("theme", "dark");
+  isFull = true;
+  setPreference("theme", "light");
+  assert.equal(preference("theme"), "light");
+  isFull = false;
+  setPreference("theme", "dark");
+  assert.equal(preference("theme"), "dark");
+  setPreference("theme", undefined);
+  assert.equal(preference("theme"), undefined);
+});
 
 test("backoff doubles up to a limit, with jitter", () => {
   const longest = new Backoff(() => 1);
