@@ -4,7 +4,7 @@ A dialect makes mirrors from snapshots, decodes actions and the list of sessions
 actions and commands. Everything else is the same, and programs see the same shapes with either.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -223,7 +223,7 @@ class Ahp1:
 
 
 @contextmanager
-def _understood(what: str) -> Iterator[None]:
+def _understood(what: str) -> Generator[None]:
     """For documents that are read without a schema."""
     try:
         yield

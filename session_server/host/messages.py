@@ -47,9 +47,9 @@ class Outbox(Protocol):
 
     closed_with: int | None
 
-    def send(self, message: Message) -> None: ...
+    def send(self, message: Message, /) -> None: ...
 
-    def send_all(self, burst: Burst) -> None:
+    def send_all(self, burst: Burst, /) -> None:
         """The same as sending one after the other."""
         for message in burst.messages:
             self.send(message)
