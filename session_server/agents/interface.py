@@ -1,6 +1,6 @@
 """The interface of agents: what an agent implements, and the turn that it gets."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 from session_server.schemas.ahp.messages import Message
@@ -97,6 +97,3 @@ class Agent(Protocol):
         ...
 
     async def run(self, turn: TurnContext) -> None: ...
-
-
-Agents = Sequence[Agent]

@@ -50,13 +50,9 @@ ENTRY_POINTS = "session_server.agents"
 
 def installed_agents() -> dict[str, Agent]:
     """By provider. A package can replace a built-in agent by using its name."""
-    built_in: tuple[Agent, ...] = (DemoAgent(), PeopleAgent())
-    agents: Mapping[str, Agent] = {agent.info.provider: agent for agent in built_in}
-    found = {}
-    for point in entry_points(group=ENTRY_POINTS):
-        agent: Agent = point.load()()
-        found[agent.info.provider] = agent
-    return {**agents, **found}
+    agents: list[Agent] = [DemoAgent(), PeopleAgent()]
+    agents += (point.load()() for point in entry_points(group=ENTRY_POINTS))
+    return {agent.info.provider: agent for agent in agents}
 
 
 logger = logging.getLogger("session_server.agents")
@@ -149,7 +145,10 @@ class RunningTurn:
         if self._host.nodes is not None and not await self._claimed(self._host.nodes):
             return
         if resumed and not self._agent.resumes:
-            self._fail_interrupted()
+            message = (
+                "The process that ran this turn has ended, and this agent cannot resume its turns."
+            )
+            self._fail("interrupted", message)
         else:
             await self._run()
 
@@ -179,13 +178,6 @@ class RunningTurn:
         except Exception as error:
             logger.exception("the agent %s failed", self._agent.info.provider)
             self._fail("agentFailed", f"The agent failed: {type(error).__name__}.")
-
-    def _fail_interrupted(self) -> None:
-        """Fails the turn, since the agent cannot resume after a restart."""
-        message = (
-            "The process that ran this turn has ended, and this agent cannot resume its turns."
-        )
-        self._fail("interrupted", message)
 
     async def say(self, text: str, *, key: str) -> None:
         await self._add(MarkdownPart(id=self._id(key), content=text))

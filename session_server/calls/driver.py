@@ -14,7 +14,6 @@ from typing import Any
 from mcp_types import LOG_LEVEL_META_KEY
 
 from session_server.backoff import Backoff
-from session_server.calls.elicitation import CallAsker
 from session_server.calls.replies import (
     Asks,
     Completed,
@@ -27,6 +26,7 @@ from session_server.calls.replies import (
     exchange,
     failure_of,
 )
+from session_server.calls.running_leg import RunningLeg
 from session_server.host.awaiting import StateWaiters, write
 from session_server.host.changes import Plan
 from session_server.host.effects import SessionChannel
@@ -34,7 +34,7 @@ from session_server.host.host import Host
 from session_server.host.timers import Tasks
 from session_server.mcp_client.config import LEGACY, MODERN, Era
 from session_server.mcp_client.pool import BorrowedLink
-from session_server.mcp_client.progress import Logs, Reporter, Reports
+from session_server.mcp_client.progress import Logs, Reports
 from session_server.mcp_client.servers import Server, Servers
 from session_server.reducers.batches import Batch
 from session_server.reducers.calls import recovery, rounds
@@ -73,10 +73,6 @@ class _Start:
         self.by = by
         self.durable: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-    @property
-    def is_durable(self) -> bool:
-        return self.durable.done() and self.durable.exception() is None
-
     def fail(self, error: Exception) -> None:
         if not self.durable.done():
             self.durable.set_exception(error)
@@ -114,7 +110,8 @@ class CallDriver:
 
     async def _first_leg(self, uri: Uri, call: Call, start: "_Start") -> None:
         try:
-            reply = await self._exchanged(uri, call, 0, partial(self._started, uri, call, start))
+            claim = partial(self._started, uri, call, start)
+            reply = await self._exchanged(self.servers[call.server], uri, call, 0, claim)
             if not start.durable.done():  # no connection after all: an effect sends it later
                 await self._write(uri, start, start.plan)
             elif reply is not None:
@@ -135,8 +132,9 @@ class CallDriver:
             return (*batch, sent)
 
         await self._write(uri, start, plan)
-        is_doubted = isinstance(start.durable.exception(), InDoubtError)
-        return await self._is_known(uri, call.id) if is_doubted else is_new and start.is_durable
+        error = start.durable.exception()
+        is_doubted = isinstance(error, InDoubtError)
+        return await self._is_known(uri, call.id) if is_doubted else is_new and error is None
 
     async def _write(self, uri: Uri, start: "_Start", plan: Plan) -> None:
         try:
@@ -165,8 +163,12 @@ class CallDriver:
         self._run(key, self._send(channel.uri, effect, self._legs.get(key)))
 
     def _run(self, key: tuple[Uri, str], leg: Coroutine[Any, Any, None]) -> None:
+        def forget(ended: asyncio.Task[None]) -> None:
+            if self._legs.get(key) is ended:
+                del self._legs[key]
+
         task = self._legs[key] = self.spawn(leg)
-        task.add_done_callback(lambda done: self._forget(key, done))
+        task.add_done_callback(forget)
 
     def recover(self, channel: SessionChannel, effect: RecoverCall) -> None:
         def plan(record: SessionRecord, stamp: Stamp) -> Batch:
@@ -193,7 +195,8 @@ class CallDriver:
 
     async def close(self) -> None:
         self._is_stopping = True
-        working = [task for key, task in self._legs.items() if self._is_working(*key)]
+        # People, who may take hours, are not waited for.
+        working = [task for key, task in self._legs.items() if self._call_in(Sent, *key)]
         if working:
             await asyncio.wait(working, timeout=GRACE_SECONDS)
         legs = tuple(self._legs.values())
@@ -203,16 +206,6 @@ class CallDriver:
         await self.servers.stop()
         await self._tasks.stop()
 
-    def _is_working(self, uri: Uri, call_id: str) -> bool:
-        """Whether the server is at work on it: people, who may take hours, are not waited for."""
-        record = self._host.record(uri)
-        call = None if record is None else record.private.calls.get(call_id)
-        return call is not None and isinstance(call.phase, Sent)
-
-    def _forget(self, key: tuple[Uri, str], task: asyncio.Task[None]) -> None:
-        if self._legs.get(key) is task:
-            del self._legs[key]
-
     # One leg
 
     async def _send(self, uri: Uri, effect: SendCall, before: asyncio.Task[None] | None) -> None:
@@ -220,28 +213,44 @@ class CallDriver:
             await asyncio.wait([before])
         if effect.not_before is not None:
             await asyncio.sleep(max(0, effect.not_before - self._host.now()) / 1000)
-        call = self._call(uri, effect)
+        call = self._call_in(ToSend, uri, effect.call_id)
         if call is None or self._is_stopping:
             return
         claim = partial(self._claimed, uri, call, effect.leg)
-        reply = await self._exchanged(uri, call, effect.leg, claim)
+        reply: Reply | None
+        try:
+            reply = await self._exchanged(self.servers[call.server], uri, call, effect.leg, claim)
+        except UnknownServerError as error:
+            reply = Rejected(FailureKind.UPSTREAM, str(error).rstrip("."))
         if reply is not None:
             await self.record(uri, planned(effect.call_id, effect.leg, reply))
 
-    async def _exchanged(self, uri: Uri, call: Call, leg: int, claim: "Claim") -> Reply | None:
+    async def _exchanged(
+        self, server: Server, uri: Uri, call: Call, leg: int, claim: Claim
+    ) -> Reply | None:
         """What came back; `None` if the leg is not this process's to send."""
-        try:
-            server = self.servers[call.server]
-        except UnknownServerError as error:
-            return Rejected(FailureKind.UPSTREAM, str(error).rstrip("."))
         claimed = False
         reply: Reply | None = None
+        level = None if call.client is None else call.client.log_level
+        running = RunningLeg(self, uri, call.id, leg, level)
         try:
-            asker = CallAsker(self, uri, call.id, leg, _log_level(call))
-            async with self._lent(server, asker, call) as borrowed:
+            # A connection that declares what the call's client can answer, in that client's era.
+            async with server.lend(
+                running,
+                name_of(call),
+                capabilities=None if call.client is None else call.client.capabilities,
+                principal="" if call.by is None else call.by.id,
+                era=None if call.request_state is None else MODERN,
+                preferred=_preferred(call),
+            ) as borrowed:
                 claimed = await claim(borrowed)
                 if claimed:
-                    reply = await self._over(borrowed, uri, call, leg)
+                    params = rounds.next_params(call)
+                    if level is not None and borrowed.link.is_modern:
+                        params["_meta"] = {**params.get("_meta", {}), LOG_LEVEL_META_KEY: level}
+                    reply = await exchange(borrowed, call.method, params, running.progress)
+                if isinstance(reply, Unsent | Lost):
+                    borrowed.link.lost.set()  # and so is the next thing that would be sent over it
                 if isinstance(reply, Asks) and borrowed.link.is_modern:
                     server.asked_by_result(name_of(call))
             if isinstance(reply, OtherRevision) and not await server.remember_if_spoken(
@@ -250,23 +259,14 @@ class CallDriver:
                 reply = reply.failure
         except Exception as error:  # noqa: BLE001 - the SDK's scopes raise whatever ended them
             if reply is None:
-                reply = _without_answer(error, server, is_out=claimed)
+                reply = failure_of(error, server.config)
+            if isinstance(reply, Lost) and not claimed:
+                reply = Unsent("the connection failed", is_general=True)
+        finally:
+            running.close()
         if isinstance(reply, Unsent) and reply.is_general:
             server.main.lose()
         return reply
-
-    def _lent(
-        self, server: Server, asker: CallAsker, call: Call
-    ) -> contextlib.AbstractAsyncContextManager[BorrowedLink]:
-        """A connection that declares what the call's client can answer, in that client's era."""
-        return server.lend(
-            asker,
-            name_of(call),
-            capabilities=None if call.client is None else call.client.capabilities,
-            principal="" if call.by is None else call.by.id,
-            era=None if call.request_state is None else MODERN,
-            preferred=_preferred(call),
-        )
 
     async def _claimed(self, uri: Uri, call: Call, leg: int, borrowed: BorrowedLink) -> bool:
         """Whether this process is the one that sends the leg: durable before it goes out.
@@ -296,25 +296,10 @@ class CallDriver:
         repeatable = borrowed.is_repeatable(call.target) if is_tool else None
         return CallSent(call_id=call.id, leg=leg, repeatable=repeatable, node=self._host.node)
 
-    async def _over(self, borrowed: BorrowedLink, uri: Uri, call: Call, leg: int) -> Reply:
-        reporter = Reporter(self, uri, call.id, leg)
-        try:
-            params = rounds.next_params(call)
-            level = _log_level(call)
-            if level is not None and borrowed.link.is_modern:
-                params["_meta"] = {**params.get("_meta", {}), LOG_LEVEL_META_KEY: level}
-            reply = await exchange(borrowed, call.method, params, reporter.progress)
-            if isinstance(reply, Unsent | Lost):
-                borrowed.link.lost.set()  # and so is the next thing that would be sent over it
-            return reply
-        finally:
-            reporter.close()
-
-    def _call(self, uri: Uri, effect: SendCall) -> Call | None:
+    def _call_in(self, phase: type[Sent | ToSend], uri: Uri, call_id: str) -> Call | None:
         record = self._host.record(uri)
-        call = None if record is None else record.private.calls.get(effect.call_id)
-        is_due = call is not None and isinstance(call.phase, ToSend)
-        return call if is_due else None
+        call = None if record is None else record.private.calls.get(call_id)
+        return call if call is not None and isinstance(call.phase, phase) else None
 
     # Writing
 
@@ -338,22 +323,11 @@ class CallDriver:
         return None
 
 
-def _without_answer(error: Exception, server: Server, *, is_out: bool) -> Reply:
-    reply = failure_of(error, server.config)
-    if isinstance(reply, Lost) and not is_out:
-        return Unsent("the connection failed", is_general=True)
-    return reply
-
-
 def _preferred(call: Call) -> Era:
     """The revision of a client that is asked itself, where the server speaks both."""
     client = call.client
     is_asked = client is not None and client.capabilities is not None
     return LEGACY if client is not None and is_asked and client.is_2025 else MODERN
-
-
-def _log_level(call: Call) -> str | None:
-    return None if call.client is None else call.client.log_level
 
 
 def name_of(call: Call) -> str:

@@ -106,16 +106,14 @@ def text_of_error(result: Mapping[str, Any]) -> str:
     return "\n".join(str(one.get("text")) for one in content if isinstance(one, dict))
 
 
-def era_needed(borrowed: BorrowedLink, text: str) -> Era | None:
-    """The revision without which the tool that failed with this text cannot ask."""
-    if borrowed.link.is_modern:
-        return LEGACY if sdk.needs_2025(text, can_sample=borrowed.can_sample) else None
-    return MODERN if sdk.needs_2026(text) else None
-
-
 def _in_other_revision(borrowed: BorrowedLink, reply: Reply, text: str) -> Reply:
-    era = era_needed(borrowed, text)
-    if era is None or not isinstance(reply, Completed | Rejected):
+    """If a tool that failed with this text can ask in the other revision alone."""
+    era: Era
+    if borrowed.link.is_modern:
+        era, is_needed = LEGACY, sdk.needs_2025(text, can_sample=borrowed.can_sample)
+    else:
+        era, is_needed = MODERN, sdk.needs_2026(text)
+    if not is_needed or not isinstance(reply, Completed | Rejected):
         return reply
     return OtherRevision(era, reply, sdk.returned_questions(text))
 
@@ -134,14 +132,13 @@ def reply_of(result: dict[str, Any]) -> Reply:
     reason = unstorable(result)
     if reason is not None:
         return Rejected(FailureKind.INVALID_RESULT, reason)
-    recognized = recognize_input_required(result)
-    match recognized:
+    match recognize_input_required(result):
         case None:
             return Completed(result)
-        case InvalidResult():
-            return Rejected(FailureKind.INVALID_RESULT, recognized.reason)
-        case InputRequired():
-            return Asks(recognized, result.get("inputRequests"))
+        case InvalidResult(reason=reason):
+            return Rejected(FailureKind.INVALID_RESULT, reason)
+        case InputRequired() as required:
+            return Asks(required, result.get("inputRequests"))
 
 
 def refusal_of(error: MCPError) -> Reply:
@@ -166,8 +163,7 @@ def refusal_of(error: MCPError) -> Reply:
 
 def failure_of(error: BaseException, config: ServerConfig) -> Reply:
     """What the end of a connection means for the leg that was on it."""
-    while isinstance(error, BaseExceptionGroup) and error.exceptions:
-        error = error.exceptions[0]
+    error = failures.first_of(error)
     if isinstance(error, NEVER_LEFT):
         is_news = not isinstance(error, UnreachableError)
         return Unsent(str(failures.unreachable_error(error, config)), is_general=is_news)

@@ -5,7 +5,6 @@ what the server itself offers is offered. Log messages exist outside of requests
 alone; they may be about anybody's calls, so they go to owners.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 from mcp.server.connection import Connection
@@ -35,10 +34,10 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from session_server.gateway.mcp_callers import Context, log_level_in, principal_id, principal_of
 from session_server.gateway.mcp_errors import as_mcp_errors
+from session_server.mcp_client.notifications import Spawn
 from session_server.mcp_client.progress import LEVELS, Log
-from session_server.mcp_client.sdk import connection_of
+from session_server.mcp_client.sdk import connection_of, plain
 from session_server.mcp_client.servers import Server
-from session_server.mcp_client.shared_connections import Spawn
 from session_server.schemas.limits import MCP_LISTENERS
 from session_server.schemas.principals import Principal, Role
 
@@ -47,13 +46,14 @@ _LISTENER = "session_server.listener"
 
 class Announcements:
     def __init__(self, server: Server, offered: ServerCapabilities, spawn: Spawn) -> None:
-        self._server = server
-        self._spawn = spawn
+        self.notifications = server.notifications
+        self.spawn = spawn
+        self._main = server.main
         self.tools = bool(offered.tools and offered.tools.list_changed)
         self.prompts = bool(offered.prompts and offered.prompts.list_changed)
         self.resources = bool(offered.resources and offered.resources.list_changed)
         self.watching = bool(offered.resources and offered.resources.subscribe)
-        self._streams = ListenHandler(server.notifications, max_subscriptions=MCP_LISTENERS)
+        self._streams = ListenHandler(self.notifications, max_subscriptions=MCP_LISTENERS)
 
     @property
     def are_any(self) -> bool:
@@ -68,20 +68,17 @@ class Announcements:
     async def listen(
         self, ctx: Context, params: SubscriptionsListenRequestParams
     ) -> SubscriptionsListenResult:
-        granted = self._granted(params.notifications)
-        uris = tuple(dict.fromkeys(granted.resource_subscriptions or ()))
-        asked = params.model_copy(update={"notifications": granted})
-        async with self._server.notifications.watching(uris, principal_id(ctx)):
-            return await self._streams(ctx, asked)
-
-    def _granted(self, wanted: SubscriptionFilter) -> SubscriptionFilter:
-        uris = wanted.resource_subscriptions if self.watching else None
-        return SubscriptionFilter(
+        wanted = params.notifications
+        granted = SubscriptionFilter(
             tools_list_changed=(self.tools and wanted.tools_list_changed) or None,
             prompts_list_changed=(self.prompts and wanted.prompts_list_changed) or None,
             resources_list_changed=(self.resources and wanted.resources_list_changed) or None,
-            resource_subscriptions=uris or None,
+            resource_subscriptions=(self.watching and wanted.resource_subscriptions) or None,
         )
+        uris = tuple(dict.fromkeys(granted.resource_subscriptions or ()))
+        asked = params.model_copy(update={"notifications": granted})
+        async with self.notifications.watching(uris, principal_id(ctx)):
+            return await self._streams(ctx, asked)
 
     # For clients of 2025
 
@@ -94,7 +91,7 @@ class Announcements:
 
     async def subscribe(self, ctx: Context, params: SubscribeRequestParams) -> EmptyResult:
         with as_mcp_errors():
-            await self._server.main.ready()
+            await self._main.ready()
             await self._listener(ctx).watch(params.uri)
         return EmptyResult()
 
@@ -106,13 +103,12 @@ class Announcements:
         connection = connection_of(ctx)
         known: _Listener | None = connection.state.get(_LISTENER)
         if known is None:
-            principal = principal_of(ctx)
-            known = _Listener(self._server, connection, principal, self._spawn, self._announces)
+            known = _Listener(self, connection, principal_of(ctx))
             connection.state[_LISTENER] = known
             connection.exit_stack.callback(known.close)
         return known
 
-    def _announces(self, event: ServerEvent) -> bool:
+    def announces(self, event: ServerEvent) -> bool:
         match event:
             case ToolsListChanged():
                 return self.tools
@@ -131,18 +127,12 @@ class _Listener:
     """
 
     def __init__(
-        self,
-        server: Server,
-        connection: Connection,
-        principal: Principal,
-        spawn: Spawn,
-        announces: Callable[[ServerEvent], bool],
+        self, announcements: Announcements, connection: Connection, principal: Principal
     ) -> None:
-        self._notifications = server.notifications
+        self._announcements = announcements
+        self._notifications = announcements.notifications
         self._connection = connection
         self._principal = principal.id
-        self._spawn = spawn
-        self._announces = announces
         self._watched: set[str] = set()
         self._due: dict[ServerEvent, None] = {}
         self._log = Log()
@@ -172,7 +162,7 @@ class _Listener:
 
     def _changed(self, event: ServerEvent) -> None:
         is_other = isinstance(event, ResourceUpdated) and event.uri not in self._watched
-        if self._announces(event) and not is_other:
+        if self._announcements.announces(event) and not is_other:
             self._due[event] = None
             self._send_soon()
 
@@ -186,7 +176,7 @@ class _Listener:
     def _send_soon(self) -> None:
         if not self._is_sending:
             self._is_sending = True
-            self._spawn(self._send())
+            self._announcements.spawn(self._send())
 
     async def _send(self) -> None:
         try:
@@ -200,7 +190,7 @@ class _Listener:
                 if not notices:
                     return
                 for notice in notices:
-                    plain = notice.model_dump(by_alias=True, mode="json", exclude_none=True)
-                    await self._connection.notify(plain["method"], plain.get("params"))
+                    sent = plain(notice)
+                    await self._connection.notify(sent["method"], sent.get("params"))
         finally:
             self._is_sending = False

@@ -8,8 +8,10 @@ from functools import partial
 from typing import Any, get_args
 
 import msgspec
+from mcp import MCPError
 from mcp.server import Server
 from mcp_types import (
+    INVALID_PARAMS,
     CallToolRequestParams,
     CallToolResult,
     ListToolsResult,
@@ -19,19 +21,12 @@ from mcp_types import (
 )
 
 from session_server import __version__
-from session_server.calls.requesters import DepartureCheck, Requester, Requesters
+from session_server.calls.requesters import DepartureCheck, Requesters
 from session_server.gateway.carried_state import carried_in, sealing, try_again
 from session_server.gateway.gateway_sessions import GatewaySessions, session_for
 from session_server.gateway.long_requests import HoldLimits, LegProgress, hold
-from session_server.gateway.mcp_callers import (
-    Context,
-    McpCaller,
-    as_asker,
-    caller_of,
-    requester_of,
-    where_to_answer,
-)
-from session_server.gateway.mcp_errors import as_mcp_errors, invalid, lost_state_error
+from session_server.gateway.mcp_callers import Context, McpCaller, as_asker
+from session_server.gateway.mcp_errors import as_mcp_errors, lost_state_error
 from session_server.host.awaiting import StateWaiters, write
 from session_server.host.host import Host
 from session_server.reducers.batches import Batch, judged_batch, note
@@ -161,25 +156,24 @@ class AskTools:
         return ListToolsResult(tools=TOOLS)
 
     async def _call(self, ctx: Context, params: CallToolRequestParams) -> Any:
-        caller = caller_of(ctx)
-        with as_mcp_errors(), requester_of(ctx).connected():
+        caller = McpCaller(ctx)
+        with as_mcp_errors(), caller.requester.connected():
             try:
                 if params.name == ASK:
-                    return await self._ask(ctx, caller, params)
+                    return await self._ask(caller, params)
                 if params.name == NOTIFY:
                     return await self._notify(caller, params)
             except (DecodingError, UnaskableError, RefusedError) as error:
                 return _tool_error(error, HOW_TO_ASK if params.name == ASK else "")
-        raise invalid(f"There is no tool {params.name!r}.")
+        raise MCPError(INVALID_PARAMS, f"There is no tool {params.name!r}.")
 
     # Asking
 
-    async def _ask(self, ctx: Context, caller: McpCaller, params: CallToolRequestParams) -> Any:
-        state = carried_in(ctx.params)
+    async def _ask(self, caller: McpCaller, params: CallToolRequestParams) -> Any:
+        state, requester = carried_in(caller.ctx.params), caller.requester
         uri: Uri = state.get("session") or session_for(caller, "ask", None)
         asked = decode_ask(encode(params.arguments or {}))
-        requester = requester_of(ctx)
-        request_id: str = state.get("request") or await self._asked(caller, uri, asked, requester)
+        request_id: str = state.get("request") or await self._asked(caller, uri, asked)
         if self._host.channel(caller.principal, uri) is None:
             raise lost_state_error()
         requester.join(self._requesters, request_id)
@@ -187,19 +181,18 @@ class AskTools:
         async def wait(seconds: float) -> Outcome | None:
             return await self._waiting.until(uri, lambda r: outcome_of(r, request_id), seconds)
 
-        message = f"Waiting for people to answer in {where_to_answer(ctx, uri)}"
+        message = f"Waiting for people to answer in {caller.where_to_answer(uri)}"
         with requester.while_connected(self._host.askers.waiting(uri, request_id)):
-            outcome = await hold(caller, wait, self._limits, LegProgress(ctx), lambda: message)
+            outcome = await hold(caller, wait, self._limits, LegProgress(caller), lambda: message)
         if outcome is None:
             return try_again(requester, state, {"session": uri, "request": request_id})
         requester.when_fetched(partial(self._collect, uri, request_id))
-        return _ended(outcome, uri)
+        return _result(outcome_note(outcome), ask_result(outcome, uri))
 
-    async def _asked(
-        self, caller: McpCaller, uri: Uri, asked: AskQuestions, requester: Requester
-    ) -> str:
+    async def _asked(self, caller: McpCaller, uri: Uri, asked: AskQuestions) -> str:
         """The id of a new request, or of the same one whose client is no longer connected."""
-        stem = f"ask-{_fingerprint(caller, asked)}-"
+        asked_by = msgspec.json.encode((caller.principal.id, asked), order="deterministic")
+        stem = f"ask-{hashlib.sha256(asked_by).hexdigest()[:24]}-"
         request = asked_request(
             asked, stem + uuid.uuid4().hex[:12], self._host.now(), self._limits.lease
         )
@@ -215,7 +208,7 @@ class AskTools:
                 return ()
             known = same_ask(record, stem, stamp.at, self._requesters)
             found = known or request.id
-            requester.join(self._requesters, found)
+            caller.requester.join(self._requesters, found)
             if known is not None:
                 return ()
             action = InputRequested(request=request)
@@ -266,15 +259,6 @@ class AskTools:
 
 def _title(caller: McpCaller, topic: str | None = None) -> str:
     return (caller.client if topic is None else f"{caller.client}: {topic}")[:TITLE_CHARS]
-
-
-def _fingerprint(caller: McpCaller, asked: AskQuestions) -> str:
-    asked_by = msgspec.json.encode((caller.principal.id, asked), order="deterministic")
-    return hashlib.sha256(asked_by).hexdigest()[:24]
-
-
-def _ended(outcome: Outcome, uri: Uri) -> CallToolResult:
-    return _result(outcome_note(outcome), ask_result(outcome, uri))
 
 
 def _result(text: str, shape: msgspec.Struct) -> CallToolResult:

@@ -7,6 +7,7 @@ the host's, so that it outlives the process.
 import hashlib
 import hmac
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -34,19 +35,16 @@ class HostCodec:
 
     def __init__(self, key: Callable[[], bytes]) -> None:
         self._key = key
-        self._codec: AESGCMRequestStateCodec | None = None
+
+    @cached_property
+    def _codec(self) -> AESGCMRequestStateCodec:
+        return AESGCMRequestStateCodec([hmac.digest(self._key(), PURPOSE, hashlib.sha256)])
 
     def seal(self, payload: bytes) -> str:
-        return self._made().seal(payload)
+        return self._codec.seal(payload)
 
     def unseal(self, token: str) -> bytes:
-        return self._made().unseal(token)
-
-    def _made(self) -> AESGCMRequestStateCodec:
-        if self._codec is None:
-            key = hmac.digest(self._key(), PURPOSE, hashlib.sha256)
-            self._codec = AESGCMRequestStateCodec([key])
-        return self._codec
+        return self._codec.unseal(token)
 
 
 def sealing(key: Callable[[], bytes], audience: str) -> RequestStateBoundary:

@@ -15,12 +15,7 @@ from mcp_types import INTERNAL_ERROR
 
 from session_server.calls.service import Calls
 from session_server.gateway.carried_state import carried_in, try_again
-from session_server.gateway.client_questions import (
-    CAN_ASK,
-    ClientQuestions,
-    answerable,
-    declared_by,
-)
+from session_server.gateway.client_questions import CAN_ASK, ClientQuestions
 from session_server.gateway.gateway_sessions import GatewaySessions, session_for
 from session_server.gateway.long_requests import (
     HoldLimits,
@@ -29,16 +24,10 @@ from session_server.gateway.long_requests import (
     passing,
     passing_logs,
 )
-from session_server.gateway.mcp_callers import (
-    Context,
-    McpCaller,
-    caller_of,
-    log_level_of,
-    requester_of,
-    where_to_answer,
-)
+from session_server.gateway.mcp_callers import Context, McpCaller
 from session_server.gateway.mcp_errors import as_mcp_errors, lost_state_error
 from session_server.host.awaiting import StateWaiters
+from session_server.mcp_client.config import ServerConfig
 from session_server.mcp_client.sdk import was_cancelled
 from session_server.reducers.calls.presentation import view_of
 from session_server.schemas.errors import UnknownCallError
@@ -55,27 +44,27 @@ class ClientCalls:
         calls: Calls,
         waiting: StateWaiters,
         sessions: GatewaySessions,
-        server: str,
+        config: ServerConfig,
         limits: HoldLimits,
     ) -> None:
         self._calls = calls
         self._waiting = waiting
         self._sessions = sessions
-        self._server = server
-        self._config = calls.servers[server].config
+        self._config = config
         self._limits = limits
 
     async def perform(self, ctx: Context, method: CallMethod) -> dict[str, Any]:
-        caller, requester, state = caller_of(ctx), requester_of(ctx), carried_in(ctx.params)
+        caller, state = McpCaller(ctx), carried_in(ctx.params)
+        requester = caller.requester
         with as_mcp_errors(), requester.connected():
-            uri, call_id = await self._call(ctx, caller, method, state)
-            async with self._unless_cancelled(ctx, caller, call_id):
-                asking = ClientQuestions(self._calls, self._waiting, ctx, caller, (uri, call_id))
+            uri, call_id = await self._call(caller, method, state)
+            async with self._unless_cancelled(caller, call_id):
+                asking = ClientQuestions(self._calls, self._waiting, caller, uri, call_id)
                 await asking.accept(state)
                 with requester.while_connected(self._calls.askers.waiting(uri, call_id)):
-                    found = await self._followed(ctx, caller, uri, call_id, asking)
+                    found = await self._followed(caller, uri, call_id, asking)
                     if isinstance(found, ClientRound) and await asking.accept_ahead(found, state):
-                        found = await self._followed(ctx, caller, uri, call_id, asking)
+                        found = await self._followed(caller, uri, call_id, asking)
             if not isinstance(found, CallView):
                 plain = {"session": uri, "call": call_id}
                 return {
@@ -86,31 +75,36 @@ class ClientCalls:
         return _result(found)
 
     async def _call(
-        self, ctx: Context, caller: McpCaller, method: CallMethod, state: dict[str, Any]
+        self, caller: McpCaller, method: CallMethod, state: dict[str, Any]
     ) -> tuple[Uri, str]:
         """The call that this leg belongs to; a new one if there is none."""
-        requester = requester_of(ctx)
         if "call" in state:
-            uri, call_id = self._known(caller, state["session"], state["call"])
-            requester.join(self._calls.requesters, call_id)
+            uri, call_id = state["session"], state["call"]
+            try:
+                is_known = self._calls.session_of(call_id) == uri
+            except UnknownCallError:
+                is_known = False
+            if not is_known or not caller.principal.reaches(uri):
+                raise lost_state_error()
+            caller.requester.join(self._calls.requesters, call_id)
             return uri, call_id
-        uri = session_for(caller, self._server, self._config.session)
+        uri = session_for(caller, self._config.name, self._config.session)
         await self._sessions.ready(caller, uri, self._first_title(caller))
         call_id = await self._calls.start(
             caller.principal,
             uri,
-            self._server,
+            self._config.name,
             method,
-            ctx.params or {},
+            caller.ctx.params or {},
             lease=self._limits.lease,
-            requester=requester,
-            client=self._client(ctx, caller),
+            requester=caller.requester,
+            client=self._client(caller),
         )
         await self._retitle(caller, uri, call_id)
         return uri, call_id
 
     def _first_title(self, caller: McpCaller) -> str:
-        return f"{caller.client} · {self._server}"
+        return f"{caller.client} · {self._config.name}"
 
     async def _retitle(self, caller: McpCaller, uri: Uri, call_id: str) -> None:
         """The title names the latest call, unless a person has set another one."""
@@ -124,55 +118,39 @@ class ClientCalls:
 
         await self._sessions.retitle(caller, uri, title)
 
-    def _client(self, ctx: Context, caller: McpCaller) -> CallClient:
+    def _client(self, caller: McpCaller) -> CallClient:
         """Who is asked: `both` is the session alone where the client cannot be asked."""
-        declared, answers = declared_by(ctx), self._config.answers
-        level = log_level_of(ctx)
-        if answers == "client":
-            return CallClient(
-                name=caller.client,
-                answers=answers,
-                capabilities=declared,
-                is_2025=not caller.is_modern,
-                log_level=level,
-            )
+        answers, declared = self._config.answers, caller.declared
         if answers == "session":
-            return CallClient(name=caller.client, log_level=level)
-        others = {name: can for name, can in declared.items() if name != "elicitation"}
-        if others and self._config.roots is not None:
-            others.setdefault("roots", {})
+            return CallClient(name=caller.client, log_level=caller.log_level)
+        capabilities: dict[str, Any] | None = declared
+        if answers == "both":
+            answers = "both" if "elicitation" in declared else "session"
+            others = {name: can for name, can in declared.items() if name != "elicitation"}
+            if others and self._config.roots is not None:
+                others.setdefault("roots", {})
+            capabilities = others | CAN_ASK if others else None
         return CallClient(
             name=caller.client,
-            answers="both" if "elicitation" in declared else "session",
-            capabilities=others | CAN_ASK if others else None,
+            answers=answers,
+            capabilities=capabilities,
             is_2025=not caller.is_modern,
-            log_level=level,
+            log_level=caller.log_level,
         )
 
-    def _known(self, caller: McpCaller, uri: Uri, call_id: str) -> tuple[Uri, str]:
-        try:
-            found = self._calls.session_of(call_id)
-        except UnknownCallError:
-            raise lost_state_error() from None
-        if found != uri or not caller.principal.reaches(uri):
-            raise lost_state_error()
-        return uri, call_id
-
     @contextlib.asynccontextmanager
-    async def _unless_cancelled(
-        self, ctx: Context, caller: McpCaller, call_id: str
-    ) -> AsyncGenerator[None]:
+    async def _unless_cancelled(self, caller: McpCaller, call_id: str) -> AsyncGenerator[None]:
         """A client that answers for itself ends its call; people in a session may still want it."""
         try:
             yield
         except asyncio.CancelledError:
-            if self._config.answers == "client" and was_cancelled(ctx):
+            if self._config.answers == "client" and was_cancelled(caller.ctx):
                 reason = f"{caller.client} cancelled it."
                 self._calls.driver.spawn(self._calls.abandon(caller.principal, call_id, reason))
             raise
 
     async def _followed(
-        self, ctx: Context, caller: McpCaller, uri: Uri, call_id: str, asking: ClientQuestions
+        self, caller: McpCaller, uri: Uri, call_id: str, asking: ClientQuestions
     ) -> CallView | ClientRound | None:
         """Until it has ended, its 2026-era client is to be asked, or it was held for its time."""
         message = ""
@@ -184,8 +162,8 @@ class ClientCalls:
             view = view_of(record, call)
             if not view.is_open:
                 return view
-            asked = answerable(record, call_id, ctx)
-            now = _message(view, partial(where_to_answer, ctx, uri), is_asked=asked is not None)
+            is_asked = asking.answerable(record) is not None
+            now = _message(view, partial(caller.where_to_answer, uri), is_asked=is_asked)
             return asking.next(record) or (now if now != message else None)
 
         async def wait(seconds: float) -> CallView | ClientRound | None:
@@ -197,12 +175,12 @@ class ClientCalls:
                 return None
             return found
 
-        progress = LegProgress(ctx)
+        progress = LegProgress(caller)
         driver = self._calls.driver
         with driver.reports.listening(call_id) as reports:
             async with (
                 asking.passing_on(),
-                passing_logs(ctx, driver.logs.of(call_id)),
+                passing_logs(caller, driver.logs.of(call_id)),
                 passing(reports, progress.pass_on),
             ):
                 return await hold(caller, wait, self._limits, progress, lambda: message)

@@ -31,17 +31,18 @@ from pydantic import BaseModel, ValidationError
 from session_server.calls.service import Calls
 from session_server.gateway.mcp_callers import Context, McpCaller
 from session_server.host.awaiting import StateWaiters
+from session_server.mcp_client.sdk import plain
 from session_server.reducers.calls.client_answers import AGAIN, client_answered, client_round
-from session_server.reducers.calls.input_required import TASKS_EXTENSION
 from session_server.reducers.calls.rounds import CLIENT_CAPABILITIES
-from session_server.schemas.errors import CommandError
 from session_server.schemas.principals import Author, Stamp
 from session_server.schemas.record import ClientAnswers, ClientRound, SessionRecord
 from session_server.schemas.wire import Extra, Uri
 
-PASSED_ON = ("elicitation", "sampling", "roots", "experimental", "extensions")
 CAN_ASK: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}}
 """What the host declares to a server whose questions people can answer."""
+
+OF_2025 = ("elicitationId", "_meta")
+"""Parameters of a question that 2026-era clients do not get."""
 
 QUICK_MS = 1_000
 """Nobody has read a question sooner: some clients decline by themselves."""
@@ -56,16 +57,25 @@ class ClientQuestions:
         self,
         calls: Calls,
         waiting: StateWaiters,
-        ctx: Context,
         caller: McpCaller,
-        where: tuple[Uri, str],
+        uri: Uri,
+        call_id: str,
     ) -> None:
         self._calls = calls
         self._waiting = waiting
-        self._ctx = ctx
         self._caller = caller
-        self._uri, self._call_id = where
+        self._uri = uri
+        self._call_id = call_id
         self._passed: tuple[int, int | None] | None = None
+
+    def answerable(self, record: SessionRecord) -> ClientRound | None:
+        """The questions that this client can be asked now."""
+        found = client_round(record, self._call_id)
+        if found is None:
+            return None
+        can = self._caller.declared
+        questions = {key: q for key, q in found.questions.items() if _is_answerable(q, can)}
+        return msgspec.structs.replace(found, questions=questions) if questions else None
 
     # In the 2026 era
 
@@ -89,7 +99,7 @@ class ClientQuestions:
         return True
 
     def _given(self) -> dict[str, Any]:
-        given = (self._ctx.params or {}).get("inputResponses") or {}
+        given = (self._caller.ctx.params or {}).get("inputResponses") or {}
         return {key: one for key, one in given.items() if isinstance(one, dict)}
 
     async def _record(self, asked: ClientRound, after: int) -> None:
@@ -104,10 +114,14 @@ class ClientQuestions:
         """What a 2026-era client is to be asked; not twice what people can answer as well."""
         if not self._caller.is_modern:
             return None
-        found = answerable(record, self._call_id, self._ctx)
+        found = self.answerable(record)
         if found is None or found.name == self._passed:
             return None
-        shown = {key: _for_2026(question) for key, question in found.questions.items()}
+        shown: dict[str, Question] = {}
+        for key, question in found.questions.items():
+            params = question.get("params") or {}
+            kept = {k: v for k, v in params.items() if k not in OF_2025}
+            shown[key] = {"method": question["method"], "params": kept}
         return msgspec.structs.replace(found, questions=shown)
 
     def carried(self, asked: ClientRound | None) -> dict[str, Any]:
@@ -136,7 +150,7 @@ class ClientQuestions:
         asked: set[tuple[int, int | None]] = set()
 
         def new(record: SessionRecord) -> ClientRound | None:
-            found = answerable(record, self._call_id, self._ctx)
+            found = self.answerable(record)
             return None if found is None or found.name in asked else found
 
         async with asyncio.TaskGroup() as group:
@@ -149,34 +163,27 @@ class ClientQuestions:
         """Until it is answered, here or by people in the session: then it is taken back."""
 
         def is_over(record: SessionRecord) -> bool | None:
-            now = answerable(record, self._call_id, self._ctx)
+            now = self.answerable(record)
             is_open = now is not None and now.name == asked.name and key in now.questions
             return None if is_open else True
 
         began = self._calls.now()
-        asking = asyncio.ensure_future(_ask(self._ctx, asked.questions[key]))
+        asking = asyncio.ensure_future(_ask(self._caller.ctx, asked.questions[key]))
         over = asyncio.ensure_future(self._waiting.until(self._uri, is_over))
         try:
             await asyncio.wait((asking, over), return_when=asyncio.FIRST_COMPLETED)
-            if asking.done():
-                await self._brought(asked, key, asking.result(), self._calls.now() - began)
+            if not asking.done():
+                return
+            answer, within = asking.result(), _hasty(self._calls.now() - began)
+            if isinstance(answer, dict):
+                await self._write(ClientAnswers(round=asked, given={key: answer}, within=within))
+            elif answer.code != CONNECTION_CLOSED:  # then it may still come in another way
+                errors = {key: plain(answer)}
+                await self._write(ClientAnswers(round=asked, errors=errors, within=within))
         finally:
             asking.cancel()
             over.cancel()
             await asyncio.gather(asking, over, return_exceptions=True)
-
-    async def _brought(
-        self, asked: ClientRound, key: str, answer: dict[str, Any] | ErrorData, after: int
-    ) -> None:
-        answers = ClientAnswers(round=asked, within=_hasty(after))
-        if isinstance(answer, dict):
-            answers = msgspec.structs.replace(answers, given={key: answer})
-        elif answer.code == CONNECTION_CLOSED:
-            return  # the answer may still come in another way
-        else:
-            error = answer.model_dump(mode="json", exclude_none=True)
-            answers = msgspec.structs.replace(answers, errors={key: error})
-        await self._write(answers)
 
     # Writing
 
@@ -184,39 +191,14 @@ class ClientQuestions:
         def plan(record: SessionRecord, stamp: Stamp) -> Any:
             return client_answered(record, self._call_id, answers, stamp)
 
-        await self._calls.driver.record(self._uri, plan, self._author())
-        with contextlib.suppress(CommandError):
-            return await self._waiting.until(self._uri, lambda record: record)
-        return None
-
-    def _author(self) -> Author:
-        """The person at the client is known by the client's name, and whose credential it has."""
-        principal, client = self._caller.principal, self._caller.client
-        name = client if principal.name is None else f"{principal.name} in {client}"
-        return Author(id=principal.id, name=name)
-
-
-def declared_by(ctx: Context) -> dict[str, Any]:
-    """What the client can answer, and what it says of itself; not what the gateway cannot carry."""
-    declared = ctx.session.client_capabilities
-    plain = (
-        {}
-        if declared is None
-        else declared.model_dump(by_alias=True, mode="json", exclude_none=True)
-    )
-    if "extensions" in plain:
-        plain["extensions"].pop(TASKS_EXTENSION, None)
-    return {name: plain[name] for name in PASSED_ON if name in plain}
-
-
-def answerable(record: SessionRecord, call_id: str, ctx: Context) -> ClientRound | None:
-    """The questions that this client can be asked now."""
-    found = client_round(record, call_id)
-    if found is None:
-        return None
-    can = declared_by(ctx)
-    questions = {key: q for key, q in found.questions.items() if _is_answerable(q, can)}
-    return msgspec.structs.replace(found, questions=questions) if questions else None
+        # The person at the client is known by the client's name, and whose credential it has.
+        principal, name = self._caller.principal, self._caller.client
+        if principal.name is not None:
+            name = f"{principal.name} in {name}"
+        driver = self._calls.driver
+        await driver.record(self._uri, plan, Author(id=principal.id, name=name))
+        found: SessionRecord | None = await driver.until(self._uri, lambda record: record)
+        return found
 
 
 def _is_answerable(question: Extra, can: Mapping[str, Any]) -> bool:
@@ -232,13 +214,6 @@ def _hasty(after: int) -> int | None:
     return max(after, 0) if after < QUICK_MS else None
 
 
-def _for_2026(question: Question) -> Question:
-    """An id of an elicitation is of 2025."""
-    params = question.get("params") or {}
-    kept = {k: v for k, v in params.items() if k not in ("elicitationId", "_meta")}
-    return {"method": question["method"], "params": kept}
-
-
 async def _ask(ctx: Context, question: Question) -> dict[str, Any] | ErrorData:
     """A question to a client of 2025, on the stream of the request that it belongs to."""
     related = ServerMessageMetadata(related_request_id=ctx.request_id)
@@ -249,7 +224,7 @@ async def _ask(ctx: Context, question: Question) -> dict[str, Any] | ErrorData:
         return error.error
     except ValidationError:
         return ErrorData(code=INTERNAL_ERROR, message="The client's answer is not valid.")
-    return answer.model_dump(by_alias=True, mode="json", exclude_none=True)
+    return plain(answer)
 
 
 def _for_2025(question: Question) -> tuple[Any, type[BaseModel]]:

@@ -1,6 +1,5 @@
 """Where MCP clients come in: `/mcp` for the ask tools, `/mcp/{server}` for each gateway."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 
 from mcp_types import INTERNAL_ERROR, INVALID_REQUEST
@@ -17,7 +16,7 @@ from session_server.gateway.gateway_sessions import GatewaySessions
 from session_server.gateway.long_requests import HoldLimits
 from session_server.gateway.mcp_callers import introduce
 from session_server.gateway.mcp_errors import ErrorBodies, refusal
-from session_server.gateway.proxy import offer
+from session_server.gateway.proxy import ProxyServer
 from session_server.gateway.server_app import ServerApp
 from session_server.host.awaiting import StateWaiters
 from session_server.host.host import Host
@@ -54,87 +53,58 @@ class Gateway:
         self._limits = limits
         self._sessions = GatewaySessions(host)
         self._served: dict[str, ServerApp] = {}
-        self._building = asyncio.Lock()
         ask = AskTools(host, waiting, self._sessions, self._limits)
         self.ask_tools = ServerApp(host, ask.server(key), waiting.over)
 
     async def served(self, name: str) -> ServerApp:
         """Built when it is first asked for, when what the server offers is known."""
-        known = self._served.get(name)
-        if known is not None:
-            return known
-        server = self._calls.servers[name]
-        main = await server.main.ready()
-        async with self._building:
+        if name not in self._served:
+            server = self._calls.servers[name]
+            main = await server.main.ready()
             if name not in self._served:
-                self._served[name] = self._built(name, server, main)
+                self._served[name] = self._built(server, main)
         return self._served[name]
 
-    def _built(self, name: str, server: Server, main: Link) -> ServerApp:
+    def _built(self, server: Server, main: Link) -> ServerApp:
         announcements = Announcements(server, main.client.server_capabilities, self.host.spawn)
-        calls = ClientCalls(self._calls, self._waiting, self._sessions, name, self._limits)
-        offered = offer(self._calls.servers, name, main, calls.perform, announcements)
-        sealed = sealing(self._key, f"gateway:{name}")
-        offered.middleware[:] = [announcements.introduced, sealed, offered.unchanged]
-        return ServerApp(self.host, offered, self._waiting.over, announcements.close)
+        calls = ClientCalls(self._calls, self._waiting, self._sessions, server.config, self._limits)
+        proxy = ProxyServer(server, main, calls.perform, announcements)
+        sealed = sealing(self._key, f"gateway:{server.config.name}")
+        proxy.middleware[:] = [announcements.introduced, sealed, proxy.unchanged]
+        return ServerApp(self.host, proxy, self._waiting.over, announcements.close)
 
 
 class McpEndpoints:
-    """Principals are proved as everywhere else. `gateway` is set when the application starts."""
+    """Both of them, as one ASGI application. `gateway` is set when the application starts.
+
+    Principals are proved as everywhere else.
+    """
 
     def __init__(self, principal_of: PrincipalOf) -> None:
         self.gateway: Gateway | None = None
         self._principal_of = principal_of
 
     def routes(self) -> tuple[Route, ...]:
-        return (
-            Route("/mcp", _Endpoint(self._ask_tools)),
-            Route("/mcp/{server}", _Endpoint(self._server)),
-        )
+        return Route("/mcp", self), Route("/mcp/{server}", self)
 
-    async def _ask_tools(self, scope: Scope, receive: Receive, send: Send) -> None:
-        gateway, principal = await self._entered(scope)
-        app: ASGIApp = gateway.ask_tools
-        if not _may_call(principal):
-            app = refusal(403, INVALID_REQUEST, NO_QUESTIONS)
-        await _answer(gateway.host, principal, app, scope, receive, send)
-
-    async def _server(self, scope: Scope, receive: Receive, send: Send) -> None:
-        gateway, principal = await self._entered(scope)
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        assert self.gateway is not None
+        principal = await self._principal_of(HTTPConnection(scope))
+        introduce(scope, principal)
+        name: str | None = scope["path_params"].get("server")
         app: ASGIApp
-        name: str = scope["path_params"]["server"]
         try:
-            if _may_call(principal):
-                app = await gateway.served(name)
+            # A principal that may only watch or answer does not learn what there is to call.
+            if principal.role not in (Role.OWNER, Role.AGENT):
+                app = refusal(403, INVALID_REQUEST, NO_QUESTIONS if name is None else NO_CALLS)
             else:
-                app = refusal(403, INVALID_REQUEST, NO_CALLS)
+                app = self.gateway.ask_tools if name is None else await self.gateway.served(name)
         except UnknownServerError as error:
             app = refusal(404, INVALID_REQUEST, str(error))
         except UnreachableError as error:
             reason = f"The MCP server {name!r} cannot be used: {error}."
             app = refusal(503, INTERNAL_ERROR, reason)
-        await _answer(gateway.host, principal, app, scope, receive, send)
-
-    async def _entered(self, scope: Scope) -> tuple[Gateway, Principal]:
-        assert self.gateway is not None
-        principal = await self._principal_of(HTTPConnection(scope))
-        introduce(scope, principal)
-        return self.gateway, principal
-
-
-class _Endpoint:
-    """An ASGI application, which a route takes a method for something else."""
-
-    def __init__(self, answer: Callable[[Scope, Receive, Send], Awaitable[None]]) -> None:
-        self._answer = answer
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._answer(scope, receive, send)
-
-
-def _may_call(principal: Principal) -> bool:
-    """A principal that may only watch or answer does not learn what there is to call."""
-    return principal.role in (Role.OWNER, Role.AGENT)
+        await _answer(self.gateway.host, principal, app, scope, receive, send)
 
 
 async def _answer(

@@ -33,6 +33,7 @@ from mcp_types import RequestId
 from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
+from session_server.mcp_client.sdk import plain
 from session_server.schemas.limits import MCP_BODY_BYTES
 from session_server.watched_response import WatchedResponse
 
@@ -197,8 +198,7 @@ class Exchange:
             result = await dispatch(self, self._method, self._params)
         except Exception as error:  # noqa: BLE001 - the SDK logs what it has no code for
             data = modern_error_data(error)
-            plain = data.model_dump(by_alias=True, mode="json", exclude_none=True)
-            return ERROR_CODE_HTTP_STATUS.get(data.code, 200), {**named, "error": plain}
+            return ERROR_CODE_HTTP_STATUS.get(data.code, 200), {**named, "error": plain(data)}
         return 200, {**named, "result": result}
 
     async def _stream(self, event: bytes) -> None:

@@ -8,12 +8,12 @@ from collections.abc import Callable
 import msgspec
 
 from session_server.gateway.mcp_callers import McpCaller
-from session_server.host.awaiting import write
+from session_server.host.awaiting import Completion, write
 from session_server.host.host import Host
 from session_server.reducers.batches import Batch, batch_of
 from session_server.schemas.ahp.actions import TitleChanged
 from session_server.schemas.ahp.commands import CreateSessionParams
-from session_server.schemas.errors import CommandError, ErrorCode, NotSavedError
+from session_server.schemas.errors import CommandError, ErrorCode
 from session_server.schemas.limits import TITLE_CHARS
 from session_server.schemas.principals import Principal, Stamp
 from session_server.schemas.record import SessionRecord
@@ -27,16 +27,12 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 def session_for(caller: McpCaller, server: str, configured: str | None) -> Uri:
     """The header goes first; a principal that is limited to one session has no other."""
-    named = caller.session or _only(caller.principal) or configured
+    own = caller.principal.sessions or ()
+    named = caller.session or (own[0] if len(own) == 1 else configured)
     if named is not None:
         return named if _SCHEME.match(named) else f"{PREFIX}{named}"
     whose = msgspec.json.encode((caller.principal.id, server, caller.client))
     return f"{PREFIX}mcp-{server}-{hashlib.sha256(whose).hexdigest()[:16]}"
-
-
-def _only(principal: Principal) -> Uri | None:
-    sessions = principal.sessions or ()
-    return sessions[0] if len(sessions) == 1 else None
 
 
 class GatewaySessions:
@@ -44,16 +40,14 @@ class GatewaySessions:
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        self._making: dict[Uri, asyncio.Future[str | None]] = {}
+        self._making: dict[Uri, asyncio.Future[None]] = {}
 
     async def ready(self, caller: McpCaller, uri: Uri, title: str) -> None:
         """A `CommandError` if this principal may not look at it, or make it."""
         sessions = self._host.sessions  # the root channel is none of them
         while uri not in sessions or self._host.channel(caller.principal, uri) is None:
             made = self._making.get(uri) or self._make(caller.principal, uri, title)
-            reason = await asyncio.shield(made)
-            if reason is not None:
-                raise NotSavedError(reason)
+            await asyncio.shield(made)
 
     async def retitle(
         self, caller: McpCaller, uri: Uri, title: Callable[[SessionRecord], str | None]
@@ -69,18 +63,14 @@ class GatewaySessions:
             return
         await write(self._host, uri, plan, by=caller.principal.author)
 
-    def _make(self, principal: Principal, uri: Uri, title: str) -> asyncio.Future[str | None]:
+    def _make(self, principal: Principal, uri: Uri, title: str) -> asyncio.Future[None]:
         if not principal.reaches(uri):
             raise CommandError(ErrorCode.PERMISSION_DENIED, "Your access is to another session.")
-        made: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
-        params = CreateSessionParams(channel=uri, provider=PROVIDER)
+        made = Completion()
+        params, title = CreateSessionParams(channel=uri, provider=PROVIDER), title[:TITLE_CHARS]
         self._host.lifecycle.create(
-            principal,
-            params,
-            title=title[:TITLE_CHARS],
-            done=lambda: made.set_result(None),
-            failed=made.set_result,
+            principal, params, title=title, done=made.succeed, failed=made.fail
         )
-        self._making[uri] = made
-        made.add_done_callback(lambda _: self._making.pop(uri, None))
-        return made
+        self._making[uri] = made.future
+        made.future.add_done_callback(lambda _: self._making.pop(uri, None))
+        return made.future

@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import math
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from mcp import MCPError
 from mcp_types import (
@@ -17,8 +17,8 @@ from mcp_types import (
     LoggingMessageNotificationParams,
 )
 
-from session_server.gateway.mcp_callers import Context, McpCaller, log_level_of
-from session_server.mcp_client.progress import Log, Report, nobody
+from session_server.gateway.mcp_callers import McpCaller
+from session_server.mcp_client.progress import Listener, Log, Report, nobody
 
 PROGRESS_SECONDS = 10.0
 PASS_ON_SECONDS = 0.1
@@ -29,7 +29,6 @@ STEP = 1e-6
 STOPPING = "The host is stopping. Ask again soon: what is under way goes on there."
 
 T = TypeVar("T")
-Item_co = TypeVar("Item_co", covariant=True)
 
 Wait = Callable[[float], Awaitable[T]]
 """Waits for at most this many seconds; `None` is "not yet", and comes early if the host stops."""
@@ -52,8 +51,8 @@ class LegProgress:
     Between them the latest number is repeated, a little more each time: progress has to increase.
     """
 
-    def __init__(self, ctx: Context) -> None:
-        self._session = ctx.session
+    def __init__(self, caller: McpCaller) -> None:
+        self._session = caller.ctx.session
         self._progress: float | None = None
         self._total: float | None = None
 
@@ -66,19 +65,10 @@ class LegProgress:
         await self._session.report_progress(*report)
 
 
-class Source(Protocol[Item_co]):
-    """`notify` is called whenever there is something to take."""
-
-    notify: Callable[[], None]
-
-    @property
-    def has_news(self) -> bool: ...
-
-    def taken(self) -> Item_co | None: ...
-
-
 @contextlib.asynccontextmanager
-async def passing(source: Source[T], send: Callable[[T], Awaitable[None]]) -> AsyncGenerator[None]:
+async def passing(
+    source: Listener | Log, send: Callable[[Any], Awaitable[None]]
+) -> AsyncGenerator[None]:
     """While the block runs; with pauses, and what is there at its end in any case."""
     sending = asyncio.Lock()
     task: asyncio.Task[None] | None = None
@@ -116,11 +106,12 @@ async def passing(source: Source[T], send: Callable[[T], Awaitable[None]]) -> As
 
 
 @contextlib.asynccontextmanager
-async def passing_logs(ctx: Context, log: Log) -> AsyncGenerator[None]:
+async def passing_logs(caller: McpCaller, log: Log) -> AsyncGenerator[None]:
     """Log messages to the client of this request, on its stream, if it has asked for them."""
-    if log_level_of(ctx) is None:
+    if caller.log_level is None:
         yield
         return
+    ctx = caller.ctx
 
     async def send(messages: list[LoggingMessageNotificationParams]) -> None:
         for message in messages:
@@ -135,19 +126,18 @@ async def hold(
     caller: McpCaller,
     wait: Wait[T],
     limits: HoldLimits,
-    progress: LegProgress | None = None,
-    message: Callable[[], str] = str,
+    progress: LegProgress,
+    message: Callable[[], str],
 ) -> T:
     """What was waited for, or `None` when a 2026-era request was held for its time.
 
-    With `progress`, the client is sent this message again and again.
+    The client is sent this message as progress again and again.
     """
     clock = asyncio.get_running_loop().time
     end = clock() + limits.seconds if caller.is_modern else math.inf
     found = await wait(0)
     while found is None and (left := end - clock()) > 0 and not limits.over.is_set():
-        if progress is not None:
-            await progress.show(message())
+        await progress.show(message())
         found = await wait(min(left, PROGRESS_SECONDS))
     if found is None and not caller.is_modern:
         raise MCPError(INTERNAL_ERROR, STOPPING)

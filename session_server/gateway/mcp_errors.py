@@ -53,10 +53,6 @@ def lost_state_error() -> MCPError:
     return MCPError(INVALID_PARAMS, "Invalid or expired requestState", reason)
 
 
-def invalid(message: str) -> MCPError:
-    return MCPError(INVALID_PARAMS, message)
-
-
 REASONS = {
     400: "The body must be JSON, sent as Content-Type: application/json.",
     405: "Send messages with POST.",

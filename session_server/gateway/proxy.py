@@ -1,7 +1,7 @@
 """A configured server as our clients see it: the same tools, prompts and resources."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 from mcp.server import Server
 from mcp.server.caching import CacheHint
@@ -12,6 +12,7 @@ from mcp_types import (
     CompleteRequestParams,
     EmptyResult,
     GetPromptRequestParams,
+    Implementation,
     PaginatedRequestParams,
     ReadResourceRequestParams,
     RequestParams,
@@ -24,64 +25,118 @@ from mcp_types import (
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from session_server.gateway.announcements import Announcements
-from session_server.gateway.client_questions import declared_by
-from session_server.gateway.mcp_callers import Context, principal_id, set_log_level
+from session_server.gateway.mcp_callers import Context, McpCaller, set_log_level
 from session_server.gateway.mcp_errors import as_mcp_errors
 from session_server.mcp_client.connections import Link
-from session_server.mcp_client.servers import Servers
+from session_server.mcp_client.sdk import CALLS
+from session_server.mcp_client.servers import Server as Upstream
 from session_server.reducers.calls.input_required import TASKS_EXTENSION
 from session_server.reducers.calls.starting import own_params
 from session_server.schemas.mcp import CallMethod
 
 Perform = Callable[[Context, CallMethod], Awaitable[dict[str, Any]]]
 
-LISTED: dict[str, tuple[tuple[str, type[RequestParams]], ...]] = {
-    "tools": (("tools/list", PaginatedRequestParams),),
-    "prompts": (("prompts/list", PaginatedRequestParams),),
-    "resources": (
-        ("resources/list", PaginatedRequestParams),
-        ("resources/templates/list", PaginatedRequestParams),
+
+class Method(NamedTuple):
+    """`stand_in` is what the SDK sees in place of a result: it drops what it does not know."""
+
+    capability: str
+    params: type[RequestParams]
+    stand_in: dict[str, Any]
+
+
+METHODS = {
+    "tools/list": Method("tools", PaginatedRequestParams, {"tools": []}),
+    "tools/call": Method("tools", CallToolRequestParams, {"content": []}),
+    "prompts/list": Method("prompts", PaginatedRequestParams, {"prompts": []}),
+    "prompts/get": Method("prompts", GetPromptRequestParams, {"messages": []}),
+    "resources/list": Method("resources", PaginatedRequestParams, {"resources": []}),
+    "resources/templates/list": Method(
+        "resources", PaginatedRequestParams, {"resourceTemplates": []}
     ),
-    "completions": (("completion/complete", CompleteRequestParams),),
-}
-CALLED: dict[str, tuple[CallMethod, type[RequestParams]]] = {
-    "tools": ("tools/call", CallToolRequestParams),
-    "prompts": ("prompts/get", GetPromptRequestParams),
-    "resources": ("resources/read", ReadResourceRequestParams),
+    "resources/read": Method("resources", ReadResourceRequestParams, {"contents": []}),
+    "completion/complete": Method(
+        "completions", CompleteRequestParams, {"completion": {"values": []}}
+    ),
 }
 OF_2026 = ("resultType", "ttlMs", "cacheScope")
 """What the envelope of a result has in 2026 alone."""
-
-STAND_INS: dict[str, dict[str, Any]] = {
-    "tools/list": {"tools": []},
-    "prompts/list": {"prompts": []},
-    "resources/list": {"resources": []},
-    "resources/templates/list": {"resourceTemplates": []},
-    "completion/complete": {"completion": {"values": []}},
-    "tools/call": {"content": []},
-    "prompts/get": {"messages": []},
-    "resources/read": {"contents": []},
-}
-"""What the SDK sees in place of a result, since it drops or refuses what it does not know."""
 
 FRESH = CacheHint(ttl_ms=0, scope="private")
 """A 2025-era server says nothing of how long its lists hold."""
 
 
 class ProxyServer(Server[Any]):
-    """Says of changes what the server itself says of them, and passes its results on unchanged."""
+    """What a server has now, under its own name; its results are passed on unchanged.
 
-    announcements: Announcements
-    upstream: ServerCapabilities
+    Of changes it says what the server itself says of them.
+    """
 
-    def __init__(self, *options: Any, **more: Any) -> None:
-        super().__init__(*options, **more)
+    def __init__(
+        self, upstream: Upstream, main: Link, perform: Perform, announcements: Announcements
+    ) -> None:
+        known = main.client.server_info or Implementation(name=upstream.config.name, version="")
+        super().__init__(
+            known.name,
+            version=known.version,
+            title=known.title,
+            description=known.description,
+            website_url=known.website_url,
+            icons=known.icons,
+            instructions=main.client.instructions,
+            get_tool_input_schema=self._input_schema,
+            cache_hints={
+                "tools/list": FRESH,
+                "prompts/list": FRESH,
+                "resources/list": FRESH,
+                "resources/templates/list": FRESH,
+                "resources/read": FRESH,
+            },
+        )
+        self._upstream = upstream
+        self._capabilities = main.client.server_capabilities
+        self._perform = perform
+        self._announcements = announcements
         self._results: dict[int, dict[str, Any]] = {}
+        self._add_handlers()
 
-    def passed_on(self, ctx: Context, result: dict[str, Any]) -> dict[str, Any]:
-        """For handlers: the result goes around the SDK, and this goes through it."""
+    def _add_handlers(self) -> None:
+        add, announcements = self.add_request_handler, self._announcements
+        for name, method in METHODS.items():
+            if getattr(self._capabilities, method.capability) is not None:
+                add(name, method.params, self._call if name in CALLS else self._pass_on)
+        if self._capabilities.logging is not None:
+            add("logging/setLevel", SetLevelRequestParams, self._set_level)
+        if announcements.are_any:
+            add("subscriptions/listen", SubscriptionsListenRequestParams, announcements.listen)
+        if announcements.watching:
+            add("resources/subscribe", SubscribeRequestParams, announcements.subscribe)
+            add("resources/unsubscribe", UnsubscribeRequestParams, announcements.unsubscribe)
+
+    async def _pass_on(self, ctx: Context, _: RequestParams) -> dict[str, Any]:
+        caller, params = McpCaller(ctx), own_params(ctx.params or {})
+        can = caller.declared if self._upstream.config.answers == "client" else None
+        with as_mcp_errors():
+            result = await self._upstream.request(ctx.method, params, can, caller.principal.id)
+        return self._passed_on(ctx, result)
+
+    async def _call(self, ctx: Context, _: RequestParams) -> dict[str, Any]:
+        method = cast("CallMethod", ctx.method)
+        return self._passed_on(ctx, await self._perform(ctx, method))
+
+    async def _set_level(self, ctx: Context, params: SetLevelRequestParams) -> EmptyResult:
+        set_log_level(ctx, params.level)
+        self._upstream.set_log_level(params.level)
+        return EmptyResult()
+
+    def _input_schema(self, tool: str) -> Any:
+        known = self._upstream.main.tools.get(tool)
+        return None if known is None else known.input_schema
+
+    def _passed_on(self, ctx: Context, result: dict[str, Any]) -> dict[str, Any]:
+        """The result goes around the SDK, and this goes through it."""
         self._results[id(ctx)] = result
-        return {"resultType": "complete", **STAND_INS[ctx.method]}
+        return {"resultType": "complete", **METHODS[ctx.method].stand_in}
 
     async def unchanged(self, ctx: Context, call_next: CallNext) -> Any:
         """A middleware, the innermost: the server's result in the envelope that the SDK made."""
@@ -94,91 +149,17 @@ class ProxyServer(Server[Any]):
 
     def get_capabilities(self, *options: Any, **more: Any) -> ServerCapabilities:
         found = super().get_capabilities(*options, **more)
-        found.experimental = self.upstream.experimental
-        extensions = self.upstream.extensions or {}
+        found.experimental = self._capabilities.experimental
+        extensions = self._capabilities.extensions or {}
         found.extensions = {k: v for k, v in extensions.items() if k != TASKS_EXTENSION} or None
         if found.tools is not None:
-            found.tools.list_changed = self.announcements.tools
+            found.tools.list_changed = self._announcements.tools
         if found.prompts is not None:
-            found.prompts.list_changed = self.announcements.prompts
+            found.prompts.list_changed = self._announcements.prompts
         if found.resources is not None:
-            found.resources.list_changed = self.announcements.resources
-            found.resources.subscribe = self.announcements.watching
+            found.resources.list_changed = self._announcements.resources
+            found.resources.subscribe = self._announcements.watching
         return found
-
-
-def offer(
-    servers: Servers, name: str, main: Link, perform: Perform, announcements: Announcements
-) -> ProxyServer:
-    """What the server has now, under its own name."""
-    known = main.client.server_info
-    server = ProxyServer(
-        known.name if known is not None else name,
-        version=known.version if known is not None else "",
-        title=known.title if known is not None else None,
-        description=known.description if known is not None else None,
-        website_url=known.website_url if known is not None else None,
-        icons=known.icons if known is not None else None,
-        instructions=main.client.instructions,
-        get_tool_input_schema=lambda tool: _input_schema(servers, name, tool),
-        cache_hints={
-            "tools/list": FRESH,
-            "prompts/list": FRESH,
-            "resources/list": FRESH,
-            "resources/templates/list": FRESH,
-            "resources/read": FRESH,
-        },
-    )
-    server.announcements = announcements
-    server.upstream = capabilities = main.client.server_capabilities
-    for kind, listings in LISTED.items():
-        if getattr(capabilities, kind) is not None:
-            for method, shape in listings:
-                server.add_request_handler(method, shape, _passing(server, servers, name))
-            if kind in CALLED:
-                called, params = CALLED[kind]
-                server.add_request_handler(called, params, _calling(server, called, perform))
-    if capabilities.logging is not None:
-        server.add_request_handler(
-            "logging/setLevel", SetLevelRequestParams, _levelling(servers, name)
-        )
-    if announcements.are_any:
-        listen = announcements.listen
-        server.add_request_handler("subscriptions/listen", SubscriptionsListenRequestParams, listen)
-    if announcements.watching:
-        on, off = announcements.subscribe, announcements.unsubscribe
-        server.add_request_handler("resources/subscribe", SubscribeRequestParams, on)
-        server.add_request_handler("resources/unsubscribe", UnsubscribeRequestParams, off)
-    return server
-
-
-def _passing(server: ProxyServer, servers: Servers, name: str) -> Any:
-    known = servers[name]
-
-    async def passed(ctx: Context, _: RequestParams) -> dict[str, Any]:
-        can = declared_by(ctx) if known.config.answers == "client" else None
-        params = own_params(ctx.params or {})
-        with as_mcp_errors():
-            result = await known.request(ctx.method, params, can, principal_id(ctx))
-        return server.passed_on(ctx, result)
-
-    return passed
-
-
-def _levelling(servers: Servers, name: str) -> Any:
-    async def levelled(ctx: Context, params: SetLevelRequestParams) -> EmptyResult:
-        set_log_level(ctx, params.level)
-        servers[name].set_log_level(params.level)
-        return EmptyResult()
-
-    return levelled
-
-
-def _calling(server: ProxyServer, method: CallMethod, perform: Perform) -> Any:
-    async def called(ctx: Context, _: RequestParams) -> dict[str, Any]:
-        return server.passed_on(ctx, await perform(ctx, method))
-
-    return called
 
 
 def _enveloped(ctx: Context, shaped: Any, result: dict[str, Any]) -> dict[str, Any]:
@@ -202,8 +183,3 @@ def _without_2026(result: dict[str, Any]) -> dict[str, Any]:
         if not plain["_meta"]:
             del plain["_meta"]
     return plain
-
-
-def _input_schema(servers: Servers, name: str, tool: str) -> Any:
-    known = servers[name].main.tools.get(tool)
-    return None if known is None else known.input_schema

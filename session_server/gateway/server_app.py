@@ -26,6 +26,7 @@ from session_server.gateway.mcp_callers import (
 )
 from session_server.gateway.mcp_errors import refusal
 from session_server.host.host import Host
+from session_server.mcp_client.pool import counted
 from session_server.schemas.limits import (
     MCP_BODY_BYTES,
     MCP_REQUESTS_PER_PRINCIPAL,
@@ -101,7 +102,7 @@ class ClientSessions:
         self._host = host
         self._end = end
         self._by_id: dict[str, ClientSession] = {}
-        self._opening: Counter[str] = Counter()
+        self.opening: Counter[str] = Counter()
 
     def of(self, session_id: str, principal: Principal) -> ClientSession | None:
         """Nobody else's use keeps a session from ending."""
@@ -110,21 +111,12 @@ class ClientSessions:
 
     def make_room(self, principal: Principal) -> bool:
         own = [one for one in self._by_id.values() if one.principal.id == principal.id]
-        if len(own) + self._opening[principal.id] < MCP_SESSIONS_PER_PRINCIPAL:
+        if len(own) + self.opening[principal.id] < MCP_SESSIONS_PER_PRINCIPAL:
             return True
         idle = [one for one in own if not one.in_use]
         if idle:
             self._end(min(idle, key=lambda one: one.idle_since))
         return bool(idle)
-
-    @contextlib.contextmanager
-    def opening(self, principal: Principal) -> Generator[None]:
-        self._opening[principal.id] += 1
-        try:
-            yield
-        finally:
-            self._opening[principal.id] -= 1
-            self._opening += Counter()  # forgets those that are zero
 
     def opened(self, session_id: str, principal: Principal) -> ClientSession:
         session = self._by_id[session_id] = ClientSession(session_id, principal, self._end)
@@ -174,12 +166,8 @@ class ServerApp:
         if self._in_flight[principal.id] >= MCP_REQUESTS_PER_PRINCIPAL:
             await refusal(429, INTERNAL_ERROR, TOO_MANY_REQUESTS)(scope, receive, send)
             return
-        self._in_flight[principal.id] += 1
-        try:
+        with counted(self._in_flight, principal.id):
             await self._answer(principal, scope, receive, send)
-        finally:
-            self._in_flight[principal.id] -= 1
-            self._in_flight += Counter()  # forgets those that are zero
 
     async def _answer(
         self, principal: Principal, scope: Scope, receive: Receive, send: Send
@@ -209,7 +197,7 @@ class ServerApp:
         """A request that may open a session, and has if its answer names one."""
         with contextlib.ExitStack() as stack:
             opening = stack.enter_context(contextlib.ExitStack())
-            opening.enter_context(self._sessions.opening(principal))
+            opening.enter_context(counted(self._sessions.opening, principal.id))
 
             async def noting(message: Message) -> None:
                 if message["type"] == "http.response.start" and message["status"] < 400:
@@ -258,7 +246,5 @@ class ServerApp:
             await self._over.wait()
             if self._on_stop is not None:
                 self._on_stop()
-            await asyncio.sleep(
-                LAST_RESPONSES_SECONDS
-            )  # then streams that are only listened to end
-            self._sessions.close()
+            await asyncio.sleep(LAST_RESPONSES_SECONDS)
+            self._sessions.close()  # and streams that are only listened to end

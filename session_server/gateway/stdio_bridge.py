@@ -4,7 +4,6 @@ Messages are carried as they are. When the host restarts, the bridge waits for i
 was under way is answered with an error, and asked again it is the same call.
 """
 
-import asyncio
 import contextlib
 from collections.abc import Mapping
 from typing import Any
@@ -52,6 +51,7 @@ PATIENCE_SECONDS = 600.0
 """How long a host that went away is waited for."""
 
 EVENT_BYTES = 16 * 1_048_576
+TOO_LARGE = f"The message is larger than {MCP_BODY_BYTES} bytes."
 LOST = "The connection to the host was lost. Ask again: what was under way goes on there."
 REPEATED_INITIALIZE = "session-server:initialize"
 INITIALIZED = JSONRPCNotification(jsonrpc="2.0", method="notifications/initialized")
@@ -114,9 +114,11 @@ class Bridge:
             tasks.start_soon(self._bring_back, answers, out)
             async for item in lines:
                 if not isinstance(item, SessionMessage):
-                    await out.send(SessionMessage(_invalid_line(item)))
+                    await out.send(_invalid_line(item))
                 elif _is_too_large(item.message):
-                    await out.send(SessionMessage(_too_large(item.message)))
+                    message = item.message
+                    request_id = message.id if isinstance(message, JSONRPCRequest) else None
+                    await out.send(_error(request_id, INVALID_REQUEST, TOO_LARGE))
                 else:
                     await self._pass_on(item.message, requests)
             await self._answered_soon()
@@ -197,49 +199,35 @@ class Bridge:
     async def _lost(self, out: Any) -> None:
         pending, self._pending = self._pending, {}
         for request_id in pending:
-            await out.send(SessionMessage(_lost(request_id)))
+            await out.send(_error(request_id, CONNECTION_CLOSED, LOST))
         await self._until_ready()
 
     async def _until_ready(self) -> None:
-        try:
-            async with asyncio.timeout(PATIENCE_SECONDS):
-                await self._poll()
-        except TimeoutError:
-            self._is_abandoned = True
-
-    async def _poll(self) -> None:
         backoff = Backoff(*LOOK_AGAIN)
-        async with httpx2.AsyncClient(timeout=CONNECT_SECONDS) as http:
-            while True:
-                with contextlib.suppress(httpx2.TransportError):
-                    if (await http.get(self._ready_url)).is_success:
-                        return
-                await backoff.sleep()
+        with anyio.move_on_after(PATIENCE_SECONDS):
+            async with httpx2.AsyncClient(timeout=CONNECT_SECONDS) as http:
+                while True:
+                    with contextlib.suppress(httpx2.TransportError):
+                        if (await http.get(self._ready_url)).is_success:
+                            return
+                    await backoff.sleep()
+        self._is_abandoned = True
 
 
-def _invalid_line(error: Exception) -> JSONRPCError:
+def _error(request_id: Any, code: int, message: str) -> SessionMessage:
+    error = ErrorData(code=code, message=message)
+    return SessionMessage(JSONRPCError(jsonrpc="2.0", id=request_id, error=error))
+
+
+def _invalid_line(error: Exception) -> SessionMessage:
     """A line that is no message belongs to no request, as far as anyone can tell."""
     kinds = {one["type"] for one in error.errors()} if isinstance(error, ValidationError) else set()
     if "json_invalid" in kinds:
-        error_data = ErrorData(code=PARSE_ERROR, message="Parse error: this line is not JSON.")
-    else:
-        error_data = ErrorData(code=INVALID_REQUEST, message="This line is not a JSON-RPC message.")
-    return JSONRPCError(jsonrpc="2.0", id=None, error=error_data)
+        return _error(None, PARSE_ERROR, "Parse error: this line is not JSON.")
+    return _error(None, INVALID_REQUEST, "This line is not a JSON-RPC message.")
 
 
 def _is_too_large(message: Any) -> bool:
     """As the host will have it, which takes no more."""
     written: str = message.model_dump_json(by_alias=True, exclude_unset=True)
     return len(written.encode()) > MCP_BODY_BYTES
-
-
-def _too_large(message: Any) -> JSONRPCError:
-    reason = f"The message is larger than {MCP_BODY_BYTES} bytes."
-    error = ErrorData(code=INVALID_REQUEST, message=reason)
-    request_id = message.id if isinstance(message, JSONRPCRequest) else None
-    return JSONRPCError(jsonrpc="2.0", id=request_id, error=error)
-
-
-def _lost(request_id: Any) -> JSONRPCError:
-    error = ErrorData(code=CONNECTION_CLOSED, message=LOST)
-    return JSONRPCError(jsonrpc="2.0", id=request_id, error=error)

@@ -3,7 +3,7 @@
 import difflib
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -91,15 +91,8 @@ OURS = tuple(
 )
 KNOWN = (*OURS, *OF_OTHERS, *ALIASES)
 EXPANDED = ("command", "args", "env", "cwd", "url", "headers", "envFile")
-KINDS = {
-    "stdio": "stdio",
-    "local": "stdio",
-    "http": "http",
-    "remote": "http",
-    "streamable-http": "http",
-    "streamable_http": "http",
-    "streamablehttp": "http",
-}
+STDIO_KINDS = ("stdio", "local")
+HTTP_KINDS = ("http", "remote", "streamable-http", "streamable_http", "streamablehttp")
 PROTOCOLS = ("auto", MODERN, LEGACY)
 EDITOR_FOLDERS = (".vscode", ".cursor")
 
@@ -219,9 +212,9 @@ class _File:
         return raw
 
     def _config(self, raw: dict[str, Any], *, is_off: bool) -> ServerConfig:
-        expand = self._expanding(is_off=is_off)
         raw = {
-            key: _mapped(value, expand) if key in EXPANDED else value for key, value in raw.items()
+            key: self._expanded(value, is_off=is_off) if key in EXPANDED else value
+            for key, value in raw.items()
         }
         kind = raw.pop("type", None)
         env_file = raw.pop("envFile", None)
@@ -230,44 +223,42 @@ class _File:
         try:
             config = msgspec.convert(raw, ServerConfig)
         except msgspec.ValidationError as error:
-            raise _ProblemError(_placed(str(error))) from None
+            # msgspec's errors name types and places, and never hold a value.
+            raise _ProblemError(str(error).replace("`$.", "`")) from None
         if is_off:
             return config
         _check(config, kind)
         if isinstance(env_file, str):
             variables = _variables_in(self._folder / Path(env_file).expanduser())
             config = msgspec.structs.replace(config, env={**variables, **config.env})
-        cwd = config.cwd
-        if cwd is not None:
-            cwd = str(self._path.parent / Path(cwd).expanduser())
-        return msgspec.structs.replace(config, cwd=cwd)
+        if config.cwd is not None:
+            cwd = str(self._path.parent / Path(config.cwd).expanduser())
+            config = msgspec.structs.replace(config, cwd=cwd)
+        return config
 
-    def _expanding(self, *, is_off: bool) -> Callable[[str], str]:
+    def _expanded(self, value: Any, *, is_off: bool) -> Any:
+        """With variables filled in, in all texts of the value."""
+        if isinstance(value, dict):
+            return {key: self._expanded(inner, is_off=is_off) for key, inner in value.items()}
+        if isinstance(value, list):
+            return [self._expanded(inner, is_off=is_off) for inner in value]
+        if not isinstance(value, str):
+            return value
+
         def replaced(found: re.Match[str]) -> str:
             default: str | None = found["default"]
-            value = self._variables.get(found["name"], default)
-            if value is None and not is_off:
+            known = self._variables.get(found["name"], default)
+            if known is None and not is_off:
                 raise _ProblemError(f"it uses ${{{found['name']}}}, which is not set")
-            return value or ""
+            return known or ""
 
-        def expand(text: str) -> str:
-            left = _LEFT_OVER.search(_VARIABLE.sub("", text))
-            if left is not None and not is_off:
-                raise _ProblemError(
-                    f"it uses {left[0]}, which this host cannot fill in: put the value into the"
-                    " environment, and write ${NAME}"
-                )
-            return _VARIABLE.sub(replaced, text)
-
-        return expand
-
-
-def _mapped(value: Any, change: Callable[[str], str]) -> Any:
-    if isinstance(value, str):
-        return change(value)
-    if isinstance(value, dict):
-        return {key: _mapped(inner, change) for key, inner in value.items()}
-    return [_mapped(inner, change) for inner in value] if isinstance(value, list) else value
+        left = _LEFT_OVER.search(_VARIABLE.sub("", value))
+        if left is not None and not is_off:
+            raise _ProblemError(
+                f"it uses {left[0]}, which this host cannot fill in: put the value into the"
+                " environment, and write ${NAME}"
+            )
+        return _VARIABLE.sub(replaced, value)
 
 
 def _nearest(key: str, known: Iterable[str]) -> str:
@@ -279,11 +270,6 @@ def _nearest(key: str, known: Iterable[str]) -> str:
 
 def _bare(key: str) -> str:
     return re.sub(r"[_\s-]", "", key).lower()
-
-
-def _placed(reason: str) -> str:
-    """msgspec's errors name types and places, and never hold a value."""
-    return reason.replace("`$.", "`")
 
 
 def _variables_in(file: Path) -> dict[str, str]:
@@ -310,7 +296,7 @@ def _check(config: ServerConfig, kind: Any) -> None:
             "its transport is SSE, which MCP has replaced by streamable HTTP: ask its maker for the"
             " new address, often at /mcp, and set `type` to http"
         )
-    if isinstance(kind, str) and kind.lower() not in KINDS:
+    if isinstance(kind, str) and kind.lower() not in (*STDIO_KINDS, *HTTP_KINDS):
         raise _ProblemError(f"its `type` {kind} is unknown; use stdio or http")
     if config.url is not None and not config.url.startswith(("https://", "http://")):
         raise _ProblemError("it needs a `url` that begins with https:// or http://")

@@ -6,12 +6,11 @@ What it brings back are plain JSON objects: the driver decides what they mean.
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import Any, NamedTuple
 
 from mcp import Client, MCPError
 from mcp.client.session import (
-    ClientRequestContext,
     ElicitationFnT,
     IncomingMessage,
     ListRootsFnT,
@@ -26,7 +25,6 @@ from mcp_types import (
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
     UNSUPPORTED_PROTOCOL_VERSION,
-    ElicitRequestParams,
     ErrorData,
     Implementation,
     LoggingMessageNotification,
@@ -39,11 +37,10 @@ from pydantic import ValidationError
 
 from session_server import __version__
 from session_server.mcp_client.config import LEGACY, MODERN, Protocol, ServerConfig
-from session_server.mcp_client.failures import HttpResponseInfo, unreachable_error
+from session_server.mcp_client.failures import HttpResponseInfo, first_of, unreachable_error
 from session_server.mcp_client.sdk import (
     Change,
     RequestIds,
-    Unanswered,
     Watch,
     add_result_type,
     changed_streams,
@@ -57,6 +54,7 @@ from session_server.schemas.errors import UnreachableError
 from session_server.schemas.limits import RESULT_BYTES
 
 LISTED_PAGES = 100
+NO_HANDSHAKE = (METHOD_NOT_FOUND, UNSUPPORTED_PROTOCOL_VERSION)
 
 NOT_2026 = (
     "it does not speak revision 2026-07-28; set its `protocol` in mcp.json to auto or 2025-11-25"
@@ -64,13 +62,6 @@ NOT_2026 = (
 NOT_2025 = (
     "it does not speak revision 2025-11-25; set its `protocol` in mcp.json to auto or 2026-07-28"
 )
-
-
-def refuses_the_handshake(error: BaseException) -> bool:
-    while isinstance(error, BaseExceptionGroup) and error.exceptions:
-        error = error.exceptions[0]
-    codes = (METHOD_NOT_FOUND, UNSUPPORTED_PROTOCOL_VERSION)
-    return isinstance(error, MCPError) and error.code in codes
 
 
 class Callbacks(NamedTuple):
@@ -87,7 +78,7 @@ class Callbacks(NamedTuple):
     answered: Callable[[], object] = bool
 
 
-NO_CALLBACKS = Callbacks()
+NO_QUESTIONS = ErrorData(code=INTERNAL_ERROR, message="Ask by input_required.")
 Logged = Callable[[LoggingMessageNotificationParams], None]
 
 
@@ -97,21 +88,16 @@ def callbacks_for_one_request(config: ServerConfig, logged: Logged | None = None
     `logged` gets the log messages.
     """
 
-    async def elicit(context: ClientRequestContext, params: ElicitRequestParams) -> ErrorData:
-        del context, params
-        return ErrorData(code=INTERNAL_ERROR, message="Ask by input_required.")
-
-    async def list_roots(context: ClientRequestContext) -> ErrorData:
-        del context
-        return ErrorData(code=INTERNAL_ERROR, message="Ask by input_required.")
+    async def refuse(*_: Any, **__: Any) -> ErrorData:
+        return NO_QUESTIONS
 
     async def notified(message: IncomingMessage) -> None:
         if logged is not None and isinstance(message, LoggingMessageNotification):
             logged(message.params)
 
     return Callbacks(
-        elicit=elicit,
-        list_roots=None if config.roots is None else list_roots,
+        elicit=refuse,
+        list_roots=None if config.roots is None else refuse,
         notified=notified,
     )
 
@@ -136,27 +122,31 @@ class Listing:
         self.tools[tool.name] = tool
         self._headers[tool.name] = x_mcp_header_map(tool.input_schema) if has_headers else {}
 
-    def headers_of(self, tool: str, arguments: Mapping[str, Any]) -> dict[str, str]:
-        """MCP forbids calling a tool whose marks are not valid."""
+    def headers_of(self, params: Mapping[str, Any]) -> dict[str, str]:
+        """Those of a call. MCP forbids calling a tool whose marks are not valid."""
+        tool = str(params.get("name"))
         if tool in self._invalid:
             reason = f"The definition of {tool!r} is not valid: {self._invalid[tool]}"
             raise MCPError(INVALID_PARAMS, reason)
-        return mcp_param_headers(self._headers.get(tool, {}), arguments)
+        return mcp_param_headers(self._headers.get(tool, {}), params.get("arguments") or {})
 
 
 class Link:
     """`lost` is set when the other side has ended; nothing sent afterwards arrives.
 
+    `is_modern`: the server asks by `input_required`, not on the connection.
     `latest_response` is how the latest request was answered over HTTP.
     """
 
-    def __init__(self, config: ServerConfig, callbacks: Callbacks = NO_CALLBACKS) -> None:
+    def __init__(self, config: ServerConfig, callbacks: Callbacks) -> None:
         self.config = config
         self.lost = asyncio.Event()
+        self.is_modern = False
         self.latest_response: HttpResponseInfo | None = None
         self.listing = Listing()
         self.output = Output(config)
-        self.unanswered = Unanswered(callbacks.answered)
+        self._watch = Watch(callbacks.answered, self.lost.set)
+        self.unanswered = self._watch.unanswered
         self._client: Client | None = None
         self._callbacks = callbacks
 
@@ -165,11 +155,6 @@ class Link:
         if self._client is None:
             raise UnreachableError("the connection is not open")
         return self._client
-
-    @property
-    def is_modern(self) -> bool:
-        """Whether it asks by `input_required`, not on the connection."""
-        return self.client.protocol_version in MODERN_PROTOCOL_VERSIONS
 
     @contextlib.asynccontextmanager
     async def opened(
@@ -185,10 +170,12 @@ class Link:
             try:
                 await stack.enter_async_context(client)
             except Exception as error:
-                if protocol == LEGACY and refuses_the_handshake(error):
+                code = getattr(first_of(error), "code", None)
+                if protocol == LEGACY and code in NO_HANDSHAKE:
                     raise UnreachableError(NOT_2025) from error
                 raise unreachable_error(error, self.config, self.latest_response) from error
-            if protocol == MODERN and client.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+            self.is_modern = client.protocol_version in MODERN_PROTOCOL_VERSIONS
+            if protocol == MODERN and not self.is_modern:
                 raise UnreachableError(NOT_2026)
             self._client = client
             try:
@@ -212,14 +199,21 @@ class Link:
         options = CallOptions() if progress is None else CallOptions(on_progress=progress)
         if request_id is not None:
             options["request_id"] = request_id
+        return await self.with_new_headers(
+            method, lambda: self._request(method, params, {**options}, capabilities)
+        )
+
+    async def with_new_headers(
+        self, method: str, send: Callable[[], Awaitable[dict[str, Any]]]
+    ) -> dict[str, Any]:
+        """Sends again where a tool wants other arguments in headers than when it was listed."""
         try:
-            return await self._request(method, params, {**options}, capabilities)
+            return await send()
         except MCPError as error:
             if error.code != HEADER_MISMATCH or method != "tools/call":
                 raise
-        # Refused before it ran: the tool wants other arguments in headers than when it was listed.
         await self.tools()
-        return await self._request(method, params, {**options}, capabilities)
+        return await send()  # it was refused before it ran
 
     async def _request(
         self,
@@ -231,8 +225,7 @@ class Link:
         if self.lost.is_set():
             raise UnreachableError("the connection is lost")
         if method == "tools/call" and self.uses_headers:
-            arguments = params.get("arguments") or {}
-            options["headers"] = self.listing.headers_of(str(params.get("name")), arguments)
+            options["headers"] = self.listing.headers_of(params)
         result = await send_raw(self.client, method, params, options, capabilities)
         if not self.is_modern:
             result.pop("resultType", None)
@@ -284,9 +277,8 @@ class Link:
             incoming.append(ids.remove_prefix)
             outgoing.append(ids.add_prefix)
         plain = transport(self.config, self._answered, self.output)
-        watch = Watch(self.unanswered, self.lost.set)
         return Client(
-            changed_streams(plain, watch, incoming, outgoing),
+            changed_streams(plain, self._watch, incoming, outgoing),
             mode=mode,
             prior_discover=known,
             cache=None,
@@ -296,55 +288,3 @@ class Link:
             list_roots_callback=callbacks.list_roots,
             message_handler=callbacks.notified,
         )
-
-
-class LinkTask:
-    """A link in a task of its own, open until it is closed or lost."""
-
-    def __init__(self, link: Link, protocol: Protocol) -> None:
-        self.link = link
-        self._protocol: Protocol = protocol
-        self._closing = asyncio.Event()
-        self._opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._opened.add_done_callback(lambda done: done.exception())  # maybe nobody waits for it
-        self._task: asyncio.Task[None] | None = None
-
-    async def open(self, spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]) -> None:
-        self._task = spawn(self._run())
-        await asyncio.shield(self._opened)
-
-    async def close(self) -> None:
-        self._closing.set()
-        if self._task is not None:
-            if not self._opened.done():
-                self._task.cancel()
-            await asyncio.wait([self._task])
-
-    async def _run(self) -> None:
-        try:
-            await self._hold()
-        except BaseException as error:
-            self._fail(error)
-            if not isinstance(error, Exception):
-                raise
-        finally:
-            self.link.lost.set()
-
-    async def _hold(self) -> None:
-        async with contextlib.AsyncExitStack() as stack:
-            async with asyncio.timeout(self.link.config.start_timeout):
-                await stack.enter_async_context(self.link.opened(self._protocol))
-            if not self._opened.done():
-                self._opened.set_result(None)
-            ends = [asyncio.ensure_future(e.wait()) for e in (self._closing, self.link.lost)]
-            try:
-                await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                for end in ends:
-                    end.cancel()
-
-    def _fail(self, error: BaseException) -> None:
-        if not self._opened.done():
-            self._opened.set_exception(
-                unreachable_error(error, self.link.config, self.link.latest_response)
-            )

@@ -8,20 +8,25 @@ between.
 
 import logging
 import os
+import re
 import signal
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import ClassVar
 
 from session_server.log.protocol import AppendResult, Batch, Log, Settled
 
 logger = logging.getLogger("session_server.calls")
 
 VARIABLE = "SESSION_SERVER_FAILPOINTS"
-LOGGED = (b'"private/call', b'"private/outcomeRecorded"')
+LOGGED = re.compile(rb'^.{0,51}"private/(call[^"]*|outcomeRecorded)"')
+"""`callSent` of `{"action":{"type":"private/callSent",…`."""
 
 
 class Failpoints:
+    active: "ClassVar[Failpoints | None]" = None
+
     def __init__(self, setting: str) -> None:
         self._deadly: set[str] = set()
         self._trace: Path | None = None
@@ -42,23 +47,19 @@ class Failpoints:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-class _Switch:
-    points: Failpoints | None = None
-
-
 def hit(name: str) -> None:
-    if _Switch.points is not None:
-        _Switch.points.hit(name)
+    if Failpoints.active is not None:
+        Failpoints.active.hit(name)
 
 
 def guarded(log: Log) -> Log:
     """The log, with places before and after every append that tells of a call."""
     setting = os.environ.get(VARIABLE)
     if not setting:
-        _Switch.points = None
+        Failpoints.active = None
         return log
     logger.warning("%s is set: this process is under test, and may die on purpose", VARIABLE)
-    _Switch.points = Failpoints(setting)
+    Failpoints.active = Failpoints(setting)
     return _GuardedLog(log)  # type: ignore[return-value]
 
 
@@ -82,14 +83,6 @@ class _GuardedLog:
 
 
 def _names(batches: Sequence[Batch]) -> list[str]:
-    names = [_name(entry.data) for batch in batches for entry in batch.entries]
-    return [name for name in names if name is not None]
-
-
-def _name(data: bytes) -> str | None:
-    """`callSent` of `{"action":{"type":"private/callSent",…`."""
-    for mark in LOGGED:
-        start = data.find(mark, 0, 64)
-        if start >= 0:
-            return data[start + len(b'"private/') : data.index(b'"', start + 1)].decode()
-    return None
+    """Of the entries that tell of a call."""
+    found = [LOGGED.search(entry.data, 0, 128) for batch in batches for entry in batch.entries]
+    return [one[1].decode() for one in found if one is not None]

@@ -7,6 +7,7 @@ server answered (`HttpResponseInfo`), and here both are read together.
 import re
 import socket
 import ssl
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST, PARSE_ERROR
 from session_server.mcp_client.config import ServerConfig
 from session_server.mcp_client.http_bounds import reason_in
 from session_server.mcp_client.sdk import NO_MESSAGE
+from session_server.reducers.calls.redaction import hidden
 from session_server.schemas.errors import UnauthorizedError, UnreachableError
 
 DID_NOT_RUN = (401, 403, 429)
@@ -46,10 +48,11 @@ class HttpResponseInfo(NamedTuple):
     challenge: str = ""
 
     @classmethod
-    def of(cls, response: httpx2.Response) -> "HttpResponseInfo":
-        headers = response.headers
+    def of(
+        cls, status: int, headers: Mapping[str, str], credentials: frozenset[str]
+    ) -> "HttpResponseInfo":
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-        return cls(response.status_code, kind, headers.get("www-authenticate", ""))
+        return cls(status, kind, hidden(headers.get("www-authenticate", ""), credentials))
 
     @property
     def scopes(self) -> tuple[str, ...]:
@@ -57,12 +60,18 @@ class HttpResponseInfo(NamedTuple):
         return tuple(found[1].split()) if found is not None else ()
 
 
+def first_of(error: BaseException) -> BaseException:
+    """The error itself, or the first of a group."""
+    while isinstance(error, BaseExceptionGroup) and error.exceptions:
+        error = error.exceptions[0]
+    return error
+
+
 def unreachable_error(
     error: BaseException, config: ServerConfig, response: HttpResponseInfo | None = None
 ) -> UnreachableError:
     """Why a connection could not be opened, or a listing not be had."""
-    while isinstance(error, BaseExceptionGroup) and error.exceptions:
-        error = error.exceptions[0]
+    error = first_of(error)
     if isinstance(error, UnreachableError):
         return error
     if isinstance(error, MCPError):

@@ -80,20 +80,15 @@ class _Body(httpx2.AsyncByteStream):
         if self._is_compressed:
             raise self._error(COMPRESSED)
         async for piece in self._stream:
-            if self._is_events:
-                self._count_line(piece)
-            else:
-                self._size += len(piece)
+            self._size += len(piece)
+            if self._is_events and (end := max(piece.rfind(b"\n"), piece.rfind(b"\r"))) >= 0:
+                self._size = len(piece) - end - 1  # of the line that has begun
             if self._size > RESULT_BYTES:
                 raise self._error(TOO_LARGE)
             yield piece
 
     async def aclose(self) -> None:
         await self._stream.aclose()
-
-    def _count_line(self, piece: bytes) -> None:
-        last = max(piece.rfind(b"\n"), piece.rfind(b"\r"))
-        self._size = self._size + len(piece) if last < 0 else len(piece) - last - 1
 
     def _error(self, reason: str) -> Exception:
         return httpx2.SSEError(reason) if self._is_events else httpx2.StreamError(reason)
@@ -134,18 +129,14 @@ class _LineDecoder(codecs.IncrementalDecoder):
         """Bytes that are not UTF-8 are replaced, so that one bad line stops no others."""
         if self._size <= RESULT_BYTES:
             return self._head.decode("utf-8", "replace")
-        is_response = _RESPONSE.match(self._head)
-        found = is_response and (is_response["id"] or _id_in(self._tail))
-        if not found:
+        found = _RESPONSE.match(self._head)
+        if found is not None and found["id"] is None:
+            found = _LAST_ID.search(self._tail)
+        if found is None:
             return ""  # a notification or a request: nobody waits for it here
         error = {"code": INTERNAL_ERROR, "message": TOO_LARGE}
-        answer = {"jsonrpc": "2.0", "id": msgspec.Raw(found), "error": error}
+        answer = {"jsonrpc": "2.0", "id": msgspec.Raw(found["id"]), "error": error}
         return msgspec.json.encode(answer).decode("utf-8", "replace")
-
-
-def _id_in(tail: bytes) -> bytes | None:
-    found = _LAST_ID.search(tail)
-    return None if found is None else found["id"]
 
 
 def _codec(name: str) -> codecs.CodecInfo | None:

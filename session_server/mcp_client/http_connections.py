@@ -8,7 +8,6 @@ httptools. There are no redirects, cookies or proxies.
 import asyncio
 import contextlib
 import re
-import ssl
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Mapping
 
@@ -112,10 +111,13 @@ class HttpConnection(asyncio.Protocol):
         self._news.clear()
         await self._news.wait()
 
-    def _release(self) -> None:
+    def stop_timer(self) -> None:
         if self.idle is not None:
             self.idle.cancel()
             self.idle = None
+
+    def _release(self) -> None:
+        self.stop_timer()
         if self.is_open and self._can_keep:
             self._begin()
             self._released(self)
@@ -151,8 +153,7 @@ class HttpConnection(asyncio.Protocol):
             self._transport.pause_reading()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        if self.idle is not None:
-            self.idle.cancel()
+        self.stop_timer()
         ends_body = self._has_head and not self.headers.keys() & _LENGTHS
         if ends_body and exc is None and self._error is None:
             self._is_complete = True
@@ -246,9 +247,7 @@ class HttpConnections:
     def _idle_connection(self) -> HttpConnection | None:
         while self.idle:
             connection = self.idle.pop()
-            if connection.idle is not None:
-                connection.idle.cancel()
-                connection.idle = None
+            connection.stop_timer()
             if connection.is_open:
                 return connection
         return None
@@ -264,9 +263,8 @@ class HttpConnections:
 
     async def _open(self) -> HttpConnection:
         loop = asyncio.get_running_loop()
-        secure: ssl.SSLContext | None = None
-        if self._is_secure:
-            secure = certificates()
+        secure = certificates() if self._is_secure else None
+        if secure is not None:
             secure.set_alpn_protocols(["http/1.1"])
         try:
             async with asyncio.timeout(CONNECT_SECONDS):

@@ -6,11 +6,13 @@ server; this uses it, and gives back what `Link` gives back, with the same error
 """
 
 import asyncio
+import codecs
 import contextlib
+import io
 import itertools
-import re
 import uuid
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import httpx2
@@ -19,7 +21,6 @@ from mcp.shared.dispatcher import CallOptions, ProgressFnT
 from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
 from mcp_types import (
     CONNECTION_CLOSED,
-    HEADER_MISMATCH,
     INTERNAL_ERROR,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
@@ -33,14 +34,15 @@ from pydantic_core import from_json
 
 from session_server import __version__
 from session_server.mcp_client.config import MODERN, ServerConfig
-from session_server.mcp_client.connections import Link, Logged, callbacks_for_one_request
+from session_server.mcp_client.connections import (
+    NO_QUESTIONS,
+    Link,
+    Logged,
+    callbacks_for_one_request,
+)
 from session_server.mcp_client.failpoints import hit
 from session_server.mcp_client.failures import HttpResponseInfo
-from session_server.mcp_client.http_bounds import (
-    COMPRESSED,
-    EVENT_BYTES,
-    TOO_LARGE,
-)
+from session_server.mcp_client.http_bounds import COMPRESSED, EVENT_BYTES, TOO_LARGE
 from session_server.mcp_client.http_connections import HttpConnection, HttpConnections
 from session_server.mcp_client.sdk import (
     COMPLETE,
@@ -48,6 +50,7 @@ from session_server.mcp_client.sdk import (
     NOT_FOUND,
     UNEXPECTED_TYPE,
     UNPARSED,
+    plain,
     stamped,
 )
 from session_server.mcp_client.server_credentials import credentials_of, hide_in_result
@@ -57,11 +60,8 @@ from session_server.schemas.limits import RESULT_BYTES
 
 JSON, EVENTS = "application/json", "text/event-stream"
 HEADERS = {"accept": f"{JSON}, {EVENTS}", "content-type": JSON}
-NO_QUESTIONS = {"code": INTERNAL_ERROR, "message": "Ask by input_required."}
 
 Message = dict[str, Any]
-
-_LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
 def _unreadable(reason: str = f"{UNPARSED} the answer") -> MCPError:
@@ -112,14 +112,8 @@ class HttpLink:
         request_id: RequestId | None = None,
     ) -> dict[str, Any]:
         del request_id  # for questions on the connection, which this revision does not have
-        try:
-            return await self._request(method, params, progress, capabilities)
-        except MCPError as error:
-            if error.code != HEADER_MISMATCH or method != "tools/call":
-                raise
-        # Refused before it ran: the tool wants other arguments in headers than when it was listed.
-        await self._main.tools()
-        return await self._request(method, params, progress, capabilities)
+        send = partial(self._request, method, params, progress, capabilities)
+        return await self._main.with_new_headers(method, send)
 
     async def _request(
         self,
@@ -130,8 +124,7 @@ class HttpLink:
     ) -> dict[str, Any]:
         options = CallOptions()
         if method == "tools/call":
-            arguments = params.get("arguments") or {}
-            options["headers"] = self._main.listing.headers_of(str(params.get("name")), arguments)
+            options["headers"] = self._main.listing.headers_of(params)
         data = stamped(self._client, method, params, options, capabilities)
         request_id = self._posts.new_id()
         if progress is not None:
@@ -140,28 +133,14 @@ class HttpLink:
         hit("mcp.send")
         posting = self._posts.connections.posting
         async with posting(encode(message), HEADERS | options.get("headers", {})) as answer:
-            self._note(answer)
-            if 300 <= answer.status < 400 and "location" in answer.headers:
-                self._posts.is_for_sdk = True
-            else:
-                result = await self._result(answer, request_id, progress)
+            credentials = self._posts.credentials
+            info = HttpResponseInfo.of(answer.status, answer.headers, credentials)
+            self.latest_response = info
+            if not 300 <= info.status < 400 or "location" not in answer.headers:
+                result = await self._result(answer, info.content_type, request_id, progress)
                 hit("mcp.receive")
                 return COMPLETE | result
-        return await self._redirected(method, params, progress, capabilities)
-
-    def _note(self, answer: HttpConnection) -> None:
-        challenge = answer.headers.get("www-authenticate", "")
-        shown: str = hidden(challenge, self._posts.credentials)
-        self.latest_response = HttpResponseInfo(answer.status, _kind(answer), shown)
-
-    async def _redirected(
-        self,
-        method: str,
-        params: Mapping[str, Any],
-        progress: ProgressFnT | None,
-        capabilities: Mapping[str, Any] | None,
-    ) -> dict[str, Any]:
-        """The SDK knows where a redirect may lead to."""
+        self._posts.is_for_sdk = True  # it knows where a redirect may lead to
         link = Link(self.config, callbacks_for_one_request(self.config, self._logged))
         async with link.opened(MODERN, self._main):
             try:
@@ -172,13 +151,12 @@ class HttpLink:
     # Answers
 
     async def _result(
-        self, answer: HttpConnection, request_id: str, progress: ProgressFnT | None
+        self, answer: HttpConnection, kind: str, request_id: str, progress: ProgressFnT | None
     ) -> dict[str, Any]:
-        kind = _kind(answer)
         if answer.status == 202:
             raise MCPError(INVALID_REQUEST, "server answered a request with 202 Accepted")
         if answer.status >= 400:
-            raise await self._refusal(answer)
+            raise await self._refusal(answer, kind)
         if kind == JSON:
             return self._taken(_message(await _body(answer)))
         if kind != EVENTS:
@@ -193,9 +171,9 @@ class HttpLink:
                 await self._told(message, request_id, progress)
         raise MCPError(CONNECTION_CLOSED, "The stream ended without a response")
 
-    async def _refusal(self, answer: HttpConnection) -> MCPError:
+    async def _refusal(self, answer: HttpConnection, kind: str) -> MCPError:
         """The server's own error, if there is one behind this status."""
-        if _kind(answer) == JSON:
+        if kind == JSON:
             with contextlib.suppress(MCPError):
                 message = _message(await _body(answer))
                 if "error" in message:
@@ -235,15 +213,11 @@ class HttpLink:
     async def _decline(self, request_id: RequestId) -> None:
         """This revision has no requests of servers; one that waits for an answer gets one."""
         version = str(self._client.protocol_version)
-        message = {"jsonrpc": "2.0", "id": request_id, "error": NO_QUESTIONS}
+        message = {"jsonrpc": "2.0", "id": request_id, "error": plain(NO_QUESTIONS)}
         headers = HEADERS | {MCP_PROTOCOL_VERSION_HEADER: version}
         with contextlib.suppress(httpx2.HTTPError):
             async with self._posts.connections.posting(encode(message), headers):
                 pass
-
-
-def _kind(answer: HttpConnection) -> str:
-    return answer.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 def _is_compressed(answer: HttpConnection) -> bool:
@@ -270,6 +244,8 @@ class EventParser:
     """
 
     def __init__(self) -> None:
+        latin_1 = codecs.getincrementaldecoder("latin-1")()  # any bytes, back and forth
+        self._newlines = io.IncrementalNewlineDecoder(latin_1, translate=True)
         self._line = bytearray()
         self._kind = ""
         self._data: list[str] = []
@@ -277,17 +253,12 @@ class EventParser:
 
     def fed(self, piece: bytes) -> list[str]:
         """Those that end in this piece."""
-        if self._line.endswith(b"\r"):  # maybe the first half of an end of line
-            del self._line[-1:]
-            piece = b"\r" + piece
-        held = piece.endswith(b"\r")
-        first, *lines = _LINE_END.split(piece[:-1] if held else piece)
+        first, *lines = self._newlines.decode(piece).encode("latin-1").split(b"\n")
         self._line += first
         messages: list[str] = []
         for line in lines:
-            messages += self._ended(bytes(self._line).decode("utf-8", "replace"))
+            messages += self._ended(self._line.decode("utf-8", "replace"))
             self._line = bytearray(line)
-        self._line += b"\r" * held
         if len(self._line) > RESULT_BYTES or self._size > EVENT_BYTES:
             raise _unreadable(TOO_LARGE)
         return messages

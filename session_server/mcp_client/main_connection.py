@@ -16,11 +16,11 @@ from session_server.backoff import Backoff
 from session_server.mcp_client.config import LEGACY, Era, Protocol, ServerConfig
 from session_server.mcp_client.connections import Link
 from session_server.mcp_client.failures import unreachable_error
-from session_server.mcp_client.notifications import Notifications
+from session_server.mcp_client.notifications import Notifications, Spawn
 from session_server.mcp_client.pool import Pool
 from session_server.mcp_client.revisions import Revisions
 from session_server.mcp_client.server_states import reason_of, state_of
-from session_server.mcp_client.shared_connections import SharedLink, Signal, Spawn
+from session_server.mcp_client.shared_connections import SharedLink, Signal
 from session_server.mcp_client.transports import Output
 from session_server.schemas.ahp.customizations import (
     McpAuthRequired,
@@ -67,6 +67,7 @@ class MainConnection:
         self.not_spoken: set[Era] = set()
         self._config = config
         self._pool = pool
+        self._pool.revive = self.ready
         self._notifications = notifications
         self._notifications.subscribe(self._announced)
         self._signal = signal
@@ -93,6 +94,7 @@ class MainConnection:
     async def stop(self) -> None:
         self._stopping.set()
         self._hurry.set()
+        self.lose()
         if self._task is not None:
             if isinstance(self.state, McpStarting):
                 self._task.cancel()
@@ -110,37 +112,36 @@ class MainConnection:
                 backoff.reset()
             self._report(error)
             self._become(state_of(self._config.name, error))
-            await self._pause(backoff.pause())
+            self._hurry.clear()
+            with contextlib.suppress(TimeoutError):  # a call that waits for it ends the pause
+                await asyncio.wait_for(self._hurry.wait(), backoff.pause())
 
     async def _connected_once(self) -> UnreachableError:
         """Connects and stays connected; returns why that ended."""
         shared = self._new_link()
         self._become(McpStarting())
         try:
-            await shared.task.open(self._spawn)
+            await shared.open(self._spawn)
             async with asyncio.timeout(self._config.start_timeout):
                 self.tools = await shared.link.tools()
         except Exception as error:  # noqa: BLE001 - whatever it answered, it cannot be used
-            await shared.task.close()
-            self._output = shared.link.output
             return unreachable_error(error, self._config, shared.link.latest_response)
-        except BaseException:
-            await shared.task.close()
-            raise
-        self.shared = shared
-        if not shared.link.is_modern:
-            self._pool.links.insert(0, shared)
-        self._become(McpReady())
-        self._reported = None
-        following = self._spawn(self._notifications.follow(shared.link))
-        await self._until_lost(shared)
-        following.cancel()
-        self.shared = None
-        if shared in self._pool.links:
-            self._pool.links.remove(shared)
-        await shared.task.close()
-        self._output = shared.link.output
-        return UnreachableError("the connection ended")
+        else:
+            self.shared = shared
+            if not shared.link.is_modern:
+                self._pool.links.insert(0, shared)
+            self._become(McpReady())
+            self._reported = None
+            following = self._spawn(self._notifications.follow(shared.link))
+            await shared.link.lost.wait()
+            following.cancel()
+            self.shared = None
+            if shared in self._pool.links:
+                self._pool.links.remove(shared)
+            return UnreachableError("the connection ended")
+        finally:
+            await shared.close()
+            self._output = shared.link.output
 
     def _new_link(self) -> SharedLink:
         """A process is started in the revision that its tools need, so that it stays the only one.
@@ -153,12 +154,7 @@ class MainConnection:
         if self._config.protocol == "auto" and is_process and not was_2025:
             self.started_as = self._revisions.of_server(self._config) or "auto"
         self.not_spoken.clear()
-        return SharedLink(
-            self._config,
-            self._signal,
-            self._notifications,
-            protocol=self.started_as,
-        )
+        return SharedLink(self._config, self._signal, self._notifications, protocol=self.started_as)
 
     def _report(self, error: UnreachableError) -> None:
         """Once for each reason, however often it is tried."""
@@ -167,21 +163,6 @@ class MainConnection:
         self._reported = str(error)
         lines = "" if self._output is None else "".join(f"\n  {t}" for t in self._output.lines)
         logger.warning("the MCP server %s cannot be used: %s%s", self._config.name, error, lines)
-
-    async def _until_lost(self, shared: SharedLink) -> None:
-        ends = [asyncio.ensure_future(e.wait()) for e in (shared.link.lost, self._stopping)]
-        try:
-            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for end in ends:
-                end.cancel()
-
-    async def _pause(self, seconds: float) -> None:
-        """The pause before the next attempt, unless a call waits for it."""
-        self._hurry.clear()
-        if not self._stopping.is_set():
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._hurry.wait(), seconds)
 
     def _become(self, state: McpServerState) -> None:
         if state != self.state:
@@ -204,18 +185,15 @@ class MainConnection:
 
     async def started(self, seconds: float) -> None:
         """Returns when it is not starting any more, or after this time."""
-        if not isinstance(self.state, McpStarting):
-            return
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._signal.wait_for(lambda: not isinstance(self.state, McpStarting))
 
     async def ready(self) -> Link:
         """The connection, once it stands; an attempt that fails while waiting raises its reason."""
-        if self._config.disabled:
-            raise UnreachableError("it is disabled")
-        if self._config.problem is not None:
-            raise UnreachableError(self._config.problem)
+        problem = "it is disabled" if self._config.disabled else self._config.problem
+        if problem is not None:
+            raise UnreachableError(problem)
         tried = False
 
         def is_settled() -> bool:

@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Coroutine
-from typing import Any
+from typing import Any, TypeVar
 
 import anyio
 from mcp import MCPError
@@ -49,9 +49,20 @@ LISTS: tuple[ServerEvent, ...] = (
     ResourcesListChanged(),
 )
 
-Listener = Callable[[ServerEvent], None]
+T = TypeVar("T")
 LogListener = Callable[[LoggingMessageNotificationParams], None]
 Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
+
+
+def _subscribed(listeners: dict[object, T], listener: T) -> Callable[[], None]:
+    """What unsubscribes it again."""
+    token = object()
+    listeners[token] = listener
+
+    def unsubscribe() -> None:
+        listeners.pop(token, None)
+
+    return unsubscribe
 
 
 def event_in(message: IncomingMessage) -> ServerEvent | None:
@@ -86,12 +97,11 @@ class Watch:
 
 
 class Notifications:
-    """A bus of the SDK's: every listener gets every event. A `shared_connections.Listener`."""
+    """A bus of the SDK's: every listener gets every event."""
 
-    def __init__(self, spawn: Spawn, most: int = WATCHED_RESOURCES) -> None:
+    def __init__(self, spawn: Spawn) -> None:
         self._spawn = spawn
-        self._most = most
-        self._listeners: dict[object, Listener] = {}
+        self._listeners: dict[object, Callable[[ServerEvent], None]] = {}
         self._log_listeners: dict[object, LogListener] = {}
         self._watches: dict[str, Watch] = {}
         self._link: Link | None = None
@@ -99,14 +109,8 @@ class Notifications:
 
     # Listeners
 
-    def subscribe(self, listener: Listener) -> Callable[[], None]:
-        token = object()
-        self._listeners[token] = listener
-
-        def unsubscribe() -> None:
-            self._listeners.pop(token, None)
-
-        return unsubscribe
+    def subscribe(self, listener: Callable[[ServerEvent], None]) -> Callable[[], None]:
+        return _subscribed(self._listeners, listener)
 
     async def publish(self, event: ServerEvent) -> None:
         self.changed(event)
@@ -116,13 +120,7 @@ class Notifications:
             listener(event)
 
     def subscribe_to_log(self, listener: LogListener) -> Callable[[], None]:
-        token = object()
-        self._log_listeners[token] = listener
-
-        def unsubscribe() -> None:
-            self._log_listeners.pop(token, None)
-
-        return unsubscribe
+        return _subscribed(self._log_listeners, listener)
 
     def logged(self, message: LoggingMessageNotificationParams) -> None:
         """A message that cannot be attributed to a call."""
@@ -161,26 +159,22 @@ class Notifications:
     def _begin(self, uri: str, principal: str) -> Watch:
         watch = self._watches.get(uri)
         if watch is None or principal not in watch.users:
-            self._check_share(principal)
+            watched = sum(principal in one.users for one in self._watches.values())
+            if watched >= WATCHED_RESOURCES_PER_PRINCIPAL:
+                raise MCPError(INTERNAL_ERROR, TOO_MANY_OF_YOURS.format(watched))
         if watch is None:
-            if len(self._watches) >= self._most:
-                raise MCPError(INTERNAL_ERROR, TOO_MANY.format(self._most))
+            if len(self._watches) >= WATCHED_RESOURCES:
+                raise MCPError(INTERNAL_ERROR, TOO_MANY.format(WATCHED_RESOURCES))
             watch = self._watches[uri] = Watch()
             watch.began.add_done_callback(lambda done: done.exception())  # maybe nobody awaits it
             self._follow(uri, watch)
         watch.users[principal] += 1
         return watch
 
-    def _check_share(self, principal: str) -> None:
-        watched = sum(principal in watch.users for watch in self._watches.values())
-        if watched >= WATCHED_RESOURCES_PER_PRINCIPAL:
-            raise MCPError(INTERNAL_ERROR, TOO_MANY_OF_YOURS.format(watched))
-
     def _follow(self, uri: str, watch: Watch) -> None:
         link = self._link
         if link is not None:
-            way = self._listened if link.is_modern else self._subscribed
-            watch.task = self._spawn(way(link, uri, watch))
+            watch.task = self._spawn(self._followed(link, uri, watch))
 
     # Following the server
 
@@ -213,10 +207,13 @@ class Notifications:
         if any(wanted.values()):
             await self._listen(link, lambda: None, LISTS, **wanted)
 
-    async def _listened(self, link: Link, uri: str, watch: Watch) -> None:
+    async def _followed(self, link: Link, uri: str, watch: Watch) -> None:
         missed = (ResourceUpdated(uri),)
         try:
-            await self._listen(link, watch.settle, missed, resource_subscriptions=(uri,))
+            if link.is_modern:
+                await self._listen(link, watch.settle, missed, resource_subscriptions=(uri,))
+            else:
+                await self._subscribe(link, uri, watch)
         except MCPError as error:
             watch.settle(error)
         except GONE:
@@ -238,14 +235,8 @@ class Notifications:
             for event in missed:
                 self.changed(event)
 
-    async def _subscribed(self, link: Link, uri: str, watch: Watch) -> None:
-        try:
-            await link.request("resources/subscribe", {"uri": uri})
-        except MCPError as error:
-            watch.settle(error)
-            return
-        except GONE:
-            return  # followed again on the next connection
+    async def _subscribe(self, link: Link, uri: str, watch: Watch) -> None:
+        await link.request("resources/subscribe", {"uri": uri})
         watch.settle()
         try:
             await link.lost.wait()

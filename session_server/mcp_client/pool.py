@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import itertools
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from functools import partial
 from typing import Any
 
@@ -18,23 +18,33 @@ from mcp_types import Tool
 from session_server.mcp_client.config import ServerConfig
 from session_server.mcp_client.connections import Link
 from session_server.mcp_client.http_link import HttpLink
+from session_server.mcp_client.notifications import Notifications, Spawn
 from session_server.mcp_client.shared_connections import (
     Asker,
-    Listener,
     RunningCall,
     SharedLink,
     Signal,
-    Spawn,
     ToolHabits,
 )
 from session_server.schemas.errors import UnreachableError
 from session_server.schemas.limits import CAPABILITY_SETS, CAPABILITY_SETS_PER_PRINCIPAL
 
 ASKING = ("elicitation", "sampling", "roots")
-Revive = Callable[[], Coroutine[Any, Any, object]]
 
 CANCEL_SECONDS = 3.0
 """What a server gets to answer a call that was cancelled, before its process is replaced."""
+
+
+@contextlib.contextmanager
+def counted(counter: Counter[str], name: str) -> Generator[None]:
+    """One more while the block runs."""
+    counter[name] += 1
+    try:
+        yield
+    finally:
+        counter[name] -= 1
+        if not counter[name]:
+            del counter[name]
 
 
 class BorrowedLink:
@@ -57,9 +67,11 @@ class BorrowedLink:
         """Whether the client answers what the server asks of a model."""
         return self._capabilities is not None and "sampling" in self._capabilities
 
-    def is_repeatable(self, tool: str) -> bool:
+    def is_repeatable(self, name: str) -> bool:
         """Whether the server says that running this tool twice is harmless."""
-        return is_repeatable(self._tools.get(tool))
+        tool = self._tools.get(name)
+        marks = None if tool is None else tool.annotations
+        return marks is not None and bool(marks.read_only_hint or marks.idempotent_hint)
 
     async def request(
         self, method: str, params: Mapping[str, Any], progress: ProgressFnT | None = None
@@ -72,11 +84,6 @@ class BorrowedLink:
         return await self.link.request(method, params, progress, capabilities, named)
 
 
-def is_repeatable(tool: Tool | None) -> bool:
-    marks = None if tool is None else tool.annotations
-    return marks is not None and bool(marks.read_only_hint or marks.idempotent_hint)
-
-
 class Pool:
     """The connections that declare the same capabilities: the host's own, or those of clients."""
 
@@ -85,22 +92,21 @@ class Pool:
         config: ServerConfig,
         signal: Signal,
         spawn: Spawn,
-        listener: Listener,
+        notifications: Notifications,
         capabilities: Mapping[str, Any] | None = None,
-        revive: Revive | None = None,
     ) -> None:
-        """`listener` gets what clients' own connections announce; the host has its main one.
+        """`notifications` gets what clients' own connections announce; the host has its main one.
 
         `revive` is called when there is no connection; it may bring one that is kept elsewhere.
         """
+        self.revive: Callable[[], Awaitable[object]] | None = None
         self.links: list[SharedLink] = []
         self.users: Counter[str] = Counter()
         self._config = config
         self._signal = signal
         self._spawn = spawn
-        self._listener = listener
+        self._notifications = notifications
         self._capabilities = capabilities
-        self._revive = revive
         self._can_ask = capabilities is None or any(kind in capabilities for kind in ASKING)
         self._opening = 0
         self._ids = itertools.count(1)
@@ -109,17 +115,15 @@ class Pool:
     async def lend(
         self, asker: Asker, name: str, tool: Tool | None, habits: ToolHabits, principal: str
     ) -> AsyncGenerator[tuple[SharedLink, RunningCall]]:
-        self.users[principal] += 1
-        try:
+        def may_ask() -> bool:
+            return self._can_ask and habits.may_ask(name, tool)
 
-            def may_ask() -> bool:
-                return self._can_ask and habits.may_ask(name, tool)
-
+        with counted(self.users, principal):
             shared = await self._free_link(may_ask)
-            call = RunningCall(asker, name, may_ask=may_ask())
+            call = RunningCall(asker, may_ask=may_ask())
             if self._config.url is None:
                 call.request_id = f"call-{next(self._ids)}"
-            shared.add(call)
+            shared.calls.append(call)
             try:
                 yield shared, call
             except BaseException:
@@ -133,12 +137,9 @@ class Pool:
                     habits.asked(name)
                 shared.free(call)
                 self._drop_lost()
-        finally:
-            self.users[principal] -= 1
-            self.users += Counter()  # forgets those that are zero
 
     async def close(self) -> None:
-        await asyncio.gather(*(shared.task.close() for shared in self.links))
+        await asyncio.gather(*(shared.close() for shared in self.links))
 
     async def check(self) -> None:
         """Raises why none can be opened."""
@@ -154,8 +155,8 @@ class Pool:
         """One that is there, one more if there may be, or the next that is free."""
         while True:
             self._drop_lost()
-            if not self.links and self._revive is not None:
-                await self._revive()
+            if not self.links and self.revive is not None:
+                await self.revive()
             shared = self._admitting(may_ask=may_ask())
             if shared is not None:
                 return shared
@@ -205,16 +206,13 @@ class Pool:
         shared = SharedLink(
             self._config,
             self._signal,
-            self._listener,
+            self._notifications,
             capabilities=self._capabilities,
             hears_changes=self._capabilities is not None,
         )
         try:
-            await shared.task.open(self._spawn)
+            await shared.open(self._spawn)
             self.links.append(shared)
-        except BaseException:
-            await shared.task.close()
-            raise
         finally:
             self._opening -= 1
             self._signal.notify()
@@ -231,16 +229,11 @@ class Pools:
         config: ServerConfig,
         signal: Signal,
         spawn: Spawn,
-        listener: Listener,
-        revive: Revive | None = None,
-        most: int = CAPABILITY_SETS,
+        notifications: Notifications,
     ) -> None:
-        self._new: Callable[[Mapping[str, Any]], Pool] = partial(
-            Pool, config, signal, spawn, listener
-        )
-        self._most = most
+        self._new = partial(Pool, config, signal, spawn, notifications)
         self._of_clients: dict[bytes, Pool] = {}
-        self.own = Pool(config, signal, spawn, listener, revive=revive)
+        self.own = self._new()
 
     async def of(self, capabilities: Mapping[str, Any] | None, principal: str) -> Pool:
         if capabilities is None:
@@ -248,7 +241,12 @@ class Pools:
         key = msgspec.json.encode(capabilities, order="deterministic")
         chosen = self._of_clients.pop(key, None)
         if chosen is None:
-            self._check_share(principal)
+            used = sum(principal in one.users for one in self._of_clients.values())
+            if used >= CAPABILITY_SETS_PER_PRINCIPAL:
+                raise UnreachableError(
+                    f"clients of yours with {used} different sets of capabilities are using it;"
+                    " try again later"
+                )
             await self._make_room()
             chosen = self._new(capabilities)
         self._of_clients[key] = chosen  # the latest used stands last
@@ -257,21 +255,13 @@ class Pools:
     async def close(self) -> None:
         await asyncio.gather(self.own.close(), *(one.close() for one in self._of_clients.values()))
 
-    def _check_share(self, principal: str) -> None:
-        used = sum(principal in one.users for one in self._of_clients.values())
-        if used >= CAPABILITY_SETS_PER_PRINCIPAL:
-            raise UnreachableError(
-                f"clients of yours with {used} different sets of capabilities are using it;"
-                " try again later"
-            )
-
     async def _make_room(self) -> None:
-        if len(self._of_clients) < self._most:
+        if len(self._of_clients) < CAPABILITY_SETS:
             return
         idle = next((key for key, one in self._of_clients.items() if not one.users), None)
         if idle is None:
             raise UnreachableError(
-                f"clients with {self._most} different sets of capabilities are using it;"
+                f"clients with {CAPABILITY_SETS} different sets of capabilities are using it;"
                 " try again later"
             )
         await self._of_clients.pop(idle).close()

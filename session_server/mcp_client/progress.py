@@ -3,23 +3,13 @@
 Its log messages are for the MCP client that made the call, and for nobody else.
 """
 
-import asyncio
 import contextlib
 from collections.abc import Callable, Generator
-from typing import Any, NamedTuple, Protocol, get_args
+from typing import NamedTuple, get_args
 
 from mcp_types import LoggingLevel, LoggingMessageNotificationParams
 
-from session_server.host.changes import Plan
-from session_server.reducers.batches import Batch
-from session_server.reducers.calls import rounds
 from session_server.schemas.limits import LOG_BYTES_HELD, LOG_MESSAGES_HELD
-from session_server.schemas.principals import Stamp
-from session_server.schemas.record import SessionRecord
-from session_server.schemas.wire import Uri
-
-EVERY_SECONDS = 0.5
-"""People are shown progress no more often than they can read."""
 
 REPORTS_KEPT = 1_000
 """The latest of as many calls; a client that comes back gets it again."""
@@ -143,43 +133,3 @@ class Logs:
         if len(self._logs) > LOGS_KEPT:
             del self._logs[next(iter(self._logs))]
         return log
-
-
-class Writer(Protocol):
-    reports: Reports
-
-    async def record(self, uri: Uri, plan: Plan) -> None: ...
-
-    def spawn(self, work: Any) -> asyncio.Task[None]: ...
-
-
-class Reporter:
-    """Writes the first report at once and of those that follow the latest, with pauses."""
-
-    def __init__(self, writer: Writer, uri: Uri, call_id: str, leg: int) -> None:
-        self._writer = writer
-        self._uri = uri
-        self._call_id = call_id
-        self._leg = leg
-        self._latest: Report | None = None
-        self._task: asyncio.Task[None] | None = None
-
-    async def progress(self, progress: float, total: float | None, message: str | None) -> None:
-        self._latest = Report(progress, total, message)
-        self._writer.reports.publish(self._call_id, self._latest)
-        if self._task is None or self._task.done():
-            self._task = self._writer.spawn(self._report())
-
-    def close(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-
-    async def _report(self) -> None:
-        while self._latest is not None:
-            text, self._latest = self._latest.text, None
-
-            def plan(record: SessionRecord, _: Stamp, text: str = text) -> Batch:
-                return rounds.progress(record, self._call_id, self._leg, text)
-
-            await self._writer.record(self._uri, plan)
-            await asyncio.sleep(EVERY_SECONDS)

@@ -10,7 +10,6 @@ import logging
 import uuid
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from types import TracebackType
 from typing import Any, Self
 
 from mcp import Client
@@ -27,6 +26,7 @@ from mcp_types import (
     JSONRPCResponse,
     RequestId,
 )
+from pydantic import BaseModel
 
 from session_server.mcp_client.failpoints import hit
 
@@ -36,6 +36,11 @@ QUIET = {"mcp": logging.CRITICAL, "client": logging.CRITICAL, "httpx2": logging.
 """The SDK's loggers write whole messages, with arguments and states; so ours report instead."""
 
 CALLS = ("tools/call", "prompts/get", "resources/read")
+
+
+def plain(model: BaseModel) -> dict[str, Any]:
+    """As it is on the wire."""
+    return model.model_dump(by_alias=True, mode="json", exclude_none=True)
 
 
 # Requests below `ClientSession.send_request`
@@ -137,59 +142,42 @@ Change = Callable[[Any], None]
 """Changes a message in place."""
 
 
-class Unanswered:
-    """Requests of calls that the server has not answered, also those that nobody waits for.
-
-    The SDK forgets a request that is cancelled; the server may go on with it, and ask.
-    """
-
-    def __init__(self, answered: Callable[[], object]) -> None:
-        self._ids: set[RequestId] = set()
-        self._answered = answered
-
-    def __contains__(self, request_id: RequestId | None) -> bool:
-        return request_id in self._ids
-
-    def sent(self, request_id: RequestId) -> None:
-        self._ids.add(request_id)
-
-    def answered(self, request_id: RequestId) -> bool:
-        if request_id not in self._ids:
-            return False
-        self._ids.discard(request_id)
-        self._answered()
-        return True
-
-
 class Watch:
     """Notices what the SDK does not report: late answers, and the end of the other side.
 
-    `ended` is called when nothing more can come; the SDK reports that to pending requests alone.
+    `unanswered`: requests of calls that the server has not answered. The SDK forgets one that is
+    cancelled; the server may go on with it, and ask. `answered` is called when it answers one,
+    `ended` when nothing more can come; the SDK reports that to pending requests alone.
     """
 
-    def __init__(self, unanswered: Unanswered, ended: Callable[[], None]) -> None:
+    def __init__(self, answered: Callable[[], object], ended: Callable[[], None]) -> None:
+        self.unanswered: set[RequestId | None] = set()
         self.ended = ended
-        self._unanswered = unanswered
-        self._asked: set[Any] = set()
+        self._answered = answered
+        self._asked: set[RequestId | None] = set()
 
     def is_sent_for_call(self, message: Any) -> bool:
         if isinstance(message, JSONRPCRequest) and message.method in CALLS:
-            self._unanswered.sent(message.id)
+            self.unanswered.add(message.id)
             return True
-        if not isinstance(message, JSONRPCResponse | JSONRPCError):
-            return False
-        if message.id not in self._asked:
-            return False
-        self._asked.discard(message.id)
-        return True
+        return _is_answer(message, self._asked)
 
     def is_received_for_call(self, message: Any) -> bool:
         if isinstance(message, JSONRPCRequest) and message.method == "elicitation/create":
             self._asked.add(message.id)
             return True
-        if not isinstance(message, JSONRPCResponse | JSONRPCError) or message.id is None:
-            return False
-        return self._unanswered.answered(message.id)
+        is_answer = _is_answer(message, self.unanswered)
+        if is_answer:
+            self._answered()
+        return is_answer
+
+
+def _is_answer(message: Any, requests: set[RequestId | None]) -> bool:
+    """Whether it answers one of these, which is then taken out."""
+    is_answer = isinstance(message, JSONRPCResponse | JSONRPCError) and message.id in requests
+    if is_answer:
+        requests.discard(message.id)
+    return is_answer
 
 
 @contextlib.asynccontextmanager
@@ -210,20 +198,15 @@ class _Stream:
         self._watch = watch
         self._changes = changes
 
-    async def aclose(self) -> None:
-        await self._stream.aclose()
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
     async def __aenter__(self) -> Self:
         await self._stream.__aenter__()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> bool | None:
-        result: bool | None = await self._stream.__aexit__(kind, error, trace)
+    async def __aexit__(self, *error: object) -> bool | None:
+        result: bool | None = await self._stream.__aexit__(*error)
         return result
 
 
@@ -240,10 +223,6 @@ class _Outgoing(_Stream):
 
 
 class _Incoming(_Stream):
-    @property
-    def last_context(self) -> Any:
-        return getattr(self._stream, "last_context", None)
-
     async def receive(self) -> Any:
         return self._changed(await self._stream.receive())
 
@@ -265,14 +244,9 @@ class _Incoming(_Stream):
                 change(item.message)
         return item
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> bool | None:
+    async def __aexit__(self, *error: object) -> bool | None:
         self._watch.ended()
-        return await super().__aexit__(kind, error, trace)
+        return await super().__aexit__(*error)
 
 
 # The changes

@@ -29,17 +29,13 @@ def credentials_of(config: ServerConfig) -> frozenset[str]:
     found = [value for name, value in config.env.items() if _NAME.search(name)]
     for name, value in config.headers.items():
         if _NAME.search(name):
-            found += [value, *_PARTS.split(value), *_values_in(value)]
+            parts = _PARTS.split(value)  # and of `name=value` pairs, as in cookies, the values
+            found += [value, *parts, *(part.partition("=")[2].strip('"') for part in parts)]
     if config.url is not None:
-        parts = urlsplit(config.url)
-        found += [value for name, value in parse_qsl(parts.query) if _NAME.search(name)]
-        found.append(unquote(parts.password or ""))
+        url = urlsplit(config.url)
+        found += [value for name, value in parse_qsl(url.query) if _NAME.search(name)]
+        found.append(unquote(url.password or ""))
     return frozenset(value for value in found if len(value) >= SHORTEST_CREDENTIAL)
-
-
-def _values_in(header: str) -> list[str]:
-    """Of `name=value` pairs, as in cookies."""
-    return [part.partition("=")[2].strip('"') for part in _PARTS.split(header) if "=" in part]
 
 
 def hide_in_result(result: dict[str, Any], credentials: frozenset[str]) -> dict[str, Any]:

@@ -19,18 +19,14 @@ from session_server.schemas.errors import UnauthorizedError, UnreachableError
 from session_server.schemas.record import SessionRecord
 from session_server.schemas.wire import ErrorInfo
 
-FORBIDDEN = 403
-
 
 def state_of(name: str, error: UnreachableError) -> McpServerState:
     """Of a server that cannot be used. Its address may hold a secret, so it is not shown."""
     if not isinstance(error, UnauthorizedError):
         return McpFailed(error=ErrorInfo(error_type="unreachable", message=str(error)))
-    is_forbidden = error.status == FORBIDDEN
+    is_forbidden, reason = error.status == 403, AuthRequiredReason.REQUIRED
     return McpAuthRequired(
-        reason=AuthRequiredReason.INSUFFICIENT_SCOPE
-        if is_forbidden
-        else AuthRequiredReason.REQUIRED,
+        reason=AuthRequiredReason.INSUFFICIENT_SCOPE if is_forbidden else reason,
         resource=ProtectedResource(resource=customization_id(name), resource_name=name),
         required_scopes=error.scopes or None,
         description=str(error),

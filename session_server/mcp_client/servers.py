@@ -17,43 +17,27 @@ from session_server.mcp_client.config import LEGACY, MODERN, Era, ServerConfig
 from session_server.mcp_client.connections import Link, callbacks_for_one_request
 from session_server.mcp_client.http_link import HttpLink, HttpPosts
 from session_server.mcp_client.main_connection import MainConnection, StateChanged
-from session_server.mcp_client.notifications import Notifications
+from session_server.mcp_client.notifications import Notifications, Spawn
 from session_server.mcp_client.pool import BorrowedLink, Pools
 from session_server.mcp_client.progress import LEVELS
 from session_server.mcp_client.revisions import Revisions
 from session_server.mcp_client.sdk import QUIET
-from session_server.mcp_client.shared_connections import (
-    Asker,
-    SharedLink,
-    Signal,
-    Spawn,
-    ToolHabits,
-)
+from session_server.mcp_client.shared_connections import Asker, SharedLink, Signal, ToolHabits
 from session_server.schemas.errors import UnknownServerError, UnreachableError
 
 
 class Server:
     def __init__(
-        self,
-        config: ServerConfig,
-        spawn: Spawn,
-        changed: StateChanged,
-        revisions: Revisions,
+        self, config: ServerConfig, spawn: Spawn, changed: StateChanged, revisions: Revisions
     ) -> None:
         self.config = config
         self.notifications = Notifications(spawn)
         self._spawn = spawn
         self._revisions = revisions
         self._signal = Signal()
-        self.pools = Pools(config, self._signal, spawn, self.notifications, self._revive)
+        self.pools = Pools(config, self._signal, spawn, self.notifications)
         self.main = MainConnection(
-            config,
-            self.pools.own,
-            self.notifications,
-            self._signal,
-            spawn,
-            changed,
-            revisions,
+            config, self.pools.own, self.notifications, self._signal, spawn, changed, revisions
         )
         self._modern: SharedLink | None = None
         self._posts: HttpPosts | None = None
@@ -66,10 +50,7 @@ class Server:
         if self._posts is not None:
             self._posts.connections.close()
         if self._modern is not None:
-            await self._modern.task.close()
-
-    async def _revive(self) -> None:
-        await self.main.ready()
+            await self._modern.close()
 
     @contextlib.asynccontextmanager
     async def lend(
@@ -101,13 +82,12 @@ class Server:
             shared = await self._modern_process(main)
             with shared.logging_to(asker, principal):
                 yield BorrowedLink(shared.link, self.main.tools, capabilities)
-        elif main.is_modern and not (posts := self._http_posts()).is_for_sdk:
+        elif not (posts := self._http_posts()).is_for_sdk:
             link = HttpLink(posts, main, asker.logged)
             yield BorrowedLink(link, self.main.tools, capabilities)
         else:
-            like = main if main.is_modern else None
             callbacks = callbacks_for_one_request(self.config, asker.logged)
-            async with Link(self.config, callbacks).opened(MODERN, like) as opened:
+            async with Link(self.config, callbacks).opened(MODERN, main) as opened:
                 yield BorrowedLink(opened, self.main.tools, capabilities)
 
     def is_at_hand(self, name: str, preferred: Era) -> bool:
@@ -203,13 +183,9 @@ class Server:
             return shared
         if self._modern is None or not self._modern.is_usable:
             shared = SharedLink(
-                self.config,
-                self._signal,
-                self.notifications,
-                protocol=MODERN,
-                hears_changes=False,
+                self.config, self._signal, self.notifications, protocol=MODERN, hears_changes=False
             )
-            await shared.task.open(self._spawn)
+            await shared.open(self._spawn)
             self._modern = shared
         return self._modern
 

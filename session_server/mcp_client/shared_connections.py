@@ -10,13 +10,12 @@ ended. `pool` above keeps several of them; `connections` below opens them.
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Coroutine, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from typing import Any, Protocol
 
 import msgspec
 from mcp import MCPError
 from mcp.client.session import ClientRequestContext, IncomingMessage
-from mcp.shared.subscriptions import ServerEvent
 from mcp_types import (
     INTERNAL_ERROR,
     CreateMessageRequestParams,
@@ -35,8 +34,10 @@ from pydantic import BaseModel
 
 from session_server.mcp_client.config import LEGACY, ServerConfig
 from session_server.mcp_client.config import Protocol as Revision
-from session_server.mcp_client.connections import Callbacks, Link, LinkTask
-from session_server.mcp_client.notifications import event_in
+from session_server.mcp_client.connections import Callbacks, Link
+from session_server.mcp_client.failures import unreachable_error
+from session_server.mcp_client.notifications import Notifications, Spawn, event_in
+from session_server.mcp_client.sdk import plain
 from session_server.schemas.limits import UNATTRIBUTED_QUESTION_SECONDS
 
 NO_CALL = ErrorData(code=INTERNAL_ERROR, message="No call is running on this connection.")
@@ -47,7 +48,6 @@ UNATTRIBUTED = ErrorData(
 )
 logger = logging.getLogger("session_server.calls")
 
-Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
 Question = dict[str, Any]
 """`method` and `params` of a request that a server makes of its client."""
 
@@ -62,14 +62,6 @@ class Asker(Protocol):
     async def visited(self, elicitation_id: str) -> None:
         """The server reports that people have finished at a URL it sent them to."""
         ...
-
-
-class Listener(Protocol):
-    """Who gets what a server sends that belongs to no call."""
-
-    def changed(self, event: ServerEvent) -> None: ...
-
-    def logged(self, message: LoggingMessageNotificationParams) -> None: ...
 
 
 class Signal:
@@ -112,9 +104,8 @@ class ToolHabits:
 class RunningCall:
     """One call on a connection. `waiting`: how many questions of it are with people."""
 
-    def __init__(self, asker: Asker, name: str, *, may_ask: bool) -> None:
+    def __init__(self, asker: Asker, *, may_ask: bool) -> None:
         self.asker = asker
-        self.name = name
         self.may_ask = may_ask
         self.request_id: str | None = None
         self.was_sent = False
@@ -123,13 +114,16 @@ class RunningCall:
 
 
 class SharedLink:
-    """A connection and the calls on it. `has_asked`: its server has asked questions on it."""
+    """A connection and the calls on it, in a task of its own until it is closed or lost.
+
+    `has_asked`: its server has asked questions on it.
+    """
 
     def __init__(
         self,
         config: ServerConfig,
         signal: Signal,
-        listener: Listener,
+        notifications: Notifications,
         *,
         protocol: Revision = LEGACY,
         capabilities: Mapping[str, Any] | None = None,
@@ -148,7 +142,7 @@ class SharedLink:
         self._in_turn = asyncio.Lock()
         self._config = config
         self._signal = signal
-        self._listener = listener
+        self._notifications = notifications
         self._hears_changes = hears_changes
         self._is_own = capabilities is None
         can = {"elicitation"} if capabilities is None else set(capabilities)
@@ -163,7 +157,45 @@ class SharedLink:
             answered=self._answered,
         )
         self.link = Link(config, callbacks)
-        self.task = LinkTask(self.link, protocol)
+        self._protocol: Revision = protocol
+        self._task: asyncio.Task[None] | None = None
+        self._opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._opened.add_done_callback(lambda done: done.exception())  # maybe nobody waits for it
+
+    # Its task
+
+    async def open(self, spawn: Spawn) -> None:
+        """Closed again if it cannot be opened, or nobody waits for that any more."""
+        self._task = spawn(self._run())
+        try:
+            await asyncio.shield(self._opened)
+        except BaseException:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        self.link.lost.set()
+        if self._task is not None:
+            if not self._opened.done():
+                self._task.cancel()
+            await asyncio.wait([self._task])
+
+    async def _run(self) -> None:
+        link = self.link
+        try:
+            async with contextlib.AsyncExitStack() as stack:
+                async with asyncio.timeout(self._config.start_timeout):
+                    await stack.enter_async_context(link.opened(self._protocol))
+                self._opened.set_result(None)
+                await link.lost.wait()
+        except BaseException as error:
+            if not self._opened.done():
+                failure = unreachable_error(error, self._config, link.latest_response)
+                self._opened.set_exception(failure)
+            if not isinstance(error, Exception):
+                raise
+        finally:
+            link.lost.set()
 
     # Calls
 
@@ -187,9 +219,6 @@ class SharedLink:
         if self._config.url is not None:
             return not self.calls
         return not may_ask or not any(call.may_ask for call in self.calls)
-
-    def add(self, call: RunningCall) -> None:
-        self.calls.append(call)
 
     def give_up(self, call: RunningCall) -> None:
         """Nobody waits for its answer any more; the server may not know, or not care."""
@@ -241,16 +270,12 @@ class SharedLink:
         call = await self._asking_call()
         if call is None:
             return UNATTRIBUTED if self.calls else NO_CALL
-        plain = (
-            {}
-            if params is None
-            else params.model_dump(by_alias=True, mode="json", exclude_none=True)
-        )
+        question = {"method": method, "params": {} if params is None else plain(params)}
         call.has_asked = True
         call.waiting += 1
         self._signal.notify()
         try:
-            return await call.asker.ask({"method": method, "params": plain})
+            return await call.asker.ask(question)
         finally:
             call.waiting -= 1
             self._signal.notify()
@@ -286,7 +311,7 @@ class SharedLink:
         event = event_in(message)
         if event is not None:
             if self._hears_changes and not self.link.is_modern:  # 2026 has streams for it
-                self._listener.changed(event)
+                self._notifications.changed(event)
         elif isinstance(message, LoggingMessageNotification):
             self._logged(message.params)
         elif isinstance(message, ElicitCompleteNotification):
@@ -322,4 +347,4 @@ class SharedLink:
             for asker, _ in self._logging:
                 asker.logged(message)
         else:
-            self._listener.logged(message)
+            self._notifications.logged(message)

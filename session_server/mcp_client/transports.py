@@ -135,8 +135,7 @@ async def _http(
 
     async def noted(response: httpx2.Response) -> None:
         if response.request.method == "POST":
-            info = HttpResponseInfo.of(response)
-            answered(info._replace(challenge=hidden(info.challenge, credentials)))
+            answered(HttpResponseInfo.of(response.status_code, response.headers, credentials))
 
     transport = BoundedHttp(verify=certificates(), socket_options=KEEP_ALIVE)
     client = httpx2.AsyncClient(

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from session_server.mcp_client import shared_connections
+from session_server.mcp_client import pool, shared_connections
 from session_server.mcp_client.config import LEGACY, ServerConfig
 from session_server.mcp_client.notifications import Notifications
 from session_server.mcp_client.pool import Pools
@@ -207,7 +207,9 @@ def test_a_tool_of_which_nothing_is_known_may_ask() -> None:
     assert habits.may_ask("deploy", None)
 
 
-async def test_the_least_used_set_of_capabilities_makes_room_for_another() -> None:
+async def test_the_least_used_set_of_capabilities_makes_room_for_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """If all are in use, the next one has to wait."""
 
     class Nobody:
@@ -218,17 +220,13 @@ async def test_the_least_used_set_of_capabilities_makes_room_for_another() -> No
             raise AssertionError(elicitation_id)
 
     config = msgspec.structs.replace(stdio("legacy"), protocol=LEGACY)
-    pools = Pools(
-        config,
-        Signal(),
-        asyncio.create_task,
-        Notifications(asyncio.create_task),
-        most=1,
-    )
+    monkeypatch.setattr(pool, "CAPABILITY_SETS", 1)
+    notifications = Notifications(asyncio.create_task)
+    pools = Pools(config, Signal(), asyncio.create_task, notifications)
 
     async def lend(capabilities: dict[str, Any]) -> Any:
-        pool = await pools.of(capabilities, "ana")
-        return pool.lend(Nobody(), "echo", None, ToolHabits(), "ana")
+        chosen = await pools.of(capabilities, "ana")
+        return chosen.lend(Nobody(), "echo", None, ToolHabits(), "ana")
 
     async with await lend({}) as (first, _):
         with pytest.raises(UnreachableError, match="1 different sets"):
