@@ -130,12 +130,12 @@ class LogWriter:
     def _arrived(self, results: Sequence[tuple[Batch, AppendResult]]) -> None:
         storage = self._storage
         for batch, outcome in results:
+            if storage.reason is not None and isinstance(outcome, Durable):
+                storage.worked()
             pending = self._pending.get(batch)
             if pending is None:
                 continue  # the follower has read it, and so it is settled
             if isinstance(outcome, Durable):
-                if storage.reason is not None:
-                    storage.worked()
                 if self.follower is not None:
                     self._place(self.follower, pending, outcome)
                     continue

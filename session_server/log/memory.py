@@ -90,11 +90,11 @@ class MemoryLog:
                     del seqs[before.id]
                 return KNOWN_ID
             stored.append(Entry(seq, channel, entry.id, entry.data))
-            if entry.lasts_until:
-                self._lasting[seq] = entry.lasts_until
-        for new in stored:
+        for new, entry in zip(stored, batch.entries, strict=True):
             self._entries[new.seq] = new
             self._lasts[channel] = self._reached = new.seq
+            if entry.lasts_until:
+                self._lasting[new.seq] = entry.lasts_until
         self._channels.setdefault(channel, []).extend(stored)
         return Durable(tuple([new.seq for new in stored]))
 

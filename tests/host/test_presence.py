@@ -188,3 +188,12 @@ class Mute(Outbox):
 
     def close(self, code: int, reason: str) -> None:
         pass
+
+
+async def test_an_action_on_the_presence_channel_is_one_on_its_session() -> None:
+    async with hosting() as host:
+        ana = await with_session(host)
+        ana.dispatch(title_changed("Oslo"), ROOM)
+        await ana.wait_for_title("Oslo")
+        (renamed,) = ana.envelopes()
+        assert renamed["channel"] == SESSION

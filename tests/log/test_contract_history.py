@@ -303,6 +303,20 @@ async def test_lasting_entries_stay_until_their_time_has_come(backend: Backend) 
         await log.close()
 
 
+@pytest.mark.proves("design.log.decisions")
+async def test_a_refused_batch_leaves_nothing_that_lasts(backend: Backend) -> None:
+    async with backend.opened() as log:
+        known, other = entries(b"known", b"other")
+        outcome = await settled(log, Batch(A, 0, (known,)))
+        assert isinstance(outcome, Durable)
+        lasting = replace(other, lasts_until=2**40)
+        assert await refused(log, Batch(B, 0, (lasting, known))) == CONFLICT
+        (last,) = await stored(log, A, outcome.seqs[-1], b"next")
+        await log.save_snapshot(StoredSnapshot(A, last, b"all"))
+        await log.trim(A, last, 1)
+        assert await everything(log) == []
+
+
 @pytest.mark.parametrize("forget", ["trim", "drop"])
 async def test_seqs_are_never_used_again(backend: Backend, forget: str) -> None:
     async with backend.opened() as log:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from session_server.log import Batch, Durable, NewEntry
+from session_server.log import AppendResult, Batch, Durable, NewEntry
 from session_server.log.protocol import (
     DamagedError,
     FailedError,
@@ -23,6 +23,7 @@ from session_server.log.protocol import (
 )
 from session_server.log.sqlite import SqliteLog, database, schema, writer
 from session_server.log.sqlite.claim import SUFFIX
+from tests.log.load import until
 from tests.log.logs import Sqlite, asked, batch, change, everything, held, settled, stored
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -49,13 +50,20 @@ async def test_what_was_asked_during_a_commit_shares_the_next(backend: Sqlite) -
         assert len(await everything(log)) == 200
 
 
-async def test_a_commit_is_bounded(backend: Sqlite, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("is_one_append", [False, True])
+async def test_a_commit_is_bounded(
+    backend: Sqlite, monkeypatch: pytest.MonkeyPatch, *, is_one_append: bool
+) -> None:
     monkeypatch.setattr(writer, "ENTRIES_PER_COMMIT", 10)
     async with backend.opened() as log:
+        batches = [batch(f"c{n}", 0, b"x", b"y") for n in range(50)]
+        results: list[AppendResult] = []
         async with held(log):
-            outcomes = [asked(log, batch(f"c{n}", 0, b"x", b"y")) for n in range(50)]
+            for appended in [batches] if is_one_append else [[one] for one in batches]:
+                log.append(appended, lambda pairs: results.extend(result for _, result in pairs))
             before = log.commits
-        await asyncio.gather(*outcomes)
+        await until(lambda: len(results) == 50)
+        assert {type(result) for result in results} == {Durable}
         assert log.commits - before == 1 + 10
 
 

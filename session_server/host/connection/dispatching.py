@@ -122,12 +122,9 @@ class Dispatches:
             self.refuse(frame, TOO_MANY_UNSETTLED)
             return
         self.unsettled += 1
-        if peer.ahp1 is None:
-            sent, uri = Dispatched(self, frame, size), frame.params.channel
-        else:
-            sent, uri = Ahp1Dispatched(self, frame, size), peer.session_uri(frame.params.channel)
+        sent = (Dispatched if peer.ahp1 is None else Ahp1Dispatched)(self, frame, size)
         try:
-            peer.host.submit(uri, sent)
+            peer.host.submit(peer.session_uri(frame.params.channel), sent)
         except CommandError as error:
             # The protocol asks for silence, unless somebody waits for an answer.
             sent.release()

@@ -81,7 +81,8 @@ class NatsLog:
         self._retention = Retention(address.stream, self._tail)
         self._doubts: dict[Uri, frozenset[str]] = {}
         self._locks: WeakValueDictionary[Uri, asyncio.Lock] = WeakValueDictionary()
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._tasks: dict[asyncio.Task[Any], None] = {}
+        """In the order in which they began, which is that in which they are cancelled."""
         self._appends: set[asyncio.Task[None]] = set()
         self._closing: asyncio.Task[None] | None = None
         self._epochs = 0
@@ -325,8 +326,8 @@ class NatsLog:
     def _spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Runs it in a task that closing waits for."""
         task = self._loop.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks[task] = None
+        task.add_done_callback(self._tasks.pop)
         return task
 
     async def _run(self, channel: Uri, operation: Callable[[], Awaitable[T]]) -> T:

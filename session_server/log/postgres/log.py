@@ -318,10 +318,11 @@ class PostgresLog:
             self._reader.stop()
             if self._witness is not None:
                 self._witness.end(Standing(self.epoch, self.last_seq))
+        # Together: where the server does not answer, each takes its time to give up.
+        ends = [self._writer.stopped(), self._reader.stopped()]
         if self._listener is not None:
-            await self._listener.stop()
-        await self._writer.stopped()
-        await self._reader.stopped()
+            ends.append(self._listener.stop())
+        await asyncio.gather(*ends)
 
     async def _ask(
         self,

@@ -38,6 +38,10 @@ def _to_each(subjects: Sequence[Subject], outcome: Refused | Unknown) -> list[An
     ]
 
 
+def _size(subject: Subject) -> int:
+    return len(subject.entries) if isinstance(subject, Batch) else 1
+
+
 class Writer:
     """`commits` counts transactions; `stopped` is done when the thread has let go of the file."""
 
@@ -54,8 +58,15 @@ class Writer:
         self._thread.start()
 
     def ask(self, subjects: Sequence[Subject], settled: Settled) -> None:
-        """Returns at once; `settled` is called on the loop's thread, in the order of asking."""
-        self._requests.put((subjects, settled))
+        """Returns at once; `settled` is called on the loop's thread, in the order of asking, and
+        more than once for what is too much for one commit.
+        """
+        first = size = 0
+        for end, subject in enumerate(subjects, 1):
+            size += _size(subject)
+            if size >= ENTRIES_PER_COMMIT or end == len(subjects):
+                self._requests.put((subjects[first:end], settled))
+                first, size = end, 0
 
     def stop(self) -> None:
         """Once all that was asked before is settled."""
@@ -93,8 +104,7 @@ class Writer:
         request, size = self._requests.get(), 0
         while request is not None:
             requests.append(request)
-            for subject in request[0]:
-                size += len(subject.entries) if isinstance(subject, Batch) else 1
+            size += sum(map(_size, request[0]))
             if size >= ENTRIES_PER_COMMIT:
                 return requests, False
             try:
