@@ -33,6 +33,10 @@ pytestmark = pytest.mark.slow
 A, B = "ahp-session:/a", "ahp-session:/b"
 CONFLICT = RefusedBecause.CONFLICT
 
+NO_LEADER = b'{"error": {"err_code": 10008, "description": "no leader"}}'
+FULL = b'{"error": {"err_code": 10023, "description": "insufficient resources"}}'
+WRONG_LAST = b'{"error": {"err_code": 10164, "description": "wrong last sequence"}}'
+
 
 async def state_of(log: NatsLog) -> dict[str, int]:
     """How many messages each subject has."""
@@ -170,35 +174,71 @@ async def test_what_a_replaced_leader_has_stored_is_durable_although_it_said_oth
 ) -> None:
     """Such a leader answers like one that did nothing; what is sent again meets itself."""
     async with Nats(tmp_path).opened() as log:
-        answered_as_unavailable(log, monkeypatch, times=1)
+        answered(log, monkeypatch, [NO_LEADER])
         (first,) = await stored(log, A, 0, data)
         (second,) = await stored(log, A, first, b"y")
         assert [(e.seq, e.data) for e in await everything(log)] == [(first, data), (second, b"y")]
 
 
+UNREACHABLE = FailedError(RefusedBecause.BROKEN, "cannot be reached")
+
+
+@pytest.mark.parametrize(
+    "then", [NO_LEADER, FULL, UNREACHABLE], ids=["no leader", "full", "unreachable"]
+)
 async def test_what_may_have_been_stored_by_a_replaced_leader_is_in_doubt(
+    tmp_path, monkeypatch: pytest.MonkeyPatch, then: bytes | FailedError
+) -> None:
+    async with Nats(tmp_path).opened() as log:
+        monkeypatch.setattr(servers, "PATIENCE_SECONDS", 0.2)
+        await in_doubt(log, monkeypatch, [NO_LEADER, *[then] * 20])
+
+
+async def test_what_meets_a_newer_message_and_then_no_server_is_in_doubt(
     tmp_path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(servers, "PATIENCE_SECONDS", 0.0)
     async with Nats(tmp_path).opened() as log:
-        answered_as_unavailable(log, monkeypatch, times=1)
-        wanted = batch(A, 0, b"x")
-        assert isinstance(await settled(log, wanted), Unknown)
-        assert list(await log.find([entry.id for entry in wanted.entries])) == [
-            entry.id for entry in wanted.entries
-        ]
+        await in_doubt(log, monkeypatch, [NO_LEADER, WRONG_LAST], mark=UNREACHABLE)
 
 
-def answered_as_unavailable(log: NatsLog, monkeypatch: pytest.MonkeyPatch, times: int) -> None:
-    """Batches are stored, and this often the answer is that there is no leader."""
-    ask, left = log._servers.ask, [None] * times
+async def in_doubt(
+    log: NatsLog,
+    monkeypatch: pytest.MonkeyPatch,
+    answers: list[bytes | FailedError],
+    mark: FailedError | None = None,
+) -> None:
+    answered(log, monkeypatch, answers, mark)
+    wanted = batch(A, 0, b"x")
+    assert isinstance(await settled(log, wanted), Unknown)
+    monkeypatch.undo()
+    assert list(await log.find([entry.id for entry in wanted.entries])) == [wanted.entries[0].id]
+    assert [e.data for e in await everything(log)] == [b"x"]
+
+
+def answered(
+    log: NatsLog,
+    monkeypatch: pytest.MonkeyPatch,
+    answers: list[bytes | FailedError],
+    mark: FailedError | None = None,
+) -> None:
+    """The first batch is stored, whatever is answered to it and when it is sent again."""
+    ask, is_stored = log._servers.ask, False
 
     async def ask_leader(publications: Sequence[Publication], **options: Any) -> list[Msg]:
-        messages: list[Msg] = await ask(publications, **options)
-        if EXPECTED in publications[0].headers and left:
-            left.pop()
-            messages[-1].data = b'{"error": {"err_code": 10008, "description": "no leader"}}'
-        return messages
+        nonlocal is_stored
+        if EXPECTED not in publications[0].headers:
+            if mark is not None and is_stored and publications[0].subject == log._subjects.marks:
+                raise mark
+            return await ask(publications, **options)
+        answer = answers.pop(0) if answers else None
+        if answer is None or not is_stored:
+            is_stored = True
+            messages: list[Msg] = await ask(publications, **options)
+            if answer is None:
+                return messages
+        if isinstance(answer, FailedError):
+            raise answer
+        return [Msg(log._servers._client, data=answer)]
 
     monkeypatch.setattr(log._servers, "ask", ask_leader)
 

@@ -203,22 +203,31 @@ class Servers:
     async def api(self, question: str, body: object = None) -> dict[str, Any]:
         """What the servers' own API answers; an `error` in it is the caller's to read."""
         encoded = b"" if body is None else msgspec.json.encode(body)
-        return await self._ask_leader([Publication(f"$JS.API.{question}", encoded)])
+        answer, _ = await self._ask_leader([Publication(f"$JS.API.{question}", encoded)])
+        return answer
 
-    async def _ask_leader(self, publications: Sequence[Publication]) -> dict[str, Any]:
-        """The answer to the last one. Waits for a leader to be elected."""
+    async def _ask_leader(self, publications: Sequence[Publication]) -> tuple[dict[str, Any], bool]:
+        """The answer to the last one, and whether it was sent again after a leader had received it.
+
+        Waits for a leader to be elected.
+        """
         until = self._loop.time() + PATIENCE_SECONDS
         was_received = False
         while True:
-            (message,) = await self.ask(publications)
+            try:
+                (message,) = await self.ask(publications)
+            except FailedError as error:
+                if was_received:  # it may have been done
+                    raise LostError(error.reason) from error
+                raise
             if not _status(message):
                 answer: dict[str, Any] = msgspec.json.decode(message.data)
                 if answer.get("error", {}).get("err_code") not in UNAVAILABLE_CODES:
-                    return answer
+                    return answer, was_received
                 was_received = True
-            if self._loop.time() > until and was_received:
-                raise LostError(LEADERLESS)
             if self._loop.time() > until:
+                if was_received:
+                    raise LostError(LEADERLESS)
                 raise FailedError(RefusedBecause.BROKEN, LEADERLESS)
             await asyncio.sleep(PAUSE_SECONDS)
 
@@ -239,10 +248,13 @@ class Servers:
             ]
             commit = {**publications[-1].headers, "Nats-Batch-Commit": "1"}
             publications[-1] = publications[-1]._replace(headers=commit)
-        ack = await self._ask_leader(publications)
-        if "error" in ack:
-            raise _refusal(ack["error"])
-        return int(ack.get("seq", 0))
+        ack, was_repeated = await self._ask_leader(publications)
+        if "error" not in ack:
+            return int(ack.get("seq", 0))
+        error = _refusal(ack["error"])
+        if was_repeated and not isinstance(error, WrongLastError):
+            raise LostError(error.reason)
+        raise error
 
     async def read(self, after: int, subject: str) -> list[StoredMessage]:
         """The next messages of the stream, as far as the server that answers has them."""

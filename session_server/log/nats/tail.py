@@ -261,20 +261,29 @@ class Tail:
             raise FailedError(RefusedBecause.BROKEN, TOO_LARGE)
         parts = [Publication(subject, body, {PART: "1"}) for body in bodies[:-1]]
         first, *others = *parts, Publication(subject, bodies[-1])
+        is_repeated = False
         while True:
             expecting = {**first.headers, **(headers or {}), EXPECTED: str(end)}
             try:
-                return await self.publish([first._replace(headers=expecting), *others])
-            except WrongLastError as error:
-                if error.actual is None:
-                    await self.barrier()
-                elif error.actual < end:
-                    raise  # messages were deleted
-                else:
-                    await self.reach(error.actual)
-                    end = error.actual
-                if not is_as_expected():
-                    raise
+                try:
+                    return await self.publish([first._replace(headers=expecting), *others])
+                except WrongLastError as error:
+                    is_repeated = True
+                    if error.actual is None:
+                        await self.barrier()
+                    elif error.actual < end:
+                        raise  # messages were deleted
+                    else:
+                        await self.reach(error.actual)
+                        end = error.actual
+                    if not is_as_expected():
+                        raise
+            except WrongLastError:
+                raise
+            except FailedError as error:
+                if is_repeated:  # the newer message may be this very one, or come after all
+                    raise LostError(error.reason) from error
+                raise
 
     async def _mark(self) -> int:
         headers = {"Nats-TTL": MARK_LIFETIME}
