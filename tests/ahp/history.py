@@ -87,7 +87,10 @@ class Fate(StrEnum):
     ECHOED = "echoed"
     REFUSED = "refused"
     UNKNOWN = "unknown"
-    """The connection ended before the answer came."""
+    """The connection ended before the answer came, or the answer was that it is not known yet."""
+
+
+IN_DOUBT = "It is not known yet whether this was saved"
 
 
 def fates(history: History) -> dict[Origin, Fate]:
@@ -112,6 +115,8 @@ def fates(history: History) -> dict[Origin, Fate]:
 
 def _answered(client_id: str, frame: bytes) -> tuple[int, Fate] | None:
     match understood(frame):
+        case Rejection(client_seq=seq, reason=reason) if reason.startswith(IN_DOUBT):
+            return seq, Fate.UNKNOWN
         case Rejection(client_seq=seq):
             return seq, Fate.REFUSED
         case ActionEnvelope(origin=origin) if origin and origin.client_id == client_id:

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from session_server.host.changes import in_doubt
 from session_server.log import Entry
 from session_server.log.opening import open_log
 from session_server.schemas.ahp.actions import InputCompleted
@@ -182,11 +183,11 @@ def leave_unanswered(lines: list[Line]) -> None:
     lines.append(Line("sent", msgspec.json.encode(action)))
 
 
-def refuse_what_was_stored(lines: list[Line]) -> None:
+def refuse_what_was_stored(lines: list[Line], reason: str = "No.") -> None:
     """The client is told that its action was refused, and gets it all the same."""
     place = next(n for n in actions(lines) if b'"clientId":"p0"' in lines[n].frame)
     frame = msgspec.json.decode(lines[place].frame)
-    frame["params"] |= {"rejectionReason": "No."}
+    frame["params"] |= {"rejectionReason": reason}
     lines.insert(place + 1, Line("received", msgspec.json.encode(frame)))
 
 
@@ -211,6 +212,13 @@ def test_a_fault_in_what_a_client_received_is_found(
 ) -> None:
     with pytest.raises(Diverged):
         recorded.with_lines(fault).check()
+
+
+def test_what_was_in_doubt_may_turn_out_to_be_stored(recorded: Recorded) -> None:
+    counts = recorded.with_lines(
+        lambda lines: refuse_what_was_stored(lines, in_doubt("No answer."))
+    ).check()
+    assert counts["actions"]["unknown"] == 1
 
 
 # What the log holds
