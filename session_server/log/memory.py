@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from itertools import takewhile
 from operator import attrgetter
 
-from session_server.log.progress import Progress, follow, settle
+from session_server.log.progress import Progress, follow, refuse_closed, settle
 from session_server.log.protocol import (
     CLOSED,
     KNOWN_ID,
@@ -61,8 +61,7 @@ class MemoryLog:
 
     def append(self, batches: Sequence[Batch], settled: Settled) -> None:
         if self._progress.is_over:
-            closed = [(batch, CLOSED) for batch in batches]
-            self._loop.call_soon(settle, self._loop, settled, closed)
+            refuse_closed(self._loop, batches, settled)
             return
         if not self._waiting:
             self._loop.call_soon(self._commit)

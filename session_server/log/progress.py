@@ -7,7 +7,15 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TypeVar
 
-from session_server.log.protocol import Entry, FailedError, Log, RefusedBecause
+from session_server.log.protocol import (
+    CLOSED,
+    Batch,
+    Entry,
+    FailedError,
+    Log,
+    RefusedBecause,
+    Settled,
+)
 from session_server.schemas.wire import Seq
 
 PAGE = 1_000
@@ -23,6 +31,13 @@ def settle(loop: asyncio.AbstractEventLoop, settled: Callable[[T], None], result
     except Exception as error:  # noqa: BLE001  # any error is the callback's own
         context = {"message": "a callback of an append failed", "exception": error}
         loop.call_exception_handler(context)
+
+
+def refuse_closed(
+    loop: asyncio.AbstractEventLoop, batches: Sequence[Batch], settled: Settled
+) -> None:
+    """For what is appended to a closed log: it is told of that later, as of any result."""
+    loop.call_soon(settle, loop, settled, [(batch, CLOSED) for batch in batches])
 
 
 class Progress:

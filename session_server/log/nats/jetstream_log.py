@@ -30,7 +30,7 @@ from session_server.log.nats.retention import MARKER_LIFETIME, Retention
 from session_server.log.nats.servers import LostError, WrongLastError
 from session_server.log.nats.stream_config import Address, address_of
 from session_server.log.nats.tail import Tail
-from session_server.log.progress import Progress, follow, settle
+from session_server.log.progress import Progress, follow, refuse_closed, settle
 from session_server.log.protocol import (
     CLOSED,
     KNOWN_ID,
@@ -141,8 +141,7 @@ class NatsLog:
 
     def append(self, batches: Sequence[Batch], settled: Settled) -> None:
         if self._closing is not None:
-            closed = [(batch, CLOSED) for batch in batches]
-            self._loop.call_soon(settle, self._loop, settled, closed)
+            refuse_closed(self._loop, batches, settled)
             return
         for batch in batches:
             task = self._spawn(self._append(self._lock(batch.channel), batch, settled))

@@ -22,7 +22,7 @@ from session_server.log.postgres.link import Link
 from session_server.log.postgres.queries import Queries
 from session_server.log.postgres.schema import Connection, in_schema, migrate, one
 from session_server.log.postgres.worker import Listener, Worker
-from session_server.log.progress import Progress, follow, settle
+from session_server.log.progress import Progress, follow, refuse_closed
 from session_server.log.protocol import (
     CLOSED,
     AppendResult,
@@ -231,8 +231,7 @@ class PostgresLog:
 
     def append(self, batches: Sequence[Batch], settled: Settled) -> None:
         if self._is_closed:
-            closed = [(batch, CLOSED) for batch in batches]
-            self._loop.call_soon(settle, self._loop, settled, closed)
+            refuse_closed(self._loop, batches, settled)
             return
         for batch in batches:
             self._writer.ask(batch, partial(self._settled, batch, settled))

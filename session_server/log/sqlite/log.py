@@ -8,7 +8,7 @@ from pathlib import Path
 from sqlite3 import Connection
 from typing import Any, TypeVar
 
-from session_server.log.progress import follow, settle
+from session_server.log.progress import follow, refuse_closed
 from session_server.log.protocol import (
     CLOSED,
     Batch,
@@ -62,8 +62,7 @@ class SqliteLog:
 
     def append(self, batches: Sequence[Batch], settled: Settled) -> None:
         if self._is_closed:
-            closed = [(batch, CLOSED) for batch in batches]
-            self._loop.call_soon(settle, self._loop, settled, closed)
+            refuse_closed(self._loop, batches, settled)
         else:
             self._writer.ask(batches, settled)
 
