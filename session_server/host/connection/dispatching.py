@@ -122,7 +122,7 @@ class Dispatches:
             self.refuse(frame, TOO_MANY_UNSETTLED)
             return
         self.unsettled += 1
-        sent = (Dispatched if peer.ahp1 is None else Ahp1Dispatched)(self, frame, size)
+        sent = self._sent(frame, size)
         try:
             peer.host.submit(peer.session_uri(frame.params.channel), sent)
         except CommandError as error:
