@@ -2,6 +2,7 @@
 
 `uris` has the spellings of URIs, and `numbering` the numbers of envelopes. `snapshots` and
 `envelopes` project a record onto the state and the actions of a version, `root` does so for the
-root channel, and `client_actions` is the way back. The `*_mirror` modules are the reducers that
-every client of these versions runs.
+root channel, and `client_actions` is the way back. `client_chat_reducer`, `client_session_reducer`
+and `client_tool_call_reducer` are the reducers that clients of these versions run: our Python
+client uses them, the host does not.
 """

@@ -12,8 +12,11 @@ from typing import Any
 import msgspec
 
 from session_server.client.errors import NotUnderstood
-from session_server.reducers.ahp1.chat_mirror import reduce_chat
-from session_server.reducers.ahp1.session_mirror import reduce_root_mirror, reduce_session_mirror
+from session_server.reducers.ahp1.client_chat_reducer import reduce_client_chat
+from session_server.reducers.ahp1.client_session_reducer import (
+    reduce_client_root,
+    reduce_client_session,
+)
 from session_server.reducers.texts import outcome_note, subject
 from session_server.schemas.ahp.messages import Message, MessageOrigin, PendingMessage
 from session_server.schemas.ahp.questions import InputRequest, Question, ResponseKind
@@ -86,9 +89,9 @@ def after(state: Conversation, channel: Uri, action: Extra) -> Conversation:
     session, chat = state.session, state.chat
     try:
         if channel == state.summary.resource:
-            session = reduce_session_mirror(session, action)
+            session = reduce_client_session(session, action)
         elif chat is not None:
-            chat = reduce_chat(chat, action)
+            chat = reduce_client_chat(chat, action)
     except MISFITS as error:
         raise NotUnderstood(f"An action on {channel} is not AHP: {error!r}") from error
     if session is state.session and chat is state.chat:
@@ -345,5 +348,5 @@ def shown_root(root: Extra) -> ShownRoot:
 
 
 def root_after(state: ShownRoot, action: Extra) -> ShownRoot:
-    root = reduce_root_mirror(state.root, action)
+    root = reduce_client_root(state.root, action)
     return state if root is state.root else shown_root(root)

@@ -9,8 +9,11 @@ from typing import Any
 
 import msgspec
 
-from session_server.reducers.ahp1.chat_mirror import reduce_chat
-from session_server.reducers.ahp1.session_mirror import reduce_root_mirror, reduce_session_mirror
+from session_server.reducers.ahp1.client_chat_reducer import reduce_client_chat
+from session_server.reducers.ahp1.client_session_reducer import (
+    reduce_client_root,
+    reduce_client_session,
+)
 from session_server.reducers.ahp1.snapshots import Variant
 from session_server.reducers.ahp1.uris import CHAT_PREFIX, chat_uri, provider_uri
 from session_server.schemas.ahp.envelopes import ActionEnvelope, ActionOrigin
@@ -90,8 +93,8 @@ class Ahp1Copy:
 
 def reducer_of(channel: Uri) -> Callable[[Any, Any], Any]:
     if channel == ROOT:
-        return reduce_root_mirror
-    return reduce_chat if channel.startswith(CHAT_PREFIX) else reduce_session_mirror
+        return reduce_client_root
+    return reduce_client_chat if channel.startswith(CHAT_PREFIX) else reduce_client_session
 
 
 class Ahp1Mirror(Mirror):

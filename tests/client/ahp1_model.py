@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 
 from session_server.client.conversations import Conversation
-from session_server.reducers.ahp1.chat_mirror import reduce_chat
 from session_server.reducers.ahp1.client_actions import own_kind, plan
+from session_server.reducers.ahp1.client_chat_reducer import reduce_client_chat
+from session_server.reducers.ahp1.client_session_reducer import reduce_client_session
 from session_server.reducers.ahp1.envelopes import Committed, envelopes
 from session_server.reducers.ahp1.numbering import number_after
-from session_server.reducers.ahp1.session_mirror import reduce_session_mirror
 from session_server.reducers.ahp1.snapshots import Variant, chat_name, chat_state, session_state
 from session_server.reducers.state.record import reduce_record
 from session_server.schemas.ahp import frames
@@ -73,7 +73,7 @@ class Ahp1ModelHost(ModelHost):
     def _show(self, envelope: methods.Envelope) -> None:
         self.wire_log.append(envelope)
         seen = self.seen[envelope.channel]
-        reduce = reduce_chat if envelope.channel == self.chat else reduce_session_mirror
+        reduce = reduce_client_chat if envelope.channel == self.chat else reduce_client_session
         seen[envelope.server_seq] = reduce(seen[max(seen)], document(envelope.action))
         for socket in self.sockets:
             if envelope.channel in socket.watched:

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 from websockets.sync.client import ClientConnection, connect
 
-from session_server.reducers.ahp1.chat_mirror import reduce_chat
+from session_server.reducers.ahp1.client_chat_reducer import reduce_client_chat
 from session_server.reducers.ahp1.uris import chat_uri
 from tests.page.browser import People
 from tests.page.locators import arrive, field, question
@@ -69,7 +69,7 @@ class Editor:
             if frame.get("method") == "presence/changed":
                 self.present = params["present"]
             elif params.get("channel") == CHAT and "rejectionReason" not in params:
-                self.chat = reduce_chat(self.chat, params["action"])
+                self.chat = reduce_client_chat(self.chat, params["action"])
         return frame
 
     @property

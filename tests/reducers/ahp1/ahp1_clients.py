@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Sequence
 from random import Random
 from typing import Any
 
-from session_server.reducers.ahp1.chat_mirror import reduce_chat
-from session_server.reducers.ahp1.session_mirror import reduce_session_mirror
+from session_server.reducers.ahp1.client_chat_reducer import reduce_client_chat
+from session_server.reducers.ahp1.client_session_reducer import reduce_client_session
 from session_server.reducers.ahp1.snapshots import Variant, chat_state, session_state
 from session_server.reducers.ahp1.uris import CHAT_PREFIX
 from session_server.schemas.ahp import actions as ahp
@@ -68,9 +68,9 @@ class Mirror:
             self.last_number = envelope["serverSeq"]
             if envelope["channel"].startswith(CHAT_PREFIX):
                 assert envelope["channel"] == self.chat["resource"]
-                self.chat = reduce_chat(self.chat, envelope["action"])
+                self.chat = reduce_client_chat(self.chat, envelope["action"])
             else:
-                self.session = reduce_session_mirror(self.session, envelope["action"])
+                self.session = reduce_client_session(self.session, envelope["action"])
         return seen
 
 

@@ -1,4 +1,4 @@
-"""What a mirror of AHP 0.9 and 1.x does with one tool call: JSON in, JSON out.
+"""What a client of AHP 0.9 and 1.x does with one tool call: JSON in, JSON out.
 
 Each function returns the call after an action, or the same object if the call is in a state in
 which the action does not apply.

@@ -1,6 +1,6 @@
-"""The chat reducer of AHP 0.9 and 1.x, as every client runs it.
+"""The chat reducer that clients of AHP 0.9 and 1.x run.
 
-It works on JSON objects and not on Structs: a mirror has to carry along keys that it does not know.
+It works on JSON objects and not on Structs: a client has to carry along keys that it does not know.
 A state is never changed in place; where an action does not apply, the same object comes back.
 """
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeAlias
 
-from session_server.reducers.ahp1 import tool_call_mirror as tool_calls
+from session_server.reducers.ahp1 import client_tool_call_reducer as tool_calls
 
 Json: TypeAlias = dict[str, Any]
 Reducer: TypeAlias = Callable[[Json, Json], Json]
@@ -22,7 +22,7 @@ KEPT_EMPTY = frozenset({"activeClients", "chats", "children", "customizations"})
 WAITING = frozenset({"pending-confirmation", "pending-result-confirmation", "auth-required"})
 
 
-def reduce_chat(state: Json, action: Json) -> Json:
+def reduce_client_chat(state: Json, action: Json) -> Json:
     """The state after the action; the same object if it does not apply or is not known."""
     reducer = REDUCERS.get(action["type"])
     return state if reducer is None else reducer(state, action)

@@ -7,19 +7,19 @@ from typing import Any
 
 import pytest
 
-from session_server.reducers.ahp1.chat_mirror import REDUCERS, reduce_chat
-from session_server.reducers.ahp1.session_mirror import (
+from session_server.reducers.ahp1.client_chat_reducer import REDUCERS, reduce_client_chat
+from session_server.reducers.ahp1.client_session_reducer import (
     ROOT_REDUCERS,
     SESSION_REDUCERS,
-    reduce_root_mirror,
-    reduce_session_mirror,
+    reduce_client_root,
+    reduce_client_session,
 )
 from tests.reducers.cases import LoadedCase, all_cases, canonical
 
 FOLDER = Path(__file__).resolve().parents[4] / "shared" / "ahp1" / "fixtures"
 FIXTURES = sorted([*FOLDER.glob("reducers/*.json"), *FOLDER.glob("extra/*.json")])
-REDUCE = {"chat": reduce_chat, "session": reduce_session_mirror, "root": reduce_root_mirror}
-CASES = all_cases("mirrors")
+REDUCE = {"chat": reduce_client_chat, "session": reduce_client_session, "root": reduce_client_root}
+CASES = all_cases("client_reducers")
 COPIED = {"chat/changesetsChanged", "chat/canvasesChanged", "chat/movableChanged"}
 COPIED |= {"session/changesetsChanged", "session/mcpServerStartRequested"}
 """Made by a function that has a case under another name."""

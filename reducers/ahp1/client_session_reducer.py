@@ -1,9 +1,9 @@
-"""The session and root reducers of AHP 0.9 and 1.x, as every client runs them, on JSON objects."""
+"""The session and root reducers that clients of AHP 0.9 and 1.x run, on JSON objects."""
 
 from collections.abc import Callable
 from typing import Any
 
-from session_server.reducers.ahp1.chat_mirror import (
+from session_server.reducers.ahp1.client_chat_reducer import (
     ACTIVITY_BITS,
     INPUT_NEEDED,
     Json,
@@ -22,13 +22,13 @@ from session_server.reducers.ahp1.chat_mirror import (
 NEEDS_A_PERSON = INPUT_NEEDED & ~8
 
 
-def reduce_session_mirror(state: Json, action: Json) -> Json:
+def reduce_client_session(state: Json, action: Json) -> Json:
     """The state after the action; the same object if it does not apply or is not known."""
     reducer = SESSION_REDUCERS.get(action["type"])
     return state if reducer is None else reducer(state, action)
 
 
-def reduce_root_mirror(state: Json, action: Json) -> Json:
+def reduce_client_root(state: Json, action: Json) -> Json:
     reducer = ROOT_REDUCERS.get(action["type"])
     return state if reducer is None else reducer(state, action)
 
