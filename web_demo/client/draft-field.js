@@ -23,7 +23,7 @@ import { DraftSaver } from "./draft-saver.js";
 import { DraftSender } from "./draft-sender.js";
 import { ClientError } from "./errors.js";
 import { Events } from "./events.js";
-import { withoutMeta } from "./own-actions.js";
+import { withoutMeta } from "./echoes.js";
 import { present, same } from "./reducers/updates.js";
 import { decided } from "./review.js";
 

@@ -13,7 +13,7 @@
  */
 
 /** @import { Answer, Author, Value } from "./types.d.ts" */
-import { withoutMeta } from "./own-actions.js";
+import { withoutMeta } from "./echoes.js";
 import { same } from "./reducers/updates.js";
 
 /** @typedef {"synced" | "unsent" | "sending" | "contested" | "emptied" | "refused"} DraftPhase */

@@ -6,12 +6,12 @@
  * are sent; `reducers/` what they do.
  */
 
-/** @import { Outcome } from "./own-actions.js" */
+/** @import { Outcome } from "./echoes.js" */
 /** @import { Client } from "./tab-identity.js" */
 /** @import { Action, ActionEnvelope, RejectionEnvelope } from "./types.d.ts" */
 import { ClientError } from "./errors.js";
 import { Events } from "./events.js";
-import { isDeferredEcho, isEcho } from "./own-actions.js";
+import { isDeferredEcho, isEcho } from "./echoes.js";
 
 /** @typedef {ActionEnvelope | ClientError} Verdict the outcome of an own action */
 

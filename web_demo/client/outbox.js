@@ -10,7 +10,7 @@
 /** @import { Action, ActionEnvelope, ResponseKind } from "./types.d.ts" */
 import { ClientError } from "./errors.js";
 import { Pending } from "./mirror.js";
-import { outcomeIn, isObsolete } from "./own-actions.js";
+import { outcomeIn, isObsolete } from "./echoes.js";
 
 /** @typedef {(verdict: Verdict) => void} Settled */
 

@@ -9,7 +9,7 @@
 /** @import { ActionEnvelope, RejectionEnvelope, SessionState, Snapshot } from "./types.d.ts" */
 import { ClientError } from "./errors.js";
 import { Mirror } from "./mirror.js";
-import { outcomeIn, isObsolete } from "./own-actions.js";
+import { outcomeIn, isObsolete } from "./echoes.js";
 import { reduceRoot, reduceSession } from "./reducers/session.js";
 import { predicted } from "./review.js";
 

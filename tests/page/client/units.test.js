@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { Subscriptions, FRAME_BYTES, PENDING_LIMIT } from "../../../web_demo/client/subscriptions.js";
 import { HostClock } from "../../../web_demo/client/connection-status.js";
 import { Credential } from "../../../web_demo/client/credential.js";
-import { outcomeIn, isEcho } from "../../../web_demo/client/own-actions.js";
+import { outcomeIn, isEcho } from "../../../web_demo/client/echoes.js";
 import { ClientError } from "../../../web_demo/client/errors.js";
 import { Events } from "../../../web_demo/client/events.js";
 import { Exchange } from "../../../web_demo/client/protocol.js";

@@ -70,7 +70,7 @@ export function outcomeIn(state, action) {
 export const isObsolete = (state, action) =>
   action.type === "session/inputCompleted" && !openRequest(state, action.requestId);
 
-/** A repeated message or truncation could affect what compared after it. */
+/** A repeated message or truncation could affect what came after it. */
 const NOT_IDEMPOTENT = new Set(["session/pendingMessageSet", "session/truncated"]);
 
 /** @param {SessionState} state @param {Action} action @returns {boolean} */
