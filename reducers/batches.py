@@ -38,12 +38,6 @@ from session_server.schemas.ahp.actions import (
     TurnStarted,
 )
 from session_server.schemas.ahp.envelopes import ActionOrigin
-from session_server.schemas.ahp.messages import (
-    HOST_TURN_PREFIX,
-    SYSTEM_NOTIFICATION,
-    Message,
-    MessageOrigin,
-)
 from session_server.schemas.ahp.questions import (
     Answer,
     InputRequest,
@@ -51,6 +45,12 @@ from session_server.schemas.ahp.questions import (
     ResponseKind,
 )
 from session_server.schemas.ahp.session import ActiveClient, SessionState
+from session_server.schemas.ahp.turn_messages import (
+    HOST_TURN_PREFIX,
+    SYSTEM_NOTIFICATION,
+    Message,
+    MessageOrigin,
+)
 from session_server.schemas.ahp.turns import SystemNotificationPart
 from session_server.schemas.ahp1.state import ClientEntry
 from session_server.schemas.errors import Refusal

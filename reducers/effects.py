@@ -14,8 +14,8 @@ from session_server.reducers.calls.lifecycle import leg_out
 from session_server.reducers.deadlines import deadline_of
 from session_server.reducers.state.status import listed
 from session_server.schemas.ahp.actions import InputAnswerChanged, Truncated, TurnCancelled
-from session_server.schemas.ahp.messages import HOST_TURN_PREFIX
 from session_server.schemas.ahp.session import Lifecycle, SessionSummary
+from session_server.schemas.ahp.turn_messages import HOST_TURN_PREFIX
 from session_server.schemas.ahp.turns import ActiveTurn
 from session_server.schemas.record import (
     Abandoned,

@@ -14,10 +14,10 @@ from session_server.schemas.ahp.customizations import (
     LoadState,
     McpServerState,
 )
-from session_server.schemas.ahp.messages import Attachment
 from session_server.schemas.ahp.questions import Answer, Question, Value
 from session_server.schemas.ahp.session import RootState, SessionState, Status, TerminalClaim
 from session_server.schemas.ahp.tool_calls import Contributor, ToolCall, ToolContent
+from session_server.schemas.ahp.turn_messages import Attachment
 from session_server.schemas.ahp.turns import ResponsePart
 from session_server.schemas.errors import (
     AuthRequiredData,

@@ -8,9 +8,9 @@ from session_server.reducers.batches import batch_of
 from session_server.reducers.rules.judge import judge
 from session_server.reducers.state.record import reduce_record
 from session_server.schemas.ahp.actions import SessionAction
-from session_server.schemas.ahp.messages import Message, MessageOrigin
 from session_server.schemas.ahp.questions import InputRequest, RequestMeta
 from session_server.schemas.ahp.session import Lifecycle, SessionState, SessionSummary
+from session_server.schemas.ahp.turn_messages import Message, MessageOrigin
 from session_server.schemas.ahp.turns import ActiveTurn
 from session_server.schemas.errors import Refusal
 from session_server.schemas.principals import Principal, Provenance, Role, Stamp

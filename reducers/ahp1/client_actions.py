@@ -16,7 +16,6 @@ from session_server.reducers.state.input_requests import open_request
 from session_server.reducers.state.record import reduce_record
 from session_server.schemas.ahp import actions as ahp
 from session_server.schemas.ahp.envelopes import ActionOrigin
-from session_server.schemas.ahp.messages import Message
 from session_server.schemas.ahp.questions import (
     Answer,
     BooleanQuestion,
@@ -34,6 +33,7 @@ from session_server.schemas.ahp.questions import (
     TextValue,
     Value,
 )
+from session_server.schemas.ahp.turn_messages import Message
 from session_server.schemas.ahp1 import actions as sent
 from session_server.schemas.errors import Refusal, RefusalCode
 from session_server.schemas.principals import Principal, Stamp

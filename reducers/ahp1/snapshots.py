@@ -19,7 +19,6 @@ from session_server.schemas.ahp.customizations import (
     Plugin,
     UnknownChildCustomization,
 )
-from session_server.schemas.ahp.messages import Message
 from session_server.schemas.ahp.questions import InputRequest, Question
 from session_server.schemas.ahp.session import ACTIVITY_BITS, Lifecycle, Status
 from session_server.schemas.ahp.tool_calls import (
@@ -29,6 +28,7 @@ from session_server.schemas.ahp.tool_calls import (
     Streaming,
     ToolCall,
 )
+from session_server.schemas.ahp.turn_messages import Message
 from session_server.schemas.ahp.turns import ChatPart, ResponsePart, ToolCallPart, Turn, UnknownPart
 from session_server.schemas.ahp1 import state as shown
 from session_server.schemas.log_entries import Spelling

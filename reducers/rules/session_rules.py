@@ -8,13 +8,13 @@ from session_server.reducers.rules.turn_rules import PASSIVE_PROVIDER
 from session_server.reducers.state.chat import chat_of
 from session_server.reducers.state.customizations import identity_of
 from session_server.schemas.ahp import actions
-from session_server.schemas.ahp.messages import USER
 from session_server.schemas.ahp.session import (
     ConfigPropertySchema,
     RootConfigState,
     SessionConfigPropertySchema,
     SessionConfigState,
 )
+from session_server.schemas.ahp.turn_messages import USER
 from session_server.schemas.codec import encode
 from session_server.schemas.errors import Refusal, RefusalCode
 from session_server.schemas.limits import (

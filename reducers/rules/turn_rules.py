@@ -4,7 +4,6 @@ from session_server.reducers.rules.roles import NOT_A_USERS, check_length, refus
 from session_server.reducers.state.chat import chat_of
 from session_server.reducers.state.turns import active_turn, part_id, tool_call
 from session_server.schemas.ahp import actions
-from session_server.schemas.ahp.messages import HOST_TURN_PREFIX, USER
 from session_server.schemas.ahp.questions import RequestMeta
 from session_server.schemas.ahp.session import Lifecycle
 from session_server.schemas.ahp.tool_calls import (
@@ -18,6 +17,7 @@ from session_server.schemas.ahp.tool_calls import (
     Running,
     Streaming,
 )
+from session_server.schemas.ahp.turn_messages import HOST_TURN_PREFIX, USER
 from session_server.schemas.ahp.turns import ToolCallPart
 from session_server.schemas.errors import Refusal, RefusalCode
 from session_server.schemas.limits import ID_CHARS, NEEDED_PER_SESSION

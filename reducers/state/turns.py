@@ -22,7 +22,6 @@ from session_server.schemas.ahp.actions import (
     TurnStarted,
     Usage,
 )
-from session_server.schemas.ahp.messages import PendingMessage
 from session_server.schemas.ahp.session import SessionState, Status
 from session_server.schemas.ahp.tool_calls import (
     CancellationReason,
@@ -31,6 +30,7 @@ from session_server.schemas.ahp.tool_calls import (
     Streaming,
     ToolCall,
 )
+from session_server.schemas.ahp.turn_messages import PendingMessage
 from session_server.schemas.ahp.turns import (
     ActiveTurn,
     MarkdownPart,

@@ -10,7 +10,6 @@ from typing import TypeAlias
 import msgspec
 
 from session_server.schemas.ahp.customizations import Customization, McpServerState
-from session_server.schemas.ahp.messages import Message
 from session_server.schemas.ahp.questions import Answer, CompletionMeta, InputRequest, ResponseKind
 from session_server.schemas.ahp.session import (
     ActiveClient,
@@ -30,6 +29,7 @@ from session_server.schemas.ahp.tool_calls import (
     ToolDefinition,
     ToolResult,
 )
+from session_server.schemas.ahp.turn_messages import Message
 from session_server.schemas.ahp.turns import ResponsePart, UsageInfo
 from session_server.schemas.wire import Count, ErrorInfo, Extra, Text, Uri, Wire
 

@@ -6,7 +6,6 @@ import msgspec
 
 from session_server.schemas.ahp.actions import Action, ClientAction
 from session_server.schemas.ahp.envelopes import ActionEnvelope
-from session_server.schemas.ahp.messages import Attachment
 from session_server.schemas.ahp.session import (
     ActiveClient,
     AgentSelection,
@@ -14,6 +13,7 @@ from session_server.schemas.ahp.session import (
     SessionConfigSchema,
     SessionSummary,
 )
+from session_server.schemas.ahp.turn_messages import Attachment
 from session_server.schemas.ahp.turns import Turn
 from session_server.schemas.limits import ID_CHARS
 from session_server.schemas.principals import Author, Role

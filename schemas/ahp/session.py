@@ -6,9 +6,9 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from session_server.schemas.ahp.customizations import ClientPlugin, Customization, ProtectedResource
-from session_server.schemas.ahp.messages import PendingMessage
 from session_server.schemas.ahp.questions import InputRequest
 from session_server.schemas.ahp.tool_calls import ToolDefinition
+from session_server.schemas.ahp.turn_messages import PendingMessage
 from session_server.schemas.ahp.turns import ActiveTurn, Turn
 from session_server.schemas.wire import Count, ErrorInfo, Extra, Json, Millis, Uri, Wire
 

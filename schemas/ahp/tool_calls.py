@@ -5,7 +5,7 @@ from typing import ClassVar, TypeAlias
 
 import msgspec
 
-from session_server.schemas.ahp.messages import Message
+from session_server.schemas.ahp.turn_messages import Message
 from session_server.schemas.wire import ContentRef, Count, Extra, Text, Unknown, Uri, Variant, Wire
 
 

@@ -5,8 +5,8 @@ from typing import ClassVar
 
 import msgspec
 
-from session_server.schemas.ahp.messages import Message
 from session_server.schemas.ahp.tool_calls import ToolCall
+from session_server.schemas.ahp.turn_messages import Message
 from session_server.schemas.wire import (
     ContentRef,
     Count,

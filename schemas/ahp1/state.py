@@ -16,7 +16,6 @@ from session_server.schemas.ahp.customizations import (
     McpServerState,
     ProtectedResource,
 )
-from session_server.schemas.ahp.messages import Message, PendingMessage
 from session_server.schemas.ahp.questions import InputRequest, ResponseKind
 from session_server.schemas.ahp.session import (
     AgentSelection,
@@ -30,6 +29,7 @@ from session_server.schemas.ahp.session import (
     SummaryMeta,
 )
 from session_server.schemas.ahp.tool_calls import ToolCall, ToolDefinition
+from session_server.schemas.ahp.turn_messages import Message, PendingMessage
 from session_server.schemas.ahp.turns import ChatPart, PartBase, TurnState, UsageInfo
 from session_server.schemas.wire import Count, ErrorInfo, Extra, Millis, Uri, Wire
 

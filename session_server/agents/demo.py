@@ -19,7 +19,6 @@ from session_server.reducers.rules.turn_rules import PASSIVE_PROVIDER
 from session_server.reducers.texts import ending, name_of, value_text
 from session_server.schemas.ahp.actions import TurnStarted
 from session_server.schemas.ahp.commands import CreateSessionParams
-from session_server.schemas.ahp.messages import USER, Message, MessageOrigin
 from session_server.schemas.ahp.questions import (
     BooleanQuestion,
     IntegerQuestion,
@@ -33,6 +32,7 @@ from session_server.schemas.ahp.questions import (
     TextQuestion,
 )
 from session_server.schemas.ahp.session import AgentInfo
+from session_server.schemas.ahp.turn_messages import USER, Message, MessageOrigin
 from session_server.schemas.errors import CommandError, NotSavedError, RefusedError
 from session_server.schemas.principals import Principal, Role
 from session_server.schemas.record import Outcome

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from session_server.schemas.ahp.messages import Message
 from session_server.schemas.ahp.questions import Question
 from session_server.schemas.ahp.session import AgentInfo
 from session_server.schemas.ahp.tool_calls import ToolResult
+from session_server.schemas.ahp.turn_messages import Message
 from session_server.schemas.errors import SessionServerError
 from session_server.schemas.mcp import CallMethod
 from session_server.schemas.record import Outcome

@@ -28,9 +28,9 @@ from session_server.schemas.ahp.actions import (
     TurnComplete,
     TurnFailed,
 )
-from session_server.schemas.ahp.messages import Message
 from session_server.schemas.ahp.questions import InputRequest, Question, RequestMeta
 from session_server.schemas.ahp.tool_calls import ConfirmationReason, ToolResult
+from session_server.schemas.ahp.turn_messages import Message
 from session_server.schemas.ahp.turns import MarkdownPart, ReasoningPart, ResponsePart, ToolCallPart
 from session_server.schemas.errors import (
     CommandError,

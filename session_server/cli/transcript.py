@@ -14,7 +14,6 @@ from session_server.cli.session_names import short_name
 from session_server.cli.sessions import asker_gone, clock, shown_state
 from session_server.reducers.state.status import listed
 from session_server.schemas import wire
-from session_server.schemas.ahp.messages import USER
 from session_server.schemas.ahp.questions import InputRequest
 from session_server.schemas.ahp.session import SessionState
 from session_server.schemas.ahp.tool_calls import (
@@ -25,6 +24,7 @@ from session_server.schemas.ahp.tool_calls import (
     TextContent,
     ToolCall,
 )
+from session_server.schemas.ahp.turn_messages import USER
 from session_server.schemas.ahp.turns import (
     ActiveTurn,
     MarkdownPart,

@@ -18,7 +18,6 @@ from session_server.reducers.ahp1.client_session_reducer import (
     reduce_client_session,
 )
 from session_server.reducers.texts import outcome_note, subject
-from session_server.schemas.ahp.messages import Message, MessageOrigin, PendingMessage
 from session_server.schemas.ahp.questions import InputRequest, Question, ResponseKind
 from session_server.schemas.ahp.session import (
     ACTIVITY_BITS,
@@ -37,6 +36,7 @@ from session_server.schemas.ahp.session import (
     TerminalInfo,
 )
 from session_server.schemas.ahp.tool_calls import ToolDefinition
+from session_server.schemas.ahp.turn_messages import Message, MessageOrigin, PendingMessage
 from session_server.schemas.ahp.turns import (
     ActiveTurn,
     ResponsePart,

@@ -30,9 +30,9 @@ from session_server.schemas.ahp.actions import (
     TurnComplete,
     TurnStarted,
 )
-from session_server.schemas.ahp.messages import PendingMessage
 from session_server.schemas.ahp.questions import Answer, Draft, Skipped, Submitted
 from session_server.schemas.ahp.session import SessionState
+from session_server.schemas.ahp.turn_messages import PendingMessage
 from session_server.schemas.ahp.turns import TurnState
 
 

@@ -29,7 +29,6 @@ from session_server.schemas.ahp.actions import (
 )
 from session_server.schemas.ahp.commands import SESSION_PREFIX, EditingPlace, Present
 from session_server.schemas.ahp.envelopes import ActionEnvelope
-from session_server.schemas.ahp.messages import USER, Message, MessageOrigin
 from session_server.schemas.ahp.questions import (
     Answer,
     CompletionMeta,
@@ -39,6 +38,7 @@ from session_server.schemas.ahp.questions import (
     Skipped,
 )
 from session_server.schemas.ahp.session import RootState, SessionState
+from session_server.schemas.ahp.turn_messages import USER, Message, MessageOrigin
 from session_server.schemas.ahp1.state import ChatSummary
 from session_server.schemas.principals import Author
 from session_server.schemas.wire import Uri

@@ -30,8 +30,8 @@ from session_server.reducers.batches import Batch, judged_batch
 from session_server.reducers.texts import PREFIX, session_name
 from session_server.schemas.ahp.actions import TurnCancelled, TurnStarted
 from session_server.schemas.ahp.commands import CreateSessionParams
-from session_server.schemas.ahp.messages import USER, Message, MessageOrigin
 from session_server.schemas.ahp.session import SessionState, SessionSummary
+from session_server.schemas.ahp.turn_messages import USER, Message, MessageOrigin
 from session_server.schemas.errors import NotAllowedError, Refusal, RefusalCode, RefusedError
 from session_server.schemas.http import (
     NewSession,

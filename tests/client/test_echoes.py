@@ -27,7 +27,6 @@ from session_server.schemas.ahp.actions import (
     TurnComplete,
     TurnStarted,
 )
-from session_server.schemas.ahp.messages import PendingMessage
 from session_server.schemas.ahp.questions import (
     AnswerMeta,
     CompletionMeta,
@@ -39,6 +38,7 @@ from session_server.schemas.ahp.questions import (
     Submitted,
     TextValue,
 )
+from session_server.schemas.ahp.turn_messages import PendingMessage
 from session_server.schemas.ahp.turns import MarkdownPart, Turn, TurnState
 from session_server.schemas.principals import Author
 from session_server.schemas.record import SessionRecord

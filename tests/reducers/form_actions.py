@@ -13,7 +13,6 @@ from session_server.schemas.ahp.actions import (
     ToolCallStart,
     TurnStarted,
 )
-from session_server.schemas.ahp.messages import Message, MessageOrigin
 from session_server.schemas.ahp.questions import (
     Answer,
     AnswerMeta,
@@ -28,6 +27,7 @@ from session_server.schemas.ahp.questions import (
 )
 from session_server.schemas.ahp.session import ActiveClient
 from session_server.schemas.ahp.tool_calls import ClientContributor, ConfirmationReason
+from session_server.schemas.ahp.turn_messages import Message, MessageOrigin
 from session_server.schemas.errors import RefusalCode
 from session_server.schemas.principals import Author, Principal, Provenance, Role
 from session_server.schemas.record import SessionRecord

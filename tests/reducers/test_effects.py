@@ -28,9 +28,9 @@ from session_server.schemas.ahp.actions import (
     TurnComplete,
     TurnStarted,
 )
-from session_server.schemas.ahp.messages import Message, MessageOrigin, PendingMessage
 from session_server.schemas.ahp.questions import Draft
 from session_server.schemas.ahp.session import Lifecycle
+from session_server.schemas.ahp.turn_messages import Message, MessageOrigin, PendingMessage
 from session_server.schemas.codec import decode_session_record, encode
 from session_server.schemas.record import SessionRecord
 from tests.reducers.form_actions import FORM, OSLO, change, complete, recording

@@ -9,9 +9,9 @@ from session_server.reducers.effects import effects_after_restart
 from session_server.reducers.outlines import is_at_rest, outline_of
 from session_server.reducers.state.status import listed
 from session_server.schemas.ahp.actions import ModelChanged
-from session_server.schemas.ahp.messages import PendingMessage
 from session_server.schemas.ahp.questions import InputRequest
 from session_server.schemas.ahp.session import ActiveClient, Lifecycle, ModelSelection
+from session_server.schemas.ahp.turn_messages import PendingMessage
 from session_server.schemas.codec import decode_outline, encode
 from session_server.schemas.log_entries import Spelling
 from session_server.schemas.record import Deferred, Finished, PrivateState, SessionRecord

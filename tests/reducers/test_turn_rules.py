@@ -25,7 +25,6 @@ from session_server.schemas.ahp.actions import (
     TurnFailed,
     TurnStarted,
 )
-from session_server.schemas.ahp.messages import Message, MessageOrigin, PendingMessage
 from session_server.schemas.ahp.questions import InputRequest, RequestMeta
 from session_server.schemas.ahp.session import Lifecycle
 from session_server.schemas.ahp.tool_calls import (
@@ -42,6 +41,7 @@ from session_server.schemas.ahp.tool_calls import (
     ToolCall,
     ToolResult,
 )
+from session_server.schemas.ahp.turn_messages import Message, MessageOrigin, PendingMessage
 from session_server.schemas.ahp.turns import ActiveTurn, ToolCallPart, Turn, TurnState
 from session_server.schemas.errors import RefusalCode
 from session_server.schemas.limits import ID_CHARS, QUEUED_BYTES, QUEUED_MESSAGES

@@ -13,8 +13,8 @@ from session_server.schemas.ahp.customizations import (
     UnknownChildCustomization,
     UnknownCustomization,
 )
-from session_server.schemas.ahp.messages import Attachment, UnknownAttachment
 from session_server.schemas.ahp.tool_calls import ToolContent, UnknownContent
+from session_server.schemas.ahp.turn_messages import Attachment, UnknownAttachment
 from session_server.schemas.ahp.turns import MarkdownPart, ResponsePart, UnknownPart
 from session_server.schemas.codec import decode_action, encode
 from session_server.schemas.wire import (

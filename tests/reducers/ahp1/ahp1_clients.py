@@ -11,7 +11,6 @@ from session_server.reducers.ahp1.snapshots import Variant, chat_state, session_
 from session_server.reducers.ahp1.uris import CHAT_PREFIX
 from session_server.schemas.ahp import actions as ahp
 from session_server.schemas.ahp.actions import PendingKind
-from session_server.schemas.ahp.messages import MessageOrigin
 from session_server.schemas.ahp.questions import (
     Answer,
     BooleanValue,
@@ -31,6 +30,7 @@ from session_server.schemas.ahp.tool_calls import (
     ToolDefinition,
     ToolResult,
 )
+from session_server.schemas.ahp.turn_messages import MessageOrigin
 from session_server.schemas.ahp1 import actions as sent
 from session_server.schemas.ahp1.methods import Envelope
 from session_server.schemas.ahp1.state import (
