@@ -246,8 +246,8 @@ class InDoubtError(NotSavedError):
     code = "inDoubt"
     can_retry = False
     text = (
-        "It is not known yet whether this was saved; if it was, it will show. {} Look before you"
-        " do it again."
+        "It is not known yet whether this was saved. If it was, it will appear. Check before you"
+        " repeat it. {}"
     )
 
 

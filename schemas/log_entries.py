@@ -25,7 +25,7 @@ class Spelling(StrEnum):
 class SessionOpened(ActionBase, frozen=True, kw_only=True, tag="private/sessionOpened"):
     """The first entry of a session's channel: what everything after it is folded over.
 
-    `trimmed`: in a cassette, what came before it was forgotten, except for the decisions that are
+    `trimmed`: in a recording, what came before it was forgotten, except for the decisions that are
     in `earlier`: to be read, and not folded.
     """
 

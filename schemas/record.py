@@ -288,7 +288,7 @@ class TurnOwner(Wire, frozen=True, kw_only=True):
 class PrivateState(Wire, frozen=True, kw_only=True):
     """`begun` names the open requests that a person has begun to answer.
 
-    `is_recording`: the session was played back from a cassette. It can be watched, and that is all:
+    `is_recording`: the session was played back from a file. It can be watched, and that is all:
     nothing in it runs, expires, is sent or can be answered.
 
     `opened_with` is the name of the retry key that the session was made with, if there was one.

@@ -11,6 +11,7 @@ import msgspec
 from session_server.reducers.ahp1.root import DEFAULT_MODEL
 from session_server.reducers.batches import Batch, judged_batch
 from session_server.reducers.forms.answer_checks import label
+from session_server.reducers.rules.judge import OTHER_CHANNEL
 from session_server.reducers.state.client_entries import active_client, is_enabled
 from session_server.reducers.state.input_requests import open_request
 from session_server.reducers.state.record import reduce_record
@@ -50,8 +51,6 @@ Translated: TypeAlias = tuple[RecordAction, ...]
 
 OF_CHATS = frozenset[type](get_args(sent.ClientChatAction))
 OF_SESSIONS = frozenset[type](get_args(sent.ClientSessionAction))
-
-OTHER_CHANNEL = Refusal(code=RefusalCode.OTHER_CHANNEL, message="That is not for this channel.")
 
 
 def own_kind(action: sent.ClientAction) -> type[RecordAction | ahp.RootConfigChanged]:

@@ -100,8 +100,9 @@ def in_other_revision(
         text = f"{call.server}/{call.target} runs again over MCP {revision}, where it can ask."
         return (CallRestarted(call_id=call_id, leg=leg), *note(record.public, text))
     reason = (
-        f"It stopped where it wanted to ask something, which it can do over MCP {revision} alone."
-        " What it did before that is done. Run it again from the start, over that revision?"
+        f"It stopped because it needed to ask something, and it can ask only over MCP {revision}."
+        " Anything it did before that has already taken effect."
+        f" Run it again from the start, over MCP {revision}?"
     )
     return _doubt(call, leg, reason, stamp)
 

@@ -145,7 +145,7 @@ def visited(record: SessionRecord, call_id: str, elicitation_id: str) -> Batch:
     asked = () if call is None else call.asked
     if call is None or not any(a.elicitation_id == elicitation_id for a in asked):
         return ()
-    return note(record.public, f"{call.server} says that what it asked to be opened is done.")
+    return note(record.public, f"{call.server} reports that what you were asked to open is done.")
 
 
 def finish(

@@ -194,7 +194,7 @@ def _check_completer(
     is_doubt = isinstance(phase, Uncertain) and phase.request_id == request.id
     is_owner = principal.role is Role.OWNER and not principal.is_policy
     if is_doubt and response is ResponseKind.ACCEPT and not is_owner:
-        message = "Whether it runs again is the owner's to say, in person."
+        message = "Only an owner can approve running it again, and a policy cannot do it for them."
         return _refusal(request, RefusalCode.ROLE, message)
     return None
 

@@ -25,12 +25,16 @@ from session_server.schemas.record import (
     SessionRecord,
 )
 
+OTHER_CHANNEL = Refusal(
+    code=RefusalCode.OTHER_CHANNEL, message="This action is not valid on this channel."
+)
+
 
 def check_channel(action: Action | RecordAction, kinds: frozenset[type]) -> Refusal | None:
     """An action belongs to one kind of channel."""
     if type(action) in kinds:
         return None
-    return Refusal(code=RefusalCode.OTHER_CHANNEL, message="That is not for this channel.")
+    return OTHER_CHANNEL
 
 
 RECORDING = Refusal(

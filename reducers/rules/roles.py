@@ -37,7 +37,7 @@ MAY: dict[Role, frozenset[type]] = {
 
 _ROLE_MESSAGES = {
     Role.AGENT: "An agent may not do that.",
-    Role.OWNER: "Only the agent of this session may say that.",
+    Role.OWNER: "Only this session's agent can send this.",
     Role.ANSWERER: "You may answer this session's questions, but not do that.",
     Role.OBSERVER: "You may watch this session, but not change it.",
 }

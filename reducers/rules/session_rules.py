@@ -217,4 +217,4 @@ def customization_toggled(
     entries = record.public.customizations or ()
     if any(identity_of(entry) == action.id for entry in entries):
         return None
-    return refused(RefusalCode.NO_CUSTOMIZATION, "There is nothing with this id to switch.")
+    return refused(RefusalCode.NO_CUSTOMIZATION, "No customization has this id.")

@@ -175,7 +175,7 @@ def unstorable(result: Mapping[str, Any]) -> str | None:
     try:
         text = encode(result)
     except (TypeError, ValueError, OverflowError, RecursionError):
-        return "the server's answer holds what JSON cannot"
+        return "the server's answer contains values that JSON cannot represent"
     if len(text) > RESULT_BYTES:
         return TOO_LARGE
     if is_too_deep(text, JSON_DEPTH):

@@ -313,7 +313,9 @@ def check_params(method: CallMethod, params: Mapping[str, Any]) -> None:
     try:
         text = encode(params)
     except (TypeError, ValueError, OverflowError, RecursionError):
-        raise InvalidCallError("The parameters hold what JSON cannot.") from None
+        raise InvalidCallError(
+            "The parameters contain values that JSON cannot represent."
+        ) from None
     if len(text) > FRAME_BYTES:
         raise InvalidCallError(f"The parameters are larger than {FRAME_BYTES} bytes.")
     if is_too_deep(text, JSON_DEPTH):

@@ -35,7 +35,7 @@ class Moment(msgspec.Struct):
 
 
 class Head(msgspec.Struct):
-    """The fields of a cassette's line that are needed to play it in real time."""
+    """The fields of a recording's line that are needed to play it in real time."""
 
     kind: str
     session: str | None = None
@@ -53,25 +53,25 @@ def export(
     """Write a session as one file: every entry of its log, in JSON lines, without secrets."""
     with reach.http() as http:
         uri = found_uri(http, session)
-        cassette = http.get(f"{session_path(uri)}/export", timeout=None).content
-    last = cassette.rstrip(b"\n").rpartition(b"\n")[2]
+        recording = http.get(f"{session_path(uri)}/export", timeout=None).content
+    last = recording.rstrip(b"\n").rpartition(b"\n")[2]
     end = _head(last)
     if end is None or end.kind != "end":
         raise CliError("The connection to the host broke before the end.", advice="Try again.")
     if end.damaged:
         err.print("What follows in the session's log is damaged and not in the file.")
     if output == STDOUT:
-        sys.stdout.buffer.write(cassette)
+        sys.stdout.buffer.write(recording)
         sys.stdout.buffer.flush()
         return
     try:
-        output.write_bytes(cassette)
+        output.write_bytes(recording)
     except OSError as error:
         raise CliError(f"{output} cannot be written: {error.strerror}.") from None
     if reach.as_json:
-        print_json({"file": str(output), "bytes": len(cassette), "session": uri})
+        print_json({"file": str(output), "bytes": len(recording), "session": uri})
     else:
-        err.print(f"{output}: {len(cassette.splitlines()):,} lines")
+        err.print(f"{output}: {len(recording.splitlines()):,} lines")
 
 
 def replay(

@@ -35,7 +35,7 @@ def as_mcp_errors() -> Generator[None]:
     try:
         yield
     except ValidationError:
-        message = "The MCP server behind this gateway answered with what is not MCP."
+        message = "The MCP server behind this gateway sent an invalid MCP response."
         raise MCPError(INTERNAL_ERROR, message) from None
     except tuple(MCP_CODES) as error:
         code = next(MCP_CODES[kind] for kind in type(error).__mro__ if kind in MCP_CODES)

@@ -16,7 +16,7 @@ from session_server.reducers.state.opening import is_recording
 from session_server.schemas.ahp.actions import Action
 from session_server.schemas.ahp.envelopes import ActionOrigin
 from session_server.schemas.ahp.session import RootState
-from session_server.schemas.errors import Refusal
+from session_server.schemas.errors import InDoubtError, Refusal
 from session_server.schemas.log_entries import Logged, LoggedAction
 from session_server.schemas.principals import HOST, Author, Principal, Provenance, Stamp
 
@@ -192,4 +192,4 @@ class ReadChange(Change):
 
 
 def in_doubt(reason: str) -> str:
-    return f"It is not known yet whether this was saved; if it was, it will show. {reason}"
+    return InDoubtError.text.format(reason)

@@ -46,7 +46,7 @@ TRIES = 3
 """How often in a row a batch may turn out not to be stored before its senders are told."""
 
 NOT_JUDGED = "Something went wrong here."
-GONE = "This session is gone, or another one has its name."
+GONE = "This session was removed or replaced."
 
 
 class UnreadableError(SessionServerError):

@@ -314,7 +314,7 @@ class Host:
             logger.exception("session %s is damaged and is not served", uri)
             self.unreadable[uri] = str(error)
             if known:
-                channel.close(f"This session cannot go on: {error}.")
+                channel.close(f"This session cannot continue: {error}.")
             else:
                 channel.forget()
         else:
@@ -339,7 +339,7 @@ class Host:
         """It was found to be damaged when it was needed."""
         logger.error("session %s is damaged and is not served: %s", channel.uri, reason)
         self.unreadable[channel.uri] = reason
-        channel.close(f"This session cannot go on: {reason}.")
+        channel.close(f"This session cannot continue: {reason}.")
         self.sessions.pop(channel.uri, None)
         channel.forget()
         self.count_sessions()

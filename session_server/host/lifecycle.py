@@ -289,7 +289,7 @@ class SessionLifecycle:
             reason = f"This host holds at most {most} sessions; dispose of some first."
             raise CommandError(ErrorCode.CONFLICT, reason)
         if self._host.states.is_full and not self._has_room_after_all():
-            message = "This host holds as much as it may; dispose of some sessions first."
+            message = "This host has reached its memory limit for sessions; dispose of some first."
             raise CommandError(ErrorCode.CONFLICT, message)
 
     def _has_room_after_all(self) -> bool:

@@ -265,7 +265,7 @@ class LogWriter:
                 channel.apply_missed(entries)
             except UnreadableError as error:
                 logger.exception("%s stops", channel.uri)
-                channel.close(f"This session cannot go on: {error}.")
+                channel.close(f"This session cannot continue: {error}.")
 
         self._tasks.spawn(read())
 

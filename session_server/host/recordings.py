@@ -1,9 +1,10 @@
-"""Sessions as files: a cassette holds every entry of one session's log, in order, without secrets.
+"""Sessions as files: a recording holds every entry of a session's log, in order, without secrets.
 
 Lines of JSON: a header, the entries, an end. Where the log has forgotten the beginning, the first
 entry opens with the record as it was then, and lists the decisions from before that the log still
-has. A cassette is played back into a session that does not exist yet; that is a recording, and can
-only be watched. Exported again it is the same, byte for byte: positions are in neither.
+has. A recording is played back into a session that does not exist yet and can then only be watched.
+Exported again it is the same, byte for byte: positions are in neither. The file format and the
+error code call a recording a cassette.
 """
 
 import asyncio
@@ -71,7 +72,7 @@ decode_line: Decoder[CassetteLine] = Decoder(CassetteLine)
 
 
 class CassetteError(SessionServerError):
-    """This is not a cassette, or not a whole one; nothing was played that does not fit."""
+    """This is not a recording, or not a complete one; lines that do not fit are not played."""
 
     code = "badCassette"
 
@@ -97,7 +98,7 @@ async def _story(host: Host, uri: Uri) -> Story:
     """Everything that the log holds of a session; of a damaged one, as far as it can be folded."""
     stored = await host.log.read(after=0, limit=CASSETTE_ENTRIES + 1, channels=(uri,))
     if len(stored) > CASSETTE_ENTRIES:
-        reason = f"This session has more than {CASSETTE_ENTRIES} entries, too many for a cassette."
+        reason = f"This session has more than {CASSETTE_ENTRIES} entries, too many for a recording."
         raise CommandError(ErrorCode.CONFLICT, reason)
     whole = await asyncio.to_thread(_folded, None, stored)
     if len(whole) == len(stored) > 0:
@@ -214,7 +215,7 @@ def _marked(record: SessionRecord, *, is_recording: bool) -> SessionRecord:
 
 
 class Playback:
-    """Reads one cassette line by line, and checks that each entry follows from those before."""
+    """Reads one recording line by line, and checks that each entry follows from those before."""
 
     def __init__(self) -> None:
         self.session: Uri | None = None
@@ -263,7 +264,9 @@ class Playback:
         elif type(line.action) not in _PLAYED:
             raise self._error("is not of a session")
         if self._entries >= CASSETTE_ENTRIES:
-            raise self._error(f"is one too many; a cassette has at most {CASSETTE_ENTRIES} entries")
+            raise self._error(
+                f"is one too many; a recording has at most {CASSETTE_ENTRIES} entries"
+            )
         try:
             self._record = SESSION.reduce(self._record, logged.action, logged.stamp.at)
         except Exception as error:
@@ -290,7 +293,7 @@ _PLAYED = frozenset({*TRANSITIONS, *PRIVATE_TRANSITIONS})
 
 
 async def replayed(host: Host, lines: AsyncIterator[bytes]) -> Uri:
-    """Plays a cassette in one go: all of it, or nothing."""
+    """Plays a recording in one go: all of it, or nothing."""
     playback = Playback()
     story = [logged async for text in lines if (logged := playback.add_line(text)) is not None]
     uri = _whole(playback)
@@ -299,7 +302,7 @@ async def replayed(host: Host, lines: AsyncIterator[bytes]) -> Uri:
 
 
 async def played(host: Host, lines: AsyncIterator[bytes]) -> Uri:
-    """Plays a cassette as its lines come, for those who watch; what was played stays."""
+    """Plays a recording as its lines come, for those who watch; what was played stays."""
     playback = Playback()
     channel: Channel[SessionRecord] | None = None
     with ExitStack() as stack:
@@ -318,7 +321,9 @@ async def played(host: Host, lines: AsyncIterator[bytes]) -> Uri:
 
 def _whole(playback: Playback) -> Uri:
     if not playback.is_over or playback.session is None:
-        raise CassetteError("The cassette has no end: it was cut off.")
+        raise CassetteError(
+            "The recording was cut off: its last line is missing. Export the session again."
+        )
     return playback.session
 
 

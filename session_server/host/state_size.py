@@ -112,10 +112,11 @@ class StateSize:
 def _message(memory: StateMemory, limit: int) -> str:
     if memory.is_full:
         return (
-            "This host holds as much as it may, and this session more than its share. Dispose of"
-            " sessions that are no longer needed, or end or truncate what is in this one."
+            "This host has reached its memory limit for sessions, and this session uses more than"
+            " its share. Dispose of sessions that you no longer need, or make room in this one:"
+            " complete or withdraw questions, remove waiting messages, truncate turns."
         )
     return (
-        f"This session is full: it holds {limit // 1_048_576} MiB. Go on in a new session, or make"
-        " room: complete or withdraw questions, remove waiting messages, truncate turns."
+        f"This session is full: it holds {limit // 1_048_576} MiB. Continue in a new session, or"
+        " make room: complete or withdraw questions, remove waiting messages, truncate turns."
     )

@@ -44,7 +44,8 @@ CLIENT_LEFT = 499
 RETRY_AFTER = {"Retry-After": "1"}
 
 MAY_BE_ELSEWHERE = (
-    "This node cannot read now what other nodes have written, and does not know this; try again."
+    "This node cannot currently read what other nodes have written, so it cannot tell whether this"
+    " exists. Try again."
 )
 
 STATUS: dict[type[SessionServerError], int] = {

@@ -1,5 +1,5 @@
-"""Sessions over HTTP: create, list, read and dispose of them; start and cancel turns; a session as
-a cassette, and a cassette as a recording.
+"""Sessions over HTTP: create, list, read and dispose of them; start and cancel turns; export
+recordings, and play them back.
 """
 
 from collections.abc import AsyncIterator, Iterator
@@ -177,7 +177,7 @@ async def cancel_turn(uri: SessionUri, host: TheHost, who: Caller) -> Response:
     return Response(status_code=204)
 
 
-recording_router = APIRouter(prefix="/v1", tags=["cassettes"])
+recording_router = APIRouter(prefix="/v1", tags=["recordings"])
 
 JSON_LINES = "application/x-ndjson"
 TEXT = {"type": "string"}
@@ -192,14 +192,14 @@ Live = Annotated[
     "/sessions/{id}/export", **described(200, TEXT, 404, 409, media_type=JSON_LINES)
 )
 async def export_session(uri: SessionUri, host: TheHost, who: Caller) -> Response:
-    """The session as a cassette: every entry of its log, one per line, without secrets.
+    """The session as a recording: every entry of its log, one per line, without secrets.
 
     Of a damaged session, what can be read up to the damage.
     """
     if uri not in host.unreadable or not who.reaches(uri):
         await visible_record(host, who, uri)
     if who.role is not Role.OWNER:
-        raise NotAllowedError("A cassette holds what only the log knows; it is the owner's.")
+        raise NotAllowedError("Only an owner can export a session.")
     lines = await exported(host, uri)
     file = f'attachment; filename="{session_name(uri)}.jsonl"'
     headers = {"Content-Disposition": file}
@@ -226,9 +226,9 @@ BODY = {"requestBody": {"content": {JSON_LINES: {"schema": TEXT}}, "required": T
 async def replay_session(
     request: Request, host: TheHost, who: Owner, *, live: Live = False
 ) -> Response:
-    """Play a cassette back into a session that does not exist yet. It can then be watched."""
+    """Play a recording back into a session that does not exist yet. It can then be watched."""
     if media_type(request) != JSON_LINES:
-        message = f"Send a cassette, with the header Content-Type: {JSON_LINES}."
+        message = f"Send a recording, with the header Content-Type: {JSON_LINES}."
         raise ProblemError(415, "unsupportedMediaType", message)
     play = played if live else replayed
     try:

@@ -139,7 +139,7 @@ class HttpConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if not self._is_asked:
-            self.close()  # an answer to nothing
+            self.close()  # a response without a request
             return
         self._unparsed += len(data)
         try:
@@ -147,7 +147,7 @@ class HttpConnection(asyncio.Protocol):
         except (httptools.HttpParserError, httptools.HttpParserUpgrade):
             self._fail(httpx2.RemoteProtocolError("not HTTP"))
         if not self._has_head and self._unparsed > HEAD_BYTES:
-            self._fail(httpx2.RemoteProtocolError("too large a head"))
+            self._fail(httpx2.RemoteProtocolError("response headers are too large"))
         if self._held > HELD_BYTES and not self.is_paused and self._transport is not None:
             self.is_paused = True
             self._transport.pause_reading()
@@ -165,7 +165,7 @@ class HttpConnection(asyncio.Protocol):
 
     def on_message_begin(self) -> None:
         if self._is_complete:
-            raise ValueError("an answer to nothing")
+            raise ValueError("unexpected response")
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self.headers[name.decode("latin-1").lower()] = value.decode("latin-1").strip()

@@ -199,7 +199,7 @@ def test_a_url_is_consented_to_in_both_eras(era: str, request: pytest.FixtureReq
         assert asked.url == "https://example.com/in?a=b"
         await at.answer("Sign in, please.")
         assert (await at.text(call_id)).startswith("accept")
-        told = "zoo says that what it asked to be opened is done."
+        told = "zoo reports that what you were asked to open is done."
         assert (told in at.notes()) == (era == "legacy")
 
     run(request.getfixturevalue(era), work)

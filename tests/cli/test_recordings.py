@@ -69,7 +69,7 @@ def test_a_recording_plays_in_real_time(shell: Shell, tape: Path, tmp_path: Path
         ('{"kind":"cassette","version":9,"session":"x:/1"}\n', ExitCode.USAGE, "version"),
     ],
 )
-def test_an_invalid_cassette_is_reported(
+def test_an_invalid_recording_is_reported(
     shell: Shell, tmp_path: Path, text: str, code: ExitCode, message: str
 ) -> None:
     file = tmp_path / "no.jsonl"

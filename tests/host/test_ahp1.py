@@ -94,7 +94,7 @@ async def test_an_action_that_is_refused_is_told_to_its_sender_with_a_later_numb
             echo = await editor.echo(editor.dispatch(action, CHAT))
             assert "unknown type" in echo["rejectionReason"]
         echo = await editor.act({"type": "chat/turnCancelled", "turnId": "t"}, SESSION)
-        assert echo["rejectionReason"] == "That is not for this channel."
+        assert echo["rejectionReason"] == "This action is not valid on this channel."
         seen = len(editor.received)
         editor.dispatch({"type": "chat/truncated"}, chat_uri("ahp-session:/none"))
         await editor.call("ping")
@@ -306,7 +306,7 @@ async def test_settings_that_the_host_does_not_have_are_echoed_and_cost_nothing(
         assert answer is None
         assert host.allowances.of(editor.connection.peer.principal.id).unsettled.bytes == 0
         other = await editor.act(title_changed("x"), ROOT)
-        assert other["rejectionReason"] == "That is not for this channel."
+        assert other["rejectionReason"] == "This action is not valid on this channel."
 
 
 async def test_an_active_client_that_leaves_loses_its_entry() -> None:

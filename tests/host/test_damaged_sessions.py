@@ -339,7 +339,7 @@ async def test_decisions_go_when_their_own_time_is_over(
                 await asyncio.sleep(0.01)
 
 
-async def test_no_cassette_passes_anything_else_off_as_an_earlier_decision() -> None:
+async def test_no_recording_passes_anything_else_off_as_an_earlier_decision() -> None:
     async with hosting() as host:
         await asked_and_answered(host)
         text = b"".join(await exported(host, SESSION))

@@ -308,27 +308,27 @@ async def test_who_waits_for_something_in_a_session_keeps_it_in_memory() -> None
 async def test_a_recording_leaves_memory_and_is_exported_as_it_was() -> None:
     async with hosting() as host:
         await asked_and_answered(host)
-        cassette = b"".join(await exported(host, SESSION))
+        recording = b"".join(await exported(host, SESSION))
     log = MemoryLog()
     clock = ManualClock()
     async with hosting(log, clock=clock) as host:
-        await replayed(host, lines(cassette))
+        await replayed(host, lines(recording))
         await evicted(host)
         assert host.sessions[SESSION].overview.private.is_recording  # type: ignore[union-attr]
-        assert b"".join(await exported(host, SESSION)) == cassette
+        assert b"".join(await exported(host, SESSION)) == recording
         await clock.advance(HISTORY_LIFETIME_MS / 1_000 + 3_600)
         assert SESSION not in await log.floors()
-        assert b"".join(await exported(host, SESSION)) == cassette
+        assert b"".join(await exported(host, SESSION)) == recording
 
 
 async def test_a_recording_that_is_being_played_stays_in_memory() -> None:
     async with hosting() as host:
         await asked_and_answered(host)
-        cassette = b"".join(await exported(host, SESSION))
+        recording = b"".join(await exported(host, SESSION))
     async with hosting() as host:
 
         async def slowly() -> Any:
-            async for line in lines(cassette):
+            async for line in lines(recording):
                 yield line
                 await asyncio.sleep(0)
                 if SESSION in host.sessions:

@@ -54,7 +54,7 @@ from tests.sessions import session
 SECRET, STATE = "canary-argument", "canary-state"
 
 
-async def cassette(host: Host, uri: str = SESSION) -> bytes:
+async def recording(host: Host, uri: str = SESSION) -> bytes:
     return b"".join(await exported(host, uri))
 
 
@@ -101,13 +101,13 @@ ROUND = CallInputRequired(
 )
 
 
-async def test_a_cassette_played_back_and_exported_again_is_the_same() -> None:
+async def test_a_recording_played_back_and_exported_again_is_the_same() -> None:
     async with hosting() as host:
         await asked_and_answered(host)
-        first = await cassette(host)
+        first = await recording(host)
     async with hosting() as empty:
         assert await replayed(empty, lines(first)) == SESSION
-        assert await cassette(empty) == first
+        assert await recording(empty) == first
         record = record_of(empty)
         assert record.public.summary.title == "Übermorgen 🚀"
         assert [outcome.via for outcome in record.private.outcomes] == [Provenance.PERSON]
@@ -116,7 +116,7 @@ async def test_a_cassette_played_back_and_exported_again_is_the_same() -> None:
 async def test_every_entry_keeps_its_marks() -> None:
     async with hosting() as host:
         await asked_and_answered(host)
-        told = [json.loads(line) for line in (await cassette(host)).splitlines()]
+        told = [json.loads(line) for line in (await recording(host)).splitlines()]
     assert told[0] == {"kind": "cassette", "version": 1, "session": SESSION}
     assert told[-1] == {"kind": "end", "entries": len(told) - 2}
     kinds = [line["action"]["type"] for line in told[1:-1]]
@@ -129,11 +129,11 @@ async def test_every_entry_keeps_its_marks() -> None:
 
 
 @pytest.mark.proves("design.calls.secret-protocols")
-async def test_no_secret_of_a_call_is_on_a_cassette() -> None:
+async def test_no_secret_of_a_call_is_on_a_recording() -> None:
     async with hosting() as host:
         await with_session(host)
         await wrote(host, CallStarted(call=call()), CallSent(call_id="c", leg=0), ROUND)
-        text = (await cassette(host)).decode()
+        text = (await recording(host)).decode()
         assert "canary" not in text
         assert '"requestState":"sha256:' in text
         assert '"token":"•••"' in text
@@ -142,11 +142,11 @@ async def test_no_secret_of_a_call_is_on_a_cassette() -> None:
             CallSent(call_id="c", leg=1),
             CallFinished(call_id="c", leg=1, result={"content": [{"text": f"as {SECRET}"}]}),
         )
-        assert "canary" not in (await cassette(host)).decode()
-        first = await cassette(host)
+        assert "canary" not in (await recording(host)).decode()
+        first = await recording(host)
     async with hosting() as empty:
         await replayed(empty, lines(first))
-        assert await cassette(empty) == first
+        assert await recording(empty) == first
 
 
 async def test_what_was_open_stays_as_it_was_and_is_never_done(tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ async def test_what_was_open_stays_as_it_was_and_is_never_done(tmp_path: Path) -
         await ana.act(turn_started())
         await ana.wait_for_action("session/inputRequested")
         await wrote(host, CallStarted(call=call()))
-        first = await cassette(host)
+        first = await recording(host)
     store = f"sqlite:///{tmp_path / 'sessions.db'}"
     async with hosting(await open_log(store)) as empty:
         await replayed(empty, lines(first))
@@ -168,17 +168,17 @@ async def test_what_was_open_stays_as_it_was_and_is_never_done(tmp_path: Path) -
         played_back = record_of(empty)
         assert played_back.public.meta == {"recording": True}
         assert played_back.public.summary.project == recordings.RECORDINGS
-        assert await cassette(empty) == first
+        assert await recording(empty) == first
     async with hosting(await open_log(store)) as again:
         ana = await joined(again, ANA, "laptop", SESSION)
         await ana.call("ping")
         record = record_of(again)
         assert record.public.active_turn is not None
         assert record.private.calls["c"].is_open
-        assert await cassette(again) == first
+        assert await recording(again) == first
         assert await ana.call("disposeSession", SESSION) is None
         await replayed(again, lines(first))
-        assert await cassette(again) == first
+        assert await recording(again) == first
 
 
 async def test_a_session_whose_beginning_is_forgotten_opens_as_it_was_then() -> None:
@@ -188,7 +188,7 @@ async def test_a_session_whose_beginning_is_forgotten_opens_as_it_was_then() -> 
         await wrote(host, *(TitleChanged(title=f"Title {n}") for n in range(number)))
         await until_trimmed(host)
         await wrote(host, TitleChanged(title="The last one"))
-        first = await cassette(host)
+        first = await recording(host)
         told = [json.loads(line) for line in first.splitlines()]
         assert told[1]["action"]["trimmed"] is True
         assert told[1]["action"]["record"]["public"]["summary"]["title"].startswith("Title")
@@ -196,17 +196,17 @@ async def test_a_session_whose_beginning_is_forgotten_opens_as_it_was_then() -> 
         assert [outcome["response"] for outcome in outcomes] == ["accept"]
     async with hosting() as empty:
         await replayed(empty, lines(first))
-        assert await cassette(empty) == first
+        assert await recording(empty) == first
         assert record_of(empty).public.summary.title == "The last one"
         empty.upkeep.take_snapshot(empty.sessions[SESSION])
         assert [s.channel for s in await empty.log.snapshots()] == []
-        assert await cassette(empty) == first
+        assert await recording(empty) == first
 
 
-async def test_a_cassette_can_be_watched_while_it_plays() -> None:
+async def test_a_recording_can_be_watched_while_it_plays() -> None:
     async with hosting() as host:
         await asked_and_answered(host)
-        first = await cassette(host)
+        first = await recording(host)
     feed: asyncio.Queue[bytes | None] = asyncio.Queue()
 
     async def fed() -> AsyncIterator[bytes]:
@@ -229,18 +229,18 @@ async def test_a_cassette_can_be_watched_while_it_plays() -> None:
         assert await playing == SESSION
         news = [f for f in root.received if f.get("method") == "root/sessionSummaryChanged"]
         assert any(f["params"]["changes"].get("status") == 24 for f in news)
-        assert await cassette(empty) == first
+        assert await recording(empty) == first
         assert empty.counts.outcomes == {}
 
 
 async def test_a_session_that_is_there_is_not_played_over() -> None:
     async with hosting() as host:
         await asked_and_answered(host)
-        first = await cassette(host)
+        first = await recording(host)
         for play in (replayed, played):
             with pytest.raises(CommandError, match="There is a session"):
                 await play(host, lines(first))
-        assert await cassette(host) == first
+        assert await recording(host) == first
 
 
 HEADER = b'{"kind":"cassette","version":1,"session":"ahp-session:/1"}'
@@ -265,9 +265,9 @@ ROOTED = (
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ([], "no end"),
-        ([HEADER], "no end"),
-        ([HEADER, opening()], "no end"),
+        ([], "cut off"),
+        ([HEADER], "cut off"),
+        ([HEADER, opening()], "cut off"),
         ([b"nonsense"], "Line 1 cannot be read"),
         ([b'{"kind":"cassette","version":2,"session":"x:/1"}'], "reads version 1"),
         ([HEADER, HEADER], "Line 2 is a second header"),
@@ -281,7 +281,7 @@ ROOTED = (
         ([HEADER, opening(), END, READY], "Line 4 comes after the end"),
     ],
 )
-async def test_an_invalid_cassette_is_refused_whole(text: list[bytes], reason: str) -> None:
+async def test_an_invalid_recording_is_refused_whole(text: list[bytes], reason: str) -> None:
     async with hosting() as host:
         with pytest.raises(CassetteError, match=reason):
             await replayed(host, lines(b"\n".join(text)))
@@ -290,30 +290,30 @@ async def test_an_invalid_cassette_is_refused_whole(text: list[bytes], reason: s
         assert await replayed(host, lines(b"\n".join([HEADER, opening(), END]))) == SESSION
 
 
-async def test_a_cassette_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_recording_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     async with hosting() as host:
         await asked_and_answered(host)
         entries = len(await host.log.read(after=0, limit=100, channels=(SESSION,)))
         monkeypatch.setattr(recordings, "CASSETTE_ENTRIES", entries)
-        assert await cassette(host)
+        assert await recording(host)
         monkeypatch.setattr(recordings, "CASSETTE_ENTRIES", 3)
         with pytest.raises(CommandError, match="more than 3 entries"):
-            await cassette(host)
+            await recording(host)
         text = b"\n".join([HEADER, opening(), READY, READY, READY])
         with pytest.raises(CassetteError, match="at most 3 entries"):
             await replayed(host, lines(text))
 
 
-async def test_a_session_that_is_not_there_has_no_cassette() -> None:
+async def test_a_session_that_is_not_there_has_no_recording() -> None:
     async with hosting() as host:
         with pytest.raises(CommandError, match="There is no session"):
-            await cassette(host)
+            await recording(host)
 
 
-async def test_a_cassette_that_cannot_be_saved_leaves_nothing() -> None:
+async def test_a_recording_that_cannot_be_saved_leaves_nothing() -> None:
     async with hosting() as host:
         await asked_and_answered(host)
-        first = await cassette(host)
+        first = await recording(host)
     async with hosting() as empty:
         await empty.log.close()
         with pytest.raises(NotSavedError):

@@ -167,7 +167,7 @@ parameters = {{ id = "lasting" }}
 
 @pytest.mark.slow
 def test_nothing_that_the_document_allows_breaks_the_server(tmp_path: Path) -> None:
-    """Streams do not end, and cassettes are no JSON; both have tests of their own."""
+    """Streams do not end, and recordings are no JSON; both have tests of their own."""
     with serving("memory:", "--demo") as server, Api(server.url) as api:
         session = api.post("/v1/sessions", json={"resource": "ahp-session:/lasting"})
         ids = [api.ask(session.headers["location"], questions=QUESTIONS)["id"] for _ in range(2)]

@@ -1,4 +1,4 @@
-"""Cassettes over HTTP: a file comes out, and goes in where there is no such session."""
+"""Recordings over HTTP: a file comes out, and goes in where there is no such session."""
 
 import json
 
@@ -11,7 +11,7 @@ LINES = {"Content-Type": "application/x-ndjson"}
 
 
 @pytest.fixture
-def cassette(api: Api) -> tuple[str, bytes]:
+def recording(api: Api) -> tuple[str, bytes]:
     """The path of a session, and the session as a file."""
     api.post("/v1/sessions", json={"resource": "ahp-session:/taped", "title": "Taped"})
     session = "/v1/sessions/taped"
@@ -23,8 +23,8 @@ def cassette(api: Api) -> tuple[str, bytes]:
     return session, exported.content
 
 
-def test_a_session_is_played_back_as_it_was(api: Api, cassette: tuple[str, bytes]) -> None:
-    session, text = cassette
+def test_a_session_is_played_back_as_it_was(api: Api, recording: tuple[str, bytes]) -> None:
+    session, text = recording
     taken = api.post("/v1/replay", content=text, headers=LINES)
     assert (taken.status_code, taken.json()["code"]) == (409, "sessionExists")
     assert api.delete(session).status_code == 204
@@ -40,8 +40,8 @@ def test_a_session_is_played_back_as_it_was(api: Api, cassette: tuple[str, bytes
     assert api.delete(session).status_code == 204
 
 
-def test_a_cassette_may_come_in_pieces(api: Api, cassette: tuple[str, bytes]) -> None:
-    session, text = cassette
+def test_a_recording_may_come_in_pieces(api: Api, recording: tuple[str, bytes]) -> None:
+    session, text = recording
     api.delete(session)
     pieces = (text[at : at + 37] for at in range(0, len(text), 37))
     live = api.post("/v1/replay", params={"live": "true"}, content=pieces, headers=LINES)
@@ -50,16 +50,16 @@ def test_a_cassette_may_come_in_pieces(api: Api, cassette: tuple[str, bytes]) ->
     assert api.delete(session).status_code == 204
 
 
-def test_what_is_no_cassette_is_refused(api: Api) -> None:
+def test_what_is_no_recording_is_refused(api: Api) -> None:
     other = api.post("/v1/replay", json={})
     assert (other.status_code, other.json()["code"]) == (415, "unsupportedMediaType")
-    for text, message in ((b"", "no end"), (b"{}\n", "Line 1 cannot be read")):
+    for text, message in ((b"", "cut off"), (b"{}\n", "Line 1 cannot be read")):
         refused = api.post("/v1/replay", content=text, headers=LINES)
         assert (refused.status_code, refused.json()["code"]) == (422, "badCassette")
         assert message in refused.json()["detail"]
 
 
-def test_a_cassette_has_a_limit(api: Api) -> None:
+def test_a_recording_has_a_limit(api: Api) -> None:
     header = json.dumps({"kind": "cassette", "version": 1, "session": "ahp-session:/big"})
     blank = (b" " * 1_048_576 for _ in range(CASSETTE_BYTES // 1_048_576 + 1))
 

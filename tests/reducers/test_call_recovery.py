@@ -252,8 +252,8 @@ def test_a_tool_that_cannot_ask_here_runs_again_only_when_somebody_agrees() -> N
     assert isinstance(the_call(doubted).phase, Uncertain)
     (request,) = doubted.public.input_requests or ()
     assert request.message is not None
-    assert "What it did before that is done." in request.message
-    assert "over MCP 2025-11-25 alone" in request.message
+    assert "Anything it did before that has already taken effect." in request.message
+    assert "it can ask only over MCP 2025-11-25." in request.message
     assert isinstance(the_call(run_again(doubted)).phase, ToSend)
 
 

@@ -212,7 +212,7 @@ def test_only_the_owner_in_person_runs_a_doubtful_call_again() -> None:
     for other in (PHONE, msgspec.structs.replace(OWNER, is_policy=True)):
         refusal = dispatch(doubted, other, completion(request.id))
         assert not isinstance(refusal, SessionRecord)
-        assert "the owner's to say, in person" in refusal.message
+        assert "Only an owner can approve running it again" in refusal.message
     declined = dispatch(doubted, PHONE, completion(request.id, response="decline"))
     assert isinstance(declined, SessionRecord)
     by_policy = stamp(OWNER, via=Provenance.POLICY)

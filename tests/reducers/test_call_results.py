@@ -139,7 +139,7 @@ def test_a_2025_era_server_can_say_that_a_visit_is_over() -> None:
     record = asking(out(), q=ElicitRequest(params=visit))
     assert record.private.calls["c"].asked[0].elicitation_id == "e-1"
     told = fold(record, *visited(record, "c", "e-1"))
-    assert notes(told) == ["cloud says that what it asked to be opened is done."]
+    assert notes(told) == ["cloud reports that what you were asked to open is done."]
     assert visited(record, "c", "e-2") == ()
     assert visited(record, "nobody", "e-1") == ()
 

@@ -1,4 +1,4 @@
-"""What leaves the host with a cassette: everything but the secrets of calls."""
+"""What leaves the host with a recording: everything but the secrets of calls."""
 
 import types
 from collections.abc import Iterator

@@ -85,7 +85,7 @@ def test_what_may_have_been_saved_is_not_repeated_blindly() -> None:
     assert NotSavedError("The disk is full.").can_retry
     assert str(NotSavedError("The disk is full.")).endswith("try again. The disk is full.")
     assert not InDoubtError("The disk is slow.").can_retry
-    assert "The disk is slow. Look before" in str(InDoubtError("The disk is slow."))
+    assert "Check before you repeat it. The disk" in str(InDoubtError("The disk is slow."))
 
 
 def test_errors_carry_what_a_program_needs() -> None:

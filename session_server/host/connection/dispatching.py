@@ -7,7 +7,8 @@ import msgspec
 
 from session_server.host.changes import ActionChange, in_doubt
 from session_server.host.connection.peer import Peer, rejection_meta, rpc_error
-from session_server.reducers.ahp1.client_actions import OTHER_CHANNEL, own_kind, plan
+from session_server.reducers.ahp1.client_actions import own_kind, plan
+from session_server.reducers.rules.judge import OTHER_CHANNEL
 from session_server.schemas.ahp.actions import RootConfigChanged
 from session_server.schemas.ahp.commands import ROOT_CHANNEL, UndecodedDispatchParams
 from session_server.schemas.ahp.envelopes import ActionOrigin, RejectionMeta
