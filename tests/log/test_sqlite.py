@@ -6,7 +6,8 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -28,7 +29,7 @@ from tests.log.logs import Sqlite, asked, batch, change, everything, held, settl
 
 ROOT = Path(__file__).resolve().parents[2]
 BOUND = 60
-A, B = "ahp-session:/a", "ahp-session:/b"
+A, B, C = "ahp-session:/a", "ahp-session:/b", "ahp-session:/c"
 
 
 @pytest.fixture
@@ -48,6 +49,26 @@ async def test_what_was_asked_during_a_commit_shares_the_next(backend: Sqlite) -
         await asyncio.gather(*outcomes)
         assert log.commits - before == 2  # that of the one who held it, and one for all the others
         assert len(await everything(log)) == 200
+
+
+async def test_all_that_an_outcome_leads_to_shares_the_next_commit(backend: Sqlite) -> None:
+    async with backend.opened() as log:
+        loop = asyncio.get_running_loop()
+        results: list[AppendResult] = []
+
+        def note(pairs: Sequence[tuple[Batch, AppendResult]]) -> None:
+            results.extend(result for _, result in pairs)
+
+        def follow(_: object) -> None:
+            log.append((batch(B, 0, b"at once"),), note)
+            time.sleep(0.05)  # enough for the thread to begin, if it might
+            # A client sends a turn later.
+            loop.call_soon(lambda: log.append((batch(C, 0, b"a turn later"),), note))
+
+        before = log.commits
+        log.append((batch(A, 0, b"the first"),), follow)
+        await until(lambda: len(results) == 2)
+        assert log.commits - before == 2
 
 
 @pytest.mark.parametrize("is_one_append", [False, True])

@@ -1,7 +1,9 @@
 """The one thread that writes: whatever was asked for during a commit goes into the next one.
 
-The queue needs no bound of its own: a channel has at most one batch in flight, and whoever asks for
-anything else waits for it.
+The event loop gathers and hands over one commit at a time: not as soon as the last one has ended,
+but after those who wait for its outcome had a turn to ask for more. Under load that makes commits
+several times as large, and an idle log does not wait. What is gathered needs no bound of its own: a
+channel has at most one batch in flight, and whoever asks for anything else waits for it.
 """
 
 import asyncio
@@ -10,7 +12,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 from typing import Any, TypeAlias
 
 from session_server.log.progress import Progress, settle
@@ -43,14 +45,19 @@ def _size(subject: Subject) -> int:
 
 
 class Writer:
-    """`commits` counts transactions; `stopped` is done when the thread has let go of the file."""
+    """`commits` counts transactions; `stopped` is done when the thread has let go of the file.
+
+    `ask`, `stop`, `_settle` and `_hand_over` run on the loop's thread, and the rest on its own.
+    """
 
     def __init__(self, database: Database, loop: asyncio.AbstractEventLoop) -> None:
         self._database = database
         self._loop = loop
         self._ledger = database.ledger
         self._store: Store | None = self._reopened()
-        self._requests: SimpleQueue[Request | None] = SimpleQueue()
+        self._asked: list[Request] = []
+        self._is_busy = False
+        self._handed_over: SimpleQueue[list[Request] | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="session-server log", daemon=True)
         self.progress = Progress(self._ledger.last_seq)
         self.commits = 0
@@ -65,21 +72,35 @@ class Writer:
         for end, subject in enumerate(subjects, 1):
             size += _size(subject)
             if size >= ENTRIES_PER_COMMIT or end == len(subjects):
-                self._requests.put((subjects[first:end], settled))
+                self._asked.append((subjects[first:end], settled))
                 first, size = end, 0
+        if not self._is_busy:
+            self._hand_over()
+
+    def _hand_over(self) -> None:
+        """The next commit, if anything was asked for."""
+        size = taken = 0
+        while taken < len(self._asked) and size < ENTRIES_PER_COMMIT:
+            size += sum(map(_size, self._asked[taken][0]))
+            taken += 1
+        self._is_busy = taken > 0
+        if self._is_busy:
+            self._handed_over.put(self._asked[:taken])
+            del self._asked[:taken]
 
     def stop(self) -> None:
         """Once all that was asked before is settled."""
-        self._requests.put(None)
+        while self._asked:
+            self._hand_over()
+        self._handed_over.put(None)
 
     def _run(self) -> None:
-        is_wanted = True
-        while is_wanted:
-            requests, is_last = self._gathered()
+        while (requests := self._handed_over.get()) is not None:
             results = self._results([subject for subjects, _ in requests for subject in subjects])
-            is_wanted = self._report(requests, results) and not is_last
+            if not self._report(requests, results):
+                break
             self._database.note_progress()
-            while is_wanted and self._requests.empty() and self._shrunk():
+            while not self._asked and self._handed_over.empty() and self._shrunk():
                 pass
         self._database.close()
         with suppress(RuntimeError):
@@ -98,21 +119,6 @@ class Writer:
                 self._distrust()
             return False
 
-    def _gathered(self) -> tuple[list[Request], bool]:
-        """Waits for a request, then takes what else is there; whether it is the last of all."""
-        requests: list[Request] = []
-        request, size = self._requests.get(), 0
-        while request is not None:
-            requests.append(request)
-            size += sum(map(_size, request[0]))
-            if size >= ENTRIES_PER_COMMIT:
-                return requests, False
-            try:
-                request = self._requests.get_nowait()
-            except Empty:
-                return requests, False
-        return requests, True
-
     def _report(self, requests: Sequence[Request], results: Sequence[Any]) -> bool:
         """`False` if the loop was closed before the log: then there is nobody left to write for."""
         last_seq = self._ledger.last_seq
@@ -129,6 +135,8 @@ class Writer:
             own = results[first : first + len(subjects)]
             first += len(subjects)
             settle(self._loop, settled, list(zip(subjects, own, strict=True)))
+        # What the outcomes lead to is sent within a turn, and asked for at the end of that turn.
+        self._loop.call_soon(self._loop.call_soon, self._hand_over)
 
     def _note_stopped(self) -> None:
         self._thread.join()
