@@ -177,7 +177,7 @@ async def test_a_session_that_was_dropped_behind_a_nodes_back_takes_nothing_more
         await until(lambda: SESSION in other.sessions)
         await one.log.drop(SESSION)
         echo = await here.act(title_changed("too late"))
-        assert "is gone" in echo["rejectionReason"]
+        assert "removed or replaced" in echo["rejectionReason"]
 
 
 async def test_a_node_that_fell_behind_what_the_log_keeps_says_so(
