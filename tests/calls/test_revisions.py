@@ -15,7 +15,7 @@ from session_server.schemas.limits import REMEMBERED_TOOLS
 from tests.calls.running_host import OWNER, RunningHost, http, running_host, stdio
 from tests.mcp import zoo
 
-AGAIN = "Run it again from the start, over that revision?"
+AGAIN = "Run it again from the start, over MCP"
 SERVERS = ["dual-stdio", "fastmcp-http"]
 """Each over one transport; other tests have the other one."""
 

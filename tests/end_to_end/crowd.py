@@ -64,8 +64,12 @@ class Person(Device):
             await asyncio.sleep(self._dice.expovariate(1 / THINKING))
 
     async def _come_back(self) -> None:
-        """To the next node: the one that was lost may not be back yet."""
-        self.node = (self.node + 1) % len(self._nodes)
+        """To any other node: the lost one may not be back yet, and a node must not get all people.
+
+        A node that cannot write answers at once, so that nobody has a reason to leave it.
+        """
+        others = [node for node in range(len(self._nodes)) if node != self.node]
+        self.node = self._dice.choice(others or [self.node])
         try:
             async with asyncio.timeout(self._patience):
                 await self.connect(f"ws{self._nodes[self.node].removeprefix('http')}/ahp")
