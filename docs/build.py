@@ -193,7 +193,7 @@ LIMIT_MEANINGS: dict[str, str] = {
     "CONNECTION_TOKEN_CHARS": "Characters that a connection token has at least.",
     "SECRET_CHARS": "Characters that the setting `secret` has at least.",
     "SECRET_VARIETY": "Different characters that a connection token and `secret` have at least.",
-    "SECRET_SURPRISES": (
+    "SECRET_UNPREDICTABLE_CHARS": (
         "Characters of a connection token, `secret` or `secret.key` that do not continue a"
         " sequence, a row of keys or a repetition; fewer are a simple pattern."
     ),

@@ -9,6 +9,7 @@ from session_server.reducers.forms.answer_checks import label
 from session_server.reducers.forms.defaults import default_of
 from session_server.reducers.forms.plain_values import content_value
 from session_server.reducers.forms.review import decided, sent_for
+from session_server.schemas.ahp.commands import SESSION_PREFIX
 from session_server.schemas.ahp.questions import (
     Answer,
     AnswerMeta,
@@ -105,19 +106,17 @@ def _chosen(question: Question, ids: tuple[str, ...], own: tuple[str, ...] | Non
     return ", ".join((*(labels.get(name, name) for name in ids), *(own or ())))
 
 
-PREFIX = "ahp-session:/"
-
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 def session_uri(name: str) -> Uri:
     """The URI of a session from its name in an address."""
-    return name if _SCHEME.match(name) else f"{PREFIX}{name}"
+    return name if _SCHEME.match(name) else f"{SESSION_PREFIX}{name}"
 
 
 def session_name(uri: Uri) -> str:
     """The shortest name of a session that is valid in an address."""
-    path = uri.removeprefix(PREFIX)
+    path = uri.removeprefix(SESSION_PREFIX)
     is_plain = path != uri and path and not _SCHEME.match(path)
     return quote(path if is_plain else uri, safe="")
 

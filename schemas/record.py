@@ -46,7 +46,7 @@ class CallClient(Wire, frozen=True, kw_only=True):
 
 
 class Asked(Wire, frozen=True, kw_only=True):
-    """One embedded request of a round. `fingerprint` recognises it when it is asked again.
+    """One embedded request of a round. `fingerprint` recognizes it when it is asked again.
 
     `roots` answers a request for them from the settings, without asking. `elicitation_id` is
     what a 2025-era server calls its URL request when it reports that the visit has ended.
@@ -176,7 +176,7 @@ class Call(Wire, frozen=True, kw_only=True):
     `params` are the original ones, sent again unchanged with every leg. `repeatable` holds for
     tools marked read-only or idempotent: only these are run again without asking. `round` counts
     over the whole life of the call, so that request ids derived from it never repeat; `run_start`
-    is its value when the call last started over. `fingerprint` recognises the same request by the
+    is its value when the call last started over. `fingerprint` recognizes the same request by the
     same principal; once its result was `collected`, such a request is a new call. Questions are
     open for `answer_within` milliseconds, or until someone answers; the round was `asked_at` this
     time. `unreached` counts how often in
@@ -239,7 +239,7 @@ class Call(Wire, frozen=True, kw_only=True):
 class ClientRound(Wire, frozen=True, kw_only=True):
     """Questions that are open for the client, by key, in a round of a run of the call.
 
-    `again`: whether to run it again is asked, after this leg. `fingerprints` recognise questions
+    `again`: whether to run it again is asked, after this leg. `fingerprints` recognize questions
     that are asked again in a later run.
     """
 
@@ -272,7 +272,7 @@ DeferredChange: TypeAlias = ModelChanged | AgentChanged
 class Deferred(Wire, frozen=True, kw_only=True):
     """A change that waits, whose it is, and which dispatch of its client it was.
 
-    With its origin its sender, and a client that comes back, recognise it when it happens.
+    With its origin its sender, and a client that comes back, recognize it when it happens.
     """
 
     change: DeferredChange

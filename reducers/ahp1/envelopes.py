@@ -24,7 +24,7 @@ from session_server.reducers.ahp1.snapshots import (
     shown_message,
     shown_request,
 )
-from session_server.reducers.ahp1.uris import session_uri
+from session_server.reducers.ahp1.uris import spelled_uri
 from session_server.reducers.state.chat import chat_of, is_note, open_place
 from session_server.reducers.state.client_entries import enablement
 from session_server.reducers.state.customizations import identity_of
@@ -83,7 +83,7 @@ def envelopes(
     record: SessionRecord, entries: Sequence[Committed], variant: Variant
 ) -> Iterator[Envelope]:
     """The envelopes of consecutive entries after this record."""
-    session = session_uri(record.public.summary, variant.spelling)
+    session = spelled_uri(record.public.summary, variant.spelling)
     chat = chat_name(record, variant)
     for entry in entries:
         action: Any = entry.action

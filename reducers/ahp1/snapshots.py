@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from session_server.reducers.ahp1.uris import chat_uri, session_uri
+from session_server.reducers.ahp1.uris import chat_uri, spelled_uri
 from session_server.reducers.state.chat import chat_of, waiting, waits_for_people
 from session_server.reducers.state.client_entries import enablement
 from session_server.reducers.state.input_requests import open_request
@@ -182,7 +182,7 @@ def chat_status(record: SessionRecord, variant: Variant) -> int:
 
 
 def chat_name(record: SessionRecord, variant: Variant) -> Uri:
-    return chat_uri(session_uri(record.public.summary, variant.spelling))
+    return chat_uri(spelled_uri(record.public.summary, variant.spelling))
 
 
 def _directories(record: SessionRecord) -> tuple[Uri, ...] | None:
@@ -327,7 +327,7 @@ def session_summary(record: SessionRecord, variant: Variant) -> shown.SessionSum
     status = summary.status & ~ACTIVITY_BITS | chat_activity(record, chat)
     listed_chat = shown.ListedChat(resource=name, title="", status=chat_status(record, variant))
     return shown.SessionSummary(
-        resource=session_uri(summary, variant.spelling),
+        resource=spelled_uri(summary, variant.spelling),
         provider=summary.provider,
         title=summary.title,
         status=int(status),

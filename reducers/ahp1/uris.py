@@ -19,7 +19,7 @@ DEFAULT_CHAT_PREFIX = "ahp-chat://default/"
 CHAT_PREFIX = "ahp-chat:/"
 
 
-def session_uri(summary: SessionSummary, spelling: Spelling) -> Uri:
+def spelled_uri(summary: SessionSummary, spelling: Spelling) -> Uri:
     if spelling is Spelling.PLAIN:
         return summary.resource
     return provider_uri(summary.resource, summary.provider)

@@ -1,4 +1,4 @@
-"""Recognising results that ask for more, and building the request that answers them."""
+"""Recognizing results that ask for more, and building the request that answers them."""
 
 from collections.abc import Mapping
 from typing import Any

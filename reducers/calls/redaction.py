@@ -29,7 +29,7 @@ SHORTEST_SECRET = 4
 """Shorter texts occur by chance, so hiding them everywhere would make texts unreadable."""
 
 END_CHARS = 32
-"""A longer secret is recognised by so many characters at its beginning and at its end."""
+"""A longer secret is recognized by so many characters at its beginning and at its end."""
 
 CHARS_PER_PATTERN = 128
 PATTERN_MEMORY = 1 << 26

@@ -17,7 +17,7 @@ from session_server.schemas.wire import Uri
 
 UNTITLED = "New session"
 RESERVED_PREFIXES = ("ahp-", "session-server:")
-SESSION_PREFIX = "ahp-session:"
+SESSION_SCHEME = "ahp-session:"
 
 
 def check_uri(uri: Uri) -> None:
@@ -25,7 +25,7 @@ def check_uri(uri: Uri) -> None:
     scheme, colon, path = uri.partition(":")
     if not colon or not scheme or not path or len(uri) > ID_CHARS:
         raise CommandError(ErrorCode.INVALID_PARAMS, f"{uri[:ID_CHARS]!r} is not a session URI.")
-    if uri.lower().startswith(RESERVED_PREFIXES) and not uri.startswith(SESSION_PREFIX):
+    if uri.lower().startswith(RESERVED_PREFIXES) and not uri.startswith(SESSION_SCHEME):
         raise CommandError(ErrorCode.INVALID_PARAMS, f"{scheme}: is not for sessions.")
 
 

@@ -38,8 +38,7 @@ from session_server.log.opening import database_of, is_nats, is_postgres, open_l
 from session_server.log.protocol import InUseError, OpenError
 from session_server.log.sqlite.backup import examined
 from session_server.log.sqlite.claim import claim_of
-from session_server.reducers.texts import PREFIX
-from session_server.schemas.ahp.commands import ROOT_CHANNEL
+from session_server.schemas.ahp.commands import ROOT_CHANNEL, SESSION_PREFIX
 from session_server.schemas.log_entries import CLIENTS_CHANNEL, TOKENS_CHANNEL
 from session_server.schemas.principals import LOCAL_ID, OWNER_ID, Principal
 from session_server.schemas.wire import Uri
@@ -52,9 +51,9 @@ CLOCK_SECONDS = 30
 
 
 class Finding(StrEnum):
-    FINE = "fine"
-    ODD = "odd"
-    BAD = "bad"
+    OK = "ok"
+    WARNING = "warning"
+    PROBLEM = "problem"
 
 
 class Check(NamedTuple):
@@ -64,16 +63,16 @@ class Check(NamedTuple):
     advice: str = ""
 
 
-def fine(name: str, text: str) -> Check:
-    return Check(name, Finding.FINE, text)
+def ok(name: str, text: str) -> Check:
+    return Check(name, Finding.OK, text)
 
 
-def odd(name: str, text: str, advice: str = "") -> Check:
-    return Check(name, Finding.ODD, text, advice)
+def warning(name: str, text: str, advice: str = "") -> Check:
+    return Check(name, Finding.WARNING, text, advice)
 
 
-def bad(name: str, text: str, advice: str = "") -> Check:
-    return Check(name, Finding.BAD, text, advice)
+def problem(name: str, text: str, advice: str = "") -> Check:
+    return Check(name, Finding.PROBLEM, text, advice)
 
 
 def doctor(
@@ -101,11 +100,15 @@ def doctor(
         print_json([check._asdict() for check in checks], pretty=True)
     else:
         out.print(_table(checks))
-    is_bad = any(check.finding is Finding.BAD for check in checks)
-    return ExitCode.FAILED if is_bad else ExitCode.OK
+    has_problem = any(check.finding is Finding.PROBLEM for check in checks)
+    return ExitCode.FAILED if has_problem else ExitCode.OK
 
 
-_MARKS = {Finding.FINE: ("✓", "green"), Finding.ODD: ("!", "yellow"), Finding.BAD: ("✗", "red")}
+_MARKS = {
+    Finding.OK: ("✓", "green"),
+    Finding.WARNING: ("!", "yellow"),
+    Finding.PROBLEM: ("✗", "red"),
+}
 
 
 def _table(checks: list[Check]) -> Table:
@@ -131,9 +134,9 @@ def _installation(config: Path | None, given: Mapping[str, Any]) -> Iterator[Che
         settings = load_settings(given, config)
     except SettingsError as error:
         advice = "Fix the file or the SESSION_SERVER_* variable that it names."
-        yield bad("settings", str(error), advice)
+        yield problem("settings", str(error), advice)
         return
-    yield fine("settings", "They can be read.")
+    yield ok("settings", "They can be read.")
     yield _space(settings)
     yield from _store(settings)
     yield _port(settings)
@@ -148,8 +151,8 @@ def _python() -> Check:
     version = ".".join(map(str, sys.version_info[:3]))
     message = f"session-server {__version__} on Python {version}"
     if sys.version_info[:2] < LEAST_PYTHON:
-        return bad("python", message, "Python 3.11 or newer is needed.")
-    return fine("python", message)
+        return problem("python", message, "Python 3.11 or newer is needed.")
+    return ok("python", message)
 
 
 def _space(settings: Settings) -> Check:
@@ -159,10 +162,10 @@ def _space(settings: Settings) -> Check:
     free = shutil.disk_usage(folder).free
     message = f"{free / 1024**3:.1f} GiB free for {settings.data_dir}"
     if free < NO_SPACE:
-        return bad("disk", message, "Make room: without it nothing can be saved.")
+        return problem("disk", message, "Make room: without it nothing can be saved.")
     if free < LITTLE_SPACE:
-        return odd("disk", message, "Make room soon: a full disk stops every session.")
-    return fine("disk", message)
+        return warning("disk", message, "Make room soon: a full disk stops every session.")
+    return ok("disk", message)
 
 
 def _store(settings: Settings) -> Iterator[Check]:
@@ -171,24 +174,26 @@ def _store(settings: Settings) -> Iterator[Check]:
     try:
         file = database_of(store)
         if file is not None and not any(f.exists() for f in (file, claim_of(file))):
-            yield fine("store", f"{file} is not there yet; `serve` makes it.")
+            yield ok("store", f"{file} is not there yet; `serve` makes it.")
             return
         try:
             unreadable = asyncio.run(_unreadable(settings, store))
         except InUseError as error:
             assert file is not None  # nothing else can be in use
             by = "" if error.pid is None else f" (process {error.pid})"
-            yield fine("store", f"{file} is in use by a running host{by}.")
+            yield ok("store", f"{file} is in use by a running host{by}.")
             unreadable = examined(file).damaged
         else:
-            yield fine("store", f"{redacted(store)} can be opened.")
+            yield ok("store", f"{redacted(store)} can be opened.")
             if is_postgres(store) or is_nats(store):
                 yield from _database_server(store)
     except OpenError as error:
-        yield bad("store", str(error))
+        yield problem("store", str(error))
         return
     for uri, reason in unreadable.items():
-        yield bad("data", f"{uri} is damaged: {reason}.", _ADVICE.get(uri) or damaged_advice(uri))
+        yield problem(
+            "data", f"{uri} is damaged: {reason}.", _ADVICE.get(uri) or damaged_advice(uri)
+        )
 
 
 def _database_server(store: str) -> Iterator[Check]:
@@ -197,7 +202,7 @@ def _database_server(store: str) -> Iterator[Check]:
     else:
         from session_server.log.postgres.examination import examined_server  # noqa: PLC0415
     for fact in asyncio.run(examined_server(store)):
-        finding = Finding.BAD if fact.is_bad else Finding.ODD if fact.advice else Finding.FINE
+        finding = Finding.PROBLEM if fact.is_bad else Finding.WARNING if fact.advice else Finding.OK
         yield Check("database", finding, fact.text, fact.advice)
 
 
@@ -229,7 +234,7 @@ async def _unreadable(settings: Settings, store: str) -> dict[Uri, str]:
 async def _removed(settings: Settings, name: str) -> None:
     try:
         async with _loaded(settings, named_store(settings), is_exclusive=True) as host:
-            uri = name if name in host.unreadable else f"{PREFIX}{name}"
+            uri = name if name in host.unreadable else f"{SESSION_PREFIX}{name}"
             if uri not in host.unreadable:
                 raise UsageError(f"{name} is not damaged, or not there: nothing was removed.")
             await host.log.drop(uri)
@@ -261,10 +266,10 @@ def _port(settings: Settings) -> Check:
     except OSError:
         with suppress(httpx2.HTTPError):
             if httpx2.get(f"http://{where}/healthz", timeout=2).text == "ok":
-                return fine("port", f"{where} is used by a running session-server.")
+                return ok("port", f"{where} is used by a running session-server.")
         advice = "Use `serve --port` with another."
-        return odd("port", f"{where} is used by another program.", advice)
-    return fine("port", f"{where} is free for `serve`.")
+        return warning("port", f"{where} is used by another program.", advice)
+    return ok("port", f"{where} is free for `serve`.")
 
 
 # The host
@@ -278,11 +283,11 @@ def _host(reach: Reach) -> Iterator[Check]:
             yield _clock(health)
             access = _access(http)
             yield access
-            if access.finding is Finding.FINE:
+            if access.finding is Finding.OK:
                 yield from _damaged(http)
     except (httpx2.TransportError, CliError) as error:
         failure = cli_error(error, reach.shown)
-        yield bad("host", str(failure), failure.advice or START_ONE)
+        yield problem("host", str(failure), failure.advice or START_ONE)
         return
     yield asyncio.run(_protocol(reach))
 
@@ -292,34 +297,34 @@ def _ready(http: httpx2.Client, reach: Reach) -> Check:
         http.get("/readyz")
     except CliError as failure:
         advice = "Until that is fixed people can read, but nothing they do is saved."
-        return bad("host", f"{reach.url} answers and is not ready: {failure}", advice)
-    return fine("host", f"{reach.url} answers and is ready.")
+        return problem("host", f"{reach.url} answers and is not ready: {failure}", advice)
+    return ok("host", f"{reach.url} answers and is ready.")
 
 
 def _clock(response: httpx2.Response) -> Check:
     date = response.headers.get("date")
     if date is None:
-        return odd("clock", "The host does not report its time.")
+        return warning("clock", "The host does not report its time.")
     ahead = time.time() - email.utils.parsedate_to_datetime(date).timestamp()
     if abs(ahead) > CLOCK_SECONDS:
         message = f"This machine's clock is {ahead:+.0f} s off the host's."
         advice = "Set it, for instance with NTP: deadlines and expiries are shown wrongly."
-        return odd("clock", message, advice)
-    return fine("clock", "It agrees with the host's.")
+        return warning("clock", message, advice)
+    return ok("clock", "It agrees with the host's.")
 
 
 def _access(http: httpx2.Client) -> Check:
     try:
         me = msgspec.json.decode(http.get("/v1/me").content, type=Principal)
     except CliError as failure:
-        return bad("access", str(failure), failure.advice)
-    return fine("access", f"You are {_who(me)}.")
+        return problem("access", str(failure), failure.advice)
+    return ok("access", f"You are {_who(me)}.")
 
 
 def _damaged(http: httpx2.Client) -> Iterator[Check]:
     for lost in session_list(http).unreadable:
         message = f"{lost.session} is damaged and not served: {lost.reason}."
-        yield bad("session", message, damaged_advice(lost.session))
+        yield problem("session", message, damaged_advice(lost.session))
 
 
 def _who(me: Principal) -> str:
@@ -339,5 +344,5 @@ async def _protocol(reach: Reach) -> Check:
             seconds, version = await client.ping(), client.version
     except ClientError as error:
         failure = cli_error(error, reach.shown)
-        return bad("protocol", str(failure), failure.advice)
-    return fine("protocol", f"AHP {version}, answered in {seconds * 1000:.1f} ms.")
+        return problem("protocol", str(failure), failure.advice)
+    return ok("protocol", f"AHP {version}, answered in {seconds * 1000:.1f} ms.")

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Iterator
 from pathlib import Path
 
-from session_server.cli.doctor import Check, bad, fine, odd
+from session_server.cli.doctor import Check, ok, problem, warning
 from session_server.mcp_client.config import ServerConfig, load_servers
 from session_server.mcp_client.connections import Link, callbacks_for_one_request
 from session_server.mcp_client.failures import unreachable_error
@@ -17,12 +17,12 @@ def mcp_checks(file: Path) -> Iterator[Check]:
     try:
         servers, warnings = load_servers(file)
     except ConfigError as error:
-        yield bad("mcp", str(error), "`serve` does not start with it.")
+        yield problem("mcp", str(error), "`serve` does not start with it.")
         return
     problems = {config.problem for config in servers.values() if config.problem is not None}
-    for warning in warnings:
-        if not any(problem in warning for problem in problems):
-            yield odd("mcp", warning)
+    for text in warnings:
+        if not any(problem in text for problem in problems):
+            yield warning("mcp", text)
     yield from asyncio.run(_tried(list(servers.values())))
 
 
@@ -35,9 +35,9 @@ async def _tried(servers: list[ServerConfig]) -> list[Check]:
 async def _check(config: ServerConfig) -> Check:
     name = f"mcp {config.name}"
     if config.disabled:
-        return fine(name, "It is disabled.")
+        return ok(name, "It is disabled.")
     if config.problem is not None:
-        return bad(name, f"It cannot be used: {config.problem}.")
+        return problem(name, f"It cannot be used: {config.problem}.")
     link = Link(config, callbacks_for_one_request(config))
     try:
         async with asyncio.timeout(config.start_timeout), link.opened(config.protocol):
@@ -47,5 +47,5 @@ async def _check(config: ServerConfig) -> Check:
         failure = unreachable_error(error, config, link.latest_response)
         lines = link.output.lines
         advice = f"It wrote: {lines[-1]}" if lines else ""
-        return bad(name, f"It cannot be used: {failure}.", advice)
-    return fine(name, f"It answers: revision {revision}, {count} tools.")
+        return problem(name, f"It cannot be used: {failure}.", advice)
+    return ok(name, f"It answers: revision {revision}, {count} tools.")

@@ -22,7 +22,8 @@ from session_server.cli.http_client import (
     session_path,
 )
 from session_server.cli.output import err, out, print_json
-from session_server.reducers.texts import PREFIX, session_name, session_uri
+from session_server.reducers.texts import session_name, session_uri
+from session_server.schemas.ahp.commands import SESSION_PREFIX
 from session_server.schemas.ahp.session import SessionState, SessionSummary
 from session_server.schemas.codec import encode
 from session_server.schemas.http import CallView, NewSession, RequestState, SessionList
@@ -34,7 +35,7 @@ _ISSUED_ID = re.compile(r"[\w-]+", re.ASCII)
 
 
 def short_name(uri: Uri) -> str:
-    return uri.removeprefix(PREFIX)
+    return uri.removeprefix(SESSION_PREFIX)
 
 
 def found(sessions: Iterable[SessionSummary], written: str) -> SessionSummary:

@@ -1,4 +1,4 @@
-"""Recognising one's own actions: in an envelope, and in a state that came without envelopes.
+"""Recognizing one's own actions: in an envelope, and in a state that came without envelopes.
 
 After a lost connection it is not known whether own actions arrived. A replay holds every envelope,
 so it shows that. A snapshot shows only the effect of some actions; others are sent again if they
@@ -36,7 +36,7 @@ from session_server.schemas.ahp.turn_messages import PendingMessage
 from session_server.schemas.ahp.turns import TurnState
 
 
-class Fate(Enum):
+class Delivery(Enum):
     DONE = auto()
     REPEAT = auto()
     UNKNOWN = auto()
@@ -95,17 +95,17 @@ def is_closing(older: Action, newer: Action) -> bool:
     return isinstance(older, InputCompleted) and older.request_id == newer.request_id
 
 
-def fate_in(state: SessionState, action: Action) -> Fate:
+def delivery_in(state: SessionState, action: Action) -> Delivery:
     """What a snapshot shows about an action that was sent on a connection that broke."""
     kinds = type(action).__mro__  # those of later versions are subclasses
     is_visible = next((_VISIBLE[kind] for kind in kinds if kind in _VISIBLE), None)
     if is_visible is not None and is_visible(state, action):
-        return Fate.DONE
+        return Delivery.DONE
     if isinstance(action, InputAnswerChanged) and action.answer is None:
         # An answer that is there now may have been brought back by it; twice would remove that.
         is_answered = isinstance(answer_in(state, action), Submitted | Skipped)
-        return Fate.UNKNOWN if is_answered else Fate.REPEAT
-    return Fate.UNKNOWN if isinstance(action, _NOT_TWICE) else Fate.REPEAT
+        return Delivery.UNKNOWN if is_answered else Delivery.REPEAT
+    return Delivery.UNKNOWN if isinstance(action, _NOT_TWICE) else Delivery.REPEAT
 
 
 # Appending twice appends double; a message or a truncation could hit what came after it.

@@ -12,7 +12,7 @@ from weakref import WeakSet
 import msgspec
 
 from session_server.client.echoes import (
-    Fate,
+    Delivery,
     is_closing,
     is_deferred_echo,
     is_echo,
@@ -110,7 +110,7 @@ class Mirror(Generic[S]):
 
     def dispatch(self, pending: Pending) -> None:
         before = self.state
-        self.state = self._foreseen(before, pending)
+        self.state = self._predicted(before, pending)
         self.pending.append(pending)
         self._notify(Cause.DISPATCHED, before)
 
@@ -187,13 +187,15 @@ class Mirror(Generic[S]):
     def resume(self, snapshots: Iterable[Snapshot]) -> None:
         """Snapshots on a new connection, after which nothing of the old one will be answered."""
         state = self._state_of(snapshots)
-        fates = [(p, self._fate(state, p.action) if p.is_sent else None) for p in self.pending]
-        self.pending = [p for p, fate in fates if fate in (None, Fate.REPEAT)]
+        deliveries = [
+            (p, self._delivery(state, p.action) if p.is_sent else None) for p in self.pending
+        ]
+        self.pending = [p for p, delivery in deliveries if delivery in (None, Delivery.REPEAT)]
         self._show(state, snapshots)
-        for pending, fate in fates:
-            if fate is Fate.DONE:
+        for pending, delivery in deliveries:
+            if delivery is Delivery.DONE:
                 pending.settle(self._as_seen(pending))
-            elif fate is Fate.UNKNOWN:
+            elif delivery is Delivery.UNKNOWN:
                 pending.settle(Unconfirmed(pending.action))
 
     def drop_outdated(self) -> None:
@@ -240,7 +242,7 @@ class Mirror(Generic[S]):
     def _rebase(self) -> None:
         state = self.confirmed
         for pending in self.pending:
-            state = self._foreseen(state, pending)
+            state = self._predicted(state, pending)
         self.state = state
 
     def _notify(
@@ -266,7 +268,7 @@ class Mirror(Generic[S]):
     def _reduce(self, state: S, event: Event, at: int) -> S:
         raise NotImplementedError
 
-    def _foreseen(self, state: S, pending: Pending) -> S:
+    def _predicted(self, state: S, pending: Pending) -> S:
         """What the state will be once the host has accepted the action."""
         return self._reduce(state, Event(pending.channel, pending.action), pending.at)
 
@@ -279,5 +281,5 @@ class Mirror(Generic[S]):
     def _outdated(self) -> list[tuple[Pending, Rejected]]:
         return []
 
-    def _fate(self, state: S, action: Action) -> Fate:  # noqa: ARG002
-        return Fate.REPEAT
+    def _delivery(self, state: S, action: Action) -> Delivery:  # noqa: ARG002
+        return Delivery.REPEAT

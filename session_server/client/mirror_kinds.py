@@ -17,7 +17,7 @@ from session_server.client.conversations import (
     root_after,
     shown_root,
 )
-from session_server.client.echoes import Fate, answer_in, bare, fate_in, is_same_question
+from session_server.client.echoes import Delivery, answer_in, bare, delivery_in, is_same_question
 from session_server.client.errors import NotUnderstood, Rejected, RequestClosed
 from session_server.client.mirror import Event, Mirror, Pending, Verdict
 from session_server.reducers.forms.kept_answers import kept_answer
@@ -75,7 +75,7 @@ class Closing(NamedTuple):
     by: Author | None
 
 
-def foreseen(state: SessionState, action: InputAnswerChanged) -> InputAnswerChanged:
+def predicted(state: SessionState, action: InputAnswerChanged) -> InputAnswerChanged:
     """What the host makes of it: a draft covers an answer, and clearing the draft restores it."""
     kept = kept_answer(state, action)
     if kept is None or isinstance(action.answer, Submitted | Skipped):
@@ -111,10 +111,10 @@ class SessionMirror(Mirror[SessionState]):
             pending.completing = open_request(self.confirmed, pending.action.request_id)
         super().dispatch(pending)
 
-    def _foreseen(self, state: SessionState, pending: Pending) -> SessionState:
+    def _predicted(self, state: SessionState, pending: Pending) -> SessionState:
         action = pending.action
         if isinstance(action, InputAnswerChanged):
-            action = foreseen(state, action)
+            action = predicted(state, action)
         return self._reduce(state, Event(pending.channel, action), pending.at)
 
     def _state_of(self, snapshots: Iterable[Snapshot]) -> SessionState:
@@ -195,8 +195,8 @@ class SessionMirror(Mirror[SessionState]):
                 return True
         return False
 
-    def _fate(self, state: SessionState, action: Action) -> Fate:
-        return fate_in(state, action)
+    def _delivery(self, state: SessionState, action: Action) -> Delivery:
+        return delivery_in(state, action)
 
 
 def _decoded(decode: Callable[[bytes], S], snapshot: Snapshot) -> S:
@@ -277,10 +277,10 @@ class ConversationMirror(SessionMirror):
         assert isinstance(state, Conversation)
         return after(state, event.channel, _document(event))
 
-    def _foreseen(self, state: SessionState, pending: Pending) -> SessionState:
+    def _predicted(self, state: SessionState, pending: Pending) -> SessionState:
         """The expected result, or `None` if this state does not allow a prediction."""
         try:
-            return super()._foreseen(state, pending)
+            return super()._predicted(state, pending)
         except NotUnderstood:
             return state
 

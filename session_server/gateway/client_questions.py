@@ -103,7 +103,7 @@ class ClientQuestions:
         return {key: one for key, one in given.items() if isinstance(one, dict)}
 
     async def _record(self, asked: ClientRound, after: int) -> None:
-        answers = ClientAnswers(round=asked, given=self._given(), within=_hasty(after))
+        answers = ClientAnswers(round=asked, given=self._given(), within=_if_quick(after))
         record = await self._write(answers)
         call = None if record is None else record.private.calls.get(self._call_id)
         is_first_come = call is not None and call.answers == "both"
@@ -174,7 +174,7 @@ class ClientQuestions:
             await asyncio.wait((asking, over), return_when=asyncio.FIRST_COMPLETED)
             if not asking.done():
                 return
-            answer, within = asking.result(), _hasty(self._calls.now() - began)
+            answer, within = asking.result(), _if_quick(self._calls.now() - began)
             if isinstance(answer, dict):
                 await self._write(ClientAnswers(round=asked, given={key: answer}, within=within))
             elif answer.code != CONNECTION_CLOSED:  # then it may still come in another way
@@ -210,7 +210,7 @@ def _is_answerable(question: Extra, can: Mapping[str, Any]) -> bool:
     return mode in can[kind] or (mode == "form" and not can[kind])
 
 
-def _hasty(after: int) -> int | None:
+def _if_quick(after: int) -> int | None:
     return max(after, 0) if after < QUICK_MS else None
 
 

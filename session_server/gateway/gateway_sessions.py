@@ -2,7 +2,6 @@
 
 import asyncio
 import hashlib
-import re
 from collections.abc import Callable
 
 import msgspec
@@ -11,18 +10,16 @@ from session_server.gateway.mcp_callers import McpCaller
 from session_server.host.awaiting import Completion, write
 from session_server.host.host import Host
 from session_server.reducers.batches import Batch, batch_of
+from session_server.reducers.texts import session_uri
 from session_server.schemas.ahp.actions import TitleChanged
-from session_server.schemas.ahp.commands import CreateSessionParams
+from session_server.schemas.ahp.commands import SESSION_PREFIX, CreateSessionParams
 from session_server.schemas.errors import CommandError, ErrorCode
 from session_server.schemas.limits import TITLE_CHARS
 from session_server.schemas.principals import Principal, Stamp
 from session_server.schemas.record import SessionRecord
 from session_server.schemas.wire import Uri
 
-PREFIX = "ahp-session:/"
 PROVIDER = "people"
-
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 def session_for(caller: McpCaller, server: str, configured: str | None) -> Uri:
@@ -30,9 +27,9 @@ def session_for(caller: McpCaller, server: str, configured: str | None) -> Uri:
     own = caller.principal.sessions or ()
     named = caller.session or (own[0] if len(own) == 1 else configured)
     if named is not None:
-        return named if _SCHEME.match(named) else f"{PREFIX}{named}"
+        return session_uri(named)
     whose = msgspec.json.encode((caller.principal.id, server, caller.client))
-    return f"{PREFIX}mcp-{server}-{hashlib.sha256(whose).hexdigest()[:16]}"
+    return f"{SESSION_PREFIX}mcp-{server}-{hashlib.sha256(whose).hexdigest()[:16]}"
 
 
 class GatewaySessions:

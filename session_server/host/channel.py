@@ -87,7 +87,7 @@ class Writer(Protocol):
         ...
 
 
-class World(Protocol):
+class ChannelHost(Protocol):
     """What a channel needs from outside: time, names, and the log."""
 
     @property
@@ -134,20 +134,20 @@ class Channel(Generic[R]):
     `outlined_at` is the seq of its stored snapshot, if that has an outline too.
     """
 
-    def __init__(self, uri: Uri, kind: Kind[R], world: World) -> None:
+    def __init__(self, uri: Uri, kind: Kind[R], host: ChannelHost) -> None:
         self.uri = uri
         self.kind = kind
         self.head: R | None = kind.empty
         self.committed: R | None = kind.empty
         self.last_seq = 0
-        self.publisher = Publisher(uri, kind, world.envelopes, world.counts)
-        self.size = StateSize(world.states)
+        self.publisher = Publisher(uri, kind, host.envelopes, host.counts)
+        self.size = StateSize(host.states)
         self.entries_since_snapshot = 0
         self.outlined_at: Seq = 0
         self.outline: Outline | None = None
         self.due_at: float = inf
-        self._world = world
-        self._writer = world.writer
+        self._host = host
+        self._writer = host.writer
         self._in_flight: list[Change] | None = None
         self._waiting: list[Change] = []
         self._parked: list[Change] | None = None
@@ -167,11 +167,11 @@ class Channel(Generic[R]):
         if self._parked is not None:
             self._parked.append(change)
             if self.outline is not None:
-                self._world.load(self)
+                self._host.load(self)
             return
-        now = self._world.now()
+        now = self._host.now()
         if now >= self.due_at:
-            self._world.overdue(self)
+            self._host.overdue(self)
         self._judge(change, now)
         if change.entries or self._in_flight is not None or self._waiting:
             self._waiting.append(change)
@@ -200,7 +200,7 @@ class Channel(Generic[R]):
             # Decisions stay in the log for longer than what people typed on the way to them.
             lasts_until = now + DECISION_LIFETIME_MS if kind in DECISIONS else 0
             all_logged.append(logged)
-            entries.append(NewEntry(self._world.new_id(), data, lasts_until))
+            entries.append(NewEntry(self._host.new_id(), data, lasts_until))
             growth += len(data)
         if self.size.add(growth) and not change.is_exempt:
             refusal = self._refusal_of_growth(before, planned, growth, now)
@@ -301,7 +301,7 @@ class Channel(Generic[R]):
         accepted: list[Change] = []
         for change in in_flight:
             if change.refusal is not None:  # everything that it was judged on is sent first
-                self._project(accepted, seqs[projected:place])
+                publisher.project(accepted, seqs[projected:place], _size_of(accepted))
                 accepted, projected = [], place
                 self._report(change)
                 continue
@@ -312,28 +312,25 @@ class Channel(Generic[R]):
             self.committed = change.after
             accepted.append(change)
         if publisher.views is not None:
-            self._project(accepted, seqs[projected:place])
+            publisher.project(accepted, seqs[projected:place], _size_of(accepted))
         self.entries_since_snapshot += len(seqs)
-        self._world.counts.entries += len(seqs)
+        self._host.counts.entries += len(seqs)
         self._flush()
         self._in_flight = []  # nothing is being written, and the next batch waits for the listeners
         for change in in_flight:
             if change.refusal is None:
                 self._conclude(change)
         if self.entries_since_snapshot >= ENTRIES_BETWEEN_SNAPSHOTS:
-            self._notify(self._world.take_snapshot, self)
+            self._notify(self._host.take_snapshot, self)
         self._in_flight = None
         if self._waiting:  # together with what those send who were just delivered to
             self._writer.launch_soon(self._launch)
-
-    def _project(self, changes: Sequence[Change], seqs: Sequence[Seq]) -> None:
-        self.publisher.project(changes, seqs, _size_of(changes))
 
     def _conclude(self, change: Change) -> None:
         """A listener that fails keeps neither the channel nor anyone else from going on."""
         try:
             if change.actions:
-                self._world.committed(self, change)
+                self._host.committed(self, change)
         except Exception:
             logger.exception("the effects of a change of %s failed", self.uri)
         try:
@@ -426,12 +423,12 @@ class Channel(Generic[R]):
 
     def _flush(self) -> None:
         """What a commit publishes leaves together, and before anybody is told of what follows."""
-        self._world.reached(self.last_seq)
+        self._host.reached(self.last_seq)
         self.publisher.flush()
 
     def _report(self, change: Change) -> None:
         if change.refusal is not None:
-            self._world.counts.refusals[change.refusal.code] += 1
+            self._host.counts.refusals[change.refusal.code] += 1
             self._flush()
             self._notify(change.refused, change.refusal)
         else:
@@ -505,7 +502,7 @@ class Channel(Generic[R]):
     def begin_evicted(self, seq: Seq, outline: Outline) -> None:
         """It is not needed yet: the stored snapshot at this position has all of it."""
         self.last_seq = self.outlined_at = seq
-        self.publisher.history.resume(seq, self._world.now())
+        self.publisher.history.resume(seq, self._host.now())
         self.size.set(outline.size)
         self.evict(outline)
 
@@ -522,7 +519,7 @@ class Channel(Generic[R]):
         self.outlined_at = stored.seq if stored.outline else 0
         self.entries_since_snapshot = 0
         self.publisher.history.let_go()
-        self.publisher.history.resume(stored.seq, self._world.now())
+        self.publisher.history.resume(stored.seq, self._host.now())
         self.size.set(len(stored.data))
 
     def replay(self, entry: Entry) -> None:

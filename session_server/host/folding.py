@@ -31,7 +31,7 @@ class Folding:
         self._log = log
         self._channel_of = channel_of
 
-    async def some(self, channels: Mapping[Uri, Seq]) -> None:
+    async def fold_channels(self, channels: Mapping[Uri, Seq]) -> None:
         """All that the log holds of these channels; each with a seq that its snapshot covers."""
         entries: list[Entry] = []
         after, names = min(channels.values(), default=0), tuple(channels)
@@ -63,7 +63,7 @@ class Folding:
         now = await self._snapshot_seqs()
         newer = {uri: seq for uri, seq in before.items() if now.get(uri, seq) > seq}
         await self._read_after_all(known, newer.keys() & known.keys())
-        await self.some({uri: newer[uri] for uri in newer.keys() & restored.keys()})
+        await self.fold_channels({uri: newer[uri] for uri in newer.keys() & restored.keys()})
         return set(known)
 
     async def _snapshot_seqs(self) -> dict[Uri, Seq]:
@@ -72,7 +72,7 @@ class Folding:
     async def _read_after_all(self, known: dict[Uri, Seq], changed: Collection[Uri]) -> None:
         needed = {uri: known.pop(uri) for uri in changed if uri in known}
         if needed:
-            await self.some(needed)
+            await self.fold_channels(needed)
 
     async def _read_whole(self, channels: Collection[Uri]) -> None:
         """The channels without an intact snapshot of which no entry was trimmed."""

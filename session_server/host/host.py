@@ -196,7 +196,7 @@ class Host:
         if channels is None:
             await folding.everything()
         else:
-            await folding.some(dict.fromkeys(channels, 0))
+            await folding.fold_channels(dict.fromkeys(channels, 0))
         self._folded(folding)
 
     async def _load_what_is_needed(self) -> None:
@@ -270,7 +270,7 @@ class Host:
         """The name under which this node does its work; nothing where there is no other."""
         return "" if self.nodes is None else self.nodes.name
 
-    # What channels need (World)
+    # What channels need (ChannelHost)
 
     def new_id(self) -> str:
         """Never used before: the run's own name and a number. Each sorts after the last, so that

@@ -10,7 +10,7 @@ from session_server.host.channel import Channel
 from session_server.host.messages import Message, Outbox
 from session_server.reducers.ahp1.envelopes import summary_changes
 from session_server.reducers.ahp1.snapshots import Variant, session_summary
-from session_server.reducers.ahp1.uris import session_uri
+from session_server.reducers.ahp1.uris import spelled_uri
 from session_server.schemas.ahp import frames
 from session_server.schemas.ahp.commands import ROOT_CHANNEL
 from session_server.schemas.ahp1 import methods
@@ -71,7 +71,7 @@ class ListWatchers:
         """The same announcement, or `None` if nothing changes in that version."""
         if isinstance(news, frames.SessionRemoved):
             self._announced.get(uri, {}).pop(variant, None)
-            name = uri if record is None else session_uri(record.public.summary, variant.spelling)
+            name = uri if record is None else spelled_uri(record.public.summary, variant.spelling)
             removed = frames.SessionRemovedParams(channel=ROOT_CHANNEL, session=name)
             return frames.SessionRemoved(params=removed)
         if record is None:

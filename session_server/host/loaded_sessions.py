@@ -177,7 +177,7 @@ class LoadedSessions:
         while True:
             folding = Folding(self._host.log, channel_of)
             try:
-                await folding.some({uri: one.last_seq for uri, one in wanted.items()})
+                await folding.fold_channels({uri: one.last_seq for uri, one in wanted.items()})
             except LogError:
                 for channel in read.values():
                     channel.forget()

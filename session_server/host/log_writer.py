@@ -155,13 +155,13 @@ class LogWriter:
 
     def _place(self, follower: "Follower", pending: Pending, outcome: Durable) -> None:
         """Settles a batch that directly follows what this node has applied. Any other one is
-        settled when the follower reads its entries: `recognised`.
+        settled when the follower reads its entries: `recognized`.
         """
         if outcome.seqs[0] == follower.position + 1:
             self._settle(pending, outcome)
             follower.advance(outcome.seqs[-1])
 
-    def recognised(self, entry: Entry) -> bool:
+    def recognized(self, entry: Entry) -> bool:
         """Whether an entry of the log is this node's; with its last one a batch is settled."""
         pending = self._own.get(entry.id)
         if pending is None:

@@ -84,17 +84,17 @@ async def exported(host: Host, uri: Uri) -> Iterator[bytes]:
     """The lines of a session as its log is now."""
     if uri not in host.sessions and uri not in host.unreadable:
         raise no_session(uri)
-    return _lines(uri, await _story(host, uri))
+    return _lines(uri, await _history(host, uri))
 
 
-class Story(NamedTuple):
+class History(NamedTuple):
     """`is_damaged`: what followed could not be read."""
 
     entries: Sequence[Logged]
     is_damaged: bool
 
 
-async def _story(host: Host, uri: Uri) -> Story:
+async def _history(host: Host, uri: Uri) -> History:
     """Everything that the log holds of a session; of a damaged one, as far as it can be folded."""
     stored = await host.log.read(after=0, limit=CASSETTE_ENTRIES + 1, channels=(uri,))
     if len(stored) > CASSETTE_ENTRIES:
@@ -102,16 +102,16 @@ async def _story(host: Host, uri: Uri) -> Story:
         raise CommandError(ErrorCode.CONFLICT, reason)
     whole = await asyncio.to_thread(_folded, None, stored)
     if len(whole) == len(stored) > 0:
-        return Story(whole, is_damaged=False)
+        return History(whole, is_damaged=False)
     reached = stored[len(whole) - 1].seq if whole else 0
     for snapshot in await host.log.snapshots((uri,)):
         if snapshot.seq > reached:
-            story = await asyncio.to_thread(_reopened, snapshot, stored)
-            if story is not None:
-                return story
+            history = await asyncio.to_thread(_reopened, snapshot, stored)
+            if history is not None:
+                return history
     if not whole:
         raise UnreadableSessionError(uri, host.unreadable.get(uri, "its beginning is missing"))
-    return Story(whole, is_damaged=True)
+    return History(whole, is_damaged=True)
 
 
 def _folded(record: SessionRecord | None, stored: Sequence[Entry]) -> list[Logged]:
@@ -138,7 +138,7 @@ def _decoded(entry: Entry) -> Logged | None:
         return None
 
 
-def _reopened(snapshot: StoredSnapshot, stored: Sequence[Entry]) -> Story | None:
+def _reopened(snapshot: StoredSnapshot, stored: Sequence[Entry]) -> History | None:
     """From the record as it was when the snapshot was taken, and with the decisions from before."""
     if not snapshot.is_intact:
         return None
@@ -152,20 +152,20 @@ def _reopened(snapshot: StoredSnapshot, stored: Sequence[Entry]) -> Story | None
     opened = SessionOpened(record=record, trimmed=True, earlier=earlier)
     later = [entry for entry in stored if entry.seq > snapshot.seq]
     entries = _folded(record, later)
-    story = (Logged(action=opened, stamp=stamp), *entries)
-    return Story(story, is_damaged=len(entries) < len(later))
+    history = (Logged(action=opened, stamp=stamp), *entries)
+    return History(history, is_damaged=len(entries) < len(later))
 
 
-def _lines(uri: Uri, story: Story) -> Iterator[bytes]:
+def _lines(uri: Uri, history: History) -> Iterator[bytes]:
     """A recording has no secrets any more, and a digest must not be digested again."""
     yield _written(Header(version=VERSION, session=uri))
-    opening = story.entries[0].action
+    opening = history.entries[0].action
     assert isinstance(opening, SessionOpened)  # everything else is folded over it
     is_plain = is_recording(opening.record)
     calls: dict[str, Call] = {}
-    for logged in story.entries:
+    for logged in history.entries:
         yield _written(_line(logged, calls, is_plain=is_plain))
-    yield _written(End(entries=len(story.entries), damaged=story.is_damaged))
+    yield _written(End(entries=len(history.entries), damaged=history.is_damaged))
 
 
 def _written(line: CassetteLine) -> bytes:
@@ -295,9 +295,9 @@ _PLAYED = frozenset({*TRANSITIONS, *PRIVATE_TRANSITIONS})
 async def replayed(host: Host, lines: AsyncIterator[bytes]) -> Uri:
     """Plays a recording in one go: all of it, or nothing."""
     playback = Playback()
-    story = [logged async for text in lines if (logged := playback.add_line(text)) is not None]
+    history = [logged async for text in lines if (logged := playback.add_line(text)) is not None]
     uri = _whole(playback)
-    await _open(host, uri, story)
+    await _open(host, uri, history)
     return uri
 
 
@@ -327,7 +327,7 @@ def _whole(playback: Playback) -> Uri:
     return playback.session
 
 
-async def _open(host: Host, uri: Uri, story: Sequence[Logged]) -> Channel[SessionRecord]:
+async def _open(host: Host, uri: Uri, history: Sequence[Logged]) -> Channel[SessionRecord]:
     channel = host.lifecycle.reserve(uri)
 
     def opened(entries: Sequence[Entry]) -> None:
@@ -340,14 +340,14 @@ async def _open(host: Host, uri: Uri, story: Sequence[Logged]) -> Channel[Sessio
         partial(host.lifecycle.discard, channel),
         partial(host.lifecycle.doubt, channel),
     )
-    await _append(host, channel, story, opened, discard, doubt)
+    await _append(host, channel, history, opened, discard, doubt)
     return channel
 
 
 def _append(
     host: Host,
     channel: Channel[SessionRecord],
-    story: Sequence[Logged],
+    history: Sequence[Logged],
     stored: Callable[[Sequence[Entry]], None],
     lost: Callable[[], None] = lambda: None,
     doubted: Callable[[], None] = lambda: None,
@@ -356,7 +356,7 @@ def _append(
 
     What follows is done when the log has settled it, whether or not anyone still waits.
     """
-    new = tuple(NewEntry(host.new_id(), encode(logged)) for logged in story)
+    new = tuple(NewEntry(host.new_id(), encode(logged)) for logged in history)
     done = Completion()
 
     def settled(verdict: Verdict) -> None:

@@ -27,9 +27,9 @@ from session_server.http.openapi import described
 from session_server.http.problems import RETRY_AFTER, ProblemError
 from session_server.http.request_routes import visible_channel, visible_record
 from session_server.reducers.batches import Batch, judged_batch
-from session_server.reducers.texts import PREFIX, session_name
+from session_server.reducers.texts import session_name
 from session_server.schemas.ahp.actions import TurnCancelled, TurnStarted
-from session_server.schemas.ahp.commands import CreateSessionParams
+from session_server.schemas.ahp.commands import SESSION_PREFIX, CreateSessionParams
 from session_server.schemas.ahp.session import SessionState, SessionSummary
 from session_server.schemas.ahp.turn_messages import USER, Message, MessageOrigin
 from session_server.schemas.errors import NotAllowedError, Refusal, RefusalCode, RefusedError
@@ -74,7 +74,7 @@ async def create_session(
     is_replayed = uri is not None
     if uri is None:
         name = new_name(key, wanted)
-        uri = wanted.resource or f"{PREFIX}{name}"
+        uri = wanted.resource or f"{SESSION_PREFIX}{name}"
         params = CreateSessionParams(
             channel=uri,
             provider=wanted.provider,
@@ -108,7 +108,7 @@ def _made_before(host: Host, key: RetryKey, wanted: NewSession) -> Uri | None:
             named[record.private.opened_with] = uri
     if key.found(wanted, named):
         return named[key.name(wanted)]
-    if host.lifecycle.is_opening(wanted.resource or f"{PREFIX}{key.name(wanted)}"):
+    if host.lifecycle.is_opening(wanted.resource or f"{SESSION_PREFIX}{key.name(wanted)}"):
         message = "The first request with this Idempotency-Key is still in progress; try again."
         raise ProblemError(409, "stillAtWork", message, RETRY_AFTER)
     return None

@@ -88,7 +88,7 @@ def check_unambiguous(names: Mapping[str, int], headers: Mapping[str, str]) -> N
 def check_direct(access: Access, names: Mapping[str, int], http_version: str = "1.1") -> None:
     """Without a token, everyone on this machine is an owner: requests through a proxy are refused.
 
-    A proxy on the same machine connects from loopback and may use a loopback name; it is recognised
+    A proxy on the same machine connects from loopback and may use a loopback name; it is recognized
     by the headers that it adds. nginx adds none, but speaks HTTP/1.0 by default.
     """
     if access.connection_token is not None or access.is_open:

@@ -7,7 +7,7 @@ import stat
 from itertools import pairwise
 from pathlib import Path
 
-from session_server.schemas.limits import SECRET_CHARS, SECRET_SURPRISES, SECRET_VARIETY
+from session_server.schemas.limits import SECRET_CHARS, SECRET_UNPREDICTABLE_CHARS, SECRET_VARIETY
 from session_server.settings import Settings, SettingsError
 
 FILE = "secret.key"
@@ -102,10 +102,13 @@ def is_guessable(secret: str) -> bool:
     Finds what people type to pass a check of the length: repetitions, `abcd…`, `1234…`,
     keys side by side. Words are not looked up, and random texts of 16 bytes always pass.
     """
-    return len(set(secret)) < SECRET_VARIETY or _surprises(secret) < SECRET_SURPRISES
+    return (
+        len(set(secret)) < SECRET_VARIETY
+        or _unpredictable_chars(secret) < SECRET_UNPREDICTABLE_CHARS
+    )
 
 
-def _surprises(secret: str) -> int:
+def _unpredictable_chars(secret: str) -> int:
     """Characters that do not continue a sequence, a row of keys or a repetition."""
     number, was_expected = 1, False
     seen: set[tuple[str, str]] = set()

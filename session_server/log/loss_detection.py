@@ -25,11 +25,11 @@ WRITE_SECONDS = 1.0
 LOST = "the log ends at %d, and had come to %d: it was restored, and begins a new epoch"
 
 
-class Standing(NamedTuple):
+class LogPosition(NamedTuple):
     epoch: Epoch
     last_seq: Seq
 
-    def has_lost(self, seen: "Standing | None") -> bool:
+    def has_lost(self, seen: "LogPosition | None") -> bool:
         """Whether this is a log that lacks something of what was seen of it."""
         if seen is None:
             return False
@@ -45,41 +45,41 @@ class Witness:
     def __init__(self, folder: Path, store: str) -> None:
         name = hashlib.sha256(store.encode()).hexdigest()[:16]
         self._path = folder / f"log-{name}.seen"
-        self._written: Standing | None = None
+        self._written: LogPosition | None = None
         self._task: asyncio.Task[None] | None = None
 
-    def seen(self) -> Standing | None:
+    def seen(self) -> LogPosition | None:
         """`None` if nothing, or nothing legible."""
         with suppress(OSError, ValueError):
             seq, text = self._path.read_text().split()
             epoch = Epoch.read(text)
-            return None if epoch is None else Standing(epoch, int(seq))
+            return None if epoch is None else LogPosition(epoch, int(seq))
         return None
 
-    def write(self, standing: Standing) -> None:
+    def write(self, position: LogPosition) -> None:
         """Replaced as a whole, so that a killed process leaves no half of it."""
-        if standing == self._written:
+        if position == self._written:
             return
         new = self._path.with_suffix(".new")
         try:
             new.parent.mkdir(parents=True, exist_ok=True)
-            new.write_text(f"{standing.last_seq} {standing.epoch}\n")
+            new.write_text(f"{position.last_seq} {position.epoch}\n")
             os.replace(new, self._path)  # noqa: PTH105  # Path.replace is the same
         except OSError as error:
             logger.warning("how far the log has come cannot be kept: %s", error)
         else:
-            self._written = standing
+            self._written = position
 
-    def watch(self, standing: Callable[[], Standing]) -> None:
-        self._task = asyncio.get_running_loop().create_task(self._watch(standing))
+    def watch(self, position: Callable[[], LogPosition]) -> None:
+        self._task = asyncio.get_running_loop().create_task(self._watch(position))
 
-    async def _watch(self, standing: Callable[[], Standing]) -> None:
+    async def _watch(self, position: Callable[[], LogPosition]) -> None:
         while True:
-            self.write(standing())
+            self.write(position())
             await asyncio.sleep(WRITE_SECONDS)
 
-    def end(self, standing: Standing) -> None:
+    def end(self, position: LogPosition) -> None:
         if self._task is not None:
             self._task.cancel()
             self._task = None
-            self.write(standing)
+            self.write(position)

@@ -2,7 +2,7 @@
 
 A tool that asks on the connection works in 2025-11-25 alone, one that returns its questions in
 2026-07-28 alone; which one it is shows when it is first called. What was seen is kept in a file, so
-that it is seen once. A server is recognised by its name and by how it is started or reached.
+that it is seen once. A server is recognized by its name and by how it is started or reached.
 """
 
 import contextlib

@@ -10,7 +10,7 @@ from session_server.reducers.ahp1.envelopes import Committed, envelopes
 from session_server.reducers.ahp1.numbering import number_after
 from session_server.reducers.ahp1.root import root_envelopes, root_state
 from session_server.reducers.ahp1.snapshots import Variant, chat_name, chat_state, session_state
-from session_server.reducers.ahp1.uris import session_uri
+from session_server.reducers.ahp1.uris import spelled_uri
 from session_server.schemas.ahp.commands import ROOT_CHANNEL
 from session_server.schemas.codec import encode
 from session_server.schemas.log_entries import CLIENTS_CHANNEL, SessionOpened
@@ -43,7 +43,7 @@ class Ahp1Oracle:
         self._place(ROOT_CHANNEL, ROOT_CHANNEL, root_state(record), root_envelopes(entries))
 
     def _follow(self, uri: Uri, record: Any) -> None:
-        session = session_uri(record.public.summary, self._variant.spelling)
+        session = spelled_uri(record.public.summary, self._variant.spelling)
         chat = chat_name(record, self._variant)
         made = [*self._expanded(uri)]
         self._place(uri, session, session_state(record, self._variant), made)

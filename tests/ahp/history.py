@@ -83,7 +83,7 @@ def _say_again(mirror: Mirror, frame: Frame) -> None:
 # What became of the clients' own actions
 
 
-class Fate(StrEnum):
+class Answer(StrEnum):
     ECHOED = "echoed"
     REFUSED = "refused"
     UNKNOWN = "unknown"
@@ -93,9 +93,9 @@ class Fate(StrEnum):
 IN_DOUBT = "It is not known yet whether this was saved"
 
 
-def fates(history: History) -> dict[Origin, Fate]:
+def answers(history: History) -> dict[Origin, Answer]:
     """By what this client received while the connection was open that it sent the action on."""
-    found: dict[Origin, Fate] = {}
+    found: dict[Origin, Answer] = {}
     waiting: dict[int, Origin] = {}
     for line in history.lines:
         if line.kind == "connected":
@@ -105,7 +105,7 @@ def fates(history: History) -> dict[Origin, Fate]:
             if frame["method"] == "dispatchAction":
                 seq, kind = frame["params"]["clientSeq"], frame["params"]["action"]["type"]
                 waiting[seq] = (history.client_id, seq, kind)
-                found[waiting[seq]] = Fate.UNKNOWN
+                found[waiting[seq]] = Answer.UNKNOWN
         else:
             answered = _answered(history.client_id, line.frame)
             if answered is not None and answered[0] in waiting:
@@ -113,30 +113,30 @@ def fates(history: History) -> dict[Origin, Fate]:
     return found
 
 
-def _answered(client_id: str, frame: bytes) -> tuple[int, Fate] | None:
+def _answered(client_id: str, frame: bytes) -> tuple[int, Answer] | None:
     match understood(frame):
         case Rejection(client_seq=seq, reason=reason) if reason.startswith(IN_DOUBT):
-            return seq, Fate.UNKNOWN
+            return seq, Answer.UNKNOWN
         case Rejection(client_seq=seq):
-            return seq, Fate.REFUSED
+            return seq, Answer.REFUSED
         case ActionEnvelope(origin=origin) if origin and origin.client_id == client_id:
-            return origin.client_seq, Fate.ECHOED
+            return origin.client_seq, Answer.ECHOED
         case _:
             return None
 
 
-def check_fates(oracle: LogOracle, histories: Sequence[History]) -> Counter[Fate]:
+def check_answers(oracle: LogOracle, histories: Sequence[History]) -> Counter[Answer]:
     """What was echoed is in the log once, what was refused is not, and nothing there is made up."""
     stored = Counter(filter(None, map(_origin, oracle.logged.values())))
     names = {history.client_id for history in histories}
-    own = {origin: fate for history in histories for origin, fate in fates(history).items()}
+    own = {origin: answer for history in histories for origin, answer in answers(history).items()}
     is_whole = not any(oracle.floors.values())
-    for origin, fate in own.items():
+    for origin, answer in own.items():
         times = stored[origin]
         expect(times <= 1, f"{origin} is in the log {times} times")
-        expect(times == 0 or fate != Fate.REFUSED, f"{origin} was refused and is in the log")
+        expect(times == 0 or answer != Answer.REFUSED, f"{origin} was refused and is in the log")
         expect(
-            times == 1 or fate != Fate.ECHOED or not is_whole,
+            times == 1 or answer != Answer.ECHOED or not is_whole,
             f"{origin} was acknowledged and is not in the log",
         )
     sent = {origin[:2] for origin in own}
@@ -230,13 +230,13 @@ def check(oracle: LogOracle, evidence: Evidence) -> dict[str, Any]:
         oracle.check_mirror(mirror)
         expect(not mirror.unanswered, f"{mirror.client_id}: {mirror.unanswered} without an answer")
     oracle.check_seen(seen)
-    counts = check_fates(oracle, evidence.histories)
+    counts = check_answers(oracle, evidence.histories)
     check_asked(oracle, evidence.asked)
     check_effects(evidence.called, evidence.effects)
     return {
         "clients": len(mirrors),
         "envelopes": len(seen),
-        "actions": {fate.value: counts[fate] for fate in Fate},
+        "actions": {answer.value: counts[answer] for answer in Answer},
         "resumptions": dict(Counter(r for mirror in mirrors for r in mirror.resumptions)),
         "requests": len(evidence.asked),
         "calls": len(evidence.called),

@@ -22,8 +22,8 @@ from tests.ahp.history import (
     History,
     Line,
     check,
+    check_answers,
     check_asked,
-    check_fates,
 )
 from tests.ahp.mirror import Mirror
 from tests.ahp.oracle import Diverged, LogOracle, entries_of
@@ -274,7 +274,7 @@ def test_what_became_of_own_actions_is_judged_by_itself(
     """Also where no client would notice by what it received."""
     oracle = LogOracle(recorded.with_entries(edit).entries)
     with pytest.raises(Diverged, match=r"is (not )?in the log"):
-        check_fates(oracle, recorded.evidence.histories)
+        check_answers(oracle, recorded.evidence.histories)
 
 
 # What askers were told, and what really ran

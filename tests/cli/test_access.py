@@ -178,8 +178,8 @@ def test_the_doctor_finds_a_healthy_host(shell: Shell, tmp_path: Path) -> None:
     assert set(found) == {
         "python", "settings", "disk", "store", "port", "host", "clock", "access", "protocol",
     }  # fmt: skip
-    bad = [check for check in done.json if check["finding"] == "bad"]
-    assert (done.code, bad) == (ExitCode.OK, [])
+    problems = [check for check in done.json if check["finding"] == "problem"]
+    assert (done.code, problems) == (ExitCode.OK, [])
     assert found["access"]["message"] == "You are an owner: no token is needed from this machine."
     assert found["protocol"]["message"].startswith(f"AHP {SUPPORTED_VERSIONS[0]}")
     assert not any(tmp_path.iterdir())
@@ -198,11 +198,11 @@ def test_the_doctor_says_what_is_wrong_and_what_to_do(shell: Shell, tmp_path: Pa
         )
     found = {check["name"]: check for check in done.json}
     assert done.code == ExitCode.FAILED
-    assert found["store"]["finding"] == "bad"
-    assert found["port"]["finding"] == "odd"
+    assert found["store"]["finding"] == "problem"
+    assert found["port"]["finding"] == "warning"
     assert "--port" in found["port"]["advice"]
     settings = shell("doctor", "--json", SESSION_SERVER_PORT="many").json[1]
-    assert (settings["name"], settings["finding"]) == ("settings", "bad")
+    assert (settings["name"], settings["finding"]) == ("settings", "problem")
 
 
 def test_the_doctor_tries_the_mcp_servers(shell: Shell, tmp_path: Path) -> None:
@@ -222,11 +222,11 @@ def test_the_doctor_tries_the_mcp_servers(shell: Shell, tmp_path: Path) -> None:
     found = {check["name"]: check for check in done.json if check["name"].startswith("mcp")}
     assert done.code == ExitCode.FAILED
     assert {name: check["finding"] for name, check in found.items()} == {
-        "mcp": "odd",
-        "mcp good": "fine",
-        "mcp broken": "bad",
-        "mcp old": "bad",
-        "mcp off": "fine",
+        "mcp": "warning",
+        "mcp good": "ok",
+        "mcp broken": "problem",
+        "mcp old": "problem",
+        "mcp off": "ok",
     }
     assert "did you mean `answerWithin`?" in found["mcp"]["message"]
     assert "revision 2026-07-28" in found["mcp good"]["message"]

@@ -43,7 +43,7 @@ def test_a_damaged_session_is_found_exported_and_removed(tmp_path: Path) -> None
         server.stop()
     damage_last(path, "ahp-session:/hurt")
     found = [c for c in Shell(NOBODY)("doctor", "--json", **here).json if c["name"] == "data"]
-    assert [check["finding"] for check in found] == ["bad"]
+    assert [check["finding"] for check in found] == ["problem"]
     assert found[0]["message"].startswith("ahp-session:/hurt is damaged: its entry")
     with serving(store) as server:
         server.wait_for("session ahp-session:/hurt is damaged and is not served: its entry")
@@ -56,7 +56,7 @@ def test_a_damaged_session_is_found_exported_and_removed(tmp_path: Path) -> None
         metrics = httpx2.get(f"{server.url}/metrics").text
         assert "session_server_unreadable_sessions 1.0" in metrics
         checks = {c["name"]: c for c in shell("doctor", "--json", **here).json}
-        assert checks["session"]["finding"] == checks["data"]["finding"] == "bad"
+        assert checks["session"]["finding"] == checks["data"]["finding"] == "problem"
         assert "session-server export hurt" in checks["session"]["advice"]
         file = tmp_path / "hurt.jsonl"
         exported = shell("export", "hurt", "-o", str(file))

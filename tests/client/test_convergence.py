@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from session_server.client.conversations import after
 from session_server.client.errors import Rejected, Unconfirmed
 from session_server.client.mirror import Pending, Verdict
-from session_server.client.mirror_kinds import foreseen
+from session_server.client.mirror_kinds import predicted
 from session_server.reducers.state.session import reduce_session
 from session_server.schemas.ahp.actions import (
     InputAnswerChanged,
@@ -166,7 +166,7 @@ class Conversation(RuleBasedStateMachine):
             for pending in device.mirror.pending:
                 action = pending.action
                 if isinstance(action, InputAnswerChanged):
-                    action = foreseen(state, action)
+                    action = predicted(state, action)
                 state = self._after(state, pending, action)
             assert device.mirror.state == state
 

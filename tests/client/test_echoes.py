@@ -3,8 +3,8 @@
 import pytest
 
 from session_server.client.echoes import (
-    Fate,
-    fate_in,
+    Delivery,
+    delivery_in,
     is_closing,
     is_deferred_echo,
     is_echo,
@@ -112,57 +112,69 @@ def test_a_held_completion_is_settled_by_the_hosts_own_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("record", "action", "fate"),
+    ("record", "action", "delivery"),
     [
-        (asking(request("r1")), draft("x"), Fate.REPEAT),
-        (asking(request("r2")), draft("x"), Fate.REPEAT),
+        (asking(request("r1")), draft("x"), Delivery.REPEAT),
+        (asking(request("r2")), draft("x"), Delivery.REPEAT),
         (
             asking(
                 InputRequest(id="r1", questions=request("r1").questions, answers={"q1": MARKED})
             ),
             draft("x"),
-            Fate.DONE,
+            Delivery.DONE,
         ),
-        (asking(request("r1")), InputAnswerChanged(request_id="r1", question_id="q1"), Fate.DONE),
-        (ANSWERED, CLEARED, Fate.UNKNOWN),
-        (asking(request("r2")), CLEARED, Fate.REPEAT),
-        (accepted(asking(request("r1")), OWNER, draft("x")), CLEARED, Fate.REPEAT),
-        (asking(request("r1")), completed(), Fate.REPEAT),
-        (asking(), completed(), Fate.REPEAT),
-        (in_turn(), TurnStarted(turn_id="t", message=user_message()), Fate.DONE),
-        (session(turns=(turn("t"),)), TurnStarted(turn_id="t", message=user_message()), Fate.DONE),
-        (session(), TurnStarted(turn_id="t", message=user_message()), Fate.REPEAT),
-        (session(turns=(turn("t", TurnState.CANCELLED),)), TurnCancelled(turn_id="t"), Fate.DONE),
-        (session(turns=(turn("t"),)), TurnCancelled(turn_id="t"), Fate.REPEAT),
-        (in_turn(), TurnCancelled(turn_id="t"), Fate.REPEAT),
-        (session(turns=(turn("a"),)), Truncated(turn_id="a"), Fate.DONE),
-        (session(turns=(turn("a"), turn("b"))), Truncated(turn_id="a"), Fate.UNKNOWN),
-        (in_turn(turns=(turn("a"),)), Truncated(turn_id="a"), Fate.UNKNOWN),
-        (session(), Truncated(), Fate.DONE),
-        (session(turns=(turn("a"),)), Truncated(), Fate.UNKNOWN),
-        (session(queued_messages=WAITING), message(), Fate.DONE),
-        (session(steering_message=WAITING[0]), message(), Fate.DONE),
-        (session(queued_messages=WAITING), message("other"), Fate.UNKNOWN),
-        (session(), message(), Fate.UNKNOWN),
-        (session(), PendingMessageRemoved(kind=PendingKind.QUEUED, id="p"), Fate.DONE),
+        (
+            asking(request("r1")),
+            InputAnswerChanged(request_id="r1", question_id="q1"),
+            Delivery.DONE,
+        ),
+        (ANSWERED, CLEARED, Delivery.UNKNOWN),
+        (asking(request("r2")), CLEARED, Delivery.REPEAT),
+        (accepted(asking(request("r1")), OWNER, draft("x")), CLEARED, Delivery.REPEAT),
+        (asking(request("r1")), completed(), Delivery.REPEAT),
+        (asking(), completed(), Delivery.REPEAT),
+        (in_turn(), TurnStarted(turn_id="t", message=user_message()), Delivery.DONE),
+        (
+            session(turns=(turn("t"),)),
+            TurnStarted(turn_id="t", message=user_message()),
+            Delivery.DONE,
+        ),
+        (session(), TurnStarted(turn_id="t", message=user_message()), Delivery.REPEAT),
+        (
+            session(turns=(turn("t", TurnState.CANCELLED),)),
+            TurnCancelled(turn_id="t"),
+            Delivery.DONE,
+        ),
+        (session(turns=(turn("t"),)), TurnCancelled(turn_id="t"), Delivery.REPEAT),
+        (in_turn(), TurnCancelled(turn_id="t"), Delivery.REPEAT),
+        (session(turns=(turn("a"),)), Truncated(turn_id="a"), Delivery.DONE),
+        (session(turns=(turn("a"), turn("b"))), Truncated(turn_id="a"), Delivery.UNKNOWN),
+        (in_turn(turns=(turn("a"),)), Truncated(turn_id="a"), Delivery.UNKNOWN),
+        (session(), Truncated(), Delivery.DONE),
+        (session(turns=(turn("a"),)), Truncated(), Delivery.UNKNOWN),
+        (session(queued_messages=WAITING), message(), Delivery.DONE),
+        (session(steering_message=WAITING[0]), message(), Delivery.DONE),
+        (session(queued_messages=WAITING), message("other"), Delivery.UNKNOWN),
+        (session(), message(), Delivery.UNKNOWN),
+        (session(), PendingMessageRemoved(kind=PendingKind.QUEUED, id="p"), Delivery.DONE),
         (
             session(queued_messages=WAITING),
             PendingMessageRemoved(kind=PendingKind.QUEUED, id="p"),
-            Fate.REPEAT,
+            Delivery.REPEAT,
         ),
-        (in_turn(), Delta(turn_id="t", part_id="p", content="x"), Fate.UNKNOWN),
+        (in_turn(), Delta(turn_id="t", part_id="p", content="x"), Delivery.UNKNOWN),
         (
             in_turn(),
             ResponsePartAdded(turn_id="t", part=MarkdownPart(id="p", content="")),
-            Fate.UNKNOWN,
+            Delivery.UNKNOWN,
         ),
-        (session(), TitleChanged(title="a"), Fate.REPEAT),
+        (session(), TitleChanged(title="a"), Delivery.REPEAT),
     ],
 )
 def test_a_snapshot_tells_what_can_be_seen_in_it(
-    record: SessionRecord, action: SessionAction, fate: Fate
+    record: SessionRecord, action: SessionAction, delivery: Delivery
 ) -> None:
-    assert fate_in(record.public, action) is fate
+    assert delivery_in(record.public, action) is delivery
 
 
 def test_a_draft_gives_way_to_a_later_one_but_not_to_its_clearing() -> None:

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from session_server.http.bodies import partly_decoded
-from session_server.reducers.texts import PREFIX, session_name, session_uri
+from session_server.reducers.texts import session_name, session_uri
+from session_server.schemas.ahp.commands import SESSION_PREFIX
 from tests.http.sessions import Api, text
 
 
@@ -104,8 +105,9 @@ CHARACTERS = st.text(st.characters(exclude_categories=("Cs",)), min_size=1)
 
 @given(CHARACTERS, CHARACTERS)
 def test_a_slash_in_a_name_does_not_part_the_path(first: str, second: str) -> None:
-    path = f"/v1/sessions/{session_name(PREFIX + first)}/requests/{session_name(PREFIX + second)}"
+    names = [session_name(SESSION_PREFIX + part) for part in (first, second)]
+    path = "/v1/sessions/{}/requests/{}".format(*names)
     parts = partly_decoded(path.encode()).split("/")
     assert len(parts) == 6
-    assert session_uri(unquote(parts[3])) == PREFIX + first
-    assert session_uri(unquote(parts[5])) == PREFIX + second
+    assert session_uri(unquote(parts[3])) == SESSION_PREFIX + first
+    assert session_uri(unquote(parts[5])) == SESSION_PREFIX + second

@@ -19,7 +19,7 @@ from session_server.identity.binding import binding_of, is_loopback_address
 from session_server.identity.signing_key import is_guessable
 from session_server.schemas.limits import (
     CONNECTION_TOKEN_CHARS,
-    SECRET_SURPRISES,
+    SECRET_UNPREDICTABLE_CHARS,
     SECRET_VARIETY,
 )
 from session_server.settings import Settings, SettingsError, load_settings
@@ -195,7 +195,7 @@ def test_a_token_with_too_few_different_characters_is_refused() -> None:
 def test_a_token_with_too_few_unexpected_characters_is_refused() -> None:
     different = "akdxhtbf"
     token = different + "f" * 20  # the first repetition cannot be expected
-    assert len(different) + 1 == SECRET_SURPRISES
+    assert len(different) + 1 == SECRET_UNPREDICTABLE_CHARS
     assert not is_guessable(token)
     assert is_guessable(token[1:])
 

@@ -84,7 +84,7 @@ def test_everything_else_stays() -> None:
     assert redacted_call(plain) == msgspec.structs.replace(plain, fingerprint=None)
 
 
-def test_a_state_is_recognised_by_its_digest() -> None:
+def test_a_state_is_recognized_by_its_digest() -> None:
     assert digest(STATE) == digest(STATE) != digest("another")
     assert digest(None) is None
     unknown = CallInputRequired(call_id="gone", leg=0, asked=ASKED, request_state=STATE)

@@ -1,4 +1,4 @@
-"""Results that ask are recognised by the protocol's rules, and retries keep what was sent."""
+"""Results that ask are recognized by the protocol's rules, and retries keep what was sent."""
 
 from typing import Any
 

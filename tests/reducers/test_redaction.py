@@ -1,4 +1,4 @@
-"""Private arguments that a server repeats: recognised in every encoding, and hidden from people."""
+"""Private arguments that a server repeats: recognized in every encoding, and hidden from people."""
 
 import json
 import re
@@ -256,7 +256,7 @@ def test_the_fingerprint_of_a_question_tells_nothing_of_a_secret() -> None:
     assert found[0] == found[1]
 
 
-# Recognising secrets
+# Recognizing secrets
 
 
 def percent(text: str, **more: Any) -> str:

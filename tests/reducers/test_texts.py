@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from session_server.reducers.batches import batch_of
-from session_server.reducers.texts import PREFIX, session_name, session_uri, visible_name
+from session_server.reducers.texts import session_name, session_uri, visible_name
 from session_server.schemas.ahp.actions import ActiveClientChanged, TitleChanged
+from session_server.schemas.ahp.commands import SESSION_PREFIX
 from session_server.schemas.ahp.session import ActiveClient
 from session_server.schemas.principals import Stamp
 from tests.sessions import session
@@ -73,7 +74,7 @@ def test_nobody_is_the_active_client_any_more() -> None:
 
 CHARACTERS = st.text(st.characters(exclude_categories=("Cs",)), min_size=1)
 URIS = st.one_of(
-    CHARACTERS.map(PREFIX.__add__),
+    CHARACTERS.map(SESSION_PREFIX.__add__),
     st.builds("{}:{}".format, st.from_regex(r"[a-z][a-z0-9+.-]{0,8}", fullmatch=True), CHARACTERS),
 )
 

@@ -9,7 +9,7 @@ from session_server.reducers.ahp1.uris import (
     named,
     provider_uri,
     resolved,
-    session_uri,
+    spelled_uri,
 )
 from session_server.reducers.version_negotiation import V0_3, Family, Version, negotiated
 from session_server.schemas.errors import CloseCode, CommandError, ErrorCode
@@ -58,8 +58,8 @@ def test_a_malformed_version_is_refused_even_next_to_a_valid_one(text: str) -> N
 @pytest.mark.proves("ahp.ahp1.uris")
 def test_a_session_has_one_name_per_spelling() -> None:
     summary = session().public.summary
-    assert session_uri(summary, Spelling.PLAIN) == "ahp-session:/1"
-    assert session_uri(summary, Spelling.PROVIDER) == "demo:/1"
+    assert spelled_uri(summary, Spelling.PLAIN) == "ahp-session:/1"
+    assert spelled_uri(summary, Spelling.PROVIDER) == "demo:/1"
     assert provider_uri("demo:/1", "demo") == "demo:/1"
     assert provider_uri("other:/a/b", "demo") == "demo:/other%3A/a/b"
     assert provider_uri("ahp-session:/12:00 (a)", "demo") == "demo:/12%3A00%20%28a%29"

@@ -15,7 +15,7 @@ from session_server.host.messages import Outbox
 from session_server.host.presence import session_of
 from session_server.reducers.ahp1.numbering import number_after, position
 from session_server.reducers.ahp1.snapshots import Variant, chat_name
-from session_server.reducers.ahp1.uris import named, resolved, session_uri
+from session_server.reducers.ahp1.uris import named, resolved, spelled_uri
 from session_server.reducers.version_negotiation import Version
 from session_server.schemas.ahp.commands import (
     ROOT_CHANNEL,
@@ -80,7 +80,7 @@ class Ahp1Client:
             return channel.uri
         if on_chat:
             return chat_name(record, self.variant)
-        return session_uri(record.public.summary, self.spelling)
+        return spelled_uri(record.public.summary, self.spelling)
 
     # Watching
 

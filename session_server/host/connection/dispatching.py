@@ -40,7 +40,7 @@ ANSWERING = frozenset({"result", "error"})
 _decode_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
-class Complaint(NamedTuple):
+class ErrorReply(NamedTuple):
     request_id: RequestId | None
     error: RpcError
 
@@ -52,7 +52,7 @@ class UnreadAction(NamedTuple):
     request_id: RequestId | None
 
 
-def meant_by(text: bytes, error: DecodingError) -> Complaint | UnreadAction | None:
+def classify_unreadable(text: bytes, error: DecodingError) -> ErrorReply | UnreadAction | None:
     """An error to answer with, an action to reject, or nothing.
 
     A notification has no answer, and neither has an answer, whatever it is meant for. Of a frame
@@ -63,7 +63,7 @@ def meant_by(text: bytes, error: DecodingError) -> Complaint | UnreadAction | No
         head = decode_frame_head(text)
     except DecodingError:
         is_json = not isinstance(error, MalformedError)
-        return _complaint(ErrorCode.INVALID_REQUEST if is_json else ErrorCode.PARSE_ERROR, error)
+        return _error_reply(ErrorCode.INVALID_REQUEST if is_json else ErrorCode.PARSE_ERROR, error)
     is_rpc = isinstance(head.method, str) and head.jsonrpc == "2.0"
     request_id = head.id if _is_id(head.id) else None
     if head.method is None and not ANSWERING.isdisjoint(_decode_fields(text)):
@@ -73,23 +73,23 @@ def meant_by(text: bytes, error: DecodingError) -> Complaint | UnreadAction | No
     if is_rpc and head.id is None:
         return None
     if is_rpc and request_id is not None:
-        return Complaint(request_id, rpc_error(error))
-    return _complaint(ErrorCode.INVALID_REQUEST, error, request_id)
+        return ErrorReply(request_id, rpc_error(error))
+    return _error_reply(ErrorCode.INVALID_REQUEST, error, request_id)
 
 
 def _dispatch(
     head: FrameHead, request_id: RequestId | None, error: DecodingError
-) -> Complaint | UnreadAction:
+) -> ErrorReply | UnreadAction:
     try:
         return UnreadAction(decode_undecoded_dispatch(bytes(head.params)), request_id)
     except DecodingError:
-        return _complaint(ErrorCode.INVALID_REQUEST, error, request_id)
+        return _error_reply(ErrorCode.INVALID_REQUEST, error, request_id)
 
 
-def _complaint(
+def _error_reply(
     code: ErrorCode, error: DecodingError, request_id: RequestId | None = None
-) -> Complaint:
-    return Complaint(request_id, RpcError(code=code, message=str(error)))
+) -> ErrorReply:
+    return ErrorReply(request_id, RpcError(code=code, message=str(error)))
 
 
 def _is_id(value: Any) -> bool:

@@ -13,7 +13,12 @@ from typing import Any, NamedTuple
 
 from session_server.host.connection.ahp1_commands import AHP1_COMMANDS
 from session_server.host.connection.commands import COMMANDS
-from session_server.host.connection.dispatching import NOT_SAVED, Complaint, Dispatches, meant_by
+from session_server.host.connection.dispatching import (
+    NOT_SAVED,
+    Dispatches,
+    ErrorReply,
+    classify_unreadable,
+)
 from session_server.host.connection.handshake import Handshake
 from session_server.host.connection.peer import Peer, rpc_error
 from session_server.host.connection.rate_limit import Pace
@@ -102,7 +107,7 @@ class Connection:
         if ahp1 is not None and self._is_free(frame):
             self.dispatches.echo(frame)
         elif not self._pace.charge(1, size):
-            self._refuse_hasty(frame, size)
+            self._refuse_over_rate(frame, size)
         elif (
             self._held
             or self._openings
@@ -201,7 +206,7 @@ class Connection:
         if request_id is not None:
             self.peer.replies.unanswered += 1
         try:
-            self._obey(frame)
+            self._execute(frame)
         except CommandError as error:
             if error.rpc_code in MAY_BE_OUTDATED and self._look_again(frame, size):
                 return
@@ -229,7 +234,7 @@ class Connection:
         self._release(uri, uri)
         self._is_up_to_date = False
 
-    def _obey(self, frame: Any) -> None:
+    def _execute(self, frame: Any) -> None:
         greet = self._greetings.get(type(frame))
         if (greet is not None) == self.peer.is_known and not isinstance(frame, frames.Ping):
             reason = "The handshake is done." if greet else HANDSHAKE_FIRST
@@ -256,7 +261,7 @@ class Connection:
         self.peer.outbox.close(CloseCode.TOO_MANY_REQUESTS, FLOODING)
         return True
 
-    def _refuse_hasty(self, frame: Any, size: int) -> None:
+    def _refuse_over_rate(self, frame: Any, size: int) -> None:
         """With an error message, a limited number of times. `unsubscribe` is never refused."""
         if self._is_flooding(1, size):
             return
@@ -276,8 +281,8 @@ class Connection:
             )
 
     def _refuse_frame(self, text: bytes, error: DecodingError) -> None:
-        meant = meant_by(text, error)
-        if isinstance(meant, Complaint):
+        meant = classify_unreadable(text, error)
+        if isinstance(meant, ErrorReply):
             self.peer.replies.respond_with_error(meant.request_id, meant.error)
         elif meant is not None and self.peer.is_known:
             self.dispatches.refuse_undecoded(*meant, str(error))

@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
 
-from session_server.log.loss_detection import Standing, Witness
+from session_server.log.loss_detection import LogPosition, Witness
 from session_server.log.nats.claim import Membership
 from session_server.log.nats.messages import (
     SEQS_PER_MESSAGE,
@@ -112,13 +112,13 @@ class NatsLog:
         log.progress = Progress(log._index.last_seq)
         log._epochs = len(log._index.epochs)
         if witness is not None:
-            witness.watch(lambda: Standing(log.epoch, log.last_seq))
+            witness.watch(lambda: LogPosition(log.epoch, log.last_seq))
         return log
 
     async def _check_kept(self) -> None:
         """Begins a new epoch if the stream ends before what was seen of it: it was restored."""
         seen = self._witness.seen() if self._witness else None
-        if seen is not None and Standing(self.epoch, self._index.last_seq).has_lost(seen):
+        if seen is not None and LogPosition(self.epoch, self._index.last_seq).has_lost(seen):
             await self._tail.begin_epoch(max(self._index.last_seq, seen.last_seq))
 
     def _on_applied(self) -> None:
@@ -354,7 +354,7 @@ class NatsLog:
         if self._closing is None:
             self.progress.end()
             if self._witness is not None:
-                self._witness.end(Standing(self.epoch, self.last_seq))
+                self._witness.end(LogPosition(self.epoch, self.last_seq))
             self._closing = self._loop.create_task(self._close())
         await asyncio.shield(self._closing)
 

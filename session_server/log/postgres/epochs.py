@@ -11,7 +11,7 @@ import logging
 
 import psycopg
 
-from session_server.log.loss_detection import Standing
+from session_server.log.loss_detection import LogPosition
 from session_server.log.postgres.schema import Connection, in_schema, one
 from session_server.log.protocol import Epoch, FailedError, RefusedBecause
 from session_server.schemas.wire import Seq
@@ -46,13 +46,13 @@ async def identity_of(connection: Connection) -> str:
     return "/".join(parts)
 
 
-async def standing_of(
+async def position_of(
     connection: Connection,
     schema: str,
     identity: str,
-    known: Standing | None,
-    seen: Standing | None,
-) -> Standing:
+    known: LogPosition | None,
+    seen: LogPosition | None,
+) -> LogPosition:
     """In a transaction that has the counter locked. Begins a new epoch where that is due.
 
     `known` is how this process knows the log. Raises a `FailedError` when some of that is gone.
@@ -60,9 +60,9 @@ async def standing_of(
     """
     last: Seq = await one(connection, in_schema("SELECT last_seq FROM {s}.counter", schema))
     row = await (await connection.execute(in_schema(LATEST, schema))).fetchone()
-    standing = None if row is None else Standing(Epoch(row[0], row[1]), last)
+    position = None if row is None else LogPosition(Epoch(row[0], row[1]), last)
     is_same = row is not None and row[2] == identity and row[3]
-    if standing is None or not is_same or standing.has_lost(seen):
+    if position is None or not is_same or position.has_lost(seen):
         epoch = Epoch.after(max(last, seen.last_seq if seen else 0))
         if row is not None:
             text = "the database was restored, copied or failed over: a new epoch begins at %d"
@@ -71,14 +71,14 @@ async def standing_of(
         await connection.execute(in_schema(BEGIN, schema), values)
         update = in_schema("UPDATE {s}.counter SET last_seq = %s", schema)
         await connection.execute(update, (epoch.first,))
-        standing = Standing(epoch, epoch.first)
+        position = LogPosition(epoch, epoch.first)
     if known is not None:
         kept = await one(connection, in_schema(LOST, schema), (known.epoch.first,))
-        kept = standing.last_seq if kept is None else kept
+        kept = position.last_seq if kept is None else kept
         if kept < known.last_seq:
             raise FailedError(
                 RefusedBecause.BROKEN,
                 f"PostgreSQL has lost entries: it ends at {kept}, and had come to"
                 f" {known.last_seq}. Restart the host to go on without them.",
             )
-    return standing
+    return position

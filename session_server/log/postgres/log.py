@@ -13,9 +13,9 @@ from typing import Concatenate, ParamSpec, TypeVar
 import psycopg
 from psycopg.types.numeric import Int8BinaryDumper
 
-from session_server.log.loss_detection import Standing, Witness
+from session_server.log.loss_detection import LogPosition, Witness
 from session_server.log.postgres.address import Address, address_of
-from session_server.log.postgres.epochs import identity_of, standing_of
+from session_server.log.postgres.epochs import identity_of, position_of
 from session_server.log.postgres.examination import check_server
 from session_server.log.postgres.faults import opening_error
 from session_server.log.postgres.link import Link
@@ -87,7 +87,7 @@ class PostgresLog:
         self._is_exclusive = is_exclusive
         self._witness = witness
         self._name = secrets.token_hex(4)
-        self._standing: Standing | None = None
+        self._position: LogPosition | None = None
         self._identity = ""
         self._listener: Listener | None = None
         self._is_closed = False
@@ -118,8 +118,8 @@ class PostgresLog:
 
     async def _begin(self) -> None:
         await self._write_link.open()
-        assert self._standing is not None
-        self.progress = Progress(self._standing.last_seq)
+        assert self._position is not None
+        self.progress = Progress(self._position.last_seq)
         self._writer = Worker(self._write_link, self._queries.append)
         try:
             await self._read_link.open()
@@ -132,7 +132,7 @@ class PostgresLog:
             link = Link(self._address, f"session-server {self._name} listener", self._check_same)
             self._listener = Listener(link, self._address.schema, self.progress)
         if self._witness is not None:
-            self._witness.watch(lambda: Standing(self.epoch, self.last_seq))
+            self._witness.watch(lambda: LogPosition(self.epoch, self.last_seq))
 
     async def _prepare(self, connection: Connection) -> None:
         """Makes a new connection the one that writes, and every earlier one of this log not.
@@ -145,7 +145,7 @@ class PostgresLog:
         connection.adapters.register_dumper(int, Int8BinaryDumper)
         await connection.execute(PLANNING)
         await self._set_sync(connection)
-        if self._standing is None:
+        if self._position is None:
             await check_server(connection, shown)
             await migrate(connection, schema, shown)
         else:
@@ -158,7 +158,7 @@ class PostgresLog:
             await self._join(connection)
         identity = await identity_of(connection)
         token = f"{self._name}-{secrets.token_hex(8)}"
-        known = self._standing and Standing(self._standing.epoch, self.progress.last_seq)
+        known = self._position and LogPosition(self._position.epoch, self.progress.last_seq)
         async with connection.transaction():
             await connection.execute(in_schema("SELECT FROM {s}.counter FOR UPDATE", schema))
             replaced = (self._queries.token, self._is_exclusive)
@@ -166,10 +166,10 @@ class PostgresLog:
             insert = in_schema("INSERT INTO {s}.writers (token) VALUES (%s)", schema)
             await connection.execute(insert, (token,))
             seen = self._witness.seen() if self._witness and known is None else None
-            standing = await standing_of(connection, schema, identity, known, seen)
-        if self._standing is not None:
-            self.progress.reach(standing.last_seq)
-        self._standing = standing
+            position = await position_of(connection, schema, identity, known, seen)
+        if self._position is not None:
+            self.progress.reach(position.last_seq)
+        self._position = position
         self._queries.token = token
         if identity != self._identity:
             self._identity = identity
@@ -212,13 +212,13 @@ class PostgresLog:
         self.is_joined = await one(connection, "SELECT pg_try_advisory_lock_shared(%s)", (key,))
         if is_first:
             await connection.execute("SELECT pg_advisory_unlock(%s)", (key,))
-        if self._standing is None:
+        if self._position is None:
             self.is_first = bool(is_first)
 
     @property
     def epoch(self) -> Epoch:
-        assert self._standing is not None
-        return self._standing.epoch
+        assert self._position is not None
+        return self._position.epoch
 
     @property
     def last_seq(self) -> Seq:
@@ -316,7 +316,7 @@ class PostgresLog:
             self._writer.stop()
             self._reader.stop()
             if self._witness is not None:
-                self._witness.end(Standing(self.epoch, self.last_seq))
+                self._witness.end(LogPosition(self.epoch, self.last_seq))
         # Together: where the server does not answer, each takes its time to give up.
         ends = [self._writer.stopped(), self._reader.stopped()]
         if self._listener is not None:

@@ -37,7 +37,7 @@ SET_LOCK: int | None = getattr(fcntl, "F_OFD_SETLK", None)
 UNSUPPORTED = (errno.EINVAL, errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 
 
-class Standing(NamedTuple):
+class FileState(NamedTuple):
     """What was last known of the database.
 
     `boot` is the boot of the machine that what was written must outlive to be on disk, or `SYNCED`.
@@ -118,19 +118,19 @@ class Claim:
         owner = "another process" if pid is None else f"process {pid}"
         return InUseError(f"{database} is in use by {owner}; only one can have it open.", pid)
 
-    def standing(self) -> Standing | None:
+    def state(self) -> FileState | None:
         """What the claim before this one left; `None` if nothing, or nothing legible."""
         fields = os.pread(self._file, 1_000, 0).decode(errors="replace").split()
         try:
             seq, written, epoch, inode, boot, _pid = fields
             changed = os.fstat(self._file).st_ctime_ns
             is_original = abs(changed - int(written)) < COPIED_SECONDS * 1_000_000_000
-            return Standing(int(seq), epoch, int(inode), boot, is_original)
+            return FileState(int(seq), epoch, int(inode), boot, is_original)
         except ValueError:
             return None
 
-    def write(self, standing: Standing) -> None:
-        text = f"{_progress(standing.seq)} {standing.epoch} {standing.inode} {standing.boot}"
+    def write(self, state: FileState) -> None:
+        text = f"{_progress(state.seq)} {state.epoch} {state.inode} {state.boot}"
         line = f"{text} {os.getpid()}\n".encode()
         os.pwrite(self._file, line, 0)
         os.ftruncate(self._file, len(line))

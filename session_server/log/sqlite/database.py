@@ -25,7 +25,7 @@ from session_server.log.protocol import (
     RefusedBecause,
     Sync,
 )
-from session_server.log.sqlite.claim import SYNCED, Claim, Standing, this_boot
+from session_server.log.sqlite.claim import SYNCED, Claim, FileState, this_boot
 from session_server.log.sqlite.faults import named, opening_error, refusal
 from session_server.log.sqlite.ledger import Ledger, last_seq_of
 from session_server.log.sqlite.schema import check, migrate, version_of
@@ -77,7 +77,7 @@ class Database:
             raise
 
     def _begin(self) -> None:
-        known = self._claim.standing()
+        known = self._claim.state()
         if known is not None and known.seq:
             self._look_for_loss(known)
         self._claim.hold(self._path)
@@ -91,10 +91,10 @@ class Database:
         self._make_shrinkable(connection)
         self._tidy(connection)
         self._load(connection)
-        self._recognise(connection)
+        self._recognize(connection)
         self._reading = self._connected("ro")
 
-    def _look_for_loss(self, known: Standing) -> None:
+    def _look_for_loss(self, known: FileState) -> None:
         """Before anything is written: what is missing may still be found and put back."""
         last = self._found_seq()
         if last is None:
@@ -177,10 +177,10 @@ class Database:
             raise doubt.error from doubt
         self.ledger.load(connection)
 
-    def _recognise(self, connection: sqlite3.Connection) -> None:
+    def _recognize(self, connection: sqlite3.Connection) -> None:
         """A new epoch, unless this is what the last claim left. Something is always written."""
         (text,) = connection.execute("SELECT value FROM meta WHERE key = 'epoch'").fetchone()
-        last, known = self.ledger.last_seq, self._claim.standing()
+        last, known = self.ledger.last_seq, self._claim.state()
         epoch = Epoch.read(text)
         if epoch is None or known is None or not known.fits(text, self._path.stat().st_ino, last):
             epoch = Epoch.after(max(last, 0 if known is None else known.seq))
@@ -198,7 +198,7 @@ class Database:
 
     def _stand(self, boot: str) -> None:
         inode = self._path.stat().st_ino
-        self._claim.write(Standing(self.ledger.last_seq, str(self.epoch), inode, boot))
+        self._claim.write(FileState(self.ledger.last_seq, str(self.epoch), inode, boot))
 
     def writing(self) -> sqlite3.Connection:
         """The connection that writes; a new one, with nothing left in doubt, after `distrust`."""
