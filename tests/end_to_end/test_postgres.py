@@ -38,7 +38,7 @@ def test_doctor_and_backup_know_the_database(tmp_path: Path) -> None:
             shell = Shell(server.url)
             checked = shell("doctor", "--json", "--store", store)
             found = {check["message"]: check for check in checked.json}
-            assert found["fsync is off."]["finding"] == "bad"
+            assert found["fsync is off."]["finding"] == "problem"
             opened = [reason for reason in found if reason.endswith("can be opened.")]
             assert opened == [f"{cluster.url()} can be opened."]
             copied = shell("backup", "copy.db", "--store", store)
