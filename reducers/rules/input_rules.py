@@ -49,6 +49,10 @@ NOT_A_WEB_ADDRESS = (
 )
 
 
+PERSON = Provenance.PERSON
+"""Asked for with every key that is pressed, and members of an enum are slow to look up."""
+
+
 def question_of(request: InputRequest, question_id: str) -> Question | None:
     for question in request.questions or ():
         if question.id == question_id:
@@ -58,9 +62,9 @@ def question_of(request: InputRequest, question_id: str) -> Question | None:
 
 def provenance_of(principal: Principal, action: Action) -> Provenance:
     """Withdrawn if an agent closes its own request; otherwise by a person or a policy."""
-    if principal.role is Role.AGENT and isinstance(action, InputCompleted):
+    if isinstance(action, InputCompleted) and principal.role is Role.AGENT:
         return Provenance.WITHDRAWN
-    return Provenance.POLICY if principal.is_policy else Provenance.PERSON
+    return Provenance.POLICY if principal.is_policy else PERSON
 
 
 def input_requested(

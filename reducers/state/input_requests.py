@@ -36,8 +36,12 @@ def input_requested(state: SessionState, action: InputRequested, at: int) -> Ses
 
 
 def input_answer_changed(state: SessionState, action: InputAnswerChanged, at: int) -> SessionState:
-    request = open_request(state, action.request_id)
-    if request is None:
+    requests = state.input_requests or ()
+    for place, request in enumerate(requests):
+        if request.id == action.request_id:
+            before, behind = requests[:place], requests[place + 1 :]
+            break
+    else:
         return state
     answers = dict(request.answers or {})
     if action.answer is None:
@@ -53,7 +57,7 @@ def input_answer_changed(state: SessionState, action: InputAnswerChanged, at: in
     # The hot path: what is known to differ is not compared again.
     return msgspec.structs.replace(
         state,
-        input_requests=tuple([answered if r is request else r for r in state.input_requests or ()]),
+        input_requests=(*before, answered, *behind),
         summary=msgspec.structs.replace(state.summary, modified_at=at),
     )
 

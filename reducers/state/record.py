@@ -146,7 +146,7 @@ def _after_public(
     if private.deferred and isinstance(action, ModelChanged | AgentChanged):
         private = updated(private, deferred=_without(private, type(action)))
     if isinstance(action, InputAnswerChanged):
-        return _begun(private, public, action)
+        return private if action.request_id in private.begun else _begun(private, public, action)
     if private.begun and not isinstance(action, Delta):
         open_ids = {request.id for request in public.input_requests or ()}
         return updated(private, begun=tuple(i for i in private.begun if i in open_ids))
@@ -158,10 +158,9 @@ def _begun(private: PrivateState, public: SessionState, action: InputAnswerChang
 
     Also one that has no deadline yet: its asker may send it again with one.
     """
-    request_id = action.request_id
-    if request_id in private.begun or open_request(public, request_id) is None:
+    if open_request(public, action.request_id) is None:
         return private
-    return updated(private, begun=(*private.begun, request_id))
+    return updated(private, begun=(*private.begun, action.request_id))
 
 
 def _without(private: PrivateState, kind: type[SessionAction]) -> tuple[Any, ...]:

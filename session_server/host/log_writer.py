@@ -10,6 +10,7 @@ refused at once.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 import msgspec
@@ -83,6 +84,8 @@ class LogWriter:
         self._launching: list[Callable[[], None]] = []
         self._group: list[Batch] | None = None
         """What is handed to the log at the end of this turn, while it is being gathered."""
+        self._begun = 0.0
+        """When the latest group was."""
         self._pending: dict[Batch, Pending] = {}
         self._held: list[tuple[Pending, Durable | Refused | NotStored]] = []
         self._timer: Handle | None = None
@@ -101,8 +104,8 @@ class LogWriter:
 
     def _launch(self) -> None:
         launching, self._launching = self._launching, []
-        group: list[Batch] = []
-        self._group = group
+        group = self._group = []
+        self._begun = self._clock.monotonic()
         for launch in launching:
             try:
                 launch()
@@ -110,25 +113,27 @@ class LogWriter:
                 logger.exception("changes could not be handed to the log")
         self._group = None
         if group:
-            self._log.append(group, self._arrived)
+            if self._timer is None:
+                self._timer = self._clock.call_later(self._patience, self._check_patience)
+            self._log.append(group, partial(self._arrived, self._begun))
 
     def append(self, batch: Batch, settled: Settled) -> None:
+        group = self._group
+        if group is None:
+            self.launch_soon(partial(self.append, batch, settled))
+            return
         if self._is_stuck:
             refused = Refused(RefusedBecause.BROKEN, self._reason)
             asyncio.get_running_loop().call_soon(settled, refused)
             return
-        pending = self._pending[batch] = Pending(batch, settled, self._clock.monotonic())
-        if self._timer is None:
-            self._timer = self._clock.call_later(self._patience, self._check_patience)
+        pending = self._pending[batch] = Pending(batch, settled, self._begun)
         if self.follower is not None:
             self._own.update((entry.id, pending) for entry in batch.entries)
-        if self._group is None:
-            self._log.append((batch,), self._arrived)
-        else:
-            self._group.append(batch)
+        group.append(batch)
 
-    def _arrived(self, results: Sequence[tuple[Batch, AppendResult]]) -> None:
+    def _arrived(self, begun: float, results: Sequence[tuple[Batch, AppendResult]]) -> None:
         storage = self._storage
+        self._append_seconds.observe(self._clock.monotonic() - begun, len(results))
         for batch, outcome in results:
             if storage.reason is not None and isinstance(outcome, Durable):
                 storage.worked()
@@ -182,7 +187,6 @@ class LogWriter:
         if self.follower is not None:
             for entry in pending.batch.entries:
                 self._own.pop(entry.id, None)
-        self._append_seconds.observe(self._clock.monotonic() - pending.begun)
         self._report(pending, verdict)
 
     def _report(self, pending: Pending, verdict: Verdict) -> None:
@@ -211,7 +215,7 @@ class LogWriter:
         """What the log refused meanwhile, it refused because of the same failure."""
         self._is_stuck = False
         self._storage.worked()
-        held, self._held = sorted(self._held, key=_place), []
+        held, self._held = sorted(self._held, key=_seq_of), []
         for pending, verdict in held:
             self._settle(pending, NotStored(verdict.reason) if _is_failure(verdict) else verdict)
 
@@ -297,6 +301,6 @@ def _is_failure(verdict: Verdict) -> TypeGuard[Refused]:
     return isinstance(verdict, Refused) and verdict.because not in NOT_THE_DISK
 
 
-def _place(held: tuple[Pending, Verdict]) -> int:
+def _seq_of(held: tuple[Pending, Verdict]) -> int:
     verdict = held[1]
     return verdict.seqs[0] if isinstance(verdict, Durable) and verdict.seqs else 0

@@ -76,7 +76,8 @@ class HostCollector(Collector):
         yield labelled("failed_credentials", "Tokens that were refused.", "reason", failed)
         yield labelled("closes", "Connections that the host ended.", "code", counts.closes)
 
-        yield histogram("append_seconds", "From append to durable, a batch.", counts.append_seconds)
+        text = "From append to the log's answer, a batch."
+        yield histogram("append_seconds", text, counts.append_seconds)
         text = "From a question to the first sign of an answer."
         yield histogram("first_draft_seconds", text, counts.first_draft_seconds)
         yield histogram("answer_seconds", "From a question to its answer.", counts.answer_seconds)

@@ -40,10 +40,9 @@ class MemoryLog:
         self._epoch = Epoch.after(0)
         self._reached = self._epoch.first
         self._progress = Progress(self._reached)
-        self._entries: dict[Seq, Entry] = {}
-        """In the order of their seqs."""
+        self._entries: dict[str, Entry] = {}
+        """By id, in the order of their seqs."""
         self._channels: dict[Uri, list[Entry]] = {}
-        self._seqs: dict[str, Seq] = {}
         self._lasts: dict[Uri, Seq] = {}
         self._snapshots: dict[Uri, StoredSnapshot] = {}
         self._floors: dict[Uri, Seq] = {}
@@ -78,24 +77,27 @@ class MemoryLog:
             settle(self._loop, settled, of_batches)
 
     def _outcome(self, batch: Batch) -> AppendResult:
-        channel, seqs = batch.channel, self._seqs
+        channel, known = batch.channel, self._entries
         last = self._lasts.get(channel, 0)
         if last != batch.expected:
             return conflict(batch, last)
-        stored: list[Entry] = []
-        for seq, entry in enumerate(batch.entries, self._reached + 1):
-            if seqs.setdefault(entry.id, seq) != seq:
-                for before in stored:
-                    del seqs[before.id]
+        own = self._channels.get(channel)
+        if own is None:
+            own = self._channels[channel] = []
+        size, before = len(own), self._reached
+        end = before + len(batch.entries)
+        for seq, entry in enumerate(batch.entries, before + 1):
+            if entry.id in known:
+                self._forget(own[size:])
+                del own[size:]
                 return KNOWN_ID
-            stored.append(Entry(seq, channel, entry.id, entry.data))
-        for new, entry in zip(stored, batch.entries, strict=True):
-            self._entries[new.seq] = new
-            self._lasts[channel] = self._reached = new.seq
+            new = known[entry.id] = Entry(seq, channel, entry.id, entry.data)
+            own.append(new)
             if entry.lasts_until:
-                self._lasting[new.seq] = entry.lasts_until
-        self._channels.setdefault(channel, []).extend(stored)
-        return Durable(tuple([new.seq for new in stored]))
+                self._lasting[seq] = entry.lasts_until
+        if end > before:
+            self._lasts[channel] = self._reached = end
+        return Durable(tuple(range(before + 1, end + 1)))
 
     async def read(
         self, *, after: Seq, limit: int, channels: Collection[Uri] | None = None
@@ -127,7 +129,7 @@ class MemoryLog:
 
     async def find(self, ids: Collection[str]) -> dict[str, Seq]:
         self._catch_up()
-        return {id_: self._seqs[id_] for id_ in ids if id_ in self._seqs}
+        return {id_: self._entries[id_].seq for id_ in ids if id_ in self._entries}
 
     def follow(self, after: Seq) -> AsyncIterator[Sequence[Entry]]:
         return follow(self, self._progress, after)
@@ -186,7 +188,7 @@ class MemoryLog:
 
     def _forget(self, entries: Sequence[Entry]) -> None:
         for entry in entries:
-            del self._entries[entry.seq], self._seqs[entry.id]
+            del self._entries[entry.id]
             self._lasting.pop(entry.seq, None)
 
     async def close(self) -> None:

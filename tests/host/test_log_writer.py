@@ -16,7 +16,7 @@ from session_server.log import AppendResult, Batch, Durable, NewEntry, Refused
 from session_server.schemas.wire import Seq
 from tests.ahp.actions import title_changed
 from tests.host.faulty_logs import FULL, NO_WORD, TroubledLog
-from tests.host.harness import SESSION, hosting, with_session
+from tests.host.harness import SESSION, hosting, launched, with_session
 from tests.host.manual_clock import ManualClock
 from tests.log.one_by_one import OneByOneLog, SettledOne
 from tests.waiting import until
@@ -57,7 +57,11 @@ class Fixture:
 
     async def _probe(self) -> None: ...
 
-    def append(self, channel: str, then: Callable[[Verdict], None] = lambda _: None) -> None:
+    async def append(self, channel: str, then: Callable[[Verdict], None] = lambda _: None) -> None:
+        self.submit(channel, then)
+        await launched()
+
+    def submit(self, channel: str, then: Callable[[Verdict], None] = lambda _: None) -> None:
         self._numbers += 1
 
         def settled(verdict: Verdict) -> None:
@@ -85,12 +89,12 @@ async def turns() -> None:
 async def test_a_batch_is_reported_to_be_in_doubt_once() -> None:
     """However long it takes, and although other batches were stored meanwhile."""
     async with writing() as given:
-        given.append(A)
-        given.append(B)
+        await given.append(A)
+        await given.append(B)
         await given.clock.advance(PATIENCE)
         given.log.store(A)
         await turns()
-        given.append(C)
+        await given.append(C)
         await given.clock.advance(PATIENCE)
         given.log.store(B)
         given.log.store(C)
@@ -113,9 +117,9 @@ async def test_a_listener_that_fails_keeps_no_other_from_its_verdict(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async with writing() as given:
-        given.append(A, fails)
-        given.append(B, fails)
-        given.append(C)
+        await given.append(A, fails)
+        await given.append(B, fails)
+        await given.append(C)
         given.log.store(A, NO_WORD)
         await asyncio.sleep(0)
         given.log.report(B, NO_WORD)
@@ -127,8 +131,8 @@ async def test_a_listener_that_fails_keeps_no_other_from_its_verdict(
 
 async def test_a_listener_that_fails_keeps_no_other_from_learning_of_a_doubt() -> None:
     async with writing() as given:
-        given.append(A, fails)
-        given.append(B)
+        await given.append(A, fails)
+        await given.append(B)
         await given.clock.advance(PATIENCE)
         assert given.verdicts == [(A, InDoubt), (B, InDoubt)]
 
@@ -136,15 +140,15 @@ async def test_a_listener_that_fails_keeps_no_other_from_learning_of_a_doubt() -
 async def test_what_cannot_be_launched_keeps_nothing_else_from_it() -> None:
     async with writing() as given:
         given.writer.launch_soon(lambda: fails(FULL))
-        given.writer.launch_soon(lambda: given.append(B))
+        given.writer.launch_soon(lambda: given.submit(B))
         await turns()
         assert list(given.log.held) == [B]
 
 
 async def test_what_was_refused_while_another_is_in_doubt_is_tried_again() -> None:
     async with writing() as given:
-        given.append(A)
-        given.append(B)
+        await given.append(A)
+        await given.append(B)
         given.log.store(A, NO_WORD)
         await asyncio.sleep(0)
         given.log.report(B, FULL)
@@ -159,8 +163,8 @@ async def test_what_was_refused_is_reported_as_soon_as_nobody_waits_any_longer()
             return await super().find(ids)
 
     async with writing(SilentLog()) as given:
-        given.append(A)
-        given.append(B)
+        await given.append(A)
+        await given.append(B)
         given.log.store(A, NO_WORD)
         await turns()
         given.log.report(B, FULL)
@@ -168,7 +172,7 @@ async def test_what_was_refused_is_reported_as_soon_as_nobody_waits_any_longer()
         assert given.verdicts == []
         await given.clock.advance(PATIENCE)
         assert given.verdicts == [(B, Refused), (A, InDoubt)]
-        given.append(C)
+        await given.append(C)
         await turns()
         assert given.verdicts[2:] == [(C, Refused)]
 

@@ -116,14 +116,17 @@ class Dispatches:
     def dispatch(self, frame: Any, size: int) -> None:
         """`size` is what it holds in memory until it is settled."""
         peer = self.peer
-        if peer.ahp1 is not None and self.is_foreign_setting(frame):
-            self.echo(frame)
-            return
+        kind = Dispatched
+        if peer.ahp1 is not None:
+            if self.is_foreign_setting(frame):
+                self.echo(frame)
+                return
+            kind = Ahp1Dispatched
         if self.unsettled >= ACTIONS_UNSETTLED or not self.unsettled_bytes.acquire(size):
             self.refuse(frame, TOO_MANY_UNSETTLED)
             return
         self.unsettled += 1
-        sent = self._sent(frame, size)
+        sent = kind(self, frame, size)
         try:
             peer.host.submit(peer.session_uri(frame.params.channel), sent)
         except CommandError as error:
@@ -133,9 +136,6 @@ class Dispatches:
         except Exception:
             sent.release()
             raise
-
-    def _sent(self, frame: Any, size: int) -> "Dispatched":
-        return (Dispatched if self.peer.ahp1 is None else Ahp1Dispatched)(self, frame, size)
 
     def is_foreign_setting(self, frame: Any) -> bool:
         """Whether a client of a later version changes settings that this host does not have."""
@@ -171,7 +171,7 @@ class Dispatches:
             self._answer(frame.id, rpc_error(no_session(frame.params.channel)))
 
     def reject(self, frame: Any, reason: str, meta: RejectionMeta) -> None:
-        self._sent(frame, 0).reject(reason, meta)
+        Dispatched(self, frame, 0).reject(reason, meta)
 
     def refuse_undecoded(
         self, meant: UndecodedDispatchParams, request_id: RequestId | None, reason: str
