@@ -25,8 +25,8 @@ from session_server.http.gate import include_gate, refuse
 from session_server.http.page import include_page
 from session_server.http.problems import ProblemError
 from session_server.http.streaming import OpenStreams
-from session_server.identity.binding import binding_of
 from session_server.identity.credentials import Identities, chosen_subprotocol
+from session_server.identity.exposure import binding_of
 from session_server.identity.origins import Access
 from session_server.identity.signing_key import signing_key
 from session_server.identity.tokens import Tokens

@@ -14,8 +14,8 @@ from fastapi import FastAPI
 
 from session_server.agents.demo import DEMO_SESSION, DEPLOY_SESSION
 from session_server.http.dependencies import Services, running
-from session_server.identity.binding import ALL_ADDRESSES, Binding, netloc_of, reachable
 from session_server.identity.credentials import RedactingFormatter
+from session_server.identity.exposure import ALL_ADDRESSES, Binding, netloc_of, reachable
 from session_server.log.opening import redacted
 from session_server.reducers.texts import session_name
 from session_server.schemas.limits import FRAME_BYTES, KEEP_ALIVE_SECONDS

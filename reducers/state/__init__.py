@@ -7,6 +7,6 @@ status          the status bits of a session
 frozen_values   how a frozen value is changed, and when two are the same
 chat            what the record keeps for AHP 0.9 and 1.x
 client_entries  active clients as both generations of AHP show them
-channels        every kind of channel folds its log entries: sessions, root, clients, tokens
+host_channels   the host's own channels: root, known clients, tokens
 opening         how a session begins, and pages of its turns
 """

@@ -10,7 +10,7 @@ import msgspec
 
 from session_server.calls.driver import CallDriver, logger
 from session_server.calls.requesters import DepartureCheck, Requester, Requesters
-from session_server.host.active_clients import Askers
+from session_server.host.askers import Askers
 from session_server.host.awaiting import StateWaiters, write
 from session_server.host.host import Host
 from session_server.host.timers import Tasks

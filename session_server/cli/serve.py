@@ -19,7 +19,7 @@ def serve(settings: Settings) -> None:
     """Run the host."""
     # The server takes a while to load, and no other command needs it.
     from session_server.app import create_app  # noqa: PLC0415
-    from session_server.identity.binding import binding_of  # noqa: PLC0415
+    from session_server.identity.exposure import binding_of  # noqa: PLC0415
     from session_server.server import run  # noqa: PLC0415
 
     binding = binding_of(settings)

@@ -19,7 +19,7 @@ takeover            resuming unfinished work: after a start, and of lost nodes
 deferred_actions    actions that were put off until a turn ends
 awaiting            acting and waiting from code that can await
 connection/         the protocol of one client
-known_clients, open_connections, active_clients, presence   who is there
+known_clients, open_connections, active_clients, askers, presence   who is there
 session_list, list_watchers   news of sessions, and who gets it
 ahp1_views          what AHP 0.9 and 1.x clients see
 recordings          sessions as files

@@ -80,7 +80,7 @@ class Change:
     def plan(self, record: Any, stamp: Stamp) -> Sequence[LoggedAction] | Refusal:
         raise NotImplementedError
 
-    def judged(self, record: Any, refusal: Refusal) -> None:
+    def set_refusal(self, record: Any, refusal: Refusal) -> None:
         """It was refused, and changes nothing."""
         self.before = self.after = record
         self.actions = self.logged = self.entries = ()

@@ -186,7 +186,7 @@ class Channel(Generic[R]):
         before = after = self.head
         planned = change.plan(before, stamp)
         if isinstance(planned, Refusal):
-            change.judged(before, planned)
+            change.set_refusal(before, planned)
             return
         all_logged: list[Logged] = []
         entries: list[NewEntry] = []
@@ -205,7 +205,7 @@ class Channel(Generic[R]):
         if self.size.add(growth) and not change.is_exempt:
             refusal = self._refusal_of_growth(before, planned, growth, now)
             if refusal is not None:
-                change.judged(before, refusal)
+                change.set_refusal(before, refusal)
                 return
         self.head = after
         change.before, change.after = before, after

@@ -8,7 +8,7 @@ import msgspec
 from session_server.host.ahp1_views import ROOT_PROJECTION, SESSION_PROJECTION, Projection
 from session_server.reducers.outlines import is_at_rest, outline_of
 from session_server.reducers.rules.full_session import makes_room
-from session_server.reducers.state.channels import (
+from session_server.reducers.state.host_channels import (
     fold_clients,
     fold_root,
     fold_tokens,

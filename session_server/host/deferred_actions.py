@@ -35,7 +35,7 @@ class HeldChange(NamedTuple):
     sender: Change
 
 
-class HeldActions:
+class DeferredActions:
     """Remembers senders only until a restart: a client that reconnects sends its action again."""
 
     def __init__(self) -> None:

@@ -15,13 +15,14 @@ from typing import Any, cast
 import msgspec
 
 from session_server.backoff import Backoff
-from session_server.host.active_clients import ActiveClients, Askers
+from session_server.host.active_clients import ActiveClients
+from session_server.host.askers import Askers
 from session_server.host.bounds import DEFAULT_BOUNDS, Bounds
 from session_server.host.changes import Change, Plan, PlannedChange, ReadChange
 from session_server.host.channel import Channel, UnreadableError
 from session_server.host.channel_kinds import CLIENTS, ROOT, SESSION, TOKENS
 from session_server.host.connection.rate_limit import Allowances
-from session_server.host.deferred_actions import HeldActions
+from session_server.host.deferred_actions import DeferredActions
 from session_server.host.folding import Folding
 from session_server.host.following import Follower
 from session_server.host.history import EnvelopeMemory
@@ -142,7 +143,7 @@ class Host:
         """
         self.on_disposed: list[Callable[[Uri], None]] = []
         self.on_overdue: list[Callable[[Channel[SessionRecord]], None]] = []
-        self._held = HeldActions()
+        self._held = DeferredActions()
         self._listen()
         self.follower = Follower(self, cast("SharedLog", log)) if is_shared else None
         self.writer.follower = self.follower

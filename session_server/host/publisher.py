@@ -18,7 +18,7 @@ from session_server.host.history import EnvelopeMemory, History
 from session_server.host.messages import BROKEN, Message, Outbox, deliver
 from session_server.host.metrics import Counts
 from session_server.reducers.ahp1.envelopes import Committed
-from session_server.reducers.state.channels import PRIVATE_ACTIONS
+from session_server.reducers.state.host_channels import PRIVATE_ACTIONS
 from session_server.schemas.ahp.envelopes import ActionEnvelope, EnvelopeMeta
 from session_server.schemas.codec import encode
 from session_server.schemas.errors import CloseCode

@@ -1,23 +1,20 @@
-"""Parts of requests and answers: JSON bodies, ids in paths, and idempotency keys."""
+"""Parts of requests and answers: JSON bodies, and ids in paths."""
 
-import hashlib
 import re
-import uuid
-from collections.abc import AsyncIterator, Iterable
-from typing import Annotated, Any, Generic, NamedTuple, TypeVar
+from collections.abc import AsyncIterator
+from typing import Annotated, Any, Generic, TypeVar
 from urllib.parse import unquote
 
 import msgspec
-from fastapi import Depends, Header, Path
+from fastapi import Depends, Path
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from session_server.http.dependencies import Caller
 from session_server.http.problems import ProblemError
 from session_server.reducers.texts import session_uri
 from session_server.schemas.codec import Decoder, encode
-from session_server.schemas.limits import FRAME_BYTES, IDEMPOTENCY_KEY_CHARS, JSON_DEPTH
+from session_server.schemas.limits import FRAME_BYTES, JSON_DEPTH
 from session_server.schemas.wire import Uri
 
 _KEPT = re.compile(rb"(%2[Ff5])")
@@ -64,57 +61,6 @@ async def _session(name: Annotated[str, _path_id("id", SESSION_HELP, "demo")]) -
 SessionUri = Annotated[Uri, Depends(_session)]
 RequestId = Annotated[str, _path_id("rid", "The id of an input request.", "first:trip")]
 QuestionId = Annotated[str, _path_id("qid", "The id of a question in it.", "name")]
-
-REPLAYED = {"Idempotency-Replayed": "true"}
-"""A header of answers that repeat what an earlier request made."""
-
-
-class RetryKey(NamedTuple):
-    """`digest` is a hash of the principal and the key: no principal can use another's keys."""
-
-    digest: str
-
-    def name(self, wanted: msgspec.Struct) -> str:
-        """The id of what is made: `<digest>-<hash of the body>`."""
-        return f"{self.digest}-{_digest(encode(wanted), 5)}"
-
-    def found(self, wanted: msgspec.Struct, names: Iterable[str]) -> bool:
-        """Whether it was made before; an error if the key was used for another body."""
-        mine = {name for name in names if name.startswith(f"{self.digest}-")}
-        if mine and self.name(wanted) not in mine:
-            message = "This Idempotency-Key was used for another body; use a new one."
-            raise ProblemError(422, "idempotencyKeyReused", message)
-        return bool(mine)
-
-
-def new_name(key: RetryKey | None, wanted: msgspec.Struct) -> str:
-    return str(uuid.uuid4()) if key is None else key.name(wanted)
-
-
-async def retry_key(
-    who: Caller,
-    key: Annotated[
-        str | None,
-        Header(
-            alias="Idempotency-Key",
-            min_length=1,
-            max_length=IDEMPOTENCY_KEY_CHARS,
-            description="Any text of your own: sent again with the same body, nothing is made"
-            " twice.",
-        ),
-    ] = None,
-) -> RetryKey | None:
-    if key is None:
-        return None
-    return RetryKey(_digest(encode([who.id, key]), 12))
-
-
-def _digest(data: bytes, size: int) -> str:
-    return hashlib.blake2b(data, digest_size=size).hexdigest()
-
-
-TheKey = Annotated[RetryKey | None, Depends(retry_key)]
-
 
 T = TypeVar("T")
 

@@ -11,15 +11,9 @@ from starlette.types import Receive, Scope, Send
 
 from session_server.calls.requesters import Requester
 from session_server.calls.service import Calls
-from session_server.http.bodies import (
-    JSON,
-    REPLAYED,
-    JsonBody,
-    SessionUri,
-    TheKey,
-    json_response,
-)
+from session_server.http.bodies import JSON, JsonBody, SessionUri, json_response
 from session_server.http.dependencies import Caller, TheCalls, TheHost, TheLongPoll
+from session_server.http.idempotency import REPLAYED, TheIdempotencyKey
 from session_server.http.openapi import described, link
 from session_server.http.request_routes import visible_record
 from session_server.schemas.codec import encode
@@ -51,7 +45,7 @@ async def start_call(
     calls: TheCalls,
     who: Caller,
     poll: TheLongPoll,
-    key: TheKey,
+    key: TheIdempotencyKey,
     wanted: Annotated[NewCall, Depends(JsonBody(NewCall))],
 ) -> Response:
     """Call a tool, a prompt or a resource of a configured MCP server.

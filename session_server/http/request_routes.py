@@ -11,17 +11,9 @@ from starlette.responses import Response
 from session_server.host.awaiting import perform, write
 from session_server.host.channel import Channel
 from session_server.host.host import Host
-from session_server.http.bodies import (
-    REPLAYED,
-    JsonBody,
-    QuestionId,
-    RequestId,
-    SessionUri,
-    TheKey,
-    json_response,
-    new_name,
-)
+from session_server.http.bodies import JsonBody, QuestionId, RequestId, SessionUri, json_response
 from session_server.http.dependencies import Caller, TheHost, TheLongPoll, TheWaiting
+from session_server.http.idempotency import REPLAYED, TheIdempotencyKey, new_name
 from session_server.http.openapi import described, link
 from session_server.http.problems import ProblemError
 from session_server.reducers.batches import Batch, judged_batch
@@ -201,7 +193,7 @@ async def ask(
     uri: SessionUri,
     host: TheHost,
     who: Caller,
-    key: TheKey,
+    key: TheIdempotencyKey,
     wanted: Annotated[NewRequest, Depends(JsonBody(NewRequest))],
 ) -> Response:
     """Ask people something. The questions show in every client of the session at once.

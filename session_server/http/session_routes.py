@@ -11,18 +11,9 @@ from starlette.responses import Response, StreamingResponse
 from session_server.host.awaiting import Completion, perform, write
 from session_server.host.host import Host
 from session_server.host.recordings import CassetteError, exported, played, replayed
-from session_server.http.bodies import (
-    REPLAYED,
-    JsonBody,
-    RetryKey,
-    SessionUri,
-    TheKey,
-    chunks_of,
-    json_response,
-    media_type,
-    new_name,
-)
+from session_server.http.bodies import JsonBody, SessionUri, chunks_of, json_response, media_type
 from session_server.http.dependencies import Caller, Owner, TheHost
+from session_server.http.idempotency import REPLAYED, IdempotencyKey, TheIdempotencyKey, new_name
 from session_server.http.openapi import described
 from session_server.http.problems import RETRY_AFTER, ProblemError
 from session_server.http.request_routes import visible_channel, visible_record
@@ -66,7 +57,7 @@ EXAMPLE = NewSession(title="Deploy 1.4")
 async def create_session(
     host: TheHost,
     who: Caller,
-    key: TheKey,
+    key: TheIdempotencyKey,
     wanted: Annotated[NewSession, Depends(JsonBody(NewSession))],
 ) -> Response:
     """Make a session: one that only asks (`people`), or one with an agent."""
@@ -100,7 +91,7 @@ async def create_session(
     return json_response(summary, 201, where | (REPLAYED if is_replayed else {}))
 
 
-def _made_before(host: Host, key: RetryKey, wanted: NewSession) -> Uri | None:
+def _made_before(host: Host, key: IdempotencyKey, wanted: NewSession) -> Uri | None:
     named: dict[str, Uri] = {}
     for uri, channel in host.sessions.items():
         record = channel.overview
@@ -140,7 +131,7 @@ async def start_turn(
     uri: SessionUri,
     host: TheHost,
     who: Caller,
-    key: TheKey,
+    key: TheIdempotencyKey,
     wanted: Annotated[NewTurn, Depends(JsonBody(NewTurn))],
 ) -> Response:
     """Send a message to the session's agent; the answer is in the session's state and events."""

@@ -9,19 +9,13 @@ from fastapi import APIRouter, Depends, Path, Request
 from starlette.responses import Response
 
 from session_server.host.host import Host
-from session_server.http.bodies import (
-    REPLAYED,
-    JsonBody,
-    RetryKey,
-    SessionUri,
-    TheKey,
-    json_response,
-)
+from session_server.http.bodies import JsonBody, SessionUri, json_response
 from session_server.http.dependencies import Owner, TheHost, TheIdentities, services_of
+from session_server.http.idempotency import REPLAYED, IdempotencyKey, TheIdempotencyKey
 from session_server.http.openapi import described
 from session_server.http.problems import ProblemError
-from session_server.identity.binding import Reachable, reachable
 from session_server.identity.credentials import is_reserved
+from session_server.identity.exposure import Reachable, reachable
 from session_server.identity.tokens import Tokens, new_id
 from session_server.reducers.texts import session_name, visible_name
 from session_server.schemas.errors import RefusalCode, no_session
@@ -51,7 +45,7 @@ async def issue_token(
     request: Request,
     host: TheHost,
     who: Owner,
-    key: TheKey,
+    key: TheIdempotencyKey,
     identities: TheIdentities,
     wanted: Annotated[TokenWanted, Depends(JsonBody(TokenWanted))],
 ) -> Response:
@@ -88,13 +82,13 @@ async def issue_token(
 
 
 def _issued_before(
-    key: RetryKey | None, wanted: TokenWanted | ShareWanted, known: Iterable[IssuedToken]
+    key: IdempotencyKey | None, wanted: TokenWanted | ShareWanted, known: Iterable[IssuedToken]
 ) -> IssuedToken | None:
     by_id = {token.id: token for token in known}
     return by_id[key.name(wanted)] if key is not None and key.found(wanted, by_id) else None
 
 
-def _new_id(key: RetryKey | None, wanted: TokenWanted | ShareWanted) -> str:
+def _new_id(key: IdempotencyKey | None, wanted: TokenWanted | ShareWanted) -> str:
     return new_id() if key is None else key.name(wanted)
 
 
@@ -149,7 +143,7 @@ async def share(
     uri: SessionUri,
     host: TheHost,
     who: Owner,
-    key: TheKey,
+    key: TheIdempotencyKey,
     identities: TheIdentities,
     wanted: Annotated[ShareWanted, Depends(JsonBody(ShareWanted))],
 ) -> Response:

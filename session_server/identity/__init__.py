@@ -1,6 +1,6 @@
 """Who may connect: credentials become principals, and everyone else is refused.
 
-binding      where the host listens, and whether that requires a token
+exposure     where the host listens, who can reach it, and whether that requires a token
 origins      the allowed hosts, origins and proxies
 credentials  credentials in requests, and the principals they prove
 tokens       tokens and share links that the host issues

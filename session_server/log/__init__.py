@@ -6,7 +6,8 @@ sqlite/    one file, one process: the default
 postgres/  nats/   several nodes on one log
 opening    from a URL to a log
 progress   results of appends, and following new entries
-loss_detection  how far a log had come, kept outside of it, so that a lost end is noticed
+shared_loss_detection  how far a shared log had come, kept outside of it, so that a lost end is
+           noticed (SQLite has its claim)
 migration  copying a log to another backend
 """
 

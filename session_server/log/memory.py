@@ -16,7 +16,7 @@ from session_server.log.protocol import (
     Entry,
     Epoch,
     FailedError,
-    Settled,
+    OnAppended,
     StoredSnapshot,
     ahead,
     conflict,
@@ -47,7 +47,7 @@ class MemoryLog:
         self._snapshots: dict[Uri, StoredSnapshot] = {}
         self._floors: dict[Uri, Seq] = {}
         self._lasting: dict[Seq, Millis] = {}
-        self._waiting: list[tuple[Sequence[Batch], Settled]] = []
+        self._waiting: list[tuple[Sequence[Batch], OnAppended]] = []
         self._listeners: list[Callable[[str], None]] = []
 
     @property
@@ -58,7 +58,7 @@ class MemoryLog:
     def last_seq(self) -> Seq:
         return self._progress.last_seq
 
-    def append(self, batches: Sequence[Batch], settled: Settled) -> None:
+    def append(self, batches: Sequence[Batch], settled: OnAppended) -> None:
         if self._progress.is_over:
             refuse_closed(self._loop, batches, settled)
             return

@@ -7,7 +7,6 @@ from time import perf_counter
 from typing import NamedTuple
 from urllib.parse import parse_qsl
 
-from session_server.log.loss_detection import Witness
 from session_server.log.protocol import (
     BackendMissingError,
     InUseError,
@@ -16,6 +15,7 @@ from session_server.log.protocol import (
     Sync,
     UrlError,
 )
+from session_server.log.shared_loss_detection import Witness
 
 KNOWN = (
     "memory:, sqlite:///relative/path, sqlite:////absolute/path, postgresql://user@host/database,"

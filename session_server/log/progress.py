@@ -13,8 +13,8 @@ from session_server.log.protocol import (
     Entry,
     FailedError,
     Log,
+    OnAppended,
     RefusedBecause,
-    Settled,
 )
 from session_server.schemas.wire import Seq
 
@@ -34,7 +34,7 @@ def settle(loop: asyncio.AbstractEventLoop, settled: Callable[[T], None], result
 
 
 def refuse_closed(
-    loop: asyncio.AbstractEventLoop, batches: Sequence[Batch], settled: Settled
+    loop: asyncio.AbstractEventLoop, batches: Sequence[Batch], settled: OnAppended
 ) -> None:
     """For what is appended to a closed log: it is told of that later, as of any result."""
     loop.call_soon(settle, loop, settled, [(batch, CLOSED) for batch in batches])

@@ -76,7 +76,7 @@ class Unknown(NamedTuple):
 
 
 AppendResult: TypeAlias = Durable | Refused | Unknown
-Settled: TypeAlias = Callable[[Sequence[tuple[Batch, AppendResult]]], None]
+OnAppended: TypeAlias = Callable[[Sequence[tuple[Batch, AppendResult]]], None]
 
 
 class Sync(StrEnum):
@@ -173,7 +173,7 @@ class Log(Protocol):
         """The highest seq that is durable; where none is of this epoch, the epoch's first."""
         ...
 
-    def append(self, batches: Sequence[Batch], settled: Settled) -> None:
+    def append(self, batches: Sequence[Batch], settled: OnAppended) -> None:
         """Takes the batches, which are independent of each other, and returns at once."""
         ...
 

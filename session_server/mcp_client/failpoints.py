@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from session_server.log.protocol import AppendResult, Batch, Log, Settled
+from session_server.log.protocol import AppendResult, Batch, Log, OnAppended
 
 logger = logging.getLogger("session_server.calls")
 
@@ -70,7 +70,7 @@ class _GuardedLog:
     def __getattr__(self, name: str) -> object:
         return getattr(self._log, name)
 
-    def append(self, batches: Sequence[Batch], settled: Settled) -> None:
+    def append(self, batches: Sequence[Batch], settled: OnAppended) -> None:
         for name in _names(batches):
             hit(f"append.{name}")
 

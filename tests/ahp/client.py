@@ -73,7 +73,7 @@ class AhpClient:
         return self._seq
 
     async def act(self, action: dict[str, Any], channel: str = SESSION) -> dict[str, Any]:
-        """Dispatches, and waits for the envelope that confirms or rejects it."""
+        """Dispatcher, and waits for the envelope that confirms or rejects it."""
         return await self.echo(self.dispatch(action, channel), action["type"])
 
     # Listening

@@ -5,7 +5,7 @@ from typing import Any
 
 from session_server.host.channel_kinds import CLIENTS, ROOT, SESSION, Kind
 from session_server.log import Entry, Log, StoredSnapshot
-from session_server.reducers.state.channels import PRIVATE_ACTIONS
+from session_server.reducers.state.host_channels import PRIVATE_ACTIONS
 from session_server.schemas.ahp.commands import ROOT_CHANNEL
 from session_server.schemas.ahp.envelopes import ActionEnvelope
 from session_server.schemas.ahp.session import RootState

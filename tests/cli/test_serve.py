@@ -5,7 +5,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from session_server.identity.binding import binding_of, reachable
+from session_server.identity.exposure import binding_of, reachable
 from session_server.server import banner
 from session_server.settings import Settings
 from tests.cli.shells import Shell

@@ -77,7 +77,7 @@ async def test_a_deferred_completion_is_rejected_when_the_turn_ends_otherwise(
         refused = await agent.echo(number)
         assert "ended in another way" in refused["rejectionReason"]
         assert refused["_meta"]["code"] == "noTurn"
-        assert agent.connection.dispatches.unsettled == 0
+        assert agent.connection.dispatcher.unsettled == 0
 
 
 async def test_a_completion_that_comes_true_is_not_refused() -> None:

@@ -20,7 +20,7 @@ from session_server.host.connection.rate_limit import (
 from session_server.host.host import Host
 from session_server.host.open_connections import Connections, TooManyConnectionsError
 from session_server.http.dependencies import running
-from session_server.reducers.state import channels
+from session_server.reducers.state import host_channels
 from session_server.schemas.errors import RateLimitError
 from session_server.schemas.limits import (
     ACTIONS_AT_ONCE,
@@ -348,7 +348,7 @@ async def test_actions_that_wait_to_be_written_are_bounded() -> None:
         assert "still being written" in refused["rejectionReason"]
         await ana.wait_for(lambda f: f["params"]["origin"]["clientSeq"] == ACTIONS_UNSETTLED)
         assert "rejectionReason" not in await ana.act(TITLE)
-        assert ana.connection.dispatches.unsettled == 0
+        assert ana.connection.dispatcher.unsettled == 0
 
 
 async def test_bytes_that_wait_to_be_written_are_bounded_per_principal() -> None:
@@ -378,7 +378,7 @@ async def test_an_action_that_fails_here_counts_no_longer(monkeypatch: pytest.Mo
         monkeypatch.setattr("session_server.host.changes.judged_batch", fail)
         with pytest.raises(RuntimeError):
             ana.dispatch(TITLE)
-        assert (ana.connection.dispatches.unsettled, held.bytes) == (0, 0)
+        assert (ana.connection.dispatcher.unsettled, held.bytes) == (0, 0)
 
 
 def test_bytes_that_wait_are_bounded_for_all_principals_together() -> None:
@@ -517,8 +517,8 @@ async def test_turns_come_in_pages_however_many_are_asked_for() -> None:
 
 @pytest.fixture
 def few_clients(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(channels, "CLIENTS_PER_PRINCIPAL", 3)
-    monkeypatch.setattr(channels, "CLIENTS_KEPT", 5)
+    monkeypatch.setattr(host_channels, "CLIENTS_PER_PRINCIPAL", 3)
+    monkeypatch.setattr(host_channels, "CLIENTS_KEPT", 5)
 
 
 def known(host: Host) -> list[str]:

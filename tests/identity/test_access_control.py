@@ -13,7 +13,7 @@ from websockets.exceptions import InvalidStatus
 
 from session_server.agents.demo import DEPLOY_SERVER
 from session_server.cli.program import app
-from session_server.identity.binding import outside_address
+from session_server.identity.exposure import outside_address
 from session_server.schemas.limits import FRAME_BYTES
 from tests.identity.credentialed_clients import (
     PATIENCE,

@@ -2,20 +2,20 @@
 
 import pytest
 
-from session_server.identity import binding
-from session_server.identity.binding import NO_NETWORK, ONLY_HERE, reachable
+from session_server.identity import exposure
+from session_server.identity.exposure import NO_NETWORK, ONLY_HERE, reachable
 from session_server.settings import Settings
 
 LAN = "192.168.7.7"
 OPEN = Settings(host="0.0.0.0")
 
 
-find_outside_address = binding.outside_address
+find_outside_address = exposure.outside_address
 
 
 @pytest.fixture(autouse=True)
 def network(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(binding, "outside_address", lambda: LAN)
+    monkeypatch.setattr(exposure, "outside_address", lambda: LAN)
 
 
 @pytest.mark.parametrize(
@@ -47,10 +47,10 @@ def test_a_host_on_loopback_says_so() -> None:
 
 
 def test_a_machine_without_a_network_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(binding, "outside_address", lambda: None)
+    monkeypatch.setattr(exposure, "outside_address", lambda: None)
     assert reachable(OPEN, "localhost:1", 1) == ("http://localhost:1", NO_NETWORK)
 
 
 def test_the_machines_own_address_is_found_or_there_is_none() -> None:
     found = find_outside_address()
-    assert found is None or not binding.is_local(found)
+    assert found is None or not exposure.is_local(found)

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from session_server.log import AppendResult, Batch, Log
 from session_server.log.memory import MemoryLog
-from session_server.log.protocol import Settled
+from session_server.log.protocol import OnAppended
 
 SettledOne: TypeAlias = Callable[[AppendResult], None]
 
@@ -18,7 +18,7 @@ def append_one(log: Log, batch: Batch, settled: SettledOne) -> None:
 class OneByOne:
     """For logs that decide over each batch by itself."""
 
-    def append(self, batches: Sequence[Batch], settled: Settled) -> None:
+    def append(self, batches: Sequence[Batch], settled: OnAppended) -> None:
         for batch in batches:
             self.append_one(batch, partial(_report, settled, batch))
 
@@ -26,7 +26,7 @@ class OneByOne:
         raise NotImplementedError
 
 
-def _report(settled: Settled, batch: Batch, outcome: AppendResult) -> None:
+def _report(settled: OnAppended, batch: Batch, outcome: AppendResult) -> None:
     settled([(batch, outcome)])
 
 

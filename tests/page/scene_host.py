@@ -6,7 +6,7 @@ import asyncio
 from session_server.agents.interface import TurnContext
 from session_server.agents.turn_runner import installed_agents
 from session_server.app import create_app
-from session_server.identity.binding import binding_of
+from session_server.identity.exposure import binding_of
 from session_server.schemas.ahp.session import AgentInfo
 from session_server.server import run
 from session_server.settings import Settings

@@ -6,7 +6,7 @@ import urllib.request
 import pytest
 from playwright.sync_api import Page, expect
 
-from session_server.identity.binding import outside_address
+from session_server.identity.exposure import outside_address
 from tests.effort import PATIENCE
 from tests.page.browser import People, phone_options
 from tests.page.locators import field, question

@@ -105,7 +105,7 @@ TOO_MANY_UNSETTLED = (
 )
 
 
-class Dispatches:
+class Dispatcher:
     """`unsettled` counts the actions whose sender does not know yet."""
 
     def __init__(self, peer: Peer) -> None:
@@ -116,12 +116,12 @@ class Dispatches:
     def dispatch(self, frame: Any, size: int) -> None:
         """`size` is what it holds in memory until it is settled."""
         peer = self.peer
-        kind = Dispatched
+        kind = ClientChange
         if peer.ahp1 is not None:
             if self.is_foreign_setting(frame):
                 self.echo(frame)
                 return
-            kind = Ahp1Dispatched
+            kind = Ahp1ClientChange
         if self.unsettled >= ACTIONS_UNSETTLED or not self.unsettled_bytes.acquire(size):
             self.refuse(frame, TOO_MANY_UNSETTLED)
             return
@@ -171,7 +171,7 @@ class Dispatches:
             self._answer(frame.id, rpc_error(no_session(frame.params.channel)))
 
     def reject(self, frame: Any, reason: str, meta: RejectionMeta) -> None:
-        Dispatched(self, frame, 0).reject(reason, meta)
+        ClientChange(self, frame, 0).reject(reason, meta)
 
     def refuse_undecoded(
         self, meant: UndecodedDispatchParams, request_id: RequestId | None, reason: str
@@ -188,16 +188,16 @@ class Dispatches:
             self.peer.replies.respond_with_error(request_id, error)
 
 
-class Dispatched(ActionChange):
+class ClientChange(ActionChange):
     """One action of a client, until its outcome is known."""
 
-    __slots__ = ("_dispatches", "_is_doubted", "_is_settled", "_request_id", "_size", "_uri")
+    __slots__ = ("_dispatcher", "_is_doubted", "_is_settled", "_request_id", "_size", "_uri")
 
-    def __init__(self, dispatches: Dispatches, frame: Any, size: int) -> None:
-        peer, params = dispatches.peer, frame.params
+    def __init__(self, dispatcher: Dispatcher, frame: Any, size: int) -> None:
+        peer, params = dispatcher.peer, frame.params
         origin = ActionOrigin(client_id=peer.client_id, client_seq=params.client_seq)
         super().__init__(peer.principal, params.action, origin, peer.author)
-        self._dispatches = dispatches
+        self._dispatcher = dispatcher
         self._uri = params.channel
         self._size = size
         self._request_id: RequestId | None = frame.id
@@ -207,7 +207,7 @@ class Dispatched(ActionChange):
         self.release()
         if self._request_id is not None:
             request_id, self._request_id = self._request_id, None
-            self._dispatches.peer.replies.respond(request_id, None)
+            self._dispatcher.peer.replies.respond(request_id, None)
 
     def refused(self, refusal: Refusal) -> None:
         self.release()
@@ -226,12 +226,12 @@ class Dispatched(ActionChange):
     def release(self) -> None:
         if not self._is_settled:
             self._is_settled = True
-            self._dispatches.unsettled -= 1
-            self._dispatches.unsettled_bytes.release(self._size)
+            self._dispatcher.unsettled -= 1
+            self._dispatcher.unsettled_bytes.release(self._size)
 
     def reject(self, reason: str, meta: RejectionMeta) -> None:
         assert self.origin is not None
-        replies = self._dispatches.peer.replies
+        replies = self._dispatcher.peer.replies
         replies.reject(self._uri, encode(self._action), self.origin, reason, meta)
         if self._request_id is not None:
             request_id, self._request_id = self._request_id, None
@@ -240,14 +240,14 @@ class Dispatched(ActionChange):
             )
 
 
-class Ahp1Dispatched(Dispatched):
+class Ahp1ClientChange(ClientChange):
     """One action of a client of AHP 0.9 or 1.x."""
 
     __slots__ = ("_on_chat",)
 
-    def __init__(self, dispatches: Dispatches, frame: Any, size: int) -> None:
-        super().__init__(dispatches, frame, size)
-        ahp1 = dispatches.peer.ahp1
+    def __init__(self, dispatcher: Dispatcher, frame: Any, size: int) -> None:
+        super().__init__(dispatcher, frame, size)
+        ahp1 = dispatcher.peer.ahp1
         assert ahp1 is not None
         self._on_chat = ahp1.target(frame.params.channel).on_chat
         self.origin_type = own_kind(frame.params.action)

@@ -15,7 +15,7 @@ from session_server.host.connection.ahp1_commands import AHP1_COMMANDS
 from session_server.host.connection.commands import COMMANDS
 from session_server.host.connection.dispatching import (
     NOT_SAVED,
-    Dispatches,
+    Dispatcher,
     ErrorReply,
     classify_unreadable,
 )
@@ -71,7 +71,7 @@ class HeldFrame(NamedTuple):
 class Connection:
     def __init__(self, host: Host, principal: Principal, outbox: Outbox) -> None:
         self.peer = Peer(host, principal, outbox)
-        self.dispatches = Dispatches(self.peer)
+        self.dispatcher = Dispatcher(self.peer)
         self._handshake = Handshake(self.peer, self.receive)
         self._greetings: dict[type, Callable[[Any], None]] = {
             frames.Initialize: self._handshake.initialize,
@@ -105,7 +105,7 @@ class Connection:
             self._refuse_frame(text, error)
             frame = None
         if ahp1 is not None and self._is_free(frame):
-            self.dispatches.echo(frame)
+            self.dispatcher.echo(frame)
         elif not self._pace.charge(1, size):
             self._refuse_over_rate(frame, size)
         elif (
@@ -119,7 +119,7 @@ class Connection:
 
     def _is_free(self, frame: Any) -> bool:
         """Some clients begin with a burst of settings of their own, which change nothing here."""
-        if self._free_settings and self.dispatches.is_foreign_setting(frame):
+        if self._free_settings and self.dispatcher.is_foreign_setting(frame):
             self._free_settings -= 1
             return True
         return False
@@ -179,7 +179,7 @@ class Connection:
         try:
             for frame, size in self._freed(uri):
                 if isinstance(frame, ACTIONS) and self.peer.channel(uri) is None:
-                    self.dispatches.reject(frame, NOT_OPENED, NOT_SAVED)
+                    self.dispatcher.reject(frame, NOT_OPENED, NOT_SAVED)
                 elif self.peer.host.loaded.is_evicted(awaited):
                     self._handle(frame, size)  # it could not be loaded, and its sender is told so
                 else:
@@ -197,7 +197,7 @@ class Connection:
     def _handle(self, frame: Any, size: int) -> None:
         if isinstance(frame, ACTIONS):
             if self.peer.is_known:
-                self.dispatches.dispatch(frame, size)
+                self.dispatcher.dispatch(frame, size)
             elif frame.id is not None:
                 error = RpcError(code=ErrorCode.METHOD_NOT_FOUND, message=HANDSHAKE_FIRST)
                 self.peer.replies.respond_with_error(frame.id, error)
@@ -274,7 +274,7 @@ class Connection:
         """For want of room, now; trying again later helps."""
         if isinstance(frame, ACTIONS):
             if self.peer.is_known:
-                self.dispatches.refuse(frame, reason)
+                self.dispatcher.refuse(frame, reason)
         elif frame.id is not None:
             self.peer.replies.respond_with_error(
                 frame.id, RpcError(code=ErrorCode.CONFLICT, message=reason)
@@ -285,7 +285,7 @@ class Connection:
         if isinstance(meant, ErrorReply):
             self.peer.replies.respond_with_error(meant.request_id, meant.error)
         elif meant is not None and self.peer.is_known:
-            self.dispatches.refuse_undecoded(*meant, str(error))
+            self.dispatcher.refuse_undecoded(*meant, str(error))
 
     def closed(self) -> None:
         """The other side is gone."""

@@ -16,7 +16,6 @@ from weakref import WeakValueDictionary
 from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
 
-from session_server.log.loss_detection import LogPosition, Witness
 from session_server.log.nats.claim import Membership
 from session_server.log.nats.messages import (
     SEQS_PER_MESSAGE,
@@ -40,14 +39,15 @@ from session_server.log.protocol import (
     Entry,
     Epoch,
     FailedError,
+    OnAppended,
     OpenError,
     Refused,
     RefusedBecause,
-    Settled,
     StoredSnapshot,
     Unknown,
     conflict,
 )
+from session_server.log.shared_loss_detection import LogPosition, Witness
 from session_server.schemas.wire import Millis, Seq, Uri
 
 MESSAGES_SUBJECT = "session-server-messages"
@@ -139,7 +139,7 @@ class NatsLog:
 
     # Appending
 
-    def append(self, batches: Sequence[Batch], settled: Settled) -> None:
+    def append(self, batches: Sequence[Batch], settled: OnAppended) -> None:
         if self._closing is not None:
             refuse_closed(self._loop, batches, settled)
             return
@@ -148,7 +148,7 @@ class NatsLog:
             self._appends.add(task)
             task.add_done_callback(self._appends.discard)
 
-    async def _append(self, lock: asyncio.Lock, batch: Batch, settled: Settled) -> None:
+    async def _append(self, lock: asyncio.Lock, batch: Batch, settled: OnAppended) -> None:
         outcome: AppendResult = CLOSED
         try:
             async with lock:

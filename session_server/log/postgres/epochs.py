@@ -11,9 +11,9 @@ import logging
 
 import psycopg
 
-from session_server.log.loss_detection import LogPosition
 from session_server.log.postgres.schema import Connection, in_schema, one
 from session_server.log.protocol import Epoch, FailedError, RefusedBecause
+from session_server.log.shared_loss_detection import LogPosition
 from session_server.schemas.wire import Seq
 
 logger = logging.getLogger("session_server.log")

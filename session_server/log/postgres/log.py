@@ -13,7 +13,6 @@ from typing import Concatenate, ParamSpec, TypeVar
 import psycopg
 from psycopg.types.numeric import Int8BinaryDumper
 
-from session_server.log.loss_detection import LogPosition, Witness
 from session_server.log.postgres.address import Address, address_of
 from session_server.log.postgres.epochs import identity_of, position_of
 from session_server.log.postgres.examination import check_server
@@ -32,12 +31,13 @@ from session_server.log.protocol import (
     Epoch,
     FailedError,
     InUseError,
+    OnAppended,
     OpenError,
     RefusedBecause,
-    Settled,
     StoredSnapshot,
     Sync,
 )
+from session_server.log.shared_loss_detection import LogPosition, Witness
 from session_server.schemas.wire import Millis, Seq, Uri
 
 P = ParamSpec("P")
@@ -229,14 +229,14 @@ class PostgresLog:
         """How many transactions there were; with the number of batches, how many share one."""
         return self._writer.groups
 
-    def append(self, batches: Sequence[Batch], settled: Settled) -> None:
+    def append(self, batches: Sequence[Batch], settled: OnAppended) -> None:
         if self._is_closed:
             refuse_closed(self._loop, batches, settled)
             return
         for batch in batches:
             self._writer.ask(batch, partial(self._settled, batch, settled))
 
-    def _settled(self, batch: Batch, settled: Settled, outcome: AppendResult) -> None:
+    def _settled(self, batch: Batch, settled: OnAppended, outcome: AppendResult) -> None:
         if isinstance(outcome, Durable) and outcome.seqs:
             self.progress.reach(outcome.seqs[-1])
         settled([(batch, outcome)])

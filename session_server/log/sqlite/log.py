@@ -15,7 +15,7 @@ from session_server.log.protocol import (
     Entry,
     Epoch,
     FailedError,
-    Settled,
+    OnAppended,
     StoredSnapshot,
     Sync,
 )
@@ -60,7 +60,7 @@ class SqliteLog:
         """How many transactions there were; with the number of batches, how many share one."""
         return self._writer.commits
 
-    def append(self, batches: Sequence[Batch], settled: Settled) -> None:
+    def append(self, batches: Sequence[Batch], settled: OnAppended) -> None:
         if self._is_closed:
             refuse_closed(self._loop, batches, settled)
         else:

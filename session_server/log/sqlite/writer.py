@@ -27,8 +27,8 @@ logger = logging.getLogger("session_server.log")
 ENTRIES_PER_COMMIT = 4_096
 """Once that many are together, the rest waits for the next commit."""
 
-Settled: TypeAlias = Callable[[Sequence[tuple[Any, Any]]], None]
-Request: TypeAlias = tuple[Sequence[Subject], Settled]
+OnAppended: TypeAlias = Callable[[Sequence[tuple[Any, Any]]], None]
+Request: TypeAlias = tuple[Sequence[Subject], OnAppended]
 
 
 def _to_each(subjects: Sequence[Subject], outcome: Refused | Unknown) -> list[Any]:
@@ -64,7 +64,7 @@ class Writer:
         self.stopped = loop.create_future()
         self._thread.start()
 
-    def ask(self, subjects: Sequence[Subject], settled: Settled) -> None:
+    def ask(self, subjects: Sequence[Subject], settled: OnAppended) -> None:
         """Returns at once; `settled` is called on the loop's thread, in the order of asking, and
         more than once for what is too much for one commit.
         """

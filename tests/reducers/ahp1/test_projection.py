@@ -24,7 +24,7 @@ from session_server.reducers.ahp1.numbering import number_after, position
 from session_server.reducers.ahp1.snapshots import Variant, session_summary
 from session_server.reducers.batches import Batch, batch_of
 from session_server.reducers.rules.judge import judge
-from session_server.reducers.state.channels import PRIVATE_ACTIONS
+from session_server.reducers.state.host_channels import PRIVATE_ACTIONS
 from session_server.reducers.state.record import reduce_record
 from session_server.reducers.state.session import reduce_session
 from session_server.schemas.ahp import actions as ahp

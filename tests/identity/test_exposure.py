@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 from session_server.app import create_app
-from session_server.identity import binding
-from session_server.identity.binding import binding_of, is_loopback_address
+from session_server.identity import exposure
+from session_server.identity.exposure import binding_of, is_loopback_address
 from session_server.identity.signing_key import is_guessable
 from session_server.schemas.limits import (
     CONNECTION_TOKEN_CHARS,
@@ -27,7 +27,7 @@ from session_server.settings import Settings, SettingsError, load_settings
 TOKEN = "a-token-of-sixteen-or-more"
 
 
-def bound(**given: Any) -> binding.Binding:
+def bound(**given: Any) -> exposure.Binding:
     return binding_of(load_settings(given))
 
 
@@ -247,7 +247,7 @@ def test_a_name_is_loopback_only_if_all_of_its_addresses_are(
         addresses = {"here": ["127.0.0.1", "::1"], "both": ["127.0.0.1", "192.0.2.1"]}
         return [(0, 0, 0, "", (address, 0)) for address in addresses[name]]
 
-    monkeypatch.setattr(binding.socket, "getaddrinfo", known)
+    monkeypatch.setattr(exposure.socket, "getaddrinfo", known)
     assert is_loopback_address("here")
     assert not is_loopback_address("both")
 

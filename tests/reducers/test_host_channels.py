@@ -2,7 +2,7 @@
 
 import pytest
 
-from session_server.reducers.state.channels import (
+from session_server.reducers.state.host_channels import (
     PRIVATE_ACTIONS,
     fold_clients,
     fold_root,
