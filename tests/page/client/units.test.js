@@ -3,13 +3,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Subscriptions, FRAME_BYTES, PENDING_LIMIT } from "../../../web_demo/client/subscriptions.js";
+import { Subscriptions, PENDING_LIMIT } from "../../../web_demo/client/subscriptions.js";
 import { HostClock } from "../../../web_demo/client/connection-status.js";
 import { Credential } from "../../../web_demo/client/credential.js";
 import { outcomeIn, isEcho } from "../../../web_demo/client/echoes.js";
 import { ClientError } from "../../../web_demo/client/errors.js";
 import { Events } from "../../../web_demo/client/events.js";
-import { Exchange } from "../../../web_demo/client/protocol.js";
+import { Exchange, FRAME_BYTES } from "../../../web_demo/client/json-rpc.js";
 import { newId } from "../../../web_demo/client/tab-identity.js";
 import { BrowserStorage, MemoryStorage } from "../../../web_demo/client/storage.js";
 import { Pending } from "../../../web_demo/client/mirror.js";
@@ -319,12 +319,18 @@ test("more unconfirmed actions than the limit are refused", () => {
   assert.equal(mirror.pending.length, PENDING_LIMIT);
 });
 
-test("an action larger than a frame is refused", () => {
-  const subscriptions = new Subscriptions(client(), new Exchange(), () => 7);
-  const mirror = subscriptions.watch(SESSION);
-  const large = new Pending(1, rename("é".repeat(FRAME_BYTES / 2)), 1, () => {});
-  assert.throws(() => subscriptions.dispatch(mirror, large), { code: "tooLarge" });
-  assert.equal(mirror.pending.length, 0);
+test("the size of an action is limited by its bytes, as the host counts them", () => {
+  const { frames, protocol, mirror } = connected();
+  const { subscriptions } = protocol;
+  const dispatch = (/** @type {string} */ title) =>
+    subscriptions.dispatch(mirror, new Pending(1, rename(title), 1, () => {}));
+  dispatch("");
+  const room = FRAME_BYTES - JSON.stringify(frames.at(-1)).length;
+  dispatch("é".repeat(Math.floor(room / 2)));
+  assert.equal(mirror.pending.length, 2);
+  assert.throws(() => dispatch("é".repeat(Math.floor(room / 2) + 1)), { code: "tooLarge" });
+  assert.throws(() => dispatch("x".repeat(room + 1)), { code: "tooLarge" });
+  assert.equal(mirror.pending.length, 2);
 });
 
 // Own actions
