@@ -6,7 +6,7 @@
 import { labelOf, valueText } from "../text/format.js";
 import { afterClick, attribute, h, setText, show } from "../views/dom.js";
 import { ConflictPrompt } from "./conflict-prompt.js";
-import { fieldFor, hasOneInput } from "./fields.js";
+import { inputFor, hasOneInput } from "./inputs.js";
 import {
   coveredText,
   isSettled,
@@ -52,7 +52,7 @@ export class QuestionView {
     this.isYesNo = isAlone && question.kind === "boolean";
     this.confirmed = confirmed;
     this.field = context.session.field(requestId, question.id);
-    this.input = fieldFor(question, {
+    this.input = inputFor(question, {
       id: `${this.id}-input`,
       edited: (value) => this.#edited(value),
       left: () => this.#left(),
