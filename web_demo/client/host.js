@@ -125,24 +125,24 @@ export class Host extends Events {
     this.#connection.restart();
   }
 
-  /** Whether this tab uses a link, while the browser keeps another token for new tabs. */
+  /** Whether this tab uses a link, while the browser has stored another token for new tabs. */
   get hasOtherToken() {
     return this.#credential.hasOther;
   }
 
-  get isTokenKept() {
-    return this.#credential.isKept;
+  get isTokenStored() {
+    return this.#credential.isStored;
   }
 
-  /** This tab switches to the token that the browser keeps. */
+  /** This tab switches to the token that the browser has stored. */
   useOtherToken() {
     this.#credential.useOther();
     this.#connection.restart();
   }
 
   /** New tabs use the token of this one. */
-  keepToken() {
-    this.#credential.keep();
+  storeToken() {
+    this.#credential.store();
   }
 
   /** Continues without a token, if the host allows that. */

@@ -138,7 +138,7 @@ export class Questions extends Events {
     if (openRequest(this.#mirror.confirmed, requestId) && this.question(requestId, questionId)) {
       this.field(requestId, questionId).restore(draft);
     } else {
-      this.storage.keepTextOf(draft);
+      this.storage.saveTextOf(draft);
       this.storage.dropDraft(draft);
     }
   }

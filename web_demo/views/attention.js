@@ -1,4 +1,4 @@
-// Tells people who look at another tab that input is needed: a count in the title, a badge on the
+// Notifies people who look at another tab that input is needed: a count in the title, a badge on the
 // icon, and optionally notifications and a sound.
 
 /** @import { Host } from "../client/host.js" */

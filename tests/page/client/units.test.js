@@ -475,7 +475,7 @@ test("a link does not replace the kept token, unless a person says so", () => {
   assert.deepEqual([credential.token, ...kept(), credential.hasOther], ["owner", "owner", "owner", false]);
   const again = new Credential({ url: AT, token: "guest", session: "#/" }, ofTab, ofBrowser);
   again.accepted();
-  again.keep();
+  again.store();
   assert.deepEqual([...kept(), again.hasOther], ["guest", "guest", false]);
 });
 
